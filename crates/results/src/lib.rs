@@ -1,0 +1,182 @@
+//! The result file: what one run measured on one platform, with all that the numbers depend on.
+//!
+//! One file a platform, versioned JSON. It holds raw samples and no statistics: whoever reads it
+//! can compute anew. `docs/results.md` describes it in words and `docs/result.schema.json` for
+//! machines (made from these types, and a test keeps the two the same).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version that this crate writes, and the only one that it reads.
+pub const SCHEMA: &str = "worldswitch-result/1";
+
+/// A whole result file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultFile {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// When the run began, RFC 3339, UTC, to the second.
+    pub created: String,
+    /// The program that wrote the file, and its version.
+    pub tool: String,
+    /// The command line as typed.
+    pub command: Vec<String>,
+    /// The platform's canonical name, as `--on` takes it.
+    pub platform: String,
+    pub identity: Identity,
+    /// True when the run was stopped before all its boots were done.
+    pub interrupted: bool,
+    /// Every launch of the machine, in order.
+    pub boots: Vec<Boot>,
+    /// One row for each benchmark that was asked for, in the guest's order.
+    pub rows: Vec<Row>,
+}
+
+/// All that a number depends on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Identity {
+    /// What may differ between results that are compared, and is always shown.
+    pub subject: BTreeMap<String, serde_json::Value>,
+    /// What must agree between results that are compared.
+    pub conditions: BTreeMap<String, serde_json::Value>,
+}
+
+/// One boot: a set of launches that between them ran every row once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Boot {
+    /// From 1.
+    pub boot: u32,
+    pub launches: Vec<Launch>,
+}
+
+/// One launch of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Launch {
+    pub nonce: String,
+    pub vcpus: u32,
+    /// The benchmarks it was asked for.
+    pub asked: Vec<String>,
+    /// The guest's `hello`, as it came; absent when none came.
+    pub hello: Option<serde_json::Value>,
+    /// From the start of the machine's process to its first record.
+    pub first_record_ms: Option<u64>,
+    pub wall_ms: u64,
+    pub end: LaunchEnd,
+    /// What the end means, in words.
+    pub end_detail: String,
+    /// Lines that began as records and were none.
+    pub bad_lines: u64,
+    /// Records of another launch.
+    pub stale_records: u64,
+    /// Records missing by their sequence numbers.
+    pub lost_records: u64,
+    /// The last lines of console text (at most 4 KiB), control characters escaped.
+    pub console_tail: String,
+}
+
+/// How a launch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LaunchEnd {
+    /// The guest said `bye`.
+    Bye,
+    /// The machine ended by itself without a `bye`.
+    Died,
+    /// A benchmark, or the boot, took longer than its limit; the machine was killed.
+    Timeout,
+    /// The console wrote more than its limit; the machine was killed.
+    Flood,
+    /// The user stopped the run.
+    Interrupted,
+    /// A log or line ended without a `bye`.
+    Eof,
+}
+
+/// One benchmark on this platform.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub benchmark: String,
+    pub category: String,
+    /// The first outcome that is not `ok`, or `ok`.
+    pub status: Status,
+    /// Why the status is not `ok`.
+    pub reason: Option<String>,
+    /// One for each boot that reached this row.
+    pub outcomes: Vec<Outcome>,
+    /// What must agree between compared rows: `vcpus`, `digest` of the timed machine code, and
+    /// where the row has them `page_bytes`, `ws_bytes`, `port`.
+    pub conditions: BTreeMap<String, serde_json::Value>,
+    /// On `insns`: did every boot give the same samples? Null with fewer than two boots, and on
+    /// units of time.
+    pub exact: Option<bool>,
+    pub metrics: Vec<Metric>,
+}
+
+/// What became of a row in one boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    pub boot: u32,
+    pub status: Status,
+    pub reason: Option<String>,
+    pub check: Option<Check>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Ok,
+    /// Cannot be run here.
+    Skip,
+    /// An exception in the benchmark.
+    Fault,
+    /// Took longer than its limit.
+    Timeout,
+    /// The machine ended while it ran.
+    Died,
+    /// Its own check says that the event did not take place.
+    Failed,
+    /// Records of it were lost or damaged on the line.
+    Lost,
+    /// Never reached: the run was stopped, or the log ended.
+    Unreached,
+}
+
+/// What a benchmark's check said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    pub verdict: Verdict,
+    pub note: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Proved,
+    Unproven,
+    Failed,
+}
+
+/// One measured quantity, its samples by boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metric {
+    /// `cost` for every benchmark of the guest.
+    pub name: String,
+    /// `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
+    pub unit: String,
+    pub boots: Vec<Samples>,
+}
+
+/// The raw samples of one boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    pub boot: u32,
+    /// Index into that boot's launches.
+    pub launch: u32,
+    /// Operations in a batch.
+    pub iterations: u64,
+    /// Ticks of each batch.
+    pub run: Vec<u64>,
+    /// Ticks of each control batch.
+    pub control: Vec<u64>,
+}
