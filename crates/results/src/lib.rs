@@ -4,6 +4,18 @@
 //! can compute anew. `docs/results.md` describes it in words and `docs/result.schema.json` for
 //! machines (made from these types, and a test keeps the two the same).
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod find;
+mod name;
+mod read;
+mod write;
+
+pub use find::{FindError, find, load};
+pub use name::file_name;
+pub use read::{MAX_FILE_BYTES, ReadError, read_file};
+pub use write::{WriteError, write_bytes, write_file, write_into};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,0 +1,187 @@
+//! What records say, as types. `docs/records.md` explains each field; units are those of the
+//! `hello` that opened the launch.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A record's content by its `kind`. Fields that nobody knows are ignored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    Hello(Hello),
+    Begin(Begin),
+    Result(ResultPart),
+    Skip(Skip),
+    Fault(Fault),
+    End(End),
+    Bye(Bye),
+    /// A kind that this version does not know; the object is in [`crate::Record::object`].
+    Unknown(String),
+}
+
+impl Kind {
+    /// Reads `object` as `kind`. The error says which field is wrong.
+    pub(crate) fn read(kind: &str, object: &Map<String, Value>) -> Result<Kind, serde_json::Error> {
+        let value = Value::Object(object.clone());
+        Ok(match kind {
+            "hello" => Kind::Hello(serde_json::from_value(value)?),
+            "begin" => Kind::Begin(serde_json::from_value(value)?),
+            "result" => Kind::Result(serde_json::from_value(value)?),
+            "skip" => Kind::Skip(serde_json::from_value(value)?),
+            "fault" => Kind::Fault(serde_json::from_value(value)?),
+            "end" => Kind::End(serde_json::from_value(value)?),
+            "bye" => Kind::Bye(serde_json::from_value(value)?),
+            other => Kind::Unknown(other.to_owned()),
+        })
+    }
+}
+
+/// The first record of a launch: who speaks and in which unit.
+///
+/// Only what no result can be understood without is required; a source other than the guest may
+/// know less of its machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    pub arch: String,
+    /// Of every tick in this launch's results: `insns`, `tsc_ticks`, `cntvct_ticks`.
+    pub unit: String,
+    pub cpus: u32,
+    #[serde(default)]
+    pub cpus_wanted: u32,
+    #[serde(default)]
+    pub guest: String,
+    #[serde(default)]
+    pub boot: String,
+    #[serde(default)]
+    pub apic: String,
+    #[serde(default)]
+    pub memory_bytes: u64,
+    #[serde(default)]
+    pub cpu: String,
+    /// The CPUID signature, or empty where CPUID shows none.
+    #[serde(default)]
+    pub hypervisor: String,
+    #[serde(default)]
+    pub clock: String,
+    #[serde(default)]
+    pub clock_hz: Option<u64>,
+    #[serde(default)]
+    pub clock_hz_from: Option<String>,
+    #[serde(default)]
+    pub hypercall: String,
+    #[serde(default)]
+    pub page_bytes: u64,
+    #[serde(default)]
+    pub ws_bytes: u64,
+    #[serde(default)]
+    pub ports: Ports,
+    /// As asked; 0 where the row chooses.
+    #[serde(default)]
+    pub samples: u64,
+    /// As asked; 0 where the row chooses.
+    #[serde(default)]
+    pub iters: u64,
+    #[serde(default)]
+    pub pad: u64,
+    /// How many benchmarks will follow.
+    #[serde(default)]
+    pub selected: u32,
+    /// Words of the command line that the guest cannot use.
+    #[serde(default)]
+    pub unknown: Vec<String>,
+}
+
+/// The I/O ports of the benchmarks `in`, `out` and `print`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ports {
+    #[serde(rename = "in")]
+    pub input: u64,
+    #[serde(rename = "out")]
+    pub output: u64,
+    pub print: u64,
+}
+
+/// A benchmark starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    pub bench: String,
+    /// Among the selected benchmarks, from 0.
+    pub index: u32,
+}
+
+/// One part of a benchmark's samples. All that is optional stands in part 1 only;
+/// [`crate::ResultAssembler`] joins the parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultPart {
+    pub bench: String,
+    /// From 1.
+    pub part: u32,
+    pub parts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ws_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckVerdict>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Ticks of each batch.
+    pub run: Vec<u64>,
+    /// Ticks of each control batch.
+    pub control: Vec<u64>,
+}
+
+/// What the guest's own check said of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckVerdict {
+    /// The operation was seen to take place.
+    Proved,
+    /// Only the host could see it.
+    Unproven,
+    /// It was seen not to take place; the figures mean nothing.
+    Failed,
+}
+
+/// A benchmark that cannot be run here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skip {
+    pub bench: String,
+    pub reason: String,
+}
+
+/// An exception that nobody expected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Null outside any benchmark; the guest then ends.
+    pub bench: Option<String>,
+    /// `needs`, `init`, `run`, `check` or `cleanup`.
+    #[serde(default)]
+    pub phase: Option<String>,
+    pub vector: u32,
+    pub name: String,
+    pub error: u64,
+    /// CR2.
+    pub address: u64,
+    pub ip: u64,
+}
+
+/// A benchmark is over, after its result, skip or fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    pub bench: String,
+}
+
+/// The last record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bye {
+    /// `ok` or `fault`.
+    pub status: String,
+}

@@ -1,0 +1,23 @@
+//! The line protocol of `docs/records.md`: what guests, monitors and others that run inside a
+//! machine say on its serial line, turned into typed records and console text.
+//!
+//! Everything here is total: any bytes may come in, in any chunking, and nothing panics or grows
+//! beyond a fixed bound. Strings inside records are as hostile as the guest that wrote them;
+//! whoever shows them escapes them (`ws-text`).
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod assemble;
+mod crc;
+mod decoder;
+mod encode;
+mod kinds;
+mod line;
+
+pub use assemble::{AssembleError, BenchResult, MAX_SAMPLES, ResultAssembler};
+pub use decoder::{Counts, Decoder, Expect, Item, Record};
+pub use encode::{EncodeError, Encoder};
+pub use kinds::{
+    Begin, Bye, CheckVerdict, End, Fault, Hello, Kind, Ports, ResultPart, Skip,
+};
+pub use line::{BadNonce, MAX_LINE_BYTES, Nonce};

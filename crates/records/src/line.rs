@@ -1,0 +1,107 @@
+//! One record's line, by itself: `@ws1 CRC SOURCE NONCE SEQ LEN JSON`.
+//!
+//! The decoder calls [`parse`] for every marker that it finds. Nothing here knows of chunks,
+//! launches or sequences.
+
+use crate::crc::crc32;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::str::FromStr;
+
+/// How every record begins: the marker with the space that ends it.
+pub(crate) const MARKER: &[u8] = b"@ws1 ";
+
+/// The longest line, with its end, in bytes.
+pub const MAX_LINE_BYTES: usize = 4096;
+
+/// The launch that a line belongs to. Written as 1 to 16 lowercase hex digits, compared by value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nonce(pub u64);
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
+/// A nonce that is not 1 to 16 lowercase hex digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a nonce is 1 to 16 lowercase hex digits")]
+pub struct BadNonce;
+
+impl FromStr for Nonce {
+    type Err = BadNonce;
+
+    fn from_str(text: &str) -> Result<Self, BadNonce> {
+        hex(text.as_bytes(), 1, 16).map(Nonce).ok_or(BadNonce)
+    }
+}
+
+/// A line whose form, length and CRC hold; its object is not looked at beyond `kind`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RawRecord {
+    pub source: String,
+    pub nonce: Nonce,
+    pub seq: u64,
+    pub kind: String,
+    pub object: Map<String, Value>,
+}
+
+/// Reads a line that begins at a marker, without its end. `None` when any field does not hold.
+pub(crate) fn parse(line: &[u8]) -> Option<RawRecord> {
+    let (crc, covered) = field(line.strip_prefix(MARKER)?)?;
+    let (source, rest) = field(covered)?;
+    let (nonce, rest) = field(rest)?;
+    let (seq, rest) = field(rest)?;
+    let (len, json) = field(rest)?;
+    // Length before CRC, and CRC before JSON: a hostile line costs little.
+    if decimal(len)? != u64::try_from(json.len()).ok()? {
+        return None;
+    }
+    let source = source_name(source)?;
+    let nonce = Nonce(hex(nonce, 1, 16)?);
+    let seq = decimal(seq)?;
+    if hex(crc, 8, 8)? != u64::from(crc32(covered)) {
+        return None;
+    }
+    if !json.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return None;
+    }
+    let object: Map<String, Value> = serde_json::from_slice(json).ok()?;
+    let kind = object.get("kind")?.as_str()?.to_owned();
+    Some(RawRecord { source, nonce, seq, kind, object })
+}
+
+/// `[a-z0-9]{1,8}`, or nothing.
+pub(crate) fn source_name(bytes: &[u8]) -> Option<String> {
+    let fits = (1..=8).contains(&bytes.len())
+        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    if !fits {
+        return None;
+    }
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+/// Splits at the first space.
+fn field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = bytes.iter().position(|&byte| byte == b' ')?;
+    Some((&bytes[..space], &bytes[space + 1..]))
+}
+
+/// Lowercase hex digits, `min` to `max` of them (at most 16).
+fn hex(bytes: &[u8], min: usize, max: usize) -> Option<u64> {
+    let digits = bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if !digits || !(min..=max).contains(&bytes.len()) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(bytes).ok()?, 16).ok()
+}
+
+/// A decimal number without leading zeros. (`str::parse` alone would take `+1`.)
+fn decimal(bytes: &[u8]) -> Option<u64> {
+    let canonical = bytes == b"0" || bytes.first().is_some_and(|&b| b != b'0');
+    if !canonical || !bytes.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}

@@ -1,0 +1,117 @@
+//! Escapes, one a medium.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// For one line on a terminal: control characters (C0, C1, DEL), line separators, characters that
+/// change the direction of text and invisible ones become visible escapes as Rust writes them
+/// (`\n`, `\u{1b}`). Backslashes stay, so that escaping twice changes nothing.
+pub fn terminal(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        push_safe(&mut out, c);
+    }
+    Cow::Owned(out)
+}
+
+/// For raw console bytes, shown as lines: as [`terminal`], but `\n` is kept, `\r` before it goes,
+/// and bytes that are no UTF-8 become `\xNN`.
+pub fn console(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        let mut chars = chunk.valid().chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '\n' => out.push('\n'),
+                '\r' if chars.peek() == Some(&'\n') => {}
+                c => push_safe(&mut out, c),
+            }
+        }
+        for byte in chunk.invalid() {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+/// For text inside HTML, attributes too: as [`terminal`], and the five characters of markup
+/// become entities.
+pub fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in terminal(text).chars() {
+        match entity(c) {
+            Some(entity) => out.push_str(entity),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+/// For one cell or line of Markdown: as [`html`], and whatever begins emphasis, code, links,
+/// images, tables or headings is escaped by a backslash.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in terminal(text).chars() {
+        match entity(c) {
+            Some(entity) => out.push_str(entity),
+            None => {
+                if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$') {
+                    out.push('\\');
+                }
+                out.push(c);
+            }
+        }
+    }
+    // A bare address would become a link by itself.
+    out.replace("://", ":&#47;/")
+}
+
+/// For a text cell of a table that a spreadsheet may open: as [`terminal`], and a cell that the
+/// spreadsheet would take for a formula gets a leading apostrophe.
+pub fn spreadsheet(text: &str) -> String {
+    let safe = terminal(text);
+    if safe.starts_with(['=', '+', '-', '@']) { format!("'{safe}") } else { safe.into_owned() }
+}
+
+fn entity(c: char) -> Option<&'static str> {
+    Some(match c {
+        '&' => "&amp;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        '"' => "&quot;",
+        '\'' => "&#39;",
+        _ => return None,
+    })
+}
+
+fn push_safe(out: &mut String, c: char) {
+    if is_unsafe(c) {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    } else {
+        out.push(c);
+    }
+}
+
+/// Characters that move the cursor, reorder what stands around them, or cannot be seen.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'   // zero width, direction marks
+            | '\u{2028}'..='\u{202e}'   // line separators, direction embeddings and overrides
+            | '\u{2060}'..='\u{206f}'   // invisible operators, direction isolates
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' // tags
+        )
+}
