@@ -1,30 +1,178 @@
 //! Finds result files by what the user typed: `DIR`, `DIR:PLATFORM` or a file.
 
-use crate::{ReadError, ResultFile};
-use std::path::PathBuf;
+use crate::{ReadError, ResultFile, file_name, read_file};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why nothing was found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
+    /// What was typed is nothing that exists.
     #[error("{0:?} is no file, no folder, and no FOLDER:PLATFORM")]
     Nothing(String),
+    /// The folder holds no `*.json`.
     #[error("no result files in {}", .0.display())]
     Empty(PathBuf),
-    #[error("no result of {platform:?} in {}; it has {}", dir.display(), there.join(", "))]
-    NoSuchPlatform { dir: PathBuf, platform: String, there: Vec<String> },
+    /// The folder is there, the platform is not.
+    #[error("no result of {platform:?} in {}, which has {}", dir.display(), there.join(", "))]
+    NoSuchPlatform {
+        /// The folder.
+        dir: PathBuf,
+        /// The platform that was asked for.
+        platform: String,
+        /// The files that are there.
+        there: Vec<String>,
+    },
+    /// The system could not list the folder.
     #[error("cannot list {}: {source}", dir.display())]
-    List { dir: PathBuf, source: std::io::Error },
+    List {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that was found cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
 /// The paths that `spec` means: one for a file or `DIR:PLATFORM`, every `*.json` of a folder,
-/// sorted by name.
-pub fn find(_spec: &str) -> Result<Vec<PathBuf>, FindError> {
-    todo!()
+/// sorted by name. Something that exists goes before the reading as `DIR:PLATFORM`.
+pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
+    let path = Path::new(spec);
+    if path.is_dir() {
+        let files = list(path)?;
+        return if files.is_empty() { Err(FindError::Empty(path.into())) } else { Ok(files) };
+    }
+    if path.exists() {
+        return Ok(vec![path.into()]);
+    }
+    // Both halves may hold colons: the first split whose left half is a folder with such a
+    // platform wins.
+    let mut missing = None;
+    for (colon, _) in spec.match_indices(':') {
+        let (dir, platform) = (Path::new(&spec[..colon]), &spec[colon + 1..]);
+        if !dir.is_dir() {
+            continue;
+        }
+        let file = dir.join(file_name(platform));
+        if file.is_file() {
+            return Ok(vec![file]);
+        }
+        missing.get_or_insert((dir, platform));
+    }
+    let Some((dir, platform)) = missing else {
+        return Err(FindError::Nothing(spec.to_owned()));
+    };
+    let there: Vec<String> = list(dir)?
+        .iter()
+        .filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    if there.is_empty() {
+        return Err(FindError::Empty(dir.into()));
+    }
+    Err(FindError::NoSuchPlatform { dir: dir.into(), platform: platform.to_owned(), there })
 }
 
 /// Finds and reads, ordered by when the runs began, then by platform.
-pub fn load(_spec: &str) -> Result<Vec<ResultFile>, FindError> {
-    todo!()
+pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
+    let mut results =
+        find(spec)?.iter().map(|path| read_file(path)).collect::<Result<Vec<_>, _>>()?;
+    // RFC 3339 in UTC sorts as text.
+    results.sort_by(|a, b| (&a.created, &a.platform).cmp(&(&b.created, &b.platform)));
+    Ok(results)
+}
+
+/// The `*.json` of a folder, sorted by name; not the hidden ones, which are being written.
+fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
+    let failed = |source| FindError::List { dir: dir.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample;
+    use crate::write_into;
+
+    fn folder() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let mut result = sample();
+        write_into(dir.path(), &result).unwrap();
+        result.platform = "qemu-tcg".into();
+        result.created = "2020-01-01T00:00:00Z".into();
+        write_into(dir.path(), &result).unwrap();
+        fs::write(dir.path().join(".x.json"), "being written").unwrap();
+        fs::write(dir.path().join("notes.txt"), "no result").unwrap();
+        dir
+    }
+
+    fn found(spec: &str) -> Vec<String> {
+        let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        find(spec).unwrap().iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_folder_is_all_its_results() {
+        let dir = folder();
+        let spec = dir.path().to_str().unwrap();
+        assert_eq!(found(spec), ["lab-native.json", "qemu-tcg.json"]);
+        let platforms: Vec<_> = load(spec).unwrap().into_iter().map(|r| r.platform).collect();
+        assert_eq!(platforms, ["qemu-tcg", "lab:native"], "the older run stands first");
+    }
+
+    #[test]
+    fn a_folder_and_platform_is_one_result() {
+        let dir = folder();
+        let spec = format!("{}:lab:native", dir.path().display());
+        assert_eq!(found(&spec), ["lab-native.json"]);
+    }
+
+    #[test]
+    fn a_file_is_itself() {
+        let dir = folder();
+        assert_eq!(found(dir.path().join("qemu-tcg.json").to_str().unwrap()), ["qemu-tcg.json"]);
+    }
+
+    #[test]
+    fn a_folder_whose_name_holds_a_colon_is_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("at:12:30");
+        write_into(&inner, &sample()).unwrap();
+        assert_eq!(found(inner.to_str().unwrap()), ["lab-native.json"]);
+        assert_eq!(found(&format!("{}:lab:native", inner.display())), ["lab-native.json"]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_named_and_so_is_what_is() {
+        let dir = folder();
+        let error = find(&format!("{}:kvm", dir.path().display())).unwrap_err().to_string();
+        assert!(error.starts_with("no result of \"kvm\" in "), "{error}");
+        assert!(error.ends_with("which has lab-native.json, qemu-tcg.json"), "{error}");
+        assert_eq!(
+            find("/nonexistent:kvm").unwrap_err().to_string(),
+            "\"/nonexistent:kvm\" is no file, no folder, and no FOLDER:PLATFORM"
+        );
+        let empty = tempfile::tempdir().unwrap();
+        let error = find(empty.path().to_str().unwrap()).unwrap_err();
+        assert!(matches!(error, FindError::Empty(_)), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_file_in_a_folder_is_no_silent_gap() {
+        let dir = folder();
+        fs::write(dir.path().join("broken.json"), "{").unwrap();
+        let error = load(dir.path().to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("broken.json is no result file"), "{error}");
+    }
 }

@@ -7,13 +7,18 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod find;
+mod json;
 mod name;
 mod read;
+#[cfg(test)]
+mod sample;
+mod schema;
 mod write;
 
 pub use find::{FindError, find, load};
 pub use name::file_name;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
+pub use schema::schema;
 pub use write::{WriteError, write_bytes, write_file, write_into};
 
 use schemars::JsonSchema;
@@ -26,7 +31,8 @@ pub const SCHEMA: &str = "worldswitch-result/1";
 /// A whole result file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultFile {
-    /// Always [`SCHEMA`].
+    /// Always `worldswitch-result/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// When the run began, RFC 3339, UTC, to the second.
     pub created: String,
@@ -36,6 +42,7 @@ pub struct ResultFile {
     pub command: Vec<String>,
     /// The platform's canonical name, as `--on` takes it.
     pub platform: String,
+    /// All that the numbers depend on.
     pub identity: Identity,
     /// True when the run was stopped before all its boots were done.
     pub interrupted: bool,
@@ -59,13 +66,16 @@ pub struct Identity {
 pub struct Boot {
     /// From 1.
     pub boot: u32,
+    /// In order.
     pub launches: Vec<Launch>,
 }
 
 /// One launch of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Launch {
+    /// What the launch's records carry, 1 to 16 lowercase hex digits.
     pub nonce: String,
+    /// Virtual CPUs of the machine.
     pub vcpus: u32,
     /// The benchmarks it was asked for.
     pub asked: Vec<String>,
@@ -73,7 +83,9 @@ pub struct Launch {
     pub hello: Option<serde_json::Value>,
     /// From the start of the machine's process to its first record.
     pub first_record_ms: Option<u64>,
+    /// From the start of the machine's process to its end.
     pub wall_ms: u64,
+    /// How it ended.
     pub end: LaunchEnd,
     /// What the end means, in words.
     pub end_detail: String,
@@ -108,7 +120,9 @@ pub enum LaunchEnd {
 /// One benchmark on this platform.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
+    /// Its name.
     pub benchmark: String,
+    /// `idle`, `unprivileged`, `privileged`, `exception`, `memory`, `io`.
     pub category: String,
     /// The first outcome that is not `ok`, or `ok`.
     pub status: Status,
@@ -122,21 +136,28 @@ pub struct Row {
     /// On `insns`: did every boot give the same samples? Null with fewer than two boots, and on
     /// units of time.
     pub exact: Option<bool>,
+    /// What was measured; empty when nothing was.
     pub metrics: Vec<Metric>,
 }
 
 /// What became of a row in one boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
+    /// The boot's number.
     pub boot: u32,
+    /// What became of it.
     pub status: Status,
+    /// Why the status is not `ok`.
     pub reason: Option<String>,
+    /// What the benchmark's own check said; absent when it did not come so far.
     pub check: Option<Check>,
 }
 
+/// The state of a row, in one boot or over all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
+    /// Measured.
     Ok,
     /// Cannot be run here.
     Skip,
@@ -157,15 +178,21 @@ pub enum Status {
 /// What a benchmark's check said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
+    /// Its verdict.
     pub verdict: Verdict,
+    /// What it saw; text from the guest.
     pub note: String,
 }
 
+/// A check's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
+    /// The guest saw that the operation took place.
     Proved,
+    /// Only the host could see it; the note says what.
     Unproven,
+    /// The guest saw that it did not take place; the figures mean nothing.
     Failed,
 }
 
@@ -176,12 +203,14 @@ pub struct Metric {
     pub name: String,
     /// `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
     pub unit: String,
+    /// Raw samples, one entry for each boot that has any.
     pub boots: Vec<Samples>,
 }
 
 /// The raw samples of one boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
+    /// The boot's number.
     pub boot: u32,
     /// Index into that boot's launches.
     pub launch: u32,

@@ -1,32 +1,155 @@
 //! Writes a result file whole or not at all.
+//!
+//! A temporary file in the same folder takes the bytes, is made durable, and is renamed over the
+//! final name. Whatever fails (a full disk, no permission), the temporary file goes, an older
+//! file of that name stays as it was, and the error says what failed and where.
 
 use crate::ResultFile;
+use crate::json::Layout;
+use serde::Serialize;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What went wrong, and where. Nothing of the file is left behind.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct WriteError {
-    /// What was being done, as in `write`, `create the folder`.
+    /// What was being done, as in `write` or `make the folder`.
     pub action: &'static str,
+    /// The file or folder that it was done to.
     pub path: PathBuf,
-    pub source: std::io::Error,
+    /// What the system said.
+    pub source: io::Error,
 }
 
 /// Writes `result` into the folder `dir` (made if missing) under [`crate::file_name`], replacing
 /// an older one. Returns the file's path.
 pub fn write_into(dir: &Path, result: &ResultFile) -> Result<PathBuf, WriteError> {
+    fs::create_dir_all(dir).map_err(at("make the folder", dir))?;
     let path = dir.join(crate::file_name(&result.platform));
     write_file(&path, result)?;
     Ok(path)
 }
 
-/// Writes `result` to `path`.
-pub fn write_file(_path: &Path, _result: &ResultFile) -> Result<(), WriteError> {
-    todo!()
+/// Writes `result` to `path`, whose folder exists.
+pub fn write_file(path: &Path, result: &ResultFile) -> Result<(), WriteError> {
+    replace(path, |file| {
+        let mut json = serde_json::Serializer::with_formatter(&mut *file, Layout::default());
+        result.serialize(&mut json)?;
+        file.write_all(b"\n")
+    })
 }
 
-/// Writes any bytes to `path`, whole or not at all: exports use it too.
-pub fn write_bytes(_path: &Path, _bytes: &[u8]) -> Result<(), WriteError> {
-    todo!()
+/// Writes any bytes to `path`, whose folder exists, whole or not at all: exports use it too.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    replace(path, |file| file.write_all(bytes))
+}
+
+/// Lets `fill` write a temporary file, and makes it `path`.
+fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    // Dropped before the rename, the temporary file is removed. Its name begins with a dot and
+    // has another ending, so that no reader of the folder takes it for a result.
+    let temporary = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".part")
+        .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
+        .tempfile_in(dir)
+        .map_err(at("write in", dir))?;
+    let mut buffer = BufWriter::new(temporary.as_file());
+    fill(&mut buffer)
+        .and_then(|()| buffer.flush())
+        .and_then(|()| temporary.as_file().sync_all())
+        .map_err(at("write", path))?;
+    drop(buffer);
+    temporary.persist(path).map_err(|e| at("write", path)(e.error))?;
+    // The rename itself is durable only when the folder is.
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(at("make durable", dir))
+}
+
+fn at<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> WriteError + 'a {
+    move |source| WriteError { action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = write_into(&dir.path().join("new/deep"), &sample()).unwrap();
+        assert!(path.ends_with("new/deep/lab-native.json"));
+        assert_eq!(crate::read_file(&path).unwrap(), sample());
+    }
+
+    #[test]
+    fn nothing_but_the_file_is_in_the_folder_afterwards() {
+        let dir = tempfile::tempdir().unwrap();
+        write_into(dir.path(), &sample()).unwrap();
+        write_into(dir.path(), &sample()).unwrap();
+        assert_eq!(names(dir.path()), ["lab-native.json"]);
+    }
+
+    #[test]
+    fn a_disk_that_fills_up_leaves_the_folder_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = dir.path().join("old.json");
+        fs::write(&old, "old").unwrap();
+        for path in [&old, &dir.path().join("new.json")] {
+            let error = replace(path, |file| {
+                file.write_all(&[b'x'; 100_000])?;
+                Err(io::ErrorKind::StorageFull.into())
+            })
+            .unwrap_err();
+            assert_eq!(error.action, "write");
+            assert_eq!(&error.path, path);
+            assert_eq!(error.source.kind(), io::ErrorKind::StorageFull);
+        }
+        assert_eq!(names(dir.path()), ["old.json"]);
+        assert_eq!(fs::read_to_string(&old).unwrap(), "old");
+    }
+
+    #[test]
+    fn a_failed_rename_leaves_no_temporary_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("taken");
+        fs::create_dir_all(taken.join("full")).unwrap();
+        assert!(write_bytes(&taken, b"x").is_err());
+        assert_eq!(names(dir.path()), ["taken"]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error = write_bytes(Path::new("/nonexistent/a.json"), b"").unwrap_err();
+        assert!(error.to_string().starts_with("cannot write in /nonexistent: "), "{error}");
+    }
+
+    #[test]
+    fn the_file_gets_the_mode_of_any_new_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = write_into(dir.path(), &sample()).unwrap();
+        let plain = dir.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&ours), mode(&plain));
+    }
 }

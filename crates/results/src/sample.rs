@@ -1,0 +1,92 @@
+//! The result that the tests of this crate write, read and spoil. It is also the example in
+//! `docs/results.md`, marked there as made up.
+
+use crate::*;
+use serde_json::json;
+
+/// Two boots of `lab:native`: one row measured, one skipped.
+pub(crate) fn sample() -> ResultFile {
+    let launch = |nonce: &str| Launch {
+        nonce: nonce.into(),
+        vcpus: 1,
+        asked: vec!["sgdt".into(), "hypercall".into()],
+        hello: Some(json!({"kind": "hello", "protocol": 1, "arch": "x86_64", "unit": "insns"})),
+        first_record_ms: Some(212),
+        wall_ms: 1843,
+        end: LaunchEnd::Bye,
+        end_detail: "the guest said bye".into(),
+        bad_lines: 0,
+        stale_records: 0,
+        lost_records: 0,
+        console_tail: String::new(),
+    };
+    let samples = |boot| Samples {
+        boot,
+        launch: 0,
+        iterations: 1000,
+        run: vec![17_010, 17_010, 17_010],
+        control: vec![3_010, 3_010, 3_010],
+    };
+    let outcome = |boot, status, reason: Option<&str>, check| Outcome {
+        boot,
+        status,
+        reason: reason.map(Into::into),
+        check,
+    };
+    let proved = || {
+        Some(Check {
+            verdict: Verdict::Proved,
+            note: "the stored base and limit are the GDT's own".into(),
+        })
+    };
+    let refused = "hypercall=none: no hypervisor is known here";
+    let object = |value: serde_json::Value| value.as_object().unwrap().clone().into_iter().collect();
+    ResultFile {
+        schema: SCHEMA.into(),
+        created: "2026-01-31T12:00:00Z".into(),
+        tool: "worldswitch 0.1.0".into(),
+        command: ["worldswitch", "run", "--on", "lab:native"].map(Into::into).into(),
+        platform: "lab:native".into(),
+        identity: Identity {
+            subject: object(json!({"platform": "lab:native"})),
+            conditions: object(json!({"unit": "insns", "emulator": "qemu 10.0.2"})),
+        },
+        interrupted: false,
+        boots: vec![
+            Boot { boot: 1, launches: vec![launch("5eed0001")] },
+            Boot { boot: 2, launches: vec![launch("5eed0002")] },
+        ],
+        rows: vec![
+            Row {
+                benchmark: "sgdt".into(),
+                category: "unprivileged".into(),
+                status: Status::Ok,
+                reason: None,
+                outcomes: vec![
+                    outcome(1, Status::Ok, None, proved()),
+                    outcome(2, Status::Ok, None, proved()),
+                ],
+                conditions: object(json!({"vcpus": 1, "digest": "0badc0de"})),
+                exact: Some(true),
+                metrics: vec![Metric {
+                    name: "cost".into(),
+                    unit: "insns".into(),
+                    boots: vec![samples(1), samples(2)],
+                }],
+            },
+            Row {
+                benchmark: "hypercall".into(),
+                category: "exception".into(),
+                status: Status::Skip,
+                reason: Some(refused.into()),
+                outcomes: vec![
+                    outcome(1, Status::Skip, Some(refused), None),
+                    outcome(2, Status::Skip, Some(refused), None),
+                ],
+                conditions: object(json!({"vcpus": 1, "digest": "0ddba11"})),
+                exact: None,
+                metrics: vec![],
+            },
+        ],
+    }
+}
