@@ -1,0 +1,64 @@
+//! What this host is: facts that numbers in units of time depend on.
+
+use std::fs;
+
+/// Facts about the host; empty text where the system does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model name.
+    pub cpu: String,
+    /// Microcode revision.
+    pub microcode: String,
+    /// Whether the CPU says that it runs in a virtual machine itself.
+    pub virtualized: bool,
+}
+
+impl Host {
+    /// The host that we run on.
+    pub fn read() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self::parse(&cpuinfo, &kernel)
+    }
+
+    fn parse(cpuinfo: &str, kernel: &str) -> Self {
+        let field = |wanted: &str| {
+            cpuinfo
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .find(|(key, _)| key.trim() == wanted)
+                .map(|(_, value)| value.trim().to_owned())
+                .unwrap_or_default()
+        };
+        Self {
+            kernel: kernel.trim().to_owned(),
+            cpu: field("model name"),
+            microcode: field("microcode"),
+            virtualized: field("flags").split(' ').any(|flag| flag == "hypervisor"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpuinfo_is_read() {
+        let host = Host::parse(
+            "processor\t: 0\nmodel name\t: AMD EPYC 7B13\nmicrocode\t: 0xffffffff\nflags\t\t: fpu hypervisor lahf_lm\n\nprocessor\t: 1\nmodel name\t: other\n",
+            "6.1.0-18-amd64\n",
+        );
+        assert_eq!(host.kernel, "6.1.0-18-amd64");
+        assert_eq!(host.cpu, "AMD EPYC 7B13");
+        assert_eq!(host.microcode, "0xffffffff");
+        assert!(host.virtualized);
+    }
+
+    #[test]
+    fn a_silent_system_gives_empty_facts() {
+        assert_eq!(Host::parse("", ""), Host::default());
+    }
+}

@@ -1,0 +1,266 @@
+//! The guest image's table of benchmarks, read from the ELF file.
+//!
+//! The table lies between the symbols `__benchmarks_start` and `__benchmarks_end`: rows of
+//! sixteen little-endian 64-bit words. An image may come from anywhere, so this is total: what
+//! does not fit is an error, never a panic.
+
+use crate::machine::MachineError;
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const ROW_BYTES: u64 = 128;
+const ROWS_MAX: u64 = 1024;
+const IMAGE_BYTES_MAX: u64 = 16 << 20;
+const TEXT_BYTES_MAX: usize = 1024;
+const NAME_BYTES_MAX: usize = 64;
+const VCPUS_MAX: u64 = 64;
+
+/// The parameters' names by their bit in a row's last word.
+const PARAMETERS: [&str; 6] = ["page", "ws", "in", "out", "print", "hypercall"];
+
+/// A guest image and what it can measure.
+#[derive(Clone, Debug)]
+pub struct GuestImage {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// SHA-256 of the whole file, hex.
+    pub sha256: String,
+    /// Its benchmarks, in its order. Names are unique.
+    pub rows: Vec<BenchmarkRow>,
+}
+
+/// One benchmark of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BenchmarkRow {
+    /// `[a-z0-9_-]`, at most 64 bytes.
+    pub name: String,
+    /// `[a-z0-9_-]`, at most 64 bytes.
+    pub category: String,
+    /// What it measures, in words. As hostile as the image.
+    pub summary: String,
+    /// What the machine must have, in words; empty where any will do. As hostile as the image.
+    pub requires: String,
+    /// How many vCPUs it needs.
+    pub cpus: u32,
+    /// The least operations in a batch, on units of time.
+    pub min_iterations: u64,
+    /// The most.
+    pub max_iterations: u64,
+    /// Operations in a batch on `insns`.
+    pub insns_iterations: u64,
+    /// Samples on `insns`.
+    pub insns_samples: u64,
+    /// Which of `page`, `ws`, `in`, `out`, `print`, `hypercall` on the command line it heeds.
+    pub parameters: Vec<&'static str>,
+    /// SHA-256, hex, of its machine code, its control loop's, the timed harness and its counts.
+    pub digest: String,
+}
+
+/// Why a file is no guest image.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    #[error(transparent)]
+    File(#[from] MachineError),
+    #[error("{path} is no guest image: {why}", path = path.display())]
+    Malformed { path: PathBuf, why: String },
+}
+
+impl GuestImage {
+    /// Reads the image at `path`.
+    ///
+    /// # Errors
+    /// It can't be read, is larger than 16 MiB, or is no guest image.
+    pub fn read(path: &Path) -> Result<Self, ImageError> {
+        let error = |e| MachineError::io("read the guest image", path, e);
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(IMAGE_BYTES_MAX + 1).read_to_end(&mut bytes))
+            .map_err(error)?;
+        let rows = parse(&bytes).map_err(|why| ImageError::Malformed {
+            path: path.into(),
+            why,
+        })?;
+        Ok(Self {
+            path: path.into(),
+            sha256: hex(&Sha256::digest(&bytes)),
+            rows,
+        })
+    }
+}
+
+/// The benchmarks of an image, from its bytes.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn parse(bytes: &[u8]) -> Result<Vec<BenchmarkRow>, String> {
+    if bytes.len() as u64 > IMAGE_BYTES_MAX {
+        return Err(format!("it is larger than {} MiB", IMAGE_BYTES_MAX >> 20));
+    }
+    let elf = ElfFile64::<LittleEndian>::parse(bytes)
+        .map_err(|e| format!("it is not a little-endian ELF64 file ({e})"))?;
+    let image = Image::new(&elf);
+    let start = image.symbol("__benchmarks_start")?;
+    let end = image.symbol("__benchmarks_end")?;
+    let length = end
+        .checked_sub(start)
+        .filter(|length| length % ROW_BYTES == 0)
+        .ok_or("its table of benchmarks is not made of whole rows")?;
+    let count = length / ROW_BYTES;
+    if count == 0 || count > ROWS_MAX {
+        return Err(format!(
+            "it has {count} benchmarks (1 to {ROWS_MAX} are allowed)"
+        ));
+    }
+    let harness = image.function(image.symbol("timed_call")?, "timed_call")?;
+    let mut rows: Vec<BenchmarkRow> = Vec::new();
+    for (index, words) in image
+        .bytes(start, length)?
+        .chunks_exact(ROW_BYTES as usize)
+        .enumerate()
+    {
+        let row = row(&image, harness, words).map_err(|why| format!("its row {index}: {why}"))?;
+        if rows.iter().any(|other| other.name == row.name) {
+            return Err(format!("two of its benchmarks are called \"{}\"", row.name));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, String> {
+    let word = |index: usize| -> u64 {
+        let mut value = [0u8; 8];
+        if let Some(part) = bytes.get(index * 8..index * 8 + 8) {
+            value.copy_from_slice(part);
+        }
+        u64::from_le_bytes(value)
+    };
+    let cpus = u32::try_from(word(10))
+        .ok()
+        .filter(|cpus| (1..=VCPUS_MAX as u32).contains(cpus))
+        .ok_or_else(|| format!("it needs {} vCPUs (1 to {VCPUS_MAX} are allowed)", word(10)))?;
+    let mut digest = Sha256::new();
+    digest.update(harness);
+    digest.update(image.function(word(6), "run")?);
+    digest.update(image.function(word(7), "control")?);
+    digest.update(bytes.get(80..).unwrap_or_default());
+    Ok(BenchmarkRow {
+        name: plain(image.text(word(0))?)?,
+        category: plain(image.text(word(1))?)?,
+        summary: image.text(word(2))?,
+        requires: image.text(word(3))?,
+        cpus,
+        min_iterations: word(11),
+        max_iterations: word(12),
+        insns_iterations: word(13),
+        insns_samples: word(14),
+        parameters: PARAMETERS
+            .into_iter()
+            .enumerate()
+            .filter(|(bit, _)| word(15) >> bit & 1 == 1)
+            .map(|(_, name)| name)
+            .collect(),
+        digest: hex(&digest.finalize()),
+    })
+}
+
+/// A word that may stand in a command line's `bench=` without meaning anything but itself.
+fn plain(text: String) -> Result<String, String> {
+    let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.bytes().all(good) {
+        return Err(format!(
+            "\"{}\" is no name (1 to {NAME_BYTES_MAX} of a-z, 0-9, '-' and '_')",
+            text.escape_default()
+        ));
+    }
+    Ok(text)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An image as it lies in the guest's memory.
+struct Image<'data> {
+    /// (first address, bytes) of each loaded segment's part that the file holds.
+    segments: Vec<(u64, &'data [u8])>,
+    symbols: HashMap<&'data str, u64>,
+    function_bytes: HashMap<u64, u64>,
+}
+
+impl<'data> Image<'data> {
+    fn new(elf: &ElfFile64<'data, LittleEndian>) -> Self {
+        let segments = elf
+            .segments()
+            .filter_map(|segment| Some((segment.address(), segment.data().ok()?)))
+            .collect();
+        let mut symbols = HashMap::new();
+        let mut function_bytes = HashMap::new();
+        for symbol in elf.symbols() {
+            if let Ok(name) = symbol.name() {
+                symbols.insert(name, symbol.address());
+            }
+            if symbol.kind() == object::SymbolKind::Text && symbol.size() > 0 {
+                function_bytes.insert(symbol.address(), symbol.size());
+            }
+        }
+        Self {
+            segments,
+            symbols,
+            function_bytes,
+        }
+    }
+
+    fn symbol(&self, name: &str) -> Result<u64, String> {
+        self.symbols
+            .get(name)
+            .copied()
+            .ok_or_else(|| format!("it has no symbol {name}"))
+    }
+
+    /// The rest of the segment that holds `address`.
+    fn from(&self, address: u64) -> Result<&'data [u8], String> {
+        self.segments
+            .iter()
+            .find_map(|(first, bytes)| {
+                let offset = usize::try_from(address.checked_sub(*first)?).ok()?;
+                bytes.get(offset..).filter(|rest| !rest.is_empty())
+            })
+            .ok_or_else(|| format!("nothing is loaded at {address:#x}"))
+    }
+
+    fn bytes(&self, address: u64, length: u64) -> Result<&'data [u8], String> {
+        usize::try_from(length)
+            .ok()
+            .and_then(|length| self.from(address).ok()?.get(..length))
+            .ok_or_else(|| format!("{length} bytes at {address:#x} are not all loaded"))
+    }
+
+    fn function(&self, address: u64, what: &str) -> Result<&'data [u8], String> {
+        let length = self
+            .function_bytes
+            .get(&address)
+            .ok_or_else(|| format!("{what} at {address:#x} is no function with a size"))?;
+        self.bytes(address, *length)
+    }
+
+    /// The NUL-terminated text at `address`.
+    fn text(&self, address: u64) -> Result<String, String> {
+        let rest = self.from(address)?;
+        let rest = rest.get(..TEXT_BYTES_MAX).unwrap_or(rest);
+        let length = rest
+            .iter()
+            .position(|byte| *byte == 0)
+            .ok_or_else(|| format!("the text at {address:#x} does not end"))?;
+        Ok(String::from_utf8_lossy(rest.get(..length).unwrap_or_default()).into_owned())
+    }
+}
+
+#[cfg(test)]
+#[path = "image_tests.rs"]
+mod tests;

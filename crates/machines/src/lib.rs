@@ -1,0 +1,17 @@
+//! Platforms: their names, what they need, how their machines are launched and what their
+//! console says, and the guest image that they boot.
+//!
+//! The runner uses [`machine::Machine`] and knows no emulator's flag; each emulator or monitor
+//! has one file here. Nothing here knows records or statistics.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod host;
+pub mod image;
+pub mod logfile;
+pub mod machine;
+pub mod name;
+pub mod platforms;
+pub mod process;
+pub mod qemu;
+pub mod serial;

@@ -1,0 +1,119 @@
+//! The machine interface: what the runner may ask of any platform's machine.
+//!
+//! In order: `prepare` once, then for each launch `launch`, `console` until it says that the
+//! machine ended, `kill` at any time. `identity` answers at any time after `prepare`.
+//! Dropping a machine kills it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use ws_results::Identity;
+
+/// The console of one launch may not be longer than this: 16 MiB. The longest honest console,
+/// all samples of a whole suite, stays under 2 MiB.
+pub const CONSOLE_LIMIT_BYTES: u64 = 16 << 20;
+
+/// What the runner asks of one launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchRequest {
+    /// How many vCPUs the machine has.
+    pub vcpus: u32,
+    /// The guest's command line.
+    pub command_line: String,
+}
+
+/// What [`Machine::console`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Console {
+    /// New bytes were added to the buffer.
+    Data,
+    /// Nothing new; the machine runs.
+    Quiet,
+    /// The machine ended, and everything that it wrote has been handed out.
+    Ended(String),
+}
+
+/// Who chooses what is booted, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The runner launches the machine, as often as it needs, with a command line of its own.
+    Launched,
+    /// Somebody else boots; the runner listens. More boots may come.
+    Listened,
+    /// Somebody else booted, long ago; the record ends.
+    Replayed,
+}
+
+/// Why a machine could not do what was asked. The message says what to do about it where that
+/// is known.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    #[error("can't {what} {path}: {source}", path = path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{0}")]
+    Other(String),
+}
+
+impl MachineError {
+    /// An I/O error with what was tried on which path.
+    pub fn io(what: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io {
+            what,
+            path: path.into(),
+            source,
+        }
+    }
+}
+
+/// A platform's machine.
+pub trait Machine {
+    /// Who boots it.
+    fn control(&self) -> Control;
+
+    /// The unit that the guest should count in (`insns` or `tsc_ticks`), where the platform
+    /// decides it; where it does not, the guest's `hello` says it.
+    fn unit(&self) -> Option<&'static str>;
+
+    /// Checks and opens what every launch needs.
+    ///
+    /// # Errors
+    /// What is missing, and the cure.
+    fn prepare(&mut self) -> Result<(), MachineError>;
+
+    /// Starts the machine anew. An earlier launch is killed first.
+    ///
+    /// # Errors
+    /// The machine could not be started at all.
+    fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError>;
+
+    /// Adds what the console wrote since the last call to `buffer`, at most 64 KiB a call, and
+    /// does not wait.
+    ///
+    /// # Errors
+    /// The console can't be read.
+    fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError>;
+
+    /// What this platform's numbers depend on, as far as the platform knows it.
+    fn identity(&self) -> Identity;
+
+    /// Ends the machine and waits until it is gone. Nothing happens where none runs.
+    fn kill(&mut self);
+
+    /// What the machine's own program complained about in this launch, at most 4 KiB.
+    fn complaints(&mut self) -> String {
+        String::new()
+    }
+
+    /// The command line of the last launch as a shell takes it, for the user to read.
+    fn command_line(&self) -> Option<String> {
+        None
+    }
+
+    /// How long a reader should wait after [`Console::Quiet`].
+    fn poll_interval(&self) -> Duration {
+        Duration::from_millis(5)
+    }
+}

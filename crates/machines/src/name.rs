@@ -1,0 +1,278 @@
+//! Platform names as users type them and results carry them: one parser, one spelling.
+//!
+//! `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option, in any order:
+//! the canonical spelling sorts the options. Two families, `serial:` and `log:`, name a path:
+//! all that follows their colon is the path as it stands, '@', '+' and ':' included, and they
+//! take no variant and no options. Lists split at commas; in a list a comma that belongs to a
+//! name is written `\,` and a backslash `\\`.
+//!
+//! A parsed name is well formed; whether such a platform exists is `platforms`' business.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Families whose name is a path.
+pub const PATH_FAMILIES: [&str; 2] = ["serial", "log"];
+
+/// A platform's name, well formed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlatformName {
+    /// What stands before the colon; absent in a bare name.
+    pub family: Option<String>,
+    /// The name, or for a family of [`PATH_FAMILIES`] the path.
+    pub name: String,
+    /// What stands after '@'.
+    pub variant: Option<String>,
+    /// `+key=value`, by key.
+    pub options: BTreeMap<String, String>,
+}
+
+/// Why a text is no platform name. The message names the text and what is wrong in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("a platform's name is empty")]
+    Empty,
+    #[error("platform \"{0}\": control characters have no place in a name")]
+    Control(String),
+    #[error("platform \"{text}\": {what} \"{part}\" may have only a-z, 0-9, '-' and '_'")]
+    Word {
+        text: String,
+        what: &'static str,
+        part: String,
+    },
+    #[error("platform \"{0}\": '{1}:' must be followed by a path")]
+    NoPath(String, String),
+    #[error("platform \"{0}\": '@' must be followed by a variant")]
+    NoVariant(String),
+    #[error("platform \"{0}\": an option is written +key=value")]
+    Option(String),
+    #[error("platform \"{0}\": option \"{1}\" stands there twice")]
+    Twice(String, String),
+    #[error("\"{0}\": in a list a backslash stands before ',' or another backslash only")]
+    Escape(String),
+}
+
+impl PlatformName {
+    /// The path of a `serial:` or `log:` platform.
+    pub fn path(&self) -> Option<&str> {
+        let family = self.family.as_deref()?;
+        PATH_FAMILIES
+            .contains(&family)
+            .then_some(self.name.as_str())
+    }
+
+    /// `FAMILY:NAME` or `NAME`, without variant and options.
+    pub fn base(&self) -> String {
+        match &self.family {
+            Some(family) => format!("{family}:{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+impl FromStr for PlatformName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(NameError::Control(text.escape_default().to_string()));
+        }
+        for family in PATH_FAMILIES {
+            if let Some(path) = text.strip_prefix(family).and_then(|t| t.strip_prefix(':')) {
+                if path.is_empty() {
+                    return Err(NameError::NoPath(text.into(), family.into()));
+                }
+                return Ok(Self {
+                    family: Some(family.into()),
+                    name: path.into(),
+                    variant: None,
+                    options: BTreeMap::new(),
+                });
+            }
+        }
+        let mut pieces = text.split('+');
+        let head = pieces.next().unwrap_or_default();
+        let (base, variant) = match head.split_once('@') {
+            Some((_, "")) => return Err(NameError::NoVariant(text.into())),
+            Some((base, variant)) => (base, Some(variant.to_owned())),
+            None => (head, None),
+        };
+        let (family, name) = match base.split_once(':') {
+            Some((family, name)) => (Some(word(text, "the family", family)?), name),
+            None => (None, base),
+        };
+        let name = word(text, "the name", name)?;
+        let mut options = BTreeMap::new();
+        for piece in pieces {
+            let (key, value) = piece
+                .split_once('=')
+                .filter(|(_, value)| !value.is_empty())
+                .ok_or_else(|| NameError::Option(text.into()))?;
+            let key = word(text, "the option", key)?;
+            if options.insert(key.clone(), value.to_owned()).is_some() {
+                return Err(NameError::Twice(text.into(), key));
+            }
+        }
+        Ok(Self {
+            family,
+            name,
+            variant,
+            options,
+        })
+    }
+}
+
+fn word(text: &str, what: &'static str, part: &str) -> Result<String, NameError> {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if part.is_empty() || !part.chars().all(good) {
+        return Err(NameError::Word {
+            text: text.into(),
+            what,
+            part: part.into(),
+        });
+    }
+    Ok(part.to_owned())
+}
+
+impl fmt::Display for PlatformName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base())?;
+        if let Some(variant) = &self.variant {
+            write!(f, "@{variant}")?;
+        }
+        for (key, value) in &self.options {
+            write!(f, "+{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The names of a list as `--on` takes it.
+///
+/// # Errors
+/// The first name that is not well formed, or a backslash that escapes nothing.
+pub fn parse_list(text: &str) -> Result<Vec<PlatformName>, NameError> {
+    let mut names = Vec::new();
+    let mut current = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(escaped @ (',' | '\\')) => current.push(escaped),
+                _ => return Err(NameError::Escape(text.into())),
+            },
+            ',' => names.push(std::mem::take(&mut current).parse()?),
+            c => current.push(c),
+        }
+    }
+    names.push(current.parse()?);
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> PlatformName {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_forms_of_the_contract() {
+        for text in [
+            "lab:kvm",
+            "lab:kvm@6.12",
+            "lab:kvm@/path/to/build",
+            "lab:kvm-nvhe+cpu=cortex-a57",
+            "lab:neve-nested@nv2+depth=3+policy=lean+vhe=1",
+            "kvm",
+            "qemu-tcg",
+            "serial:/dev/ttyUSB0",
+            "log:runs/a@b+c:d.txt",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn options_are_sorted() {
+        assert_eq!(
+            parse("lab:neve-nested@nv2+vhe=1+policy=lean+depth=3").to_string(),
+            "lab:neve-nested@nv2+depth=3+policy=lean+vhe=1"
+        );
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_stands() {
+        let name = parse("log:/tmp/x@1+y=2:z");
+        assert_eq!(name.path(), Some("/tmp/x@1+y=2:z"));
+        assert_eq!(name.variant, None);
+        assert!(name.options.is_empty());
+        assert_eq!(parse("lab:native").path(), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let error = |text: &str| text.parse::<PlatformName>().unwrap_err().to_string();
+        assert_eq!(error(""), "a platform's name is empty");
+        assert!(error("log:").contains("followed by a path"));
+        assert!(error("kvm@").contains("followed by a variant"));
+        assert!(error("kvm+cpu").contains("+key=value"));
+        assert!(error("kvm+cpu=").contains("+key=value"));
+        assert!(error("kvm+a=1+a=2").contains("twice"));
+        assert!(error("KVM").contains("\"KVM\" may have only"));
+        assert!(error("lab:").contains("the name"));
+        assert!(error(":kvm").contains("the family"));
+        assert!(error("a\u{1b}[31m").contains("\\u{1b}"));
+    }
+
+    #[test]
+    fn lists_split_at_commas_that_are_not_escaped() {
+        let names = |text: &str| -> Vec<String> {
+            let list = parse_list(text).unwrap();
+            list.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(names("lab:native,qemu-tcg"), ["lab:native", "qemu-tcg"]);
+        assert_eq!(names(r"log:a\,b,kvm"), ["log:a,b", "kvm"]);
+        assert_eq!(names(r"log:a\\"), [r"log:a\"]);
+        assert_eq!(parse_list("kvm,"), Err(NameError::Empty));
+        assert!(parse_list(r"log:a\b").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_parsed_or_refused_and_what_is_parsed_round_trips(text in ".{0,40}") {
+            if let Ok(name) = text.parse::<PlatformName>() {
+                let spelled = name.to_string();
+                prop_assert_eq!(spelled.parse::<PlatformName>(), Ok(name));
+            }
+        }
+
+        #[test]
+        fn any_well_formed_name_round_trips(
+            text in "([a-z][a-z0-9-]{0,8}:)?[a-z0-9-]{1,9}(@[A-Za-z0-9./@=-]{1,12})?(\\+[a-z_]{1,3}=[A-Za-z0-9/.@:=,-]{1,6}){0,3}"
+        ) {
+            if let Ok(name) = text.parse::<PlatformName>() {
+                let spelled = name.to_string();
+                prop_assert_eq!(spelled.parse::<PlatformName>(), Ok(name.clone()));
+                let escaped = spelled.replace('\\', r"\\").replace(',', r"\,");
+                prop_assert_eq!(parse_list(&escaped), Ok(vec![name]));
+            } else {
+                // The only way to break this grammar is an option given twice.
+                prop_assert!(text.matches('+').count() > 1, "{}", text);
+            }
+        }
+
+        #[test]
+        fn any_path_round_trips(family in "serial|log", path in "[^\\p{C}]{1,30}") {
+            let name: PlatformName = format!("{family}:{path}").parse().unwrap();
+            prop_assert_eq!(name.path(), Some(path.as_str()));
+            prop_assert_eq!(name.to_string(), format!("{family}:{path}"));
+        }
+    }
+}

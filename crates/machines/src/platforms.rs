@@ -1,0 +1,310 @@
+//! Which platforms there are, whether they can be used here, and the machine of each.
+
+use crate::logfile::LogFile;
+use crate::machine::{Machine, MachineError};
+use crate::name::PlatformName;
+use crate::qemu::{Clock, Emulator, Qemu, Settings};
+use crate::serial::SerialLine;
+use std::path::PathBuf;
+
+/// A kind of platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Platform {
+    /// How it is named: `lab:native`, or `log:FILE` where the user chooses a path.
+    pub name: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+    /// What it needs.
+    pub needs: &'static str,
+    /// The unit of its numbers, or where it comes from.
+    pub unit: &'static str,
+    /// Whether `run` takes it where no platform is named.
+    pub default: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Qemu(Clock),
+    Serial,
+    Log,
+}
+
+/// Every platform, in the order in which they are listed and run.
+pub const PLATFORMS: [Platform; 4] = [
+    Platform {
+        name: "lab:native",
+        summary: "QEMU TCG, counting instructions: no hypervisor, the same digits on every host",
+        needs: "qemu-system-x86_64 and the guest image",
+        unit: "insns",
+        default: true,
+        kind: Kind::Qemu(Clock::Instructions),
+    },
+    Platform {
+        name: "qemu-tcg",
+        summary: "QEMU TCG in the host's time: a software CPU, on any machine",
+        needs: "qemu-system-x86_64 and the guest image",
+        unit: "tsc_ticks",
+        default: true,
+        kind: Kind::Qemu(Clock::Host),
+    },
+    Platform {
+        name: "serial:DEVICE",
+        summary: "a machine that you boot, listened to over a serial line (115200 8N1)",
+        needs: "a serial line or pseudo-terminal, and a machine that boots the guest image",
+        unit: "as the guest says",
+        default: false,
+        kind: Kind::Serial,
+    },
+    Platform {
+        name: "log:FILE",
+        summary: "a run that somebody else booted, read from its saved console",
+        needs: "a file with the console's output",
+        unit: "as the guest says",
+        default: false,
+        kind: Kind::Log,
+    },
+];
+
+/// A name that no platform has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownPlatform {
+    #[error("there is no platform \"{name}\"; did you mean {}? worldswitch list platforms shows all", nearest.join(" or "))]
+    Name { name: String, nearest: Vec<String> },
+    #[error("platform \"{name}\" has no variants: leave out \"@{variant}\"")]
+    Variant { name: String, variant: String },
+    #[error("platform \"{name}\" has no option \"{option}\"; it has {}", known.join(", "))]
+    Option {
+        name: String,
+        option: String,
+        known: Vec<&'static str>,
+    },
+    #[error("platform \"{name}\": {option}={value} is wrong: {why}")]
+    Value {
+        name: String,
+        option: String,
+        value: String,
+        why: &'static str,
+    },
+}
+
+/// What machines are made from.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    /// The emulator to use, where the user named one.
+    pub qemu: Option<PathBuf>,
+    /// The guest image, or why there is none and the cure.
+    pub guest: Option<Result<PathBuf, String>>,
+}
+
+/// Whether a platform can be used here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Usable {
+    Yes,
+    /// Why not, and the cure.
+    No(String),
+    /// Nobody can say before a device or a file is named.
+    Depends,
+}
+
+/// Options of QEMU's platforms.
+const QEMU_OPTIONS: [&str; 2] = ["cpu", "memory"];
+
+/// Memory sizes that the guest and a small host can bear, in MiB.
+const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
+
+/// The platform that `name` means, its options checked.
+///
+/// # Errors
+/// There is none, with the nearest names; or it has no such variant or option.
+pub fn check(name: &PlatformName) -> Result<&'static Platform, UnknownPlatform> {
+    let platform = PLATFORMS
+        .iter()
+        .find(|platform| match (platform.kind, &name.family) {
+            (Kind::Serial, Some(family)) => family == "serial",
+            (Kind::Log, Some(family)) => family == "log",
+            _ => platform.name == name.base(),
+        })
+        .ok_or_else(|| UnknownPlatform::Name {
+            name: name.base(),
+            nearest: nearest(&name.base()),
+        })?;
+    if let Some(variant) = &name.variant {
+        return Err(UnknownPlatform::Variant {
+            name: platform.name.into(),
+            variant: variant.clone(),
+        });
+    }
+    for (option, value) in &name.options {
+        let why = match option.as_str() {
+            "cpu" => cpu(value).err(),
+            "memory" => memory_mib(value).err(),
+            _ => {
+                return Err(UnknownPlatform::Option {
+                    name: platform.name.into(),
+                    option: option.clone(),
+                    known: QEMU_OPTIONS.into(),
+                });
+            }
+        };
+        if let Some(why) = why {
+            return Err(UnknownPlatform::Value {
+                name: platform.name.into(),
+                option: option.clone(),
+                value: value.clone(),
+                why,
+            });
+        }
+    }
+    Ok(platform)
+}
+
+/// A CPU model's name; a comma would begin another property of QEMU's.
+fn cpu(value: &str) -> Result<String, &'static str> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if value.chars().all(good) {
+        Ok(value.to_owned())
+    } else {
+        Err("a CPU model has only letters, digits, '-', '_' and '.'")
+    }
+}
+
+fn memory_mib(value: &str) -> Result<u64, &'static str> {
+    value
+        .parse()
+        .ok()
+        .filter(|mib| MEMORY_MIB.contains(mib))
+        .ok_or("it is a number of MiB, 64 to 65536")
+}
+
+/// The two known names that need the fewest changes to become `text`.
+fn nearest(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let mut names: Vec<_> = PLATFORMS
+        .iter()
+        .map(|platform| (distance(&text, platform.name), platform.name.to_owned()))
+        .collect();
+    names.sort_by_key(|(distance, _)| *distance);
+    names.into_iter().take(2).map(|(_, name)| name).collect()
+}
+
+/// Levenshtein's distance, in characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut costs: Vec<usize> = (0..=b.len()).collect();
+    for (row, in_a) in a.chars().enumerate() {
+        let mut diagonal = row;
+        let mut left = row + 1;
+        for (in_b, cost) in b.iter().zip(costs.iter_mut().skip(1)) {
+            let above = *cost;
+            let replaced = diagonal + usize::from(in_a != *in_b);
+            left = replaced.min(above + 1).min(left + 1);
+            diagonal = above;
+            *cost = left;
+        }
+        if let Some(first) = costs.first_mut() {
+            *first = row + 1;
+        }
+    }
+    costs.last().copied().unwrap_or_default()
+}
+
+/// Whether `platform` can be used here.
+pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
+    match platform.kind {
+        Kind::Serial | Kind::Log => Usable::Depends,
+        Kind::Qemu(_) => match (Emulator::find(resources.qemu.as_deref()), guest(resources)) {
+            (Ok(_), Ok(_)) => Usable::Yes,
+            (Err(error), _) => Usable::No(error.to_string()),
+            (_, Err(error)) => Usable::No(error.to_string()),
+        },
+    }
+}
+
+/// The machine of the platform that `name` means; nothing is started.
+///
+/// # Errors
+/// What is missing, and the cure. Names that [`check`] refuses are refused here too.
+pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machine>, MachineError> {
+    let platform = check(name).map_err(|e| MachineError::Other(e.to_string()))?;
+    let option = |key: &str| name.options.get(key);
+    Ok(match platform.kind {
+        Kind::Serial => Box::new(SerialLine::new(&name.name)),
+        Kind::Log => Box::new(LogFile::new(&name.name)),
+        Kind::Qemu(clock) => Box::new(Qemu::new(Settings {
+            emulator: Emulator::find(resources.qemu.as_deref())?,
+            guest: guest(resources)?,
+            clock,
+            cpu: option("cpu").and_then(|value| cpu(value).ok()),
+            memory_mib: option("memory").and_then(|value| memory_mib(value).ok()),
+        })),
+    })
+}
+
+fn guest(resources: &Resources) -> Result<PathBuf, MachineError> {
+    match &resources.guest {
+        Some(Ok(path)) => Ok(path.clone()),
+        Some(Err(why)) => Err(MachineError::Other(why.clone())),
+        None => Err(MachineError::Other("no guest image was looked for".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> Result<&'static str, String> {
+        let name: PlatformName = text.parse().unwrap();
+        check(&name).map(|p| p.name).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn known_names_are_found() {
+        assert_eq!(checked("lab:native"), Ok("lab:native"));
+        assert_eq!(checked("qemu-tcg+cpu=EPYC+memory=256"), Ok("qemu-tcg"));
+        assert_eq!(checked("serial:/dev/ttyS0"), Ok("serial:DEVICE"));
+        assert_eq!(checked("log:x@y+z"), Ok("log:FILE"));
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_nearest() {
+        let error = checked("lab:natve").unwrap_err();
+        assert!(error.contains("did you mean lab:native or"), "{error}");
+        assert!(error.contains("worldswitch list platforms"), "{error}");
+        let error = checked("qemu-tgc").unwrap_err();
+        assert!(error.contains("did you mean qemu-tcg or"), "{error}");
+    }
+
+    #[test]
+    fn variants_and_options_that_nothing_reads_are_refused() {
+        assert!(checked("lab:native@6.12").unwrap_err().contains("@6.12"));
+        let error = checked("qemu-tcg+colour=blue").unwrap_err();
+        assert!(error.contains("it has cpu, memory"), "{error}");
+        assert!(checked("qemu-tcg+memory=1").unwrap_err().contains("MiB"));
+        assert!(
+            checked("qemu-tcg+cpu=max,x")
+                .unwrap_err()
+                .contains("CPU model")
+        );
+    }
+
+    #[test]
+    fn a_distance_counts_changes() {
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_its_cure() {
+        let resources = Resources {
+            qemu: Some("/nonexistent/qemu".into()),
+            guest: Some(Ok("/nonexistent/guest.elf".into())),
+        };
+        let Usable::No(why) = usable(&PLATFORMS[0], &resources) else {
+            panic!("usable");
+        };
+        assert!(why.contains("/nonexistent/qemu"), "{why}");
+        assert_eq!(usable(&PLATFORMS[3], &resources), Usable::Depends);
+    }
+}

@@ -1,0 +1,260 @@
+//! Child processes that never outlive us, and unlinked files for what they write.
+//!
+//! Used by machines that are processes (QEMU). The only `unsafe` of this crate is here.
+//! A child is killed when its handle is dropped, and by the kernel when the thread that started
+//! it ends for any reason, SIGKILL included: so spawn from a thread that lives as long as the
+//! child should (the runner uses its main thread).
+
+use crate::machine::MachineError;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// A running or ended child process.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stderr: File,
+    status: Option<ExitStatus>,
+}
+
+/// A file in the temporary folder that has no name any more, so that nothing is left behind
+/// however we end.
+///
+/// # Errors
+/// The temporary folder can't be written, or has less than `room_bytes` free: a full disk would
+/// otherwise show only as records missing in a console.
+pub fn unnamed_file(room_bytes: u64) -> Result<File, MachineError> {
+    let folder = std::env::temp_dir();
+    let file = tempfile::tempfile().map_err(|e| {
+        MachineError::io(
+            "make a temporary file (TMPDIR names another place) in",
+            &folder,
+            e,
+        )
+    })?;
+    if let Ok(disk) = rustix::fs::fstatvfs(&file) {
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free < room_bytes {
+            return Err(MachineError::Other(format!(
+                "{} has only {} KiB free and a console may need {} KiB: free some space, or name another place in TMPDIR",
+                folder.display(),
+                free >> 10,
+                room_bytes >> 10
+            )));
+        }
+    }
+    Ok(file)
+}
+
+impl Process {
+    /// Starts `command` with no input, its standard output going to `stdout`, its standard error
+    /// kept for [`Process::stderr`], and no file that it writes longer than `file_limit_bytes`.
+    /// It gets a process group of its own: the terminal's Ctrl-C reaches us alone, and we then
+    /// end it in order.
+    ///
+    /// # Errors
+    /// The program can't be started.
+    pub fn spawn(
+        mut command: Command,
+        stdout: File,
+        file_limit_bytes: u64,
+    ) -> Result<Self, MachineError> {
+        let program = command.get_program().to_owned();
+        let stderr = unnamed_file(0)?;
+        let stderr_of_child = stderr
+            .try_clone()
+            .map_err(|e| MachineError::io("keep the errors of", &program, e))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(stderr_of_child)
+            .process_group(0);
+        let parent = rustix::process::getpid();
+        let before_exec = move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have ended before the line above; then the signal never comes.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(io::Error::other("the runner ended"));
+            }
+            let limit = Rlimit {
+                current: Some(file_limit_bytes),
+                maximum: Some(file_limit_bytes),
+            };
+            rustix::process::setrlimit(Resource::Fsize, limit)?;
+            Ok(())
+        };
+        // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are
+        // allowed. It makes three system calls (prctl, getppid, setrlimit), takes no lock and
+        // allocates nothing unless it fails, when the child never executes the program.
+        unsafe {
+            command.pre_exec(before_exec);
+        }
+        let child = command
+            .spawn()
+            .map_err(|e| MachineError::io("start", &program, e))?;
+        Ok(Self {
+            child,
+            stderr,
+            status: None,
+        })
+    }
+
+    /// How the process ended, in words, or nothing while it runs.
+    ///
+    /// # Errors
+    /// The system does not know the process.
+    pub fn ended(&mut self) -> io::Result<Option<String>> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait()?;
+        }
+        Ok(self.status.map(describe))
+    }
+
+    /// Kills the process and all of its group, and waits for it.
+    pub fn kill(&mut self) {
+        if self.status.is_some() {
+            return;
+        }
+        // A process that is gone already is what we want.
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        self.status = self.child.wait().ok();
+    }
+
+    /// The last 4 KiB that the process wrote to its standard error.
+    pub fn stderr(&self) -> String {
+        const KEPT: u64 = 4096;
+        let length = self.stderr.metadata().map_or(0, |m| m.len());
+        let mut text = [0u8; KEPT as usize];
+        // Reading by position leaves the place alone at which the child writes next.
+        let count = self
+            .stderr
+            .read_at(&mut text, length.saturating_sub(KEPT))
+            .unwrap_or(0);
+        let text = text.get(..count).unwrap_or_default();
+        String::from_utf8_lossy(text).trim().to_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "its process ended by itself (status 0)".to_owned(),
+        (Some(code), _) => format!("its process ended with status {code}"),
+        (None, Some(signal)) => format!("its process was killed by signal {signal}"),
+        (None, None) => "its process ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+    use std::time::{Duration, Instant};
+
+    fn shell(script: &str, limit: u64) -> (Process, File) {
+        let out = unnamed_file(0).unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        let process = Process::spawn(command, out.try_clone().unwrap(), limit).unwrap();
+        (process, out)
+    }
+
+    fn wait(process: &mut Process) -> String {
+        let start = Instant::now();
+        loop {
+            if let Some(how) = process.ended().unwrap() {
+                return how;
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "still running");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn output_errors_and_status_are_told() {
+        let (mut process, out) = shell("echo data; echo oops >&2; exit 3", 1 << 20);
+        assert_eq!(wait(&mut process), "its process ended with status 3");
+        assert_eq!(process.stderr(), "oops");
+        let mut text = String::new();
+        let mut out = out;
+        out.rewind().unwrap();
+        out.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "data\n");
+    }
+
+    #[test]
+    fn only_the_last_errors_are_kept() {
+        let (mut process, _out) = shell(
+            "head -c 9000 /dev/zero | tr '\\0' x >&2; echo end >&2",
+            1 << 20,
+        );
+        wait(&mut process);
+        let text = process.stderr();
+        assert!(text.len() <= 4096 && text.ends_with("end"));
+    }
+
+    #[test]
+    fn a_dropped_process_is_gone_with_its_children() {
+        let (process, _out) = shell("sleep 600 & echo $!; wait", 1 << 20);
+        let pid = process.child.id();
+        drop(process);
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn no_file_grows_beyond_the_limit() {
+        let (mut process, out) = shell("exec head -c 9000000 /dev/zero", 1 << 20);
+        assert!(wait(&mut process).contains("signal 25"), "SIGXFSZ");
+        assert_eq!(out.metadata().unwrap().len(), 1 << 20);
+    }
+
+    #[test]
+    fn the_kernel_kills_it_with_the_thread_that_started_it() {
+        let pid = std::thread::spawn(|| {
+            let (process, _out) = shell("sleep 600", 1 << 20);
+            let pid = process.child.id();
+            // Without the handle's own kill, as after a SIGKILL of the whole program.
+            std::mem::forget(process);
+            pid
+        })
+        .join()
+        .unwrap();
+        let start = Instant::now();
+        let state =
+            |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // It stays as a zombie, since nobody waits for it.
+        while !state(pid).is_empty() && !state(pid).contains(") Z") {
+            assert!(start.elapsed() < Duration::from_secs(10), "{}", state(pid));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error_with_its_name() {
+        let out = unnamed_file(0).unwrap();
+        let command = Command::new("/nonexistent/emulator");
+        let error = Process::spawn(command, out, 1).unwrap_err().to_string();
+        assert!(
+            error.contains("can't start /nonexistent/emulator"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_disk_without_room_is_an_error() {
+        let error = unnamed_file(u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("TMPDIR"), "{error}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Tests of QEMU's command line and of a QEMU machine, the program played by a shell script.
+
+use super::*;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+/// A script that answers `--version` as QEMU 7.2.22 and otherwise runs `body`.
+fn fake(folder: &Path, body: &str) -> PathBuf {
+    let path = folder.join("qemu");
+    let mut file = File::create(&path).unwrap();
+    write!(
+        file,
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'QEMU emulator version 7.2.22 (Debian x)'; exit; fi\n{body}\n"
+    )
+    .unwrap();
+    drop(file);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn settings(clock: Clock, program: &Path) -> Settings {
+    Settings {
+        emulator: Emulator {
+            program: program.into(),
+            version: "7.2.22".into(),
+            build: "QEMU emulator version 7.2.22 (Debian x)".into(),
+        },
+        guest: "/tmp/a guest.elf".into(),
+        clock,
+        cpu: None,
+        memory_mib: None,
+    }
+}
+
+fn request() -> LaunchRequest {
+    LaunchRequest {
+        vcpus: 2,
+        command_line: "bench=^(idle)$ nonce=1".into(),
+    }
+}
+
+#[test]
+fn the_exact_lab_has_no_source_of_host_time() {
+    let arguments = settings(Clock::Instructions, Path::new("q")).arguments(&request());
+    let line = arguments.join(" ");
+    for part in [
+        "-machine pc -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 -rtc base=2024-01-01T00:00:00,clock=vm",
+        "-cpu max,-rdrand,-rdseed -smp 2 -m 512",
+        "-nodefaults",
+        "-no-reboot",
+        "-serial file:/dev/stdout -serial null -kernel /tmp/a guest.elf -append bench=^(idle)$ nonce=1",
+    ] {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
+}
+
+#[test]
+fn the_hosts_time_has_neither_icount_nor_seed() {
+    let line = settings(Clock::Host, Path::new("q"))
+        .arguments(&request())
+        .join(" ");
+    assert!(!line.contains("icount") && !line.contains("-seed") && !line.contains("-rtc"));
+    assert!(line.contains("-accel tcg -cpu max -smp 2"));
+}
+
+#[test]
+fn options_reach_the_command_line_and_the_conditions() {
+    let mut settings = settings(Clock::Instructions, Path::new("q"));
+    settings.cpu = Some("EPYC".into());
+    settings.memory_mib = Some(256);
+    let line = settings.arguments(&request()).join(" ");
+    assert!(line.contains("-cpu EPYC,-rdrand,-rdseed -smp 2 -m 256"));
+    let conditions = Qemu::new(settings).identity().conditions;
+    assert_eq!(conditions["emulator_cpu"], "EPYC,-rdrand,-rdseed");
+    assert_eq!(conditions["memory_mib"], 256);
+}
+
+#[test]
+fn no_fact_of_the_host_is_a_condition_of_the_exact_lab() {
+    let exact = Qemu::new(settings(Clock::Instructions, Path::new("q"))).identity();
+    let timed = Qemu::new(settings(Clock::Host, Path::new("q"))).identity();
+    let keys =
+        |identity: &Identity| -> Vec<String> { identity.conditions.keys().cloned().collect() };
+    assert_eq!(
+        keys(&exact),
+        [
+            "emulator",
+            "emulator_cpu",
+            "emulator_machine",
+            "memory_mib",
+            "pinning"
+        ]
+    );
+    assert!(keys(&timed).contains(&"host_cpu".to_owned()));
+    assert!(keys(&timed).contains(&"host_microcode".to_owned()));
+    assert_eq!(exact.conditions["emulator"], "qemu 7.2.22");
+}
+
+#[test]
+fn commands_are_shown_as_a_shell_takes_them() {
+    let arguments = [
+        "-append".to_owned(),
+        "bench=^(a|b)$ x".to_owned(),
+        "it's".to_owned(),
+    ];
+    assert_eq!(
+        shell_words(Path::new("/bin/q"), &arguments),
+        r"/bin/q -append 'bench=^(a|b)$ x' 'it'\''s'"
+    );
+}
+
+#[test]
+fn versions_are_read() {
+    let read = |line| parse_version(line).map(|(version, _)| version);
+    assert_eq!(
+        read("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)").as_deref(),
+        Some("7.2.22")
+    );
+    assert_eq!(
+        read("QEMU emulator version 11.1.0").as_deref(),
+        Some("11.1.0")
+    );
+    assert_eq!(read("bochs 3"), None);
+    assert_eq!(read("QEMU emulator version x"), None);
+}
+
+#[test]
+fn a_program_that_is_not_qemu_is_refused_with_the_cure() {
+    let error = Emulator::find(Some(Path::new("/bin/true"))).unwrap_err();
+    assert!(error.to_string().contains("--qemu PATH"));
+    let error = Emulator::find(Some(Path::new("/nonexistent"))).unwrap_err();
+    assert!(error.to_string().contains("can't start /nonexistent"));
+}
+
+fn follow(machine: &mut Qemu) -> (String, String) {
+    let start = Instant::now();
+    let mut buffer = Vec::new();
+    loop {
+        match machine.console(&mut buffer).unwrap() {
+            Console::Ended(how) => return (String::from_utf8(buffer).unwrap(), how),
+            Console::Data => {}
+            Console::Quiet => std::thread::sleep(Duration::from_millis(1)),
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "never ended");
+    }
+}
+
+#[test]
+fn the_console_is_followed_to_its_end_and_errors_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fake(
+        folder.path(),
+        "echo first >/dev/stdout; echo 'bad flag' >&2; sleep 0.05; echo last >>/dev/stdout; exit 1",
+    );
+    let emulator = Emulator::find(Some(&program)).unwrap();
+    assert_eq!(emulator.version, "7.2.22");
+    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    for _ in 0..2 {
+        machine.launch(&request()).unwrap();
+        let (text, how) = follow(&mut machine);
+        assert_eq!(text, "first\nlast\n");
+        assert_eq!(how, "its process ended with status 1");
+        assert_eq!(machine.complaints(), "bad flag");
+    }
+    assert!(
+        machine
+            .command_line()
+            .unwrap()
+            .ends_with("'bench=^(idle)$ nonce=1'")
+    );
+}
+
+#[test]
+fn a_killed_machine_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fake(folder.path(), "echo $$; exec sleep 600");
+    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    machine.launch(&request()).unwrap();
+    let mut buffer = Vec::new();
+    while buffer.last() != Some(&b'\n') {
+        machine.console(&mut buffer).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    machine.kill();
+    let pid = String::from_utf8(buffer).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists());
+    assert!(matches!(
+        machine.console(&mut Vec::new()).unwrap(),
+        Console::Ended(_)
+    ));
+}
+
+#[test]
+fn a_guest_image_that_is_not_there_is_an_error() {
+    let mut machine = Qemu::new(settings(Clock::Host, Path::new("/bin/true")));
+    let error = machine.prepare().unwrap_err().to_string();
+    assert!(error.contains("/tmp/a guest.elf"), "{error}");
+}

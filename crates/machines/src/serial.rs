@@ -1,0 +1,252 @@
+//! The serial line platform: somebody else boots the guest, and its records come in over a
+//! serial device, 115200 8N1, raw. A pseudo-terminal will do as well.
+
+use crate::machine::{Console, Control, LaunchRequest, Machine, MachineError};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{ControlModes, OptionalActions, Termios, speed};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+use ws_results::Identity;
+
+/// A serial device that is listened to.
+#[derive(Debug)]
+pub struct SerialLine {
+    device: PathBuf,
+    line: Option<(OwnedFd, Termios)>,
+}
+
+impl SerialLine {
+    /// The line behind `device`; opened by `prepare`.
+    pub fn new(device: impl Into<PathBuf>) -> Self {
+        Self {
+            device: device.into(),
+            line: None,
+        }
+    }
+
+    /// Opens and sets the line; answers with its earlier settings.
+    fn open(&self) -> Result<(OwnedFd, Termios), MachineError> {
+        let error = |what| move |e: Errno| MachineError::io(what, &self.device, e.into());
+        // Without O_NONBLOCK the open itself would wait for a carrier.
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let line = rustix::fs::open(&self.device, flags, Mode::empty())
+            .map_err(error("open the serial line"))?;
+        if !rustix::termios::isatty(&line) {
+            return Err(MachineError::Other(format!(
+                "{} is no serial line: name a device such as /dev/ttyUSB0, or read a saved console with log:FILE",
+                self.device.display()
+            )));
+        }
+        // Two readers of one line would each get a part of it.
+        rustix::fs::flock(&line, FlockOperation::NonBlockingLockExclusive).map_err(|e| {
+            if e == Errno::WOULDBLOCK {
+                MachineError::Other(format!(
+                    "{} is read by another program: end that one first",
+                    self.device.display()
+                ))
+            } else {
+                MachineError::io("lock", &self.device, e.into())
+            }
+        })?;
+        let before = rustix::termios::tcgetattr(&line).map_err(error("read the settings of"))?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        raw.set_speed(speed::B115200)
+            .map_err(error("set the speed of"))?;
+        raw.control_modes -= ControlModes::PARENB
+            | ControlModes::CSTOPB
+            | ControlModes::CSIZE
+            | ControlModes::CRTSCTS;
+        raw.control_modes |= ControlModes::CS8 | ControlModes::CREAD | ControlModes::CLOCAL;
+        rustix::termios::tcsetattr(&line, OptionalActions::Now, &raw)
+            .map_err(error("set 115200 8N1 on"))?;
+        Ok((line, before))
+    }
+}
+
+impl Machine for SerialLine {
+    fn control(&self) -> Control {
+        Control::Listened
+    }
+
+    fn unit(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn prepare(&mut self) -> Result<(), MachineError> {
+        self.line = Some(self.open()?);
+        Ok(())
+    }
+
+    fn launch(&mut self, _: &LaunchRequest) -> Result<(), MachineError> {
+        // The other side is booted by its user; the line stays as it is, so that nothing that
+        // came between two boots is lost.
+        Ok(())
+    }
+
+    fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
+        let Some((line, _)) = &self.line else {
+            return Ok(Console::Ended("the line is not open".into()));
+        };
+        let mut chunk = [0u8; 4096];
+        match rustix::io::read(line, &mut chunk) {
+            Ok(0) | Err(Errno::IO | Errno::NXIO) => Ok(Console::Ended(
+                "the other end of the line was closed".into(),
+            )),
+            Ok(count) => {
+                buffer.extend(chunk.iter().take(count));
+                Ok(Console::Data)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Console::Quiet),
+            Err(e) => Err(MachineError::io("read", &self.device, e.into())),
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        let mut identity = Identity::default();
+        identity
+            .subject
+            .insert("device".into(), self.device.display().to_string().into());
+        // Nobody here sees how the other side is pinned.
+        identity
+            .conditions
+            .insert("pinning".into(), "unknown".into());
+        identity
+    }
+
+    fn kill(&mut self) {}
+
+    fn poll_interval(&self) -> Duration {
+        Duration::from_millis(10)
+    }
+}
+
+impl Drop for SerialLine {
+    fn drop(&mut self) {
+        if let Some((line, before)) = &self.line {
+            // A line that has gone away has no settings to give back.
+            let _ = rustix::termios::tcsetattr(line, OptionalActions::Now, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{InputModes, LocalModes, OutputModes};
+
+    /// Our end of a new pseudo-terminal and the path of the other.
+    fn pty() -> (OwnedFd, PathBuf) {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        (ours, PathBuf::from(name.into_string().unwrap()))
+    }
+
+    fn read_all(line: &mut SerialLine, wanted: usize) -> Vec<u8> {
+        let mut buffer = Vec::new();
+        for _ in 0..1000 {
+            if buffer.len() >= wanted {
+                break;
+            }
+            line.console(&mut buffer).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        buffer
+    }
+
+    #[test]
+    fn bytes_come_through_a_pty_as_they_are() {
+        let (ours, path) = pty();
+        let mut line = SerialLine::new(&path);
+        line.prepare().unwrap();
+        let mut buffer = Vec::new();
+        assert_eq!(line.console(&mut buffer).unwrap(), Console::Quiet);
+        let sent = b"a\r\nb\n\x03\x04\x11\x13\xff\0end";
+        rustix::io::write(&ours, sent).unwrap();
+        assert_eq!(read_all(&mut line, sent.len()), sent);
+        // Nothing is echoed to the machine.
+        let nonblocking = rustix::fs::fcntl_getfl(&ours).unwrap() | OFlags::NONBLOCK;
+        rustix::fs::fcntl_setfl(&ours, nonblocking).unwrap();
+        let mut echo = [0u8; 8];
+        assert_eq!(rustix::io::read(&ours, &mut echo), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn the_line_is_115200_8n1_raw_and_given_back_as_it_was() {
+        let (ours, path) = pty();
+        let before = rustix::termios::tcgetattr(&ours).unwrap();
+        let mut line = SerialLine::new(&path);
+        line.prepare().unwrap();
+        let during = rustix::termios::tcgetattr(&ours).unwrap();
+        assert_eq!(during.input_speed(), 115_200);
+        assert_eq!(during.output_speed(), 115_200);
+        assert_eq!(
+            during.control_modes & ControlModes::CSIZE,
+            ControlModes::CS8
+        );
+        assert!(
+            !during
+                .control_modes
+                .intersects(ControlModes::PARENB | ControlModes::CSTOPB | ControlModes::CRTSCTS)
+        );
+        assert!(
+            !during
+                .local_modes
+                .intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+        );
+        assert!(
+            !during
+                .input_modes
+                .intersects(InputModes::ICRNL | InputModes::IXON)
+        );
+        assert!(!during.output_modes.contains(OutputModes::OPOST));
+        drop(line);
+        let after = rustix::termios::tcgetattr(&ours).unwrap();
+        assert_eq!(after.local_modes, before.local_modes);
+        assert_eq!(after.input_modes, before.input_modes);
+    }
+
+    #[test]
+    fn a_line_whose_other_end_closes_has_ended() {
+        let (ours, path) = pty();
+        let mut line = SerialLine::new(&path);
+        line.prepare().unwrap();
+        drop(ours);
+        let mut buffer = Vec::new();
+        assert!(matches!(
+            line.console(&mut buffer).unwrap(),
+            Console::Ended(_)
+        ));
+    }
+
+    #[test]
+    fn two_readers_of_one_line_are_refused() {
+        let (_ours, path) = pty();
+        let mut first = SerialLine::new(&path);
+        first.prepare().unwrap();
+        let error = SerialLine::new(&path).prepare().unwrap_err().to_string();
+        assert!(error.contains("another program"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        let error = SerialLine::new("/dev/null")
+            .prepare()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("no serial line"), "{error}");
+        let error = SerialLine::new("/dev/nonexistent")
+            .prepare()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("can't open the serial line /dev/nonexistent"),
+            "{error}"
+        );
+    }
+}
