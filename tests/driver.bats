@@ -1,5 +1,7 @@
 # The driver of the tests, tests/run: does it count right, and does it fail when it has to?
 
+bats_require_minimum_version 1.5.0
+
 setup() {
     export TEST_STEPS=$BATS_TEST_TMPDIR/steps TEST_LOGS=$BATS_TEST_TMPDIR/logs
     driver=$BATS_TEST_DIRNAME/run
@@ -82,7 +84,7 @@ int main(void)
 }
 EOF
     gcc -o "$BATS_TEST_TMPDIR/t" "$BATS_TEST_TMPDIR/t.c" -lcmocka
-    steps <<<'step c 5 cmocka "${TEST_LOGS%logs}t"'
+    steps <<<"step c 5 cmocka $BATS_TEST_TMPDIR/t"
     run "$driver"
     [ "$status" -eq 1 ]
     last_line '2 passed, 1 failed, 1 skipped'
@@ -137,7 +139,7 @@ EOF
 }
 
 @test "an interrupted driver ends its step and says so" {
-    steps <<<"step slow 60 plain sh -c 'echo \$\$ >${TEST_LOGS%logs}pid; sleep 50'"
+    steps <<<"step slow 60 plain sh -c 'echo \$\$ >$BATS_TEST_TMPDIR/pid; sleep 50'"
     "$driver" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
     local job=$! tries=0
     until [ -s "$BATS_TEST_TMPDIR/pid" ] || [ $((tries++)) -gt 50 ]; do sleep 0.1; done
@@ -145,7 +147,7 @@ EOF
     local code=0
     wait "$job" || code=$?
     [ "$code" -eq 130 ]
-    ! kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
+    run ! kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
 }
 
 @test "a linter of another version is a skip with its reason, a named one judges" {
