@@ -27,22 +27,58 @@ pub struct BenchResult {
 /// Why parts do not make a result. Names from the guest are quoted and escaped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssembleError {
-    #[error("result of {bench:?}: part {part} of {parts} came where part {wanted} of {wanted_parts} was due")]
-    OutOfOrder { bench: String, part: u32, parts: u32, wanted: u32, wanted_parts: u32 },
+    /// Another part than the next one came.
+    #[error(
+        "result of {bench:?}: part {wanted} of {wanted_parts} was due, \
+         part {part} of {parts} of {came:?} came"
+    )]
+    OutOfOrder {
+        bench: String,
+        wanted: u32,
+        wanted_parts: u32,
+        came: String,
+        part: u32,
+        parts: u32,
+    },
+    /// A later part came and no result is open.
     #[error("result of {bench:?}: part {part} of {parts} came without the parts before it")]
-    NoFirstPart { bench: String, part: u32, parts: u32 },
+    NoFirstPart {
+        bench: String,
+        part: u32,
+        parts: u32,
+    },
+    /// A part 0, or a part beyond the last.
     #[error("result of {bench:?}: part {part} of {parts} makes no sense")]
-    BadNumbering { bench: String, part: u32, parts: u32 },
+    BadNumbering {
+        bench: String,
+        part: u32,
+        parts: u32,
+    },
+    /// No more parts came.
     #[error("result of {bench:?} ended after {have} of {parts} parts")]
-    Incomplete { bench: String, have: u32, parts: u32 },
+    Incomplete {
+        bench: String,
+        have: u32,
+        parts: u32,
+    },
+    /// Samples and control samples do not pair up.
     #[error("result of {bench:?}: part {part} has {run} samples but {control} of the control loop")]
-    UnlikeLengths { bench: String, part: u32, run: usize, control: usize },
+    UnlikeLengths {
+        bench: String,
+        part: u32,
+        run: usize,
+        control: usize,
+    },
+    /// Part 1 does not say what it must.
     #[error("result of {bench:?}: part 1 lacks `{field}`")]
     MissingField { bench: String, field: &'static str },
+    /// Nothing was repeated, so there is no cost for one operation.
     #[error("result of {bench:?}: a batch of 0 iterations")]
     NoIterations { bench: String },
+    /// All parts came and held nothing.
     #[error("result of {bench:?} has no samples")]
     NoSamples { bench: String },
+    /// More than [`MAX_SAMPLES`].
     #[error("result of {bench:?} has more than {MAX_SAMPLES} samples")]
     TooMany { bench: String },
 }
@@ -69,31 +105,48 @@ impl ResultAssembler {
 
     /// Adds the next part; the whole result when this was the last one.
     pub fn push(&mut self, part: ResultPart) -> Result<Option<BenchResult>, AssembleError> {
+        // Taken out, so that every error below leaves the assembler empty.
+        let open = self.open.take();
+        let number = (part.part, part.parts);
         if part.part == 0 || part.part > part.parts {
-            self.open = None;
-            let ResultPart { bench, part, parts, .. } = part;
+            let ResultPart {
+                bench, part, parts, ..
+            } = part;
             return Err(AssembleError::BadNumbering { bench, part, parts });
         }
         if part.run.len() != part.control.len() {
-            self.open = None;
             let (run, control) = (part.run.len(), part.control.len());
-            return Err(AssembleError::UnlikeLengths { bench: part.bench, part: part.part, run, control });
+            let ResultPart { bench, part, .. } = part;
+            return Err(AssembleError::UnlikeLengths {
+                bench,
+                part,
+                run,
+                control,
+            });
         }
-        let mut open = match self.open.take() {
+        let result = match open {
             Some(open) => join(open, part)?,
             None => first(part)?,
         };
-        if open.result.run.len() > MAX_SAMPLES {
-            return Err(AssembleError::TooMany { bench: open.result.bench });
+        let (have, parts) = number;
+        if result.run.len() > MAX_SAMPLES {
+            Err(AssembleError::TooMany {
+                bench: result.bench,
+            })
+        } else if have < parts {
+            self.open = Some(Open {
+                result,
+                have,
+                parts,
+            });
+            Ok(None)
+        } else if result.run.is_empty() {
+            Err(AssembleError::NoSamples {
+                bench: result.bench,
+            })
+        } else {
+            Ok(Some(result))
         }
-        if open.have < open.parts {
-            self.open = Some(open);
-            return Ok(None);
-        }
-        if open.result.run.is_empty() {
-            return Err(AssembleError::NoSamples { bench: std::mem::take(&mut open.result.bench) });
-        }
-        Ok(Some(open.result))
     }
 
     /// No further part will come (`end`, another benchmark, the launch is over): an error when a
@@ -101,24 +154,199 @@ impl ResultAssembler {
     pub fn close(&mut self) -> Result<(), AssembleError> {
         match self.open.take() {
             None => Ok(()),
-            Some(open) => Err(AssembleError::Incomplete {
-                bench: open.result.bench,
-                have: open.have,
-                parts: open.parts,
+            Some(Open {
+                result,
+                have,
+                parts,
+            }) => Err(AssembleError::Incomplete {
+                bench: result.bench,
+                have,
+                parts,
             }),
         }
     }
 }
 
 /// Starts a result with its part 1.
-fn first(part: ResultPart) -> Result<Open, AssembleError> {
-    let ResultPart { bench, part, parts, .. } = part;
-    if part != 1 {
+fn first(part: ResultPart) -> Result<BenchResult, AssembleError> {
+    if part.part != 1 {
+        let ResultPart {
+            bench, part, parts, ..
+        } = part;
         return Err(AssembleError::NoFirstPart { bench, part, parts });
     }
-    todo!()
+    let bench = part.bench;
+    let missing = |field| AssembleError::MissingField {
+        bench: bench.clone(),
+        field,
+    };
+    let iterations = part.iterations.ok_or_else(|| missing("iterations"))?;
+    let cpus = part.cpus.ok_or_else(|| missing("cpus"))?;
+    let check = part.check.ok_or_else(|| missing("check"))?;
+    if iterations == 0 {
+        return Err(AssembleError::NoIterations { bench });
+    }
+    Ok(BenchResult {
+        bench,
+        iterations,
+        cpus,
+        page_bytes: part.page_bytes,
+        ws_bytes: part.ws_bytes,
+        port: part.port,
+        check,
+        note: part.note.unwrap_or_default(),
+        run: part.run,
+        control: part.control,
+    })
 }
 
-fn join(_open: Open, _part: ResultPart) -> Result<Open, AssembleError> {
-    todo!()
+/// Adds a later part to what is there.
+fn join(open: Open, part: ResultPart) -> Result<BenchResult, AssembleError> {
+    let Open {
+        mut result,
+        have,
+        parts,
+    } = open;
+    if part.bench != result.bench || part.part != have + 1 || part.parts != parts {
+        return Err(AssembleError::OutOfOrder {
+            bench: result.bench,
+            wanted: have + 1,
+            wanted_parts: parts,
+            came: part.bench,
+            part: part.part,
+            parts: part.parts,
+        });
+    }
+    result.run.extend(part.run);
+    result.control.extend(part.control);
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(part: u32, parts: u32, run: &[u64]) -> ResultPart {
+        let head = part == 1;
+        ResultPart {
+            bench: "sgdt".into(),
+            part,
+            parts,
+            iterations: head.then_some(100),
+            cpus: head.then_some(1),
+            check: head.then_some(CheckVerdict::Proved),
+            note: head.then(|| "seen".into()),
+            run: run.into(),
+            control: vec![1; run.len()],
+            ..ResultPart::default()
+        }
+    }
+
+    fn error(parts: impl IntoIterator<Item = ResultPart>) -> String {
+        let mut assembler = ResultAssembler::new();
+        for part in parts {
+            match assembler.push(part) {
+                Ok(None) => {}
+                Ok(Some(whole)) => panic!("unexpectedly whole: {whole:?}"),
+                Err(error) => {
+                    assert_eq!(
+                        assembler.close(),
+                        Ok(()),
+                        "nothing is left open after an error"
+                    );
+                    return error.to_string();
+                }
+            }
+        }
+        panic!("no error")
+    }
+
+    #[test]
+    fn one_part_is_a_result() {
+        let whole = ResultAssembler::new()
+            .push(part(1, 1, &[5, 6]))
+            .unwrap()
+            .unwrap();
+        assert_eq!((whole.run, whole.control), (vec![5, 6], vec![1, 1]));
+        assert_eq!(
+            (whole.iterations, whole.cpus, whole.note.as_str()),
+            (100, 1, "seen")
+        );
+    }
+
+    #[test]
+    fn parts_in_order_are_joined_and_the_next_result_starts_afresh() {
+        let mut assembler = ResultAssembler::new();
+        assert_eq!(assembler.push(part(1, 3, &[1])), Ok(None));
+        assert_eq!(assembler.push(part(2, 3, &[2, 3])), Ok(None));
+        let whole = assembler.push(part(3, 3, &[4])).unwrap().unwrap();
+        assert_eq!(whole.run, [1, 2, 3, 4]);
+        assert_eq!(assembler.close(), Ok(()));
+        assert_eq!(assembler.push(part(1, 1, &[9])).unwrap().unwrap().run, [9]);
+    }
+
+    #[test]
+    fn a_missing_part_is_named() {
+        assert_eq!(
+            error([part(1, 3, &[1]), part(3, 3, &[1])]),
+            "result of \"sgdt\": part 2 of 3 was due, part 3 of 3 of \"sgdt\" came"
+        );
+        assert_eq!(
+            error([part(2, 3, &[1])]),
+            "result of \"sgdt\": part 2 of 3 came without the parts before it"
+        );
+        let mut assembler = ResultAssembler::new();
+        assert_eq!(assembler.push(part(1, 2, &[1])), Ok(None));
+        assert_eq!(
+            assembler.close().unwrap_err().to_string(),
+            "result of \"sgdt\" ended after 1 of 2 parts"
+        );
+    }
+
+    #[test]
+    fn parts_of_two_results_never_mix() {
+        let other = ResultPart {
+            bench: "idle".into(),
+            ..part(2, 2, &[1])
+        };
+        assert!(error([part(1, 2, &[1]), other]).ends_with("part 2 of 2 of \"idle\" came"));
+        assert!(error([part(1, 2, &[1]), part(2, 5, &[1])]).contains("part 2 of 2 was due"));
+        assert!(error([part(1, 2, &[1]), part(1, 2, &[1])]).contains("part 2 of 2 was due"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(error([part(0, 1, &[1])]).ends_with("part 0 of 1 makes no sense"));
+        assert!(error([part(3, 2, &[1])]).ends_with("part 3 of 2 makes no sense"));
+        assert!(error([part(1, 1, &[])]).ends_with("has no samples"));
+        let short = ResultPart {
+            control: vec![],
+            ..part(1, 1, &[1])
+        };
+        assert!(error([short]).ends_with("has 1 samples but 0 of the control loop"));
+        let zero = ResultPart {
+            iterations: Some(0),
+            ..part(1, 1, &[1])
+        };
+        assert!(error([zero]).ends_with("a batch of 0 iterations"));
+        for field in ["iterations", "cpus", "check"] {
+            let mut lacking = part(1, 1, &[1]);
+            match field {
+                "iterations" => lacking.iterations = None,
+                "cpus" => lacking.cpus = None,
+                _ => lacking.check = None,
+            }
+            assert!(error([lacking]).ends_with(&format!("part 1 lacks `{field}`")));
+        }
+    }
+
+    #[test]
+    fn an_endless_result_is_given_up() {
+        let slice = vec![7; 1000];
+        let parts = (1..).map(|n| part(n, u32::MAX, &slice));
+        assert_eq!(
+            error(parts),
+            "result of \"sgdt\" has more than 1000000 samples"
+        );
+    }
 }

@@ -174,8 +174,7 @@ impl Decoder {
             Some(at) => from + at,
             None => self.line.len() - partial_marker(&self.line),
         };
-        let tail = self.line.split_off(keep);
-        push_console(items, std::mem::replace(&mut self.line, tail));
+        push_console(items, self.line.drain(..keep).collect());
     }
 
     /// Decides whether a well-formed record is ours, and keeps the books of sequence numbers.
@@ -199,7 +198,8 @@ impl Decoder {
             return None;
         }
         self.counts.lost_records = self.counts.lost_records.saturating_add(raw.seq - next);
-        self.next_seq.insert(raw.source.clone(), raw.seq.saturating_add(1));
+        self.next_seq
+            .insert(raw.source.clone(), raw.seq.saturating_add(1));
         Some(Record {
             launch: self.launch,
             source: raw.source,
@@ -211,9 +211,10 @@ impl Decoder {
     }
 }
 
-/// Adds text, if any.
-fn push_console(items: &mut Vec<Item>, text: Vec<u8>) {
+/// Adds text, if any, without the spare room of the line that it was cut from.
+fn push_console(items: &mut Vec<Item>, mut text: Vec<u8>) {
     if !text.is_empty() {
+        text.shrink_to_fit();
         items.push(Item::Console(text));
     }
 }
@@ -226,7 +227,9 @@ fn without_end(line: &[u8]) -> &[u8] {
 
 /// Where the first marker stands.
 fn find_marker(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(MARKER.len()).position(|window| window == MARKER)
+    bytes
+        .windows(MARKER.len())
+        .position(|window| window == MARKER)
 }
 
 /// Where markers stand, the last first.
@@ -241,5 +244,8 @@ fn markers_from_the_last(bytes: &[u8]) -> impl Iterator<Item = usize> {
 
 /// How many bytes at the end may be the beginning of a marker.
 fn partial_marker(bytes: &[u8]) -> usize {
-    (1..MARKER.len()).rev().find(|&len| bytes.ends_with(&MARKER[..len])).unwrap_or(0)
+    (1..MARKER.len())
+        .rev()
+        .find(|&len| bytes.ends_with(&MARKER[..len]))
+        .unwrap_or(0)
 }

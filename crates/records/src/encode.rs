@@ -6,16 +6,28 @@ use crate::kinds::ResultPart;
 use crate::line::{MAX_LINE_BYTES, Nonce, source_name};
 use serde::Serialize;
 use serde_json::Value;
+use std::fmt::Write;
+use std::ops::Range;
 
 /// Why a record cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
+    /// Not a source's name.
     #[error("a source is 1 to 8 of a-z and 0-9, not {0:?}")]
     BadSource(String),
+    /// The content is no object, so it cannot have a kind.
     #[error("a record is a JSON object")]
     NotAnObject,
+    /// It does not fit in a line.
     #[error("the record would take {bytes} bytes, a line holds {MAX_LINE_BYTES}")]
-    TooLong { bytes: usize },
+    TooLong {
+        /// What it would take.
+        bytes: usize,
+    },
+    /// More parts than can be numbered.
+    #[error("the result has too many parts")]
+    TooManyParts,
+    /// The content cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
@@ -33,7 +45,11 @@ impl Encoder {
     pub fn new(source: &str, nonce: Nonce) -> Result<Self, EncodeError> {
         let source = source_name(source.as_bytes())
             .ok_or_else(|| EncodeError::BadSource(source.to_owned()))?;
-        Ok(Encoder { source, nonce, seq: 0 })
+        Ok(Encoder {
+            source,
+            nonce,
+            seq: 0,
+        })
     }
 
     /// The line, with its `\n`, of a record of `kind` with the fields of `content` (which must
@@ -44,7 +60,13 @@ impl Encoder {
         };
         object.insert("kind".to_owned(), Value::String(kind.to_owned()));
         let json = ascii(&serde_json::to_string(&object)?);
-        let covered = format!("{} {} {} {} {json}", self.source, self.nonce, self.seq, json.len());
+        let covered = format!(
+            "{} {} {} {} {json}",
+            self.source,
+            self.nonce,
+            self.seq,
+            json.len()
+        );
         let line = format!("@ws1 {:08x} {covered}\n", crc32(covered.as_bytes()));
         if line.len() > MAX_LINE_BYTES {
             return Err(EncodeError::TooLong { bytes: line.len() });
@@ -55,10 +77,49 @@ impl Encoder {
 
     /// The lines of a whole result, in as many parts as it takes.
     pub fn result(&mut self, result: &BenchResult) -> Result<Vec<Vec<u8>>, EncodeError> {
-        let _ = (result, ResultPart::default());
-        todo!()
+        let slices = slices(result);
+        let parts = u32::try_from(slices.len()).map_err(|_| EncodeError::TooManyParts)?;
+        let mut lines = Vec::new();
+        for (part, slice) in (1..=parts).zip(slices) {
+            let mut record = ResultPart {
+                bench: result.bench.clone(),
+                part,
+                parts,
+                run: result.run[slice.clone()].to_vec(),
+                control: result.control[slice].to_vec(),
+                ..ResultPart::default()
+            };
+            if part == 1 {
+                record.iterations = Some(result.iterations);
+                record.cpus = Some(result.cpus);
+                record.page_bytes = result.page_bytes;
+                record.ws_bytes = result.ws_bytes;
+                record.port = result.port;
+                record.check = Some(result.check);
+                record.note = Some(result.note.clone());
+            }
+            lines.push(self.line("result", &record)?);
+        }
+        Ok(lines)
     }
 }
+
+/// Cuts the samples so that each part fits in a line: what stands around them takes less than
+/// [`HEAD_BYTES`] and the texts of part 1, and a number with its comma at most 21 bytes.
+fn slices(result: &BenchResult) -> Vec<Range<usize>> {
+    let count = result.run.len().min(result.control.len());
+    // Six bytes a character (`\uXXXX`) is the most that a name or note takes.
+    let texts = 6 * (result.bench.len() + result.note.len());
+    let room = MAX_LINE_BYTES.saturating_sub(HEAD_BYTES + texts);
+    let step = (room / (2 * 21)).max(1);
+    let starts = (0..count.max(1)).step_by(step);
+    starts
+        .map(|start| start..(start + step).min(count))
+        .collect()
+}
+
+/// More than the header of a line and the names and numbers of a `result` take together.
+const HEAD_BYTES: usize = 512;
 
 /// JSON text in printable ASCII: everything else becomes `\uXXXX`. Such characters stand only
 /// inside strings, so no parsing is needed.
@@ -69,7 +130,7 @@ fn ascii(json: &str) -> String {
             out.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                out.push_str(&format!("\\u{unit:04x}"));
+                let _ = write!(out, "\\u{unit:04x}"); // writing to a String cannot fail
             }
         }
     }

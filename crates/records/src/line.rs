@@ -69,13 +69,21 @@ pub(crate) fn parse(line: &[u8]) -> Option<RawRecord> {
     }
     let object: Map<String, Value> = serde_json::from_slice(json).ok()?;
     let kind = object.get("kind")?.as_str()?.to_owned();
-    Some(RawRecord { source, nonce, seq, kind, object })
+    Some(RawRecord {
+        source,
+        nonce,
+        seq,
+        kind,
+        object,
+    })
 }
 
 /// `[a-z0-9]{1,8}`, or nothing.
 pub(crate) fn source_name(bytes: &[u8]) -> Option<String> {
     let fits = (1..=8).contains(&bytes.len())
-        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     if !fits {
         return None;
     }

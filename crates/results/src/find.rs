@@ -43,7 +43,11 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     let path = Path::new(spec);
     if path.is_dir() {
         let files = list(path)?;
-        return if files.is_empty() { Err(FindError::Empty(path.into())) } else { Ok(files) };
+        return if files.is_empty() {
+            Err(FindError::Empty(path.into()))
+        } else {
+            Ok(files)
+        };
     }
     if path.exists() {
         return Ok(vec![path.into()]);
@@ -72,13 +76,19 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     if there.is_empty() {
         return Err(FindError::Empty(dir.into()));
     }
-    Err(FindError::NoSuchPlatform { dir: dir.into(), platform: platform.to_owned(), there })
+    Err(FindError::NoSuchPlatform {
+        dir: dir.into(),
+        platform: platform.to_owned(),
+        there,
+    })
 }
 
 /// Finds and reads, ordered by when the runs began, then by platform.
 pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
-    let mut results =
-        find(spec)?.iter().map(|path| read_file(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut results = find(spec)?
+        .iter()
+        .map(|path| read_file(path))
+        .collect::<Result<Vec<_>, _>>()?;
     // RFC 3339 in UTC sorts as text.
     results.sort_by(|a, b| (&a.created, &a.platform).cmp(&(&b.created, &b.platform)));
     Ok(results)
@@ -86,11 +96,16 @@ pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
 
 /// The `*.json` of a folder, sorted by name; not the hidden ones, which are being written.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
-    let failed = |source| FindError::List { dir: dir.to_owned(), source };
+    let failed = |source| FindError::List {
+        dir: dir.to_owned(),
+        source,
+    };
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if !hidden && path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
             files.push(path);
         }
@@ -127,8 +142,16 @@ mod tests {
         let dir = folder();
         let spec = dir.path().to_str().unwrap();
         assert_eq!(found(spec), ["lab-native.json", "qemu-tcg.json"]);
-        let platforms: Vec<_> = load(spec).unwrap().into_iter().map(|r| r.platform).collect();
-        assert_eq!(platforms, ["qemu-tcg", "lab:native"], "the older run stands first");
+        let platforms: Vec<_> = load(spec)
+            .unwrap()
+            .into_iter()
+            .map(|r| r.platform)
+            .collect();
+        assert_eq!(
+            platforms,
+            ["qemu-tcg", "lab:native"],
+            "the older run stands first"
+        );
     }
 
     #[test]
@@ -141,7 +164,10 @@ mod tests {
     #[test]
     fn a_file_is_itself() {
         let dir = folder();
-        assert_eq!(found(dir.path().join("qemu-tcg.json").to_str().unwrap()), ["qemu-tcg.json"]);
+        assert_eq!(
+            found(dir.path().join("qemu-tcg.json").to_str().unwrap()),
+            ["qemu-tcg.json"]
+        );
     }
 
     #[test]
@@ -150,15 +176,23 @@ mod tests {
         let inner = dir.path().join("at:12:30");
         write_into(&inner, &sample()).unwrap();
         assert_eq!(found(inner.to_str().unwrap()), ["lab-native.json"]);
-        assert_eq!(found(&format!("{}:lab:native", inner.display())), ["lab-native.json"]);
+        assert_eq!(
+            found(&format!("{}:lab:native", inner.display())),
+            ["lab-native.json"]
+        );
     }
 
     #[test]
     fn what_is_not_there_is_named_and_so_is_what_is() {
         let dir = folder();
-        let error = find(&format!("{}:kvm", dir.path().display())).unwrap_err().to_string();
+        let error = find(&format!("{}:kvm", dir.path().display()))
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("no result of \"kvm\" in "), "{error}");
-        assert!(error.ends_with("which has lab-native.json, qemu-tcg.json"), "{error}");
+        assert!(
+            error.ends_with("which has lab-native.json, qemu-tcg.json"),
+            "{error}"
+        );
         assert_eq!(
             find("/nonexistent:kvm").unwrap_err().to_string(),
             "\"/nonexistent:kvm\" is no file, no folder, and no FOLDER:PLATFORM"

@@ -39,7 +39,10 @@ impl Layout {
 
 impl Formatter for Layout {
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open.push(Open { array: true, lines: false });
+        self.open.push(Open {
+            array: true,
+            lines: false,
+        });
         out.write_all(b"[")
     }
 
@@ -56,7 +59,10 @@ impl Formatter for Layout {
         if self.open.last().is_some_and(|open| open.array) {
             self.new_line(out)?;
         }
-        self.open.push(Open { array: false, lines: false });
+        self.open.push(Open {
+            array: false,
+            lines: false,
+        });
         out.write_all(b"{")
     }
 
@@ -86,7 +92,10 @@ mod tests {
     fn lay_out(value: &Value) -> String {
         let mut out = Vec::new();
         value
-            .serialize(&mut serde_json::Serializer::with_formatter(&mut out, Layout::default()))
+            .serialize(&mut serde_json::Serializer::with_formatter(
+                &mut out,
+                Layout::default(),
+            ))
             .unwrap();
         String::from_utf8(out).unwrap()
     }

@@ -33,6 +33,9 @@ pub fn file_name(platform: &str) -> String {
             }
         }
     }
+    if stem.is_empty() {
+        stem.push('_'); // which no other name gives, and `.json` alone would be hidden
+    }
     if stem.len() > MAX_STEM_BYTES {
         stem.truncate(MAX_STEM_BYTES); // ASCII, so any place is a boundary
         let _ = write!(stem, "__{:016x}", fnv1a(platform.as_bytes())); // `__` stands nowhere else
@@ -57,8 +60,14 @@ mod tests {
         assert_eq!(file_name("lab:native"), "lab-native.json");
         assert_eq!(file_name("qemu-tcg"), "qemu-tcg.json");
         assert_eq!(file_name("kvm"), "kvm.json");
-        assert_eq!(file_name("lab:kvm@6.12+cpu=max"), "lab-kvm@6.12+cpu=max.json");
-        assert_eq!(file_name("serial:/dev/ttyUSB0"), "serial-_2fdev_2ftty_55_53_420.json");
+        assert_eq!(
+            file_name("lab:kvm@6.12+cpu=max"),
+            "lab-kvm@6.12+cpu=max.json"
+        );
+        assert_eq!(
+            file_name("serial:/dev/ttyUSB0"),
+            "serial-_2fdev_2ftty_55_53_420.json"
+        );
         assert_eq!(file_name("log:run.txt"), "log-run.txt.json");
     }
 
@@ -76,6 +85,7 @@ mod tests {
     fn no_name_leaves_its_folder_or_hides() {
         assert_eq!(file_name(".."), "_2e..json");
         assert_eq!(file_name("../x"), "_2e._2fx.json");
+        assert_eq!(file_name(""), "_.json");
     }
 
     proptest! {

@@ -61,13 +61,21 @@ pub enum ReadError {
 /// Reads and checks one file.
 pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
     let path = || path.to_owned();
-    let io = |source| ReadError::Io { path: path(), source };
-    let json = |source| ReadError::Json { path: path(), source };
+    let io = |source| ReadError::Io {
+        path: path(),
+        source,
+    };
+    let json = |source| ReadError::Json {
+        path: path(),
+        source,
+    };
 
     let file = File::open(path()).map_err(io)?;
     let mut bytes = Vec::new();
     // The limit holds for what is read, not for what the file system says: it may be a pipe.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(io)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge { path: path() });
     }
@@ -79,7 +87,12 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
     }
     match serde_json::from_slice::<Head>(&bytes).map_err(json)?.schema {
         Some(schema) if schema == SCHEMA => {}
-        Some(found) => return Err(ReadError::UnknownSchema { path: path(), found }),
+        Some(found) => {
+            return Err(ReadError::UnknownSchema {
+                path: path(),
+                found,
+            });
+        }
         None => return Err(ReadError::NoSchema { path: path() }),
     }
     let result: ResultFile = serde_json::from_slice(&bytes).map_err(json)?;
@@ -93,7 +106,10 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
 fn inconsistency(result: &ResultFile) -> Option<String> {
     for (index, row) in result.rows.iter().enumerate() {
         let name = &row.benchmark;
-        if result.rows[..index].iter().any(|other| other.benchmark == *name) {
+        if result.rows[..index]
+            .iter()
+            .any(|other| other.benchmark == *name)
+        {
             return Some(format!("benchmark {name:?} has two rows"));
         }
         for metric in &row.metrics {
@@ -101,7 +117,9 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
                 let place = format!("{name:?}, {:?}, boot {}", metric.name, samples.boot);
                 let (run, control) = (samples.run.len(), samples.control.len());
                 if run != control {
-                    return Some(format!("{place}: {run} samples but {control} of the control loop"));
+                    return Some(format!(
+                        "{place}: {run} samples but {control} of the control loop"
+                    ));
                 }
                 if run == 0 {
                     return Some(format!("{place}: no samples"));
@@ -112,7 +130,10 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
                 let boot = result.boots.iter().find(|boot| boot.boot == samples.boot);
                 let launches = boot.map_or(0, |boot| boot.launches.len());
                 if usize::try_from(samples.launch).map_or(true, |launch| launch >= launches) {
-                    return Some(format!("{place}: no launch {} in that boot", samples.launch));
+                    return Some(format!(
+                        "{place}: no launch {} in that boot",
+                        samples.launch
+                    ));
                 }
             }
         }
@@ -147,7 +168,10 @@ mod tests {
 
     #[test]
     fn fields_of_a_later_minor_writer_are_ignored() {
-        assert_eq!(read_spoiled(|v| v["colour"] = json!("blue")).unwrap(), sample());
+        assert_eq!(
+            read_spoiled(|v| v["colour"] = json!("blue")).unwrap(),
+            sample()
+        );
     }
 
     #[test]
@@ -162,9 +186,20 @@ mod tests {
 
     #[test]
     fn what_is_no_result_file_is_refused() {
-        assert_eq!(read_text("{}").unwrap_err(), "r.json is no result file: it has no \"schema\"");
-        assert!(read_text("").unwrap_err().starts_with("r.json is no result file: EOF"));
-        assert!(read_text("{\"schema\":").unwrap_err().starts_with("r.json is no result file: "));
+        assert_eq!(
+            read_text("{}").unwrap_err(),
+            "r.json is no result file: it has no \"schema\""
+        );
+        assert!(
+            read_text("")
+                .unwrap_err()
+                .starts_with("r.json is no result file: EOF")
+        );
+        assert!(
+            read_text("{\"schema\":")
+                .unwrap_err()
+                .starts_with("r.json is no result file: ")
+        );
         let missing = read_text("{\"schema\":\"worldswitch-result/1\"}").unwrap_err();
         assert!(missing.contains("missing field `created`"), "{missing}");
     }
@@ -172,11 +207,31 @@ mod tests {
     #[test]
     fn parts_that_contradict_each_other_are_refused() {
         let cases: [(&str, Value, &str); 5] = [
-            ("/rows/0/metrics/0/boots/0/control", json!([1]), "3 samples but 1 of the control"),
-            ("/rows/0/metrics/0/boots/0/iterations", json!(0), "batches of 0 iterations"),
-            ("/rows/0/metrics/0/boots/0/launch", json!(7), "no launch 7 in that boot"),
-            ("/rows/0/metrics/0/boots/0/boot", json!(9), "no launch 0 in that boot"),
-            ("/rows/1/benchmark", json!("sgdt"), "benchmark \"sgdt\" has two rows"),
+            (
+                "/rows/0/metrics/0/boots/0/control",
+                json!([1]),
+                "3 samples but 1 of the control",
+            ),
+            (
+                "/rows/0/metrics/0/boots/0/iterations",
+                json!(0),
+                "batches of 0 iterations",
+            ),
+            (
+                "/rows/0/metrics/0/boots/0/launch",
+                json!(7),
+                "no launch 7 in that boot",
+            ),
+            (
+                "/rows/0/metrics/0/boots/0/boot",
+                json!(9),
+                "no launch 0 in that boot",
+            ),
+            (
+                "/rows/1/benchmark",
+                json!("sgdt"),
+                "benchmark \"sgdt\" has two rows",
+            ),
         ];
         for (place, value, wanted) in cases {
             let error = read_spoiled(|v| *v.pointer_mut(place).unwrap() = value).unwrap_err();

@@ -1,5 +1,4 @@
-//! The result that the tests of this crate write, read and spoil. It is also the example in
-//! `docs/results.md`, marked there as made up.
+//! The result that the tests of this crate write, read and spoil.
 
 use crate::*;
 use serde_json::json;
@@ -40,12 +39,15 @@ pub(crate) fn sample() -> ResultFile {
         })
     };
     let refused = "hypercall=none: no hypervisor is known here";
-    let object = |value: serde_json::Value| value.as_object().unwrap().clone().into_iter().collect();
+    let object =
+        |value: serde_json::Value| value.as_object().unwrap().clone().into_iter().collect();
     ResultFile {
         schema: SCHEMA.into(),
         created: "2026-01-31T12:00:00Z".into(),
         tool: "worldswitch 0.1.0".into(),
-        command: ["worldswitch", "run", "--on", "lab:native"].map(Into::into).into(),
+        command: ["worldswitch", "run", "--on", "lab:native"]
+            .map(Into::into)
+            .into(),
         platform: "lab:native".into(),
         identity: Identity {
             subject: object(json!({"platform": "lab:native"})),
@@ -53,8 +55,14 @@ pub(crate) fn sample() -> ResultFile {
         },
         interrupted: false,
         boots: vec![
-            Boot { boot: 1, launches: vec![launch("5eed0001")] },
-            Boot { boot: 2, launches: vec![launch("5eed0002")] },
+            Boot {
+                boot: 1,
+                launches: vec![launch("5eed0001")],
+            },
+            Boot {
+                boot: 2,
+                launches: vec![launch("5eed0002")],
+            },
         ],
         rows: vec![
             Row {

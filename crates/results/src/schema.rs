@@ -24,7 +24,10 @@ mod tests {
             std::fs::write(COMMITTED, schema()).unwrap();
         }
         let committed = std::fs::read_to_string(COMMITTED).unwrap();
-        assert!(committed == schema(), "docs/result.schema.json is out of date: WS_BLESS=1");
+        assert!(
+            committed == schema(),
+            "docs/result.schema.json is out of date: WS_BLESS=1"
+        );
     }
 
     fn valid(value: &Value) -> bool {
@@ -62,7 +65,13 @@ mod tests {
     fn the_example_in_the_book_is_a_result_file() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
         let page = std::fs::read_to_string(page).unwrap();
-        let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+        let example = page
+            .split("```json\n")
+            .nth(1)
+            .unwrap()
+            .split("```")
+            .next()
+            .unwrap();
         let value: Value = serde_json::from_str(example).unwrap();
         assert!(valid(&value));
         let dir = tempfile::tempdir().unwrap();

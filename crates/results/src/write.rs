@@ -70,13 +70,21 @@ fn replace(
         .and_then(|()| temporary.as_file().sync_all())
         .map_err(at("write", path))?;
     drop(buffer);
-    temporary.persist(path).map_err(|e| at("write", path)(e.error))?;
+    temporary
+        .persist(path)
+        .map_err(|e| at("write", path)(e.error))?;
     // The rename itself is durable only when the folder is.
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(at("make durable", dir))
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(at("make durable", dir))
 }
 
 fn at<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> WriteError + 'a {
-    move |source| WriteError { action, path: path.to_owned(), source }
+    move |source| WriteError {
+        action,
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +148,12 @@ mod tests {
     #[test]
     fn a_missing_folder_is_named() {
         let error = write_bytes(Path::new("/nonexistent/a.json"), b"").unwrap_err();
-        assert!(error.to_string().starts_with("cannot write in /nonexistent: "), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("cannot write in /nonexistent: "),
+            "{error}"
+        );
     }
 
     #[test]

@@ -59,7 +59,10 @@ pub fn markdown(text: &str) -> String {
         match entity(c) {
             Some(entity) => out.push_str(entity),
             None => {
-                if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$') {
+                if matches!(
+                    c,
+                    '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$'
+                ) {
                     out.push('\\');
                 }
                 out.push(c);
@@ -74,7 +77,11 @@ pub fn markdown(text: &str) -> String {
 /// spreadsheet would take for a formula gets a leading apostrophe.
 pub fn spreadsheet(text: &str) -> String {
     let safe = terminal(text);
-    if safe.starts_with(['=', '+', '-', '@']) { format!("'{safe}") } else { safe.into_owned() }
+    if safe.starts_with(['=', '+', '-', '@']) {
+        format!("'{safe}")
+    } else {
+        safe.into_owned()
+    }
 }
 
 fn entity(c: char) -> Option<&'static str> {
@@ -114,4 +121,94 @@ fn is_unsafe(c: char) -> bool {
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}' // tags
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn plain_text_stays_as_it_is() {
+        for text in [
+            "",
+            "sgdt",
+            "AMD EPYC 7B13 (no SMT)",
+            "caf\u{e9} \u{65e5}\u{672c}",
+        ] {
+            assert_eq!(terminal(text), text);
+            assert!(matches!(terminal(text), Cow::Borrowed(_)));
+        }
+    }
+
+    #[test]
+    fn terminal_escapes_become_visible() {
+        assert_eq!(terminal("\u{1b}[31mred\u{7}"), "\\u{1b}[31mred\\u{7}");
+        assert_eq!(
+            terminal("\u{9b}31m\u{7f}"),
+            "\\u{9b}31m\\u{7f}",
+            "C1 and DEL too"
+        );
+        assert_eq!(terminal("two\r\n\tlines"), "two\\r\\n\\tlines");
+    }
+
+    #[test]
+    fn text_cannot_change_its_direction_or_hide() {
+        assert_eq!(terminal("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(
+            terminal("\u{2066}\u{200b}\u{feff}\u{e0041}"),
+            "\\u{2066}\\u{200b}\\u{feff}\\u{e0041}"
+        );
+    }
+
+    #[test]
+    fn console_text_keeps_its_lines_and_shows_bytes_that_are_no_text() {
+        assert_eq!(
+            console(b"a\r\nb\rc\n\x1b[2J\xff\xc3\xa9"),
+            "a\nb\\rc\n\\u{1b}[2J\\xff\u{e9}"
+        );
+    }
+
+    #[test]
+    fn html_is_text_and_no_markup() {
+        assert_eq!(
+            html("<script a=\"1\" b='2'>&\u{1b}"),
+            "&lt;script a=&quot;1&quot; b=&#39;2&#39;&gt;&amp;\\u{1b}"
+        );
+    }
+
+    #[test]
+    fn markdown_stays_within_its_cell() {
+        assert_eq!(markdown("set-page-table-4k"), "set-page-table-4k");
+        assert_eq!(
+            markdown("a|b\n`c` *d* [e](f) <g>"),
+            "a\\|b\\\\n\\`c\\` \\*d\\* \\[e\\](f) &lt;g&gt;"
+        );
+        assert_eq!(markdown("http://x"), "http:&#47;/x");
+    }
+
+    #[test]
+    fn a_spreadsheet_sees_no_formula() {
+        assert_eq!(spreadsheet("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+        assert_eq!(spreadsheet("@x"), "'@x");
+        assert_eq!(spreadsheet("\t=1"), "\\t=1");
+        assert_eq!(spreadsheet("set-cr3"), "set-cr3");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_comes_through_and_twice_is_once(text in any::<String>()) {
+            let safe = terminal(&text).into_owned();
+            prop_assert!(!safe.chars().any(is_unsafe));
+            prop_assert_eq!(terminal(&safe), safe.as_str());
+            prop_assert!(!html(&text).contains(['<', '>', '"', '\'']));
+            prop_assert!(!html(&text).chars().any(is_unsafe));
+            prop_assert!(!markdown(&text).contains(['<', '\n']));
+        }
+
+        #[test]
+        fn any_bytes_are_a_safe_console(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(!console(&bytes).chars().any(|c| c != '\n' && is_unsafe(c)));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A guest chooses the strings in its records, and a result file may come from anybody: either
 //! may hold terminal escapes, text-direction overrides, HTML. Whoever prints such a string passes
-//! it through the function here that is made for the medium. The tests live beside each.
+//! it through the function here that is made for the medium..
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -16,3 +16,18 @@ pub fn pad_right(text: &str, columns: usize) -> String {
 pub fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(width("ab"), 2);
+        assert_eq!(width("\u{65e5}\u{672c}"), 4);
+        assert_eq!(width("e\u{301}"), 1);
+        assert_eq!(pad_right("\u{65e5}", 4), "\u{65e5}  ");
+        assert_eq!(pad_left("\u{65e5}", 4), "  \u{65e5}");
+        assert_eq!(pad_left("long", 2), "long");
+    }
+}
