@@ -1,0 +1,96 @@
+/* The local APIC. Called by smp.c, which knows the CPUs, and by on_cpu(). */
+#include "apic.h"
+#include "arch.h"
+#include "cpu.h"
+
+#define BASE_ENABLE  (1u << 11)
+#define BASE_X2APIC  (1u << 10)
+#define BASE_ADDRESS 0x000ffffffffff000ull
+#define SVR_ENABLE   (1u << 8)
+#define XAPIC_ID     0x20
+#define XAPIC_SVR    0xf0
+#define XAPIC_ICR_LOW 0x300
+#define XAPIC_ICR_HIGH 0x310
+
+#define ICR_INIT	 0x00000500
+#define ICR_STARTUP	 0x00000600
+#define ICR_PENDING	 0x00001000
+#define ICR_ASSERT	 0x00004000
+#define CPUID_1_C_X2APIC (1u << 21)
+
+static bool x2apic;
+/* Where the registers are in memory; exceptions.S writes the end of interrupt there. */
+uint64_t apic_registers;
+
+void ipi_entry_xapic(void);
+void ipi_entry_x2apic(void);
+
+void apic_init(void)
+{
+	x2apic = cpuid(1, 0).c & CPUID_1_C_X2APIC;
+	apic_registers = read_msr(MSR_APIC_BASE) & BASE_ADDRESS;
+	set_idt_entry(VECTOR_IPI, x2apic ? ipi_entry_x2apic : ipi_entry_xapic);
+	apic_enable();
+}
+
+void apic_enable(void)
+{
+	uint64_t base = read_msr(MSR_APIC_BASE) | BASE_ENABLE;
+
+	/* Straight from off to x2APIC is not allowed (SDM vol. 3A, 11.12.5): first on, then that. */
+	write_msr(MSR_APIC_BASE, base);
+	if (x2apic) {
+		write_msr(MSR_APIC_BASE, base | BASE_X2APIC);
+		write_msr(MSR_X2APIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
+	} else {
+		mmio_write32(apic_registers + XAPIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
+	}
+}
+
+bool apic_is_x2apic(void)
+{
+	return x2apic;
+}
+
+uint32_t apic_id(void)
+{
+	if (x2apic)
+		return (uint32_t)read_msr(MSR_X2APIC_ID);
+	return mmio_read32(apic_registers + XAPIC_ID) >> 24;
+}
+
+static void command(uint32_t to, uint32_t low)
+{
+	if (x2apic) {
+		write_msr(MSR_X2APIC_ICR, (uint64_t)to << 32 | low);
+		return;
+	}
+	mmio_write32(apic_registers + XAPIC_ICR_HIGH, to << 24);
+	mmio_write32(apic_registers + XAPIC_ICR_LOW, low);
+	for (unsigned i = 0; i < 100000; i++) {
+		if (!(mmio_read32(apic_registers + XAPIC_ICR_LOW) & ICR_PENDING))
+			return;
+		relax();
+	}
+}
+
+void apic_send_init(uint32_t to)
+{
+	command(to, ICR_ASSERT | ICR_INIT);
+}
+
+void apic_send_startup(uint32_t to, uint8_t page)
+{
+	command(to, ICR_ASSERT | ICR_STARTUP | page);
+}
+
+void apic_send_fixed(uint32_t to, uint8_t vector)
+{
+	command(to, ICR_ASSERT | vector);
+}
+
+void apic_fixed_command(uint32_t to, uint8_t vector, uint64_t *low, uint64_t *high)
+{
+	*low = ICR_ASSERT | vector;
+	*high = x2apic ? to : to << 24;
+}

@@ -1,0 +1,126 @@
+/*
+ * Reads what the boot protocol handed over and copies it, before the memory it lies in is used.
+ * boot.S leaves which protocol it was and where its structure lies.
+ */
+#include "boot.h"
+#include "arch.h"
+#include "lib.h"
+
+/* ---- PVH: Xen, xen/include/public/arch-x86/hvm/start_info.h ------------------------------- */
+
+#define PVH_MAGIC      0x336ec578
+#define PVH_MEMORY_RAM 1
+
+struct pvh_start_info {
+	uint32_t magic, version, flags, module_count;
+	uint64_t modules, cmdline, rsdp;
+	/* version 1 */
+	uint64_t memory_map;
+	uint32_t memory_map_count, reserved;
+};
+
+struct pvh_memory {
+	uint64_t start, bytes;
+	uint32_t type, reserved;
+};
+
+/* ---- multiboot 0.6.96, 3.3 ---------------------------------------------------------------- */
+
+#define MULTIBOOT_HAS_CMDLINE (1u << 2)
+#define MULTIBOOT_HAS_MEMORY  (1u << 6)
+#define MULTIBOOT_MEMORY_RAM  1
+
+struct multiboot_info {
+	uint32_t flags, memory_low, memory_high, boot_device, cmdline, module_count, modules;
+	uint32_t symbols[4];
+	uint32_t memory_map_bytes, memory_map;
+};
+
+struct multiboot_memory {
+	uint32_t size; /* of what follows */
+	uint64_t start, bytes;
+	uint32_t type;
+} __attribute__((packed));
+
+extern uint32_t boot_is_multiboot, boot_handover;
+extern char image_end[];
+
+struct boot_info boot_info;
+
+static void copy_cmdline(uint64_t from)
+{
+	const char *text = (const char *)from;
+	unsigned i = 0;
+
+	for (; text[i] && i < MAX_CMDLINE_BYTES - 1; i++)
+		boot_info.cmdline[i] = text[i];
+	boot_info.cmdline[i] = 0;
+}
+
+static void add_ram(uint64_t start, uint64_t bytes)
+{
+	if (boot_info.ram_count < MAX_RANGES && start + bytes > start)
+		boot_info.ram[boot_info.ram_count++] =
+			(struct memory_range){.start = start, .end = start + bytes};
+}
+
+static void read_pvh(const struct pvh_start_info *info)
+{
+	const struct pvh_memory *memory = (const struct pvh_memory *)info->memory_map;
+
+	boot_info.protocol = "pvh";
+	if (info->magic != PVH_MAGIC)
+		return;
+	boot_info.rsdp = info->rsdp;
+	if (info->cmdline)
+		copy_cmdline(info->cmdline);
+	if (info->version < 1)
+		return;
+	for (uint32_t i = 0; i < info->memory_map_count; i++)
+		if (memory[i].type == PVH_MEMORY_RAM)
+			add_ram(memory[i].start, memory[i].bytes);
+}
+
+/* A boot loader may put the image's own name first: it is no word of ours. */
+static void drop_image_name(void)
+{
+	char *line = boot_info.cmdline;
+	size_t word = 0, length = text_length(line);
+
+	while (line[word] && line[word] != ' ') {
+		if (line[word] == '=')
+			return;
+		word++;
+	}
+	for (size_t i = word; i <= length; i++)
+		line[i - word] = line[i];
+}
+
+static void read_multiboot(const struct multiboot_info *info)
+{
+	uint64_t at = info->memory_map, end = at + info->memory_map_bytes;
+
+	boot_info.protocol = "multiboot";
+	if (info->flags & MULTIBOOT_HAS_CMDLINE) {
+		copy_cmdline(info->cmdline);
+		drop_image_name();
+	}
+	if (!(info->flags & MULTIBOOT_HAS_MEMORY))
+		return;
+	while (at + sizeof(struct multiboot_memory) <= end) {
+		const struct multiboot_memory *memory = (const struct multiboot_memory *)at;
+
+		if (memory->type == MULTIBOOT_MEMORY_RAM)
+			add_ram(memory->start, memory->bytes);
+		at += memory->size + sizeof(memory->size);
+	}
+}
+
+void boot_read(void)
+{
+	boot_info.reserved_end = (uint64_t)image_end;
+	if (boot_is_multiboot)
+		read_multiboot((const struct multiboot_info *)(uint64_t)boot_handover);
+	else
+		read_pvh((const struct pvh_start_info *)(uint64_t)boot_handover);
+}

@@ -1,0 +1,116 @@
+/* Registers of x86_64 by name (Intel SDM vol. 3A, 2.5, and vol. 4). Only arch/x86_64 includes it. */
+#ifndef CPU_H
+#define CPU_H
+
+/* ---- Also for assembly -------------------------------------------------------------------- */
+
+#define CR0_PE	 (1 << 0)
+#define CR0_MP	 (1 << 1)
+#define CR0_ET	 (1 << 4)
+#define CR0_NE	 (1 << 5)
+#define CR0_WP	 (1 << 16)
+#define CR0_PG	 (1 << 31)
+#define CR0_LONG (CR0_PE | CR0_MP | CR0_ET | CR0_NE | CR0_WP | CR0_PG)
+#define CR4_PAE	 (1 << 5)
+#define EFER_LME (1 << 8)
+
+#define MSR_APIC_BASE 0x1b
+#define MSR_EFER      0xc0000080
+#define MSR_GS_BASE   0xc0000101
+
+#define MSR_X2APIC_ID  0x802
+#define MSR_X2APIC_EOI 0x80b
+#define MSR_X2APIC_SVR 0x80f
+#define MSR_X2APIC_ICR 0x830
+
+/* Segment selectors: offsets into the GDT (boot.S). */
+#define SELECTOR_CODE 0x08
+#define SELECTOR_DATA 0x10
+#define SELECTOR_TSS  0x18
+#define SELECTOR_LDT  0x28
+#define GDT_BYTES     0x38
+
+/* Physical page to which the code for starting CPUs is copied: below 1 MiB, and free on all
+ * machines that we know (above the BIOS data area, below GRUB's and firmware's buffers). */
+#define TRAMPOLINE 0x8000
+
+/* Offsets in struct cpu (smp.h). */
+#define CPU_READY 0
+#define CPU_SPIN  8
+
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+static inline uint64_t read_msr(uint32_t msr)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(msr) : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static inline void write_msr(uint32_t msr, uint64_t value)
+{
+	__asm__ volatile("wrmsr"
+			 :
+			 : "c"(msr), "a"((uint32_t)value), "d"((uint32_t)(value >> 32))
+			 : "memory");
+}
+
+static inline uint64_t read_cr2(void)
+{
+	uint64_t value;
+
+	__asm__ volatile("mov %%cr2, %0" : "=r"(value));
+	return value;
+}
+
+static inline uint64_t read_cr3(void)
+{
+	uint64_t value;
+
+	__asm__ volatile("mov %%cr3, %0" : "=r"(value) : : "memory");
+	return value;
+}
+
+static inline void write_cr3(uint64_t value)
+{
+	__asm__ volatile("mov %0, %%cr3" : : "r"(value) : "memory");
+}
+
+struct cpuid {
+	uint32_t a, b, c, d;
+};
+
+static inline struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
+{
+	struct cpuid id;
+
+	__asm__ volatile("cpuid"
+			 : "=a"(id.a), "=b"(id.b), "=c"(id.c), "=d"(id.d)
+			 : "a"(leaf), "c"(subleaf));
+	return id;
+}
+
+static inline uint16_t in16(uint16_t port)
+{
+	uint16_t value;
+
+	__asm__ volatile("inw %1, %0" : "=a"(value) : "Nd"(port) : "memory");
+	return value;
+}
+
+static inline void out16(uint16_t port, uint16_t value)
+{
+	__asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port) : "memory");
+}
+
+/* Tells the CPU, and an emulator below it, that this one only waits. */
+static inline void relax(void)
+{
+	__asm__ volatile("pause" : : : "memory");
+}
+
+#endif
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Entries of the 32 exceptions, try_call()'s frame, and the handler of the guest's own interrupt.
+ */
+#include "cpu.h"
+
+#define EXCEPTIONS 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, \
+	22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+
+	.text
+	.code64
+
+/*
+ * Each exception's entry makes the stack alike and goes on to exception_common:
+ *   (rsp) vector, error code (0 where the CPU pushes none), rip, cs, rflags, rsp, ss
+ * It never returns to where the exception was: exception_taken() gives up what was tried.
+ */
+	.irp vector, EXCEPTIONS
+	.p2align 4
+exception_\vector:
+	/* #DF #TS #NP #SS #GP #PF #AC #CP #VC #SX push an error code (SDM vol. 3A, table 6-1). */
+	.if !((\vector == 8) || ((\vector >= 10) && (\vector <= 14)) || (\vector == 17) || (\vector == 21) || (\vector == 29) || (\vector == 30))
+	push $0
+	.endif
+	push $\vector
+	jmp exception_common
+	.endr
+
+exception_common:
+	mov %rsp, %rdi
+	and $-16, %rsp
+	cld
+	call exception_taken		/* void exception_taken(const struct exception_frame *) */
+	ud2
+
+	.section .rodata
+	.balign 8
+	.globl exception_entries
+exception_entries:
+	.irp vector, EXCEPTIONS
+	.quad exception_\vector
+	.endr
+	.text
+
+/*
+ * bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
+ *   in   rdi = fn, rsi = arg, rdx = frame (its first word keeps the stack pointer)
+ *   out  true when fn returned, false when try_leave() gave it up
+ *   stack at the kept pointer: rflags r15 r14 r13 r12 rbx rbp, return address
+ */
+	.globl try_enter
+try_enter:
+	push %rbp
+	push %rbx
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	pushfq
+	mov %rsp, (%rdx)
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	call *%rax
+	mov $1, %eax
+	jmp try_return
+
+/*
+ * _Noreturn void try_leave(struct try_frame *frame);   in rdi
+ */
+	.globl try_leave
+try_leave:
+	mov (%rdi), %rsp
+	xor %eax, %eax
+try_return:
+	popfq
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbx
+	pop %rbp
+	ret
+
+/*
+ * The handler of on_cpu()'s interrupt, one for each way to say end of interrupt. It counts where
+ * it found its CPU: in the halt instruction of cpu_rest_loop, in its waiting loop, or elsewhere.
+ * `ready` falls before `ipi_received` rises: a sender that saw its interrupt counted must not
+ * take an old `ready` for a CPU that rests again.
+ */
+	.macro ipi_entry name, x2apic
+	.p2align 4
+	.globl \name
+\name:
+	push %rax
+	mov 8(%rsp), %rax		/* where the CPU was interrupted */
+	cmp $rest_halted, %rax
+	jne 1f
+	lock incq ipi_found_halted
+	jmp 2f
+1:	cmp $rest_spin, %rax
+	jb 2f
+	cmp $rest_spin_end, %rax
+	ja 2f
+	lock incq ipi_found_running
+2:	movq $0, %gs:CPU_READY
+	lock incq ipi_received
+	.if \x2apic
+	push %rcx
+	push %rdx
+	mov $MSR_X2APIC_EOI, %ecx
+	xor %eax, %eax
+	xor %edx, %edx
+	wrmsr
+	pop %rdx
+	pop %rcx
+	.else
+	mov apic_registers, %rax
+	movl $0, 0xb0(%rax)
+	.endif
+	pop %rax
+	iretq
+	.endm
+
+	ipi_entry ipi_entry_xapic, 0
+	ipi_entry ipi_entry_x2apic, 1
+
+	.globl spurious_entry
+spurious_entry:
+	iretq
+
+/*
+ * _Noreturn void cpu_rest_loop(void);   gs: this CPU's struct cpu
+ * How every CPU but the first waits: halted, or running where its `spin` says so. STI keeps
+ * interrupts off for one instruction more, so that none is taken between it and HLT.
+ */
+	.globl cpu_rest_loop
+cpu_rest_loop:
+	cli
+	cmpq $0, %gs:CPU_SPIN
+	jne 1f
+	movq $1, %gs:CPU_READY
+	sti
+	hlt
+rest_halted:
+	jmp cpu_rest_loop
+1:	movq $1, %gs:CPU_READY
+	sti
+rest_spin:
+	pause
+	cmpq $0, %gs:CPU_SPIN
+	je cpu_rest_loop
+	cmpq $0, %gs:CPU_READY
+	jne rest_spin
+rest_spin_end:
+	jmp 1b
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,70 @@
+/* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
+#include "arch.h"
+#include "cpu.h"
+#include "smp.h"
+
+#define PAGE_FAULT 14
+
+/* What exceptions.S leaves on the stack. */
+struct exception_frame {
+	uint64_t vector, error, ip, cs, flags, sp, ss;
+};
+
+/* The first word is exceptions.S's. */
+struct try_frame {
+	uint64_t sp;
+	struct try_frame *outer;
+	struct fault *fault;
+};
+
+bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
+_Noreturn void try_leave(struct try_frame *frame);
+_Noreturn void exception_taken(const struct exception_frame *frame);
+
+static struct try_frame *innermost; /* of the first CPU: no other one calls benchmarks */
+
+static const char *exception_name(uint64_t vector)
+{
+	static const char *const names[32] = {
+		"#DE", "#DB", "NMI", "#BP", "#OF", "#BR", "#UD", "#NM", "#DF", "9",  "#TS",
+		"#NP", "#SS", "#GP", "#PF", "15",  "#MF", "#AC", "#MC", "#XM", "#VE", "#CP",
+		"22",  "23",  "24",  "25",  "26",  "27",  "#HV", "#VC", "#SX", "31",
+	};
+
+	return vector < 32 ? names[vector] : "?";
+}
+
+bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
+{
+	struct try_frame frame = {.outer = innermost, .fault = fault};
+	bool returned;
+
+	innermost = &frame;
+	returned = try_enter(fn, arg, &frame);
+	innermost = frame.outer;
+	return returned;
+}
+
+_Noreturn void exception_taken(const struct exception_frame *frame)
+{
+	struct fault fault = {
+		.vector = (unsigned)frame->vector,
+		.name = exception_name(frame->vector),
+		.error = frame->error,
+		.address = frame->vector == PAGE_FAULT ? read_cr2() : 0,
+		.ip = frame->ip,
+	};
+	unsigned number = cpu_self()->number;
+
+	if (number) {
+		/* Not our record line's CPU: say it as console text; the row it served times out. */
+		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
+		for (;;)
+			__asm__ volatile("cli; hlt");
+	}
+	if (innermost) {
+		*innermost->fault = fault;
+		try_leave(innermost);
+	}
+	fault_outside(&fault);
+}

@@ -1,0 +1,35 @@
+/* Port and memory-mapped I/O, and the clock as POSIH has it. */
+#include "cpu.h"
+#include "posih.h"
+
+uint8_t in8(uint16_t port)
+{
+	uint8_t value;
+
+	__asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port) : "memory");
+	return value;
+}
+
+void out8(uint16_t port, uint8_t value)
+{
+	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port) : "memory");
+}
+
+uint32_t mmio_read32(uint64_t address)
+{
+	return *(volatile uint32_t *)address;
+}
+
+void mmio_write32(uint64_t address, uint32_t value)
+{
+	*(volatile uint32_t *)address = value;
+}
+
+/* Ordered as TIMED_NOW in include/timed.h explains. */
+uint64_t rdtimer(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("mfence; lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}

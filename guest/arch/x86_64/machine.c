@@ -1,0 +1,185 @@
+/* The machine as a whole: first steps, what it is, how it ends. */
+#include "machine.h"
+#include "apic.h"
+#include "arch.h"
+#include "boot.h"
+#include "console.h"
+#include "cpu.h"
+#include "lib.h"
+#include "smp.h"
+#include "timed.h"
+
+static struct acpi acpi;
+
+const struct acpi *machine_acpi(void)
+{
+	return &acpi;
+}
+
+/* The two 8259s that a PC starts with, masked: their interrupts are not ours. */
+static void mask_old_interrupt_controllers(void)
+{
+	out8(0x21, 0xff);
+	out8(0xa1, 0xff);
+}
+
+void arch_init(void)
+{
+	smp_init();
+	tables_init();
+	console_init();
+	boot_read();
+	mask_old_interrupt_controllers();
+	acpi_read(&acpi, boot_info.rsdp);
+	apic_init();
+}
+
+/* ---- What it is ---------------------------------------------------------------------------- */
+
+#define CPUID_1_C_HYPERVISOR	  (1u << 31)
+#define CPUID_HYPERVISOR	  0x40000000
+#define CPUID_HYPERVISOR_TIMING	  0x40000010
+#define CPUID_TSC_RATIO		  0x15
+#define CPUID_EXTENDED		  0x80000000
+#define CPUID_BRAND		  0x80000002
+
+static void put_registers(char *to, const uint32_t *registers, unsigned count)
+{
+	for (unsigned i = 0; i < count * 4; i++)
+		to[i] = (char)(registers[i / 4] >> i % 4 * 8);
+}
+
+static void read_brand(char *to)
+{
+	if (cpuid(CPUID_EXTENDED, 0).a < CPUID_BRAND + 2) {
+		struct cpuid id = cpuid(0, 0);
+		uint32_t vendor[3] = {id.b, id.d, id.c};
+
+		put_registers(to, vendor, 3);
+		return;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		struct cpuid id = cpuid(CPUID_BRAND + i, 0);
+		uint32_t part[4] = {id.a, id.b, id.c, id.d};
+
+		put_registers(to + i * 16, part, 4);
+	}
+}
+
+static uint32_t hypervisor_leaf(void)
+{
+	return cpuid(1, 0).c & CPUID_1_C_HYPERVISOR ? cpuid(CPUID_HYPERVISOR, 0).a : 0;
+}
+
+static void read_hypervisor(char *to)
+{
+	struct cpuid id = cpuid(CPUID_HYPERVISOR, 0);
+	uint32_t signature[3] = {id.b, id.c, id.d};
+
+	if (cpuid(1, 0).c & CPUID_1_C_HYPERVISOR)
+		put_registers(to, signature, 3);
+}
+
+/* Counts ticks over 20 ms of the 8254's channel 2 (Intel 8254 data sheet, mode 0). 0: no 8254. */
+static uint64_t measure_clock_hz(void)
+{
+	const uint64_t input_hz = 1193182, passes = input_hz / 50;
+	uint8_t gate = in8(0x61);
+	uint64_t start, ticks;
+	bool ended = false;
+
+	out8(0x61, (uint8_t)((gate & 0xfc) | 1)); /* gate on, speaker off */
+	out8(0x43, 0xb0);
+	out8(0x42, (uint8_t)passes);
+	out8(0x42, (uint8_t)(passes >> 8));
+	start = rdtimer();
+	for (unsigned i = 0; i < 1000000 && !ended; i++)
+		ended = in8(0x61) & 0x20;
+	ticks = rdtimer() - start;
+	out8(0x61, gate);
+	return ended ? ticks * 50 : 0;
+}
+
+void machine_facts(struct machine_facts *facts, bool measure)
+{
+	struct cpuid ratio = {0};
+
+	*facts = (struct machine_facts){
+		.arch = "x86_64",
+		.interrupt_controller = apic_is_x2apic() ? "x2apic" : "xapic",
+	};
+	read_brand(facts->cpu);
+	read_hypervisor(facts->hypervisor);
+	if (!measure)
+		return;
+	facts->clock_hz_from = "cpuid";
+	if (hypervisor_leaf() >= CPUID_HYPERVISOR_TIMING)
+		facts->clock_hz = (uint64_t)cpuid(CPUID_HYPERVISOR_TIMING, 0).a * 1000;
+	if (cpuid(0, 0).a >= CPUID_TSC_RATIO)
+		ratio = cpuid(CPUID_TSC_RATIO, 0);
+	if (!facts->clock_hz && ratio.a && ratio.b && ratio.c)
+		facts->clock_hz = (uint64_t)ratio.c * ratio.b / ratio.a;
+	if (!facts->clock_hz) {
+		facts->clock_hz = measure_clock_hz();
+		facts->clock_hz_from = "pit";
+	}
+}
+
+/* ---- How it ends --------------------------------------------------------------------------- */
+
+#define SLEEP_ENABLE	    (1u << 13) /* PM1 control (ACPI 6.5, 4.8.3.2.1) */
+#define SLEEP_TYPE_SHIFT    10
+#define SCI_ENABLED	    1
+#define REDUCED_ENABLE	    (1u << 5) /* sleep control register (4.8.3.7) */
+#define REDUCED_TYPE_SHIFT  2
+#define KEYBOARD_COMMAND    0x64
+#define KEYBOARD_RESET	    0xfe
+
+static void acpi_soft_off(void)
+{
+	uint32_t a = (uint32_t)acpi.sleep_type_a << SLEEP_TYPE_SHIFT | SLEEP_ENABLE;
+	uint32_t b = (uint32_t)acpi.sleep_type_b << SLEEP_TYPE_SHIFT | SLEEP_ENABLE;
+	uint32_t reduced = (uint32_t)acpi.sleep_type_a << REDUCED_TYPE_SHIFT | REDUCED_ENABLE;
+
+	if (!acpi.can_sleep)
+		return;
+	if (acpi.sleep_control) {
+		if (acpi.sleep_control_is_port)
+			out8((uint16_t)acpi.sleep_control, (uint8_t)reduced);
+		else
+			*(volatile uint8_t *)acpi.sleep_control = (uint8_t)reduced;
+	}
+	if (!acpi.pm1a_control)
+		return;
+	if (acpi.smi_command && !(in16(acpi.pm1a_control) & SCI_ENABLED)) {
+		out8((uint16_t)acpi.smi_command, (uint8_t)acpi.enable_value);
+		for (unsigned i = 0; i < 100000 && !(in16(acpi.pm1a_control) & SCI_ENABLED); i++)
+			relax();
+	}
+	out16(acpi.pm1a_control, (uint16_t)a);
+	if (acpi.pm1b_control)
+		out16(acpi.pm1b_control, (uint16_t)b);
+}
+
+/* Xen's domains without ACPI: SCHEDOP_shutdown, reason power-off (xen/include/public/sched.h). */
+static void xen_power_off(void)
+{
+	static uint32_t reason;
+	uint64_t result = 29; /* __HYPERVISOR_sched_op */
+
+	if (cpu_is_amd())
+		__asm__ volatile("vmmcall" : "+a"(result) : "D"(2), "S"(&reason) : "memory");
+	else
+		__asm__ volatile("vmcall" : "+a"(result) : "D"(2), "S"(&reason) : "memory");
+}
+
+_Noreturn void power_off(enum hypercall_abi hypercall)
+{
+	serial_port_drained(0x3f8); /* what was said last must be out before the power is */
+	acpi_soft_off();
+	if (hypercall == HYPERCALL_XEN)
+		xen_power_off();
+	out8(KEYBOARD_COMMAND, KEYBOARD_RESET); /* Firecracker ends its machine so */
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}

@@ -1,0 +1,63 @@
+/*
+ * struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
+ *
+ *   in        rdi = loop, rsi = iterations, rdx = operand
+ *   out       rax = batch_ticks, rdx = own_ticks
+ *   clobbers  what the C calling convention lets a function clobber
+ *   stack     rbx, r12, and 8 bytes that align the loop's frame
+ *
+ * The marker (xchg %bx, %bx) costs one instruction outside the timed part. The reads of the
+ * counter are ordered as TIMED_NOW in include/timed.h explains. Position independent, so that a
+ * digest of these bytes does not change with the image around them.
+ */
+	.section .text.timed, "ax", @progbits
+	.p2align 6
+	.globl timed_call
+	.type timed_call, @function
+timed_call:
+	push %rbx
+	push %r12
+	sub $8, %rsp
+	mov %rdi, %rbx
+	mov %rsi, %rdi
+	mov %rdx, %rsi
+	xchg %bx, %bx
+	mfence
+	lfence
+	rdtsc
+	lfence
+	shl $32, %rdx
+	or %rdx, %rax
+	mov %rax, %r12
+	call *%rbx
+	mov %rax, %rbx
+	mfence
+	lfence
+	rdtsc
+	lfence
+	xchg %bx, %bx
+	shl $32, %rdx
+	or %rdx, %rax
+	sub %r12, %rax
+	mov %rbx, %rdx
+	add $8, %rsp
+	pop %r12
+	pop %rbx
+	ret
+	.size timed_call, . - timed_call
+
+/*
+ * void pad_loop(uint64_t passes);   in rdi; clobbers rdi, flags
+ */
+	.p2align 6
+	.globl pad_loop
+	.type pad_loop, @function
+pad_loop:
+	test %rdi, %rdi
+	jz 2f
+1:	dec %rdi
+	jnz 1b
+2:	ret
+	.size pad_loop, . - pad_loop
+
+	.section .note.GNU-stack, "", @progbits

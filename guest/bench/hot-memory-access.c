@@ -1,0 +1,81 @@
+/* Hot Memory Access: reads pages that were read before. ws= and page= are its parameters. */
+#include "bench.h"
+
+TIMED_PAIR(hot_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
+
+static struct walk_operand operand;
+
+static const char *needs(const struct params *params)
+{
+	if (!page_size_supported(params->page_bytes))
+		return "this CPU has no pages of that size";
+	if (params->ws_bytes < params->page_bytes)
+		return "the working set is smaller than a page: give ws= at least one page";
+	return NULL;
+}
+
+static uint64_t *page(uint64_t number)
+{
+	return (uint64_t *)(operand.start + number * operand.stride_bytes);
+}
+
+static bool init(struct bench_run *run)
+{
+	uint64_t page_bytes = run->params->page_bytes;
+	uint64_t pages = run->params->ws_bytes / page_bytes;
+	uint64_t pa = untouched_take(page_bytes, pages);
+
+	operand = (struct walk_operand){
+		.at = window_base(),
+		.start = window_base(),
+		.end = window_base() + pages * page_bytes,
+		.stride_bytes = page_bytes,
+	};
+	run->operand = &operand;
+	run->reason = "too little memory for this working set: lower ws= or give the machine more";
+	if (!pa)
+		return false;
+	for (uint64_t i = 0; i < pages; i++) {
+		if (!install_pte(operand.start + i * page_bytes, pa + i * page_bytes, page_bytes))
+			return false;
+		*page(i) = ~i; /* the first access; check looks for it */
+	}
+	return true;
+}
+
+static enum check check(struct bench_run *run)
+{
+	uint64_t last = (operand.at - operand.start) / operand.stride_bytes;
+
+	if (operand.value != ~last) {
+		bench_note(run, "page %lu holds %lx, %lx was read", last, ~last, operand.value);
+		return CHECK_FAILED;
+	}
+	bench_note(run, "the last read gave the number that page %lu was filled with", last);
+	return CHECK_PROVED;
+}
+
+static void cleanup(struct bench_run *run)
+{
+	(void)run;
+	window_clear();
+}
+
+BENCHMARK(hot_memory_access) = {
+	.name = "hot-memory-access",
+	.category = "memory",
+	.summary = "read one word of each page of a working set, all read before",
+	.requires = "memory for the working set",
+	.needs = needs,
+	.init = init,
+	.run = hot_memory_access_run,
+	.control = hot_memory_access_control,
+	.check = check,
+	.cleanup = cleanup,
+	.cpus = 1,
+	.min_iterations = 10,
+	.max_iterations = 100000,
+	.insns_iterations = 1,
+	.insns_samples = 64,
+	.parameters = PARAM_PAGE | PARAM_WS,
+};

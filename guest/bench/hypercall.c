@@ -1,0 +1,80 @@
+/* Hypercall: a call into the hypervisor that comes back without doing work there. */
+#include "bench.h"
+
+TIMED_PAIR(hypercall, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL, AFTER_HYPERCALL);
+
+/* KVM: a number that means nothing gives -KVM_ENOSYS (include/uapi/linux/kvm_para.h). */
+#define KVM_UNKNOWN 0x7fffffff
+#define KVM_ENOSYS  1000
+/* Xen: xen_version, command 0, gives major << 16 | minor (xen/include/public/version.h). */
+#define XEN_VERSION 17
+
+static struct hypercall_operand operand, control_operand;
+
+static void one(void *argument)
+{
+	hypercall_run(1, argument);
+}
+
+static const char *needs(const struct params *params)
+{
+	struct fault fault;
+
+	if (params->hypercall == HYPERCALL_NONE)
+		return "hypercall=none: no hypervisor here is known to answer hypercalls";
+	if (params->hypercall == HYPERCALL_HYPERV)
+		return "this guest makes no Hyper-V hypercalls";
+	operand = (struct hypercall_operand){
+		.amd = cpu_is_amd(),
+		.number = params->hypercall == HYPERCALL_KVM ? KVM_UNKNOWN : XEN_VERSION,
+	};
+	if (!try_call(one, &operand, &fault))
+		return "the hypercall instruction raised an exception: no hypervisor takes it";
+	return NULL;
+}
+
+static bool init(struct bench_run *run)
+{
+	int64_t version = (int64_t)operand.last;
+
+	/* KVM's answer is known; Xen's is the one that the probe got, if it is a version. */
+	operand.wanted = operand.last;
+	if (run->params->hypercall == HYPERCALL_KVM)
+		operand.wanted = 0 - (uint64_t)KVM_ENOSYS;
+	else if (version <= 0 || version >> 32)
+		run->reason = "the hypervisor answered xen_version with an error";
+	operand.wrong = 0;
+	control_operand = operand;
+	run->operand = &operand;
+	run->control_operand = &control_operand;
+	return !run->reason;
+}
+
+static enum check check(struct bench_run *run)
+{
+	if (operand.wrong || operand.last != operand.wanted) {
+		bench_note(run, "%lu calls gave another result than %lx; the last gave %lx",
+			   operand.wrong, operand.wanted, operand.last);
+		return CHECK_FAILED;
+	}
+	bench_note(run, "each call returned the hypervisor's answer; only the host can count exits");
+	return CHECK_UNPROVEN;
+}
+
+BENCHMARK(hypercall) = {
+	.name = "hypercall",
+	.category = "exception",
+	.summary = "call into the hypervisor and back, without work there",
+	.requires = "a hypervisor that answers hypercalls",
+	.needs = needs,
+	.init = init,
+	.run = hypercall_run,
+	.control = hypercall_control,
+	.check = check,
+	.cpus = 1,
+	.min_iterations = 1,
+	.max_iterations = 1000,
+	.insns_iterations = 1,
+	.insns_samples = 64,
+	.parameters = PARAM_HYPERCALL,
+};

@@ -1,0 +1,30 @@
+/* Idle: two consecutive reads of the clock. Its spread is what every other figure carries. */
+#include "bench.h"
+
+/* No loop: run and control are the same nothing. The batch is one pair of reads. */
+TIMED_BODY("idle_run", "xor %eax, %eax");
+TIMED_BODY("idle_control", "xor %eax, %eax");
+TIMED_DECLARE(idle);
+
+static enum check check(struct bench_run *run)
+{
+	uint64_t first = rdtimer(), second = rdtimer();
+
+	bench_note(run, "two more reads were %lu ticks apart", second - first);
+	return second > first ? CHECK_PROVED : CHECK_FAILED;
+}
+
+BENCHMARK(idle) = {
+	.name = "idle",
+	.category = "idle",
+	.summary = "two consecutive reads of the clock; ideally zero",
+	.requires = "",
+	.run = idle_run,
+	.control = idle_control,
+	.check = check,
+	.cpus = 1,
+	.min_iterations = 1,
+	.max_iterations = 1,
+	.insns_iterations = 1,
+	.insns_samples = 64,
+};

@@ -1,0 +1,196 @@
+/* The guest's command line (docs/guest.md lists its words). Pure; called by core/main.c. */
+#include "lib.h"
+#include "posih.h"
+
+#define MAX_SAMPLES 1024
+
+struct word {
+	const char *key, *value;
+	size_t key_bytes, value_bytes;
+};
+
+static bool key_is(const struct word *word, const char *key)
+{
+	size_t i = 0;
+
+	for (; i < word->key_bytes && key[i]; i++)
+		if (word->key[i] != key[i])
+			return false;
+	return i == word->key_bytes && !key[i];
+}
+
+static bool value_is(const struct word *word, const char *value)
+{
+	struct word as_key = {.key = word->value, .key_bytes = word->value_bytes};
+
+	return key_is(&as_key, value);
+}
+
+/* A number from lowest to highest, and nothing else. */
+static bool value_number(const struct word *word, uint64_t lowest, uint64_t highest, uint64_t *to)
+{
+	uint64_t value;
+
+	if (!parse_u64(word->value, word->value_bytes, &value) || value < lowest || value > highest)
+		return false;
+	*to = value;
+	return true;
+}
+
+static bool value_port(const struct word *word, uint16_t *to)
+{
+	uint64_t value;
+
+	if (!value_number(word, 0, 0xffff, &value))
+		return false;
+	*to = (uint16_t)value;
+	return true;
+}
+
+static bool value_hypercall(const struct word *word, enum hypercall_abi *to)
+{
+	static const char *const names[] = {"none", "kvm", "xen", "hyperv"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (value_is(word, names[i])) {
+			*to = (enum hypercall_abi)i;
+			return true;
+		}
+	return false;
+}
+
+static bool value_page(const struct word *word, uint64_t *to)
+{
+	if (value_is(word, "4k"))
+		*to = 4 * KIB;
+	else if (value_is(word, "2m"))
+		*to = 2 * MIB;
+	else if (value_is(word, "1g"))
+		*to = GIB;
+	else
+		return false;
+	return true;
+}
+
+static bool value_unit(const struct word *word, enum tick_unit *to)
+{
+	if (value_is(word, "insns"))
+		*to = UNIT_INSNS;
+	else if (value_is(word, "tsc_ticks"))
+		*to = UNIT_TIME;
+	else
+		return false;
+	return true;
+}
+
+/* 1 to 16 hexadecimal digits. */
+static bool value_nonce(const struct word *word, uint64_t *to)
+{
+	char text[20] = "0x";
+
+	if (word->value_bytes > 16)
+		return false;
+	for (size_t i = 0; i < word->value_bytes; i++)
+		text[2 + i] = word->value[i];
+	return parse_u64(text, 2 + word->value_bytes, to);
+}
+
+/* A pattern that cannot be used is kept all the same: it matches nothing, and running nothing is
+ * what somebody wants who mistyped it. */
+static bool value_bench(const struct word *word, struct params *params, char *storage,
+			size_t storage_bytes)
+{
+	if (word->value_bytes >= storage_bytes) {
+		params->bench = "(";
+		return false;
+	}
+	for (size_t i = 0; i < word->value_bytes; i++)
+		storage[i] = word->value[i];
+	storage[word->value_bytes] = 0;
+	params->bench = storage;
+	return regex_valid(storage);
+}
+
+static bool value_print(const struct word *word, uint32_t *to)
+{
+	uint16_t port;
+
+	if (value_is(word, "none"))
+		*to = PRINT_PORT_NONE;
+	else if (value_port(word, &port))
+		*to = port;
+	else
+		return false;
+	return true;
+}
+
+static bool take(const struct word *word, struct params *params, char *storage, size_t bytes)
+{
+	if (key_is(word, "bench"))
+		return value_bench(word, params, storage, bytes);
+	if (key_is(word, "samples"))
+		return value_number(word, 1, MAX_SAMPLES, &params->samples);
+	if (key_is(word, "iters"))
+		return value_number(word, 1, 1000000000, &params->iters);
+	if (key_is(word, "page"))
+		return value_page(word, &params->page_bytes);
+	if (key_is(word, "ws"))
+		return value_number(word, 4 * KIB, 256 * GIB, &params->ws_bytes);
+	if (key_is(word, "smp"))
+		return value_number(word, 1, MAX_CPUS, &params->smp);
+	if (key_is(word, "hypercall"))
+		return value_hypercall(word, &params->hypercall);
+	if (key_is(word, "in"))
+		return value_port(word, &params->in_port);
+	if (key_is(word, "out"))
+		return value_port(word, &params->out_port);
+	if (key_is(word, "print"))
+		return value_print(word, &params->print_port);
+	if (key_is(word, "nonce"))
+		return value_nonce(word, &params->nonce);
+	if (key_is(word, "pad"))
+		return value_number(word, 0, 1000000, &params->pad);
+	if (key_is(word, "unit"))
+		return value_unit(word, &params->unit);
+	return false;
+}
+
+void cmdline_defaults(struct params *params)
+{
+	*params = (struct params){
+		.unit = UNIT_TIME,
+		.hypercall = HYPERCALL_NONE,
+		.page_bytes = 4 * KIB,
+		.ws_bytes = 2 * MIB,
+		.in_port = 0x3ff,	/* COM1's scratch register: every 16550 has it, */
+		.out_port = 0x3ff,	/* and it does nothing but keep a byte */
+		.print_port = 0x2f8,	/* COM2: never the record line */
+		.bench = "",
+	};
+}
+
+void cmdline_parse(const char *line, struct params *params, char *storage, size_t storage_bytes,
+		   struct text *unknown)
+{
+	while (*line) {
+		struct word word = {.key = line};
+		const char *end = line;
+
+		while (*end && *end != ' ')
+			end++;
+		while (line < end && *line != '=')
+			line++;
+		word.key_bytes = (size_t)(line - word.key);
+		word.value = line < end ? line + 1 : line;
+		word.value_bytes = (size_t)(end - word.value);
+		if (end > word.key && !take(&word, params, storage, storage_bytes)) {
+			if (unknown->used)
+				text_printf(unknown, " ");
+			for (const char *c = word.key; c < end; c++)
+				text_printf(unknown, "%c", *c);
+		}
+		line = end;
+		while (*line == ' ')
+			line++;
+	}
+}

@@ -1,0 +1,301 @@
+/*
+ * Measures one benchmark: needs, init, then samples of control and run in turn, check, cleanup
+ * (HyperBench, 5.2 and Fig. 4). Every call into a row is made under try_call(), so that a row
+ * that raises an exception costs itself only.
+ */
+#include "harness.h"
+#include "arch.h"
+#include "record.h"
+
+#define MAX_SAMPLES	   1024
+#define SAMPLES_A_PART	   64 /* 64 pairs of 20 digits and a header fit in a line */
+#define TIME_SAMPLES	   30
+#define IDLE_SAMPLES	   64
+/* On units of time a batch grows until the clock's own spread is a hundredth of its cost... */
+#define PRECISION_DIVISOR  100
+/* ... or it lasts this long: about 4 ms at 2.5 GHz, so that no row takes seconds. */
+#define MAX_BATCH_TICKS	   10000000
+
+static uint64_t run_ticks[MAX_SAMPLES], control_ticks[MAX_SAMPLES];
+static uint64_t idle_spread_ticks;
+
+/* What try_call() hands to a phase. */
+struct phase {
+	const struct bench *bench;
+	struct bench_run *run;
+	const char *reason; /* of needs */
+	bool ready;	    /* of init */
+	enum check verdict;
+	const char *name; /* the phase that is under way */
+};
+
+void bench_note(struct bench_run *run, const char *format, ...)
+{
+	struct text note;
+	va_list values;
+
+	text_start(&note, run->note, sizeof(run->note));
+	va_start(values, format);
+	text_vprintf(&note, format, values);
+	va_end(values);
+}
+
+static uint64_t minimum(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* One batch of the run or of the control loop: its cost in ticks. */
+static uint64_t batch(const struct bench *bench, struct bench_run *run, bool control)
+{
+	void *operand = control && run->control_operand ? run->control_operand : run->operand;
+	struct timed timed;
+
+	pad_loop(run->params->pad);
+	timed = timed_call(control ? bench->control : bench->run, run->iterations, operand);
+	if (!control)
+		run->total += run->iterations;
+	return bench->parameters & SELF_TIMED ? timed.own_ticks : timed.batch_ticks;
+}
+
+/*
+ * The iteration count on units of time: the lowest power-of-two multiple of the row's minimum for
+ * which the clock's spread is small against the batch's cost, within the paper's range (Table 1).
+ */
+static void choose_iterations(const struct bench *bench, struct bench_run *run)
+{
+	run->iterations = minimum(bench->min_iterations, run->max_iterations);
+	for (;;) {
+		uint64_t control = batch(bench, run, true);
+		uint64_t ticks = batch(bench, run, false);
+
+		if (ticks > control &&
+		    (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
+			return;
+		if (run->iterations > run->max_iterations / 2 || ticks > MAX_BATCH_TICKS / 2)
+			return;
+		run->iterations *= 2;
+	}
+}
+
+static void phase_needs(void *argument)
+{
+	struct phase *phase = argument;
+
+	phase->name = "needs";
+	if (phase->bench->needs)
+		phase->reason = phase->bench->needs(phase->run->params);
+}
+
+static void phase_init(void *argument)
+{
+	struct phase *phase = argument;
+
+	phase->name = "init";
+	phase->ready = !phase->bench->init || phase->bench->init(phase->run);
+}
+
+static void phase_run(void *argument)
+{
+	struct phase *phase = argument;
+	const struct bench *bench = phase->bench;
+	struct bench_run *run = phase->run;
+
+	phase->name = "run";
+	if (run->params->iters)
+		run->iterations = minimum(run->params->iters, run->max_iterations);
+	else if (run->params->unit == UNIT_INSNS)
+		run->iterations = minimum(bench->insns_iterations, run->max_iterations);
+	else
+		choose_iterations(bench, run);
+	for (uint64_t i = 0; i < run->samples; i++) {
+		control_ticks[i] = batch(bench, run, true);
+		run_ticks[i] = batch(bench, run, false);
+	}
+}
+
+static void phase_check(void *argument)
+{
+	struct phase *phase = argument;
+
+	phase->name = "check";
+	phase->verdict = CHECK_UNPROVEN;
+	if (phase->bench->check)
+		phase->verdict = phase->bench->check(phase->run);
+	else
+		bench_note(phase->run, "this benchmark has no check");
+}
+
+static void phase_cleanup(void *argument)
+{
+	struct phase *phase = argument;
+
+	phase->name = "cleanup";
+	if (phase->bench->cleanup)
+		phase->bench->cleanup(phase->run);
+}
+
+static void send_skip(const struct bench *bench, const char *reason)
+{
+	record_start("skip");
+	record_string("bench", bench->name);
+	record_string("reason", reason);
+	record_send();
+}
+
+static void send_fault(const struct phase *phase, const struct fault *fault)
+{
+	record_start("fault");
+	record_string("bench", phase->bench->name);
+	record_string("phase", phase->name);
+	record_u64("vector", fault->vector);
+	record_string("name", fault->name);
+	record_u64("error", fault->error);
+	record_u64("address", fault->address);
+	record_u64("ip", fault->ip);
+	record_send();
+}
+
+static void send_conditions(const struct bench *bench, const struct params *params)
+{
+	record_u64("cpus", cpus_online());
+	if (bench->parameters & PARAM_PAGE)
+		record_u64("page_bytes", params->page_bytes);
+	if (bench->parameters & PARAM_WS)
+		record_u64("ws_bytes", params->ws_bytes);
+	if (bench->parameters & PARAM_IN_PORT)
+		record_u64("port", params->in_port);
+	if (bench->parameters & PARAM_OUT_PORT)
+		record_u64("port", params->out_port);
+	if (bench->parameters & PARAM_PRINT_PORT)
+		record_u64("port", params->print_port);
+}
+
+static void send_samples(struct text *out, const char *key, const uint64_t *ticks, uint64_t count)
+{
+	record_key(key);
+	for (uint64_t i = 0; i < count; i++)
+		text_printf(out, "%c%lu", i ? ',' : '[', ticks[i]);
+	text_printf(out, "]");
+}
+
+static void send_result(const struct phase *phase)
+{
+	static const char *const verdicts[] = {"proved", "unproven", "failed"};
+	const struct bench_run *run = phase->run;
+	uint64_t parts = (run->samples + SAMPLES_A_PART - 1) / SAMPLES_A_PART;
+
+	for (uint64_t part = 0; part < parts; part++) {
+		uint64_t from = part * SAMPLES_A_PART;
+		uint64_t count = minimum(SAMPLES_A_PART, run->samples - from);
+		struct text *out = record_start("result");
+
+		record_string("bench", phase->bench->name);
+		record_u64("part", part + 1);
+		record_u64("parts", parts);
+		if (!part) {
+			record_u64("iterations", run->iterations);
+			send_conditions(phase->bench, run->params);
+			record_string("check", verdicts[phase->verdict]);
+			record_string("note", run->note);
+		}
+		send_samples(out, "run", run_ticks + from, count);
+		send_samples(out, "control", control_ticks + from, count);
+		record_send();
+	}
+}
+
+/* All phases but cleanup, each under try_call(). False: *fault is filled. */
+static bool measure(struct phase *phase, struct fault *fault)
+{
+	const struct bench *bench = phase->bench;
+
+	phase->name = "init";
+	if (!try_call(phase_init, phase, fault))
+		return false;
+	if (!phase->ready) {
+		send_skip(bench, phase->run->reason ? phase->run->reason : "init failed");
+		return true;
+	}
+	if (!try_call(phase_run, phase, fault) || !try_call(phase_check, phase, fault))
+		return false;
+	send_result(phase);
+	return true;
+}
+
+static uint64_t sample_count(const struct bench *bench, const struct params *params)
+{
+	uint64_t count = params->samples;
+
+	if (!count)
+		count = params->unit == UNIT_INSNS ? bench->insns_samples : TIME_SAMPLES;
+	return count < 1 ? 1 : minimum(count, MAX_SAMPLES);
+}
+
+void harness_run(const struct bench *bench, uint64_t index, const struct params *params)
+{
+	struct bench_run run = {
+		.params = params,
+		.samples = sample_count(bench, params),
+		.max_iterations = params->iters && params->iters > bench->max_iterations
+					  ? params->iters
+					  : bench->max_iterations,
+	};
+	struct phase phase = {.bench = bench, .run = &run};
+	struct fault fault;
+
+	record_start("begin");
+	record_string("bench", bench->name);
+	record_u64("index", index);
+	record_send();
+
+	if (cpus_online() < bench->cpus)
+		phase.reason = "two CPUs needed, one runs: start the machine with two or more";
+	else if (!try_call(phase_needs, &phase, &fault))
+		goto faulted;
+	if (phase.reason) {
+		send_skip(bench, phase.reason);
+	} else {
+		bool measured = measure(&phase, &fault);
+		struct fault again;
+
+		if (!measured)
+			send_fault(&phase, &fault);
+		if (!try_call(phase_cleanup, &phase, &again)) {
+			fault = again;
+			if (measured)
+				goto faulted;
+		}
+	}
+	goto ended;
+faulted:
+	send_fault(&phase, &fault);
+ended:
+	record_start("end");
+	record_string("bench", bench->name);
+	record_send();
+}
+
+/* The Idle row's own loop: two reads of the clock with nothing between them. */
+extern timed_loop idle_run, idle_control;
+
+void harness_init(const struct params *params)
+{
+	uint64_t lowest = UINT64_MAX, highest = 0, ticks[IDLE_SAMPLES];
+
+	if (params->unit == UNIT_INSNS)
+		return; /* iteration counts are constants there */
+	for (unsigned i = 0; i < IDLE_SAMPLES; i++)
+		ticks[i] = timed_call(idle_run, 1, NULL).batch_ticks;
+	/* Insertion sort, then the middle eight tenths: one interrupt must not decide. */
+	for (unsigned i = 1; i < IDLE_SAMPLES; i++)
+		for (unsigned j = i; j && ticks[j - 1] > ticks[j]; j--) {
+			uint64_t swap = ticks[j];
+
+			ticks[j] = ticks[j - 1];
+			ticks[j - 1] = swap;
+		}
+	lowest = ticks[IDLE_SAMPLES / 10];
+	highest = ticks[IDLE_SAMPLES - 1 - IDLE_SAMPLES / 10];
+	idle_spread_ticks = highest > lowest ? highest - lowest : 1;
+}

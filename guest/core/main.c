@@ -1,0 +1,143 @@
+/* The guest's order of business: read the command line, say hello, run the rows, say bye. */
+#include "arch.h"
+#include "harness.h"
+#include "record.h"
+
+#ifndef GUEST_VERSION
+#error "the Makefile defines GUEST_VERSION"
+#endif
+
+static struct params params;
+static char pattern[MAX_CMDLINE_BYTES];
+
+static bool selected(const struct bench *bench)
+{
+	return !params.bench[0] || regex_search(params.bench, bench->name);
+}
+
+static void send_ports(struct text *out)
+{
+	record_key("ports");
+	text_printf(out, "{\"in\":%u,\"out\":%u,\"print\":", params.in_port, params.out_port);
+	if (params.print_port == PRINT_PORT_NONE)
+		text_printf(out, "null}");
+	else
+		text_printf(out, "%u}", params.print_port);
+}
+
+static void send_clock(struct text *out, const struct machine_facts *facts)
+{
+	record_string("clock", "tsc");
+	if (facts->clock_hz) {
+		record_u64("clock_hz", facts->clock_hz);
+		record_string("clock_hz_from", facts->clock_hz_from);
+	} else {
+		record_key("clock_hz");
+		text_printf(out, "null,\"clock_hz_from\":null");
+	}
+}
+
+/* An array of the words, which one blank separates. */
+static void send_words(struct text *out, const char *key, char *words)
+{
+	record_key(key);
+	text_printf(out, "[");
+	for (char *word = words, *end; *word; word = end) {
+		bool more;
+
+		for (end = word; *end && *end != ' '; end++)
+			;
+		more = *end;
+		*end = 0;
+		text_printf(out, word == words ? "" : ",");
+		text_json_string(out, word);
+		end += more;
+	}
+	text_printf(out, "]");
+}
+
+static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *unknown)
+{
+	static const char *const abis[] = {"none", "kvm", "xen", "hyperv"};
+	struct machine_facts facts;
+	struct text *out;
+
+	machine_facts(&facts, params.unit == UNIT_TIME);
+	out = record_start("hello");
+	record_u64("protocol", 1);
+	record_string("guest", GUEST_VERSION);
+	record_string("arch", facts.arch);
+	record_string("boot", boot_info.protocol);
+	record_string("unit", params.unit == UNIT_INSNS ? "insns" : "tsc_ticks");
+	record_u64("cpus", cpus_online());
+	record_u64("cpus_wanted", cpus_wanted);
+	record_string("apic", facts.interrupt_controller);
+	record_u64("memory_bytes", memory_bytes());
+	record_string("cpu", facts.cpu);
+	record_string("hypervisor", facts.hypervisor);
+	send_clock(out, &facts);
+	record_string("hypercall", abis[params.hypercall]);
+	record_u64("page_bytes", params.page_bytes);
+	record_u64("ws_bytes", params.ws_bytes);
+	send_ports(out);
+	record_u64("samples", params.samples);
+	record_u64("iters", params.iters);
+	record_u64("pad", params.pad);
+	record_u64("selected", rows);
+	send_words(out, "unknown", unknown->at);
+	record_send();
+}
+
+static _Noreturn void finish(const char *status)
+{
+	record_start("bye");
+	record_string("status", status);
+	record_send();
+	power_off(params.hypercall);
+}
+
+_Noreturn void fault_outside(const struct fault *fault)
+{
+	struct text *out = record_start("fault");
+
+	record_key("bench");
+	text_printf(out, "null");
+	record_string("phase", "none");
+	record_u64("vector", fault->vector);
+	record_string("name", fault->name);
+	record_u64("error", fault->error);
+	record_u64("address", fault->address);
+	record_u64("ip", fault->ip);
+	record_send();
+	finish("fault");
+}
+
+_Noreturn void guest_main(void);
+_Noreturn void guest_main(void)
+{
+	char unknown_buffer[512];
+	struct text unknown;
+	uint64_t index = 0, rows = 0;
+	unsigned wanted;
+
+	arch_init();
+	text_start(&unknown, unknown_buffer, sizeof(unknown_buffer));
+	cmdline_defaults(&params);
+	cmdline_parse(boot_info.cmdline, &params, pattern, sizeof(pattern), &unknown);
+	record_set_nonce(params.nonce);
+	if (!early_mem_init() || !setup_mmu()) {
+		console_printf("the boot protocol told of no memory range that could be used\n");
+		finish("fault");
+	}
+	wanted = params.smp ? (unsigned)params.smp : MAX_CPUS;
+	start_others(wanted);
+
+	for (const struct bench *bench = __benchmarks_start; bench < __benchmarks_end; bench++)
+		rows += selected(bench);
+	send_hello(params.smp, rows, &unknown);
+	harness_init(&params);
+	for (const struct bench *bench = __benchmarks_start; bench < __benchmarks_end; bench++)
+		if (selected(bench))
+			harness_run(bench, index++, &params);
+	finish("ok");
+}

@@ -1,0 +1,52 @@
+/*
+ * What core/ asks of arch/ beside POSIH: how the machine was started, what it is, how it ends.
+ * Benchmarks do not use it.
+ */
+#ifndef ARCH_H
+#define ARCH_H
+
+#include "posih.h"
+
+struct memory_range {
+	uint64_t start, end; /* bytes; end is behind the last */
+};
+
+#define MAX_RANGES	  64
+#define MAX_CMDLINE_BYTES 2048
+
+/* What the boot protocol handed over, copied before any of that memory is used again. */
+struct boot_info {
+	const char *protocol; /* "pvh", "multiboot" */
+	char cmdline[MAX_CMDLINE_BYTES];
+	struct memory_range ram[MAX_RANGES];
+	unsigned ram_count;
+	uint64_t rsdp; /* physical address of ACPI's root pointer; 0: not told */
+	uint64_t reserved_end; /* memory below it is not for the heap */
+};
+extern struct boot_info boot_info;
+
+/* What the machine says of itself. */
+struct machine_facts {
+	const char *arch;
+	const char *interrupt_controller; /* "xapic", "x2apic" */
+	char cpu[64];
+	char hypervisor[16]; /* "" where none shows itself */
+	uint64_t clock_hz;   /* 0: not known */
+	const char *clock_hz_from;
+};
+/* `measure`: may the clock be measured against another one, if no table tells its frequency? */
+void machine_facts(struct machine_facts *facts, bool measure);
+
+/* First: exceptions, console. Last: see start_others(). */
+void arch_init(void);
+
+/* Ends the machine, or halts this CPU for ever where nothing ends it. */
+_Noreturn void power_off(enum hypercall_abi hypercall);
+
+/* Runs `passes` passes of an empty loop: moves the phase of what is measured behind it. */
+void pad_loop(uint64_t passes);
+
+/* Hands an exception outside any try_call to core/. */
+_Noreturn void fault_outside(const struct fault *fault);
+
+#endif

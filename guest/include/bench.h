@@ -1,0 +1,71 @@
+/*
+ * A benchmark: one virtualization-sensitive operation, one file in bench/, one row in the linker
+ * section .benchmarks (HyperBench, Listing 1). CONTRIBUTING.md shows how to add one.
+ *
+ * The order of a row's life, all of it in core/harness.c:
+ *
+ *   needs    may it run here? NULL, or the reason why not. Probes; never assumes.
+ *   init     prepares; sets run->operand. False: run->reason says why.
+ *   control  \ alternate, once for each sample, each timed as one batch of run->iterations
+ *   run      / passes. The two are the same loop, but for the operation (paper, Fig. 4).
+ *   check    did the event take place? Writes run->note.
+ *   cleanup  undoes init; also called when init, run or check raised an exception.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "posih.h"
+#include "timed.h"
+
+enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
+
+/* Which launch parameters move a row's figures: they are stored with its result. */
+#define PARAM_PAGE	 (1u << 0)
+#define PARAM_WS	 (1u << 1)
+#define PARAM_IN_PORT	 (1u << 2)
+#define PARAM_OUT_PORT	 (1u << 3)
+#define PARAM_PRINT_PORT (1u << 4)
+#define PARAM_HYPERCALL	 (1u << 5)
+/* The loop times each operation itself and returns the sum (TIMED_EACH). */
+#define SELF_TIMED (1u << 6)
+
+/* One run of one benchmark, from init to cleanup. */
+struct bench_run {
+	const struct params *params;
+	uint64_t samples;	/* how many samples will be taken */
+	uint64_t iterations;	/* passes in a batch; final when check is called */
+	uint64_t max_iterations; /* init may lower it */
+	uint64_t total;		/* operations done so far, trial batches included */
+	void *operand;		/* what run gets */
+	void *control_operand;	/* what control gets; NULL: the same */
+	const char *reason;	/* why init returned false */
+	char note[160];		/* what check saw */
+};
+
+/* Fixed layout, 16 words: the runner reads rows from the image (docs/architecture.md). */
+struct bench {
+	const char *name, *category, *summary;
+	const char *requires; /* what it needs, for people; "" is nothing */
+	const char *(*needs)(const struct params *params);
+	bool (*init)(struct bench_run *run);
+	timed_loop *run, *control;
+	enum check (*check)(struct bench_run *run);
+	void (*cleanup)(struct bench_run *run);
+	uint64_t cpus;				 /* CPUs that must run: 1 or 2 */
+	uint64_t min_iterations, max_iterations; /* on units of time (paper, Table 1) */
+	uint64_t insns_iterations, insns_samples; /* on instructions: constants */
+	uint64_t parameters;			 /* PARAM_ bits */
+};
+_Static_assert(sizeof(struct bench) == 128, "the runner reads rows of 16 words");
+
+#define BENCHMARK(id)                                                                              \
+	static const struct bench bench_##id                                                       \
+		__attribute__((used, section(".benchmarks"), aligned(128)))
+
+extern const struct bench __benchmarks_start[], __benchmarks_end[];
+
+/* Formats into run->note; for check(). */
+void bench_note(struct bench_run *run, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * POSIH, the portable operating system interface for HyperBench (HyperBench, SIGMETRICS 2019,
+ * Table 2): all that a benchmark may use. arch/ implements it; nothing outside arch/ knows a
+ * register's name. The paper's names are kept where it gives one.
+ *
+ * Units are in the names: _ticks are ticks of rdtimer(), _bytes are bytes, _pages are pages of
+ * the size named beside them. Functions return false or NULL when they cannot do what is asked;
+ * none of them halts the machine.
+ */
+#ifndef POSIH_H
+#define POSIH_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KIB ((uint64_t)1024)
+#define MIB (KIB * 1024)
+#define GIB (MIB * 1024)
+
+/* The largest number of CPUs that the guest starts. */
+#define MAX_CPUS 64
+
+/* ---- SMP ---------------------------------------------------------------------------------- */
+
+/* Starts up to `wanted` CPUs in all, this one included. Returns how many run. */
+unsigned start_others(unsigned wanted);
+
+/* How many CPUs run. */
+unsigned cpus_online(void);
+
+/* The state in which a CPU waits for work: halted until an interrupt comes, or running. */
+enum cpu_rest { CPU_HALTED, CPU_RUNNING };
+
+/* Puts another CPU in that state. False if it did not get there. */
+bool cpu_set_rest(unsigned cpu, enum cpu_rest rest);
+
+struct spinlock {
+	uint32_t taken;
+};
+void spin_lock(struct spinlock *lock);
+void spin_unlock(struct spinlock *lock);
+
+/* ---- Interrupts and faults ---------------------------------------------------------------- */
+
+/* Points an interrupt vector at an entry written in assembly (arch/<arch>/ has them). */
+void set_idt_entry(unsigned vector, void (*entry)(void));
+
+/* Sends CPU `cpu` an interrupt that does nothing but be counted. */
+void on_cpu(unsigned cpu);
+
+/* What the receivers of on_cpu() counted since ipi_reset_counts(). */
+struct ipi_counts {
+	uint64_t received;
+	uint64_t found_halted;	/* ... on a CPU that stood in its halt instruction */
+	uint64_t found_running; /* ... on a CPU that ran its waiting loop */
+};
+void ipi_reset_counts(void);
+struct ipi_counts ipi_counts(void);
+
+/* An exception. `name` is a short constant such as "#UD". */
+struct fault {
+	unsigned vector;
+	const char *name;
+	uint64_t error, address, ip;
+};
+
+/* Calls fn(arg). If it raises an exception, gives that up and returns false with *fault filled. */
+bool try_call(void (*fn)(void *), void *arg, struct fault *fault);
+
+/* ---- Memory ------------------------------------------------------------------------------- */
+
+/* Reads the machine's memory map and prepares the heap and the untouched region. */
+bool early_mem_init(void);
+
+/* Maps the whole physical memory 1:1. */
+bool setup_mmu(void);
+
+/* All the memory that the machine says it has. */
+uint64_t memory_bytes(void);
+
+/* A page of 4 KiB or 2 MiB, zeroed, aligned to its size; NULL when the heap is used up. */
+void *heap_alloc_page(uint64_t page_bytes);
+
+/* Physical memory that nothing has touched since the machine started, aligned to page_bytes.
+ * Returns its physical address, 0 when there is not enough. It is not mapped anywhere but 1:1. */
+uint64_t untouched_take(uint64_t page_bytes, uint64_t pages);
+
+/* How many untouched pages of that size are left. */
+uint64_t untouched_pages(uint64_t page_bytes);
+
+/* Is there a mapping granularity of that many bytes (4 KiB, 2 MiB, 1 GiB) on this CPU? */
+bool page_size_supported(uint64_t page_bytes);
+
+/* A range of virtual addresses, 512 GiB long, that belongs to one benchmark at a time. */
+uint64_t window_base(void);
+
+/* Takes all that is mapped in the window away. */
+void window_clear(void);
+
+/* Maps [va, va + page_bytes) to pa, granularity page_bytes. False: no memory for the tables. */
+bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes);
+
+/* The physical address that the page tables give for va; *page_bytes is the granularity.
+ * False where va is not mapped. Walks the tables by hand: the TLB is not asked. */
+bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes);
+
+/* Was the page at va used by this mapping since install_pte()? (The accessed bit.) */
+bool page_accessed(uint64_t va);
+
+void mem_tlb_flush(void);
+
+/* ---- I/O ---------------------------------------------------------------------------------- */
+
+uint8_t in8(uint16_t port);
+void out8(uint16_t port, uint8_t value);
+uint32_t mmio_read32(uint64_t address);
+void mmio_write32(uint64_t address, uint32_t value);
+
+/* The console is the first serial port; it is also the record line. */
+void console_write(const char *text, size_t bytes);
+void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Does a serial port answer at `port`? Looks at its scratch register and leaves it as it was. */
+bool serial_port_present(uint16_t port);
+
+/* Are all bytes that were given to the serial port at `port` sent? Waits a bounded time. */
+bool serial_port_drained(uint16_t port);
+
+/* ---- Clock -------------------------------------------------------------------------------- */
+
+/* The CPU's counter, ordered: all that stands before has been done, nothing behind has begun. */
+uint64_t rdtimer(void);
+
+/* ---- Hypercalls --------------------------------------------------------------------------- */
+
+enum hypercall_abi { HYPERCALL_NONE, HYPERCALL_KVM, HYPERCALL_XEN, HYPERCALL_HYPERV };
+
+/* ---- What a benchmark is told -------------------------------------------------------------- */
+
+/* The unit of rdtimer()'s ticks: time, or executed instructions (the deterministic lab). */
+enum tick_unit { UNIT_TIME, UNIT_INSNS };
+
+struct params {
+	enum tick_unit unit;
+	enum hypercall_abi hypercall;
+	uint64_t samples; /* 0: the row's own choice */
+	uint64_t iters;	  /* 0: the row's own choice */
+	uint64_t page_bytes, ws_bytes;
+	uint16_t in_port, out_port;
+	uint32_t print_port; /* PRINT_PORT_NONE: there is none */
+	uint64_t smp;	     /* 0: all CPUs */
+	uint64_t pad;	     /* passes of an empty loop before each timed batch */
+	uint64_t nonce;
+	const char *bench; /* regular expression; "" is all */
+};
+#define PRINT_PORT_NONE 0xffffffffu
+
+#endif
