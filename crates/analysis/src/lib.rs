@@ -1,1 +1,25 @@
-//! Statistics of samples and boots.
+//! Statistics of samples and boots: pure functions, no clock, no file, no randomness.
+//!
+//! The order is always the same: samples give a cost for one operation ([`costs`]); the costs of
+//! one boot give that boot's estimate ([`BootEstimate`]); the boots' estimates, and never pooled
+//! samples, give the row's [`Summary`]; two summaries give a [`Comparison`]. Two boots of one
+//! binary can differ, tightly, by more than their own spread, which pooling would hide.
+//!
+//! Tests between rows (bootstrap intervals, permutation tests) take [`Summary::values`], one
+//! number a boot, and need nothing else from here.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod boot;
+mod compare;
+mod conditions;
+mod cost;
+mod summary;
+mod unit;
+
+pub use boot::{BootEstimate, Histogram};
+pub use compare::{CompareError, Comparison, compare};
+pub use conditions::{Unlike, unlike};
+pub use cost::{Cost, costs};
+pub use summary::{Summary, exact, median, spread, summarize};
+pub use unit::UnitKind;

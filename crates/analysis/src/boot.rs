@@ -1,0 +1,143 @@
+//! What one boot says: its samples brought to few numbers.
+
+use crate::cost::{Cost, costs};
+use crate::summary::median;
+use crate::unit::UnitKind;
+use std::collections::BTreeMap;
+use ws_results::Samples;
+
+/// How often each cost occurred, in ascending order of cost. Exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Cost and count, never empty.
+    pub bars: Vec<(Cost, u64)>,
+}
+
+impl Histogram {
+    /// Of any costs.
+    pub fn of(costs: &[Cost]) -> Self {
+        let mut bars = BTreeMap::new();
+        for &cost in costs {
+            *bars.entry(cost).or_insert(0u64) += 1;
+        }
+        Histogram {
+            bars: bars.into_iter().collect(),
+        }
+    }
+
+    /// The most frequent cost, and the smallest of those that are equally frequent.
+    pub fn mode(&self) -> Option<Cost> {
+        let highest = self.bars.iter().map(|&(_, count)| count).max()?;
+        self.bars
+            .iter()
+            .find(|&&(_, count)| count == highest)
+            .map(|&(cost, _)| cost)
+    }
+}
+
+/// One boot's estimate of the cost of one operation, in the metric's unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BootEstimate {
+    /// The boot's number in its file.
+    pub boot: u32,
+    /// How many samples.
+    pub samples: usize,
+    /// The number that stands for the boot: the mode of counts, the median of anything else.
+    pub value: f64,
+    /// The least cost. On units of time, what the operation takes when nothing disturbs it.
+    pub min: f64,
+    /// The middle cost, or the mean of the two middle ones.
+    pub median: f64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The greatest cost.
+    pub max: f64,
+    /// All costs; kept for counts only, where costs repeat.
+    pub histogram: Option<Histogram>,
+}
+
+impl BootEstimate {
+    /// `None` when the boot has no samples.
+    pub fn of(samples: &Samples, unit: UnitKind) -> Option<Self> {
+        let costs = costs(samples);
+        let values: Vec<f64> = costs.iter().map(|cost| cost.value()).collect();
+        let median = median(&values)?;
+        let histogram = (unit == UnitKind::Count).then(|| Histogram::of(&costs));
+        let mode = histogram.as_ref().and_then(Histogram::mode);
+        Some(BootEstimate {
+            boot: samples.boot,
+            samples: costs.len(),
+            value: mode.map_or(median, Cost::value),
+            min: costs.iter().min()?.value(),
+            median,
+            mean: mean(samples),
+            max: costs.iter().max()?.value(),
+            histogram,
+        })
+    }
+}
+
+/// The mean cost. Summed as integers, so that a constant cost has exactly that mean.
+fn mean(samples: &Samples) -> f64 {
+    let pairs = samples.run.iter().zip(&samples.control);
+    let ticks: i128 = pairs
+        .map(|(&run, &control)| i128::from(run) - i128::from(control))
+        .sum();
+    let count = samples.run.len().min(samples.control.len());
+    ticks as f64 / (samples.iterations as f64 * count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(iterations: u64, run: &[u64]) -> Samples {
+        Samples {
+            boot: 1,
+            launch: 0,
+            iterations,
+            run: run.into(),
+            control: vec![10; run.len()],
+        }
+    }
+
+    #[test]
+    fn a_boot_of_times_stands_by_its_median() {
+        let boot = BootEstimate::of(&samples(2, &[30, 20, 90, 28]), UnitKind::Time).unwrap();
+        assert_eq!((boot.min, boot.median, boot.max), (5.0, 9.5, 40.0));
+        assert_eq!((boot.value, boot.mean), (9.5, 16.0));
+        assert_eq!(boot.histogram, None);
+    }
+
+    #[test]
+    fn a_boot_of_counts_stands_by_its_mode_and_keeps_its_histogram() {
+        let boot = BootEstimate::of(&samples(1, &[24, 24, 510, 24, 25]), UnitKind::Count).unwrap();
+        assert_eq!(
+            (boot.value, boot.min, boot.mean, boot.max),
+            (14.0, 14.0, 111.4, 500.0)
+        );
+        let bars: Vec<_> = boot.histogram.unwrap().bars;
+        let shown: Vec<_> = bars
+            .iter()
+            .map(|(cost, n)| format!("{cost} x {n}"))
+            .collect();
+        assert_eq!(shown, ["14 x 3", "15 x 1", "500 x 1"]);
+    }
+
+    #[test]
+    fn of_equally_frequent_costs_the_least_is_the_mode() {
+        let boot = BootEstimate::of(&samples(1, &[19, 12, 19, 12]), UnitKind::Count).unwrap();
+        assert_eq!(boot.value, 2.0);
+    }
+
+    #[test]
+    fn noise_may_make_a_cost_negative() {
+        let boot = BootEstimate::of(&samples(4, &[8, 12, 9]), UnitKind::Time).unwrap();
+        assert_eq!((boot.min, boot.median, boot.max), (-0.5, -0.25, 0.5));
+    }
+
+    #[test]
+    fn no_samples_are_no_estimate() {
+        assert_eq!(BootEstimate::of(&samples(1, &[]), UnitKind::Time), None);
+    }
+}

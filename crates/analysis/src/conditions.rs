@@ -1,0 +1,58 @@
+//! Which conditions of two results or rows differ.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A field that should agree and does not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unlike {
+    /// Its name.
+    pub field: String,
+    /// What the guest's side has, if it has the field.
+    pub guest: Option<Value>,
+    /// What the baseline's side has.
+    pub baseline: Option<Value>,
+}
+
+/// The fields that differ, by name, without those in `allow`. A field that only one side has
+/// differs too: nobody knows what the other would have said.
+pub fn unlike(
+    guest: &BTreeMap<String, Value>,
+    baseline: &BTreeMap<String, Value>,
+    allow: &[String],
+) -> Vec<Unlike> {
+    let fields: BTreeSet<&String> = guest.keys().chain(baseline.keys()).collect();
+    fields
+        .into_iter()
+        .filter(|field| !allow.contains(field) && guest.get(*field) != baseline.get(*field))
+        .map(|field| Unlike {
+            field: field.clone(),
+            guest: guest.get(field).cloned(),
+            baseline: baseline.get(field).cloned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn differences_are_named_and_can_be_allowed() {
+        let map = |value: Value| value.as_object().unwrap().clone().into_iter().collect();
+        let a = map(json!({"cpu": "max", "unit": "insns", "ws_bytes": 4096}));
+        let b = map(json!({"cpu": "max", "unit": "ns"}));
+        let fields = |allow: &[&str]| -> Vec<String> {
+            let allow: Vec<_> = allow.iter().map(|&field| field.to_owned()).collect();
+            unlike(&a, &b, &allow)
+                .into_iter()
+                .map(|unlike| unlike.field)
+                .collect()
+        };
+        assert_eq!(fields(&[]), ["unit", "ws_bytes"]);
+        assert_eq!(fields(&["unit"]), ["ws_bytes"]);
+        assert_eq!(unlike(&a, &b, &[])[1].baseline, None);
+        assert_eq!(unlike(&a, &a, &[]), []);
+    }
+}

@@ -1,0 +1,178 @@
+//! What all boots of a row say together.
+
+use crate::boot::BootEstimate;
+use crate::unit::UnitKind;
+use ws_results::Metric;
+
+/// A row's cost on one platform.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// As the result file names it.
+    pub unit: String,
+    /// One for each boot that has samples, never empty.
+    pub boots: Vec<BootEstimate>,
+    /// The headline: the median of the boots' values. Of an even number of counts it is the lower
+    /// of the two in the middle, a figure that was measured.
+    pub value: f64,
+    /// See [`spread`].
+    pub spread: Option<f64>,
+    /// See [`exact`].
+    pub exact: Option<bool>,
+}
+
+impl Summary {
+    /// What each boot says, in order: the numbers for tests between rows.
+    pub fn values(&self) -> Vec<f64> {
+        self.boots.iter().map(|boot| boot.value).collect()
+    }
+}
+
+/// Summarizes a metric; `None` when no boot has samples.
+pub fn summarize(metric: &Metric) -> Option<Summary> {
+    let kind = UnitKind::of(&metric.unit);
+    let boots: Vec<_> = metric
+        .boots
+        .iter()
+        .filter_map(|samples| BootEstimate::of(samples, kind))
+        .collect();
+    let values: Vec<f64> = boots.iter().map(|boot| boot.value).collect();
+    let value = match kind {
+        UnitKind::Count => lower_median(&values)?,
+        _ => median(&values)?,
+    };
+    Some(Summary {
+        unit: metric.unit.clone(),
+        spread: spread(&values),
+        exact: exact(metric),
+        boots,
+        value,
+    })
+}
+
+/// On `insns`: whether every boot gave the same samples, to the digit and in the same order.
+/// `None` with fewer than two boots, and on any other unit.
+pub fn exact(metric: &Metric) -> Option<bool> {
+    if metric.unit != "insns" || metric.boots.len() < 2 {
+        return None;
+    }
+    let same = metric.boots.windows(2).all(|pair| {
+        let [a, b] = pair else { return false };
+        (&a.run, &a.control, a.iterations) == (&b.run, &b.control, b.iterations)
+    });
+    Some(same)
+}
+
+/// The spread between boots: (greatest - least) / |median|, a fraction. `None` with fewer than two
+/// values, and around a median of 0 unless all are 0.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least == greatest {
+        return Some(0.0);
+    }
+    let middle = median(values)?.abs();
+    (middle > 0.0).then(|| (greatest - least) / middle)
+}
+
+/// The middle value, or the mean of the two in the middle; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = lower_median(values)?;
+    Some(lower + (upper - lower) / 2.0)
+}
+
+/// The middle value, or the lower of the two in the middle.
+fn lower_median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_results::Samples;
+
+    fn metric(unit: &str, boots: &[&[u64]]) -> Metric {
+        let samples = |(boot, run): (u32, &&[u64])| Samples {
+            boot,
+            launch: 0,
+            iterations: 1,
+            run: run.to_vec(),
+            control: vec![0; run.len()],
+        };
+        Metric {
+            name: "cost".into(),
+            unit: unit.into(),
+            boots: (1..).zip(boots).map(samples).collect(),
+        }
+    }
+
+    #[test]
+    fn boots_count_the_same_however_many_samples_they_have() {
+        // Pooled, the median would be 1.
+        let row = summarize(&metric("ns", &[&[1, 1, 1, 1, 1, 1, 1], &[4], &[5]])).unwrap();
+        assert_eq!((row.value, row.values()), (4.0, vec![1.0, 4.0, 5.0]));
+        assert_eq!(row.spread, Some(1.0));
+    }
+
+    #[test]
+    fn counts_stand_by_a_measured_figure() {
+        let row = summarize(&metric("insns", &[&[7, 7, 9], &[8, 8, 9]])).unwrap();
+        assert_eq!((row.value, row.exact), (7.0, Some(false)));
+        assert_eq!(summarize(&metric("ns", &[&[7], &[8]])).unwrap().value, 7.5);
+    }
+
+    #[test]
+    fn exact_means_every_sample_of_every_boot() {
+        let exact = |unit: &str, boots: &[&[u64]]| super::exact(&metric(unit, boots));
+        assert_eq!(exact("insns", &[&[7, 9], &[7, 9], &[7, 9]]), Some(true));
+        assert_eq!(
+            exact("insns", &[&[7, 9], &[7, 9], &[9, 7]]),
+            Some(false),
+            "another order"
+        );
+        assert_eq!(exact("insns", &[&[7, 7], &[7]]), Some(false));
+        assert_eq!(exact("insns", &[&[7, 9]]), None, "one boot proves nothing");
+        assert_eq!(
+            exact("tsc_ticks", &[&[7], &[7]]),
+            None,
+            "time is never exact"
+        );
+        let mut other = metric("insns", &[&[7], &[7]]);
+        other.boots[1].iterations = 2;
+        assert_eq!(super::exact(&other), Some(false));
+    }
+
+    #[test]
+    fn known_spreads() {
+        assert_eq!(spread(&[100.0, 110.0, 105.0]), Some(10.0 / 105.0));
+        assert_eq!(spread(&[0.0, 0.0]), Some(0.0));
+        assert_eq!(spread(&[-2.0, -2.5, -1.5]), Some(0.5), "never negative");
+        assert_eq!(spread(&[-1.0, 0.0, 1.0]), None, "nothing to relate it to");
+        assert_eq!(spread(&[1.0]), None);
+        assert_eq!(spread(&[]), None);
+    }
+
+    #[test]
+    fn known_medians() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn no_samples_are_no_summary() {
+        assert_eq!(summarize(&metric("ns", &[])), None);
+        assert_eq!(summarize(&metric("ns", &[&[]])), None);
+    }
+}
