@@ -35,7 +35,7 @@ EOF
 
 run_setup() { PATH=$bin run "$setup_script" "$@"; }
 
-everything='make gcc libc6-dev binutils clang lld qemu-system-x86 ca-certificates bats jq shellcheck
+everything='make gcc libc6-dev binutils clang lld llvm qemu-system-x86 ca-certificates bats jq shellcheck
 clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso mtools'
 
 @test "another system: exactly what is missing is named, exit 1, nothing installed" {
@@ -74,7 +74,7 @@ clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso mtool
 @test "check names the missing packages of its level only" {
     echo 'ID=debian VERSION_ID=13' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
-    packages_are make gcc libc6-dev binutils clang lld ca-certificates
+    packages_are make gcc libc6-dev binutils clang lld llvm ca-certificates
     run_setup check run
     [ "$status" -eq 1 ]
     [[ $output == *"missing for 'run': qemu-system-x86;"* ]]
@@ -107,7 +107,7 @@ clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso mtool
 @test "neither root nor sudo: the command for root is shown" {
     echo 'ID=debian VERSION_ID=13' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
-    packages_are make gcc libc6-dev binutils clang lld ca-certificates
+    packages_are make gcc libc6-dev binutils clang lld llvm ca-certificates
     command_is id <<<'echo 1000'
     run_setup run
     [ "$status" -eq 1 ]
@@ -117,7 +117,7 @@ clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso mtool
 @test "empty package lists are read first, then the packages come without recommends" {
     echo 'ID=debian VERSION_ID=13' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
-    packages_are make gcc libc6-dev binutils clang lld ca-certificates
+    packages_are make gcc libc6-dev binutils clang lld llvm ca-certificates
     command_is id <<<'echo 0'
     command_is apt-get <<EOF
 echo "\$DEBIAN_FRONTEND \$*" >>$BATS_TEST_TMPDIR/calls
