@@ -53,10 +53,11 @@ static enum check check(struct bench_run *run)
 
 	for (uint64_t i = 0; i < pages; i++)
 		used += page_accessed(operand.start + i * operand.stride_bytes);
-	bench_note(run,
-		   "%lu reads, %lu pages used by their accessed bits; only the host can see whether "
-		   "they had no memory behind them",
-		   run->total, used);
+	bench_note(
+		run,
+		"%lu reads, %lu pages used by their accessed bits; only the host can see whether "
+		"they had no memory behind them",
+		run->total, used);
 	return used == run->total ? CHECK_UNPROVEN : CHECK_FAILED;
 }
 

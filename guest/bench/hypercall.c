@@ -57,7 +57,8 @@ static enum check check(struct bench_run *run)
 			   operand.wrong, operand.wanted, operand.last);
 		return CHECK_FAILED;
 	}
-	bench_note(run, "each call returned the hypervisor's answer; only the host can count exits");
+	bench_note(run,
+		   "each call returned the hypervisor's answer; only the host can count exits");
 	return CHECK_UNPROVEN;
 }
 

@@ -10,7 +10,7 @@ static struct port_operand operand, control_operand;
 
 static bool init(struct bench_run *run)
 {
-	operand = (struct port_operand){.port = run->params->in_port};
+	operand = (struct port_operand){ .port = run->params->in_port };
 	control_operand = operand;
 	run->operand = &operand;
 	run->control_operand = &control_operand;

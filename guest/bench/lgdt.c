@@ -17,12 +17,12 @@ static bool init(struct bench_run *run)
 
 static enum check check(struct bench_run *run)
 {
-	struct table_register after = {0};
+	struct table_register after = { 0 };
 
 	sgdt_run(1, &after);
 	if (after.base != loaded.base || after.limit != loaded.limit) {
-		bench_note(run, "loaded %lx/%x, found %lx/%x", loaded.base, loaded.limit, after.base,
-			   after.limit);
+		bench_note(run, "loaded %lx/%x, found %lx/%x", loaded.base, loaded.limit,
+			   after.base, after.limit);
 		return CHECK_FAILED;
 	}
 	bench_note(run, "the register holds what was loaded");

@@ -10,7 +10,7 @@ static struct port_operand operand;
 
 static bool init(struct bench_run *run)
 {
-	operand = (struct port_operand){.port = run->params->out_port, .value = PATTERN};
+	operand = (struct port_operand){ .port = run->params->out_port, .value = PATTERN };
 	run->operand = &operand;
 	out8(run->params->out_port, 0);
 	return true;

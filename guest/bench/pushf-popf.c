@@ -3,7 +3,6 @@
 
 TIMED_LOOP(pushf_popf, OP_PUSHF_POPF);
 
-
 static bool init(struct bench_run *run)
 {
 	run->operand = NULL;

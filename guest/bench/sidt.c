@@ -7,7 +7,7 @@ static struct table_register stored;
 
 static bool init(struct bench_run *run)
 {
-	stored = (struct table_register){0};
+	stored = (struct table_register){ 0 };
 	run->operand = &stored;
 	return true;
 }

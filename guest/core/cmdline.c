@@ -21,7 +21,7 @@ static bool key_is(const struct word *word, const char *key)
 
 static bool value_is(const struct word *word, const char *value)
 {
-	struct word as_key = {.key = word->value, .key_bytes = word->value_bytes};
+	struct word as_key = { .key = word->value, .key_bytes = word->value_bytes };
 
 	return key_is(&as_key, value);
 }
@@ -49,7 +49,7 @@ static bool value_port(const struct word *word, uint16_t *to)
 
 static bool value_hypercall(const struct word *word, enum hypercall_abi *to)
 {
-	static const char *const names[] = {"none", "kvm", "xen", "hyperv"};
+	static const char *const names[] = { "none", "kvm", "xen", "hyperv" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (value_is(word, names[i])) {
@@ -162,9 +162,9 @@ void cmdline_defaults(struct params *params)
 		.hypercall = HYPERCALL_NONE,
 		.page_bytes = 4 * KIB,
 		.ws_bytes = 2 * MIB,
-		.in_port = 0x3ff,	/* COM1's scratch register: every 16550 has it, */
-		.out_port = 0x3ff,	/* and it does nothing but keep a byte */
-		.print_port = 0x2f8,	/* COM2: never the record line */
+		.in_port = 0x3ff,    /* COM1's scratch register: every 16550 has it, */
+		.out_port = 0x3ff,   /* and it does nothing but keep a byte */
+		.print_port = 0x2f8, /* COM2: never the record line */
 		.bench = "",
 	};
 }
@@ -173,7 +173,7 @@ void cmdline_parse(const char *line, struct params *params, char *storage, size_
 		   struct text *unknown)
 {
 	while (*line) {
-		struct word word = {.key = line};
+		struct word word = { .key = line };
 		const char *end = line;
 
 		while (*end && *end != ' ')

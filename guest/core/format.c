@@ -21,7 +21,7 @@ bool text_equal(const char *a, const char *b)
 
 void text_start(struct text *out, char *buffer, size_t size)
 {
-	*out = (struct text){.at = buffer, .size = size};
+	*out = (struct text){ .at = buffer, .size = size };
 	if (size)
 		buffer[0] = 0;
 	else

@@ -7,14 +7,14 @@
 #include "arch.h"
 #include "record.h"
 
-#define MAX_SAMPLES	   1024
-#define SAMPLES_A_PART	   64 /* 64 pairs of 20 digits and a header fit in a line */
-#define TIME_SAMPLES	   30
-#define IDLE_SAMPLES	   64
+#define MAX_SAMPLES	  1024
+#define SAMPLES_A_PART	  64 /* 64 pairs of 20 digits and a header fit in a line */
+#define TIME_SAMPLES	  30
+#define IDLE_SAMPLES	  64
 /* On units of time a batch grows until the clock's own spread is a hundredth of its cost... */
-#define PRECISION_DIVISOR  100
+#define PRECISION_DIVISOR 100
 /* ... or it lasts this long: about 4 ms at 2.5 GHz, so that no row takes seconds. */
-#define MAX_BATCH_TICKS	   10000000
+#define MAX_BATCH_TICKS	  10000000
 
 static uint64_t run_ticks[MAX_SAMPLES], control_ticks[MAX_SAMPLES];
 static uint64_t idle_spread_ticks;
@@ -69,8 +69,7 @@ static void choose_iterations(const struct bench *bench, struct bench_run *run)
 		uint64_t control = batch(bench, run, true);
 		uint64_t ticks = batch(bench, run, false);
 
-		if (ticks > control &&
-		    (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
+		if (ticks > control && (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
 			return;
 		if (run->iterations > run->max_iterations / 2 || ticks > MAX_BATCH_TICKS / 2)
 			return;
@@ -181,7 +180,7 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 
 static void send_result(const struct phase *phase)
 {
-	static const char *const verdicts[] = {"proved", "unproven", "failed"};
+	static const char *const verdicts[] = { "proved", "unproven", "failed" };
 	const struct bench_run *run = phase->run;
 	uint64_t parts = (run->samples + SAMPLES_A_PART - 1) / SAMPLES_A_PART;
 
@@ -241,7 +240,7 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 					  ? params->iters
 					  : bench->max_iterations,
 	};
-	struct phase phase = {.bench = bench, .run = &run};
+	struct phase phase = { .bench = bench, .run = &run };
 	struct fault fault;
 
 	record_start("begin");

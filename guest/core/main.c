@@ -58,7 +58,7 @@ static void send_words(struct text *out, const char *key, char *words)
 
 static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *unknown)
 {
-	static const char *const abis[] = {"none", "kvm", "xen", "hyperv"};
+	static const char *const abis[] = { "none", "kvm", "xen", "hyperv" };
 	struct machine_facts facts;
 	struct text *out;
 

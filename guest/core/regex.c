@@ -13,8 +13,8 @@
 enum kind { CHARACTER, ANY, CLASS, BEGIN, END, SPLIT, EMPTY, MATCH };
 
 struct node {
-	uint8_t kind, value;	/* value: the character, or the class's number */
-	uint16_t next, other;	/* other: SPLIT's second way */
+	uint8_t kind, value;  /* value: the character, or the class's number */
+	uint16_t next, other; /* other: SPLIT's second way */
 };
 
 /* A piece of automaton: it begins at `first` and goes on where `last->next` is set. */
@@ -36,8 +36,9 @@ static uint16_t node(struct automaton *a, enum kind kind, unsigned value)
 		a->wrong = true;
 		return 0;
 	}
-	a->nodes[a->node_count] =
-		(struct node){.kind = (uint8_t)kind, .value = (uint8_t)value, .next = NONE, .other = NONE};
+	a->nodes[a->node_count] = (struct node){
+		.kind = (uint8_t)kind, .value = (uint8_t)value, .next = NONE, .other = NONE
+	};
 	return (uint16_t)a->node_count++;
 }
 
@@ -45,7 +46,7 @@ static struct piece single(struct automaton *a, enum kind kind, unsigned value)
 {
 	uint16_t n = node(a, kind, value);
 
-	return (struct piece){n, n};
+	return (struct piece){ n, n };
 }
 
 static struct piece character_class(struct automaton *a)
@@ -146,7 +147,7 @@ static struct piece repeated(struct automaton *a, unsigned depth)
 		a->nodes[split].next = p.first;
 		a->nodes[split].other = out;
 		a->nodes[p.last].next = how == '?' ? out : split;
-		p = (struct piece){how == '+' ? p.first : split, out};
+		p = (struct piece){ how == '+' ? p.first : split, out };
 	}
 	return p;
 }
@@ -180,7 +181,7 @@ static struct piece alternatives(struct automaton *a, unsigned depth)
 		a->nodes[split].other = next.first;
 		a->nodes[whole.last].next = out;
 		a->nodes[next.last].next = out;
-		whole = (struct piece){split, out};
+		whole = (struct piece){ split, out };
 	}
 	return whole;
 }
@@ -219,7 +220,7 @@ static void enter(const struct automaton *a, struct states *s, uint16_t first, b
 	s->list[s->count++] = first;
 	for (; done < s->count; done++) {
 		const struct node *n = &a->nodes[s->list[done]];
-		uint16_t ways[2] = {NONE, NONE};
+		uint16_t ways[2] = { NONE, NONE };
 
 		if (n->kind == EMPTY || n->kind == SPLIT || (n->kind == BEGIN && at_begin) ||
 		    (n->kind == END && at_end))

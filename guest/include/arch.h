@@ -20,7 +20,7 @@ struct boot_info {
 	char cmdline[MAX_CMDLINE_BYTES];
 	struct memory_range ram[MAX_RANGES];
 	unsigned ram_count;
-	uint64_t rsdp; /* physical address of ACPI's root pointer; 0: not told */
+	uint64_t rsdp;	       /* physical address of ACPI's root pointer; 0: not told */
 	uint64_t reserved_end; /* memory below it is not for the heap */
 };
 extern struct boot_info boot_info;

@@ -27,19 +27,19 @@ enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 #define PARAM_PRINT_PORT (1u << 4)
 #define PARAM_HYPERCALL	 (1u << 5)
 /* The loop times each operation itself and returns the sum (TIMED_EACH). */
-#define SELF_TIMED (1u << 6)
+#define SELF_TIMED	 (1u << 6)
 
 /* One run of one benchmark, from init to cleanup. */
 struct bench_run {
 	const struct params *params;
-	uint64_t samples;	/* how many samples will be taken */
-	uint64_t iterations;	/* passes in a batch; final when check is called */
+	uint64_t samples;	 /* how many samples will be taken */
+	uint64_t iterations;	 /* passes in a batch; final when check is called */
 	uint64_t max_iterations; /* init may lower it */
-	uint64_t total;		/* operations done so far, trial batches included */
-	void *operand;		/* what run gets */
-	void *control_operand;	/* what control gets; NULL: the same */
-	const char *reason;	/* why init returned false */
-	char note[160];		/* what check saw */
+	uint64_t total;		 /* operations done so far, trial batches included */
+	void *operand;		 /* what run gets */
+	void *control_operand;	 /* what control gets; NULL: the same */
+	const char *reason;	 /* why init returned false */
+	char note[160];		 /* what check saw */
 };
 
 /* Fixed layout, 16 words: the runner reads rows from the image (docs/architecture.md). */
@@ -51,15 +51,15 @@ struct bench {
 	timed_loop *run, *control;
 	enum check (*check)(struct bench_run *run);
 	void (*cleanup)(struct bench_run *run);
-	uint64_t cpus;				 /* CPUs that must run: 1 or 2 */
-	uint64_t min_iterations, max_iterations; /* on units of time (paper, Table 1) */
+	uint64_t cpus;				  /* CPUs that must run: 1 or 2 */
+	uint64_t min_iterations, max_iterations;  /* on units of time (paper, Table 1) */
 	uint64_t insns_iterations, insns_samples; /* on instructions: constants */
-	uint64_t parameters;			 /* PARAM_ bits */
+	uint64_t parameters;			  /* PARAM_ bits */
 };
 _Static_assert(sizeof(struct bench) == 128, "the runner reads rows of 16 words");
 
-#define BENCHMARK(id)                                                                              \
-	static const struct bench bench_##id                                                       \
+#define BENCHMARK(id)                        \
+	static const struct bench bench_##id \
 		__attribute__((used, section(".benchmarks"), aligned(128)))
 
 extern const struct bench __benchmarks_start[], __benchmarks_end[];

@@ -58,10 +58,10 @@ _Static_assert(__builtin_offsetof(struct fadt, sleep_control) == 244, "FADT");
 
 #define FADT_HARDWARE_REDUCED (1u << 20)
 
-#define MADT_ENTRIES_AT	 44 /* behind the header, the APIC's address and flags (5.2.12) */
-#define MADT_LOCAL_APIC	 0
+#define MADT_ENTRIES_AT	  44 /* behind the header, the APIC's address and flags (5.2.12) */
+#define MADT_LOCAL_APIC	  0
 #define MADT_LOCAL_X2APIC 9
-#define MADT_USABLE	 3 /* enabled, or can be enabled */
+#define MADT_USABLE	  3 /* enabled, or can be enabled */
 
 static uint8_t sum_of(const void *bytes, uint64_t length)
 {
@@ -213,8 +213,7 @@ static const struct root_pointer *scan_for_root_pointer(void)
 	uint64_t ebda;
 	uint16_t segment;
 
-	/* Read byte by byte: a compiler takes so low an address for a NULL pointer's member. */
-	segment = (uint16_t)(*(volatile uint8_t *)0x40e | *(volatile uint8_t *)0x40f << 8);
+	segment = *(volatile uint16_t *)0x40e;
 	ebda = (uint64_t)segment << 4;
 	if (ebda >= 0x80000 && ebda < 0xa0000)
 		for (uint64_t at = ebda; at < ebda + 1024; at += 16)
@@ -232,7 +231,7 @@ void acpi_read(struct acpi *acpi, uint64_t rsdp)
 	const struct header *list;
 	uint32_t entry_bytes;
 
-	*acpi = (struct acpi){0};
+	*acpi = (struct acpi){ 0 };
 	if (!rsdp)
 		root = scan_for_root_pointer();
 	else if (rsdp > TABLES_END - sizeof(*root) || !is_root_pointer(root))

@@ -8,7 +8,7 @@
 #define ACPI_MAX_CPUS 256
 
 struct acpi {
-	bool found;		/* tables are there and their sums are right */
+	bool found; /* tables are there and their sums are right */
 	unsigned cpu_count;
 	uint32_t apic_ids[ACPI_MAX_CPUS];
 	/* Soft off (ACPI 6.5, 4.8.3.2.1 and 4.8.3.7); 0: not there */

@@ -3,13 +3,13 @@
 #include "arch.h"
 #include "cpu.h"
 
-#define BASE_ENABLE  (1u << 11)
-#define BASE_X2APIC  (1u << 10)
-#define BASE_ADDRESS 0x000ffffffffff000ull
-#define SVR_ENABLE   (1u << 8)
-#define XAPIC_ID     0x20
-#define XAPIC_SVR    0xf0
-#define XAPIC_ICR_LOW 0x300
+#define BASE_ENABLE    (1u << 11)
+#define BASE_X2APIC    (1u << 10)
+#define BASE_ADDRESS   0x000ffffffffff000ull
+#define SVR_ENABLE     (1u << 8)
+#define XAPIC_ID       0x20
+#define XAPIC_SVR      0xf0
+#define XAPIC_ICR_LOW  0x300
 #define XAPIC_ICR_HIGH 0x310
 
 #define ICR_INIT	 0x00000500

@@ -61,7 +61,7 @@ static void add_ram(uint64_t start, uint64_t bytes)
 {
 	if (boot_info.ram_count < MAX_RANGES && start + bytes > start)
 		boot_info.ram[boot_info.ram_count++] =
-			(struct memory_range){.start = start, .end = start + bytes};
+			(struct memory_range){ .start = start, .end = start + bytes };
 }
 
 static void read_pvh(const struct pvh_start_info *info)

@@ -26,7 +26,7 @@ static struct try_frame *innermost; /* of the first CPU: no other one calls benc
 static const char *exception_name(uint64_t vector)
 {
 	static const char *const names[32] = {
-		"#DE", "#DB", "NMI", "#BP", "#OF", "#BR", "#UD", "#NM", "#DF", "9",  "#TS",
+		"#DE", "#DB", "NMI", "#BP", "#OF", "#BR", "#UD", "#NM", "#DF", "9",   "#TS",
 		"#NP", "#SS", "#GP", "#PF", "15",  "#MF", "#AC", "#MC", "#XM", "#VE", "#CP",
 		"22",  "23",  "24",  "25",  "26",  "27",  "#HV", "#VC", "#SX", "31",
 	};
@@ -36,7 +36,7 @@ static const char *exception_name(uint64_t vector)
 
 bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
 {
-	struct try_frame frame = {.outer = innermost, .fault = fault};
+	struct try_frame frame = { .outer = innermost, .fault = fault };
 	bool returned;
 
 	innermost = &frame;

@@ -36,12 +36,12 @@ void arch_init(void)
 
 /* ---- What it is ---------------------------------------------------------------------------- */
 
-#define CPUID_1_C_HYPERVISOR	  (1u << 31)
-#define CPUID_HYPERVISOR	  0x40000000
-#define CPUID_HYPERVISOR_TIMING	  0x40000010
-#define CPUID_TSC_RATIO		  0x15
-#define CPUID_EXTENDED		  0x80000000
-#define CPUID_BRAND		  0x80000002
+#define CPUID_1_C_HYPERVISOR	(1u << 31)
+#define CPUID_HYPERVISOR	0x40000000
+#define CPUID_HYPERVISOR_TIMING 0x40000010
+#define CPUID_TSC_RATIO		0x15
+#define CPUID_EXTENDED		0x80000000
+#define CPUID_BRAND		0x80000002
 
 static void put_registers(char *to, const uint32_t *registers, unsigned count)
 {
@@ -53,14 +53,14 @@ static void read_brand(char *to)
 {
 	if (cpuid(CPUID_EXTENDED, 0).a < CPUID_BRAND + 2) {
 		struct cpuid id = cpuid(0, 0);
-		uint32_t vendor[3] = {id.b, id.d, id.c};
+		uint32_t vendor[3] = { id.b, id.d, id.c };
 
 		put_registers(to, vendor, 3);
 		return;
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		struct cpuid id = cpuid(CPUID_BRAND + i, 0);
-		uint32_t part[4] = {id.a, id.b, id.c, id.d};
+		uint32_t part[4] = { id.a, id.b, id.c, id.d };
 
 		put_registers(to + i * 16, part, 4);
 	}
@@ -74,7 +74,7 @@ static uint32_t hypervisor_leaf(void)
 static void read_hypervisor(char *to)
 {
 	struct cpuid id = cpuid(CPUID_HYPERVISOR, 0);
-	uint32_t signature[3] = {id.b, id.c, id.d};
+	uint32_t signature[3] = { id.b, id.c, id.d };
 
 	if (cpuid(1, 0).c & CPUID_1_C_HYPERVISOR)
 		put_registers(to, signature, 3);
@@ -102,7 +102,7 @@ static uint64_t measure_clock_hz(void)
 
 void machine_facts(struct machine_facts *facts, bool measure)
 {
-	struct cpuid ratio = {0};
+	struct cpuid ratio = { 0 };
 
 	*facts = (struct machine_facts){
 		.arch = "x86_64",
@@ -127,13 +127,13 @@ void machine_facts(struct machine_facts *facts, bool measure)
 
 /* ---- How it ends --------------------------------------------------------------------------- */
 
-#define SLEEP_ENABLE	    (1u << 13) /* PM1 control (ACPI 6.5, 4.8.3.2.1) */
-#define SLEEP_TYPE_SHIFT    10
-#define SCI_ENABLED	    1
-#define REDUCED_ENABLE	    (1u << 5) /* sleep control register (4.8.3.7) */
-#define REDUCED_TYPE_SHIFT  2
-#define KEYBOARD_COMMAND    0x64
-#define KEYBOARD_RESET	    0xfe
+#define SLEEP_ENABLE	   (1u << 13) /* PM1 control (ACPI 6.5, 4.8.3.2.1) */
+#define SLEEP_TYPE_SHIFT   10
+#define SCI_ENABLED	   1
+#define REDUCED_ENABLE	   (1u << 5) /* sleep control register (4.8.3.7) */
+#define REDUCED_TYPE_SHIFT 2
+#define KEYBOARD_COMMAND   0x64
+#define KEYBOARD_RESET	   0xfe
 
 static void acpi_soft_off(void)
 {

@@ -7,7 +7,7 @@
 #include "machine.h"
 #include "timed.h"
 
-#define STACK_PAGES 1 /* a resting CPU runs interrupt handlers and little else */
+#define STACK_PAGES	1 /* a resting CPU runs interrupt handlers and little else */
 /* INIT needs 10 ms before the start-up IPI on old machines (SDM vol. 3A, 9.4.4.1). The clock's
  * frequency is not known yet: counted at 3 GHz, which errs to the long side on most. */
 #define INIT_WAIT_TICKS 30000000ull

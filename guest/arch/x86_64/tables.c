@@ -73,7 +73,8 @@ void tables_init(void)
 {
 	describe_system(SELECTOR_TSS, (uint64_t)&task_state, sizeof(task_state) - 1, TYPE_TSS);
 	describe_system(SELECTOR_LDT, (uint64_t)ldt, sizeof(ldt) - 1, TYPE_LDT);
-	task_state.interrupt_stacks[0] = (uint64_t)(double_fault_stack + sizeof(double_fault_stack));
+	task_state.interrupt_stacks[0] =
+		(uint64_t)(double_fault_stack + sizeof(double_fault_stack));
 	task_state.io_map = sizeof(task_state);
 	for (unsigned i = 0; i < 32; i++)
 		set_idt_entry(i, exception_entries[i]);
@@ -90,7 +91,7 @@ struct table_register cpu_gdtr(void)
 
 struct table_register cpu_idtr(void)
 {
-	return (struct table_register){.limit = sizeof(idt) - 1, .base = (uint64_t)idt};
+	return (struct table_register){ .limit = sizeof(idt) - 1, .base = (uint64_t)idt };
 }
 
 uint16_t cpu_ldt_selector(void)

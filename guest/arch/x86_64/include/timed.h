@@ -28,25 +28,25 @@ struct timed {
 /* Times one batch. Assembly (timed_call.S); also sets the markers for the explain plugin. */
 struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 
-#define TIMED_BODY(symbol, body)                                                                   \
-	__asm__(".pushsection .text.timed, \"ax\", @progbits\n"                                    \
-		".p2align 6\n"                                                                     \
-		".globl " symbol "\n"                                                              \
-		".type " symbol ", @function\n" symbol ":\n\t" body "\n\tret\n"                    \
-		".size " symbol ", . - " symbol "\n"                                               \
+#define TIMED_BODY(symbol, body)                                                \
+	__asm__(".pushsection .text.timed, \"ax\", @progbits\n"                 \
+		".p2align 6\n"                                                  \
+		".globl " symbol "\n"                                           \
+		".type " symbol ", @function\n" symbol ":\n\t" body "\n\tret\n" \
+		".size " symbol ", . - " symbol "\n"                            \
 		".popsection\n")
 
-#define TIMED_DECLARE(name)                                                                        \
-	timed_loop name##_run;                                                                     \
+#define TIMED_DECLARE(name)    \
+	timed_loop name##_run; \
 	timed_loop name##_control
 
 /*
  * A batch of passes, timed as a whole. `before` runs once, `each` in every pass of both loops,
  * `op` in every pass of the run alone, `after` once.
  */
-#define TIMED_PAIR(name, before, each, op, after)                                                  \
-	TIMED_BODY(#name "_run", TIMED_COUNT before "\n1:\t" each "\n\t" op TIMED_NEXT after);      \
-	TIMED_BODY(#name "_control", TIMED_COUNT before "\n1:\t" each TIMED_NEXT after);           \
+#define TIMED_PAIR(name, before, each, op, after)                                              \
+	TIMED_BODY(#name "_run", TIMED_COUNT before "\n1:\t" each "\n\t" op TIMED_NEXT after); \
+	TIMED_BODY(#name "_control", TIMED_COUNT before "\n1:\t" each TIMED_NEXT after);       \
 	TIMED_DECLARE(name)
 #define TIMED_COUNT "mov %rdi, %r11\n\t"
 #define TIMED_NEXT  "\n\tdec %r11\n\tjnz 1b\n\t"
@@ -67,14 +67,14 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
  * Passes timed one by one and added up, for operations that need a settling time between them
  * (`settle`, in both loops, not timed). Leaves r8 and r9 alone; rax, rcx, rdx, r10, r11 are free.
  */
-#define TIMED_EACH_BODY(symbol, op, settle)                                                        \
-	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                                      \
-			   "1:\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" op "\n\t" TIMED_NOW            \
-			   "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" settle                         \
+#define TIMED_EACH_BODY(symbol, op, settle)                                             \
+	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                           \
+			   "1:\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" op "\n\t" TIMED_NOW \
+			   "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" settle              \
 			   "\n\tdec %rdi\n\tjnz 1b\n\tmov %r8, %rax")
-#define TIMED_EACH(name, op, settle)                                                               \
-	TIMED_EACH_BODY(#name "_run", op, settle);                                                 \
-	TIMED_EACH_BODY(#name "_control", "", settle);                                             \
+#define TIMED_EACH(name, op, settle)                   \
+	TIMED_EACH_BODY(#name "_run", op, settle);     \
+	TIMED_EACH_BODY(#name "_control", "", settle); \
 	TIMED_DECLARE(name)
 
 /* ---- Operations on the memory at the operand ----------------------------------------------- */
@@ -85,12 +85,12 @@ struct table_register {
 	uint64_t base;
 } __attribute__((packed));
 
-#define OP_STORE_GDTR	 "sgdt (%rsi)"
-#define OP_STORE_IDTR	 "sidt (%rsi)"
-#define OP_STORE_LDTR	 "sldt (%rsi)"
-#define OP_STORE_MSW	 "smsw (%rsi)"
-#define OP_PUSHF_POPF	 "pushfq\n\tpopfq"
-#define OP_LOAD_GDTR	 "lgdt (%rsi)"
+#define OP_STORE_GDTR "sgdt (%rsi)"
+#define OP_STORE_IDTR "sidt (%rsi)"
+#define OP_STORE_LDTR "sldt (%rsi)"
+#define OP_STORE_MSW  "smsw (%rsi)"
+#define OP_PUSHF_POPF "pushfq\n\tpopfq"
+#define OP_LOAD_GDTR  "lgdt (%rsi)"
 
 /* ---- Operations with registers loaded once ------------------------------------------------- */
 
@@ -111,11 +111,11 @@ struct hypercall_operand {
 };
 /* r8 = operand, r9 = amd, r10 = number, rcx = wanted. rdi and rsi are Xen's first arguments: 0 is
  * XENVER_version. KVM's are in rbx, rcx, rdx, rsi, and mean nothing to an unknown number. */
-#define BEFORE_HYPERCALL                                                                           \
-	"mov %rsi, %r8\n\tmov (%r8), %r10\n\tmov 8(%r8), %r9\n\tmov 16(%r8), %rcx\n\t"             \
+#define BEFORE_HYPERCALL                                                               \
+	"mov %rsi, %r8\n\tmov (%r8), %r10\n\tmov 8(%r8), %r9\n\tmov 16(%r8), %rcx\n\t" \
 	"mov %rcx, %rax\n\txor %edx, %edx"
 #define EACH_HYPERCALL                                                                             \
-	"cmp %rcx, %rax\n\tsetne %dl\n\tadd %rdx, 24(%r8)\n\txor %edi, %edi\n\txor %esi, %esi\n\t"  \
+	"cmp %rcx, %rax\n\tsetne %dl\n\tadd %rdx, 24(%r8)\n\txor %edi, %edi\n\txor %esi, %esi\n\t" \
 	"mov %r10, %rax\n\ttest %r9, %r9"
 #define OP_HYPERCALL	"jz 2f\n\tvmmcall\n\tjmp 3f\n2:\tvmcall\n3:"
 #define AFTER_HYPERCALL "mov %rax, 32(%r8)"
@@ -127,27 +127,27 @@ struct port_operand {
 	const char *string; /* for OP_PORT_STRING */
 	uint64_t bytes;
 };
-#define BEFORE_PORT	"mov (%rsi), %edx\n\tmov 4(%rsi), %eax"
-#define OP_PORT_IN	"in %dx, %al"
-#define OP_PORT_OUT	"out %al, %dx"
-#define AFTER_PORT_IN	"movzbl %al, %eax\n\tmov %eax, 4(%rsi)"
-#define BEFORE_STRING	"mov (%rsi), %edx\n\tmov 8(%rsi), %r8\n\tmov 16(%rsi), %r9"
-#define EACH_STRING	"mov %r8, %rsi\n\tmov %r9, %rcx"
-#define OP_PORT_STRING	"rep outsb"
+#define BEFORE_PORT    "mov (%rsi), %edx\n\tmov 4(%rsi), %eax"
+#define OP_PORT_IN     "in %dx, %al"
+#define OP_PORT_OUT    "out %al, %dx"
+#define AFTER_PORT_IN  "movzbl %al, %eax\n\tmov %eax, 4(%rsi)"
+#define BEFORE_STRING  "mov (%rsi), %edx\n\tmov 8(%rsi), %r8\n\tmov 16(%rsi), %r9"
+#define EACH_STRING    "mov %r8, %rsi\n\tmov %r9, %rcx"
+#define OP_PORT_STRING "rep outsb"
 
 /* Reads that walk over a range of memory. */
 struct walk_operand {
-	uint64_t at;	 /* the address that the next pass reads */
+	uint64_t at; /* the address that the next pass reads */
 	uint64_t start, end;
 	uint64_t stride_bytes;
 	uint64_t value; /* last read */
 };
-#define BEFORE_WALK	                                                                           \
+#define BEFORE_WALK \
 	"mov (%rsi), %rax\n\tmov 8(%rsi), %rcx\n\tmov 16(%rsi), %rdx\n\tmov 24(%rsi), %r8"
 /* The cursor moves on first and wraps, so that the operation itself is one load. */
-#define EACH_WALK	"add %r8, %rax\n\tcmp %rdx, %rax\n\tcmovae %rcx, %rax"
-#define OP_WALK_READ	"mov (%rax), %r9"
-#define AFTER_WALK	"mov %rax, (%rsi)\n\tmov %r9, 32(%rsi)"
+#define EACH_WALK    "add %r8, %rax\n\tcmp %rdx, %rax\n\tcmovae %rcx, %rax"
+#define OP_WALK_READ "mov (%rax), %r9"
+#define AFTER_WALK   "mov %rax, (%rsi)\n\tmov %r9, 32(%rsi)"
 
 /*
  * Set Page Table: writes one entry, walking from the root and hanging in a table where there is
@@ -161,27 +161,27 @@ struct set_pt_operand {
 	uint64_t pool, pool_end; /* the next free table, and where there are no more */
 	uint64_t failed;	 /* passes that found the pool empty */
 };
-#define PTE_TABLE    "7"    /* present, writable, user */
-#define PTE_PAGE_4K  "0x3"  /* present, writable */
-#define PTE_PAGE_2M  "0x83" /* ... and page size */
+#define PTE_TABLE     "7"    /* present, writable, user */
+#define PTE_PAGE_4K   "0x3"  /* present, writable */
+#define PTE_PAGE_2M   "0x83" /* ... and page size */
 /* r8 = root, r9 = va, r10 = pa; rcx = table, rax = slot, rdx = scratch */
 #define BEFORE_SET_PT "mov (%rsi), %r8\n\tmov 8(%rsi), %r9\n\tmov 16(%rsi), %r10"
-#define EACH_SET_PT(bytes)                                                                         \
-	"add $" bytes ", %r9\n\tadd $" bytes ", %r10\n\tcmp 24(%rsi), %r10\n\t"                    \
+#define EACH_SET_PT(bytes)                                                      \
+	"add $" bytes ", %r9\n\tadd $" bytes ", %r10\n\tcmp 24(%rsi), %r10\n\t" \
 	"cmovae 32(%rsi), %r10"
-#define SET_PT_LEVEL(shift)                                                                        \
-	"mov %r9, %rax\n\tshr $" shift ", %rax\n\tand $511, %eax\n\tlea (%rcx,%rax,8), %rax\n\t"   \
-	"mov (%rax), %rcx\n\ttest $1, %cl\n\tjnz 2f\n\t"                                           \
-	"mov 40(%rsi), %rcx\n\tcmp 48(%rsi), %rcx\n\tjae 8f\n\taddq $4096, 40(%rsi)\n\t"           \
-	"or $" PTE_TABLE ", %rcx\n\tmov %rcx, (%rax)\n"                                            \
+#define SET_PT_LEVEL(shift)                                                                      \
+	"mov %r9, %rax\n\tshr $" shift ", %rax\n\tand $511, %eax\n\tlea (%rcx,%rax,8), %rax\n\t" \
+	"mov (%rax), %rcx\n\ttest $1, %cl\n\tjnz 2f\n\t"                                         \
+	"mov 40(%rsi), %rcx\n\tcmp 48(%rsi), %rcx\n\tjae 8f\n\taddq $4096, 40(%rsi)\n\t"         \
+	"or $" PTE_TABLE ", %rcx\n\tmov %rcx, (%rax)\n"                                          \
 	"2:\tmovabs $0x000ffffffffff000, %rdx\n\tand %rdx, %rcx\n\t"
-#define SET_PT_LEAF(shift, bits)                                                                   \
-	"mov %r9, %rax\n\tshr $" shift ", %rax\n\tand $511, %eax\n\tlea " bits "(%r10), %rdx\n\t"  \
+#define SET_PT_LEAF(shift, bits)                                                                  \
+	"mov %r9, %rax\n\tshr $" shift ", %rax\n\tand $511, %eax\n\tlea " bits "(%r10), %rdx\n\t" \
 	"mov %rdx, (%rcx,%rax,8)\n\tjmp 9f\n8:\tincq 56(%rsi)\n9:"
-#define OP_SET_PT_4K                                                                               \
-	"mov %r8, %rcx\n\t" SET_PT_LEVEL("39") SET_PT_LEVEL("30") SET_PT_LEVEL("21")               \
+#define OP_SET_PT_4K                                                                 \
+	"mov %r8, %rcx\n\t" SET_PT_LEVEL("39") SET_PT_LEVEL("30") SET_PT_LEVEL("21") \
 		SET_PT_LEAF("12", PTE_PAGE_4K)
-#define OP_SET_PT_2M                                                                               \
+#define OP_SET_PT_2M \
 	"mov %r8, %rcx\n\t" SET_PT_LEVEL("39") SET_PT_LEVEL("30") SET_PT_LEAF("21", PTE_PAGE_2M)
 #define AFTER_SET_PT "mov %r9, 8(%rsi)\n\tmov %r10, 16(%rsi)"
 
@@ -200,14 +200,14 @@ struct ipi_operand {
 	uint64_t yield;
 	uint64_t settle_passes; /* pauses between two IPIs, not timed */
 };
-#define OP_IPI                                                                                     \
-	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\t"                                               \
-	"mov 8(%rsi), %eax\n\tmov 16(%rsi), %edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\t"                  \
-	"mov $0x830, %ecx\n\twrmsr\n\tjmp 3f\n"                                                    \
-	"2:\tmov 24(%rsi), %rcx\n\tmov %edx, 0x310(%rcx)\n\tmov %eax, 0x300(%rcx)\n"               \
+#define OP_IPI                                                                       \
+	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\t"                                 \
+	"mov 8(%rsi), %eax\n\tmov 16(%rsi), %edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\t"    \
+	"mov $0x830, %ecx\n\twrmsr\n\tjmp 3f\n"                                      \
+	"2:\tmov 24(%rsi), %rcx\n\tmov %edx, 0x310(%rcx)\n\tmov %eax, 0x300(%rcx)\n" \
 	"3:\tcmp (%r10), %r11\n\tjne 5f\n\tcmpl $0, 48(%rsi)\n\tje 3b\n\tpause\n\tjmp 3b\n5:"
-#define SETTLE_IPI                                                                                 \
-	"mov 40(%rsi), %r10\n6:\tpause\n\tcmpq $0, (%r10)\n\tje 6b\n\t"                            \
+#define SETTLE_IPI                                                      \
+	"mov 40(%rsi), %r10\n6:\tpause\n\tcmpq $0, (%r10)\n\tje 6b\n\t" \
 	"mov 56(%rsi), %r11\n7:\tpause\n\tdec %r11\n\tjnz 7b"
 
 /* Fills an operand for interrupts to `cpu`, which rests. False: no such CPU runs. */
@@ -222,8 +222,8 @@ uint16_t cpu_ldt_selector(void); /* of the LDT that cpu_load_ldt() loads */
 void cpu_load_ldt(void);
 void cpu_unload_ldt(void);
 uint64_t cpu_msw(void);
-uint64_t cpu_page_table_root(void); /* as this guest set it */
-uint64_t cpu_current_root(void);    /* as the CPU has it */
+uint64_t cpu_page_table_root(void);  /* as this guest set it */
+uint64_t cpu_current_root(void);     /* as the CPU has it */
 bool cpu_flags_can_be_written(void); /* POPF changes, PUSHF shows: tried on EFLAGS.ID */
 bool cpu_is_amd(void);
 

@@ -1,0 +1,324 @@
+/* Unit tests of the guest's pure parts, on the host, under ASan and UBSan (make -C guest test). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib.h"
+#include "posih.h"
+
+/* ---- crc32 --------------------------------------------------------------------------------- */
+
+static void crc32_known_answers(void **state)
+{
+	(void)state;
+	/* The check value of CRC-32/ISO-HDLC, and zlib's answers for a few more. */
+	assert_int_equal(crc32(0, "123456789", 9), 0xcbf43926);
+	assert_int_equal(crc32(0, "", 0), 0);
+	assert_int_equal(crc32(0, "a", 1), 0xe8b7be43);
+	assert_int_equal(crc32(0, "The quick brown fox jumps over the lazy dog", 43), 0x414fa339);
+}
+
+static void crc32_goes_on_where_it_stopped(void **state)
+{
+	(void)state;
+	for (size_t cut = 0; cut <= 9; cut++)
+		assert_int_equal(crc32(crc32(0, "123456789", cut), &"123456789"[cut], 9 - cut),
+				 0xcbf43926);
+}
+
+/* ---- format -------------------------------------------------------------------------------- */
+
+#define assert_formats(want, ...)                          \
+	do {                                               \
+		char buffer[256], host[256];               \
+		struct text out;                           \
+		text_start(&out, buffer, sizeof(buffer));  \
+		text_printf(&out, __VA_ARGS__);            \
+		snprintf(host, sizeof(host), __VA_ARGS__); \
+		assert_string_equal(buffer, want);         \
+		assert_string_equal(buffer, host);         \
+		assert_false(out.full);                    \
+	} while (0)
+
+static void format_agrees_with_the_c_library(void **state)
+{
+	(void)state;
+	assert_formats("plain", "plain");
+	assert_formats("0 4294967295", "%u %u", 0u, 4294967295u);
+	assert_formats("18446744073709551615", "%lu", UINT64_MAX);
+	assert_formats("ffffffffffffffff", "%lx", UINT64_MAX);
+	assert_formats("-9223372036854775808", "%ld", INT64_MIN);
+	assert_formats("-2147483648", "%d", INT32_MIN);
+	assert_formats("0000002a", "%08x", 42u);
+	assert_formats("-0000042", "%08d", -42);
+	assert_formats("     -42", "%8d", -42);
+	assert_formats("17", "%zu", (size_t)17);
+	assert_formats("a string, c, 100%", "%s, %c, %d%%", "a string", 'c', 100);
+}
+
+static void format_cuts_and_says_so(void **state)
+{
+	char buffer[8];
+	struct text out;
+
+	(void)state;
+	text_start(&out, buffer, sizeof(buffer));
+	text_printf(&out, "%s", "1234567");
+	assert_false(out.full);
+	text_printf(&out, "8");
+	assert_true(out.full);
+	assert_string_equal(buffer, "1234567");
+	assert_int_equal(out.used, 7);
+}
+
+static void format_survives_a_buffer_of_nothing(void **state)
+{
+	struct text out;
+
+	(void)state;
+	text_start(&out, NULL, 0);
+	text_printf(&out, "something %lu", 1ul);
+	assert_true(out.full);
+	assert_int_equal(out.used, 0);
+}
+
+static void json_strings_are_ascii(void **state)
+{
+	char buffer[128];
+	struct text out;
+
+	(void)state;
+	text_start(&out, buffer, sizeof(buffer));
+	text_json_string(&out, "a\"b\\c\n\x1b[31m\x7f\xc3\xa9<b>");
+	assert_string_equal(buffer, "\"a\\\"b\\\\c\\u000a\\u001b[31m\\u007f\\u00c3\\u00a9<b>\"");
+}
+
+static void numbers_are_read_whole_or_not(void **state)
+{
+	static const struct {
+		const char *text;
+		bool valid;
+		uint64_t value;
+	} rows[] = {
+		{ "0", true, 0 },
+		{ "18446744073709551615", true, UINT64_MAX },
+		{ "18446744073709551616", false, 0 },
+		{ "0xffffffffffffffff", true, UINT64_MAX },
+		{ "0x10000000000000000", false, 0 },
+		{ "0x3F8", true, 0x3f8 },
+		{ "", false, 0 },
+		{ "0x", false, 0 },
+		{ "12a", false, 0 },
+		{ "-1", false, 0 },
+		{ " 1", false, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t value = 0;
+
+		assert_int_equal(parse_u64(rows[i].text, strlen(rows[i].text), &value),
+				 rows[i].valid);
+		assert_int_equal(value, rows[i].value);
+	}
+}
+
+/* ---- regex --------------------------------------------------------------------------------- */
+
+static void regex_known_answers(void **state)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool matches;
+	} rows[] = {
+		{ "", "anything", true },
+		{ "gdt", "sgdt", true },
+		{ "^gdt", "sgdt", false },
+		{ "^sgdt$", "sgdt", true },
+		{ "^sgdt$", "sgdt2", false },
+		{ "^(sgdt|sidt)$", "sidt", true },
+		{ "^(sgdt|sidt)$", "sldt", false },
+		{ "^s[gi]dt$", "sgdt", true },
+		{ "^s[^gi]dt$", "sgdt", false },
+		{ "^s[a-k]dt$", "sidt", true },
+		{ "^s[a-k]dt$", "sldt", false },
+		{ "^[]x]$", "]", true },
+		{ "^[a\\]]$", "]", true },
+		{ "^a*$", "", true },
+		{ "^a*$", "aaaa", true },
+		{ "^a*$", "aaab", false },
+		{ "^a+$", "", false },
+		{ "^ab?c$", "ac", true },
+		{ "^ab?c$", "abbc", false },
+		{ "^(ab)+$", "ababab", true },
+		{ "^(ab)+$", "ababa", false },
+		{ "^(a|b|)c$", "c", true },
+		{ "set-page-table-(4k|2m)", "set-page-table-2m", true },
+		{ "a.c", "abc", true },
+		{ "a\\.c", "abc", false },
+		{ "a\\.c", "a.c", true },
+		{ "^$", "", true },
+		{ "^$", "x", false },
+		{ "x$", "xx", true },
+		{ "$x", "x", false },
+		{ "ipi|in$", "print", false },
+		{ "ipi|in$", "in", true },
+		{ "((((a))))", "a", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_true(regex_valid(rows[i].pattern));
+		if (regex_search(rows[i].pattern, rows[i].text) != rows[i].matches)
+			fail_msg("%s on %s", rows[i].pattern, rows[i].text);
+	}
+}
+
+static void regex_refuses_what_is_wrong(void **state)
+{
+	static const char *const wrong[] = { "(", ")",	"(a",  "a)",	"[",  "[a",
+					     "*", "+a", "a\\", "[z-a]", "(|", "[]" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_false(regex_valid(wrong[i]));
+		assert_false(regex_search(wrong[i], wrong[i]));
+	}
+}
+
+static void regex_takes_linear_time(void **state)
+{
+	char pattern[200] = "^", text[100] = "";
+
+	(void)state;
+	/* (a?){30}a{30} on thirty a: exponential for a matcher that backtracks. */
+	for (int i = 0; i < 30; i++)
+		strcat(pattern, "a?");
+	for (int i = 0; i < 30; i++) {
+		strcat(pattern, "a");
+		strcat(text, "a");
+	}
+	strcat(pattern, "$");
+	assert_true(regex_search(pattern, text));
+	assert_false(regex_search("^(a*)*b$", text));
+	assert_true(regex_search("^(a*)*$", text));
+}
+
+static void regex_refuses_what_is_too_large(void **state)
+{
+	static char pattern[20000];
+
+	(void)state;
+	memset(pattern, 'a', sizeof(pattern) - 1);
+	assert_false(regex_valid(pattern));
+	memset(pattern, '(', 1000);
+	pattern[1000] = 0;
+	assert_false(regex_valid(pattern));
+	assert_true(regex_search("a", "a")); /* and is well again behind it */
+}
+
+/* ---- command line -------------------------------------------------------------------------- */
+
+static char storage[2048], unknown_buffer[256];
+
+static struct params parse(const char *line)
+{
+	struct params params;
+	struct text unknown;
+
+	text_start(&unknown, unknown_buffer, sizeof(unknown_buffer));
+	cmdline_defaults(&params);
+	cmdline_parse(line, &params, storage, sizeof(storage), &unknown);
+	return params;
+}
+
+static void cmdline_has_defaults(void **state)
+{
+	struct params params = parse("");
+
+	(void)state;
+	assert_int_equal(params.unit, UNIT_TIME);
+	assert_int_equal(params.hypercall, HYPERCALL_NONE);
+	assert_int_equal(params.page_bytes, 4096);
+	assert_int_equal(params.ws_bytes, 2 << 20);
+	assert_int_equal(params.in_port, 0x3ff);
+	assert_int_equal(params.print_port, 0x2f8);
+	assert_string_equal(params.bench, "");
+	assert_string_equal(unknown_buffer, "");
+}
+
+static void cmdline_takes_every_word(void **state)
+{
+	struct params params =
+		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
+		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3");
+
+	(void)state;
+	assert_string_equal(params.bench, "^(in|out)$");
+	assert_int_equal(params.samples, 7);
+	assert_int_equal(params.iters, 9);
+	assert_int_equal(params.page_bytes, 1 << 30);
+	assert_int_equal(params.ws_bytes, 1 << 30);
+	assert_int_equal(params.smp, 64);
+	assert_int_equal(params.unit, UNIT_INSNS);
+	assert_int_equal(params.hypercall, HYPERCALL_XEN);
+	assert_int_equal(params.in_port, 0xe9);
+	assert_int_equal(params.out_port, 235);
+	assert_int_equal(params.print_port, PRINT_PORT_NONE);
+	assert_int_equal(params.nonce, 0xff);
+	assert_int_equal(params.pad, 3);
+	assert_string_equal(unknown_buffer, "");
+}
+
+static void cmdline_names_what_it_cannot_use(void **state)
+{
+	struct params params = parse("  samples=0 samples=1025 page=3k colour=blue quiet smp=65 =x "
+				     "nonce=11112222333344445 in=65536 samples=12 ");
+
+	(void)state;
+	assert_string_equal(unknown_buffer, "samples=0 samples=1025 page=3k colour=blue quiet "
+					    "smp=65 =x nonce=11112222333344445 in=65536");
+	assert_int_equal(params.samples, 12);
+	assert_int_equal(params.nonce, 0);
+}
+
+static void cmdline_runs_nothing_for_a_wrong_pattern(void **state)
+{
+	struct params params = parse("bench=(in");
+	char line[3000] = "bench=";
+
+	(void)state;
+	assert_string_equal(unknown_buffer, "bench=(in");
+	assert_false(regex_search(params.bench, "in"));
+	memset(line + 6, 'a', 2900);
+	params = parse(line);
+	assert_false(regex_search(params.bench, "aaa"));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc32_known_answers),
+		cmocka_unit_test(crc32_goes_on_where_it_stopped),
+		cmocka_unit_test(format_agrees_with_the_c_library),
+		cmocka_unit_test(format_cuts_and_says_so),
+		cmocka_unit_test(format_survives_a_buffer_of_nothing),
+		cmocka_unit_test(json_strings_are_ascii),
+		cmocka_unit_test(numbers_are_read_whole_or_not),
+		cmocka_unit_test(regex_known_answers),
+		cmocka_unit_test(regex_refuses_what_is_wrong),
+		cmocka_unit_test(regex_takes_linear_time),
+		cmocka_unit_test(regex_refuses_what_is_too_large),
+		cmocka_unit_test(cmdline_has_defaults),
+		cmocka_unit_test(cmdline_takes_every_word),
+		cmocka_unit_test(cmdline_names_what_it_cannot_use),
+		cmocka_unit_test(cmdline_runs_nothing_for_a_wrong_pattern),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
