@@ -1,15 +1,20 @@
 //! Tables and pages drawn from result files: what `run` prints and `show` shows.
 //!
-//! Every string from a guest or a file is escaped for its medium here, so callers print what they
-//! get as it is.
+//! [`table`] makes the table as data; it draws itself for a terminal, as Markdown, CSV and JSON.
+//! [`show`] is one result file for a reader. Every string from a guest or a file is escaped for
+//! its medium here, so callers print what they get as it is.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod export;
+mod grid;
+mod markdown;
+mod notes;
+mod number;
+mod show;
+mod style;
 mod table;
+mod terminal;
 
-pub use table::{Options, Table, TableError, table};
-
-/// A result file for a reader: identity, boots and launches, rows with their distributions.
-pub fn show(_result: &ws_results::ResultFile, _colour: bool) -> String {
-    todo!()
-}
+pub use show::show;
+pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table};

@@ -1,11 +1,20 @@
-//! The table as data.
+//! The table as data: benchmarks by platforms. Renderers draw it and decide nothing.
 
-use ws_results::ResultFile;
+use crate::notes::Notes;
+use serde::Serialize;
+use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, summarize, unlike};
+use ws_results::{ResultFile, Row, Status, Verdict};
+
+/// The schema of the table's JSON.
+pub const SCHEMA: &str = "worldswitch-table/1";
+
+/// The metric that the table shows.
+const METRIC: &str = "cost";
 
 /// What the caller may choose.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The platform that others are compared with.
+    /// The platform that the others are compared with.
     pub baseline: Option<String>,
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
@@ -14,34 +23,312 @@ pub struct Options {
 /// Why no table can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    #[error("no result of the baseline {baseline:?}; there are {}", there.join(", "))]
-    NoBaseline { baseline: String, there: Vec<String> },
+    /// The baseline is not among the results.
+    #[error("no result of the baseline {baseline:?}; there are results of {}", there.join(", "))]
+    NoBaseline {
+        /// What was asked for.
+        baseline: String,
+        /// The platforms that there are, escaped for a terminal.
+        there: Vec<String>,
+    },
 }
 
-/// Benchmarks by platforms.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Table {}
-
-/// Makes the table; the columns stand in the order of `results`.
-pub fn table(_results: &[ResultFile], _options: &Options) -> Result<Table, TableError> {
-    todo!()
+/// Benchmarks by platforms. Strings are as they came: a renderer escapes them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// The column that the others are compared with, from 0.
+    pub baseline: Option<usize>,
+    /// One for each result, in the order given.
+    pub columns: Vec<Column>,
+    /// One for each benchmark, in the guest's order.
+    pub rows: Vec<TableRow>,
+    /// Texts to which columns and cells refer by index, from 0. Readers see them numbered from 1.
+    pub notes: Vec<String>,
 }
 
-impl Table {
-    /// Aligned text for a terminal.
-    pub fn to_terminal(&self, _colour: bool) -> String {
-        todo!()
+/// A platform.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Column {
+    /// Its canonical name.
+    pub platform: String,
+    /// When its run began.
+    pub created: String,
+    /// The unit of all its values; absent when nothing was measured, or in several units.
+    pub unit: Option<String>,
+    /// How many boots its file holds.
+    pub boots: usize,
+    /// Notes on the whole column.
+    pub notes: Vec<usize>,
+}
+
+/// A benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableRow {
+    /// Its name.
+    pub benchmark: String,
+    /// Its category.
+    pub category: String,
+    /// One for each column; absent where that run was not asked for this benchmark.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// A benchmark on a platform.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// The row's status in its file. A cell can have a value and a bad status when some boots went
+    /// well and one did not.
+    pub status: Status,
+    /// The unit of `value`, `min`, `max` and `added`.
+    pub unit: Option<String>,
+    /// The cost of one operation: see `ws_analysis::Summary::value`.
+    pub value: Option<f64>,
+    /// The least cost in any boot.
+    pub min: Option<f64>,
+    /// The greatest cost in any boot.
+    pub max: Option<f64>,
+    /// How many boots have samples.
+    pub boots: usize,
+    /// How many samples they have together.
+    pub samples: usize,
+    /// (greatest - least) / median of the boots' values, a fraction.
+    pub spread: Option<f64>,
+    /// On `insns`: whether all boots gave the same samples.
+    pub exact: Option<bool>,
+    /// What the benchmark's check said, the worst of all boots.
+    pub check: Option<Verdict>,
+    /// Counts: this value less the baseline's.
+    pub added: Option<f64>,
+    /// Times: this value over the baseline's (HyperBench's GNR).
+    pub slowdown: Option<f64>,
+    /// Why there is neither, where there is a baseline.
+    pub not_compared: Option<usize>,
+    /// Notes on the cell.
+    pub notes: Vec<usize>,
+}
+
+/// Makes the table; the columns stand in the order of `results`. Of several results of the
+/// baseline's platform the first is the baseline.
+pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
+    let baseline = match &options.baseline {
+        None => None,
+        Some(name) => Some(results.iter().position(|r| r.platform == *name).ok_or_else(|| {
+            TableError::NoBaseline {
+                baseline: name.clone(),
+                there: results.iter().map(|r| ws_text::terminal(&r.platform).into_owned()).collect(),
+            }
+        })?),
+    };
+    let measured: Vec<Vec<Measured>> =
+        results.iter().map(|result| result.rows.iter().map(Measured::of).collect()).collect();
+
+    let mut notes = Notes::default();
+    let mut columns: Vec<Column> =
+        results.iter().zip(&measured).map(|(result, rows)| column(result, rows)).collect();
+    for (column, result) in columns.iter_mut().zip(results) {
+        if result.interrupted {
+            column.notes.push(notes.add("interrupted: the run was stopped before its last boot".into()));
+        }
     }
-    /// A Markdown table with its notes.
-    pub fn to_markdown(&self) -> String {
-        todo!()
+    let mut rows = Vec::new();
+    for (benchmark, category) in benchmarks(results) {
+        let find = |column: usize| measured[column].iter().find(|m| m.row.benchmark == benchmark);
+        let cells = (0..results.len())
+            .map(|column| {
+                let here = find(column)?;
+                let mut cell = cell(here, &mut notes);
+                if let Some(baseline) = baseline.filter(|&baseline| baseline != column) {
+                    let pair = Pair {
+                        here: (&results[column], here),
+                        base: (&results[baseline], find(baseline)),
+                        allow: &options.allow,
+                    };
+                    pair.compare(&mut cell, &mut notes);
+                }
+                Some(cell)
+            })
+            .collect();
+        rows.push(TableRow { benchmark, category, cells });
     }
-    /// Long form: one line for each benchmark and platform.
-    pub fn to_csv(&self) -> String {
-        todo!()
+    Ok(Table { schema: SCHEMA, baseline, columns, rows, notes: notes.into_texts() })
+}
+
+/// A row of a file with its summary.
+struct Measured<'a> {
+    row: &'a Row,
+    /// Absent also where the benchmark's check failed: those figures mean nothing.
+    summary: Option<Summary>,
+}
+
+impl<'a> Measured<'a> {
+    fn of(row: &'a Row) -> Self {
+        let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
+        let summary = metric.filter(|_| row.status != Status::Failed).and_then(summarize);
+        Measured { row, summary }
     }
-    /// The table's data, pretty-printed.
-    pub fn to_json(&self) -> String {
-        todo!()
+}
+
+fn column(result: &ResultFile, rows: &[Measured]) -> Column {
+    let mut units = rows.iter().filter_map(|m| m.summary.as_ref().map(|s| &s.unit));
+    let first = units.next();
+    Column {
+        platform: result.platform.clone(),
+        created: result.created.clone(),
+        unit: first.filter(|first| units.all(|unit| unit == *first)).cloned(),
+        boots: result.boots.len(),
+        notes: Vec::new(),
+    }
+}
+
+/// All benchmarks with their categories. One that only a later result has stands behind the one
+/// that it follows there.
+fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for result in results {
+        let mut next = 0;
+        for row in &result.rows {
+            match all.iter().position(|(name, _)| *name == row.benchmark) {
+                Some(at) => next = at + 1,
+                None => {
+                    all.insert(next, (row.benchmark.clone(), row.category.clone()));
+                    next += 1;
+                }
+            }
+        }
+    }
+    all
+}
+
+fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
+    let Measured { row, summary } = measured;
+    let mut cell = Cell {
+        status: row.status,
+        unit: None,
+        value: None,
+        min: None,
+        max: None,
+        boots: 0,
+        samples: 0,
+        spread: None,
+        exact: None,
+        check: worst_check(row),
+        added: None,
+        slowdown: None,
+        not_compared: None,
+        notes: Vec::new(),
+    };
+    if let Some(summary) = summary {
+        cell.unit = Some(summary.unit.clone());
+        cell.value = Some(summary.value);
+        cell.min = summary.boots.iter().map(|boot| boot.min).reduce(f64::min);
+        cell.max = summary.boots.iter().map(|boot| boot.max).reduce(f64::max);
+        cell.boots = summary.boots.len();
+        cell.samples = summary.boots.iter().map(|boot| boot.samples).sum();
+        cell.spread = summary.spread;
+        cell.exact = summary.exact;
+    }
+    if row.status != Status::Ok {
+        let reason = row.reason.as_deref().unwrap_or("no reason is given");
+        let word = status_word(row.status);
+        let failed = row.outcomes.iter().find(|outcome| outcome.status != Status::Ok);
+        cell.notes.push(notes.add(match (summary, failed) {
+            (Some(_), Some(outcome)) => format!("{word} in boot {}: {reason}", outcome.boot),
+            _ => format!("{word}: {reason}"),
+        }));
+    }
+    let several = row.conditions.get("vcpus").and_then(|vcpus| vcpus.as_u64()) > Some(1);
+    if several && cell.unit.as_deref() == Some("insns") {
+        cell.notes.push(notes.add(
+            "vCPUs take turns on one instruction clock: a path length, not a latency".into(),
+        ));
+    }
+    cell
+}
+
+/// A benchmark on a platform and on the baseline.
+struct Pair<'a> {
+    here: (&'a ResultFile, &'a Measured<'a>),
+    base: (&'a ResultFile, Option<&'a Measured<'a>>),
+    allow: &'a [String],
+}
+
+impl Pair<'_> {
+    /// Fills in the comparison, or why there is none. A cell without a value needs no further
+    /// reason.
+    fn compare(&self, cell: &mut Cell, notes: &mut Notes) {
+        let Some(summary) = &self.here.1.summary else { return };
+        match self.comparison(summary) {
+            Ok(Comparison::Added(added)) => cell.added = Some(added),
+            Ok(Comparison::Slowdown(slowdown)) => cell.slowdown = Some(slowdown),
+            Err(why) => {
+                let text = format!("not compared with {}: {why}", self.base.0.platform);
+                cell.not_compared = Some(notes.add(text));
+            }
+        }
+    }
+
+    fn comparison(&self, summary: &Summary) -> Result<Comparison, String> {
+        let base = self.base.1.and_then(|base| Some((base.row, base.summary.as_ref()?)));
+        let (base_row, base_summary) = base.ok_or("it has no value there")?;
+        let compared = compare(summary, base_summary);
+        // Units before conditions: no `allow` lets unlike units through.
+        if let Err(error @ CompareError::UnlikeUnits { .. }) = compared {
+            return Err(error.to_string());
+        }
+        let (here, base) = (&self.here.0.identity, &self.base.0.identity);
+        let mut differ = unlike(&here.conditions, &base.conditions, self.allow);
+        differ.extend(unlike(&self.here.1.row.conditions, &base_row.conditions, self.allow));
+        if !differ.is_empty() {
+            let fields: Vec<String> = differ.iter().map(describe).collect();
+            return Err(format!("unlike {}", fields.join(", ")));
+        }
+        compared.map_err(|error| error.to_string())
+    }
+}
+
+/// `cpu ("a" here, "b" there)`, with long values left out.
+fn describe(unlike: &Unlike) -> String {
+    let side = |value: &Option<serde_json::Value>| match value {
+        None => "nothing".to_owned(),
+        Some(value) => value.to_string(),
+    };
+    let (here, there) = (side(&unlike.guest), side(&unlike.baseline));
+    if here.len() + there.len() > 80 {
+        return unlike.field.clone();
+    }
+    format!("{} ({here} here, {there} there)", unlike.field)
+}
+
+/// The worst verdict of all boots.
+fn worst_check(row: &Row) -> Option<Verdict> {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Proved => 0,
+        Verdict::Unproven => 1,
+        Verdict::Failed => 2,
+    };
+    row.outcomes.iter().filter_map(|o| o.check.as_ref()).map(|c| c.verdict).max_by_key(rank)
+}
+
+/// The status as a word, as the result file has it.
+pub(crate) fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Skip => "skip",
+        Status::Fault => "fault",
+        Status::Timeout => "timeout",
+        Status::Died => "died",
+        Status::Failed => "failed",
+        Status::Lost => "lost",
+        Status::Unreached => "unreached",
+    }
+}
+
+/// The verdict as a word, as the result file has it.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Proved => "proved",
+        Verdict::Unproven => "unproven",
+        Verdict::Failed => "failed",
     }
 }

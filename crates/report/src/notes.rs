@@ -1,0 +1,25 @@
+//! The numbered notes below a table: equal texts share a number.
+
+use std::collections::HashMap;
+
+/// Collects notes in the order in which they are first needed.
+#[derive(Default)]
+pub(crate) struct Notes {
+    texts: Vec<String>,
+    index: HashMap<String, usize>,
+}
+
+impl Notes {
+    /// The index of `text`.
+    pub(crate) fn add(&mut self, text: String) -> usize {
+        *self.index.entry(text).or_insert_with_key(|text| {
+            self.texts.push(text.clone());
+            self.texts.len() - 1
+        })
+    }
+
+    /// All texts, by index.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        self.texts
+    }
+}

@@ -1,0 +1,120 @@
+//! Numbers for readers.
+
+use ws_analysis::UnitKind;
+
+/// A value of `unit`: counts to the digit when whole, else to three decimals; anything else to
+/// three significant digits, and whole from 100 on. Thousands are set apart by commas.
+pub(crate) fn value(value: f64, unit: &str) -> String {
+    match UnitKind::of(unit) {
+        UnitKind::Count => trimmed(value, 3),
+        _ => significant(value),
+    }
+}
+
+/// A difference of counts, with its sign.
+pub(crate) fn added(value: f64) -> String {
+    let text = trimmed(value, 3);
+    if value > 0.0 && text != "0" {
+        format!("+{text}")
+    } else {
+        text
+    }
+}
+
+/// A ratio of times, as in `1.07x`.
+pub(crate) fn slowdown(ratio: f64) -> String {
+    format!("{}x", significant(ratio))
+}
+
+/// A fraction as a percentage.
+pub(crate) fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent == 0.0 {
+        "0 %".into()
+    } else if percent < 0.1 {
+        "<0.1 %".into()
+    } else if percent < 10.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{} %", trimmed(percent.round(), 0))
+    }
+}
+
+/// Three significant digits; all digits of the whole part.
+fn significant(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude == 0.0 || !magnitude.is_finite() {
+        return trimmed(value, 0);
+    }
+    if !(1e-6..1e15).contains(&magnitude) {
+        return format!("{value:.2e}");
+    }
+    // 9.996 has 2 decimals and would show as 10.00: round first, then count.
+    let decimals = |magnitude: f64| 2 - (magnitude.log10().floor() as i32);
+    let first = decimals(magnitude).max(0);
+    let rounded = (magnitude * 10f64.powi(first)).round() / 10f64.powi(first);
+    let places = usize::try_from(decimals(rounded).max(0)).unwrap_or(0);
+    grouped(&format!("{value:.places$}"))
+}
+
+/// At most so many decimals, without zeros at the end.
+fn trimmed(value: f64, decimals: usize) -> String {
+    if value.abs() >= 1e18 || !value.is_finite() {
+        return format!("{value:e}");
+    }
+    let text = format!("{value:.decimals$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    grouped(if text == "-0" { "0" } else { text })
+}
+
+/// Commas between thousands of the whole part.
+fn grouped(text: &str) -> String {
+    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (whole, rest) = text.find('.').map_or((text, ""), |point| text.split_at(point));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_shown_to_the_digit() {
+        let insns = |v| value(v, "insns");
+        assert_eq!([insns(0.0), insns(14.0), insns(3022.0)], ["0", "14", "3,022"]);
+        assert_eq!([insns(1234567.0), insns(13.5)], ["1,234,567", "13.5"]);
+        assert_eq!([insns(-3.0), insns(-0.0001), insns(2.0004)], ["-3", "0", "2"]);
+    }
+
+    #[test]
+    fn times_are_shown_to_three_significant_digits() {
+        let ticks = |v| value(v, "tsc_ticks");
+        assert_eq!([ticks(1.2345), ticks(12.345), ticks(123.45)], ["1.23", "12.3", "123"]);
+        assert_eq!([ticks(9.996), ticks(99.96), ticks(999.6)], ["10.0", "100", "1,000"]);
+        assert_eq!([ticks(49_529.4), ticks(0.012345), ticks(0.0)], ["49,529", "0.0123", "0"]);
+        assert_eq!([ticks(-0.5), ticks(1e-9), ticks(2.5e17)], ["-0.500", "1.00e-9", "2.50e17"]);
+        assert_eq!(ticks(f64::NAN), "NaN");
+    }
+
+    #[test]
+    fn comparisons_say_what_they_are() {
+        assert_eq!([added(3021.0), added(-2.0), added(0.0)], ["+3,021", "-2", "0"]);
+        assert_eq!([slowdown(1.0), slowdown(23.456), slowdown(1234.5)], ["1.00x", "23.5x", "1,234x"]);
+    }
+
+    #[test]
+    fn spreads_are_percentages() {
+        assert_eq!([percent(0.0), percent(0.0004), percent(0.0123)], ["0 %", "<0.1 %", "1.2 %"]);
+        assert_eq!([percent(0.1), percent(0.456), percent(20.0)], ["10 %", "46 %", "2,000 %"]);
+    }
+}

@@ -1,0 +1,233 @@
+//! One result file for a reader: what was run, on what, how its boots went, and how the costs of
+//! each benchmark are distributed.
+
+use crate::number::{self, percent};
+use crate::style::Style;
+use crate::table::{status_word, verdict_word};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use ws_analysis::{BootEstimate, Histogram, Summary, summarize};
+use ws_results::{Boot, Launch, LaunchEnd, ResultFile, Row, Status};
+use ws_text::{console, pad_left, pad_right, terminal, width};
+
+/// Bars of a histogram that are drawn, the most frequent ones, and the columns of the longest.
+const MAX_BARS: usize = 12;
+const BAR_COLUMNS: u64 = 30;
+
+/// A result file as text for a terminal. Ends in a newline.
+pub fn show(result: &ResultFile, colour: bool) -> String {
+    let mut page = Page { out: String::new(), style: Style::new(colour) };
+    page.head(result);
+    page.title("Subject (may differ between compared results)");
+    page.fields(&result.identity.subject);
+    page.title("Conditions (must agree)");
+    page.fields(&result.identity.conditions);
+    page.title("Boots");
+    for boot in &result.boots {
+        page.boot(boot);
+    }
+    page.title("Benchmarks");
+    for row in &result.rows {
+        page.row(row);
+    }
+    page.out
+}
+
+struct Page {
+    out: String,
+    style: Style,
+}
+
+impl Page {
+    /// One line, already escaped, indented by so many steps.
+    fn line(&mut self, indent: usize, text: &str) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.out, "{}{}", "  ".repeat(indent), text.trim_end());
+    }
+
+    fn title(&mut self, text: &str) {
+        let text = self.style.bold(text);
+        self.out.push('\n');
+        self.line(0, &text);
+    }
+
+    fn head(&mut self, result: &ResultFile) {
+        let platform = self.style.bold(&terminal(&result.platform));
+        self.line(0, &platform);
+        self.line(1, &format!("begun    {}", terminal(&result.created)));
+        self.line(1, &format!("by       {}", terminal(&result.tool)));
+        self.line(1, &format!("command  {}", terminal(&result.command.join(" "))));
+        if result.interrupted {
+            let text = self.style.red("interrupted: stopped before its last boot was done");
+            self.line(1, &text);
+        }
+    }
+
+    fn fields(&mut self, fields: &BTreeMap<String, Value>) {
+        let columns = fields.keys().map(|key| width(&terminal(key))).max().unwrap_or(0);
+        for (key, value) in fields {
+            self.line(1, &format!("{}  {}", pad_right(&terminal(key), columns), plain(value)));
+        }
+        if fields.is_empty() {
+            self.line(1, "none are recorded");
+        }
+    }
+
+    fn boot(&mut self, boot: &Boot) {
+        for (index, launch) in boot.launches.iter().enumerate() {
+            self.launch(&format!("boot {}, launch {}", boot.boot, index + 1), launch);
+        }
+    }
+
+    fn launch(&mut self, name: &str, launch: &Launch) {
+        let first = match launch.first_record_ms {
+            Some(ms) => format!("first record after {}", milliseconds(ms)),
+            None => "no record".into(),
+        };
+        let text = format!(
+            "{name}: {}, {}, {first}, {} in all: {}",
+            plural(launch.vcpus.into(), "vCPU"),
+            plural(launch.asked.len() as u64, "benchmark"),
+            milliseconds(launch.wall_ms),
+            terminal(&launch.end_detail),
+        );
+        let well = launch.end == LaunchEnd::Bye;
+        let text = if well { text } else { self.style.red(&text) };
+        self.line(1, &text);
+        for (count, what) in [
+            (launch.bad_lines, "damaged line"),
+            (launch.stale_records, "record of another launch"),
+            (launch.lost_records, "lost record"),
+        ] {
+            if count > 0 {
+                self.line(2, &plural(count, what));
+            }
+        }
+        if !well && !launch.console_tail.trim().is_empty() {
+            self.line(2, "the last of its console:");
+            for line in console(launch.console_tail.as_bytes()).lines() {
+                let line = self.style.dim(&format!("| {line}"));
+                self.line(2, &line);
+            }
+        }
+    }
+
+    fn row(&mut self, row: &Row) {
+        self.out.push('\n');
+        let name = self.style.bold(&terminal(&row.benchmark));
+        self.line(1, &format!("{name}  {}", terminal(&row.category)));
+        if row.status != Status::Ok {
+            self.outcomes(row);
+        }
+        let mut checks: Vec<String> = Vec::new();
+        for check in row.outcomes.iter().filter_map(|outcome| outcome.check.as_ref()) {
+            let text = format!("check {}: {}", verdict_word(check.verdict), terminal(&check.note));
+            if !checks.contains(&text) {
+                checks.push(text);
+            }
+        }
+        for text in checks {
+            self.line(2, &text);
+        }
+        let fields: Vec<String> =
+            row.conditions.iter().map(|(key, v)| format!("{} {}", terminal(key), plain(v))).collect();
+        self.line(2, &self.style.dim(&fields.join(", ")));
+        for metric in &row.metrics {
+            if row.status == Status::Failed {
+                self.line(2, "its samples mean nothing, so they are not shown");
+            } else if let Some(summary) = summarize(metric) {
+                self.summary(&metric.name, &summary, metric);
+            }
+        }
+    }
+
+    fn outcomes(&mut self, row: &Row) {
+        let word = status_word(row.status);
+        let reason = terminal(row.reason.as_deref().unwrap_or("no reason is given")).into_owned();
+        let text = format!("{word}: {reason}");
+        let text = if row.status == Status::Skip { text } else { self.style.red(&text) };
+        self.line(2, &text);
+        let unlike = row.outcomes.iter().any(|outcome| outcome.status != row.status);
+        for outcome in row.outcomes.iter().filter(|_| unlike) {
+            let reason = outcome.reason.as_deref().map_or(String::new(), |r| format!(": {}", terminal(r)));
+            self.line(3, &format!("boot {} {}{reason}", outcome.boot, status_word(outcome.status)));
+        }
+    }
+
+    fn summary(&mut self, name: &str, summary: &Summary, metric: &ws_results::Metric) {
+        let unit = terminal(&summary.unit).into_owned();
+        let value = number::value(summary.value, &summary.unit);
+        let agreement = match (summary.exact, summary.spread) {
+            (Some(true), _) => format!(", exact over {} boots", summary.boots.len()),
+            (exact, Some(spread)) => {
+                let inexact = if exact == Some(false) { "not exact, " } else { "" };
+                let boots = summary.boots.len();
+                format!(", {inexact}spread {} over {boots} boots", percent(spread))
+            }
+            (_, None) => String::new(),
+        };
+        self.line(2, &format!("{} {value} {unit}{agreement}", terminal(name)));
+        let exact = summary.exact == Some(true);
+        for boot in summary.boots.iter().take(if exact { 1 } else { usize::MAX }) {
+            let iterations = metric.boots.iter().find(|s| s.boot == boot.boot).map_or(0, |s| s.iterations);
+            let which = if exact { "each boot".into() } else { format!("boot {}", boot.boot) };
+            self.estimate(&which, boot, iterations, &summary.unit);
+        }
+    }
+
+    fn estimate(&mut self, which: &str, boot: &BootEstimate, iterations: u64, unit: &str) {
+        let [min, median, mean, max] =
+            [boot.min, boot.median, boot.mean, boot.max].map(|value| number::value(value, unit));
+        let samples = plural(boot.samples as u64, "sample");
+        let operations = plural(iterations, "operation");
+        self.line(
+            3,
+            &format!("{which}: {samples} of {operations}: min {min}, median {median}, mean {mean}, max {max}"),
+        );
+        if let Some(histogram) = boot.histogram.as_ref().filter(|h| h.bars.len() > 1) {
+            self.histogram(histogram);
+        }
+    }
+
+    fn histogram(&mut self, histogram: &Histogram) {
+        let mut bars = histogram.bars.clone();
+        bars.sort_by_key(|&(cost, count)| (std::cmp::Reverse(count), cost));
+        let left_out: u64 = bars.iter().skip(MAX_BARS).map(|&(_, count)| count).sum();
+        bars.truncate(MAX_BARS);
+        let longest = bars.first().map_or(1, |&(_, count)| count);
+        bars.sort();
+        let costs: Vec<String> = bars.iter().map(|(cost, _)| cost.to_string()).collect();
+        let cost_columns = costs.iter().map(|cost| width(cost)).max().unwrap_or(0);
+        let count_columns = longest.to_string().len();
+        for (cost, (_, count)) in costs.iter().zip(&bars) {
+            let columns = (count * BAR_COLUMNS).div_ceil(longest);
+            let bar = "#".repeat(usize::try_from(columns).unwrap_or(0));
+            let count = pad_left(&count.to_string(), count_columns);
+            self.line(4, &format!("{} x {count} {bar}", pad_left(cost, cost_columns)));
+        }
+        if left_out > 0 {
+            let costs = histogram.bars.len() - MAX_BARS;
+            self.line(4, &format!("and {} of {} other costs", plural(left_out, "sample"), costs));
+        }
+    }
+}
+
+/// A JSON value without the quotes of a string, escaped.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => terminal(text).into_owned(),
+        other => terminal(&other.to_string()).into_owned(),
+    }
+}
+
+fn plural(count: u64, what: &str) -> String {
+    let (noun, rest) = what.split_once(' ').filter(|_| what.starts_with("record ")).unwrap_or((what, ""));
+    let ending = if count == 1 { "" } else { "s" };
+    let space = if rest.is_empty() { "" } else { " " };
+    format!("{count} {noun}{ending}{space}{rest}")
+}
+
+fn milliseconds(ms: u64) -> String {
+    if ms < 1000 { format!("{ms} ms") } else { format!("{:.1} s", ms as f64 / 1000.0) }
+}
