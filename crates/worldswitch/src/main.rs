@@ -1,1 +1,63 @@
-fn main() {}
+//! `worldswitch`: measures what virtualization costs.
+//!
+//! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod boot;
+mod cli;
+mod data;
+mod follow;
+mod gather;
+mod hear;
+mod identity;
+mod job;
+mod launch;
+mod line;
+mod list;
+mod listen;
+mod nonce;
+mod output;
+mod plan;
+mod progress;
+mod quick;
+mod remarks;
+mod run;
+mod show;
+mod stop;
+mod time;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+/// Wrong usage that the command line's definition alone does not show.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody is left to be told when the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let colours = output::Colours::choose(cli.color);
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args, colours),
+        Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
+        Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
+    };
+    match done {
+        Ok(run::Done::Whole) => ExitCode::SUCCESS,
+        Ok(run::Done::InPart) => ExitCode::from(1),
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error, colours);
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The command line: what may be typed, and what `--help` teaches.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use ws_machines::name::{PlatformName, parse_list};
+
+const EXAMPLES: &str = "\
+Examples:
+  worldswitch run                         all benchmarks on every usable platform
+  worldswitch run --quick                 the same within two minutes
+  worldswitch run --on lab:native --bench '^s[gli]dt$'
+                                          three benchmarks, in exact instructions
+  worldswitch run --on lab:native,qemu-tcg -o before
+                                          two platforms, results in ./before
+  worldswitch show before                 the table of an earlier run
+  worldswitch show before:lab:native      all about one of its platforms
+  worldswitch list platforms              what can be used here, and what is missing
+
+Results go to stdout, all else to stderr.
+Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage.";
+
+const RUN_EXAMPLES: &str = "\
+Platforms (worldswitch list platforms tells which are usable here):
+  lab:native       QEMU counting instructions; the same digits on every host
+  qemu-tcg         QEMU in the host's time
+  serial:DEVICE    a machine that you boot, heard over a serial line
+  log:FILE         a saved console
+Options of the QEMU platforms: +cpu=MODEL, +memory=MIB, as in qemu-tcg+cpu=EPYC+memory=256.
+After serial: and log: the rest is a path as it stands; write a comma in it as '\\,'.
+
+Examples:
+  worldswitch run --on lab:native --boots 1
+  worldswitch run --on qemu-tcg --bench '^(in|out)$' --samples 50
+  worldswitch run --on qemu-tcg --page 2m --ws 64M --bench memory
+  worldswitch run --on serial:/dev/ttyUSB0 -o bare-metal
+  worldswitch run --on log:console.txt --export-csv table.csv";
+
+/// Measures what virtualization costs: boots a small guest that times each operation which
+/// leaves a virtual machine, and shows the cost of one.
+#[derive(Debug, Parser)]
+#[command(name = "worldswitch", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// When to colour what is shown.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: When,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure, show the table, keep the results.
+    Run(Box<RunArgs>),
+    /// What can be measured, and where.
+    List {
+        #[command(subcommand)]
+        what: ListWhat,
+    },
+    /// Show results of an earlier run.
+    Show(ShowArgs),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunArgs {
+    /// Platforms, separated by commas; may be given again. Default: the usable ones of
+    /// lab:native and qemu-tcg.
+    #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
+    pub on: Vec<PlatformList>,
+    /// Only benchmarks in whose name this regular expression is found.
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
+    pub bench: Option<regex::Regex>,
+    /// How often to boot each platform. Default: 2 where instructions are counted (the second
+    /// proves the digits), 5 where time is measured, 1 on a serial line, all that a log holds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: Option<u32>,
+    /// Samples of each benchmark in a boot. Default: the guest chooses.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub samples: Option<u64>,
+    /// Operations in each sample. Default: the guest chooses.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub iters: Option<u64>,
+    /// Run all benchmarks on this many vCPUs. Default: as few as each needs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub smp: Option<u32>,
+    /// Page size of the memory that is measured.
+    #[arg(long, value_name = "SIZE")]
+    pub page: Option<Page>,
+    /// Working set of the memory benchmarks, in bytes or with K, M or G.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub ws: Option<u64>,
+    /// Passes of an empty loop before each timed batch: shows which figures move with the phase
+    /// of what ticks beside them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub pad: Option<u64>,
+    /// Choose boots and samples so that all is done within two minutes.
+    #[arg(long, conflicts_with_all = ["boots", "samples", "iters"])]
+    pub quick: bool,
+    /// Compare the other platforms with this one.
+    #[arg(long, value_name = "PLATFORM")]
+    pub baseline: Option<PlatformName>,
+    /// Let compared results differ in this condition; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    /// How long one benchmark may take before its machine is stopped.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub timeout: Duration,
+    /// The guest image to boot.
+    #[arg(long, value_name = "FILE")]
+    pub guest: Option<PathBuf>,
+    /// The QEMU to use. Default: qemu-system-x86_64 in the search path.
+    #[arg(long, value_name = "PATH")]
+    pub qemu: Option<PathBuf>,
+    /// Folder for the result files, one a platform. Default: ws-runs/TIME.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Tell the machines' command lines, their times to the first record, chosen iterations.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Also write the table as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Also write the table as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// Also write the table as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ListWhat {
+    /// What the guest image can measure.
+    Benchmarks {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// The guest image to look into.
+        #[arg(long, value_name = "FILE")]
+        guest: Option<PathBuf>,
+    },
+    /// Where it can be measured, what that needs, and whether it is usable here.
+    Platforms {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// The guest image to use.
+        #[arg(long, value_name = "FILE")]
+        guest: Option<PathBuf>,
+        /// The QEMU to use.
+        #[arg(long, value_name = "PATH")]
+        qemu: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A folder of results, FOLDER:PLATFORM, or a result file. Several results show as a table,
+    /// one shows in detail.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// Compare the other platforms with this one.
+    #[arg(long, value_name = "PLATFORM")]
+    pub baseline: Option<PlatformName>,
+    /// Let compared results differ in this condition; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    /// The table as JSON.
+    #[arg(long, group = "form")]
+    pub json: bool,
+    /// The table as Markdown.
+    #[arg(long, group = "form")]
+    pub markdown: bool,
+    /// The table as CSV.
+    #[arg(long, group = "form")]
+    pub csv: bool,
+}
+
+/// The platforms of one `--on`.
+pub type PlatformList = Vec<PlatformName>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Page {
+    #[value(name = "4k")]
+    Size4K,
+    #[value(name = "2m")]
+    Size2M,
+    #[value(name = "1g")]
+    Size1G,
+}
+
+impl Page {
+    /// As the guest's command line has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Page::Size4K => "4k",
+            Page::Size2M => "2m",
+            Page::Size1G => "1g",
+        }
+    }
+}
+
+fn platforms(text: &str) -> Result<PlatformList, String> {
+    let names = parse_list(text).map_err(|e| e.to_string())?;
+    for name in &names {
+        ws_machines::platforms::check(name).map_err(|e| e.to_string())?;
+    }
+    Ok(names)
+}
+
+/// A number of bytes, with a suffix K, M or G (powers of 1024).
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']) {
+        None => (text, 0),
+        Some(digits) => match text.to_ascii_uppercase().chars().last() {
+            Some('K') => (digits, 10),
+            Some('M') => (digits, 20),
+            _ => (digits, 30),
+        },
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "a number of bytes, as 4096, 64K, 2M or 1G".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds >= 0.1 && *seconds <= 86_400.0)
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "a number of seconds from 0.1 to 86400".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_times_are_read() {
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("64K"), Ok(65_536));
+        assert_eq!(bytes("2m"), Ok(2 << 20));
+        assert_eq!(bytes("1G"), Ok(1 << 30));
+        for wrong in ["", "K", "-1", "1T", "0", "99999999999G", "1.5M"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for wrong in ["0", "-1", "nan", "inf", "x", "1e9"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn platforms_are_split_and_checked() {
+        let cli =
+            Cli::try_parse_from(["ws", "run", "--on", "lab:native,qemu-tcg", "--on", "log:x"]);
+        let Command::Run(run) = cli.unwrap().command else {
+            panic!("not run");
+        };
+        let names: Vec<String> = run.on.iter().flatten().map(ToString::to_string).collect();
+        assert_eq!(names, ["lab:native", "qemu-tcg", "log:x"]);
+        let error = Cli::try_parse_from(["ws", "run", "--on", "lab:naitve"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("did you mean lab:native"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Launches a machine and follows its console to the launch's end: the clock and the I/O around
+//! the state machine of `launch`.
+
+use crate::launch::{Event, LaunchReport, LaunchState, Limits};
+use crate::line::Line;
+use crate::stop::Stop;
+use crate::time::millis;
+use std::time::{Duration, Instant};
+use ws_machines::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine, MachineError};
+use ws_records::{Expect, Nonce};
+use ws_results::{Launch, LaunchEnd};
+
+/// After its `bye`, a guest has so long to power its machine off.
+const POWER_OFF_LIMIT: Duration = Duration::from_secs(3);
+
+/// So much of what a machine complained about goes into an end's detail.
+const COMPLAINTS_CHARS: usize = 400;
+
+/// A launch to make.
+#[derive(Debug)]
+pub struct Order<'a> {
+    pub vcpus: u32,
+    pub rows: &'a [String],
+    pub command_line: String,
+    pub nonce: Nonce,
+    pub limits: Limits,
+}
+
+/// Launches the machine once and follows it until the launch is over; the machine is gone then.
+/// `watch` is called often, with the launch as it stands.
+///
+/// # Errors
+/// The machine can't be started, or its console can't be read.
+pub fn follow(
+    machine: &mut dyn Machine,
+    order: &Order<'_>,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&LaunchState),
+) -> Result<(LaunchReport, Launch), MachineError> {
+    let started = Instant::now();
+    machine.launch(&LaunchRequest {
+        vcpus: order.vcpus,
+        command_line: order.command_line.clone(),
+    })?;
+    let mut state = LaunchState::new(order.limits);
+    let mut line = Line::new(Expect::Exact(order.nonce));
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        let console = machine.console(&mut buffer)?;
+        let now = started.elapsed();
+        let mut over = take(&mut state, &mut line, &buffer, now);
+        if let Console::Ended(how) = &console {
+            for record in line.finish() {
+                over |= state.on(Event::Record(&record), now);
+            }
+            over = over || state.on(Event::Ended(how), now);
+        }
+        over = over || state.on(Event::Tick, now);
+        if line.bytes() > CONSOLE_LIMIT_BYTES {
+            over = over || state.on(Event::Flood(CONSOLE_LIMIT_BYTES), now);
+        }
+        if stop.requested() {
+            over = over || state.on(Event::Interrupted, now);
+        }
+        watch(&state);
+        if over {
+            break;
+        }
+        if console == Console::Quiet {
+            std::thread::sleep(machine.poll_interval());
+        }
+    }
+    let mut report = state.finish();
+    if report.end == LaunchEnd::Bye && !powered_off(machine, stop)? {
+        report.detail += "; its machine did not power off and was stopped";
+    }
+    machine.kill();
+    let complaints = machine.complaints();
+    if report.end != LaunchEnd::Bye && !complaints.is_empty() {
+        let complaints: String = complaints.chars().take(COMPLAINTS_CHARS).collect();
+        report.detail = format!("{}; it said: {complaints}", report.detail);
+    }
+    let counts = line.counts();
+    let launch = Launch {
+        nonce: order.nonce.to_string(),
+        vcpus: order.vcpus,
+        asked: order.rows.to_vec(),
+        hello: report.hello.clone().map(serde_json::Value::Object),
+        first_record_ms: report.first_record.map(millis),
+        wall_ms: millis(started.elapsed()),
+        end: report.end,
+        end_detail: report.detail.clone(),
+        bad_lines: counts.bad_lines,
+        stale_records: counts.stale_records,
+        lost_records: counts.lost_records,
+        console_tail: line.tail(),
+    };
+    Ok((report, launch))
+}
+
+/// Feeds what the console wrote. True when the launch is over.
+fn take(state: &mut LaunchState, line: &mut Line, bytes: &[u8], now: Duration) -> bool {
+    let mut over = false;
+    for record in line.feed(bytes) {
+        over = if record.launch > 1 {
+            state.on(Event::Restarted, now)
+        } else {
+            state.on(Event::Record(&record), now)
+        };
+    }
+    over
+}
+
+/// Waits for the machine to end by itself.
+fn powered_off(machine: &mut dyn Machine, stop: &Stop) -> Result<bool, MachineError> {
+    let started = Instant::now();
+    let mut rest = Vec::new();
+    while started.elapsed() < POWER_OFF_LIMIT && !stop.requested() {
+        rest.clear();
+        match machine.console(&mut rest)? {
+            Console::Ended(_) => return Ok(true),
+            Console::Data => {}
+            Console::Quiet => std::thread::sleep(machine.poll_interval()),
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,92 @@
+//! What a platform's numbers depend on: what the platform knows, and what its guest says.
+
+use serde_json::{Map, Value, json};
+use ws_results::Identity;
+
+/// Adds to what the platform knows of itself what the run and the guest's `hello` say.
+pub fn complete(
+    mut identity: Identity,
+    platform: &str,
+    image_sha256: Option<&str>,
+    hello: Option<&Map<String, Value>>,
+) -> Identity {
+    let empty = Map::new();
+    let hello = hello.unwrap_or(&empty);
+    let said = |key: &str| hello.get(key).cloned().unwrap_or(Value::Null);
+    let subject = &mut identity.subject;
+    subject.insert("platform".into(), json!(platform));
+    subject.insert("guest".into(), said("guest"));
+    subject.insert("boot_protocol".into(), said("boot"));
+    subject.insert("apic".into(), said("apic"));
+    let hypervisor = match said("hypervisor") {
+        Value::String(name) if name.is_empty() => json!("none seen by the guest"),
+        other => other,
+    };
+    subject.insert("hypervisor".into(), hypervisor);
+    if let Some(sha256) = image_sha256 {
+        subject.insert("guest_image_sha256".into(), json!(sha256));
+    }
+    let conditions = &mut identity.conditions;
+    for key in ["unit", "arch", "cpu", "clock", "memory_bytes", "pad"] {
+        conditions.insert(key.into(), said(key));
+    }
+    // A frequency that the guest measured differs a little in every boot, so it could never
+    // agree; under icount it is exact, and one that the CPU states is a fact.
+    let stated = said("clock_hz_from") == "cpuid" || said("unit") == "insns";
+    let place = if stated {
+        &mut identity.conditions
+    } else {
+        &mut identity.subject
+    };
+    place.insert("clock_hz".into(), said("clock_hz"));
+    identity
+        .subject
+        .insert("clock_hz_from".into(), said("clock_hz_from"));
+    identity
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(unit: &str, from: &str) -> Map<String, Value> {
+        let value = json!({"unit": unit, "arch": "x86_64", "cpu": "QEMU", "hypervisor": "",
+            "clock": "tsc", "clock_hz": 1_000_000_000u64, "clock_hz_from": from, "pad": 0});
+        match value {
+            Value::Object(map) => map,
+            _ => panic!("no object"),
+        }
+    }
+
+    #[test]
+    fn the_guests_words_find_their_places() {
+        let hello = hello("insns", "pit");
+        let identity = complete(Identity::default(), "lab:native", Some("ab"), Some(&hello));
+        assert_eq!(identity.subject["platform"], "lab:native");
+        assert_eq!(identity.subject["hypervisor"], "none seen by the guest");
+        assert_eq!(identity.subject["guest_image_sha256"], "ab");
+        assert_eq!(identity.conditions["unit"], "insns");
+        assert_eq!(identity.conditions["clock_hz"], 1_000_000_000u64);
+    }
+
+    #[test]
+    fn a_measured_frequency_is_no_condition() {
+        let of = |from| {
+            complete(
+                Identity::default(),
+                "x",
+                None,
+                Some(&hello("tsc_ticks", from)),
+            )
+        };
+        assert!(!of("pit").conditions.contains_key("clock_hz"));
+        assert!(of("pit").subject.contains_key("clock_hz"));
+        assert!(of("cpuid").conditions.contains_key("clock_hz"));
+    }
+
+    #[test]
+    fn no_hello_is_no_panic() {
+        let identity = complete(Identity::default(), "x", None, None);
+        assert_eq!(identity.conditions["unit"], Value::Null);
+    }
+}

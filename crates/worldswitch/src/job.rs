@@ -1,0 +1,357 @@
+//! One platform in a run: its machine, and what it has given so far.
+
+use crate::boot::{BootState, Settled};
+use crate::follow::{Order, follow};
+use crate::gather::{Gathered, Known};
+use crate::launch::{LaunchReport, LaunchState, Limits};
+use crate::plan::{self, Parameters, Planned};
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::{identity, nonce};
+use serde_json::{Map, Value};
+use std::time::{Duration, Instant};
+use ws_machines::image::BenchmarkRow;
+use ws_machines::machine::{Control, Machine, MachineError};
+use ws_results::{Boot, Identity, Launch, LaunchEnd, Row};
+
+/// Units in which a guest may count.
+const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
+
+/// What a benchmark takes before anything was measured, for the time left.
+const GUESS_A_ROW: Duration = Duration::from_millis(500);
+
+/// What all platforms of a run have in common.
+#[derive(Debug)]
+pub struct Common {
+    /// The benchmarks that were selected, in the image's order. Empty without an image.
+    pub rows: Vec<BenchmarkRow>,
+    /// Which benchmarks of a listened platform to keep.
+    pub bench: Option<regex::Regex>,
+    /// How many benchmarks the image has, before any selection.
+    pub image_rows: usize,
+    pub image_sha256: Option<String>,
+    pub parameters: Parameters,
+    pub smp: Option<u32>,
+    pub bench_limit: Duration,
+    pub stop: Stop,
+}
+
+/// One platform.
+pub struct Job {
+    /// Canonical.
+    pub name: String,
+    pub(crate) machine: Box<dyn Machine>,
+    /// How many boots it should have; for a log, none says that all will do.
+    pub wanted: Option<u32>,
+    pub gathered: Gathered,
+    hello: Option<Map<String, Value>>,
+    /// How long each boot took.
+    pub took: Vec<Duration>,
+    /// Why it gives no more.
+    pub failed: Option<String>,
+    /// A boot was stopped before its end.
+    pub cut: bool,
+    /// What the user should know in the end.
+    pub remarks: Vec<String>,
+}
+
+impl Job {
+    /// A platform of which nothing was measured yet.
+    pub fn new(
+        name: String,
+        machine: Box<dyn Machine>,
+        wanted: Option<u32>,
+        common: &Common,
+    ) -> Self {
+        let known: Vec<Known> = match machine.control() {
+            Control::Launched => common.rows.iter().map(Known::of_image).collect(),
+            // Its rows are named by its own records.
+            Control::Listened | Control::Replayed => Vec::new(),
+        };
+        Self {
+            name,
+            machine,
+            wanted,
+            gathered: Gathered::new(known),
+            hello: None,
+            took: Vec::new(),
+            failed: None,
+            cut: false,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Who boots it.
+    pub fn control(&self) -> Control {
+        self.machine.control()
+    }
+
+    /// Whether its digits should be the same in each boot.
+    pub fn is_exact(&self) -> bool {
+        self.machine.unit() == Some("insns")
+    }
+
+    /// Checks what its machine needs.
+    ///
+    /// # Errors
+    /// What is missing, and the cure.
+    pub fn prepare(&mut self) -> anyhow::Result<()> {
+        Ok(self.machine.prepare()?)
+    }
+
+    /// Boots yet to come.
+    pub fn boots_left(&self) -> u32 {
+        let done = u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX);
+        match (&self.failed, self.cut) {
+            (None, false) => self.wanted.unwrap_or(1).saturating_sub(done),
+            _ => 0,
+        }
+    }
+
+    /// What a boot takes, measured or guessed.
+    pub fn estimate(&self, rows: usize) -> Duration {
+        match u32::try_from(self.took.len()) {
+            Ok(count @ 1..) => self.took.iter().sum::<Duration>() / count,
+            _ => GUESS_A_ROW * u32::try_from(rows).unwrap_or(1),
+        }
+    }
+
+    /// Boots the machine once. `left_after` is what the run takes after this boot.
+    pub fn boot(&mut self, common: &Common, progress: &mut Progress, left_after: Duration) {
+        let started = Instant::now();
+        let number = u32::try_from(self.gathered.boots.len())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        let rows: Vec<&BenchmarkRow> = common.rows.iter().collect();
+        let mut state = BootState::new(plan::launches(&rows, common.smp));
+        let mut launches = Vec::new();
+        while let Some(planned) = state.next() {
+            let place = Place {
+                boot: number,
+                done: state.rows_done(),
+                started,
+                left_after,
+            };
+            let (report, launch) =
+                match self.launch(common, progress, &planned, launches.len(), &place) {
+                    Ok(done) => done,
+                    Err(error) => {
+                        self.failed = Some(error.to_string());
+                        break;
+                    }
+                };
+            self.tell(progress, &report, &launch);
+            launches.push(launch);
+            let silent = state.take(planned, &report).is_err();
+            if let Err(why) = self.heed_hello(&report) {
+                self.failed = Some(why);
+                break;
+            }
+            if silent {
+                self.failed = Some(never_spoke(&launches));
+                break;
+            }
+        }
+        let boot = Boot {
+            boot: number,
+            launches,
+        };
+        let interrupted = common.stop.requested() && state.rows_done() < rows.len();
+        let cut = match &self.failed {
+            Some(why) => Some(why.clone()),
+            None => interrupted.then(|| "the run was stopped".to_owned()),
+        };
+        self.cut |= interrupted;
+        self.keep(boot, state.finish(), cut.as_deref());
+        if cut.is_none() {
+            self.took.push(started.elapsed());
+        }
+    }
+
+    /// Keeps a boot. One that was cut short counts only if it is all there is: its rows would
+    /// otherwise look as if they could not be measured.
+    fn keep(&mut self, boot: Boot, settled: Vec<Settled>, cut: Option<&str>) {
+        if cut.is_some() && !self.gathered.boots.is_empty() {
+            return;
+        }
+        let unit = self.unit().to_owned();
+        self.gathered.add(boot, settled, &unit, cut);
+    }
+
+    pub(crate) fn unit(&self) -> &str {
+        let said = self.hello.as_ref().and_then(|hello| hello.get("unit"));
+        said.and_then(Value::as_str)
+            .or(self.machine.unit())
+            .unwrap_or("unknown")
+    }
+
+    fn launch(
+        &mut self,
+        common: &Common,
+        progress: &mut Progress,
+        planned: &Planned,
+        index: usize,
+        place: &Place,
+    ) -> Result<(LaunchReport, Launch), MachineError> {
+        let unit = self.machine.unit().unwrap_or("tsc_ticks");
+        let nonce = if self.is_exact() {
+            nonce::fixed(&self.name, index, planned)
+        } else {
+            nonce::random()
+        };
+        let order = Order {
+            vcpus: planned.vcpus,
+            rows: &planned.rows,
+            command_line: plan::command_line(planned, &common.parameters, unit, &nonce.to_string()),
+            nonce,
+            limits: Limits::launched(common.bench_limit),
+        };
+        let (name, wanted, rows) = (&self.name, self.wanted.unwrap_or(1), common.rows.len());
+        let estimate = (!self.took.is_empty()).then(|| self.estimate(rows));
+        let mut watch = |state: &LaunchState| {
+            let done = place.done + state.rows_done();
+            let left = place.left(done, rows, estimate);
+            let what = || {
+                let running = state.running().unwrap_or("starting");
+                format!(
+                    "{name} boot {}/{wanted}: {running} ({done}/{rows})",
+                    place.boot
+                )
+            };
+            progress.show(what, Some(left));
+        };
+        follow(self.machine.as_mut(), &order, &common.stop, &mut watch)
+    }
+
+    /// Tells what the user may want to know of a launch while the run goes on.
+    pub(crate) fn tell(&self, progress: &mut Progress, report: &LaunchReport, launch: &Launch) {
+        let name = &self.name;
+        if let Some(command) = self.machine.command_line() {
+            progress.detail(|| format!("{name}: {command}"));
+        }
+        if let Some(first) = launch.first_record_ms {
+            progress.detail(|| format!("{name}: first record after {first} ms"));
+        }
+        for row in &report.rows {
+            match &row.result {
+                Some(result) => progress.detail(|| {
+                    format!(
+                        "{name}: {} took {} samples of {} operations",
+                        row.bench,
+                        result.run.len(),
+                        result.iterations
+                    )
+                }),
+                None => progress.detail(|| {
+                    let reason = row.reason.as_deref().unwrap_or("no reason given");
+                    format!("{name}: {}: {reason}", row.bench)
+                }),
+            }
+        }
+        if !matches!(report.end, LaunchEnd::Bye | LaunchEnd::Interrupted) {
+            progress.say(&format!("{name}: a launch ended early: {}", report.detail));
+        }
+    }
+
+    /// Keeps the first `hello`, and checks that the guest does what it was asked.
+    pub(crate) fn heed_hello(&mut self, report: &LaunchReport) -> Result<(), String> {
+        let Some(hello) = &report.hello else {
+            return Ok(());
+        };
+        let text = |key: &str| hello.get(key).and_then(Value::as_str).unwrap_or("");
+        let unit = text("unit");
+        if !UNITS.contains(&unit) {
+            return Err(format!(
+                "the guest counts in \"{unit}\", which is no unit that is known here"
+            ));
+        }
+        if let Some(asked) = self.machine.unit().filter(|asked| *asked != unit) {
+            return Err(format!(
+                "the guest counts in {unit}, though it was asked for {asked}"
+            ));
+        }
+        let words = hello.get("unknown").and_then(Value::as_array);
+        let words: Vec<&str> = words
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if !words.is_empty() {
+            let remark = format!(
+                "{}: its guest did not understand {}: is the image as old as this program?",
+                self.name,
+                words.join(" ")
+            );
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+        self.hello.get_or_insert_with(|| hello.clone());
+        Ok(())
+    }
+
+    /// What its numbers depend on.
+    pub fn identity(&self, common: &Common) -> Identity {
+        let image = match self.control() {
+            Control::Launched => common.image_sha256.as_deref(),
+            Control::Listened | Control::Replayed => None,
+        };
+        identity::complete(
+            self.machine.identity(),
+            &self.name,
+            image,
+            self.hello.as_ref(),
+        )
+    }
+
+    /// The rows as they stand; categories that the records do not tell come from the image.
+    pub fn rows(&self, common: &Common) -> Vec<Row> {
+        let mut rows = self.gathered.rows();
+        for row in rows.iter_mut().filter(|row| row.category == "unknown") {
+            if let Some(known) = common.rows.iter().find(|known| known.name == row.benchmark) {
+                row.category.clone_from(&known.category);
+            }
+        }
+        rows
+    }
+}
+
+/// Where in the run a launch stands.
+struct Place {
+    boot: u32,
+    /// Rows settled before this launch.
+    done: usize,
+    /// Of the boot.
+    started: Instant,
+    left_after: Duration,
+}
+
+impl Place {
+    /// What the run takes yet: this boot by the boots before it, else by its rows so far.
+    fn left(&self, done: usize, rows: usize, estimate: Option<Duration>) -> Duration {
+        let spent = self.started.elapsed();
+        let rest = u32::try_from(rows.saturating_sub(done)).unwrap_or(0);
+        let this = match (estimate, u32::try_from(done)) {
+            (Some(whole), _) => whole.saturating_sub(spent),
+            (None, Ok(done @ 1..)) => spent / done * rest,
+            _ => GUESS_A_ROW * rest,
+        };
+        this + self.left_after
+    }
+}
+
+fn never_spoke(launches: &[Launch]) -> String {
+    let mut why = "its guest sent no record in two launches running".to_owned();
+    if let Some(last) = launches.last() {
+        why = format!("{why}: {}", last.end_detail);
+        if last.console_tail.trim().is_empty() {
+            why += "; its console is empty";
+        } else {
+            why = format!(
+                "{why}; its console ends with\n{}",
+                last.console_tail.trim_end()
+            );
+        }
+    }
+    why
+}

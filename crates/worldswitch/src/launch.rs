@@ -1,0 +1,395 @@
+//! One launch as a state machine: records, time and the machine's end go in; what became of each
+//! benchmark, and when to stop, comes out.
+//!
+//! Pure: it reads no clock and touches no machine, so that every way a launch can go wrong is a
+//! unit test. `follow` and `listen` feed it. All times are since the launch's start.
+
+use serde_json::{Map, Value};
+use std::time::Duration;
+use ws_records::{BenchResult, CheckVerdict, Fault, Kind, Record, ResultAssembler};
+use ws_results::{Check, LaunchEnd, Status, Verdict};
+
+/// How long each step may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From the start to `hello`; none where somebody else boots.
+    pub boot: Option<Duration>,
+    /// From a benchmark's `begin` to its `end`.
+    pub bench: Option<Duration>,
+    /// Between benchmarks, and from the last to `bye`.
+    pub between: Option<Duration>,
+}
+
+/// From a machine's start to its `hello`.
+const BOOT_LIMIT: Duration = Duration::from_secs(15);
+
+impl Limits {
+    /// For a machine that we launch.
+    pub fn launched(bench: Duration) -> Self {
+        Self {
+            boot: Some(BOOT_LIMIT),
+            ..Self::listened(bench)
+        }
+    }
+
+    /// For a machine that somebody else boots, whenever they like.
+    pub fn listened(bench: Duration) -> Self {
+        Self {
+            boot: None,
+            bench: Some(bench),
+            between: Some(BOOT_LIMIT),
+        }
+    }
+
+    /// For a log, in which time does not pass.
+    pub const NONE: Limits = Limits {
+        boot: None,
+        bench: None,
+        between: None,
+    };
+}
+
+/// What can happen to a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A record of this launch came.
+    Record(&'a Record),
+    /// Time passed.
+    Tick,
+    /// The machine ended, how in words, and all that it wrote has been fed.
+    Ended(&'a str),
+    /// The machine began anew by itself, without being told to.
+    Restarted,
+    /// The log or the line ended.
+    Eof(&'a str),
+    /// The console is longer than its limit, in bytes.
+    Flood(u64),
+    /// The user stops the run.
+    Interrupted,
+}
+
+/// What became of a benchmark in a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowReport {
+    pub bench: String,
+    pub status: Status,
+    pub reason: Option<String>,
+    pub check: Option<Check>,
+    /// Its samples; only where the status is `Ok`.
+    pub result: Option<BenchResult>,
+}
+
+impl RowReport {
+    /// A report without a result.
+    pub fn without(bench: &str, status: Status, reason: impl Into<String>) -> Self {
+        Self {
+            bench: bench.to_owned(),
+            status,
+            reason: Some(reason.into()),
+            check: None,
+            result: None,
+        }
+    }
+}
+
+/// A launch that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchReport {
+    pub end: LaunchEnd,
+    pub detail: String,
+    pub hello: Option<Map<String, Value>>,
+    /// When the first record came.
+    pub first_record: Option<Duration>,
+    /// Benchmarks of which anything is known, in the order in which they came.
+    pub rows: Vec<RowReport>,
+}
+
+/// A launch that goes on.
+#[derive(Clone, Debug)]
+pub struct LaunchState {
+    limits: Limits,
+    hello: Option<Map<String, Value>>,
+    first_record: Option<Duration>,
+    /// When the current step began.
+    step_since: Duration,
+    current: Option<Current>,
+    /// A fault outside of any benchmark, in words.
+    guest_fault: Option<String>,
+    rows: Vec<RowReport>,
+    over: Option<(LaunchEnd, String)>,
+}
+
+/// The benchmark that runs.
+#[derive(Clone, Debug)]
+struct Current {
+    bench: String,
+    assembler: ResultAssembler,
+    report: Option<RowReport>,
+    /// Why parts of its result do not fit together.
+    damage: Option<String>,
+}
+
+impl LaunchState {
+    /// A launch that begins now.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            hello: None,
+            first_record: None,
+            step_since: Duration::ZERO,
+            current: None,
+            guest_fault: None,
+            rows: Vec::new(),
+            over: None,
+        }
+    }
+
+    /// Takes an event that happened at `now`. True when the launch is over: the machine is then
+    /// to be stopped, and further events change nothing.
+    pub fn on(&mut self, event: Event<'_>, now: Duration) -> bool {
+        if self.over.is_some() {
+            return true;
+        }
+        match event {
+            Event::Record(record) => self.record(record, now),
+            Event::Tick => self.tick(now),
+            Event::Ended(how) => self.end(LaunchEnd::Died, Status::Died, how),
+            Event::Restarted => {
+                self.end(
+                    LaunchEnd::Died,
+                    Status::Died,
+                    "the machine restarted by itself",
+                );
+            }
+            Event::Eof(how) => self.end(LaunchEnd::Eof, Status::Unreached, how),
+            Event::Flood(bytes) => self.end(
+                LaunchEnd::Flood,
+                Status::Died,
+                &format!(
+                    "its console wrote more than {} MiB, so the machine was stopped",
+                    bytes >> 20
+                ),
+            ),
+            Event::Interrupted => {
+                self.end(
+                    LaunchEnd::Interrupted,
+                    Status::Unreached,
+                    "the run was stopped",
+                );
+            }
+        }
+        self.over.is_some()
+    }
+
+    /// The guest's `hello`, once it came.
+    pub fn hello(&self) -> Option<&Map<String, Value>> {
+        self.hello.as_ref()
+    }
+
+    /// The benchmark that runs now.
+    pub fn running(&self) -> Option<&str> {
+        self.current.as_ref().map(|current| current.bench.as_str())
+    }
+
+    /// How many benchmarks are over.
+    pub fn rows_done(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What the launch came to. One that is not over yet was given up by its user.
+    pub fn finish(mut self) -> LaunchReport {
+        self.on(Event::Interrupted, self.step_since);
+        let (end, detail) = self.over.unwrap_or((LaunchEnd::Interrupted, String::new()));
+        LaunchReport {
+            end,
+            detail,
+            hello: self.hello,
+            first_record: self.first_record,
+            rows: self.rows,
+        }
+    }
+
+    fn record(&mut self, record: &Record, now: Duration) {
+        self.first_record.get_or_insert(now);
+        match &record.kind {
+            Kind::Hello(_) => {
+                // A second one under the same launch is a copy; the first counts.
+                if self.hello.is_none() {
+                    self.hello = Some(record.object.clone());
+                    self.step_since = now;
+                }
+            }
+            Kind::Begin(begin) => self.open(&begin.bench, now),
+            Kind::Result(part) => {
+                self.resume(&part.bench, now);
+                let Some(current) = &mut self.current else {
+                    return;
+                };
+                match current.assembler.push(part.clone()) {
+                    Ok(Some(result)) if current.report.is_none() => {
+                        current.report = Some(judge(result));
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        current.damage.get_or_insert(error.to_string());
+                    }
+                }
+            }
+            Kind::Skip(skip) => {
+                self.resume(&skip.bench, now);
+                self.settle(RowReport::without(&skip.bench, Status::Skip, &*skip.reason));
+            }
+            Kind::Fault(fault) => self.fault(fault, now),
+            Kind::End(end) => {
+                self.resume(&end.bench, now);
+                self.close(now);
+            }
+            Kind::Bye(_) => {
+                self.close(now);
+                let detail = match self.guest_fault.take() {
+                    Some(fault) => format!("the guest ended after a fault of its own: {fault}"),
+                    None => "the guest ended".to_owned(),
+                };
+                self.over = Some((LaunchEnd::Bye, detail));
+            }
+            Kind::Unknown(_) => {}
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault, now: Duration) {
+        let words = describe(fault);
+        match &fault.bench {
+            Some(bench) => {
+                self.resume(bench, now);
+                self.settle(RowReport::without(bench, Status::Fault, words));
+            }
+            None => {
+                if let Some(bench) = self.running().map(str::to_owned) {
+                    self.settle(RowReport::without(&bench, Status::Fault, &*words));
+                }
+                self.guest_fault = Some(words);
+            }
+        }
+    }
+
+    /// `bench` begins, whatever went before.
+    fn open(&mut self, bench: &str, now: Duration) {
+        self.close(now);
+        self.step_since = now;
+        self.current = Some(Current {
+            bench: bench.to_owned(),
+            assembler: ResultAssembler::new(),
+            report: None,
+            damage: None,
+        });
+    }
+
+    /// A record of `bench` came: its `begin` may have been lost. A benchmark that is over stays
+    /// as it is.
+    fn resume(&mut self, bench: &str, now: Duration) {
+        let over = self.rows.iter().any(|row| row.bench == bench);
+        if self.running() != Some(bench) && !over {
+            self.open(bench, now);
+        }
+    }
+
+    /// What became of the current benchmark, unless that is known already.
+    fn settle(&mut self, report: RowReport) {
+        if let Some(current) = &mut self.current {
+            if current.bench == report.bench && current.report.is_none() {
+                current.report = Some(report);
+            }
+        }
+    }
+
+    /// The current benchmark, if any, is over.
+    fn close(&mut self, now: Duration) {
+        let Some(mut current) = self.current.take() else {
+            return;
+        };
+        self.step_since = now;
+        if let Err(error) = current.assembler.close() {
+            current.damage.get_or_insert(error.to_string());
+        }
+        let report = current.report.unwrap_or_else(|| {
+            let why = current
+                .damage
+                .unwrap_or_else(|| "it ended, but its result never arrived".to_owned());
+            RowReport::without(&current.bench, Status::Lost, why)
+        });
+        if !self.rows.iter().any(|row| row.bench == report.bench) {
+            self.rows.push(report);
+        }
+    }
+
+    fn tick(&mut self, now: Duration) {
+        let (limit, what) = match (&self.current, &self.hello) {
+            (Some(_), _) => (self.limits.bench, "it took"),
+            (None, Some(_)) => (
+                self.limits.between,
+                "the guest said nothing between benchmarks for",
+            ),
+            (None, None) => (self.limits.boot, "the guest sent no record for"),
+        };
+        if let Some(limit) = limit {
+            if now.saturating_sub(self.step_since) >= limit {
+                let why = format!(
+                    "{what} longer than {} s, so the machine was stopped",
+                    limit.as_secs_f64()
+                );
+                self.end(LaunchEnd::Timeout, Status::Timeout, &why);
+            }
+        }
+    }
+
+    /// The launch is over without a `bye`, and the current benchmark with it.
+    fn end(&mut self, end: LaunchEnd, status: Status, why: &str) {
+        let mut detail = why.to_owned();
+        if let Some(current) = self.current.take() {
+            detail = format!("{why} (in {})", current.bench);
+            // What it reported before stands: the figures were taken, and came whole.
+            let report = current
+                .report
+                .unwrap_or_else(|| RowReport::without(&current.bench, status, why));
+            if !self.rows.iter().any(|row| row.bench == report.bench) {
+                self.rows.push(report);
+            }
+        }
+        if let Some(fault) = self.guest_fault.take() {
+            detail = format!("{detail}, after a fault: {fault}");
+        }
+        self.over = Some((end, detail));
+    }
+}
+
+/// A result whose samples are whole is `Ok`, unless the guest's own check failed.
+fn judge(result: BenchResult) -> RowReport {
+    let verdict = match result.check {
+        CheckVerdict::Proved => Verdict::Proved,
+        CheckVerdict::Unproven => Verdict::Unproven,
+        CheckVerdict::Failed => Verdict::Failed,
+    };
+    let failed = verdict == Verdict::Failed;
+    RowReport {
+        bench: result.bench.clone(),
+        status: if failed { Status::Failed } else { Status::Ok },
+        reason: failed.then(|| format!("its own check failed: {}", result.note)),
+        check: Some(Check {
+            verdict,
+            note: result.note.clone(),
+        }),
+        result: (!failed).then_some(result),
+    }
+}
+
+fn describe(fault: &Fault) -> String {
+    let phase = fault.phase.as_deref().unwrap_or("no phase");
+    format!(
+        "{} (vector {}) in {phase}, error {:#x}, address {:#x}, at {:#x}",
+        fault.name, fault.vector, fault.error, fault.address, fault.ip
+    )
+}
+
+#[cfg(test)]
+#[path = "launch_tests.rs"]
+mod tests;

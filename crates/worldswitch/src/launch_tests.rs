@@ -1,0 +1,343 @@
+//! Every way a launch can go, told to the state machine.
+
+use super::*;
+use ws_records::{Decoder, Encoder, Expect, Item, Nonce};
+
+const NONCE: Nonce = Nonce(7);
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A launch that is told records written as the guest writes them.
+struct Told {
+    state: LaunchState,
+    encoder: Encoder,
+    decoder: Decoder,
+    now: Duration,
+}
+
+impl Told {
+    fn new() -> Self {
+        let mut told = Self {
+            state: LaunchState::new(Limits::launched(Duration::from_secs(30))),
+            encoder: Encoder::new("guest", NONCE).unwrap(),
+            decoder: Decoder::new(Expect::Exact(NONCE)),
+            now: Duration::ZERO,
+        };
+        told.say(
+            "hello",
+            r#"{"protocol":1,"arch":"x86_64","unit":"insns","cpus":1}"#,
+        );
+        told
+    }
+
+    /// The record goes in 10 ms after the last event.
+    fn say(&mut self, kind: &str, json: &str) -> bool {
+        let value: Value = serde_json::from_str(json).unwrap();
+        let line = self.encoder.line(kind, &value).unwrap();
+        self.line(&line)
+    }
+
+    fn line(&mut self, line: &[u8]) -> bool {
+        self.now += ms(10);
+        let mut over = false;
+        for item in self.decoder.feed(line) {
+            if let Item::Record(record) = item {
+                over = self.state.on(Event::Record(&record), self.now);
+            }
+        }
+        over
+    }
+
+    fn begin(&mut self, bench: &str) {
+        self.say("begin", &format!(r#"{{"bench":"{bench}","index":0}}"#));
+    }
+
+    fn end(&mut self, bench: &str) {
+        self.say("end", &format!(r#"{{"bench":"{bench}"}}"#));
+    }
+
+    fn result(&mut self, bench: &str, part: u32, parts: u32, check: &str) {
+        let first = if part == 1 {
+            format!(r#","iterations":100,"cpus":1,"check":"{check}","note":"seen""#)
+        } else {
+            String::new()
+        };
+        self.say(
+            "result",
+            &format!(
+                r#"{{"bench":"{bench}","part":{part},"parts":{parts}{first},"run":[300,301],"control":[100,100]}}"#
+            ),
+        );
+    }
+
+    fn whole(&mut self, bench: &str) {
+        self.begin(bench);
+        self.result(bench, 1, 1, "proved");
+        self.end(bench);
+    }
+
+    fn event(&mut self, event: Event<'_>, after: Duration) -> bool {
+        self.now += after;
+        self.state.on(event, self.now)
+    }
+
+    fn rows(self) -> Vec<(String, Status)> {
+        let rows = self.state.finish().rows;
+        rows.into_iter()
+            .map(|row| (row.bench, row.status))
+            .collect()
+    }
+}
+
+fn row(bench: &str, status: Status) -> (String, Status) {
+    (bench.to_owned(), status)
+}
+
+#[test]
+fn a_launch_in_which_all_goes_well() {
+    let mut told = Told::new();
+    told.whole("a");
+    told.begin("b");
+    told.result("b", 1, 2, "unproven");
+    told.result("b", 2, 2, "");
+    told.end("b");
+    assert!(told.say("bye", r#"{"status":"ok"}"#));
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Bye);
+    assert_eq!(report.detail, "the guest ended");
+    assert_eq!(report.first_record, Some(ms(10)));
+    assert_eq!(report.hello.unwrap()["unit"], "insns");
+    let b = &report.rows[1];
+    assert_eq!((b.status, b.reason.as_deref()), (Status::Ok, None));
+    assert_eq!(b.check.as_ref().unwrap().verdict, Verdict::Unproven);
+    assert_eq!(b.result.as_ref().unwrap().run, [300, 301, 300, 301]);
+}
+
+#[test]
+fn skips_faults_and_failed_checks_are_reported_with_their_reasons() {
+    let mut told = Told::new();
+    told.begin("s");
+    told.say("skip", r#"{"bench":"s","reason":"no such thing"}"#);
+    told.end("s");
+    told.begin("f");
+    told.say(
+        "fault",
+        r##"{"bench":"f","phase":"run","vector":6,"name":"#UD","error":0,"address":0,"ip":1052688}"##,
+    );
+    told.end("f");
+    told.begin("c");
+    told.result("c", 1, 1, "failed");
+    told.end("c");
+    let rows = told.state.finish().rows;
+    assert_eq!(rows[0].status, Status::Skip);
+    assert_eq!(rows[0].reason.as_deref(), Some("no such thing"));
+    assert_eq!(rows[1].status, Status::Fault);
+    assert_eq!(
+        rows[1].reason.as_deref(),
+        Some("#UD (vector 6) in run, error 0x0, address 0x0, at 0x101010")
+    );
+    assert_eq!(rows[2].status, Status::Failed);
+    assert_eq!(
+        rows[2].reason.as_deref(),
+        Some("its own check failed: seen")
+    );
+    assert_eq!(rows[2].result, None);
+}
+
+#[test]
+fn a_benchmark_that_takes_too_long_is_stopped_at_its_limit() {
+    let mut told = Told::new();
+    told.whole("a");
+    told.begin("slow");
+    assert!(!told.event(Event::Tick, ms(29_999)));
+    assert!(told.event(Event::Tick, ms(1)));
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Timeout);
+    assert_eq!(
+        report.detail,
+        "it took longer than 30 s, so the machine was stopped (in slow)"
+    );
+    assert_eq!(report.rows[0].status, Status::Ok);
+    assert_eq!(report.rows[1].status, Status::Timeout);
+}
+
+#[test]
+fn the_limit_counts_from_each_begin() {
+    let mut told = Told::new();
+    for name in ["a", "b", "c"] {
+        told.begin(name);
+        assert!(!told.event(Event::Tick, ms(20_000)));
+        told.end(name);
+    }
+    assert!(!told.event(Event::Tick, ms(14_999)));
+    assert!(
+        told.event(Event::Tick, ms(1)),
+        "silence between benchmarks is limited too"
+    );
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Timeout);
+    assert!(report.detail.contains("between benchmarks"));
+    assert_eq!(report.rows.len(), 3);
+}
+
+#[test]
+fn a_guest_that_never_speaks_is_stopped() {
+    let mut state = LaunchState::new(Limits::launched(Duration::from_secs(30)));
+    assert!(!state.on(Event::Tick, ms(14_999)));
+    assert!(state.on(Event::Tick, ms(15_000)));
+    let report = state.finish();
+    assert_eq!((report.end, report.hello), (LaunchEnd::Timeout, None));
+    assert!(report.detail.contains("no record"));
+}
+
+#[test]
+fn nobody_is_hurried_whose_limits_are_none() {
+    let mut state = LaunchState::new(Limits::listened(Duration::from_secs(30)));
+    assert!(!state.on(Event::Tick, Duration::from_secs(1_000_000)));
+    let mut told = Told::new();
+    told.state = LaunchState::new(Limits::NONE);
+    told.begin("a");
+    assert!(!told.event(Event::Tick, Duration::from_secs(1_000_000)));
+}
+
+#[test]
+fn a_machine_that_dies_costs_the_benchmark_that_ran() {
+    for event in [
+        Event::Ended("status 1"),
+        Event::Restarted,
+        Event::Flood(16 << 20),
+    ] {
+        let mut told = Told::new();
+        told.whole("a");
+        told.begin("b");
+        assert!(told.event(event, ms(1)));
+        assert_eq!(told.rows(), [row("a", Status::Ok), row("b", Status::Died)]);
+    }
+}
+
+#[test]
+fn a_machine_that_dies_between_benchmarks_costs_none() {
+    let mut told = Told::new();
+    told.whole("a");
+    assert!(told.event(Event::Ended("status 1"), ms(1)));
+    assert_eq!(told.rows(), [row("a", Status::Ok)]);
+}
+
+#[test]
+fn a_result_that_came_whole_stands_though_the_machine_dies_after_it() {
+    let mut told = Told::new();
+    told.begin("a");
+    told.result("a", 1, 1, "proved");
+    told.event(Event::Ended("status 1"), ms(1));
+    assert_eq!(told.rows(), [row("a", Status::Ok)]);
+}
+
+#[test]
+fn a_result_that_never_came_or_came_in_pieces_is_lost() {
+    let mut told = Told::new();
+    told.begin("none");
+    told.end("none");
+    told.begin("first");
+    told.result("first", 2, 2, "");
+    told.end("first");
+    told.begin("last");
+    told.result("last", 1, 2, "proved");
+    told.end("last");
+    told.whole("after");
+    let rows = told.state.finish().rows;
+    assert_eq!(
+        rows[0].reason.as_deref(),
+        Some("it ended, but its result never arrived")
+    );
+    for row in &rows[0..3] {
+        assert_eq!(
+            (row.status, &row.result),
+            (Status::Lost, &None),
+            "{}",
+            row.bench
+        );
+    }
+    assert_eq!(rows[3].status, Status::Ok);
+}
+
+#[test]
+fn a_lost_begin_or_end_costs_nothing() {
+    let mut told = Told::new();
+    told.result("a", 1, 1, "proved");
+    told.result("b", 1, 1, "proved");
+    told.end("b");
+    told.whole("c");
+    assert_eq!(
+        told.rows(),
+        [
+            row("a", Status::Ok),
+            row("b", Status::Ok),
+            row("c", Status::Ok)
+        ]
+    );
+}
+
+#[test]
+fn a_benchmark_that_comes_twice_counts_once() {
+    let mut told = Told::new();
+    told.whole("a");
+    told.end("a");
+    told.begin("a");
+    told.say("skip", r#"{"bench":"a","reason":"again"}"#);
+    told.end("a");
+    assert_eq!(told.rows(), [row("a", Status::Ok)]);
+}
+
+#[test]
+fn a_fault_outside_any_benchmark_is_told_with_the_end() {
+    let mut told = Told::new();
+    told.say(
+        "fault",
+        r##"{"bench":null,"vector":14,"name":"#PF","error":2,"address":16,"ip":32}"##,
+    );
+    told.say("bye", r#"{"status":"fault"}"#);
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Bye);
+    assert!(
+        report.detail.contains("#PF (vector 14)"),
+        "{}",
+        report.detail
+    );
+}
+
+#[test]
+fn an_interrupted_launch_keeps_what_it_has() {
+    let mut told = Told::new();
+    told.whole("a");
+    told.begin("b");
+    assert!(told.event(Event::Interrupted, ms(1)));
+    let report = told.state.clone().finish();
+    assert_eq!(report.end, LaunchEnd::Interrupted);
+    assert_eq!(
+        told.rows(),
+        [row("a", Status::Ok), row("b", Status::Unreached)]
+    );
+}
+
+#[test]
+fn a_log_that_is_cut_leaves_its_last_benchmark_unreached() {
+    let mut told = Told::new();
+    told.begin("a");
+    assert!(told.event(Event::Eof("the log ends here"), ms(1)));
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Eof);
+    assert_eq!(report.rows[0].status, Status::Unreached);
+}
+
+#[test]
+fn nothing_changes_after_the_end() {
+    let mut told = Told::new();
+    told.say("bye", r#"{"status":"ok"}"#);
+    assert!(told.event(Event::Ended("status 0"), ms(1)));
+    told.begin("a");
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Bye);
+    assert!(report.rows.is_empty());
+}

@@ -1,0 +1,144 @@
+//! `worldswitch list`: what can be measured, and where.
+
+use crate::cli::ListWhat;
+use crate::{data, output};
+use anyhow::anyhow;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::platforms::{self, PLATFORMS, Resources, Usable};
+use ws_text::{pad_right, terminal};
+
+/// Lists.
+///
+/// # Errors
+/// There is no guest image, or standard output can't be written.
+pub fn list(what: &ListWhat) -> anyhow::Result<()> {
+    match what {
+        ListWhat::Benchmarks { json, guest } => benchmarks(*json, guest.as_deref()),
+        ListWhat::Platforms { json, guest, qemu } => {
+            platforms(*json, guest.as_deref(), qemu.clone())
+        }
+    }
+}
+
+fn benchmarks(json: bool, guest: Option<&Path>) -> anyhow::Result<()> {
+    let path = data::guest_image(guest).map_err(|why| anyhow!(why))?;
+    let rows = GuestImage::read(&path)?.rows;
+    output::data(&if json {
+        let rows: Vec<_> = rows.iter().map(benchmark_json).collect();
+        pretty(&json!({ "benchmarks": rows }))
+    } else {
+        let lines = rows.iter().map(|row| {
+            let needs = needs(row);
+            [
+                row.name.clone(),
+                row.category.clone(),
+                row.summary.clone(),
+                needs,
+            ]
+        });
+        columns(["benchmark", "category", "measures", "needs"], lines)
+    })
+}
+
+fn benchmark_json(row: &BenchmarkRow) -> serde_json::Value {
+    json!({
+        "name": row.name,
+        "category": row.category,
+        "summary": row.summary,
+        "requires": row.requires,
+        "vcpus": row.cpus,
+        "parameters": row.parameters,
+        "min_iterations": row.min_iterations,
+        "max_iterations": row.max_iterations,
+        "insns_iterations": row.insns_iterations,
+        "insns_samples": row.insns_samples,
+        "digest": row.digest,
+    })
+}
+
+fn needs(row: &BenchmarkRow) -> String {
+    let vcpus = (row.cpus > 1).then(|| format!("{} vCPUs", row.cpus));
+    let requires = (!row.requires.is_empty()).then(|| row.requires.clone());
+    let all: Vec<String> = vcpus.into_iter().chain(requires).collect();
+    if all.is_empty() {
+        "nothing".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+fn platforms(json: bool, guest: Option<&Path>, qemu: Option<PathBuf>) -> anyhow::Result<()> {
+    let resources = Resources {
+        qemu,
+        guest: Some(data::guest_image(guest)),
+    };
+    let all = PLATFORMS
+        .iter()
+        .map(|platform| (platform, platforms::usable(platform, &resources)));
+    output::data(&if json {
+        let all: Vec<_> = all
+            .map(|(platform, usable)| {
+                let (usable, why) = match usable {
+                    Usable::Yes => (Some(true), None),
+                    Usable::No(why) => (Some(false), Some(why)),
+                    Usable::Depends => (None, None),
+                };
+                json!({
+                    "name": platform.name,
+                    "summary": platform.summary,
+                    "needs": platform.needs,
+                    "unit": platform.unit,
+                    "default": platform.default,
+                    "usable": usable,
+                    "why_not": why,
+                })
+            })
+            .collect();
+        pretty(&json!({ "platforms": all }))
+    } else {
+        let lines = all.map(|(platform, usable)| {
+            let usable = match usable {
+                Usable::Yes if platform.default => "yes, by default".to_owned(),
+                Usable::Yes => "yes".to_owned(),
+                Usable::Depends => "when you name one".to_owned(),
+                Usable::No(why) => format!("no: {why}"),
+            };
+            [
+                platform.name.to_owned(),
+                platform.unit.to_owned(),
+                format!("{}; needs {}", platform.summary, platform.needs),
+                usable,
+            ]
+        });
+        columns(["platform", "unit", "what it is", "usable here"], lines)
+    })
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Lines of aligned columns under their heads. Every cell is made harmless.
+fn columns<const N: usize>(heads: [&str; N], lines: impl Iterator<Item = [String; N]>) -> String {
+    let mut all = vec![heads.map(str::to_owned)];
+    all.extend(lines.map(|line| line.map(|cell| terminal(&cell).into_owned())));
+    let mut widths = [0; N];
+    for line in &all {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = ws_text::width(cell).max(*width);
+        }
+    }
+    let mut text = String::new();
+    for line in &all {
+        let cells: Vec<String> = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| pad_right(cell, width))
+            .collect();
+        text += cells.join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}

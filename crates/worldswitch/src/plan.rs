@@ -1,0 +1,165 @@
+//! Which launches a boot is made of, and what the guest is told on its command line.
+//!
+//! Pure: no machine, no clock.
+
+use crate::cli::Page;
+use ws_machines::image::BenchmarkRow;
+
+/// The guest reads no longer command line.
+const COMMAND_LINE_BYTES_MAX: usize = 2047;
+
+/// A launch before it takes place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    pub vcpus: u32,
+    /// Names of benchmarks, in the image's order.
+    pub rows: Vec<String>,
+}
+
+/// What the user asked of the guest, the same for every launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    pub samples: Option<u64>,
+    pub iters: Option<u64>,
+    pub page: Option<Page>,
+    pub ws_bytes: Option<u64>,
+    pub pad: Option<u64>,
+}
+
+/// The launches of a boot: rows together that need as many vCPUs, the fewest first; or all rows
+/// on `smp` vCPUs. `rows` stay in their order.
+pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
+    let vcpus_of = |row: &BenchmarkRow| smp.unwrap_or(row.cpus);
+    let mut counts: Vec<u32> = rows.iter().map(|row| vcpus_of(row)).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+        .into_iter()
+        .flat_map(|vcpus| {
+            let names = rows.iter().filter(|row| vcpus_of(row) == vcpus);
+            split(vcpus, names.map(|row| row.name.clone()))
+        })
+        .collect()
+}
+
+/// As many launches as it takes for their names to fit on command lines.
+fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
+    // What stands beside the names is far shorter than this.
+    const NAMES_BYTES_MAX: usize = COMMAND_LINE_BYTES_MAX - 512;
+    let mut launches: Vec<Planned> = Vec::new();
+    let mut bytes = 0;
+    for name in names {
+        bytes += name.len() + 1;
+        match launches.last_mut() {
+            Some(last) if bytes <= NAMES_BYTES_MAX => last.rows.push(name),
+            _ => {
+                bytes = name.len() + 1;
+                launches.push(Planned {
+                    vcpus,
+                    rows: vec![name],
+                });
+            }
+        }
+    }
+    launches
+}
+
+/// The guest's command line for one launch.
+pub fn command_line(planned: &Planned, parameters: &Parameters, unit: &str, nonce: &str) -> String {
+    let mut words = vec![
+        format!("bench=^({})$", planned.rows.join("|")),
+        format!("unit={unit}"),
+        format!("smp={}", planned.vcpus),
+        // No platform here has a hypervisor that answers one.
+        "hypercall=none".to_owned(),
+        format!("nonce={nonce}"),
+    ];
+    let mut number = |key: &str, value: Option<u64>| {
+        words.extend(value.map(|value| format!("{key}={value}")));
+    };
+    number("samples", parameters.samples);
+    number("iters", parameters.iters);
+    number("ws", parameters.ws_bytes);
+    number("pad", parameters.pad);
+    words.extend(parameters.page.map(|page| format!("page={}", page.word())));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, cpus: u32) -> BenchmarkRow {
+        BenchmarkRow {
+            name: name.into(),
+            category: "c".into(),
+            summary: String::new(),
+            requires: String::new(),
+            cpus,
+            min_iterations: 1,
+            max_iterations: 1,
+            insns_iterations: 1,
+            insns_samples: 1,
+            parameters: Vec::new(),
+            digest: String::new(),
+        }
+    }
+
+    fn planned(vcpus: u32, rows: &[&str]) -> Planned {
+        Planned {
+            vcpus,
+            rows: rows.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn rows_run_on_as_few_vcpus_as_they_need() {
+        let rows = [row("a", 1), row("ipi", 2), row("b", 1)];
+        let rows: Vec<_> = rows.iter().collect();
+        assert_eq!(
+            launches(&rows, None),
+            [planned(1, &["a", "b"]), planned(2, &["ipi"])]
+        );
+        assert_eq!(launches(&rows, Some(4)), [planned(4, &["a", "ipi", "b"])]);
+        assert_eq!(launches(&[], None), []);
+    }
+
+    #[test]
+    fn command_lines_say_what_was_asked_and_no_more() {
+        let launch = planned(2, &["set-cr3", "in"]);
+        assert_eq!(
+            command_line(&launch, &Parameters::default(), "insns", "ab12"),
+            "bench=^(set-cr3|in)$ unit=insns smp=2 hypercall=none nonce=ab12"
+        );
+        let all = Parameters {
+            samples: Some(5),
+            iters: Some(100),
+            page: Some(Page::Size2M),
+            ws_bytes: Some(4096),
+            pad: Some(8),
+        };
+        assert_eq!(
+            command_line(&launch, &all, "tsc_ticks", "0"),
+            "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m"
+        );
+    }
+
+    #[test]
+    fn many_rows_are_split_so_that_no_command_line_is_too_long() {
+        let rows: Vec<_> = (0..200).map(|i| row(&format!("{i:0>60}"), 1)).collect();
+        let launches = launches(&rows.iter().collect::<Vec<_>>(), None);
+        let all = Parameters {
+            samples: Some(u64::MAX),
+            iters: Some(u64::MAX),
+            page: Some(Page::Size4K),
+            ws_bytes: Some(u64::MAX),
+            pad: Some(u64::MAX),
+        };
+        for launch in &launches {
+            let line = command_line(launch, &all, "tsc_ticks", "ffffffffffffffff");
+            assert!(line.len() <= COMMAND_LINE_BYTES_MAX, "{}", line.len());
+        }
+        assert_eq!(launches.iter().map(|l| l.rows.len()).sum::<usize>(), 200);
+        assert!(launches.len() < 12);
+    }
+}

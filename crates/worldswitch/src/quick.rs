@@ -1,0 +1,68 @@
+//! What fits into a short run: `--quick`.
+//!
+//! Pure. The first boot of each platform is measured as it is; what remains of the budget then
+//! decides how many more follow, and anew after each.
+
+use std::time::Duration;
+
+/// What a quick run may take.
+pub const BUDGET: Duration = Duration::from_secs(120);
+
+/// Samples of a benchmark where time is short: as many as show a spread.
+pub const FEW_SAMPLES: u64 = 10;
+
+/// With fewer boots than this within the budget, samples are cut for the sake of more boots:
+/// statistics compare boots.
+const BOOTS_WANTED: u32 = 3;
+
+/// How many more boots of every platform fit, at most `most`. `round` is what one boot of each
+/// takes.
+pub fn boots_that_fit(spent: Duration, round: Duration, most: u32) -> u32 {
+    let left = BUDGET.saturating_sub(spent);
+    if round.is_zero() {
+        return most;
+    }
+    let fit = left.as_secs_f64() / round.as_secs_f64();
+    // Compared as numbers, so that a round of nanoseconds overflows nothing.
+    if fit >= f64::from(most) {
+        most
+    } else {
+        fit as u32
+    }
+}
+
+/// Whether samples should be cut from the second boot on.
+pub fn cut_samples(spent: Duration, round: Duration, most: u32) -> bool {
+    boots_that_fit(spent, round, most) < most.min(BOOTS_WANTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn all_boots_fit_into_a_short_round() {
+        assert_eq!(boots_that_fit(s(10), s(10), 4), 4);
+        assert!(!cut_samples(s(10), s(10), 4));
+        assert_eq!(boots_that_fit(s(0), s(0), 4), 4);
+    }
+
+    #[test]
+    fn only_some_fit_into_a_long_one() {
+        assert_eq!(boots_that_fit(s(40), s(40), 4), 2);
+        assert!(cut_samples(s(40), s(40), 4));
+        assert_eq!(boots_that_fit(s(100), s(100), 4), 0);
+        assert_eq!(boots_that_fit(s(500), s(100), 4), 0);
+    }
+
+    #[test]
+    fn one_more_boot_is_all_that_an_exact_platform_wants() {
+        assert_eq!(boots_that_fit(s(20), s(20), 1), 1);
+        assert!(!cut_samples(s(20), s(20), 1));
+        assert!(cut_samples(s(110), s(20), 1));
+    }
+}

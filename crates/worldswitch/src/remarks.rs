@@ -1,0 +1,93 @@
+//! What the user should know of a finished run, and what to do about it.
+//!
+//! Pure: from results to sentences.
+
+use std::path::Path;
+use ws_results::{LaunchEnd, ResultFile, Status};
+
+/// Fewer boots a platform than this can't tell a difference from chance on units of time.
+const BOOTS_TO_COMPARE: usize = 5;
+
+/// Remarks on one result that lies in `folder`.
+pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
+    let mut remarks = Vec::new();
+    remarks.extend(unsteady(result));
+    remarks.extend(trouble(result, folder));
+    remarks.extend(damage(result));
+    remarks.extend(few_boots(result));
+    remarks
+}
+
+fn names(result: &ResultFile, wanted: impl Fn(&ws_results::Row) -> bool) -> Vec<&str> {
+    let rows = result.rows.iter().filter(|row| wanted(row));
+    rows.map(|row| row.benchmark.as_str()).collect()
+}
+
+fn unsteady(result: &ResultFile) -> Option<String> {
+    let names = names(result, |row| row.exact == Some(false));
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{}: NOT EXACT: boots gave different digits for {}. Counted instructions should be the same in every boot; \
+         rows that run on several vCPUs may differ, any other is a bug worth reporting with the result file",
+        result.platform,
+        names.join(", ")
+    ))
+}
+
+fn trouble(result: &ResultFile, folder: &Path) -> Option<String> {
+    let no_value = |status| !matches!(status, Status::Ok | Status::Skip | Status::Unreached);
+    let names = names(result, |row| no_value(row.status));
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{}: {} came to harm; worldswitch show {}:{} tells how each launch ended",
+        result.platform,
+        names.join(", "),
+        folder.display(),
+        result.platform
+    ))
+}
+
+fn damage(result: &ResultFile) -> Option<String> {
+    let (mut bad, mut stale, mut lost) = (0u64, 0u64, 0u64);
+    for launch in result.boots.iter().flat_map(|boot| &boot.launches) {
+        // Whoever stops a machine cuts its line.
+        if launch.end != LaunchEnd::Interrupted {
+            bad = bad.saturating_add(launch.bad_lines);
+        }
+        stale = stale.saturating_add(launch.stale_records);
+        lost = lost.saturating_add(launch.lost_records);
+    }
+    if bad + stale + lost == 0 {
+        return None;
+    }
+    Some(format!(
+        "{}: its console had {bad} damaged records, {stale} of another launch, {lost} missing; \
+         their rows were measured again or say so. Is something else writing to that line?",
+        result.platform
+    ))
+}
+
+fn few_boots(result: &ResultFile) -> Option<String> {
+    let timed = result
+        .rows
+        .iter()
+        .flat_map(|row| &row.metrics)
+        .any(|metric| metric.unit != "insns");
+    let boots = result.boots.len();
+    if !timed || boots >= BOOTS_TO_COMPARE {
+        return None;
+    }
+    Some(format!(
+        "{}: {boots} {}, too few to tell a difference from chance: --boots {BOOTS_TO_COMPARE} or more for a comparison",
+        result.platform,
+        if boots == 1 { "boot" } else { "boots" }
+    ))
+}
+
+#[cfg(test)]
+#[path = "remarks_tests.rs"]
+mod tests;
