@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# What the end-to-end tests share. They use the command as a user does, on the real QEMU.
+
+bats_require_minimum_version 1.5.0
+
+ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+# The build has made these (tests/steps); a test that finds none fails.
+WORLDSWITCH=${CARGO_TARGET_DIR:-$ROOT/target}/release/worldswitch
+GUEST=$ROOT/build/guest/x86_64
+# Built once for all tests that need it (planted_guest, extra_guest).
+BUILT=$ROOT/build/test/e2e
+export ROOT WORLDSWITCH GUEST BUILT
+
+QEMU=${QEMU:-qemu-system-x86_64}
+
+common_setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    OUT=$BATS_TEST_TMPDIR/out
+}
+
+# worldswitch with a time limit: a hang is a failure, not a long wait. Not `run`: bats has that.
+ws() {
+    timeout --kill-after=5 "${LIMIT:-60}" "$WORLDSWITCH" "$@"
+}
+
+# The guest with the planted faults; says where.
+planted_guest() {
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/planted.c" OUT="$BUILT/planted" >&2
+    echo "$BUILT/planted/guest.elf"
+}
+
+# The machine ends by itself in 20 s, or the test fails. The console is in console.txt.
+boot() {
+    timeout 20 "$QEMU" -machine pc -accel tcg -cpu "${CPU:-max}" -m "${MEMORY:-512}" -nodefaults \
+        -display none -no-reboot -monitor none -serial file:console.txt -serial null "$@"
+}
+
+# The JSON of all records of a kind in console.txt: a line each.
+records() {
+    sed -n 's/^@ws1 [0-9a-f]* guest [0-9a-f]* [0-9]* [0-9]* //p' console.txt |
+        jq -c "select(.kind == \"$1\")"
+}
+
+# One number or string out of the result file of a platform.
+result() {
+    jq -r "$2" "$OUT/$1.json"
+}
+
+# The status of each row, as "name status" lines.
+statuses() {
+    result "$1" '.rows[] | .benchmark + " " + .status'
+}
+
+# Does a process exist whose command line has this text? (pgrep sees itself not.)
+is_running() {
+    pgrep -f -- "$1" >/dev/null
+}
+
+# Waits up to 10 s until a command holds.
+eventually() {
+    local i
+    for i in $(seq 100); do
+        "$@" && return 0
+        sleep 0.1
+    done
+    echo "never came true: $*" >&2
+    return 1
+}
