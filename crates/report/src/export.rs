@@ -5,8 +5,24 @@ use ws_text::spreadsheet;
 
 /// The columns of the CSV.
 const HEAD: [&str; 18] = [
-    "benchmark", "category", "platform", "created", "status", "unit", "value", "min", "max",
-    "boots", "samples", "spread", "exact", "check", "baseline", "added", "slowdown", "notes",
+    "benchmark",
+    "category",
+    "platform",
+    "created",
+    "status",
+    "unit",
+    "value",
+    "min",
+    "max",
+    "boots",
+    "samples",
+    "spread",
+    "exact",
+    "check",
+    "baseline",
+    "added",
+    "slowdown",
+    "notes",
 ];
 
 impl Table {
@@ -31,7 +47,11 @@ impl Table {
         let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
         let column = &self.columns[index];
         let baseline = self.baseline.filter(|&baseline| baseline != index);
-        let notes = column.notes.iter().chain(&cell.notes).chain(&cell.not_compared);
+        let notes = column
+            .notes
+            .iter()
+            .chain(&cell.notes)
+            .chain(&cell.not_compared);
         let notes: Vec<&str> = notes.map(|&note| self.notes[note].as_str()).collect();
         [
             spreadsheet(&row.benchmark),

@@ -37,7 +37,12 @@ pub(crate) struct Texts {
 pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
     let mut groups = Vec::new();
     for (index, column) in table.columns.iter().enumerate() {
-        let cells = || table.rows.iter().filter_map(|row| row.cells.get(index)?.as_ref());
+        let cells = || {
+            table
+                .rows
+                .iter()
+                .filter_map(|row| row.cells.get(index)?.as_ref())
+        };
         let added = cells().any(|cell| cell.added.is_some());
         let slowdown = cells().any(|cell| cell.slowdown.is_some());
         let mut reasons: Vec<usize> = cells().filter_map(|cell| cell.not_compared).collect();
@@ -68,8 +73,13 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
 
 /// The texts of a cell; all empty where there is none.
 pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
-    let Some(cell) = cell else { return Texts::default() };
-    let mut texts = Texts { bad: !matches!(cell.status, Status::Ok | Status::Skip), ..Texts::default() };
+    let Some(cell) = cell else {
+        return Texts::default();
+    };
+    let mut texts = Texts {
+        bad: !matches!(cell.status, Status::Ok | Status::Skip),
+        ..Texts::default()
+    };
     let mut marks = Vec::new();
     match (cell.value, &cell.unit) {
         (Some(value), Some(unit)) => {
@@ -119,7 +129,9 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
         );
     }
     if unit("tsc_ticks") || unit("cntvct_ticks") {
-        legend.push("ticks: of the guest's clock for one operation (the median). A tick is not a cycle.");
+        legend.push(
+            "ticks: of the guest's clock for one operation (the median). A tick is not a cycle.",
+        );
     }
     if measured(|cell| cell.boots > 1) {
         legend.push("spread: greatest less least of the boots' values, over their median.");

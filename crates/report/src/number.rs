@@ -72,8 +72,12 @@ fn trimmed(value: f64, decimals: usize) -> String {
 
 /// Commas between thousands of the whole part.
 fn grouped(text: &str) -> String {
-    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, rest) = text.find('.').map_or((text, ""), |point| text.split_at(point));
+    let (sign, text) = text
+        .strip_prefix('-')
+        .map_or(("", text), |rest| ("-", rest));
+    let (whole, rest) = text
+        .find('.')
+        .map_or((text, ""), |point| text.split_at(point));
     let mut out = String::from(sign);
     for (index, digit) in whole.chars().enumerate() {
         if index > 0 && (whole.len() - index) % 3 == 0 {
@@ -87,34 +91,82 @@ fn grouped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn counts_are_shown_to_the_digit() {
         let insns = |v| value(v, "insns");
-        assert_eq!([insns(0.0), insns(14.0), insns(3022.0)], ["0", "14", "3,022"]);
+        assert_eq!(
+            [insns(0.0), insns(14.0), insns(3022.0)],
+            ["0", "14", "3,022"]
+        );
         assert_eq!([insns(1234567.0), insns(13.5)], ["1,234,567", "13.5"]);
-        assert_eq!([insns(-3.0), insns(-0.0001), insns(2.0004)], ["-3", "0", "2"]);
+        assert_eq!(
+            [insns(-3.0), insns(-0.0001), insns(2.0004)],
+            ["-3", "0", "2"]
+        );
     }
 
     #[test]
     fn times_are_shown_to_three_significant_digits() {
         let ticks = |v| value(v, "tsc_ticks");
-        assert_eq!([ticks(1.2345), ticks(12.345), ticks(123.45)], ["1.23", "12.3", "123"]);
-        assert_eq!([ticks(9.996), ticks(99.96), ticks(999.6)], ["10.0", "100", "1,000"]);
-        assert_eq!([ticks(49_529.4), ticks(0.012345), ticks(0.0)], ["49,529", "0.0123", "0"]);
-        assert_eq!([ticks(-0.5), ticks(1e-9), ticks(2.5e17)], ["-0.500", "1.00e-9", "2.50e17"]);
+        assert_eq!(
+            [ticks(1.2345), ticks(12.345), ticks(123.45)],
+            ["1.23", "12.3", "123"]
+        );
+        assert_eq!(
+            [ticks(9.996), ticks(99.96), ticks(999.6)],
+            ["10.0", "100", "1,000"]
+        );
+        assert_eq!(
+            [ticks(49_529.4), ticks(0.012345), ticks(0.0)],
+            ["49,529", "0.0123", "0"]
+        );
+        assert_eq!(
+            [ticks(-0.5), ticks(1e-9), ticks(2.5e17)],
+            ["-0.500", "1.00e-9", "2.50e17"]
+        );
         assert_eq!(ticks(f64::NAN), "NaN");
     }
 
     #[test]
     fn comparisons_say_what_they_are() {
-        assert_eq!([added(3021.0), added(-2.0), added(0.0)], ["+3,021", "-2", "0"]);
-        assert_eq!([slowdown(1.0), slowdown(23.456), slowdown(1234.5)], ["1.00x", "23.5x", "1,234x"]);
+        assert_eq!(
+            [added(3021.0), added(-2.0), added(0.0)],
+            ["+3,021", "-2", "0"]
+        );
+        assert_eq!(
+            [slowdown(1.0), slowdown(23.456), slowdown(1234.5)],
+            ["1.00x", "23.5x", "1,234x"]
+        );
     }
 
     #[test]
     fn spreads_are_percentages() {
-        assert_eq!([percent(0.0), percent(0.0004), percent(0.0123)], ["0 %", "<0.1 %", "1.2 %"]);
-        assert_eq!([percent(0.1), percent(0.456), percent(20.0)], ["10 %", "46 %", "2,000 %"]);
+        assert_eq!(
+            [percent(0.0), percent(0.0004), percent(0.0123)],
+            ["0 %", "<0.1 %", "1.2 %"]
+        );
+        assert_eq!(
+            [percent(0.1), percent(0.456), percent(20.0)],
+            ["10 %", "46 %", "2,000 %"]
+        );
+    }
+
+    proptest! {
+        /// Shown and read again, a number is itself to half a percent, which is what three
+        /// digits hold.
+        #[test]
+        fn any_number_is_shown_and_means_what_it_was(bits in any::<u64>()) {
+            let number = f64::from_bits(bits);
+            let text = value(number, "ns");
+            if number.is_finite() {
+                let read: f64 = text.replace(',', "").parse().unwrap();
+                prop_assert!((read - number).abs() <= 0.005 * number.abs(), "{} {}", number, text);
+            }
+            for text in [added(number), slowdown(number), percent(number)] {
+                prop_assert!(!text.is_empty());
+            }
+        }
     }
 }

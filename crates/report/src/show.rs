@@ -17,7 +17,10 @@ const BAR_COLUMNS: u64 = 30;
 
 /// A result file as text for a terminal. Ends in a newline.
 pub fn show(result: &ResultFile, colour: bool) -> String {
-    let mut page = Page { out: String::new(), style: Style::new(colour) };
+    let mut page = Page {
+        out: String::new(),
+        style: Style::new(colour),
+    };
     page.head(result);
     page.title("Subject (may differ between compared results)");
     page.fields(&result.identity.subject);
@@ -57,17 +60,29 @@ impl Page {
         self.line(0, &platform);
         self.line(1, &format!("begun    {}", terminal(&result.created)));
         self.line(1, &format!("by       {}", terminal(&result.tool)));
-        self.line(1, &format!("command  {}", terminal(&result.command.join(" "))));
+        self.line(
+            1,
+            &format!("command  {}", terminal(&result.command.join(" "))),
+        );
         if result.interrupted {
-            let text = self.style.red("interrupted: stopped before its last boot was done");
+            let text = self
+                .style
+                .red("interrupted: stopped before its last boot was done");
             self.line(1, &text);
         }
     }
 
     fn fields(&mut self, fields: &BTreeMap<String, Value>) {
-        let columns = fields.keys().map(|key| width(&terminal(key))).max().unwrap_or(0);
+        let columns = fields
+            .keys()
+            .map(|key| width(&terminal(key)))
+            .max()
+            .unwrap_or(0);
         for (key, value) in fields {
-            self.line(1, &format!("{}  {}", pad_right(&terminal(key), columns), plain(value)));
+            self.line(
+                1,
+                &format!("{}  {}", pad_right(&terminal(key), columns), plain(value)),
+            );
         }
         if fields.is_empty() {
             self.line(1, "none are recorded");
@@ -121,8 +136,16 @@ impl Page {
             self.outcomes(row);
         }
         let mut checks: Vec<String> = Vec::new();
-        for check in row.outcomes.iter().filter_map(|outcome| outcome.check.as_ref()) {
-            let text = format!("check {}: {}", verdict_word(check.verdict), terminal(&check.note));
+        for check in row
+            .outcomes
+            .iter()
+            .filter_map(|outcome| outcome.check.as_ref())
+        {
+            let text = format!(
+                "check {}: {}",
+                verdict_word(check.verdict),
+                terminal(&check.note)
+            );
             if !checks.contains(&text) {
                 checks.push(text);
             }
@@ -130,8 +153,11 @@ impl Page {
         for text in checks {
             self.line(2, &text);
         }
-        let fields: Vec<String> =
-            row.conditions.iter().map(|(key, v)| format!("{} {}", terminal(key), plain(v))).collect();
+        let fields: Vec<String> = row
+            .conditions
+            .iter()
+            .map(|(key, v)| format!("{} {}", terminal(key), plain(v)))
+            .collect();
         self.line(2, &self.style.dim(&fields.join(", ")));
         for metric in &row.metrics {
             if row.status == Status::Failed {
@@ -146,12 +172,29 @@ impl Page {
         let word = status_word(row.status);
         let reason = terminal(row.reason.as_deref().unwrap_or("no reason is given")).into_owned();
         let text = format!("{word}: {reason}");
-        let text = if row.status == Status::Skip { text } else { self.style.red(&text) };
+        let text = if row.status == Status::Skip {
+            text
+        } else {
+            self.style.red(&text)
+        };
         self.line(2, &text);
-        let unlike = row.outcomes.iter().any(|outcome| outcome.status != row.status);
+        let unlike = row
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.status != row.status);
         for outcome in row.outcomes.iter().filter(|_| unlike) {
-            let reason = outcome.reason.as_deref().map_or(String::new(), |r| format!(": {}", terminal(r)));
-            self.line(3, &format!("boot {} {}{reason}", outcome.boot, status_word(outcome.status)));
+            let reason = outcome
+                .reason
+                .as_deref()
+                .map_or(String::new(), |r| format!(": {}", terminal(r)));
+            self.line(
+                3,
+                &format!(
+                    "boot {} {}{reason}",
+                    outcome.boot,
+                    status_word(outcome.status)
+                ),
+            );
         }
     }
 
@@ -161,7 +204,11 @@ impl Page {
         let agreement = match (summary.exact, summary.spread) {
             (Some(true), _) => format!(", exact over {} boots", summary.boots.len()),
             (exact, Some(spread)) => {
-                let inexact = if exact == Some(false) { "not exact, " } else { "" };
+                let inexact = if exact == Some(false) {
+                    "not exact, "
+                } else {
+                    ""
+                };
                 let boots = summary.boots.len();
                 format!(", {inexact}spread {} over {boots} boots", percent(spread))
             }
@@ -169,9 +216,21 @@ impl Page {
         };
         self.line(2, &format!("{} {value} {unit}{agreement}", terminal(name)));
         let exact = summary.exact == Some(true);
-        for boot in summary.boots.iter().take(if exact { 1 } else { usize::MAX }) {
-            let iterations = metric.boots.iter().find(|s| s.boot == boot.boot).map_or(0, |s| s.iterations);
-            let which = if exact { "each boot".into() } else { format!("boot {}", boot.boot) };
+        for boot in summary
+            .boots
+            .iter()
+            .take(if exact { 1 } else { usize::MAX })
+        {
+            let iterations = metric
+                .boots
+                .iter()
+                .find(|s| s.boot == boot.boot)
+                .map_or(0, |s| s.iterations);
+            let which = if exact {
+                "each boot".into()
+            } else {
+                format!("boot {}", boot.boot)
+            };
             self.estimate(&which, boot, iterations, &summary.unit);
         }
     }
@@ -204,11 +263,21 @@ impl Page {
             let columns = (count * BAR_COLUMNS).div_ceil(longest);
             let bar = "#".repeat(usize::try_from(columns).unwrap_or(0));
             let count = pad_left(&count.to_string(), count_columns);
-            self.line(4, &format!("{} x {count} {bar}", pad_left(cost, cost_columns)));
+            self.line(
+                4,
+                &format!("{} x {count} {bar}", pad_left(cost, cost_columns)),
+            );
         }
         if left_out > 0 {
             let costs = histogram.bars.len() - MAX_BARS;
-            self.line(4, &format!("and {} of {} other costs", plural(left_out, "sample"), costs));
+            self.line(
+                4,
+                &format!(
+                    "and {} of {} other costs",
+                    plural(left_out, "sample"),
+                    costs
+                ),
+            );
         }
     }
 }
@@ -222,12 +291,19 @@ fn plain(value: &Value) -> String {
 }
 
 fn plural(count: u64, what: &str) -> String {
-    let (noun, rest) = what.split_once(' ').filter(|_| what.starts_with("record ")).unwrap_or((what, ""));
+    let (noun, rest) = what
+        .split_once(' ')
+        .filter(|_| what.starts_with("record "))
+        .unwrap_or((what, ""));
     let ending = if count == 1 { "" } else { "s" };
     let space = if rest.is_empty() { "" } else { " " };
     format!("{count} {noun}{ending}{space}{rest}")
 }
 
 fn milliseconds(ms: u64) -> String {
-    if ms < 1000 { format!("{ms} ms") } else { format!("{:.1} s", ms as f64 / 1000.0) }
+    if ms < 1000 {
+        format!("{ms} ms")
+    } else {
+        format!("{:.1} s", ms as f64 / 1000.0)
+    }
 }

@@ -113,27 +113,44 @@ pub struct Cell {
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
     let baseline = match &options.baseline {
         None => None,
-        Some(name) => Some(results.iter().position(|r| r.platform == *name).ok_or_else(|| {
-            TableError::NoBaseline {
-                baseline: name.clone(),
-                there: results.iter().map(|r| ws_text::terminal(&r.platform).into_owned()).collect(),
-            }
-        })?),
+        Some(name) => Some(
+            results
+                .iter()
+                .position(|r| r.platform == *name)
+                .ok_or_else(|| TableError::NoBaseline {
+                    baseline: name.clone(),
+                    there: results
+                        .iter()
+                        .map(|r| ws_text::terminal(&r.platform).into_owned())
+                        .collect(),
+                })?,
+        ),
     };
-    let measured: Vec<Vec<Measured>> =
-        results.iter().map(|result| result.rows.iter().map(Measured::of).collect()).collect();
+    let measured: Vec<Vec<Measured>> = results
+        .iter()
+        .map(|result| result.rows.iter().map(Measured::of).collect())
+        .collect();
 
     let mut notes = Notes::default();
-    let mut columns: Vec<Column> =
-        results.iter().zip(&measured).map(|(result, rows)| column(result, rows)).collect();
+    let mut columns: Vec<Column> = results
+        .iter()
+        .zip(&measured)
+        .map(|(result, rows)| column(result, rows))
+        .collect();
     for (column, result) in columns.iter_mut().zip(results) {
         if result.interrupted {
-            column.notes.push(notes.add("interrupted: the run was stopped before its last boot".into()));
+            column
+                .notes
+                .push(notes.add("interrupted: the run was stopped before its last boot".into()));
         }
     }
     let mut rows = Vec::new();
     for (benchmark, category) in benchmarks(results) {
-        let find = |column: usize| measured[column].iter().find(|m| m.row.benchmark == benchmark);
+        let find = |column: usize| {
+            measured[column]
+                .iter()
+                .find(|m| m.row.benchmark == benchmark)
+        };
         let cells = (0..results.len())
             .map(|column| {
                 let here = find(column)?;
@@ -149,9 +166,19 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
                 Some(cell)
             })
             .collect();
-        rows.push(TableRow { benchmark, category, cells });
+        rows.push(TableRow {
+            benchmark,
+            category,
+            cells,
+        });
     }
-    Ok(Table { schema: SCHEMA, baseline, columns, rows, notes: notes.into_texts() })
+    Ok(Table {
+        schema: SCHEMA,
+        baseline,
+        columns,
+        rows,
+        notes: notes.into_texts(),
+    })
 }
 
 /// A row of a file with its summary.
@@ -164,18 +191,24 @@ struct Measured<'a> {
 impl<'a> Measured<'a> {
     fn of(row: &'a Row) -> Self {
         let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
-        let summary = metric.filter(|_| row.status != Status::Failed).and_then(summarize);
+        let summary = metric
+            .filter(|_| row.status != Status::Failed)
+            .and_then(summarize);
         Measured { row, summary }
     }
 }
 
 fn column(result: &ResultFile, rows: &[Measured]) -> Column {
-    let mut units = rows.iter().filter_map(|m| m.summary.as_ref().map(|s| &s.unit));
+    let mut units = rows
+        .iter()
+        .filter_map(|m| m.summary.as_ref().map(|s| &s.unit));
     let first = units.next();
     Column {
         platform: result.platform.clone(),
         created: result.created.clone(),
-        unit: first.filter(|first| units.all(|unit| unit == *first)).cloned(),
+        unit: first
+            .filter(|first| units.all(|unit| unit == *first))
+            .cloned(),
         boots: result.boots.len(),
         notes: Vec::new(),
     }
@@ -231,7 +264,10 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
     if row.status != Status::Ok {
         let reason = row.reason.as_deref().unwrap_or("no reason is given");
         let word = status_word(row.status);
-        let failed = row.outcomes.iter().find(|outcome| outcome.status != Status::Ok);
+        let failed = row
+            .outcomes
+            .iter()
+            .find(|outcome| outcome.status != Status::Ok);
         cell.notes.push(notes.add(match (summary, failed) {
             (Some(_), Some(outcome)) => format!("{word} in boot {}: {reason}", outcome.boot),
             _ => format!("{word}: {reason}"),
@@ -239,9 +275,11 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
     }
     let several = row.conditions.get("vcpus").and_then(|vcpus| vcpus.as_u64()) > Some(1);
     if several && cell.unit.as_deref() == Some("insns") {
-        cell.notes.push(notes.add(
-            "vCPUs take turns on one instruction clock: a path length, not a latency".into(),
-        ));
+        cell.notes.push(
+            notes.add(
+                "vCPUs take turns on one instruction clock: a path length, not a latency".into(),
+            ),
+        );
     }
     cell
 }
@@ -257,7 +295,9 @@ impl Pair<'_> {
     /// Fills in the comparison, or why there is none. A cell without a value needs no further
     /// reason.
     fn compare(&self, cell: &mut Cell, notes: &mut Notes) {
-        let Some(summary) = &self.here.1.summary else { return };
+        let Some(summary) = &self.here.1.summary else {
+            return;
+        };
         match self.comparison(summary) {
             Ok(Comparison::Added(added)) => cell.added = Some(added),
             Ok(Comparison::Slowdown(slowdown)) => cell.slowdown = Some(slowdown),
@@ -269,7 +309,10 @@ impl Pair<'_> {
     }
 
     fn comparison(&self, summary: &Summary) -> Result<Comparison, String> {
-        let base = self.base.1.and_then(|base| Some((base.row, base.summary.as_ref()?)));
+        let base = self
+            .base
+            .1
+            .and_then(|base| Some((base.row, base.summary.as_ref()?)));
         let (base_row, base_summary) = base.ok_or("it has no value there")?;
         let compared = compare(summary, base_summary);
         // Units before conditions: no `allow` lets unlike units through.
@@ -278,7 +321,11 @@ impl Pair<'_> {
         }
         let (here, base) = (&self.here.0.identity, &self.base.0.identity);
         let mut differ = unlike(&here.conditions, &base.conditions, self.allow);
-        differ.extend(unlike(&self.here.1.row.conditions, &base_row.conditions, self.allow));
+        differ.extend(unlike(
+            &self.here.1.row.conditions,
+            &base_row.conditions,
+            self.allow,
+        ));
         if !differ.is_empty() {
             let fields: Vec<String> = differ.iter().map(describe).collect();
             return Err(format!("unlike {}", fields.join(", ")));
@@ -307,7 +354,11 @@ fn worst_check(row: &Row) -> Option<Verdict> {
         Verdict::Unproven => 1,
         Verdict::Failed => 2,
     };
-    row.outcomes.iter().filter_map(|o| o.check.as_ref()).map(|c| c.verdict).max_by_key(rank)
+    row.outcomes
+        .iter()
+        .filter_map(|o| o.check.as_ref())
+        .map(|c| c.verdict)
+        .max_by_key(rank)
 }
 
 /// The status as a word, as the result file has it.

@@ -22,30 +22,49 @@ impl Table {
             .iter()
             .scan(None, |last, row| {
                 let repeated = last.replace(&row.category) == Some(&row.category);
-                let category = if repeated { String::new() } else { terminal(&row.category).into() };
+                let category = if repeated {
+                    String::new()
+                } else {
+                    terminal(&row.category).into()
+                };
                 Some([category, terminal(&row.benchmark).into()])
             })
             .collect();
-        let blocks: Vec<Block> =
-            groups.iter().enumerate().map(|(index, group)| Block::new(self, index, group)).collect();
+        let blocks: Vec<Block> = groups
+            .iter()
+            .enumerate()
+            .map(|(index, group)| Block::new(self, index, group))
+            .collect();
         let widths = [0, 1].map(|i| first.iter().map(|row| width(&row[i])).max().unwrap_or(0));
         let margin = " ".repeat(widths[0] + GAP.len() + widths[1]);
 
-        let heads = blocks.iter().map(|block| style.bold(&pad_left(&block.platform, block.width())));
+        let heads = blocks
+            .iter()
+            .map(|block| style.bold(&pad_left(&block.platform, block.width())));
         lines.push(&margin, heads);
-        let heads = blocks.iter().map(|block| style.dim(&block.line(&block.heads)));
+        let heads = blocks
+            .iter()
+            .map(|block| style.dim(&block.line(&block.heads)));
         lines.push(&margin, heads);
         for (index, [category, benchmark]) in first.iter().enumerate() {
             let category = style.dim(&pad_right(category, widths[0]));
             let start = format!("{category}{GAP}{}", pad_right(benchmark, widths[1]));
             let cells = blocks.iter().map(|block| {
                 let text = block.line(&block.rows[index].0);
-                if block.rows[index].1 { style.red(&text) } else { text }
+                if block.rows[index].1 {
+                    style.red(&text)
+                } else {
+                    text
+                }
             });
             lines.push(&start, cells);
         }
         let mut below: Vec<String> = legend(self).into_iter().map(str::to_owned).collect();
-        below.extend((0..).zip(&self.notes).map(|(i, n)| format!("{} {}", reference(i), terminal(n))));
+        below.extend(
+            (0..)
+                .zip(&self.notes)
+                .map(|(i, n)| format!("{} {}", reference(i), terminal(n))),
+        );
         if !below.is_empty() {
             lines.0.push('\n');
         }
@@ -105,18 +124,31 @@ impl Block {
             .map(|row| {
                 let texts = texts(row.cells.get(index).and_then(Option::as_ref), group);
                 let value = terminal(&texts.value).into_owned();
-                ([value, texts.marks, texts.spread, texts.comparison], texts.bad)
+                (
+                    [value, texts.marks, texts.spread, texts.comparison],
+                    texts.bad,
+                )
             })
             .collect();
-        let drawn =
-            [true, rows.iter().any(|(t, _)| !t[1].is_empty()), group.spread, group.comparison.is_some()];
+        let drawn = [
+            true,
+            rows.iter().any(|(t, _)| !t[1].is_empty()),
+            group.spread,
+            group.comparison.is_some(),
+        ];
         let mut widths = [0; 4];
         for texts in rows.iter().map(|(texts, _)| texts).chain([&heads]) {
             for (widest, text) in widths.iter_mut().zip(texts) {
                 *widest = width(text).max(*widest);
             }
         }
-        let mut block = Block { platform, heads, rows, widths, drawn };
+        let mut block = Block {
+            platform,
+            heads,
+            rows,
+            widths,
+            drawn,
+        };
         // A name wider than its columns widens the first.
         block.widths[0] += width(&block.platform).saturating_sub(block.width());
         block
@@ -131,8 +163,11 @@ impl Block {
         let mut line = pad_left(&texts[0], self.widths[0]);
         for i in (1..4).filter(|&i| self.drawn[i]) {
             // Marks belong to the value and begin right behind it.
-            let (gap, pad): (_, fn(&str, usize) -> String) =
-                if i == 1 { (" ", pad_right) } else { (GAP, pad_left) };
+            let (gap, pad): (_, fn(&str, usize) -> String) = if i == 1 {
+                (" ", pad_right)
+            } else {
+                (GAP, pad_left)
+            };
             line.push_str(gap);
             line.push_str(&pad(&texts[i], self.widths[i]));
         }

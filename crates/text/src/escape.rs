@@ -43,30 +43,32 @@ pub fn console(bytes: &[u8]) -> String {
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in terminal(text).chars() {
-        match entity(c) {
-            Some(entity) => out.push_str(entity),
-            None => out.push(c),
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
         }
     }
     out
 }
 
-/// For one cell or line of Markdown: as [`html`], and whatever begins emphasis, code, links,
-/// images, tables or headings is escaped by a backslash.
+/// For one cell or line of Markdown: as [`terminal`], `&`, `<` and `>` become entities, and
+/// whatever begins emphasis, code, links, images, tables or headings is escaped by a backslash.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in terminal(text).chars() {
-        match entity(c) {
-            Some(entity) => out.push_str(entity),
-            None => {
-                if matches!(
-                    c,
-                    '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$'
-                ) {
-                    out.push('\\');
-                }
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$' => {
+                out.push('\\');
                 out.push(c);
             }
+            c => out.push(c),
         }
     }
     // A bare address would become a link by itself.
@@ -82,17 +84,6 @@ pub fn spreadsheet(text: &str) -> String {
     } else {
         safe.into_owned()
     }
-}
-
-fn entity(c: char) -> Option<&'static str> {
-    Some(match c {
-        '&' => "&amp;",
-        '<' => "&lt;",
-        '>' => "&gt;",
-        '"' => "&quot;",
-        '\'' => "&#39;",
-        _ => return None,
-    })
 }
 
 fn push_safe(out: &mut String, c: char) {

@@ -1,0 +1,212 @@
+//! Small results made in code, for the tests of this crate.
+
+use serde_json::{Value, json};
+use ws_results::*;
+
+fn object(value: Value) -> std::collections::BTreeMap<String, Value> {
+    value.as_object().unwrap().clone().into_iter().collect()
+}
+
+/// A row with samples by boot: the ticks of batches of one operation, and no control.
+pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row {
+    let check = Check {
+        verdict: Verdict::Proved,
+        note: format!("{name} was seen"),
+    };
+    let outcome = |boot| Outcome {
+        boot,
+        status: Status::Ok,
+        reason: None,
+        check: Some(check.clone()),
+    };
+    let samples = |(boot, run): (u32, &&[u64])| Samples {
+        boot,
+        launch: 0,
+        iterations: 1,
+        run: run.to_vec(),
+        control: vec![0; run.len()],
+    };
+    let mut row = Row {
+        benchmark: name.into(),
+        category: category.into(),
+        status: Status::Ok,
+        reason: None,
+        outcomes: (1..).take(boots.len()).map(outcome).collect(),
+        conditions: object(json!({"vcpus": 1, "digest": format!("digest-of-{name}")})),
+        exact: None,
+        metrics: vec![Metric {
+            name: "cost".into(),
+            unit: unit.into(),
+            boots: (1..).zip(boots).map(samples).collect(),
+        }],
+    };
+    row.exact = ws_analysis::exact(&row.metrics[0]);
+    row
+}
+
+/// A row without samples.
+pub fn absent(name: &str, category: &str, status: Status, reason: &str) -> Row {
+    Row {
+        status,
+        reason: Some(reason.into()),
+        outcomes: vec![Outcome {
+            boot: 1,
+            status,
+            reason: Some(reason.into()),
+            check: None,
+        }],
+        metrics: vec![],
+        ..measured(name, category, "insns", &[])
+    }
+}
+
+/// The row with an unproven check.
+pub fn unproven(mut row: Row) -> Row {
+    for outcome in &mut row.outcomes {
+        outcome.check = Some(Check {
+            verdict: Verdict::Unproven,
+            note: "whether the page was unmapped".into(),
+        });
+    }
+    row
+}
+
+pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> ResultFile {
+    let launch = |boot: u32| Launch {
+        nonce: format!("{boot:x}"),
+        vcpus: 1,
+        asked: rows.iter().map(|row| row.benchmark.clone()).collect(),
+        hello: None,
+        first_record_ms: Some(212),
+        wall_ms: 1843,
+        end: LaunchEnd::Bye,
+        end_detail: "the guest said bye".into(),
+        bad_lines: 0,
+        stale_records: 0,
+        lost_records: 0,
+        console_tail: String::new(),
+    };
+    ResultFile {
+        schema: SCHEMA.into(),
+        created: "2026-01-31T12:00:00Z".into(),
+        tool: "worldswitch 0.1.0".into(),
+        command: ["worldswitch", "run"].map(Into::into).into(),
+        platform: platform.into(),
+        identity: Identity {
+            subject: object(json!({"platform": platform})),
+            conditions: object(conditions),
+        },
+        interrupted: false,
+        boots: (1..=boots)
+            .map(|boot| Boot {
+                boot,
+                launches: vec![launch(boot)],
+            })
+            .collect(),
+        rows,
+    }
+}
+
+/// Two lab platforms and one on time, with every kind of cell.
+pub fn house() -> Vec<ResultFile> {
+    let insns = json!({"unit": "insns", "emulator": "qemu 10.0.2"});
+    let native = vec![
+        measured("idle", "idle", "insns", &[&[0, 0, 0], &[0, 0, 0]]),
+        measured("sgdt", "unprivileged", "insns", &[&[1, 1, 1], &[1, 1, 1]]),
+        measured("sidt", "unprivileged", "insns", &[&[1, 1, 2], &[1, 1, 1]]),
+        absent(
+            "hypercall",
+            "exception",
+            Status::Skip,
+            "hypercall=none: no hypervisor is here",
+        ),
+        unproven(measured(
+            "cold-memory-access",
+            "memory",
+            "insns",
+            &[&[4, 4], &[4, 4]],
+        )),
+        measured("in", "io", "insns", &[&[1], &[1]]),
+    ];
+    let mut timeout = measured("sidt", "unprivileged", "insns", &[&[2790, 2790, 2790]]);
+    timeout.status = Status::Timeout;
+    timeout.reason = Some("took longer than 20 s".into());
+    timeout.outcomes.push(Outcome {
+        boot: 2,
+        status: Status::Timeout,
+        reason: timeout.reason.clone(),
+        check: None,
+    });
+    let mut changed = measured(
+        "cold-memory-access",
+        "memory",
+        "insns",
+        &[&[4764, 6684, 4764], &[4764, 6684, 4764]],
+    );
+    changed.conditions.insert("page_bytes".into(), json!(4096));
+    let kvm = vec![
+        measured("sgdt", "unprivileged", "insns", &[&[1, 1, 1], &[1, 1, 1]]),
+        timeout,
+        measured(
+            "hypercall",
+            "exception",
+            "insns",
+            &[&[3022, 3022, 4100], &[3022, 3022, 4100]],
+        ),
+        {
+            let mut row = measured(
+                "ipi-running",
+                "exception",
+                "insns",
+                &[&[9001, 9001], &[9200, 9200]],
+            );
+            row.conditions.insert("vcpus".into(), json!(2));
+            row
+        },
+        changed,
+        absent("in", "io", Status::Died, "the machine ended while it ran"),
+    ];
+    let ticks = json!({"unit": "tsc_ticks", "emulator": "qemu 10.0.2"});
+    let tcg = vec![
+        measured(
+            "idle",
+            "idle",
+            "tsc_ticks",
+            &[&[0, 1, 0], &[0, 0, 0], &[0, 0, 1]],
+        ),
+        measured(
+            "sgdt",
+            "unprivileged",
+            "tsc_ticks",
+            &[&[41, 40, 44], &[42, 42, 42], &[43, 43, 43]],
+        ),
+        absent(
+            "hypercall",
+            "exception",
+            Status::Skip,
+            "hypercall=none: no hypervisor is here",
+        ),
+        unproven(measured(
+            "cold-memory-access",
+            "memory",
+            "tsc_ticks",
+            &[&[12_345], &[12_399], &[12_401]],
+        )),
+    ];
+    vec![
+        result("lab:native", 2, insns.clone(), native),
+        result("lab:kvm", 2, insns, kvm),
+        result("qemu-tcg", 3, ticks, tcg),
+    ]
+}
+
+/// The text in `tests/golden/NAME`, written anew by `WS_BLESS=1 cargo test -p ws-report`.
+#[track_caller]
+pub fn assert_golden(name: &str, text: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("WS_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == text, "{name} differs; it is now:\n{text}");
+}

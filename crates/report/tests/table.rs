@@ -1,0 +1,364 @@
+//! The table on small results made in code. The golden texts are in `tests/golden`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use serde_json::{Value, json};
+use support::*;
+use ws_report::{Cell, Options, Table, table};
+use ws_results::{ResultFile, Status};
+
+fn against(results: &[ResultFile], baseline: &str) -> Table {
+    let options = Options {
+        baseline: Some(baseline.into()),
+        ..Options::default()
+    };
+    table(results, &options).unwrap()
+}
+
+fn plain(results: &[ResultFile]) -> Table {
+    table(results, &Options::default()).unwrap()
+}
+
+#[track_caller]
+fn cell<'a>(table: &'a Table, benchmark: &str, column: usize) -> &'a Cell {
+    let row = table
+        .rows
+        .iter()
+        .find(|row| row.benchmark == benchmark)
+        .unwrap();
+    row.cells[column].as_ref().unwrap()
+}
+
+#[track_caller]
+fn why_not(table: &Table, benchmark: &str, column: usize) -> String {
+    let cell = cell(table, benchmark, column);
+    assert_eq!((cell.added, cell.slowdown), (None, None));
+    table.notes[cell.not_compared.unwrap()].clone()
+}
+
+#[test]
+fn the_whole_house_as_text() {
+    assert_golden(
+        "house.txt",
+        &against(&house(), "lab:native").to_terminal(false),
+    );
+}
+
+#[test]
+fn the_whole_house_as_markdown() {
+    assert_golden("house.md", &against(&house(), "lab:native").to_markdown());
+}
+
+#[test]
+fn the_whole_house_as_csv() {
+    assert_golden(
+        "house.csv",
+        &against(&house(), "lab:native").to_csv().unwrap(),
+    );
+}
+
+#[test]
+fn the_whole_house_as_json() {
+    assert_golden(
+        "house.json",
+        &against(&house(), "lab:native").to_json().unwrap(),
+    );
+}
+
+#[test]
+fn one_platform_and_one_boot_need_no_further_columns() {
+    let rows = vec![measured("sgdt", "unprivileged", "insns", &[&[14, 14]])];
+    let text = plain(&[result("lab:native", 1, json!({}), rows)]).to_terminal(false);
+    assert_eq!(
+        text.lines().take(3).collect::<Vec<_>>(),
+        [
+            "                      lab:native",
+            "                           insns",
+            "unprivileged  sgdt            14",
+        ]
+    );
+}
+
+#[test]
+fn benchmarks_stand_in_the_guests_order_whoever_has_them() {
+    let rows = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| measured(name, "c", "ns", &[&[1]]))
+            .collect::<Vec<_>>()
+    };
+    let results = [
+        result("a", 1, json!({}), rows(&["idle", "in"])),
+        result(
+            "b",
+            1,
+            json!({}),
+            rows(&["idle", "sgdt", "lgdt", "in", "print"]),
+        ),
+    ];
+    let table = plain(&results);
+    let order: Vec<_> = table
+        .rows
+        .iter()
+        .map(|row| row.benchmark.as_str())
+        .collect();
+    assert_eq!(order, ["idle", "sgdt", "lgdt", "in", "print"]);
+    assert_eq!(table.rows[1].cells[0], None);
+}
+
+#[test]
+fn counts_have_differences_and_times_have_ratios() {
+    let row = |unit, ticks| vec![measured("in", "io", unit, &[&[ticks]])];
+    for (unit, added, slowdown) in [("insns", Some(3120.0), None), ("ns", None, Some(3121.0))] {
+        let results = [
+            result("a", 1, json!({}), row(unit, 1)),
+            result("b", 1, json!({}), row(unit, 3121)),
+        ];
+        let table = against(&results, "a");
+        assert_eq!(
+            (cell(&table, "in", 1).added, cell(&table, "in", 1).slowdown),
+            (added, slowdown)
+        );
+        assert_eq!(
+            (cell(&table, "in", 0).added, cell(&table, "in", 0).slowdown),
+            (None, None)
+        );
+    }
+}
+
+#[test]
+fn two_units_never_meet_in_one_ratio_whatever_is_allowed() {
+    let results = [
+        result(
+            "a",
+            1,
+            json!({"unit": "insns"}),
+            vec![measured("in", "io", "insns", &[&[1]])],
+        ),
+        result(
+            "b",
+            1,
+            json!({"unit": "ns"}),
+            vec![measured("in", "io", "ns", &[&[1]])],
+        ),
+    ];
+    let allow = vec!["unit".to_owned()];
+    let options = Options {
+        baseline: Some("a".into()),
+        allow,
+    };
+    let table = table(&results, &options).unwrap();
+    assert_eq!(
+        why_not(&table, "in", 1),
+        "not compared with a: ns cannot be compared with insns"
+    );
+}
+
+#[test]
+fn unlike_conditions_are_refused_by_name_and_can_be_allowed() {
+    let row = |digest: &str| {
+        let mut row = measured("in", "io", "insns", &[&[1]]);
+        row.conditions.insert("digest".into(), json!(digest));
+        vec![row]
+    };
+    let results = [
+        result("a", 1, json!({"cpu": "old"}), row("1")),
+        result("b", 1, json!({"cpu": "new"}), row("2")),
+    ];
+    assert_eq!(
+        why_not(&against(&results, "a"), "in", 1),
+        "not compared with a: unlike cpu (\"new\" here, \"old\" there), \
+         digest (\"2\" here, \"1\" there)"
+    );
+    let options = |allow: &[&str]| Options {
+        baseline: Some("a".into()),
+        allow: allow.iter().map(|&field| field.into()).collect(),
+    };
+    let half = table(&results, &options(&["cpu"])).unwrap();
+    assert!(why_not(&half, "in", 1).contains("unlike digest"));
+    let whole = table(&results, &options(&["cpu", "digest"])).unwrap();
+    assert_eq!(cell(&whole, "in", 1).added, Some(0.0));
+}
+
+#[test]
+fn a_baseline_without_a_value_is_a_reason() {
+    let results = [
+        result(
+            "a",
+            1,
+            json!({}),
+            vec![absent("in", "io", Status::Died, "x")],
+        ),
+        result(
+            "b",
+            1,
+            json!({}),
+            vec![measured("in", "io", "insns", &[&[1]])],
+        ),
+    ];
+    let table = against(&results, "a");
+    assert_eq!(
+        why_not(&table, "in", 1),
+        "not compared with a: it has no value there"
+    );
+}
+
+#[test]
+fn a_missing_baseline_is_an_error_that_lists_what_is_there() {
+    let options = Options {
+        baseline: Some("kvm".into()),
+        ..Options::default()
+    };
+    let error = table(&house(), &options).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "no result of the baseline \"kvm\"; there are results of lab:native, lab:kvm, qemu-tcg"
+    );
+}
+
+#[test]
+fn a_failed_check_takes_the_value_away() {
+    let mut row = measured("in", "io", "insns", &[&[1]]);
+    row.status = Status::Failed;
+    row.reason = Some("the port's value was not read".into());
+    let table = plain(&[result("a", 1, json!({}), vec![row])]);
+    assert_eq!(cell(&table, "in", 0).value, None);
+    assert_eq!(table.notes, ["failed: the port's value was not read"]);
+}
+
+#[test]
+fn equal_reasons_share_a_note() {
+    let rows = vec![
+        absent("a", "c", Status::Skip, "no APIC"),
+        absent("b", "c", Status::Skip, "no APIC"),
+        absent("c", "c", Status::Died, "no APIC"),
+    ];
+    let table = plain(&[result("p", 1, json!({}), rows)]);
+    assert_eq!(table.notes, ["skip: no APIC", "died: no APIC"]);
+    assert_eq!(cell(&table, "b", 0).notes, [0]);
+}
+
+#[test]
+fn several_units_in_one_column_stand_in_their_cells() {
+    let rows = vec![
+        measured("a", "c", "insns", &[&[14]]),
+        measured("b", "c", "count", &[&[3]]),
+    ];
+    let text = plain(&[result("p", 1, json!({}), rows)]).to_terminal(false);
+    assert!(
+        text.contains("14 insns") && text.contains("3 count"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_interrupted_run_says_so_at_its_head() {
+    let mut one = result("p", 1, json!({}), vec![measured("a", "c", "ns", &[&[1]])]);
+    one.interrupted = true;
+    let text = plain(&[one]).to_terminal(false);
+    assert!(
+        text.contains("p [1]\n") && text.contains("\n[1] interrupted: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let table = against(&house(), "lab:native");
+    let coloured = table.to_terminal(true);
+    assert!(coloured.contains("\u{1b}[31m"), "a timeout is red");
+    let mut bare = coloured;
+    for code in ["0", "1", "2", "31"] {
+        bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    let trimmed = |text: &str| -> Vec<String> {
+        text.lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
+    };
+    assert_eq!(trimmed(&bare), trimmed(&table.to_terminal(false)));
+}
+
+#[test]
+fn wide_characters_keep_columns_straight() {
+    let rows = vec![
+        measured("\u{65e5}\u{672c}", "c", "ns", &[&[1]]),
+        measured("abcd", "c", "ns", &[&[2]]),
+    ];
+    let text = plain(&[result("p", 1, json!({}), rows)]).to_terminal(false);
+    assert!(
+        text.contains("c  \u{65e5}\u{672c}    1.00\n   abcd    2.00\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn no_results_are_an_empty_table() {
+    let table = plain(&[]);
+    assert_eq!(table.to_csv().unwrap().lines().count(), 1);
+    assert_eq!(table.to_terminal(false).trim(), "");
+    assert!(serde_json::from_str::<Value>(&table.to_json().unwrap()).is_ok());
+}
+
+/// Every string that a guest or a file can choose, at its worst.
+fn hostile() -> Vec<ResultFile> {
+    let evil = "\u{1b}[2J<script>|`x`\n\u{202e}=1";
+    let mut bad = absent(evil, evil, Status::Fault, evil);
+    bad.conditions.insert(evil.into(), json!(evil));
+    let mut row = measured("=cmd()", evil, evil, &[&[1], &[2]]);
+    row.outcomes[0].check.as_mut().unwrap().note = evil.into();
+    let mut one = result(evil, 2, json!({evil: evil}), vec![bad, row]);
+    one.created = evil.into();
+    one.tool = evil.into();
+    one.command = vec![evil.into()];
+    one.boots[0].launches[0].end = ws_results::LaunchEnd::Died;
+    one.boots[0].launches[0].end_detail = evil.into();
+    one.boots[0].launches[0].console_tail = format!("{evil}\u{9b}");
+    let other = result(
+        "b",
+        1,
+        json!({}),
+        vec![measured("=cmd()", "c", evil, &[&[1]])],
+    );
+    vec![one, other]
+}
+
+#[test]
+fn hostile_strings_reach_no_medium() {
+    let results = hostile();
+    let table = against(&results, "b");
+    let escapes = |text: &str| text.contains(['\u{1b}', '\u{202e}', '\u{9b}', '\r']);
+    for text in [
+        table.to_terminal(false),
+        ws_report::show(&results[0], false),
+    ] {
+        assert!(!escapes(&text), "{text:?}");
+        assert!(
+            text.contains("\\u{1b}[2J<script>|`x`\\n\\u{202e}=1"),
+            "{text}"
+        );
+    }
+    let markdown = table.to_markdown();
+    assert!(!escapes(&markdown) && !markdown.contains('<'), "{markdown}");
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    let lines: Vec<_> = markdown
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .collect();
+    assert!(
+        lines.iter().all(|line| columns(line) == columns(lines[0])),
+        "{markdown}"
+    );
+    let csv = table.to_csv().unwrap();
+    assert!(!escapes(&csv), "{csv}");
+    assert!(csv.contains("\n'=cmd(),"), "{csv}");
+    assert_eq!(
+        csv.lines().count(),
+        4,
+        "a head, two rows of one and one of the other: {csv}"
+    );
+    assert!(!table.to_json().unwrap().contains('\u{1b}'));
+}
