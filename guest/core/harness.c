@@ -204,22 +204,42 @@ static void send_result(const struct phase *phase)
 	}
 }
 
-/* All phases but cleanup, each under try_call(). False: *fault is filled. */
+/* From init to the result. False: *fault is filled, and phase->name says in which phase. */
 static bool measure(struct phase *phase, struct fault *fault)
 {
-	const struct bench *bench = phase->bench;
-
-	phase->name = "init";
 	if (!try_call(phase_init, phase, fault))
 		return false;
 	if (!phase->ready) {
-		send_skip(bench, phase->run->reason ? phase->run->reason : "init failed");
+		send_skip(phase->bench, phase->run->reason ? phase->run->reason : "init failed");
 		return true;
 	}
 	if (!try_call(phase_run, phase, fault) || !try_call(phase_check, phase, fault))
 		return false;
 	send_result(phase);
 	return true;
+}
+
+/* A row's whole life. False as measure(). */
+static bool run_phases(struct phase *phase, struct fault *fault)
+{
+	struct fault second;
+	const char *failed_in;
+	bool measured, cleaned;
+
+	if (cpus_online() < phase->bench->cpus)
+		phase->reason = "two CPUs needed, one runs: start the machine with two or more";
+	else if (!try_call(phase_needs, phase, fault))
+		return false;
+	if (phase->reason) {
+		send_skip(phase->bench, phase->reason);
+		return true;
+	}
+	measured = measure(phase, fault);
+	failed_in = phase->name;
+	cleaned = try_call(phase_cleanup, phase, measured ? fault : &second);
+	if (!measured)
+		phase->name = failed_in;
+	return measured && cleaned;
 }
 
 static uint64_t sample_count(const struct bench *bench, const struct params *params)
@@ -233,12 +253,13 @@ static uint64_t sample_count(const struct bench *bench, const struct params *par
 
 void harness_run(const struct bench *bench, uint64_t index, const struct params *params)
 {
+	/* iters= may go beyond the paper's range: whoever sets it wants to see that. */
+	uint64_t most = params->iters > bench->max_iterations ? params->iters
+							      : bench->max_iterations;
 	struct bench_run run = {
 		.params = params,
 		.samples = sample_count(bench, params),
-		.max_iterations = params->iters && params->iters > bench->max_iterations
-					  ? params->iters
-					  : bench->max_iterations,
+		.max_iterations = most,
 	};
 	struct phase phase = { .bench = bench, .run = &run };
 	struct fault fault;
@@ -247,29 +268,8 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 	record_string("bench", bench->name);
 	record_u64("index", index);
 	record_send();
-
-	if (cpus_online() < bench->cpus)
-		phase.reason = "two CPUs needed, one runs: start the machine with two or more";
-	else if (!try_call(phase_needs, &phase, &fault))
-		goto faulted;
-	if (phase.reason) {
-		send_skip(bench, phase.reason);
-	} else {
-		bool measured = measure(&phase, &fault);
-		struct fault again;
-
-		if (!measured)
-			send_fault(&phase, &fault);
-		if (!try_call(phase_cleanup, &phase, &again)) {
-			fault = again;
-			if (measured)
-				goto faulted;
-		}
-	}
-	goto ended;
-faulted:
-	send_fault(&phase, &fault);
-ended:
+	if (!run_phases(&phase, &fault))
+		send_fault(&phase, &fault);
 	record_start("end");
 	record_string("bench", bench->name);
 	record_send();
@@ -280,7 +280,7 @@ extern timed_loop idle_run, idle_control;
 
 void harness_init(const struct params *params)
 {
-	uint64_t lowest = UINT64_MAX, highest = 0, ticks[IDLE_SAMPLES];
+	uint64_t lowest, highest, ticks[IDLE_SAMPLES];
 
 	if (params->unit == UNIT_INSNS)
 		return; /* iteration counts are constants there */
