@@ -125,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn the_mode_is_the_most_frequent_cost_wherever_it_lies() {
+        for run in [[11, 17, 17, 17], [17, 17, 17, 40], [11, 17, 17, 40]] {
+            let boot = BootEstimate::of(&samples(1, &run), UnitKind::Count).unwrap();
+            assert_eq!(boot.value, 7.0);
+        }
+    }
+
+    #[test]
     fn of_equally_frequent_costs_the_least_is_the_mode() {
         let boot = BootEstimate::of(&samples(1, &[19, 12, 19, 12]), UnitKind::Count).unwrap();
         assert_eq!(boot.value, 2.0);

@@ -155,6 +155,16 @@ fn a_record_behind_megabytes_without_newline_is_found() {
 }
 
 #[test]
+fn a_marker_across_the_end_of_the_buffer_is_found() {
+    for filler in MAX_LINE_BYTES - 10..MAX_LINE_BYTES + 10 {
+        let line = [vec![b'.'; filler], hello(&mut encoder(OURS))].concat();
+        let (items, counts) = decode(Expect::Exact(OURS), &line);
+        assert_eq!(records(&items).len(), 1, "behind {filler} bytes");
+        assert_eq!((console(&items).len(), counts), (filler, Counts::default()));
+    }
+}
+
+#[test]
 fn a_record_cut_short_is_counted_and_costs_only_itself() {
     let mut guest = encoder(OURS);
     let whole = [

@@ -125,6 +125,11 @@ mod tests {
         for path in [&old, &dir.path().join("new.json")] {
             let error = replace(path, |file| {
                 file.write_all(&[b'x'; 100_000])?;
+                // Meanwhile no reader of the folder can take it for a result.
+                let [part, _] = &names(dir.path())[..] else {
+                    panic!()
+                };
+                assert!(part.starts_with('.') && part.ends_with(".part"), "{part}");
                 Err(io::ErrorKind::StorageFull.into())
             })
             .unwrap_err();
