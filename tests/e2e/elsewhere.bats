@@ -1,0 +1,79 @@
+# Machines that somebody else boots (serial:, log:), and benchmarks that somebody else writes.
+
+load common
+
+setup() { common_setup; }
+
+@test "serial: over a pty, with a machine that starts when we listen" {
+    mkfifo monitor
+    timeout 60 "$QEMU" -machine pc -accel tcg -cpu max -m 128 -nodefaults -display none -no-reboot \
+        -S -monitor stdio -serial pty -serial null -kernel "$GUEST/guest.elf" \
+        -append 'bench=^(sgdt|in|hypercall)$ samples=4 nonce=5e' <monitor >qemu.txt 2>&1 &
+    exec 7>monitor
+    eventually grep -q /dev/pts/ qemu.txt
+    pty=$(grep -o '/dev/pts/[0-9]*' qemu.txt | head -n 1)
+    "$WORLDSWITCH" run --on "serial:$pty" --boots 1 -o "$OUT" >table.txt 2>log.txt &
+    runner=$!
+    eventually grep -qi 'hello' log.txt
+    echo cont >&7
+    # A bounded wait: the runner ends at the guest's bye.
+    ended() { ! kill -0 "$runner" 2>/dev/null; }
+    eventually ended
+    wait "$runner"
+    exec 7>&-
+    file=$(ls "$OUT"/*.json)
+    [ "$(jq -r '.rows[] | .benchmark + " " + .status' "$file" | sort | tr '\n' ' ')" = \
+        'hypercall skip in ok sgdt ok ' ]
+    grep -q sgdt table.txt
+}
+
+@test "log: a saved console gives the rows that its guest measured" {
+    boot -kernel "$GUEST/guest.elf" -append 'bench=^(sgdt|in)$ samples=4 nonce=1'
+    cp console.txt two.txt
+    boot -kernel "$GUEST/guest.elf" -append 'bench=^(sgdt|in)$ samples=4 nonce=2'
+    cat console.txt >>two.txt
+    ws run --on log:two.txt -o "$OUT" >table.txt
+    file=$(ls "$OUT"/*.json)
+    [ "$(jq '.boots | length' "$file")" -eq 2 ]
+    [ "$(jq -r '[.rows[].status] | unique | join(" ")' "$file")" = ok ]
+    [ "$(jq '[.rows[] | select(.benchmark == "sgdt").metrics[0].boots[].run | length] | tostring' "$file")" = '"[4,4]"' ]
+}
+
+@test "log: a console that was cut keeps what came before the cut" {
+    boot -kernel "$GUEST/guest.elf" -append 'bench=^(sgdt|in|out)$ samples=4 nonce=1'
+    cut_at=$(grep -b '"kind":"begin","bench":"out"' console.txt | cut -d: -f1)
+    head -c "$((cut_at + 30))" console.txt >cut.txt
+    ws run --on log:cut.txt -o "$OUT" >table.txt || true
+    file=$(ls "$OUT"/*.json)
+    [ "$(jq -r '.rows[] | select(.benchmark == "sgdt").status' "$file")" = ok ]
+    [ "$(jq -r '.rows[] | select(.benchmark == "in").status' "$file")" = ok ]
+    run ! grep -q '"out".*"ok"' "$file"
+}
+
+@test "log: no such file is an error that names it" {
+    run -1 --separate-stderr ws run --on log:nowhere.txt -o "$OUT"
+    [[ $stderr == *nowhere.txt* ]]
+}
+
+@test "a benchmark from outside the tree: at most 40 lines, built and run" {
+    example=$ROOT/docs/examples/cpuid.c
+    [ "$(wc -l <"$example")" -le 40 ]
+    # From a folder that is not the tree's, as a user would.
+    cp "$example" mine.c
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$PWD/mine.c" OUT="$PWD/guest"
+    ws list benchmarks --guest guest/guest.elf | grep -q cpuid
+    ws run --on lab:native --guest guest/guest.elf --bench '^cpuid$' -o "$OUT" >table.txt
+    [ "$(result lab-native '.rows[0].status')" = ok ]
+    [ "$(result lab-native '.rows[0].exact')" = true ]
+    # One instruction, natively.
+    [ "$(result lab-native '.rows[0].metrics[0].boots[0] | .run[1] - .control[1]')" -eq 1 ]
+}
+
+@test "adding a benchmark changes the digest of no other row" {
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/cpuid.c" OUT="$PWD/guest"
+    digests='[.. | objects | select(has("digest")) | {name, digest}] | map(select(.name != "cpuid"))'
+    ws list benchmarks --json | jq "$digests" >before.json
+    ws list benchmarks --json --guest guest/guest.elf | jq "$digests" >after.json
+    [ "$(jq length before.json)" -eq 18 ]
+    cmp before.json after.json
+}

@@ -1,0 +1,164 @@
+# `worldswitch run` as a user types it: the table, the result files, the digits, the ways to stop.
+
+load common
+
+setup() { common_setup; }
+
+@test "the lab gives the same digits twice, in two runs, within 20 s a boot" {
+    SECONDS=0
+    ws run --on lab:native -o first >first.txt
+    ws run --on lab:native -o second >second.txt
+    [ "$SECONDS" -le 80 ] # two boots each
+    digits='[.rows[] | {benchmark, exact, status, metrics}]'
+    jq "$digits" first/lab-native.json >a
+    jq "$digits" second/lab-native.json >b
+    cmp a b
+    cmp first.txt second.txt || diff first.txt second.txt
+    # Not a single measured row may be other than exact, and all of the suite must be measured.
+    [ "$(jq '[.rows[] | select(.status == "ok")] | length' first/lab-native.json)" -eq 17 ]
+    [ "$(jq '[.rows[] | select(.status == "ok" and .exact != true)] | length' first/lab-native.json)" -eq 0 ]
+}
+
+@test "the lab's digits are what the loops say: one instruction for one instruction" {
+    ws run --on lab:native --boots 1 -o "$OUT" >table.txt
+    while read -r bench cost; do
+        [ "$(result lab-native '.rows[] | select(.benchmark == "'"$bench"'").metrics[0].boots[0] |
+            [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]')" -eq "$cost" ]
+    done <<'COSTS'
+idle 0
+sgdt 1
+sldt 1
+sidt 1
+smsw 1
+pushf-popf 2
+lgdt 1
+set-cr3 1
+hot-memory-access 1
+cold-memory-access 1
+in 1
+out 1
+print 33
+COSTS
+}
+
+@test "both default platforms: a table with every row, and a result file that the schema allows" {
+    LIMIT=120 ws run --boots 1 --samples 3 -o "$OUT" >table.txt 2>log.txt
+    for row in idle sgdt sldt sidt smsw pushf-popf lgdt set-cr3 hypercall ipi-halted ipi-running \
+        hot-memory-access cold-memory-access set-page-table-4k set-page-table-2m in out print; do
+        grep -qE "(^| )$row " table.txt
+    done
+    grep -q lab:native table.txt
+    grep -q qemu-tcg table.txt
+    [ "$(result qemu-tcg .schema)" = worldswitch-result/1 ]
+    [ "$(result qemu-tcg '.rows | length')" -eq 18 ]
+    [ "$(result qemu-tcg '.rows[] | select(.benchmark == "hypercall").status')" = skip ]
+}
+
+@test "the first record comes within a second of the start on qemu-tcg" {
+    ws run -v --on qemu-tcg --boots 3 --bench '^idle$' -o "$OUT" 2>log.txt
+    grep -qiE 'first record' log.txt
+    # The best of three: the host is shared.
+    [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | min')" -lt 1000 ]
+}
+
+@test "rows that need two CPUs get them, the others get one" {
+    ws run --on lab:native --boots 1 --bench 'sgdt|ipi-halted' -o "$OUT" >/dev/null
+    [ "$(result lab-native '[.boots[0].launches[].vcpus] | tostring')" = '[1,2]' ]
+    [ "$(result lab-native '.rows[] | select(.benchmark == "sgdt").conditions.vcpus')" -eq 1 ]
+    [ "$(result lab-native '.rows[] | select(.benchmark == "ipi-halted").conditions.vcpus')" -eq 2 ]
+}
+
+@test "exports: JSON, CSV and Markdown" {
+    ws run --on lab:native --boots 1 --bench '^s.dt$' -o "$OUT" --export-json t.json \
+        --export-csv t.csv --export-markdown t.md >/dev/null
+    jq -e . t.json >/dev/null
+    [ "$(grep -c . t.csv)" -eq 4 ]
+    grep -q '^|' t.md
+}
+
+@test "show gives the table again" {
+    ws run --on lab:native --boots 1 --bench '^s.dt$' -o "$OUT" >table.txt
+    ws show "$OUT" >again.txt
+    cmp table.txt again.txt
+    ws show "$OUT/lab-native.json" | grep -q sgdt
+    ws show "$OUT:lab:native" | grep -q sgdt
+}
+
+@test "nothing but data on stdout, no colour away from a terminal" {
+    ws run --on lab:native --boots 1 --bench '^idle$' -o "$OUT" >table.txt 2>log.txt
+    run ! grep -q $'\x1b' table.txt
+    run ! grep -q $'\x1b' log.txt
+}
+
+@test "Ctrl-C stops the machine, keeps finished boots, and ends with 1" {
+    # In a process group of its own, as a terminal's foreground job.
+    setsid -w timeout -s INT --kill-after=10 6 "$WORLDSWITCH" run --on qemu-tcg --boots 500 \
+        -o "$OUT" >table.txt 2>log.txt && status=0 || status=$?
+    [ "$status" -eq 124 ] || [ "$status" -eq 1 ]
+    [ "$(result qemu-tcg .interrupted)" = true ]
+    [ "$(result qemu-tcg '.boots | length')" -ge 1 ]
+    [ "$(statuses qemu-tcg | grep -c ' ok$')" -ge 10 ]
+    ! is_running "$OUT" || false
+    ! pgrep -f "qemu-system.*$BATS_TEST_TMPDIR" || false
+}
+
+@test "killed outright: the machine goes too" {
+    "$WORLDSWITCH" run --on qemu-tcg --boots 500 -o "$OUT" >table.txt 2>log.txt &
+    pid=$!
+    eventually pgrep -P "$pid" -f qemu-system
+    qemu=$(pgrep -P "$pid" -f qemu-system | head -n 1)
+    kill -KILL "$pid"
+    wait "$pid" || true
+    gone() { ! kill -0 "$1" 2>/dev/null; }
+    eventually gone "$qemu"
+}
+
+@test "a QEMU that somebody kills costs one row; the run goes on" {
+    guest=$(planted_guest)
+    # plant-loop never ends by itself: the kill must find it running.
+    LIMIT=100 "$WORLDSWITCH" run --on qemu-tcg --boots 1 --guest "$guest" --timeout 20 \
+        --bench '^(idle|plant-loop|plant-ud)$' -o "$OUT" >table.txt 2>log.txt &
+    pid=$!
+    eventually pgrep -P "$pid" -f qemu-system
+    sleep 3
+    pkill -KILL -P "$pid" -f qemu-system
+    wait "$pid" || true
+    statuses qemu-tcg >rows.txt
+    grep -qx 'idle ok' rows.txt
+    grep -qx 'plant-loop died' rows.txt
+    grep -qx 'plant-ud fault' rows.txt
+    result qemu-tcg '.rows[] | select(.benchmark == "plant-loop").reason' | grep -qi 'signal 9\|SIGKILL'
+}
+
+@test "a full disk: an error that says so, and no half of a result file" {
+    [ "$(id -u)" -eq 0 ] || skip "needs root, for a small file system of its own"
+    mkdir small
+    run -1 --separate-stderr unshare --mount sh -c '
+        mount -t tmpfs -o size=16k none small &&
+        timeout 60 "$0" run --on lab:native --boots 1 -o small/out; status=$?
+        ls -A small small/out >after.txt; exit $status' "$WORLDSWITCH"
+    [[ $stderr == *'No space left'* ]]
+    run ! grep -q . <(grep -v -e '^small' -e '^out$' -e '^$' after.txt)
+}
+
+@test "wrong usage ends with 2 and says what is right" {
+    run -2 --separate-stderr ws run --on lab:nativ
+    [[ $stderr == *lab:native* ]]
+    run -2 --separate-stderr ws run --bench '('
+    run -2 --separate-stderr ws frobnicate
+    run -2 --separate-stderr ws run --bench nothing-of-that-name --on lab:native
+}
+
+@test "no QEMU: an error with the cure" {
+    run -1 --separate-stderr ws run --on lab:native --qemu /nonexistent/qemu -o "$OUT"
+    [[ $stderr == *qemu* ]]
+    [ ! -e "$OUT/lab-native.json" ]
+}
+
+@test "lists: benchmarks from the image, platforms with what they lack" {
+    ws list benchmarks | grep -q '^ *set-page-table-2m '
+    [ "$(ws list benchmarks --json | jq '.[].name' 2>/dev/null | wc -l)" -eq 18 ] ||
+        [ "$(ws list benchmarks --json | jq '[.. | .name? // empty] | length')" -eq 18 ]
+    ws list platforms | grep -q lab:native
+    PATH=/nonexistent "$WORLDSWITCH" list platforms | grep -qi 'not installed'
+}
