@@ -6,6 +6,8 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(test)]
+mod fake_image;
 pub mod host;
 pub mod image;
 pub mod logfile;

@@ -74,6 +74,9 @@ impl Process {
             .stderr(stderr_of_child)
             .process_group(0);
         let parent = rustix::process::getpid();
+        // A limit that we live under ourselves can't be raised.
+        let ours = rustix::process::getrlimit(Resource::Fsize).maximum;
+        let file_limit_bytes = ours.map_or(file_limit_bytes, |most| most.min(file_limit_bytes));
         let before_exec = move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have ended before the line above; then the signal never comes.

@@ -59,13 +59,10 @@ fn benchmark_json(row: &BenchmarkRow) -> serde_json::Value {
 }
 
 fn needs(row: &BenchmarkRow) -> String {
-    let vcpus = (row.cpus > 1).then(|| format!("{} vCPUs", row.cpus));
-    let requires = (!row.requires.is_empty()).then(|| row.requires.clone());
-    let all: Vec<String> = vcpus.into_iter().chain(requires).collect();
-    if all.is_empty() {
-        "nothing".to_owned()
-    } else {
-        all.join(", ")
+    match (row.requires.as_str(), row.cpus) {
+        ("", 1) => "nothing".to_owned(),
+        ("", cpus) => format!("{cpus} CPUs"),
+        (requires, _) => requires.to_owned(),
     }
 }
 
@@ -98,21 +95,23 @@ fn platforms(json: bool, guest: Option<&Path>, qemu: Option<PathBuf>) -> anyhow:
             .collect();
         pretty(&json!({ "platforms": all }))
     } else {
-        let lines = all.map(|(platform, usable)| {
+        all.map(|(platform, usable)| {
             let usable = match usable {
-                Usable::Yes if platform.default => "yes, by default".to_owned(),
-                Usable::Yes => "yes".to_owned(),
-                Usable::Depends => "when you name one".to_owned(),
-                Usable::No(why) => format!("no: {why}"),
+                Usable::Yes if platform.default => "usable, and run by default".to_owned(),
+                Usable::Yes => "usable".to_owned(),
+                Usable::Depends => "usable with what you name".to_owned(),
+                Usable::No(why) => format!("not usable here: {why}"),
             };
-            [
-                platform.name.to_owned(),
-                platform.unit.to_owned(),
-                format!("{}; needs {}", platform.summary, platform.needs),
-                usable,
-            ]
-        });
-        columns(["platform", "unit", "what it is", "usable here"], lines)
+            format!(
+                "{}: {}\n    {}\n    unit: {}; needs {}\n",
+                platform.name,
+                terminal(&usable),
+                platform.summary,
+                platform.unit,
+                platform.needs
+            )
+        })
+        .collect()
     })
 }
 

@@ -92,8 +92,11 @@ impl Listener {
     }
 
     fn feed(&mut self, bytes: &[u8]) {
-        for record in self.line.feed(bytes) {
-            self.record(&record);
+        // Line by line: counts and console text then belong to the launch in which they came.
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for record in self.line.feed(line) {
+                self.record(&record);
+            }
         }
     }
 

@@ -61,7 +61,7 @@ fn damage(result: &ResultFile) -> Option<String> {
         stale = stale.saturating_add(launch.stale_records);
         lost = lost.saturating_add(launch.lost_records);
     }
-    if bad + stale + lost == 0 {
+    if (bad, stale, lost) == (0, 0, 0) {
         return None;
     }
     Some(format!(

@@ -1,1 +1,63 @@
+//! Remarks on results.
 
+use super::*;
+use serde_json::json;
+
+fn result(rows: serde_json::Value, boots: usize) -> ResultFile {
+    let launch = json!({"nonce": "1", "vcpus": 1, "asked": [], "hello": null,
+        "first_record_ms": null, "wall_ms": 1, "end": "bye", "end_detail": "",
+        "bad_lines": 0, "stale_records": 0, "lost_records": 0, "console_tail": ""});
+    let boots: Vec<_> = (1..=boots)
+        .map(|n| json!({"boot": n, "launches": [launch]}))
+        .collect();
+    serde_json::from_value(
+        json!({"schema": ws_results::SCHEMA, "created": "", "tool": "",
+        "command": [], "platform": "p", "identity": {"subject": {}, "conditions": {}},
+        "interrupted": false, "boots": boots, "rows": rows}),
+    )
+    .unwrap()
+}
+
+fn row(status: &str, exact: Option<bool>, unit: &str) -> serde_json::Value {
+    json!({"benchmark": "in", "category": "io", "status": status, "reason": null,
+        "outcomes": [], "conditions": {}, "exact": exact,
+        "metrics": [{"name": "cost", "unit": unit, "boots": []}]})
+}
+
+fn remarks(result: &ResultFile) -> Vec<String> {
+    on(result, Path::new("out"))
+}
+
+#[test]
+fn nothing_is_said_of_a_run_in_which_all_went_well() {
+    assert!(remarks(&result(json!([row("ok", Some(true), "insns")]), 2)).is_empty());
+    assert!(remarks(&result(json!([row("ok", None, "tsc_ticks")]), 5)).is_empty());
+    assert!(remarks(&result(json!([row("skip", None, "insns")]), 1)).is_empty());
+}
+
+#[test]
+fn digits_that_differ_come_first() {
+    let all = remarks(&result(json!([row("died", Some(false), "insns")]), 2));
+    assert!(all[0].starts_with("p: NOT EXACT: boots gave different digits for in."));
+    assert_eq!(
+        all[1],
+        "p: in came to harm; worldswitch show out:p tells how each launch ended"
+    );
+}
+
+#[test]
+fn few_boots_are_too_few_on_units_of_time() {
+    let all = remarks(&result(json!([row("ok", None, "tsc_ticks")]), 1));
+    assert!(all[0].starts_with("p: 1 boot, too few"), "{all:?}");
+}
+
+#[test]
+fn damage_is_counted_except_where_we_stopped_the_machine() {
+    let mut damaged = result(json!([]), 2);
+    damaged.boots[0].launches[0].bad_lines = 2;
+    damaged.boots[1].launches[0].lost_records = u64::MAX;
+    assert!(remarks(&damaged)[0].contains("2 damaged records, 0 of another launch"));
+    damaged.boots[1].launches[0].lost_records = 0;
+    damaged.boots[0].launches[0].end = LaunchEnd::Interrupted;
+    assert!(remarks(&damaged).is_empty());
+}

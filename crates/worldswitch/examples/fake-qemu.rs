@@ -1,0 +1,177 @@
+//! A QEMU that is none, for the tests of the runner: it plays a guest whose benchmarks misbehave
+//! by their names.
+//!
+//! `FAKE_STATE` names a folder in which it notes its process id (`pid-N`), and what it did
+//! before, as some misbehave only once. `FAKE_MODE=silent` never speaks, `FAKE_MODE=slow` takes
+//! 200 ms for each benchmark.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|word| word == "--version") {
+        println!("QEMU emulator version 9.9.9 (a fake)");
+        return Ok(());
+    }
+    let after = |option: &str| {
+        let at = arguments.iter().position(|word| word == option);
+        at.and_then(|at| arguments.get(at + 1))
+            .map_or("", String::as_str)
+    };
+    let state = PathBuf::from(std::env::var("FAKE_STATE")?);
+    std::fs::write(state.join(format!("pid-{}", std::process::id())), "")?;
+    let mode = std::env::var("FAKE_MODE").unwrap_or_default();
+    if mode == "silent" {
+        println!("BIOS: nothing to boot \x1b[31m<b>");
+        eprintln!("fake-qemu: could not load the kernel");
+        std::process::exit(1);
+    }
+    let mut guest = Guest::new(after("-append"), after("-smp"), state)?;
+    guest.hello()?;
+    for name in guest.names.clone() {
+        if mode == "slow" {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        guest.bench(&name)?;
+    }
+    guest.say("bye", r#"{"status":"ok"}"#)
+}
+
+struct Guest {
+    names: Vec<String>,
+    unit: String,
+    vcpus: u32,
+    nonce: Nonce,
+    encoder: Encoder,
+    state: PathBuf,
+}
+
+impl Guest {
+    fn new(command_line: &str, vcpus: &str, state: PathBuf) -> Result<Self, Failure> {
+        let word = |key: &str| {
+            let mut words = command_line.split(' ');
+            words
+                .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+                .unwrap_or("")
+        };
+        let names = word("bench")
+            .trim_start_matches("^(")
+            .trim_end_matches(")$");
+        let nonce: Nonce = word("nonce").parse()?;
+        Ok(Self {
+            names: names.split('|').map(str::to_owned).collect(),
+            unit: word("unit").to_owned(),
+            vcpus: vcpus.parse()?,
+            nonce,
+            encoder: Encoder::new("guest", nonce)?,
+            state,
+        })
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(bytes)?;
+        Ok(stdout.flush()?)
+    }
+
+    fn say(&mut self, kind: &str, json: &str) -> Result<(), Failure> {
+        let value: serde_json::Value = serde_json::from_str(json)?;
+        let line = self.encoder.line(kind, &value)?;
+        self.write(&line)
+    }
+
+    fn hello(&mut self) -> Result<(), Failure> {
+        let (unit, vcpus, selected) = (self.unit.clone(), self.vcpus, self.names.len());
+        self.say(
+            "hello",
+            &format!(
+                r#"{{"protocol":1,"guest":"fake","arch":"x86_64","boot":"pvh","unit":"{unit}","cpus":{vcpus},"cpu":"fake","clock":"tsc","clock_hz":1000000000,"clock_hz_from":"pit","selected":{selected},"unknown":[]}}"#
+            ),
+        )
+    }
+
+    /// True the first time that it is asked about `what`.
+    fn first_time(&self, what: &str) -> Result<bool, Failure> {
+        let path = self.state.join(what);
+        let first = !path.exists();
+        std::fs::write(path, "")?;
+        Ok(first)
+    }
+
+    fn result(&mut self, name: &str, cost: u64, check: CheckVerdict) -> Result<Vec<u8>, Failure> {
+        let lines = self.encoder.result(&BenchResult {
+            bench: name.to_owned(),
+            iterations: 10,
+            cpus: self.vcpus,
+            page_bytes: None,
+            ws_bytes: None,
+            port: None,
+            check,
+            note: "as it was written".to_owned(),
+            run: vec![100 + 10 * cost; 8],
+            control: vec![100; 8],
+        })?;
+        Ok(lines.concat())
+    }
+
+    fn bench(&mut self, name: &str) -> Result<(), Failure> {
+        self.say("begin", &format!(r#"{{"bench":"{name}","index":0}}"#))?;
+        match name.split('-').next().unwrap_or("") {
+            "dies" => std::process::exit(1),
+            "killed" => std::process::abort(),
+            "hangs" => std::thread::sleep(Duration::from_secs(600)),
+            "floods" => loop {
+                self.write(&[b'x'; 65536])?;
+            },
+            "restarts" => {
+                self.encoder = Encoder::new("guest", self.nonce)?;
+                self.hello()?;
+                std::thread::sleep(Duration::from_secs(600));
+            }
+            "faults" => self.say(
+                "fault",
+                &format!(
+                    r##"{{"bench":"{name}","phase":"run","vector":13,"name":"#GP","error":0,"address":0,"ip":1}}"##
+                ),
+            )?,
+            "skips" => self.say(
+                "skip",
+                &format!(r#"{{"bench":"{name}","reason":"not \u001b[31mhere <script>"}}"#),
+            )?,
+            "lost" => {
+                let mut line = self.result(name, 5, CheckVerdict::Proved)?;
+                let once = name.contains("once") && !self.first_time(name)?;
+                if !once {
+                    // One digit of the samples, so that the CRC does not hold.
+                    let at = line.len() - 10;
+                    line[at] ^= 1;
+                }
+                self.write(&line)?;
+            }
+            "fails" => {
+                let line = self.result(name, 5, CheckVerdict::Failed)?;
+                self.write(&line)?;
+            }
+            "unsteady" => {
+                let cost = if self.first_time(name)? { 5 } else { 6 };
+                let line = self.result(name, cost, CheckVerdict::Proved)?;
+                self.write(&line)?;
+            }
+            "garbage" => {
+                let line = self.result(name, 5, CheckVerdict::Proved)?;
+                self.write(b"@ws1 00000000 guest 0 0 2 {}\n\xff\xfe@ws1 \x1b[2J")?;
+                self.write(&line)?;
+            }
+            _ => {
+                let line = self.result(name, 5, CheckVerdict::Unproven)?;
+                self.write(&line)?;
+            }
+        }
+        self.say("end", &format!(r#"{{"bench":"{name}"}}"#))
+    }
+}

@@ -1,0 +1,196 @@
+//! What the tests of the command share. Each test file uses a part of it.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
+use ws_results::{ResultFile, Row};
+
+#[path = "../../../machines/src/fake_image.rs"]
+mod fake_image;
+use fake_image::{FakeRow, fake_image};
+
+/// The command, in an environment of its own.
+pub fn worldswitch() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worldswitch"));
+    command
+        .env_remove("WORLDSWITCH_DATA")
+        .env_remove("NO_COLOR");
+    command
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+pub fn stderr(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// Fails with all that the command said unless it ended with `code`.
+#[track_caller]
+pub fn expect_code(output: &Output, code: i32) {
+    let (out, err) = (text(&output.stdout), stderr(output));
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "stdout:\n{out}\nstderr:\n{err}"
+    );
+}
+
+/// The row of a benchmark in a result.
+#[track_caller]
+pub fn row<'a>(result: &'a ResultFile, name: &str) -> &'a Row {
+    result
+        .rows
+        .iter()
+        .find(|row| row.benchmark == name)
+        .unwrap_or_else(|| panic!("no row {name}"))
+}
+
+/// A folder with a guest image of these benchmarks (a name that begins with "two" needs two
+/// vCPUs), and the state of the fake QEMU.
+pub struct Lab {
+    pub folder: tempfile::TempDir,
+    pub mode: &'static str,
+}
+
+impl Lab {
+    pub fn new(names: &[&str]) -> Self {
+        let rows: Vec<FakeRow<'_>> = names
+            .iter()
+            .map(|name| FakeRow {
+                texts: [name, "kind", "what it does", ""],
+                numbers: [if name.starts_with("two") { 2 } else { 1 }, 1, 1, 10, 8, 0],
+            })
+            .collect();
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("guest.elf"), fake_image(&rows).bytes).expect("an image");
+        std::fs::create_dir(folder.path().join("state")).expect("a folder");
+        Self { folder, mode: "" }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `worldswitch run` on `platform` with the fake QEMU, results in `out`.
+    pub fn run(&self, platform: &str, more: &[&str]) -> Command {
+        let mut fake = PathBuf::from(env!("CARGO_BIN_EXE_worldswitch"));
+        fake.set_file_name("examples");
+        fake.push("fake-qemu");
+        assert!(fake.is_file(), "cargo test builds {}", fake.display());
+        let mut command = worldswitch();
+        command
+            .env("FAKE_STATE", self.path("state"))
+            .env("FAKE_MODE", self.mode)
+            .args(["run", "--on", platform, "--qemu"])
+            .arg(fake)
+            .arg("--guest")
+            .arg(self.path("guest.elf"))
+            .arg("-o")
+            .arg(self.path("out"))
+            .args(more);
+        command
+    }
+
+    pub fn result(&self, platform: &str) -> ResultFile {
+        let path = self.path("out").join(ws_results::file_name(platform));
+        ws_results::read_file(&path).expect("a result")
+    }
+
+    /// Process ids of all fake QEMUs so far.
+    pub fn pids(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path("state")).expect("a folder");
+        entries
+            .filter_map(|entry| {
+                let name = entry.ok()?.file_name().into_string().ok()?;
+                name.strip_prefix("pid-").map(str::to_owned)
+            })
+            .collect()
+    }
+
+    /// Fake QEMUs that still run.
+    pub fn alive(&self) -> Vec<String> {
+        let runs = |pid: &String| {
+            let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline"));
+            command.is_ok_and(|words| String::from_utf8_lossy(&words).contains("fake-qemu"))
+        };
+        self.pids().into_iter().filter(runs).collect()
+    }
+}
+
+/// A console as a guest would write it.
+pub struct Console {
+    pub bytes: Vec<u8>,
+    encoder: Encoder,
+}
+
+impl Console {
+    /// A guest that says hello; `more` goes into its `hello`, as `,"selected":3`.
+    pub fn new(nonce: u64, more: &str) -> Self {
+        let mut console = Self {
+            bytes: Vec::new(),
+            encoder: Encoder::new("guest", Nonce(nonce)).expect("an encoder"),
+        };
+        console.boot(nonce, more);
+        console
+    }
+
+    /// Another boot on the same console.
+    pub fn boot(&mut self, nonce: u64, more: &str) {
+        self.encoder = Encoder::new("guest", Nonce(nonce)).expect("an encoder");
+        self.say(
+            "hello",
+            &format!(
+                r#"{{"protocol":1,"guest":"0","arch":"x86_64","unit":"tsc_ticks","cpus":1{more}}}"#
+            ),
+        );
+    }
+
+    pub fn line(&mut self, kind: &str, json: &str) -> Vec<u8> {
+        let value: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        self.encoder.line(kind, &value).expect("a record")
+    }
+
+    pub fn say(&mut self, kind: &str, json: &str) {
+        let line = self.line(kind, json);
+        self.bytes.extend(line);
+    }
+
+    pub fn begin(&mut self, bench: &str) {
+        self.say("begin", &format!(r#"{{"bench":"{bench}","index":0}}"#));
+    }
+
+    pub fn end(&mut self, bench: &str) {
+        self.say("end", &format!(r#"{{"bench":"{bench}"}}"#));
+    }
+
+    /// The line of a result whose operation costs `cost`.
+    pub fn result(&mut self, bench: &str, cost: u64, note: &str) -> Vec<u8> {
+        let result = BenchResult {
+            bench: bench.to_owned(),
+            iterations: 10,
+            cpus: 1,
+            page_bytes: Some(4096),
+            ws_bytes: None,
+            port: None,
+            check: CheckVerdict::Proved,
+            note: note.to_owned(),
+            run: vec![100 + 10 * cost; 6],
+            control: vec![100; 6],
+        };
+        self.encoder.result(&result).expect("a record").concat()
+    }
+
+    pub fn whole(&mut self, bench: &str, cost: u64) {
+        self.begin(bench);
+        let line = self.result(bench, cost, "seen");
+        self.bytes.extend(line);
+        self.end(bench);
+    }
+
+    pub fn bye(&mut self) {
+        self.say("bye", r#"{"status":"ok"}"#);
+    }
+}

@@ -1,0 +1,298 @@
+//! Runs on machines that misbehave in every way: one row is lost at most, and nothing is left
+//! behind.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::{Lab, expect_code, row, stderr, text};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use ws_results::{LaunchEnd, Status, Verdict};
+
+#[test]
+fn each_planted_fault_costs_its_own_row() {
+    let names = [
+        "first", "dies", "killed", "faults", "skips", "hangs", "floods", "restarts", "fails",
+        "garbage", "two-cpus", "last",
+    ];
+    let lab = Lab::new(&names);
+    let output = lab
+        .run("qemu-tcg", &["--boots", "1", "--timeout", "0.5"])
+        .output()
+        .unwrap();
+    expect_code(&output, 0);
+    let result = lab.result("qemu-tcg");
+    let expected = [
+        ("first", Status::Ok),
+        ("dies", Status::Died),
+        ("killed", Status::Died),
+        ("faults", Status::Fault),
+        ("skips", Status::Skip),
+        ("hangs", Status::Timeout),
+        ("floods", Status::Died),
+        ("restarts", Status::Died),
+        ("fails", Status::Failed),
+        ("garbage", Status::Ok),
+        ("two-cpus", Status::Ok),
+        ("last", Status::Ok),
+    ];
+    for (name, status) in expected {
+        let row = row(&result, name);
+        assert_eq!(row.status, status, "{name}: {:?}", row.reason);
+        assert_eq!(row.reason.is_none(), status == Status::Ok, "{name}");
+        assert_eq!(row.metrics.is_empty(), status != Status::Ok, "{name}");
+    }
+    let order: Vec<&str> = result
+        .rows
+        .iter()
+        .map(|row| row.benchmark.as_str())
+        .collect();
+    assert_eq!(order, names, "rows stand in the image's order");
+    let ends: Vec<LaunchEnd> = result.boots[0].launches.iter().map(|l| l.end).collect();
+    assert_eq!(
+        ends,
+        [
+            LaunchEnd::Died,
+            LaunchEnd::Died,
+            LaunchEnd::Timeout,
+            LaunchEnd::Flood,
+            LaunchEnd::Died,
+            LaunchEnd::Bye,
+            LaunchEnd::Bye
+        ]
+    );
+    assert_eq!(row(&result, "two-cpus").conditions["vcpus"], 2);
+    assert_eq!(row(&result, "first").conditions["vcpus"], 1);
+    assert_eq!(
+        row(&result, "first").conditions["digest"]
+            .as_str()
+            .unwrap()
+            .len(),
+        64
+    );
+    assert_eq!(
+        row(&result, "first").outcomes[0]
+            .check
+            .as_ref()
+            .unwrap()
+            .verdict,
+        Verdict::Unproven
+    );
+    assert!(
+        result.boots[0].launches[5].bad_lines >= 1,
+        "the garbage was counted"
+    );
+    assert!(
+        row(&result, "hangs")
+            .reason
+            .as_ref()
+            .unwrap()
+            .contains("0.5 s")
+    );
+    let shown = text(&output.stdout) + &stderr(&output);
+    assert!(
+        !shown.contains('\x1b'),
+        "no escape of the guest's reaches the terminal"
+    );
+    assert!(
+        stderr(&output).contains("worldswitch show"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(lab.pids().len(), ends.len());
+    assert_eq!(lab.alive(), Vec::<String>::new());
+}
+
+#[test]
+fn a_damaged_result_is_measured_again_once() {
+    let lab = Lab::new(&["lost-once", "lost-always", "good"]);
+    let output = lab.run("qemu-tcg", &["--boots", "1"]).output().unwrap();
+    expect_code(&output, 0);
+    let result = lab.result("qemu-tcg");
+    assert_eq!(row(&result, "lost-once").status, Status::Ok);
+    assert_eq!(row(&result, "lost-once").metrics[0].boots[0].launch, 1);
+    assert_eq!(row(&result, "good").metrics[0].boots[0].launch, 0);
+    let lost = row(&result, "lost-always");
+    assert_eq!(lost.status, Status::Lost);
+    assert!(
+        lost.reason
+            .as_ref()
+            .unwrap()
+            .ends_with("lost in two launches")
+    );
+    assert_eq!(result.boots[0].launches.len(), 2);
+    assert!(
+        stderr(&output).contains("damaged records"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_machine_that_never_speaks_is_an_error_and_no_loop() {
+    let mut lab = Lab::new(&["a", "b"]);
+    lab.mode = "silent";
+    let output = lab.run("lab:native", &[]).output().unwrap();
+    expect_code(&output, 1);
+    let told = stderr(&output);
+    assert!(told.contains("could not load the kernel"), "{told}");
+    assert!(told.contains("nothing to boot \\u{1b}[31m<b>"), "{told}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(lab.pids().len(), 2, "two launches and no more");
+    assert!(!lab.path("out").exists(), "no empty folder is left");
+}
+
+#[test]
+fn exact_platforms_boot_twice_and_agree() {
+    let lab = Lab::new(&["a", "two"]);
+    let output = lab.run("lab:native", &[]).output().unwrap();
+    expect_code(&output, 0);
+    let result = lab.result("lab:native");
+    assert_eq!(result.boots.len(), 2);
+    assert_eq!(row(&result, "a").exact, Some(true));
+    assert_eq!(row(&result, "a").metrics[0].unit, "insns");
+    let nonces = |boot: usize| -> Vec<String> {
+        result.boots[boot]
+            .launches
+            .iter()
+            .map(|l| l.nonce.clone())
+            .collect()
+    };
+    assert_eq!(
+        nonces(0),
+        nonces(1),
+        "each boot is given the same command lines"
+    );
+    assert_ne!(nonces(0)[0], nonces(0)[1]);
+    assert!(!stderr(&output).contains("NOT EXACT"));
+}
+
+#[test]
+fn digits_that_differ_are_told_loudly() {
+    let lab = Lab::new(&["a", "unsteady"]);
+    let output = lab.run("lab:native", &[]).output().unwrap();
+    expect_code(&output, 0);
+    assert_eq!(
+        row(&lab.result("lab:native"), "unsteady").exact,
+        Some(false)
+    );
+    let told = stderr(&output);
+    assert!(
+        told.contains("NOT EXACT: boots gave different digits for unsteady."),
+        "{told}"
+    );
+}
+
+#[test]
+fn platforms_take_turns_and_change_their_order() {
+    let lab = Lab::new(&["a"]);
+    let output = lab
+        .run(
+            "lab:native,qemu-tcg",
+            &["--boots", "2", "-v", "--baseline", "qemu-tcg"],
+        )
+        .output()
+        .unwrap();
+    expect_code(&output, 0);
+    let told = stderr(&output);
+    let turns: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("first record after"))
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(turns, ["lab:native", "qemu-tcg", "qemu-tcg", "lab:native"]);
+    assert!(
+        told.contains("-append 'bench=^(a)$ unit=insns smp=1 hypercall=none nonce="),
+        "{told}"
+    );
+    assert!(
+        told.contains("qemu-tcg: a took 8 samples of 10 operations"),
+        "{told}"
+    );
+}
+
+#[test]
+fn quick_says_what_it_chose() {
+    let lab = Lab::new(&["a"]);
+    let output = lab
+        .run("lab:native,qemu-tcg", &["--quick"])
+        .output()
+        .unwrap();
+    expect_code(&output, 0);
+    let told = stderr(&output);
+    assert!(told.contains("quick: boots 2 x lab:native"), "{told}");
+    assert_eq!(lab.result("qemu-tcg").boots.len(), 5);
+    assert_eq!(lab.result("lab:native").boots.len(), 2);
+}
+
+/// Waits until `ready` says so.
+fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !ready() {
+        assert!(started.elapsed() < Duration::from_secs(20), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn spawn(mut command: Command) -> Child {
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn ctrl_c_stops_the_machines_and_keeps_finished_boots() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut lab = Lab::new(&["a", "b", "c", "d"]);
+        lab.mode = "slow";
+        let child = spawn(lab.run("qemu-tcg", &[]));
+        // The third launch is the third boot.
+        wait_until("the third boot", || lab.pids().len() == 3);
+        send(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        expect_code(&output, 1);
+        let result = lab.result("qemu-tcg");
+        assert!(result.interrupted);
+        assert_eq!(result.boots.len(), 2);
+        assert!(result.rows.iter().all(|row| row.status == Status::Ok));
+        assert!(
+            text(&output.stdout).contains("qemu-tcg"),
+            "the table is shown"
+        );
+        assert_eq!(lab.alive(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_first_boot_that_is_stopped_keeps_its_rows() {
+    let mut lab = Lab::new(&["a", "hangs"]);
+    lab.mode = "slow";
+    let child = spawn(lab.run("lab:native", &[]));
+    wait_until("the first boot", || lab.pids().len() == 1);
+    std::thread::sleep(Duration::from_millis(600));
+    send(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    expect_code(&output, 1);
+    let result = lab.result("lab:native");
+    assert_eq!(row(&result, "a").status, Status::Ok);
+    assert_eq!(row(&result, "hangs").status, Status::Unreached);
+    assert_eq!(result.boots[0].launches[0].end, LaunchEnd::Interrupted);
+}
+
+#[test]
+fn no_machine_outlives_a_killed_runner() {
+    let lab = Lab::new(&["hangs"]);
+    let mut child = spawn(lab.run("lab:native", &["--timeout", "600"]));
+    wait_until("a machine", || lab.alive().len() == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the machine's end", || lab.alive().is_empty());
+}

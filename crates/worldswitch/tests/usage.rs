@@ -1,0 +1,187 @@
+//! Wrong usage, what is missing, and what `list` and `show` say.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::{Lab, expect_code, stderr, text, worldswitch};
+use std::fs::File;
+use std::process::Output;
+
+fn said(arguments: &[&str]) -> Output {
+    worldswitch().args(arguments).output().unwrap()
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
+    let cases: [(&[&str], &str); 12] = [
+        (&[], "Usage"),
+        (&["run", "--on", "lab:natve"], "did you mean lab:native"),
+        (&["run", "--on", "LAB:NATIVE"], "may have only a-z"),
+        (&["run", "--on", "log:"], "followed by a path"),
+        (&["run", "--on", "lab:native@6"], "no variants"),
+        (&["run", "--on", "qemu-tcg,qemu-tcg"], "named twice"),
+        (
+            &["run", "--on", "log:x", "--baseline", "kvm"],
+            "none of the platforms",
+        ),
+        (&["run", "--bench", "("], "regex"),
+        (&["run", "--ws", "1X"], "a number of bytes"),
+        (&["run", "--quick", "--boots", "3"], "cannot be used with"),
+        (&["show"], "PATH"),
+        (&["list", "nothing"], "nothing"),
+    ];
+    for (arguments, part) in cases {
+        let output = said(arguments);
+        expect_code(&output, 2);
+        assert!(
+            stderr(&output).contains(part),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_benchmark_that_is_not_there_is_wrong_usage_with_those_that_are() {
+    let lab = Lab::new(&["a", "b"]);
+    let output = lab
+        .run("lab:native", &["--bench", "nothing"])
+        .output()
+        .unwrap();
+    expect_code(&output, 2);
+    assert!(stderr(&output).contains("no benchmark among a, b"));
+    assert!(!lab.path("out").exists());
+}
+
+#[test]
+fn what_is_missing_ends_with_1_and_the_cure() {
+    let lab = Lab::new(&["a"]);
+    let run = |change: &dyn Fn(&mut std::process::Command)| {
+        let mut command = worldswitch();
+        command.current_dir(&lab.folder).arg("run");
+        change(&mut command);
+        let output = command.output().unwrap();
+        expect_code(&output, 1);
+        assert!(output.stdout.is_empty());
+        stderr(&output)
+    };
+    let told = run(&|c| {
+        c.args(["--guest", "guest.elf"]).env("PATH", "/nonexistent");
+    });
+    assert!(told.contains("apt-get install qemu-system-x86"), "{told}");
+    let told = run(&|c| {
+        c.args(["--on", "lab:native", "--guest", "no.elf"]);
+    });
+    assert!(
+        told.contains("no guest image no.elf") || told.contains("not installed"),
+        "{told}"
+    );
+    let told = run(&|c| {
+        c.env("WORLDSWITCH_DATA", "/nonexistent");
+    });
+    assert!(
+        told.contains("WORLDSWITCH_DATA") || told.contains("not installed"),
+        "{told}"
+    );
+    let told = run(&|c| {
+        c.args(["--on", "log:missing"]);
+    });
+    assert!(
+        told.contains("log:missing") && told.contains("No such file"),
+        "{told}"
+    );
+    let told = run(&|c| {
+        c.args(["--on", "serial:/dev/null"]);
+    });
+    assert!(told.contains("no serial line"), "{told}");
+    let told = run(&|c| {
+        c.args(["--on", "log:guest.elf", "-o", "guest.elf/x"]);
+    });
+    assert!(told.contains("folder for results"), "{told}");
+}
+
+#[test]
+fn a_file_that_is_no_image_is_refused() {
+    let lab = Lab::new(&["a"]);
+    std::fs::write(lab.path("guest.elf"), b"\x7fELF nothing").unwrap();
+    let output = lab.run("lab:native", &[]).output().unwrap();
+    expect_code(&output, 1);
+    assert!(
+        stderr(&output).contains("is no guest image"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn benchmarks_are_listed() {
+    let lab = Lab::new(&["a", "two-b"]);
+    let guest = lab.path("guest.elf");
+    let guest = guest.to_str().unwrap();
+    let output = said(&["list", "benchmarks", "--guest", guest]);
+    expect_code(&output, 0);
+    let listed = text(&output.stdout);
+    assert!(
+        listed.lines().nth(2).unwrap().contains("2 CPUs"),
+        "{listed}"
+    );
+    let output = said(&["list", "benchmarks", "--json", "--guest", guest]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["benchmarks"][1]["name"], "two-b");
+    assert_eq!(value["benchmarks"][1]["vcpus"], 2);
+}
+
+#[test]
+fn platforms_are_listed_with_what_is_missing() {
+    let output = said(&["list", "platforms", "--qemu", "/nonexistent/qemu"]);
+    expect_code(&output, 0);
+    let listed = text(&output.stdout);
+    assert!(
+        listed.contains("lab:native: not usable here: can't start /nonexistent/qemu"),
+        "{listed}"
+    );
+    assert!(listed.contains("log:FILE"));
+    let output = said(&["list", "platforms", "--json", "--qemu", "/nonexistent/qemu"]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["platforms"][0]["usable"], false);
+    assert_eq!(value["platforms"][3]["usable"], serde_json::Value::Null);
+}
+
+#[test]
+fn standard_output_that_is_full_is_an_error_and_one_that_is_closed_is_not() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = worldswitch()
+        .args(["list", "platforms"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    expect_code(&output, 1);
+    assert!(stderr(&output).contains("standard output"));
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    drop(reader);
+    let output = worldswitch()
+        .args(["list", "platforms"])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    expect_code(&output, 0);
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn results_that_are_not_there_are_an_error() {
+    let output = said(&["show", "/nonexistent/results"]);
+    expect_code(&output, 1);
+    assert!(stderr(&output).contains("/nonexistent/results"));
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    for arguments in [&["--help"][..], &["run", "--help"]] {
+        let output = said(arguments);
+        expect_code(&output, 0);
+        assert!(text(&output.stdout).contains("Examples:"));
+    }
+    expect_code(&said(&["--version"]), 0);
+}
