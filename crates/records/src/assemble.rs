@@ -8,13 +8,19 @@ pub const MAX_SAMPLES: usize = 1_000_000;
 /// A benchmark's whole result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BenchResult {
+    /// Its name.
     pub bench: String,
     /// Operations in a batch, never 0.
     pub iterations: u64,
+    /// Virtual CPUs that took part.
     pub cpus: u32,
+    /// In rows that have it as a parameter.
     pub page_bytes: Option<u64>,
+    /// In rows that have it as a parameter.
     pub ws_bytes: Option<u64>,
+    /// In rows that use one.
     pub port: Option<u64>,
+    /// What the check said.
     pub check: CheckVerdict,
     /// What the check saw; text from the guest.
     pub note: String,
@@ -24,7 +30,9 @@ pub struct BenchResult {
     pub control: Vec<u64>,
 }
 
-/// Why parts do not make a result. Names from the guest are quoted and escaped.
+/// Why parts do not make a result. `bench` is whose; `part` and `parts` are what the line said,
+/// `wanted` and `wanted_parts` what was due, `have` how many parts had come. Names from the guest
+/// are quoted and escaped in the messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssembleError {
     /// Another part than the next one came.

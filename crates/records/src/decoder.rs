@@ -26,9 +26,13 @@ pub enum Expect {
 pub struct Record {
     /// From 1; one more for each new launch on this line.
     pub launch: u64,
+    /// Who speaks.
     pub source: String,
+    /// The launch's, as it came.
     pub nonce: Nonce,
+    /// Its number among the records of this source in this launch.
     pub seq: u64,
+    /// What it says.
     pub kind: Kind,
     /// The whole object as it came.
     pub object: Map<String, Value>,

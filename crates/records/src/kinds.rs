@@ -7,12 +7,19 @@ use serde_json::{Map, Value};
 /// A record's content by its `kind`. Fields that nobody knows are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
+    /// A launch begins.
     Hello(Hello),
+    /// A benchmark starts.
     Begin(Begin),
+    /// A part of a benchmark's samples.
     Result(ResultPart),
+    /// A benchmark cannot be run here.
     Skip(Skip),
+    /// An exception came.
     Fault(Fault),
+    /// A benchmark is over.
     End(End),
+    /// The launch is over.
     Bye(Bye),
     /// A kind that this version does not know; the object is in [`crate::Record::object`].
     Unknown(String),
@@ -41,38 +48,54 @@ impl Kind {
 /// know less of its machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
+    /// The protocol's version, 1.
     pub protocol: u32,
+    /// As in `x86_64`.
     pub arch: String,
     /// Of every tick in this launch's results: `insns`, `tsc_ticks`, `cntvct_ticks`.
     pub unit: String,
+    /// Virtual CPUs that run.
     pub cpus: u32,
+    /// Virtual CPUs that the command line asked for.
     #[serde(default)]
     pub cpus_wanted: u32,
+    /// The guest's own version.
     #[serde(default)]
     pub guest: String,
+    /// The boot protocol: `pvh`, `multiboot`.
     #[serde(default)]
     pub boot: String,
+    /// `xapic` or `x2apic`.
     #[serde(default)]
     pub apic: String,
+    /// Memory that the guest may use.
     #[serde(default)]
     pub memory_bytes: u64,
+    /// The processor's name for itself.
     #[serde(default)]
     pub cpu: String,
     /// The CPUID signature, or empty where CPUID shows none.
     #[serde(default)]
     pub hypervisor: String,
+    /// What ticks: `tsc`.
     #[serde(default)]
     pub clock: String,
+    /// Its frequency, where the guest could find it out.
     #[serde(default)]
     pub clock_hz: Option<u64>,
+    /// Where the frequency is from: `cpuid`, `pit`.
     #[serde(default)]
     pub clock_hz_from: Option<String>,
+    /// Which hypercall the guest may execute, or `none`.
     #[serde(default)]
     pub hypercall: String,
+    /// Page size of the memory benchmarks.
     #[serde(default)]
     pub page_bytes: u64,
+    /// Working set of the memory benchmarks.
     #[serde(default)]
     pub ws_bytes: u64,
+    /// I/O ports in use.
     #[serde(default)]
     pub ports: Ports,
     /// As asked; 0 where the row chooses.
@@ -81,6 +104,7 @@ pub struct Hello {
     /// As asked; 0 where the row chooses.
     #[serde(default)]
     pub iters: u64,
+    /// Bytes of padding before the timed loop.
     #[serde(default)]
     pub pad: u64,
     /// How many benchmarks will follow.
@@ -95,16 +119,20 @@ pub struct Hello {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ports {
+    /// Read by `in`.
     #[serde(rename = "in")]
     pub input: u64,
+    /// Written by `out`.
     #[serde(rename = "out")]
     pub output: u64,
+    /// Written by `print`.
     pub print: u64,
 }
 
 /// A benchmark starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
+    /// Its name.
     pub bench: String,
     /// Among the selected benchmarks, from 0.
     pub index: u32,
@@ -114,22 +142,31 @@ pub struct Begin {
 /// [`crate::ResultAssembler`] joins the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultPart {
+    /// The benchmark.
     pub bench: String,
     /// From 1.
     pub part: u32,
+    /// How many parts there are.
     pub parts: u32,
+    /// Operations in a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
+    /// Virtual CPUs that took part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
+    /// In rows that have it as a parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_bytes: Option<u64>,
+    /// In rows that have it as a parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ws_bytes: Option<u64>,
+    /// In rows that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u64>,
+    /// What the check said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckVerdict>,
+    /// What the check saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Ticks of each batch.
@@ -153,7 +190,9 @@ pub enum CheckVerdict {
 /// A benchmark that cannot be run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
+    /// Its name.
     pub bench: String,
+    /// Why.
     pub reason: String,
 }
 
@@ -165,17 +204,22 @@ pub struct Fault {
     /// `needs`, `init`, `run`, `check` or `cleanup`.
     #[serde(default)]
     pub phase: Option<String>,
+    /// The exception's number.
     pub vector: u32,
+    /// As in `#UD`.
     pub name: String,
+    /// The error code, 0 where there is none.
     pub error: u64,
     /// CR2.
     pub address: u64,
+    /// Where it happened.
     pub ip: u64,
 }
 
 /// A benchmark is over, after its result, skip or fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
+    /// Its name.
     pub bench: String,
 }
 
