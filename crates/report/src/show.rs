@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_analysis::{BootEstimate, Histogram, Summary, summarize};
-use ws_results::{Boot, Launch, LaunchEnd, ResultFile, Row, Status};
+use ws_results::{Boot, Launch, LaunchEnd, ResultFile, Row, Status, Verdict};
 use ws_text::{console, pad_left, pad_right, terminal, width};
 
 /// Bars of a histogram that are drawn, the most frequent ones, and the columns of the longest.
@@ -135,36 +135,42 @@ impl Page {
         if row.status != Status::Ok {
             self.outcomes(row);
         }
-        let mut checks: Vec<String> = Vec::new();
-        for check in row
-            .outcomes
-            .iter()
-            .filter_map(|outcome| outcome.check.as_ref())
-        {
-            let text = format!(
-                "check {}: {}",
-                verdict_word(check.verdict),
-                terminal(&check.note)
-            );
-            if !checks.contains(&text) {
-                checks.push(text);
-            }
-        }
-        for text in checks {
-            self.line(2, &text);
-        }
+        self.checks(row);
         let fields: Vec<String> = row
             .conditions
             .iter()
             .map(|(key, v)| format!("{} {}", terminal(key), plain(v)))
             .collect();
-        self.line(2, &self.style.dim(&fields.join(", ")));
+        if !fields.is_empty() {
+            self.line(2, &self.style.dim(&fields.join(", ")));
+        }
         for metric in &row.metrics {
             if row.status == Status::Failed {
                 self.line(2, "its samples mean nothing, so they are not shown");
             } else if let Some(summary) = summarize(metric) {
                 self.summary(&metric.name, &summary, metric);
             }
+        }
+    }
+
+    /// One line for each verdict. Notes that hold a measured number differ from boot to boot: the
+    /// first stands for all.
+    fn checks(&mut self, row: &Row) {
+        for verdict in [Verdict::Proved, Verdict::Unproven, Verdict::Failed] {
+            let mut notes: Vec<&str> = Vec::new();
+            for check in row.outcomes.iter().filter_map(|o| o.check.as_ref()) {
+                if check.verdict == verdict && !notes.contains(&check.note.as_str()) {
+                    notes.push(&check.note);
+                }
+            }
+            let Some((first, others)) = notes.split_first() else {
+                continue;
+            };
+            let mut text = format!("check {}: {}", verdict_word(verdict), terminal(first));
+            if !others.is_empty() {
+                text.push_str(" (in other words in other boots)");
+            }
+            self.line(2, &text);
         }
     }
 
@@ -290,6 +296,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// `1 sample`, `20,000 operations`, `2 records of another launch`.
 fn plural(count: u64, what: &str) -> String {
     let (noun, rest) = what
         .split_once(' ')
@@ -297,6 +304,7 @@ fn plural(count: u64, what: &str) -> String {
         .unwrap_or((what, ""));
     let ending = if count == 1 { "" } else { "s" };
     let space = if rest.is_empty() { "" } else { " " };
+    let count = number::value(count as f64, "count");
     format!("{count} {noun}{ending}{space}{rest}")
 }
 

@@ -46,3 +46,25 @@ fn times_have_no_histogram() {
     );
     assert!(!page.contains('#'), "{page}");
 }
+
+#[test]
+fn notes_that_differ_between_boots_take_one_line() {
+    let mut row = measured("a", "c", "ns", &[&[1], &[2], &[3]]);
+    for (ticks, outcome) in (1..).zip(&mut row.outcomes) {
+        outcome.check.as_mut().unwrap().note = format!("{ticks} ticks apart");
+    }
+    let page = show(&result("p", 3, json!({}), vec![row]), false);
+    assert!(
+        page.contains("check proved: 1 ticks apart (in other words in other boots)\n"),
+        "{page}"
+    );
+    assert!(!page.contains("2 ticks apart"), "{page}");
+}
+
+#[test]
+fn large_counts_are_readable() {
+    let mut row = measured("a", "c", "ns", &[&[1]]);
+    row.metrics[0].boots[0].iterations = 320_000;
+    let page = show(&result("p", 1, json!({}), vec![row]), false);
+    assert!(page.contains("1 sample of 320,000 operations"), "{page}");
+}
