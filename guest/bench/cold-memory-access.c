@@ -15,8 +15,8 @@ static const char *needs(const struct params *params)
 static bool init(struct bench_run *run)
 {
 	uint64_t page_bytes = run->params->page_bytes;
-	/* Each sample reads pages of its own; trial batches, which double, read as many as two. */
-	uint64_t batches = run->samples + 2;
+	/* Each sample reads pages of its own, and so do the trials. */
+	uint64_t batches = run->samples + TRIAL_BATCHES;
 	uint64_t most = run->max_iterations, pages, pa;
 
 	if (run->params->iters)
