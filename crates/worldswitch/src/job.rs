@@ -136,6 +136,8 @@ impl Job {
                 match self.launch(common, progress, &planned, launches.len(), &place) {
                     Ok(done) => done,
                     Err(error) => {
+                        // The other platforms go on, and without its load.
+                        self.machine.kill();
                         self.failed = Some(error.to_string());
                         break;
                     }
