@@ -1,5 +1,8 @@
 # Machines that somebody else boots (serial:, log:), and benchmarks that somebody else writes.
 
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
 load common
 
 setup() { common_setup; }

@@ -1,5 +1,8 @@
 # `worldswitch run` as a user types it: the table, the result files, the digits, the ways to stop.
 
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
 load common
 
 setup() { common_setup; }
@@ -133,6 +136,7 @@ COSTS
 @test "a full disk: an error that says so, and no half of a result file" {
     [ "$(id -u)" -eq 0 ] || skip "needs root, for a small file system of its own"
     mkdir small
+    # shellcheck disable=SC2016 # the inner shell expands them
     run -1 --separate-stderr unshare --mount sh -c '
         mount -t tmpfs -o size=16k none small &&
         timeout 60 "$0" run --on lab:native --boots 1 -o small/out; status=$?
