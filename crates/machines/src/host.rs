@@ -1,6 +1,7 @@
 //! What this host is: facts that numbers in units of time depend on.
 
 use std::fs;
+use ws_results::Identity;
 
 /// Facts about the host; empty text where the system does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,20 @@ impl Host {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Self::parse(&cpuinfo, &kernel)
+    }
+
+    /// Adds what numbers in the host's time depend on.
+    pub fn describe(self, identity: &mut Identity) {
+        let mut subject = |key: &str, value: String| {
+            identity.subject.insert(key.into(), value.into());
+        };
+        subject("host_kernel", self.kernel);
+        subject("host_virtualized", self.virtualized.to_string());
+        let mut condition = |key: &str, value: String| {
+            identity.conditions.insert(key.into(), value.into());
+        };
+        condition("host_cpu", self.cpu);
+        condition("host_microcode", self.microcode);
     }
 
     fn parse(cpuinfo: &str, kernel: &str) -> Self {

@@ -23,6 +23,12 @@ const VCPUS_MAX: u64 = 64;
 /// The parameters' names by their bit in a row's last word.
 const PARAMETERS: [&str; 6] = ["page", "ws", "in", "out", "print", "hypercall"];
 
+/// The bit of `hypercall` among them.
+const HYPERCALL_BIT: u32 = 5;
+
+/// `vmcall` and `vmmcall` (Intel SDM vol. 2, VMCALL; AMD APM vol. 3, VMMCALL).
+const HYPERCALLS: [[u8; 3]; 2] = [[0x0f, 0x01, 0xc1], [0x0f, 0x01, 0xd9]];
+
 /// A guest image and what it can measure.
 #[derive(Clone, Debug)]
 pub struct GuestImage {
@@ -57,6 +63,8 @@ pub struct BenchmarkRow {
     pub insns_samples: u64,
     /// Which of `page`, `ws`, `in`, `out`, `print`, `hypercall` on the command line it heeds.
     pub parameters: Vec<&'static str>,
+    /// It says that it makes hypercalls, or its timed code has such an instruction in it.
+    pub has_hypercall: bool,
     /// SHA-256, hex, of its machine code, its control loop's, the timed harness and its counts.
     pub digest: String,
 }
@@ -144,10 +152,12 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
         .ok()
         .filter(|cpus| (1..=VCPUS_MAX as u32).contains(cpus))
         .ok_or_else(|| format!("it needs {} vCPUs (1 to {VCPUS_MAX} are allowed)", word(10)))?;
+    let run = image.function(word(6), "run")?;
+    let control = image.function(word(7), "control")?;
     let mut digest = Sha256::new();
     digest.update(harness);
-    digest.update(image.function(word(6), "run")?);
-    digest.update(image.function(word(7), "control")?);
+    digest.update(run);
+    digest.update(control);
     digest.update(bytes.get(80..).unwrap_or_default());
     Ok(BenchmarkRow {
         name: plain(image.text(word(0))?)?,
@@ -165,8 +175,18 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
             .filter(|(bit, _)| word(15) >> bit & 1 == 1)
             .map(|(_, name)| name)
             .collect(),
+        has_hypercall: word(15) >> HYPERCALL_BIT & 1 == 1
+            || holds_hypercall(run)
+            || holds_hypercall(control),
         digest: hex(&digest.finalize()),
     })
+}
+
+/// Whether the bytes of a hypercall instruction are anywhere in `code`. They may also be part of
+/// another instruction: that is taken for one too.
+fn holds_hypercall(code: &[u8]) -> bool {
+    code.windows(3)
+        .any(|bytes| HYPERCALLS.iter().any(|call| call == bytes))
 }
 
 /// A word that may stand in a command line's `bench=` without meaning anything but itself.

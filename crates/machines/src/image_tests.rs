@@ -45,9 +45,23 @@ fn rows_are_read_as_they_stand() {
             insns_iterations: 100,
             insns_samples: 32,
             parameters: vec!["page", "hypercall"],
+            has_hypercall: true,
             digest: hex(&digest.finalize()),
         }
     );
+}
+
+#[test]
+fn a_hypercall_instruction_in_the_timed_code_is_found() {
+    assert!(!parse(&image()).unwrap()[0].has_hypercall);
+    for code in [b"\x90\x0f\x01\xc1", b"\x0f\x01\xd9\x90"] {
+        assert!(holds_hypercall(code));
+    }
+    assert!(
+        !holds_hypercall(b"\x0f\x01\xc2\x0f\x01"),
+        "monitor, and a beginning"
+    );
+    assert!(!holds_hypercall(b""));
 }
 
 #[test]

@@ -6,14 +6,20 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod emulator;
 #[cfg(test)]
 mod fake_image;
 pub mod host;
+pub mod hypercall;
 pub mod image;
 pub mod logfile;
 pub mod machine;
 pub mod name;
+pub mod pin;
 pub mod platforms;
 pub mod process;
 pub mod qemu;
+mod qmp;
+pub mod resources;
 pub mod serial;
+pub mod vmm;

@@ -1,6 +1,6 @@
 //! The log platform: the saved console of a run that somebody else booted.
 
-use crate::machine::{Console, Control, LaunchRequest, Machine, MachineError};
+use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
@@ -30,6 +30,10 @@ impl Machine for LogFile {
 
     fn unit(&self) -> Option<&'static str> {
         None
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::Unknown
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {

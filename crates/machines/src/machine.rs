@@ -46,6 +46,29 @@ pub enum Control {
     Replayed,
 }
 
+/// What carries out the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// A program that translates them.
+    Emulator,
+    /// A KVM without VMX or SVM below it: ring 0 is emulated, one instruction after another.
+    SoftwareKvm,
+    /// KVM on the processor's own virtualization.
+    HardwareKvm,
+    /// Somebody else's machine.
+    Unknown,
+}
+
+/// How much to measure where a whole measurement would take too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Operations in a batch.
+    pub iters: u64,
+    /// Samples of each benchmark.
+    pub samples: u64,
+    pub boots: u32,
+}
+
 /// Why a machine could not do what was asked. The message says what to do about it where that
 /// is known.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +103,20 @@ pub trait Machine {
     /// decides it; where it does not, the guest's `hello` says it.
     fn unit(&self) -> Option<&'static str>;
 
+    /// What carries out the guest's instructions.
+    fn engine(&self) -> Engine;
+
+    /// How much to measure where the user leaves it open and the guest's own choice would take
+    /// too long; nothing where that will do.
+    fn sizes(&self) -> Option<Sizes> {
+        None
+    }
+
+    /// The port at which its monitor waits for the guest's word that a benchmark begins or ends.
+    fn doorbell(&self) -> Option<u16> {
+        None
+    }
+
     /// Checks and opens what every launch needs.
     ///
     /// # Errors
@@ -108,6 +145,21 @@ pub trait Machine {
     /// What the machine's own program complained about in this launch, at most 4 KiB.
     fn complaints(&mut self) -> String {
         String::new()
+    }
+
+    /// After the machine's end: KVM met an instruction that it could not emulate.
+    fn could_not_emulate(&self) -> bool {
+        false
+    }
+
+    /// The host CPU of each vCPU's thread; empty where they are not pinned.
+    fn pins(&self) -> &[u32] {
+        &[]
+    }
+
+    /// vCPU threads that are not where they were pinned at this moment, in words.
+    fn strayed(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The command line of the last launch as a shell takes it, for the user to read.

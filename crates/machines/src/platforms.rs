@@ -1,11 +1,12 @@
 //! Which platforms there are, whether they can be used here, and the machine of each.
 
 use crate::logfile::LogFile;
-use crate::machine::{Machine, MachineError};
+use crate::machine::{Engine, Machine, MachineError};
 use crate::name::PlatformName;
-use crate::qemu::{Clock, Emulator, Qemu, Settings};
+use crate::qemu::{Clock, Qemu, Settings};
+use crate::resources::Resources;
 use crate::serial::SerialLine;
-use std::path::PathBuf;
+use crate::vmm::{self, Vmm};
 
 /// A kind of platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,8 @@ pub struct Platform {
     pub needs: &'static str,
     /// The unit of its numbers, or where it comes from.
     pub unit: &'static str,
-    /// Whether `run` takes it where no platform is named.
+    /// Whether `run` takes it where no platform is named. One that is [`Usable::Software`] is
+    /// left out all the same.
     pub default: bool,
     kind: Kind,
 }
@@ -26,12 +28,14 @@ pub struct Platform {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Qemu(Clock),
+    Vmm,
+    QemuKvm,
     Serial,
     Log,
 }
 
 /// Every platform, in the order in which they are listed and run.
-pub const PLATFORMS: [Platform; 4] = [
+pub const PLATFORMS: [Platform; 6] = [
     Platform {
         name: "lab:native",
         summary: "QEMU TCG, counting instructions: no hypervisor, the same digits on every host",
@@ -39,6 +43,22 @@ pub const PLATFORMS: [Platform; 4] = [
         unit: "insns",
         default: true,
         kind: Kind::Qemu(Clock::Instructions),
+    },
+    Platform {
+        name: "kvm",
+        summary: "this host's KVM, with nothing above it but our own small monitor",
+        needs: "/dev/kvm, the monitor vmm and the guest image",
+        unit: "tsc_ticks",
+        default: true,
+        kind: Kind::Vmm,
+    },
+    Platform {
+        name: "qemu-kvm",
+        summary: "this host's KVM under QEMU",
+        needs: "/dev/kvm, the monitor vmm (which probes it), qemu-system-x86_64 and the guest image",
+        unit: "tsc_ticks",
+        default: true,
+        kind: Kind::QemuKvm,
     },
     Platform {
         name: "qemu-tcg",
@@ -88,27 +108,28 @@ pub enum UnknownPlatform {
     },
 }
 
-/// What machines are made from.
-#[derive(Clone, Debug, Default)]
-pub struct Resources {
-    /// The emulator to use, where the user named one.
-    pub qemu: Option<PathBuf>,
-    /// The guest image, or why there is none and the cure.
-    pub guest: Option<Result<PathBuf, String>>,
-}
-
 /// Whether a platform can be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usable {
     Yes,
+    /// Yes, but it is a software KVM: what is measured there says nothing about hardware.
+    Software,
     /// Why not, and the cure.
     No(String),
     /// Nobody can say before a device or a file is named.
     Depends,
 }
 
-/// Options of QEMU's platforms.
-const QEMU_OPTIONS: [&str; 2] = ["cpu", "memory"];
+impl Kind {
+    /// What may stand behind `+`.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Kind::Qemu(_) | Kind::QemuKvm => &["cpu", "memory"],
+            Kind::Vmm => &["memory"],
+            Kind::Serial | Kind::Log => &[],
+        }
+    }
+}
 
 /// Memory sizes that the guest and a small host can bear, in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
@@ -136,16 +157,17 @@ pub fn check(name: &PlatformName) -> Result<&'static Platform, UnknownPlatform> 
         });
     }
     for (option, value) in &name.options {
+        let known = platform.kind.options();
+        if !known.contains(&option.as_str()) {
+            return Err(UnknownPlatform::Option {
+                name: platform.name.into(),
+                option: option.clone(),
+                known: known.into(),
+            });
+        }
         let why = match option.as_str() {
             "cpu" => cpu(value).err(),
-            "memory" => memory_mib(value).err(),
-            _ => {
-                return Err(UnknownPlatform::Option {
-                    name: platform.name.into(),
-                    option: option.clone(),
-                    known: QEMU_OPTIONS.into(),
-                });
-            }
+            _ => memory_mib(value).err(),
         };
         if let Some(why) = why {
             return Err(UnknownPlatform::Value {
@@ -209,15 +231,21 @@ fn distance(a: &str, b: &str) -> usize {
     costs.last().copied().unwrap_or_default()
 }
 
-/// Whether `platform` can be used here.
+/// Whether `platform` can be used here. The first to ask about KVM pays for its probe.
 pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
-    match platform.kind {
-        Kind::Serial | Kind::Log => Usable::Depends,
-        Kind::Qemu(_) => match (Emulator::find(resources.qemu.as_deref()), guest(resources)) {
-            (Ok(_), Ok(_)) => Usable::Yes,
-            (Err(error), _) => Usable::No(error.to_string()),
-            (_, Err(error)) => Usable::No(error.to_string()),
-        },
+    let needs = match platform.kind {
+        Kind::Serial | Kind::Log => return Usable::Depends,
+        Kind::Qemu(_) => resources.emulator().map(|_| Engine::Emulator),
+        Kind::Vmm => resources.kvm().map(|kvm| kvm.engine),
+        Kind::QemuKvm => resources
+            .emulator_with_kvm()
+            .and_then(|_| resources.kvm())
+            .map(|kvm| kvm.engine),
+    };
+    match needs.and_then(|engine| resources.guest().map(|_| engine)) {
+        Ok(Engine::SoftwareKvm) => Usable::Software,
+        Ok(_) => Usable::Yes,
+        Err(why) => Usable::No(why.to_string()),
     }
 }
 
@@ -228,24 +256,36 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
 pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machine>, MachineError> {
     let platform = check(name).map_err(|e| MachineError::Other(e.to_string()))?;
     let option = |key: &str| name.options.get(key);
-    Ok(match platform.kind {
-        Kind::Serial => Box::new(SerialLine::new(&name.name)),
-        Kind::Log => Box::new(LogFile::new(&name.name)),
-        Kind::Qemu(clock) => Box::new(Qemu::new(Settings {
-            emulator: Emulator::find(resources.qemu.as_deref())?,
-            guest: guest(resources)?,
+    let memory_mib = option("memory").and_then(|value| memory_mib(value).ok());
+    let qemu = |emulator, clock, kvm| -> Result<Box<dyn Machine>, MachineError> {
+        Ok(Box::new(Qemu::new(Settings {
+            emulator,
+            guest: resources.guest()?,
             clock,
             cpu: option("cpu").and_then(|value| cpu(value).ok()),
-            memory_mib: option("memory").and_then(|value| memory_mib(value).ok()),
-        })),
-    })
-}
-
-fn guest(resources: &Resources) -> Result<PathBuf, MachineError> {
-    match &resources.guest {
-        Some(Ok(path)) => Ok(path.clone()),
-        Some(Err(why)) => Err(MachineError::Other(why.clone())),
-        None => Err(MachineError::Other("no guest image was looked for".into())),
+            memory_mib,
+            kvm,
+            // Where instructions are counted, no thread's place can matter.
+            pins: match clock {
+                Clock::Instructions => Vec::new(),
+                Clock::Host => resources.pins.clone(),
+            },
+        })))
+    };
+    match platform.kind {
+        Kind::Serial => Ok(Box::new(SerialLine::new(&name.name))),
+        Kind::Log => Ok(Box::new(LogFile::new(&name.name))),
+        Kind::Qemu(clock) => qemu(resources.emulator()?, clock, None),
+        Kind::QemuKvm => {
+            let kvm = resources.kvm()?;
+            qemu(resources.emulator_with_kvm()?, Clock::Host, Some(kvm))
+        }
+        Kind::Vmm => Ok(Box::new(Vmm::new(vmm::Settings {
+            kvm: resources.kvm()?,
+            guest: resources.guest()?,
+            memory_mib,
+            pins: resources.pins.clone(),
+        }))),
     }
 }
 
@@ -262,6 +302,8 @@ mod tests {
     fn known_names_are_found() {
         assert_eq!(checked("lab:native"), Ok("lab:native"));
         assert_eq!(checked("qemu-tcg+cpu=EPYC+memory=256"), Ok("qemu-tcg"));
+        assert_eq!(checked("kvm+memory=256"), Ok("kvm"));
+        assert_eq!(checked("qemu-kvm+cpu=EPYC"), Ok("qemu-kvm"));
         assert_eq!(checked("serial:/dev/ttyS0"), Ok("serial:DEVICE"));
         assert_eq!(checked("log:x@y+z"), Ok("log:FILE"));
     }
@@ -280,6 +322,8 @@ mod tests {
         assert!(checked("lab:native@6.12").unwrap_err().contains("@6.12"));
         let error = checked("qemu-tcg+colour=blue").unwrap_err();
         assert!(error.contains("it has cpu, memory"), "{error}");
+        let error = checked("kvm+cpu=max").unwrap_err();
+        assert!(error.ends_with("it has memory"), "{error}");
         assert!(checked("qemu-tcg+memory=1").unwrap_err().contains("MiB"));
         assert!(
             checked("qemu-tcg+cpu=max,x")
@@ -300,11 +344,21 @@ mod tests {
         let resources = Resources {
             qemu: Some("/nonexistent/qemu".into()),
             guest: Some(Ok("/nonexistent/guest.elf".into())),
+            vmm: Some(Err("it is not built: make build".into())),
+            ..Resources::default()
         };
-        let Usable::No(why) = usable(&PLATFORMS[0], &resources) else {
+        let usable_is = |name: &str| {
+            let platform = PLATFORMS.iter().find(|platform| platform.name == name);
+            usable(platform.unwrap(), &resources)
+        };
+        let Usable::No(why) = usable_is("lab:native") else {
             panic!("usable");
         };
         assert!(why.contains("/nonexistent/qemu"), "{why}");
-        assert_eq!(usable(&PLATFORMS[3], &resources), Usable::Depends);
+        assert_eq!(usable_is("log:FILE"), Usable::Depends);
+        let Usable::No(why) = usable_is("kvm") else {
+            panic!("usable");
+        };
+        assert_eq!(why, "it is not built: make build");
     }
 }

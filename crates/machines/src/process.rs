@@ -6,12 +6,14 @@
 //! child should (the runner uses its main thread).
 
 use crate::machine::MachineError;
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A running or ended child process.
@@ -60,9 +62,22 @@ impl Process {
     /// # Errors
     /// The program can't be started.
     pub fn spawn(
+        command: Command,
+        stdout: File,
+        file_limit_bytes: u64,
+    ) -> Result<Self, MachineError> {
+        Self::spawn_with(command, stdout, file_limit_bytes, None)
+    }
+
+    /// The same; the child also gets `inherited`, under the number that it has here.
+    ///
+    /// # Errors
+    /// The program can't be started.
+    pub fn spawn_with(
         mut command: Command,
         stdout: File,
         file_limit_bytes: u64,
+        inherited: Option<OwnedFd>,
     ) -> Result<Self, MachineError> {
         let program = command.get_program().to_owned();
         let stderr = unnamed_file(0)?;
@@ -89,10 +104,13 @@ impl Process {
                 maximum: Some(file_limit_bytes),
             };
             rustix::process::setrlimit(Resource::Fsize, limit)?;
+            if let Some(file) = &inherited {
+                rustix::io::fcntl_setfd(file, FdFlags::empty())?;
+            }
             Ok(())
         };
         // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are
-        // allowed. It makes three system calls (prctl, getppid, setrlimit), takes no lock and
+        // allowed. It makes four system calls (prctl, getppid, setrlimit, fcntl), takes no lock and
         // allocates nothing: its errors are numbers of the system's.
         unsafe {
             command.pre_exec(before_exec);
@@ -159,6 +177,23 @@ pub fn describe(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("its process was killed by signal {signal}"),
         (None, None) => "its process ended".to_owned(),
     }
+}
+
+/// A command as a shell takes it.
+pub fn shell_words(program: &Path, arguments: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
+    let quote = |word: &str| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.to_owned()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let program = quote(&program.to_string_lossy());
+    std::iter::once(program)
+        .chain(arguments.iter().map(|word| quote(word)))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -281,5 +316,18 @@ mod tests {
     fn a_disk_without_room_is_an_error() {
         let error = unnamed_file(u64::MAX).unwrap_err().to_string();
         assert!(error.contains("TMPDIR"), "{error}");
+    }
+
+    #[test]
+    fn commands_are_shown_as_a_shell_takes_them() {
+        let arguments = [
+            "-append".to_owned(),
+            "bench=^(a|b)$ x".to_owned(),
+            "it's".to_owned(),
+        ];
+        assert_eq!(
+            shell_words(Path::new("/bin/q"), &arguments),
+            r"/bin/q -append 'bench=^(a|b)$ x' 'it'\''s'"
+        );
     }
 }

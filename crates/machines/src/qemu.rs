@@ -1,23 +1,25 @@
 //! QEMU: the one place that knows its command line.
 //!
-//! Two platforms use it. `lab:native` counts instructions: one tick of the guest's clock is one
+//! Three platforms use it. `lab:native` counts instructions: one tick of the guest's clock is one
 //! executed instruction, every source of host time is off, and the same image gives the same
-//! digits on every host. `qemu-tcg` is the same emulator in the host's time.
+//! digits on every host. `qemu-tcg` is the same emulator in the host's time. `qemu-kvm` is QEMU's
+//! machine with KVM instead of the emulator.
 
+use crate::emulator::Emulator;
 use crate::host::Host;
-use crate::machine::{CONSOLE_LIMIT_BYTES, Console, Control, LaunchRequest, Machine, MachineError};
-use crate::process::{Process, describe, unnamed_file};
+use crate::machine::{
+    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
+};
+use crate::pin::{self, Pinned};
+use crate::process::{Process, describe, shell_words, unnamed_file};
+use crate::qmp::{Qmp, Trouble};
+use crate::vmm::Kvm;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use ws_results::Identity;
-
-/// The program, as it is called in the search path.
-pub const PROGRAM: &str = "qemu-system-x86_64";
-
-/// PVH images are loaded from this major version on.
-const MAJOR_MIN: u32 = 4;
 
 const MEMORY_MIB: u64 = 512;
 
@@ -30,73 +32,6 @@ pub enum Clock {
     Host,
 }
 
-/// An installed QEMU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emulator {
-    /// Where it lies.
-    pub program: PathBuf,
-    /// Its version, as `7.2.22`.
-    pub version: String,
-    /// All that it says about its version, as `QEMU emulator version 7.2.22 (Debian ...)`.
-    pub build: String,
-}
-
-impl Emulator {
-    /// The emulator at `program`, or the one in the search path.
-    ///
-    /// # Errors
-    /// There is none, or it does not work; with the cure.
-    pub fn find(program: Option<&Path>) -> Result<Self, MachineError> {
-        let program = match program {
-            Some(path) => path.to_owned(),
-            None => in_search_path().ok_or_else(|| {
-                MachineError::Other(format!(
-                    "{PROGRAM} is not installed: run tools/setup, or apt-get install qemu-system-x86"
-                ))
-            })?,
-        };
-        let output = Command::new(&program)
-            .arg("--version")
-            .output()
-            .map_err(|e| MachineError::io("start", &program, e))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let build = text.lines().next().unwrap_or_default().trim().to_owned();
-        let version = parse_version(&build).filter(|_| output.status.success());
-        let Some((version, major)) = version else {
-            return Err(MachineError::Other(format!(
-                "{} --version does not answer as QEMU does: name another program with --qemu PATH",
-                program.display()
-            )));
-        };
-        if major < MAJOR_MIN {
-            return Err(MachineError::Other(format!(
-                "{} is QEMU {version}, and {MAJOR_MIN}.0 or newer is needed: install a newer one, or name it with --qemu PATH",
-                program.display()
-            )));
-        }
-        Ok(Self {
-            program,
-            version,
-            build,
-        })
-    }
-}
-
-fn in_search_path() -> Option<PathBuf> {
-    let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths)
-        .map(|folder| folder.join(PROGRAM))
-        .find(|path| path.is_file())
-}
-
-/// (version, its first number) from QEMU's first line.
-fn parse_version(line: &str) -> Option<(String, u32)> {
-    let rest = line.strip_prefix("QEMU emulator version ")?;
-    let version = rest.split([' ', '(']).next()?.to_owned();
-    let major = version.split('.').next()?.parse().ok()?;
-    Some((version, major))
-}
-
 /// What a QEMU machine is made of.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -107,16 +42,34 @@ pub struct Settings {
     pub cpu: Option<String>,
     /// Another memory size than 512 MiB.
     pub memory_mib: Option<u64>,
+    /// KVM runs the guest, and not the emulator.
+    pub kvm: Option<Kvm>,
+    /// The host CPU of each vCPU's thread; empty: where the host likes.
+    pub pins: Vec<u32>,
 }
 
 impl Settings {
     fn cpu(&self) -> String {
-        let model = self.cpu.as_deref().unwrap_or("max");
-        match self.clock {
+        let default = if self.kvm.is_some() { "host" } else { "max" };
+        let model = self.cpu.as_deref().unwrap_or(default);
+        match (self.clock, self.engine()) {
             // Random numbers come from the host.
-            Clock::Instructions => format!("{model},-rdrand,-rdseed"),
-            Clock::Host => model.to_owned(),
+            (Clock::Instructions, _) => format!("{model},-rdrand,-rdseed"),
+            // It offers the register of this feature (MSR 0x10a) and then refuses to take it, at
+            // which QEMU aborts.
+            (Clock::Host, Engine::SoftwareKvm) => format!("{model},-arch-capabilities"),
+            (Clock::Host, _) => model.to_owned(),
         }
+    }
+
+    fn engine(&self) -> Engine {
+        self.kvm.as_ref().map_or(Engine::Emulator, |kvm| kvm.engine)
+    }
+
+    /// Whether QEMU gets a control channel: to pin threads, or to say that KVM gave the guest up,
+    /// after which it would stand still for ever. The exact lab never has one.
+    fn is_controlled(&self) -> bool {
+        self.clock == Clock::Host && (self.kvm.is_some() || !self.pins.is_empty())
     }
 
     fn memory_mib(&self) -> u64 {
@@ -143,6 +96,7 @@ impl Settings {
                 "-rtc",
                 "base=2024-01-01T00:00:00,clock=vm",
             ]),
+            Clock::Host if self.kvm.is_some() => add(&["-accel", "kvm"]),
             Clock::Host => add(&["-accel", "tcg"]),
         }
         add(&["-cpu", &self.cpu()]);
@@ -169,6 +123,10 @@ struct Running {
     process: Process,
     console: File,
     position: u64,
+    control: Option<Qmp>,
+    pinned: Vec<Pinned>,
+    /// Why the machine stands still.
+    stopped: Option<String>,
 }
 
 impl Qemu {
@@ -180,11 +138,43 @@ impl Qemu {
             last_command: None,
         }
     }
+
+    /// Pins the vCPU threads of a machine that was started stopped, and lets it go.
+    fn pin_and_go(qmp: &mut Qmp, pins: &[u32]) -> Result<Vec<Pinned>, Trouble> {
+        qmp.greet()?;
+        let mut pinned = Vec::new();
+        if pins.is_empty() {
+            return Ok(pinned);
+        }
+        let threads = qmp.vcpu_threads()?;
+        for ((vcpu, thread), cpu) in (0..).zip(threads).zip(pins) {
+            pin::pin(thread, *cpu).map_err(|e| {
+                Trouble::Other(MachineError::Other(format!(
+                    "can't pin vCPU {vcpu} to CPU {cpu}: {e}"
+                )))
+            })?;
+            pinned.push(Pinned {
+                vcpu,
+                thread,
+                cpu: *cpu,
+            });
+        }
+        qmp.go_on()?;
+        Ok(pinned)
+    }
 }
 
 impl Machine for Qemu {
     fn control(&self) -> Control {
         Control::Launched
+    }
+
+    fn engine(&self) -> Engine {
+        self.settings.engine()
+    }
+
+    fn sizes(&self) -> Option<Sizes> {
+        self.settings.kvm.as_ref()?.sizes()
     }
 
     fn unit(&self) -> Option<&'static str> {
@@ -212,16 +202,42 @@ impl Machine for Qemu {
         let stdout = console.try_clone().map_err(|e| {
             MachineError::io("share the console of", &self.settings.emulator.program, e)
         })?;
-        let arguments = self.settings.arguments(request);
+        let mut arguments = self.settings.arguments(request);
+        let mut control = None;
+        let mut inherited = None;
+        if self.settings.is_controlled() {
+            let (qmp, end) = Qmp::pair()?;
+            arguments.extend(Qmp::arguments(end.as_raw_fd()));
+            if !self.settings.pins.is_empty() {
+                arguments.push("-S".into());
+            }
+            (control, inherited) = (Some(qmp), Some(end));
+        }
         self.last_command = Some(shell_words(&self.settings.emulator.program, &arguments));
         let mut command = Command::new(&self.settings.emulator.program);
         command.args(&arguments);
         // The runner stops a flood at the limit; this is for the time in which it does not look.
-        let process = Process::spawn(command, stdout, CONSOLE_LIMIT_BYTES + (1 << 20))?;
+        let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
+        let process = Process::spawn_with(command, stdout, limit, inherited)?;
+        let pinned = match &mut control {
+            None => Vec::new(),
+            Some(qmp) => match Self::pin_and_go(qmp, &self.settings.pins) {
+                Ok(pinned) => pinned,
+                // Its end is found in the console's place, with what it said.
+                Err(Trouble::Closed) => {
+                    control = None;
+                    Vec::new()
+                }
+                Err(Trouble::Other(error)) => return Err(error),
+            },
+        };
         self.running = Some(Running {
             process,
             console,
             position: 0,
+            control,
+            pinned,
+            stopped: None,
         });
         Ok(())
     }
@@ -236,6 +252,9 @@ impl Machine for Qemu {
             .process
             .ended()
             .map_err(|e| MachineError::io("look after", program, e))?;
+        if running.stopped.is_none() {
+            running.stopped = running.control.as_mut().and_then(Qmp::stopped);
+        }
         let mut chunk = [0u8; 65536];
         let count = running
             .console
@@ -247,7 +266,10 @@ impl Machine for Qemu {
             return Ok(Console::Data);
         }
         Ok(match ended {
-            None => Console::Quiet,
+            None => running
+                .stopped
+                .clone()
+                .map_or(Console::Quiet, Console::Ended),
             // So -no-reboot answers a reset and a power-off alike.
             Some(status) if status.success() => Console::Ended(
                 "the machine reset itself, as after a triple fault, or powered itself off".into(),
@@ -267,25 +289,27 @@ impl Machine for Qemu {
             settings.emulator.program.display().to_string(),
         );
         subject("emulator_build", settings.emulator.build.clone());
-        let host = Host::read();
-        if settings.clock == Clock::Host {
-            subject("host_kernel", host.kernel);
-            subject("host_virtualized", host.virtualized.to_string());
+        let mut condition = |key: &str, value: serde_json::Value| {
+            identity.conditions.insert(key.into(), value);
+        };
+        let version = format!("qemu {}", settings.emulator.version);
+        if let Some(kvm) = &settings.kvm {
+            // No emulator executes the guest: what runs it may be compared with another monitor.
+            subject("monitor", version);
+            subject("monitor_cpu", settings.cpu());
+            kvm.describe(&mut identity);
+        } else {
+            condition("emulator", version.into());
+            condition("emulator_machine", "pc".into());
+            condition("emulator_cpu", settings.cpu().into());
         }
         let mut condition = |key: &str, value: serde_json::Value| {
             identity.conditions.insert(key.into(), value);
         };
-        condition(
-            "emulator",
-            format!("qemu {}", settings.emulator.version).into(),
-        );
-        condition("emulator_machine", "pc".into());
-        condition("emulator_cpu", settings.cpu().into());
         condition("memory_mib", settings.memory_mib().into());
-        condition("pinning", "none".into());
+        condition("pinning", pin::condition(&settings.pins).into());
         if settings.clock == Clock::Host {
-            condition("host_cpu", host.cpu.into());
-            condition("host_microcode", host.microcode.into());
+            Host::read().describe(&mut identity);
         }
         identity
     }
@@ -303,26 +327,26 @@ impl Machine for Qemu {
             .unwrap_or_default()
     }
 
+    fn could_not_emulate(&self) -> bool {
+        // Suberror 1 is KVM_INTERNAL_ERROR_EMULATION (include/uapi/linux/kvm.h).
+        self.running.as_ref().is_some_and(|running| {
+            let text = running.process.stderr();
+            text.contains("KVM internal error. Suberror: 1")
+        })
+    }
+
+    fn strayed(&self) -> Vec<String> {
+        let pinned = self.running.iter().flat_map(|running| &running.pinned);
+        pinned.filter_map(Pinned::strayed).collect()
+    }
+
+    fn pins(&self) -> &[u32] {
+        &self.settings.pins
+    }
+
     fn command_line(&self) -> Option<String> {
         self.last_command.clone()
     }
-}
-
-/// A command as a shell takes it.
-fn shell_words(program: &Path, arguments: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
-    let quote = |word: &str| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.to_owned()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    let program = quote(&program.to_string_lossy());
-    std::iter::once(program)
-        .chain(arguments.iter().map(|word| quote(word)))
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Tests of QEMU's command line and of a QEMU machine, the program played by a shell script.
 
 use super::*;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A script that answers `--version` as QEMU 7.2.22 and otherwise runs `body`. Another process
@@ -32,6 +33,20 @@ fn settings(clock: Clock, program: &Path) -> Settings {
         clock,
         cpu: None,
         memory_mib: None,
+        kvm: None,
+        pins: Vec::new(),
+    }
+}
+
+fn with_kvm(engine: Engine, program: &Path) -> Settings {
+    Settings {
+        kvm: Some(Kvm {
+            engine,
+            exit_ns: 1000,
+            monitor: "vmm".into(),
+            monitor_version: "vmm 9.9".into(),
+        }),
+        ..settings(Clock::Host, program)
     }
 }
 
@@ -79,6 +94,74 @@ fn options_reach_the_command_line_and_the_conditions() {
 }
 
 #[test]
+fn kvm_takes_the_emulators_place() {
+    let settings = with_kvm(Engine::HardwareKvm, Path::new("q"));
+    let line = settings.arguments(&request()).join(" ");
+    assert!(line.contains("-accel kvm -cpu host -smp 2"), "{line}");
+    assert!(!line.contains("tcg"));
+    let settings = with_kvm(Engine::SoftwareKvm, Path::new("q"));
+    let line = settings.arguments(&request()).join(" ");
+    assert!(
+        line.contains("-accel kvm -cpu host,-arch-capabilities "),
+        "{line}"
+    );
+}
+
+#[test]
+fn qemu_with_kvm_is_a_monitor_and_no_emulator() {
+    let machine = Qemu::new(with_kvm(Engine::SoftwareKvm, Path::new("q")));
+    let identity = machine.identity();
+    assert_eq!(identity.subject["monitor"], "qemu 7.2.22");
+    assert_eq!(identity.subject["kvm"], "software");
+    assert!(!identity.conditions.contains_key("emulator"));
+    assert_eq!(machine.engine(), Engine::SoftwareKvm);
+    let machine = Qemu::new(settings(Clock::Host, Path::new("q")));
+    assert_eq!(machine.engine(), Engine::Emulator);
+    assert!(!machine.identity().subject.contains_key("kvm"));
+}
+
+#[test]
+fn only_what_needs_it_gets_a_control_channel() {
+    let mut exact = settings(Clock::Instructions, Path::new("q"));
+    exact.pins = vec![0];
+    assert!(!exact.is_controlled(), "the exact lab's flags never change");
+    let mut timed = settings(Clock::Host, Path::new("q"));
+    assert!(!timed.is_controlled());
+    timed.pins = vec![0, 1];
+    assert!(timed.is_controlled());
+    assert_eq!(Qemu::new(timed).identity().conditions["pinning"], "0,1");
+    assert!(with_kvm(Engine::HardwareKvm, Path::new("q")).is_controlled());
+}
+
+#[test]
+fn a_qemu_that_dies_before_it_speaks_is_found_at_its_console() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fake(folder.path(), "echo 'no such CPU' >&2; exit 1");
+    let mut timed = settings(Clock::Host, &program);
+    timed.pins = vec![0, 0];
+    let mut machine = Qemu::new(timed);
+    machine.launch(&request()).unwrap();
+    assert_eq!(follow(&mut machine).1, "its process ended with status 1");
+    assert_eq!(machine.complaints(), "no such CPU");
+    let line = machine.command_line().unwrap();
+    assert!(line.contains("-chardev socket,id=qmp,fd="), "{line}");
+    assert!(line.ends_with(" -S"), "{line}");
+}
+
+#[test]
+fn a_qemu_without_kvm_is_refused_with_the_cure() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fake(folder.path(), "echo 'Accelerators supported:'; echo tcg");
+    let error = Emulator::find(Some(&program))
+        .unwrap()
+        .needs_kvm()
+        .unwrap_err();
+    assert!(error.to_string().contains("without KVM"), "{error}");
+    let program = fake(folder.path(), "echo 'Accelerators supported:'; echo kvm");
+    Emulator::find(Some(&program)).unwrap().needs_kvm().unwrap();
+}
+
+#[test]
 fn no_fact_of_the_host_is_a_condition_of_the_exact_lab() {
     let exact = Qemu::new(settings(Clock::Instructions, Path::new("q"))).identity();
     let timed = Qemu::new(settings(Clock::Host, Path::new("q"))).identity();
@@ -97,42 +180,6 @@ fn no_fact_of_the_host_is_a_condition_of_the_exact_lab() {
     assert!(keys(&timed).contains(&"host_cpu".to_owned()));
     assert!(keys(&timed).contains(&"host_microcode".to_owned()));
     assert_eq!(exact.conditions["emulator"], "qemu 7.2.22");
-}
-
-#[test]
-fn commands_are_shown_as_a_shell_takes_them() {
-    let arguments = [
-        "-append".to_owned(),
-        "bench=^(a|b)$ x".to_owned(),
-        "it's".to_owned(),
-    ];
-    assert_eq!(
-        shell_words(Path::new("/bin/q"), &arguments),
-        r"/bin/q -append 'bench=^(a|b)$ x' 'it'\''s'"
-    );
-}
-
-#[test]
-fn versions_are_read() {
-    let read = |line| parse_version(line).map(|(version, _)| version);
-    assert_eq!(
-        read("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)").as_deref(),
-        Some("7.2.22")
-    );
-    assert_eq!(
-        read("QEMU emulator version 11.1.0").as_deref(),
-        Some("11.1.0")
-    );
-    assert_eq!(read("bochs 3"), None);
-    assert_eq!(read("QEMU emulator version x"), None);
-}
-
-#[test]
-fn a_program_that_is_not_qemu_is_refused_with_the_cure() {
-    let error = Emulator::find(Some(Path::new("/bin/true"))).unwrap_err();
-    assert!(error.to_string().contains("--qemu PATH"));
-    let error = Emulator::find(Some(Path::new("/nonexistent"))).unwrap_err();
-    assert!(error.to_string().contains("can't start /nonexistent"));
 }
 
 fn follow(machine: &mut Qemu) -> (String, String) {

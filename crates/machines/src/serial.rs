@@ -1,7 +1,7 @@
 //! The serial line platform: somebody else boots the guest, and its records come in over a
 //! serial device, 115200 8N1, raw. A pseudo-terminal will do as well.
 
-use crate::machine::{Console, Control, LaunchRequest, Machine, MachineError, WAIT};
+use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError, WAIT};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -73,6 +73,10 @@ impl Machine for SerialLine {
 
     fn unit(&self) -> Option<&'static str> {
         None
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::Unknown
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {

@@ -1,6 +1,7 @@
 //! What records say, as types. `docs/records.md` explains each field; units are those of the
 //! `hello` that opened the launch.
 
+use crate::exits::Exits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,6 +22,8 @@ pub enum Kind {
     End(End),
     /// The launch is over.
     Bye(Bye),
+    /// What a monitor counted while a benchmark ran. Boxed: it is far larger than the others.
+    Exits(Box<Exits>),
     /// A kind that this version does not know; the object is in [`crate::Record::object`].
     Unknown(String),
 }
@@ -37,6 +40,7 @@ impl Kind {
             "fault" => Kind::Fault(serde_json::from_value(value)?),
             "end" => Kind::End(serde_json::from_value(value)?),
             "bye" => Kind::Bye(serde_json::from_value(value)?),
+            "exits" => Kind::Exits(serde_json::from_value(value)?),
             other => Kind::Unknown(other.to_owned()),
         })
     }

@@ -3,12 +3,12 @@
 
 use crate::number::{self, percent};
 use crate::style::Style;
-use crate::table::{status_word, verdict_word};
+use crate::table::{SOFTWARE_KVM, is_software_kvm, status_word, verdict_word};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_analysis::{BootEstimate, Histogram, Summary, summarize};
-use ws_results::{Boot, Launch, LaunchEnd, ResultFile, Row, Status, Verdict};
+use ws_results::{Boot, HostView, Launch, LaunchEnd, ResultFile, Row, Status, Verdict};
 use ws_text::{console, pad_left, pad_right, terminal, width};
 
 /// Bars of a histogram that are drawn, the most frequent ones, and the columns of the longest.
@@ -58,6 +58,9 @@ impl Page {
     fn head(&mut self, result: &ResultFile) {
         let platform = self.style.bold(&terminal(&result.platform));
         self.line(0, &platform);
+        if is_software_kvm(result) {
+            self.line(1, &self.style.red(SOFTWARE_KVM));
+        }
         self.line(1, &format!("begun    {}", terminal(&result.created)));
         self.line(1, &format!("by       {}", terminal(&result.tool)));
         self.line(
@@ -151,6 +154,43 @@ impl Page {
                 self.summary(&metric.name, &summary, metric);
             }
         }
+        for view in &row.host {
+            self.host(view);
+        }
+    }
+
+    /// What the host saw in one boot: where its vCPUs strayed to, and its counts by reason.
+    fn host(&mut self, view: &HostView) {
+        for how in &view.strayed {
+            let text = format!(
+                "boot {}: pinning did not hold: {}",
+                view.boot,
+                terminal(how)
+            );
+            self.line(2, &self.style.red(&text));
+        }
+        let Some(operations) = view.operations else {
+            return;
+        };
+        let mut parts = vec![plural(operations, "operation")];
+        let mut counts = |name: &str, counts: &BTreeMap<String, u64>| {
+            if !counts.is_empty() {
+                let counts = counts.iter().map(|(reason, n)| {
+                    let n = number::value(*n as f64, "count");
+                    format!("{} {n}", terminal(reason))
+                });
+                parts.push(format!("{name} {}", counts.collect::<Vec<_>>().join(", ")));
+            }
+        };
+        counts("returns to the monitor:", &view.returns);
+        if let Some(kvm) = &view.kvm {
+            counts("KVM's counters:", kvm);
+        }
+        if let (Some(before), Some(after)) = (view.pages_before, view.pages_after) {
+            parts.push(format!("the host's pages: {before} before, {after} after"));
+        }
+        let text = format!("boot {} on the host: {}", view.boot, parts.join("; "));
+        self.line(2, &self.style.dim(&text));
     }
 
     /// One line for each verdict. Notes that hold a measured number differ from boot to boot: the

@@ -11,6 +11,9 @@ pub const SCHEMA: &str = "worldswitch-table/1";
 /// The metric that the table shows.
 const METRIC: &str = "cost";
 
+/// What the reader of a column on a software KVM must know.
+pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 0 is emulated, and neither its figures nor its counts say anything about hardware";
+
 /// What the caller may choose.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -145,6 +148,9 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
                 .notes
                 .push(notes.add("interrupted: the run was stopped before its last boot".into()));
         }
+        if is_software_kvm(result) {
+            column.notes.push(notes.add(SOFTWARE_KVM.into()));
+        }
     }
     let mut rows = Vec::new();
     for (benchmark, category) in benchmarks(results) {
@@ -181,6 +187,12 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
         rows,
         notes: notes.into_texts(),
     })
+}
+
+/// Whether a KVM without hardware below it ran the guest.
+pub(crate) fn is_software_kvm(result: &ResultFile) -> bool {
+    let kvm = result.identity.subject.get("kvm");
+    kvm.and_then(|kvm| kvm.as_str()) == Some("software")
 }
 
 /// A row of a file with its summary.
@@ -276,6 +288,10 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
             (Some(_), Some(outcome)) => format!("{word} in boot {}: {reason}", outcome.boot),
             _ => format!("{word}: {reason}"),
         }));
+    }
+    if let Some(how) = row.host.iter().flat_map(|view| &view.strayed).next() {
+        cell.notes
+            .push(notes.add(format!("pinning did not hold: {how}")));
     }
     let several = row.conditions.get("vcpus").and_then(|vcpus| vcpus.as_u64()) > Some(1);
     if several && cell.unit.as_deref() == Some("insns") {

@@ -138,6 +138,44 @@ pub struct Row {
     pub exact: Option<bool>,
     /// What was measured; empty when nothing was.
     pub metrics: Vec<Metric>,
+    /// What the host saw of it, one for each boot in which it looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<HostView>,
+}
+
+/// What the host saw of a row in one boot: what its monitor counted between the first sample and
+/// the last, and where its vCPU threads ran. All counts are of all vCPUs together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostView {
+    /// The boot's number.
+    pub boot: u32,
+    /// Index into that boot's launches.
+    pub launch: u32,
+    /// Operations that the guest did meanwhile; absent where nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+    /// The host's time for all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ns: Option<u64>,
+    /// Returns from the guest to the monitor, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub returns: BTreeMap<String, u64>,
+    /// KVM's own counters that moved, by the names that the kernel gives them; absent where the
+    /// kernel offers none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kvm: Option<BTreeMap<String, u64>>,
+    /// Page faults of the monitor's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_faults: Option<u64>,
+    /// The host's pages that the guest's memory had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_before: Option<u64>,
+    /// And after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_after: Option<u64>,
+    /// vCPU threads that were seen on another CPU than they were pinned to, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strayed: Vec<String>,
 }
 
 /// What became of a row in one boot.
@@ -199,7 +237,8 @@ pub enum Verdict {
 /// One measured quantity, its samples by boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// `cost` for every benchmark of the guest.
+    /// `cost` for every benchmark of the guest, and first; `exits`, with unit `count`, where KVM
+    /// counted them, `returns` where its monitor did.
     pub name: String,
     /// `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
     pub unit: String,

@@ -81,6 +81,7 @@ pub(crate) fn sample() -> ResultFile {
                     unit: "insns".into(),
                     boots: vec![samples(1), samples(2)],
                 }],
+                host: vec![],
             },
             Row {
                 benchmark: "hypercall".into(),
@@ -94,6 +95,7 @@ pub(crate) fn sample() -> ResultFile {
                 conditions: object(json!({"vcpus": 1, "digest": "0ddba11"})),
                 exact: None,
                 metrics: vec![],
+                host: vec![],
             },
         ],
     }

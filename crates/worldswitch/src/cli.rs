@@ -23,10 +23,13 @@ Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage.";
 const RUN_EXAMPLES: &str = "\
 Platforms (worldswitch list platforms tells which are usable here):
   lab:native       QEMU counting instructions; the same digits on every host
+  kvm              this host's KVM, under our own monitor
+  qemu-kvm         this host's KVM, under QEMU
   qemu-tcg         QEMU in the host's time
   serial:DEVICE    a machine that you boot, heard over a serial line
   log:FILE         a saved console
-Options of the QEMU platforms: +cpu=MODEL, +memory=MIB, as in qemu-tcg+cpu=EPYC+memory=256.
+Options of the QEMU platforms: +cpu=MODEL, +memory=MIB, as in qemu-tcg+cpu=EPYC+memory=256;
+kvm has +memory=MIB.
 After serial: and log: the rest is a path as it stands; write a comma in it as '\\,'.
 
 Examples:
@@ -73,7 +76,7 @@ pub enum When {
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArgs {
     /// Platforms, separated by commas; may be given again. Default: the usable ones of
-    /// lab:native and qemu-tcg.
+    /// lab:native, kvm, qemu-kvm (on hardware) and qemu-tcg.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
     /// Only benchmarks in whose name this regular expression is found.
@@ -120,6 +123,13 @@ pub struct RunArgs {
     /// The QEMU to use. Default: qemu-system-x86_64 in the search path.
     #[arg(long, value_name = "PATH")]
     pub qemu: Option<PathBuf>,
+    /// The KVM monitor to use. Default: the one that make build makes.
+    #[arg(long, value_name = "FILE")]
+    pub vmm: Option<PathBuf>,
+    /// Pin the threads of vCPU 0, 1, ... to these CPUs of the host, on every platform that
+    /// measures time. Default: isolated CPUs where there are enough, else none.
+    #[arg(long, value_name = "CPU,...", value_parser = cpus)]
+    pub pin: Option<Cpus>,
     /// Folder for the result files, one a platform. Default: ws-runs/TIME.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -159,6 +169,9 @@ pub enum ListWhat {
         /// The QEMU to use.
         #[arg(long, value_name = "PATH")]
         qemu: Option<PathBuf>,
+        /// The KVM monitor to use.
+        #[arg(long, value_name = "FILE")]
+        vmm: Option<PathBuf>,
     },
 }
 
@@ -215,6 +228,13 @@ fn platforms(text: &str) -> Result<PlatformList, String> {
         ws_machines::platforms::check(name).map_err(|e| e.to_string())?;
     }
     Ok(names)
+}
+
+/// The CPUs of `--pin`.
+pub type Cpus = Vec<u32>;
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    ws_machines::pin::parse(text)
 }
 
 /// A number of bytes, with a suffix K, M or G (powers of 1024).

@@ -6,7 +6,9 @@ use crate::line::Line;
 use crate::stop::Stop;
 use crate::time::millis;
 use std::time::{Duration, Instant};
-use ws_machines::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine, MachineError};
+use ws_machines::machine::{
+    CONSOLE_LIMIT_BYTES, Console, Engine, LaunchRequest, Machine, MachineError,
+};
 use ws_records::{Expect, Nonce};
 use ws_results::{Launch, LaunchEnd};
 
@@ -49,12 +51,21 @@ pub fn follow(
         buffer.clear();
         let console = machine.console(&mut buffer)?;
         let now = started.elapsed();
+        let rows_before = state.rows_done();
         let mut over = take(&mut state, &mut line, &buffer, now);
+        if console == Console::Data {
+            state.saw_strayed(&machine.strayed(), rows_before);
+        }
         if let Console::Ended(how) = &console {
             for record in line.finish() {
                 over |= state.on(Event::Record(&record), now);
             }
-            over = over || state.on(Event::Ended(how), now);
+            let event = if machine.engine() == Engine::SoftwareKvm && machine.could_not_emulate() {
+                Event::CouldNotEmulate(how)
+            } else {
+                Event::Ended(how)
+            };
+            over = over || state.on(event, now);
         }
         over = over || state.on(Event::Tick, now);
         if line.bytes() > CONSOLE_LIMIT_BYTES {

@@ -4,6 +4,7 @@
 //! it: such a boot counts as failed for that row, with the reason.
 
 use crate::boot::Settled;
+use crate::exits;
 use crate::launch::RowReport;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
 
-/// The one metric of every benchmark of the guest.
+/// The first metric of every benchmark of the guest.
 const METRIC: &str = "cost";
 
 /// What is known of a benchmark before it runs.
@@ -69,6 +70,7 @@ impl Gathered {
             conditions: BTreeMap::new(),
             exact: None,
             metrics: Vec::new(),
+            host: Vec::new(),
         };
         self.rows.push((known, row));
         self.rows.len() - 1
@@ -115,11 +117,14 @@ impl Gathered {
 }
 
 fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: &str) {
+    row.host
+        .extend(exits::view(&settled.report, boot, settled.launch));
     let RowReport {
         status,
         reason,
         check,
         result,
+        exits,
         ..
     } = settled.report;
     let mut outcome = Outcome {
@@ -138,6 +143,10 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
             None => {
                 row.conditions = conditions;
                 keep(row, boot, settled.launch, unit, result);
+                for (name, total) in exits.iter().flat_map(exits::totals) {
+                    let operations = exits.as_ref().map_or(0, |exits| exits.operations);
+                    keep_total(row, boot, settled.launch, name, total, operations);
+                }
             }
         }
     }
@@ -188,10 +197,26 @@ fn keep(row: &mut Row, boot: u32, launch: u32, unit: &str, result: BenchResult) 
         run: result.run,
         control: result.control,
     };
-    match row.metrics.first_mut() {
+    add(row, METRIC, unit, samples);
+}
+
+/// A count over all samples of a boot is one sample of as many operations.
+fn keep_total(row: &mut Row, boot: u32, launch: u32, name: &str, total: u64, operations: u64) {
+    let samples = Samples {
+        boot,
+        launch,
+        iterations: operations,
+        run: vec![total],
+        control: vec![0],
+    };
+    add(row, name, "count", samples);
+}
+
+fn add(row: &mut Row, name: &str, unit: &str, samples: Samples) {
+    match row.metrics.iter_mut().find(|metric| metric.name == name) {
         Some(metric) => metric.boots.push(samples),
         None => row.metrics.push(Metric {
-            name: METRIC.into(),
+            name: name.into(),
             unit: unit.into(),
             boots: vec![samples],
         }),

@@ -52,6 +52,8 @@ fn good(name: &str, run: u64, page_bytes: Option<u64>) -> Settled {
             reason: None,
             check: None,
             result: Some(result),
+            exits: None,
+            strayed: Vec::new(),
         },
         launch: 0,
         vcpus: 1,
@@ -156,4 +158,34 @@ fn nothing_but_unreached_rows_is_empty() {
     assert!(gathered.is_empty());
     gathered.add(boot(2), vec![bad("a", Status::Skip)], "insns", None);
     assert!(!gathered.is_empty());
+}
+
+#[test]
+fn what_the_host_counted_becomes_metrics_behind_the_cost() {
+    let mut counted = good("a", 5, None);
+    counted.report.exits = serde_json::from_value(json!({"bench": "a", "operations": 20,
+        "returns": {"io": 20}, "kvm": {"exits": 21}}))
+    .unwrap();
+    let mut gathered = Gathered::new([known("a")]);
+    gathered.add(boot(1), vec![counted.clone()], "tsc_ticks", None);
+    gathered.add(boot(2), vec![counted], "tsc_ticks", None);
+    let row = &gathered.rows()[0];
+    let names: Vec<(&str, &str)> = row
+        .metrics
+        .iter()
+        .map(|metric| (&*metric.name, &*metric.unit))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("cost", "tsc_ticks"),
+            ("exits", "count"),
+            ("returns", "count")
+        ]
+    );
+    let exits = &row.metrics[1].boots[1];
+    assert_eq!((exits.boot, exits.iterations), (2, 20));
+    assert_eq!((&exits.run[..], &exits.control[..]), (&[21][..], &[0][..]));
+    assert_eq!(row.host.len(), 2);
+    assert_eq!(row.host[0].returns["io"], 20);
 }

@@ -3,16 +3,17 @@
 use crate::boot::{BootState, Settled};
 use crate::follow::{Order, follow};
 use crate::gather::{Gathered, Known};
-use crate::launch::{LaunchReport, LaunchState, Limits};
-use crate::plan::{self, Parameters, Planned};
+use crate::launch::{LaunchReport, LaunchState, Limits, RowReport};
+use crate::plan::{self, Asked, Parameters, Planned};
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{identity, nonce};
+use crate::{exits, identity, nonce};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
+use ws_machines::hypercall;
 use ws_machines::image::BenchmarkRow;
-use ws_machines::machine::{Control, Machine, MachineError};
-use ws_results::{Boot, Identity, Launch, LaunchEnd, Row};
+use ws_machines::machine::{Control, Engine, Machine, MachineError};
+use ws_results::{Boot, Identity, Launch, LaunchEnd, Row, Status};
 
 /// Units in which a guest may count.
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
@@ -99,6 +100,35 @@ impl Job {
         Ok(self.machine.prepare()?)
     }
 
+    /// What to ask of the guest: what the user asked, and the machine's own sizes for the rest.
+    fn parameters(&self, common: &Common) -> Parameters {
+        let mut parameters = common.parameters.clone();
+        if let Some(sizes) = self.machine.sizes() {
+            parameters.iters.get_or_insert(sizes.iters);
+            parameters.samples.get_or_insert(sizes.samples);
+        }
+        parameters
+    }
+
+    /// What the user should know of the platform before it runs.
+    pub fn label(&self) -> Option<String> {
+        if self.machine.engine() != Engine::SoftwareKvm {
+            return None;
+        }
+        let sizes = self.machine.sizes()?;
+        Some(format!(
+            "{}: a software KVM, without VMX or SVM: its figures and counts say nothing about hardware. \
+             Ring 0 is emulated there, so batches are of {} operations, {} samples and {} boots where --iters, \
+             --samples and --boots do not say otherwise; no hypercall is executed",
+            self.name, sizes.iters, sizes.samples, sizes.boots
+        ))
+    }
+
+    /// Whether its vCPU threads are pinned.
+    pub fn is_pinned(&self) -> bool {
+        !self.machine.pins().is_empty()
+    }
+
     /// Boots yet to come.
     pub fn boots_left(&self) -> u32 {
         let done = u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX);
@@ -122,7 +152,11 @@ impl Job {
         let number = u32::try_from(self.gathered.boots.len())
             .unwrap_or(u32::MAX)
             .saturating_add(1);
-        let rows: Vec<&BenchmarkRow> = common.rows.iter().collect();
+        let forbidden = hypercall::forbidden(self.machine.engine());
+        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) = common
+            .rows
+            .iter()
+            .partition(|row| forbidden.is_some() && row.has_hypercall);
         let mut state = BootState::new(plan::launches(&rows, common.smp));
         let mut launches = Vec::new();
         while let Some(planned) = state.next() {
@@ -164,7 +198,16 @@ impl Job {
             None => interrupted.then(|| "the run was stopped".to_owned()),
         };
         self.cut |= interrupted;
-        self.keep(boot, state.finish(), cut.as_deref());
+        let mut settled = state.finish();
+        for one in &mut settled {
+            exits::judge(one, self.machine.engine(), self.machine.pins());
+        }
+        settled.extend(barred.into_iter().map(|row| Settled {
+            report: RowReport::without(&row.name, Status::Skip, forbidden.unwrap_or_default()),
+            launch: 0,
+            vcpus: row.cpus,
+        }));
+        self.keep(boot, settled, cut.as_deref());
         if cut.is_none() {
             self.took.push(started.elapsed());
         }
@@ -195,7 +238,8 @@ impl Job {
         index: usize,
         place: &Place,
     ) -> Result<(LaunchReport, Launch), MachineError> {
-        let unit = self.machine.unit().unwrap_or("tsc_ticks");
+        let asked = Asked::by(self.machine.as_ref());
+        let parameters = self.parameters(common);
         let nonce = if self.is_exact() {
             nonce::fixed(&self.name, index, planned)
         } else {
@@ -204,7 +248,7 @@ impl Job {
         let order = Order {
             vcpus: planned.vcpus,
             rows: &planned.rows,
-            command_line: plan::command_line(planned, &common.parameters, unit, &nonce.to_string()),
+            command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             nonce,
             limits: Limits::launched(common.bench_limit),
         };

@@ -4,9 +4,10 @@
 //! Pure: it reads no clock and touches no machine, so that every way a launch can go wrong is a
 //! unit test. `follow` and `listen` feed it. All times are since the launch's start.
 
+use crate::line;
 use serde_json::{Map, Value};
 use std::time::Duration;
-use ws_records::{BenchResult, CheckVerdict, Fault, Kind, Record, ResultAssembler};
+use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
 
 /// How long each step may take.
@@ -58,6 +59,8 @@ pub enum Event<'a> {
     Tick,
     /// The machine ended, how in words, and all that it wrote has been fed.
     Ended(&'a str),
+    /// The same, and the reason is that a software KVM can't emulate an instruction.
+    CouldNotEmulate(&'a str),
     /// The machine began anew by itself, without being told to.
     Restarted,
     /// The log or the line ended.
@@ -77,6 +80,10 @@ pub struct RowReport {
     pub check: Option<Check>,
     /// Its samples; only where the status is `Ok`.
     pub result: Option<BenchResult>,
+    /// What the monitor counted meanwhile.
+    pub exits: Option<Exits>,
+    /// vCPU threads that were seen elsewhere than they were pinned to, in words.
+    pub strayed: Vec<String>,
 }
 
 impl RowReport {
@@ -88,6 +95,8 @@ impl RowReport {
             reason: Some(reason.into()),
             check: None,
             result: None,
+            exits: None,
+            strayed: Vec::new(),
         }
     }
 }
@@ -127,6 +136,19 @@ struct Current {
     report: Option<RowReport>,
     /// Why parts of its result do not fit together.
     damage: Option<String>,
+    exits: Option<Exits>,
+    strayed: Vec<String>,
+}
+
+impl Current {
+    /// Its report, or one of this status where none came. `why` is given what was damaged.
+    fn settled(self, status: Status, why: impl FnOnce(Option<String>) -> String) -> RowReport {
+        let mut report = self
+            .report
+            .unwrap_or_else(|| RowReport::without(&self.bench, status, why(self.damage)));
+        (report.exits, report.strayed) = (self.exits, self.strayed);
+        report
+    }
 }
 
 impl LaunchState {
@@ -151,9 +173,15 @@ impl LaunchState {
             return true;
         }
         match event {
-            Event::Record(record) => self.record(record, now),
+            Event::Record(record) if record.source == line::GUEST => self.record(record, now),
+            Event::Record(record) => self.monitor(record),
             Event::Tick => self.tick(now),
             Event::Ended(how) => self.end(LaunchEnd::Died, Status::Died, how),
+            Event::CouldNotEmulate(how) => self.end(
+                LaunchEnd::Died,
+                Status::Skip,
+                &format!("a software KVM can't emulate an instruction of it ({how})"),
+            ),
             Event::Restarted => {
                 self.end(
                     LaunchEnd::Died,
@@ -179,6 +207,20 @@ impl LaunchState {
             }
         }
         self.over.is_some()
+    }
+
+    /// vCPU threads were just seen elsewhere than they were pinned to, as `how` says: that is told
+    /// of the benchmark that runs, and of those that are over since there were `rows_before`.
+    pub fn saw_strayed(&mut self, how: &[String], rows_before: usize) {
+        let over = self.rows.iter_mut().skip(rows_before);
+        let running = self.current.as_mut().map(|current| &mut current.strayed);
+        for strayed in over.map(|row| &mut row.strayed).chain(running) {
+            for one in how {
+                if !strayed.contains(one) {
+                    strayed.push(one.clone());
+                }
+            }
+        }
     }
 
     /// The guest's `hello`, once it came.
@@ -252,7 +294,16 @@ impl LaunchState {
                 };
                 self.over = Some((LaunchEnd::Bye, detail));
             }
-            Kind::Unknown(_) => {}
+            Kind::Exits(_) | Kind::Unknown(_) => {}
+        }
+    }
+
+    /// What the monitor says. It counts for the benchmark that it names, while that runs.
+    fn monitor(&mut self, record: &Record) {
+        if let (Kind::Exits(exits), Some(current)) = (&record.kind, &mut self.current) {
+            if current.bench == exits.bench {
+                current.exits = Some((**exits).clone());
+            }
         }
     }
 
@@ -281,6 +332,8 @@ impl LaunchState {
             assembler: ResultAssembler::new(),
             report: None,
             damage: None,
+            exits: None,
+            strayed: Vec::new(),
         });
     }
 
@@ -311,11 +364,8 @@ impl LaunchState {
         if let Err(error) = current.assembler.close() {
             current.damage.get_or_insert(error.to_string());
         }
-        let report = current.report.unwrap_or_else(|| {
-            let why = current
-                .damage
-                .unwrap_or_else(|| "it ended, but its result never arrived".to_owned());
-            RowReport::without(&current.bench, Status::Lost, why)
+        let report = current.settled(Status::Lost, |damage| {
+            damage.unwrap_or_else(|| "it ended, but its result never arrived".to_owned())
         });
         if !self.rows.iter().any(|row| row.bench == report.bench) {
             self.rows.push(report);
@@ -348,9 +398,7 @@ impl LaunchState {
         if let Some(current) = self.current.take() {
             detail = format!("{why} (in {})", current.bench);
             // What it reported before stands: the figures were taken, and came whole.
-            let report = current
-                .report
-                .unwrap_or_else(|| RowReport::without(&current.bench, status, why));
+            let report = current.settled(status, |_| why.to_owned());
             if !self.rows.iter().any(|row| row.bench == report.bench) {
                 self.rows.push(report);
             }
@@ -379,6 +427,8 @@ fn judge(result: BenchResult) -> RowReport {
             note: result.note.clone(),
         }),
         result: (!failed).then_some(result),
+        exits: None,
+        strayed: Vec::new(),
     }
 }
 

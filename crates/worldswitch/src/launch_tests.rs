@@ -341,3 +341,81 @@ fn nothing_changes_after_the_end() {
     assert_eq!(report.end, LaunchEnd::Bye);
     assert!(report.rows.is_empty());
 }
+
+/// What the monitor says of a benchmark.
+fn exits(told: &mut Told, bench: &str) {
+    let mut encoder = Encoder::new("vmm", NONCE).unwrap();
+    let value = serde_json::json!({"bench": bench, "operations": 100, "returns": {"io": 100}});
+    let line = encoder.line("exits", &value).unwrap();
+    told.line(&line);
+}
+
+#[test]
+fn what_the_monitor_counted_stands_with_its_benchmark() {
+    let mut told = Told::new();
+    told.begin("in");
+    exits(&mut told, "in");
+    told.result("in", 1, 1, "unproven");
+    told.end("in");
+    told.whole("out");
+    let report = told.state.finish();
+    assert_eq!(report.rows[0].exits.as_ref().unwrap().returns["io"], 100);
+    assert_eq!(report.rows[1].exits, None);
+}
+
+#[test]
+fn counts_of_a_benchmark_that_does_not_run_are_nobodys() {
+    let mut told = Told::new();
+    exits(&mut told, "in");
+    told.begin("out");
+    exits(&mut told, "in");
+    told.result("out", 1, 1, "unproven");
+    told.end("out");
+    assert_eq!(told.state.finish().rows[0].exits, None);
+}
+
+#[test]
+fn a_monitor_neither_begins_nor_ends_a_launch() {
+    let mut told = Told::new();
+    let mut encoder = Encoder::new("vmm", NONCE).unwrap();
+    let hello = serde_json::json!({"protocol": 1, "arch": "x86_64", "unit": "ns", "cpus": 9});
+    let hello = encoder.line("hello", &hello).unwrap();
+    assert!(!told.line(&hello));
+    let bye = serde_json::json!({"status": "ok"});
+    let bye = encoder.line("bye", &bye).unwrap();
+    assert!(!told.line(&bye));
+    assert_eq!(told.state.hello().unwrap()["unit"], "insns");
+}
+
+#[test]
+fn an_instruction_that_a_software_kvm_cannot_emulate_is_a_skip() {
+    let mut told = Told::new();
+    told.whole("in");
+    told.begin("plant");
+    assert!(
+        told.state
+            .on(Event::CouldNotEmulate("KVM gave up"), told.now)
+    );
+    let report = told.state.finish();
+    assert_eq!(report.end, LaunchEnd::Died);
+    assert_eq!(report.rows[1].status, Status::Skip);
+    let reason = report.rows[1].reason.as_ref().unwrap();
+    assert!(reason.contains("emulate") && reason.contains("KVM gave up"));
+}
+
+#[test]
+fn a_thread_that_strayed_is_told_of_the_rows_that_ran_meanwhile() {
+    let mut told = Told::new();
+    told.whole("a");
+    let before = told.state.rows_done();
+    told.whole("b");
+    told.begin("c");
+    let how = ["vCPU 0 ran elsewhere".to_owned()];
+    told.state.saw_strayed(&how, before);
+    told.state.saw_strayed(&how, 2);
+    told.result("c", 1, 1, "proved");
+    told.end("c");
+    let rows = told.state.finish().rows;
+    let strayed: Vec<usize> = rows.iter().map(|row| row.strayed.len()).collect();
+    assert_eq!(strayed, [0, 1, 1]);
+}

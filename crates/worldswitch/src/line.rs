@@ -2,6 +2,11 @@
 
 use ws_records::{Counts, Decoder, Expect, Item, Record};
 
+/// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
+/// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
+pub const GUEST: &str = "guest";
+pub const MONITOR: &str = "vmm";
+
 /// So much of the console's end is kept in results.
 const TAIL_BYTES: usize = 4096;
 
@@ -28,7 +33,7 @@ impl Line {
         }
     }
 
-    /// Takes more of the console; the guest's records in it.
+    /// Takes more of the console; the records of the guest and of its monitor in it.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Record> {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         let items = self.decoder.feed(bytes);
@@ -45,7 +50,9 @@ impl Line {
         let mut records = Vec::new();
         for item in items {
             match item {
-                Item::Record(record) if record.source == "guest" => records.push(*record),
+                Item::Record(record) if [GUEST, MONITOR].contains(&&*record.source) => {
+                    records.push(*record);
+                }
                 Item::Record(_) => {}
                 Item::Console(text) => {
                     self.tail.extend(text);

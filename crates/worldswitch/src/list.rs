@@ -4,9 +4,10 @@ use crate::cli::ListWhat;
 use crate::{data, output};
 use anyhow::anyhow;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use ws_machines::image::{BenchmarkRow, GuestImage};
-use ws_machines::platforms::{self, PLATFORMS, Resources, Usable};
+use ws_machines::platforms::{self, PLATFORMS, Usable};
+use ws_machines::resources::Resources;
 use ws_text::{pad_right, terminal};
 
 /// Lists.
@@ -16,9 +17,20 @@ use ws_text::{pad_right, terminal};
 pub fn list(what: &ListWhat) -> anyhow::Result<()> {
     match what {
         ListWhat::Benchmarks { json, guest } => benchmarks(*json, guest.as_deref()),
-        ListWhat::Platforms { json, guest, qemu } => {
-            platforms(*json, guest.as_deref(), qemu.clone())
-        }
+        ListWhat::Platforms {
+            json,
+            guest,
+            qemu,
+            vmm,
+        } => platforms(
+            *json,
+            &Resources {
+                qemu: qemu.clone(),
+                guest: Some(data::guest_image(guest.as_deref())),
+                vmm: Some(data::monitor(vmm.as_deref())),
+                ..Resources::default()
+            },
+        ),
     }
 }
 
@@ -66,19 +78,20 @@ fn needs(row: &BenchmarkRow) -> String {
     }
 }
 
-fn platforms(json: bool, guest: Option<&Path>, qemu: Option<PathBuf>) -> anyhow::Result<()> {
-    let resources = Resources {
-        qemu,
-        guest: Some(data::guest_image(guest)),
-    };
+/// What there is to say of every platform on a software KVM.
+const SOFTWARE: &str =
+    "a software KVM, without VMX or SVM: what is measured there says nothing about hardware";
+
+fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
     let all = PLATFORMS
         .iter()
-        .map(|platform| (platform, platforms::usable(platform, &resources)));
+        .map(|platform| (platform, platforms::usable(platform, resources)));
     output::data(&if json {
         let all: Vec<_> = all
             .map(|(platform, usable)| {
+                let software = usable == Usable::Software;
                 let (usable, why) = match usable {
-                    Usable::Yes => (Some(true), None),
+                    Usable::Yes | Usable::Software => (Some(true), None),
                     Usable::No(why) => (Some(false), Some(why)),
                     Usable::Depends => (None, None),
                 };
@@ -87,9 +100,10 @@ fn platforms(json: bool, guest: Option<&Path>, qemu: Option<PathBuf>) -> anyhow:
                     "summary": platform.summary,
                     "needs": platform.needs,
                     "unit": platform.unit,
-                    "default": platform.default,
+                    "default": platform.default && !software,
                     "usable": usable,
                     "why_not": why,
+                    "note": software.then_some(SOFTWARE),
                 })
             })
             .collect();
@@ -99,6 +113,7 @@ fn platforms(json: bool, guest: Option<&Path>, qemu: Option<PathBuf>) -> anyhow:
             let usable = match usable {
                 Usable::Yes if platform.default => "usable, and run by default".to_owned(),
                 Usable::Yes => "usable".to_owned(),
+                Usable::Software => format!("usable, and not run by default: {SOFTWARE}"),
                 Usable::Depends => "usable with what you name".to_owned(),
                 Usable::No(why) => format!("not usable here: {why}"),
             };

@@ -5,8 +5,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod boot;
+mod choose;
 mod cli;
 mod data;
+mod exits;
 mod follow;
 mod gather;
 mod hear;

@@ -3,7 +3,9 @@
 //! Pure: no machine, no clock.
 
 use crate::cli::Page;
+use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
+use ws_machines::machine::Machine;
 
 /// The guest reads no longer command line.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;
@@ -64,16 +66,40 @@ fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
     launches
 }
 
+/// What a machine asks of its guest, the same for every launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub unit: &'static str,
+    pub hypercall: Hypercall,
+    pub doorbell: Option<u16>,
+}
+
+impl Asked {
+    /// What this one asks.
+    pub fn by(machine: &dyn Machine) -> Self {
+        Self {
+            unit: machine.unit().unwrap_or("tsc_ticks"),
+            hypercall: Hypercall::answered_by(machine.engine()),
+            doorbell: machine.doorbell(),
+        }
+    }
+}
+
 /// The guest's command line for one launch.
-pub fn command_line(planned: &Planned, parameters: &Parameters, unit: &str, nonce: &str) -> String {
+pub fn command_line(
+    planned: &Planned,
+    parameters: &Parameters,
+    asked: Asked,
+    nonce: &str,
+) -> String {
     let mut words = vec![
         format!("bench=^({})$", planned.rows.join("|")),
-        format!("unit={unit}"),
+        format!("unit={}", asked.unit),
         format!("smp={}", planned.vcpus),
-        // No platform here has a hypervisor that answers one.
-        "hypercall=none".to_owned(),
+        format!("hypercall={}", asked.hypercall.word()),
         format!("nonce={nonce}"),
     ];
+    words.extend(asked.doorbell.map(|port| format!("doorbell={port:#x}")));
     let mut number = |key: &str, value: Option<u64>| {
         words.extend(value.map(|value| format!("{key}={value}")));
     };
@@ -101,6 +127,7 @@ mod tests {
             insns_iterations: 1,
             insns_samples: 1,
             parameters: Vec::new(),
+            has_hypercall: false,
             digest: String::new(),
         }
     }
@@ -109,6 +136,14 @@ mod tests {
         Planned {
             vcpus,
             rows: rows.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn asked(unit: &'static str) -> Asked {
+        Asked {
+            unit,
+            hypercall: Hypercall::None,
+            doorbell: None,
         }
     }
 
@@ -128,7 +163,7 @@ mod tests {
     fn command_lines_say_what_was_asked_and_no_more() {
         let launch = planned(2, &["set-cr3", "in"]);
         assert_eq!(
-            command_line(&launch, &Parameters::default(), "insns", "ab12"),
+            command_line(&launch, &Parameters::default(), asked("insns"), "ab12"),
             "bench=^(set-cr3|in)$ unit=insns smp=2 hypercall=none nonce=ab12"
         );
         let all = Parameters {
@@ -139,8 +174,21 @@ mod tests {
             pad: Some(8),
         };
         assert_eq!(
-            command_line(&launch, &all, "tsc_ticks", "0"),
+            command_line(&launch, &all, asked("tsc_ticks"), "0"),
             "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m"
+        );
+    }
+
+    #[test]
+    fn hypercalls_and_the_doorbell_are_as_the_machine_has_them() {
+        let asked = Asked {
+            unit: "tsc_ticks",
+            hypercall: Hypercall::Kvm,
+            doorbell: Some(0x510),
+        };
+        assert_eq!(
+            command_line(&planned(1, &["in"]), &Parameters::default(), asked, "7"),
+            "bench=^(in)$ unit=tsc_ticks smp=1 hypercall=kvm nonce=7 doorbell=0x510"
         );
     }
 
@@ -156,7 +204,15 @@ mod tests {
             pad: Some(u64::MAX),
         };
         for launch in &launches {
-            let line = command_line(launch, &all, "tsc_ticks", "ffffffffffffffff");
+            let line = command_line(
+                launch,
+                &all,
+                Asked {
+                    doorbell: Some(u16::MAX),
+                    ..asked("tsc_ticks")
+                },
+                "ffffffffffffffff",
+            );
             assert!(line.len() <= COMMAND_LINE_BYTES_MAX, "{}", line.len());
         }
         assert_eq!(launches.iter().map(|l| l.rows.len()).sum::<usize>(), 200);

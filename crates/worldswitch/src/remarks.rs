@@ -13,6 +13,7 @@ pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(unsteady(result));
     remarks.extend(trouble(result, folder));
+    remarks.extend(strayed(result));
     remarks.extend(damage(result));
     remarks.extend(few_boots(result));
     remarks
@@ -51,6 +52,19 @@ fn trouble(result: &ResultFile, folder: &Path) -> Option<String> {
     ))
 }
 
+fn strayed(result: &ResultFile) -> Option<String> {
+    let names = names(result, |row| {
+        row.host.iter().any(|view| !view.strayed.is_empty())
+    });
+    let first = result.rows.iter().flat_map(|row| &row.host);
+    let first = first.flat_map(|view| &view.strayed).next()?;
+    Some(format!(
+        "{}: pinning did not hold for {}: {first}. Does something else on this host move its threads?",
+        result.platform,
+        names.join(", ")
+    ))
+}
+
 fn damage(result: &ResultFile) -> Option<String> {
     let (mut bad, mut stale, mut lost) = (0u64, 0u64, 0u64);
     for launch in result.boots.iter().flat_map(|boot| &boot.launches) {
@@ -76,7 +90,7 @@ fn few_boots(result: &ResultFile) -> Option<String> {
         .rows
         .iter()
         .flat_map(|row| &row.metrics)
-        .any(|metric| metric.unit != "insns");
+        .any(|metric| !["insns", "count"].contains(&&*metric.unit));
     let boots = result.boots.len();
     if !timed || boots >= BOOTS_TO_COMPARE {
         return None;

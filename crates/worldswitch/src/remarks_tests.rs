@@ -61,3 +61,21 @@ fn damage_is_counted_except_where_we_stopped_the_machine() {
     damaged.boots[0].launches[0].end = LaunchEnd::Interrupted;
     assert!(remarks(&damaged).is_empty());
 }
+
+#[test]
+fn counts_of_a_monitor_need_no_five_boots() {
+    let mut exact = row("ok", Some(true), "insns");
+    exact["metrics"] = json!([{"name": "cost", "unit": "insns", "boots": []},
+        {"name": "exits", "unit": "count", "boots": []}]);
+    assert!(remarks(&result(json!([exact]), 2)).is_empty());
+}
+
+#[test]
+fn threads_that_left_their_cpu_are_told_with_their_benchmarks() {
+    let mut moved = row("ok", None, "tsc_ticks");
+    moved["host"] = json!([{"boot": 1, "launch": 0},
+        {"boot": 2, "launch": 0, "strayed": ["vCPU 0 was pinned to CPU 1 and ran on CPU 0"]}]);
+    let all = remarks(&result(json!([moved]), 5));
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert!(all[0].starts_with("p: pinning did not hold for in: vCPU 0 was pinned to CPU 1"));
+}

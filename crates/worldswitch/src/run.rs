@@ -6,15 +6,15 @@ use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Usage, data, quick, remarks, time};
+use crate::{Usage, choose, data, quick, remarks, time};
 use anyhow::{Context, bail};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use ws_machines::image::GuestImage;
 use ws_machines::machine::Control;
 use ws_machines::name::PlatformName;
-use ws_machines::platforms::{self, PLATFORMS, Resources, Usable};
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
 use ws_results::{ResultFile, SCHEMA};
 
 /// The second boot proves the digits of the first.
@@ -37,68 +37,30 @@ pub enum Done {
 /// Wrong usage, nothing to run on, or results that can't be written.
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
+    let pins = choose::pins(args)?;
     let resources = Resources {
         qemu: args.qemu.clone(),
         guest: Some(data::guest_image(args.guest.as_deref())),
+        vmm: Some(data::monitor(args.vmm.as_deref())),
+        pins: pins.cpus.clone(),
+        ..Resources::default()
     };
-    let names = choose(args, &resources, colours)?;
-    let baseline = baseline(args, &names)?;
+    let names = choose::platforms(args, &resources, colours)?;
+    let baseline = choose::baseline(args, &names)?;
     let stop = Stop::listen()?;
     let mut progress = Progress::new(args.verbose);
     let (mut common, mut jobs) = open(args, &names, &resources, stop)?;
     let folder = Folder::make(args.output.as_deref(), created)?;
+    for text in jobs.iter().filter_map(Job::label) {
+        progress.say(&text);
+    }
+    if jobs.iter().any(Job::is_pinned) {
+        progress.say(&pins.told);
+    }
 
     measure(args, &mut common, &mut jobs, &mut progress);
     progress.clear();
     finish(args, &common, &jobs, &folder, created, baseline, colours)
-}
-
-/// The platforms that were named, or the usable ones of the default set.
-fn choose(
-    args: &RunArgs,
-    resources: &Resources,
-    colours: Colours,
-) -> anyhow::Result<Vec<PlatformName>> {
-    let named: Vec<PlatformName> = args.on.iter().flatten().cloned().collect();
-    if !named.is_empty() {
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = named.iter().find(|name| !seen.insert(name.to_string())) {
-            bail!(Usage(format!(
-                "platform {twice} is named twice: --boots N runs it more often"
-            )));
-        }
-        return Ok(named);
-    }
-    let mut usable = Vec::new();
-    let mut missing = Vec::new();
-    for platform in PLATFORMS.iter().filter(|platform| platform.default) {
-        match platforms::usable(platform, resources) {
-            Usable::Yes => usable.push(platform.name.parse()?),
-            Usable::No(why) => missing.push(format!("{}: {why}", platform.name)),
-            Usable::Depends => {}
-        }
-    }
-    if usable.is_empty() {
-        bail!("no platform is usable here\n{}", missing.join("\n"));
-    }
-    for why in missing {
-        output::remark(&format!("left out: {why}"), colours);
-    }
-    Ok(usable)
-}
-
-fn baseline(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
-    let Some(baseline) = &args.baseline else {
-        return Ok(None);
-    };
-    if !names.contains(baseline) {
-        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        bail!(Usage(format!(
-            "--baseline {baseline} is none of the platforms of this run ({})",
-            names.join(", ")
-        )));
-    }
-    Ok(Some(baseline.to_string()))
 }
 
 /// Reads the image, selects its benchmarks, and makes ready all machines.
@@ -140,6 +102,7 @@ fn open(
             names.join(", ")
         )));
     }
+    choose::check_pins(args, &resources.pins, &selected)?;
     let common = Common {
         image_rows: all.len(),
         rows: selected,
@@ -158,11 +121,12 @@ fn open(
     };
     let mut jobs = Vec::new();
     for (name, machine) in machines {
-        let default = match (machine.control(), machine.unit()) {
-            (Control::Replayed, _) => None,
-            (Control::Listened, _) => Some(1),
-            (Control::Launched, Some("insns")) => Some(EXACT_BOOTS),
-            (Control::Launched, _) => Some(TIMED_BOOTS),
+        let default = match (machine.control(), machine.unit(), machine.sizes()) {
+            (Control::Replayed, _, _) => None,
+            (Control::Listened, _, _) => Some(1),
+            (Control::Launched, _, Some(sizes)) => Some(sizes.boots),
+            (Control::Launched, Some("insns"), _) => Some(EXACT_BOOTS),
+            (Control::Launched, _, _) => Some(TIMED_BOOTS),
         };
         let mut job = Job::new(name, machine, args.boots.or(default), &common);
         job.prepare().with_context(|| job.name.clone())?;

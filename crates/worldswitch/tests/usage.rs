@@ -142,10 +142,27 @@ fn platforms_are_listed_with_what_is_missing() {
         "{listed}"
     );
     assert!(listed.contains("log:FILE"));
-    let output = said(&["list", "platforms", "--json", "--qemu", "/nonexistent/qemu"]);
+    let output = said(&[
+        "list",
+        "platforms",
+        "--json",
+        "--qemu",
+        "/nonexistent/qemu",
+        "--vmm",
+        "/nonexistent/vmm",
+    ]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(value["platforms"][0]["usable"], false);
-    assert_eq!(value["platforms"][3]["usable"], serde_json::Value::Null);
+    let platform = |name: &str| {
+        let mut all = value["platforms"].as_array().unwrap().iter();
+        all.find(|platform| platform["name"] == name).unwrap()
+    };
+    assert_eq!(platform("lab:native")["usable"], false);
+    assert_eq!(platform("log:FILE")["usable"], serde_json::Value::Null);
+    assert_eq!(platform("kvm")["usable"], false);
+    assert_eq!(
+        platform("kvm")["why_not"],
+        "there is no KVM monitor /nonexistent/vmm"
+    );
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row
             unit: unit.into(),
             boots: (1..).zip(boots).map(samples).collect(),
         }],
+        host: vec![],
     };
     row.exact = ws_analysis::exact(&row.metrics[0]);
     row

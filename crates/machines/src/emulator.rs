@@ -1,0 +1,125 @@
+//! Which QEMU there is: found, asked for its version, and whether it was built with KVM.
+
+use crate::machine::MachineError;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program, as it is called in the search path.
+pub const PROGRAM: &str = "qemu-system-x86_64";
+
+/// PVH images are loaded from this major version on.
+const MAJOR_MIN: u32 = 4;
+
+/// An installed QEMU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emulator {
+    /// Where it lies.
+    pub program: PathBuf,
+    /// Its version, as `7.2.22`.
+    pub version: String,
+    /// All that it says about its version, as `QEMU emulator version 7.2.22 (Debian ...)`.
+    pub build: String,
+}
+
+impl Emulator {
+    /// The emulator at `program`, or the one in the search path.
+    ///
+    /// # Errors
+    /// There is none, or it does not work; with the cure.
+    pub fn find(program: Option<&Path>) -> Result<Self, MachineError> {
+        let program = match program {
+            Some(path) => path.to_owned(),
+            None => in_search_path().ok_or_else(|| {
+                MachineError::Other(format!(
+                    "{PROGRAM} is not installed: run tools/setup, or apt-get install qemu-system-x86"
+                ))
+            })?,
+        };
+        let output = Command::new(&program)
+            .arg("--version")
+            .output()
+            .map_err(|e| MachineError::io("start", &program, e))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let build = text.lines().next().unwrap_or_default().trim().to_owned();
+        let version = parse_version(&build).filter(|_| output.status.success());
+        let Some((version, major)) = version else {
+            return Err(MachineError::Other(format!(
+                "{} --version does not answer as QEMU does: name another program with --qemu PATH",
+                program.display()
+            )));
+        };
+        if major < MAJOR_MIN {
+            return Err(MachineError::Other(format!(
+                "{} is QEMU {version}, and {MAJOR_MIN}.0 or newer is needed: install a newer one, or name it with --qemu PATH",
+                program.display()
+            )));
+        }
+        Ok(Self {
+            program,
+            version,
+            build,
+        })
+    }
+
+    /// Looks whether it was built with KVM.
+    ///
+    /// # Errors
+    /// It was not, with the cure.
+    pub fn needs_kvm(&self) -> Result<(), MachineError> {
+        let output = Command::new(&self.program)
+            .args(["-accel", "help"])
+            .output()
+            .map_err(|e| MachineError::io("start", &self.program, e))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if text.lines().any(|line| line.trim() == "kvm") {
+            return Ok(());
+        }
+        Err(MachineError::Other(format!(
+            "{} was built without KVM: name another with --qemu PATH",
+            self.program.display()
+        )))
+    }
+}
+
+fn in_search_path() -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths)
+        .map(|folder| folder.join(PROGRAM))
+        .find(|path| path.is_file())
+}
+
+/// (version, its first number) from QEMU's first line.
+fn parse_version(line: &str) -> Option<(String, u32)> {
+    let rest = line.strip_prefix("QEMU emulator version ")?;
+    let version = rest.split([' ', '(']).next()?.to_owned();
+    let major = version.split('.').next()?.parse().ok()?;
+    Some((version, major))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        let read = |line| parse_version(line).map(|(version, _)| version);
+        assert_eq!(
+            read("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)").as_deref(),
+            Some("7.2.22")
+        );
+        assert_eq!(
+            read("QEMU emulator version 11.1.0").as_deref(),
+            Some("11.1.0")
+        );
+        assert_eq!(read("bochs 3"), None);
+        assert_eq!(read("QEMU emulator version x"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_not_qemu_is_refused_with_the_cure() {
+        let error = Emulator::find(Some(Path::new("/bin/true"))).unwrap_err();
+        assert!(error.to_string().contains("--qemu PATH"));
+        let error = Emulator::find(Some(Path::new("/nonexistent"))).unwrap_err();
+        assert!(error.to_string().contains("can't start /nonexistent"));
+    }
+}

@@ -1,0 +1,303 @@
+//! QEMU's control channel (QMP, docs/interop/qmp-spec of QEMU): as much of it as it takes to pin
+//! vCPU threads before the guest starts, and to notice a machine that stopped without ending.
+//!
+//! It runs over a socket pair: one end is inherited by QEMU, and no name of it lies in any folder.
+
+use crate::machine::MachineError;
+use rustix::process::Pid;
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// An answer may take so long: QEMU makes its machine first, and the host may be busy.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// A line of QEMU's is never longer than this unless something is very wrong.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// The channel to one QEMU.
+#[derive(Debug)]
+pub struct Qmp {
+    socket: UnixStream,
+    /// What came and is no whole line yet.
+    rest: Vec<u8>,
+}
+
+/// What can come of a conversation.
+#[derive(Debug)]
+pub enum Trouble {
+    /// QEMU closed its end: it has died, and its process tells how.
+    Closed,
+    Other(MachineError),
+}
+
+impl Trouble {
+    fn other(what: impl Into<String>) -> Self {
+        Trouble::Other(MachineError::Other(what.into()))
+    }
+}
+
+impl Qmp {
+    /// A channel, and the end that QEMU inherits.
+    ///
+    /// # Errors
+    /// The system has no socket left.
+    pub fn pair() -> Result<(Self, OwnedFd), MachineError> {
+        let error = |e| MachineError::io("make a socket for", "QMP", e);
+        let (ours, its) = UnixStream::pair().map_err(error)?;
+        let channel = Self {
+            socket: ours,
+            rest: Vec::new(),
+        };
+        Ok((channel, its.into()))
+    }
+
+    /// QEMU's arguments for its end, whose number in QEMU is `fd`.
+    pub fn arguments(fd: i32) -> [String; 4] {
+        [
+            "-chardev".into(),
+            format!("socket,id=qmp,fd={fd}"),
+            "-mon".into(),
+            "chardev=qmp,mode=control".into(),
+        ]
+    }
+
+    /// Waits for QEMU's greeting and begins the conversation.
+    ///
+    /// # Errors
+    /// It closed the channel, was silent, or spoke something else.
+    pub fn greet(&mut self) -> Result<(), Trouble> {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        loop {
+            let message = self.message(deadline)?;
+            if message.get("QMP").is_some() {
+                break;
+            }
+        }
+        self.ask("qmp_capabilities").map(|_| ())
+    }
+
+    /// The thread of each vCPU, in their order.
+    ///
+    /// # Errors
+    /// As [`Qmp::greet`].
+    pub fn vcpu_threads(&mut self) -> Result<Vec<Pid>, Trouble> {
+        let answer = self.ask("query-cpus-fast")?;
+        let mut vcpus = Vec::new();
+        for one in answer.as_array().into_iter().flatten() {
+            let number = |key: &str| one.get(key).and_then(Value::as_i64);
+            let thread = number("thread-id").and_then(|id| i32::try_from(id).ok());
+            match (number("cpu-index"), thread.and_then(Pid::from_raw)) {
+                (Some(index), Some(thread)) => vcpus.push((index, thread)),
+                _ => return Err(Trouble::other("QEMU does not say which thread a vCPU has")),
+            }
+        }
+        vcpus.sort_by_key(|(index, _)| *index);
+        Ok(vcpus.into_iter().map(|(_, thread)| thread).collect())
+    }
+
+    /// Lets a machine go on that was started stopped.
+    ///
+    /// # Errors
+    /// As [`Qmp::greet`].
+    pub fn go_on(&mut self) -> Result<(), Trouble> {
+        self.ask("cont").map(|_| ())
+    }
+
+    /// How the machine stopped by itself, if it did and will not go on: where KVM can't run the
+    /// guest any further, QEMU stands still and does not end. Waits only where it has stopped.
+    pub fn stopped(&mut self) -> Option<String> {
+        let _ = self.socket.set_nonblocking(true);
+        while matches!(self.receive(), Ok(1..)) {}
+        let mut stop = false;
+        while let Some(line) = self.take_line() {
+            stop |= serde_json::from_slice(&line).is_ok_and(|message| is_stop(&message));
+        }
+        if !stop {
+            return None;
+        }
+        let state = self.ask("query-status").ok()?;
+        let state = state.get("status").and_then(Value::as_str)?;
+        (!["running", "shutdown"].contains(&state))
+            .then(|| format!("QEMU has stopped its machine ({state})"))
+    }
+
+    fn ask(&mut self, command: &str) -> Result<Value, Trouble> {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        let line = format!("{}\n", json!({ "execute": command }));
+        self.socket
+            .write_all(line.as_bytes())
+            .map_err(|_| Trouble::Closed)?;
+        loop {
+            let mut message = self.message(deadline)?;
+            if let Some(answer) = message.get_mut("return") {
+                return Ok(answer.take());
+            }
+            if let Some(error) = message.get("error") {
+                return Err(Trouble::other(format!("QEMU refuses {command}: {error}")));
+            }
+            // Anything else is an event.
+        }
+    }
+
+    /// The next message, waiting for it.
+    fn message(&mut self, deadline: Instant) -> Result<Value, Trouble> {
+        let _ = self.socket.set_nonblocking(false);
+        loop {
+            if let Some(line) = self.take_line() {
+                return serde_json::from_slice(&line)
+                    .map_err(|_| Trouble::other("QEMU's control channel speaks no JSON"));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Trouble::other(format!(
+                    "QEMU did not answer on its control channel for {} s",
+                    ANSWER_LIMIT.as_secs()
+                )));
+            }
+            let _ = self.socket.set_read_timeout(Some(left));
+            match self.receive() {
+                Ok(1..) => {}
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                Ok(0) | Err(_) => return Err(Trouble::Closed),
+            }
+        }
+    }
+
+    /// A whole line that says something.
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let end = self.rest.iter().position(|byte| *byte == b'\n')?;
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            if !line.trim_ascii().is_empty() {
+                return Some(line);
+            }
+        }
+    }
+
+    /// Reads once; how many bytes came, 0 where the channel is closed.
+    fn receive(&mut self) -> std::io::Result<usize> {
+        if self.rest.len() > LINE_BYTES_MAX {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        let mut bytes = [0u8; 4096];
+        let count = self.socket.read(&mut bytes)?;
+        self.rest.extend(bytes.iter().take(count));
+        Ok(count)
+    }
+}
+
+fn is_stop(message: &Value) -> bool {
+    message.get("event").and_then(Value::as_str) == Some("STOP")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+
+    /// A QEMU that says `first`, and then answers each line with the next of `answers`.
+    fn peer(end: OwnedFd, first: &str, answers: &[&str]) -> std::thread::JoinHandle<Vec<String>> {
+        let first = first.to_owned();
+        let answers: Vec<String> = answers.iter().map(|a| (*a).to_owned()).collect();
+        std::thread::spawn(move || {
+            let mut socket = UnixStream::from(end);
+            socket.write_all(first.as_bytes()).unwrap();
+            let mut lines = BufReader::new(socket.try_clone().unwrap());
+            let mut asked = Vec::new();
+            for answer in answers {
+                let mut line = String::new();
+                lines.read_line(&mut line).unwrap();
+                asked.push(line.trim().to_owned());
+                socket.write_all(answer.as_bytes()).unwrap();
+            }
+            asked
+        })
+    }
+
+    const GREETING: &str = "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n";
+    const DONE: &str = "{\"return\": {}}\r\n";
+
+    #[test]
+    fn threads_are_asked_for_and_come_in_the_order_of_vcpus() {
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        let vcpus = "{\"timestamp\": {}, \"event\": \"RESUME\"}\r\n{\"return\": [{\"cpu-index\": 1, \"thread-id\": 78}, {\"cpu-index\": 0, \"thread-id\": 77}]}\r\n";
+        let peer = peer(end, GREETING, &[DONE, vcpus, DONE]);
+        qmp.greet().unwrap();
+        let threads = qmp.vcpu_threads().unwrap();
+        assert_eq!(threads, [77, 78].map(|id| Pid::from_raw(id).unwrap()));
+        qmp.go_on().unwrap();
+        assert_eq!(
+            peer.join().unwrap(),
+            [
+                "{\"execute\":\"qmp_capabilities\"}",
+                "{\"execute\":\"query-cpus-fast\"}",
+                "{\"execute\":\"cont\"}"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_machine_that_stops_is_noticed_without_waiting() {
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        let mut its = UnixStream::from(end.try_clone().unwrap());
+        assert_eq!(qmp.stopped(), None);
+        its.write_all(b"{\"event\": \"RESUME\"}\n{\"event\"")
+            .unwrap();
+        assert_eq!(qmp.stopped(), None);
+        let state = "{\"return\": {\"status\": \"internal-error\"}}\n";
+        let _peer = peer(end, ": \"STOP\"}\n", &[state]);
+        let mut told = None;
+        let started = Instant::now();
+        while told.is_none() && started.elapsed() < ANSWER_LIMIT {
+            told = qmp.stopped();
+        }
+        assert_eq!(
+            told.as_deref(),
+            Some("QEMU has stopped its machine (internal-error)")
+        );
+    }
+
+    #[test]
+    fn a_guest_that_powers_its_machine_off_has_not_been_stopped() {
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        let state = "{\"return\": {\"status\": \"shutdown\"}}\n";
+        let peer = peer(end, "{\"event\": \"STOP\"}\n", &[state]);
+        let started = Instant::now();
+        while !peer.is_finished() && started.elapsed() < ANSWER_LIMIT {
+            assert_eq!(qmp.stopped(), None);
+        }
+        assert_eq!(peer.join().unwrap(), ["{\"execute\":\"query-status\"}"]);
+    }
+
+    #[test]
+    fn a_dead_qemu_is_told_apart_from_one_that_talks_nonsense() {
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        drop(end);
+        assert!(matches!(qmp.greet(), Err(Trouble::Closed)));
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        let _peer = peer(end, "hello\n", &[]);
+        assert!(matches!(qmp.greet(), Err(Trouble::Other(_))));
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        let refusal = "{\"error\": {\"class\": \"x\", \"desc\": \"no\"}}\n";
+        let _peer = peer(end, GREETING, &[refusal]);
+        let Err(Trouble::Other(error)) = qmp.greet() else {
+            panic!("taken for an answer");
+        };
+        assert!(error.to_string().contains("qmp_capabilities"), "{error}");
+    }
+
+    #[test]
+    fn a_vcpu_without_a_thread_is_an_error() {
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        let _peer = peer(
+            end,
+            GREETING,
+            &[DONE, "{\"return\": [{\"cpu-index\": 0}]}\n"],
+        );
+        qmp.greet().unwrap();
+        assert!(matches!(qmp.vcpu_threads(), Err(Trouble::Other(_))));
+    }
+}

@@ -1,0 +1,371 @@
+//! vmm, our own KVM monitor: the one place that knows its command line. Platform `kvm` is the
+//! guest in it, and its probe says what this host's /dev/kvm is, for every platform that uses it.
+
+use crate::host::Host;
+use crate::machine::{
+    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
+};
+use crate::pin;
+use crate::process::{Process, describe, shell_words, unnamed_file};
+use serde::Deserialize;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+use ws_results::Identity;
+
+const MEMORY_MIB: u64 = 512;
+
+/// The probe has a time limit of its own, 10 s; this is for a monitor that hangs.
+const PROBE_LIMIT: Duration = Duration::from_secs(20);
+
+/// Where the monitor listens for the guest's word that a benchmark's samples begin or end: a
+/// port that none of its devices has.
+const DOORBELL: u16 = 0x510;
+
+/// On a software KVM a batch is as many operations as exits fit into this, so that a boot takes
+/// seconds. Little fits: what is measured there is an emulator.
+const SOFTWARE_BATCH_NS: u64 = 200_000;
+const SOFTWARE_ITERS: std::ops::RangeInclusive<u64> = 5..=100;
+const SOFTWARE_SAMPLES: u64 = 5;
+const SOFTWARE_BOOTS: u32 = 3;
+
+/// Parameters of KVM's modules on which world switches depend, where the kernel has them.
+const PARAMETERS: [(&str, &str); 8] = [
+    ("kvm", "halt_poll_ns"),
+    ("kvm_intel", "ept"),
+    ("kvm_intel", "enable_apicv"),
+    ("kvm_intel", "enable_ipiv"),
+    ("kvm_intel", "ple_window"),
+    ("kvm_amd", "npt"),
+    ("kvm_amd", "avic"),
+    ("kvm_amd", "nested"),
+];
+
+/// This host's KVM, in which the probe's guest ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kvm {
+    pub engine: Engine,
+    /// What an exit to the monitor and back takes.
+    pub exit_ns: u64,
+    /// The monitor that probed it.
+    pub monitor: PathBuf,
+    /// As `vmm 0.1.0`.
+    pub monitor_version: String,
+}
+
+/// The probe's answer.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    usable: bool,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    exit_ns: u64,
+    /// Where nobody says, it is taken for software: then nothing is executed that such a KVM does
+    /// not survive.
+    #[serde(default = "yes")]
+    software: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Kvm {
+    /// Runs the monitor's probe: a few instructions in a virtual machine. A node that can be
+    /// opened would prove nothing.
+    ///
+    /// # Errors
+    /// Why KVM can't be used here, with the cure; or the monitor does not work.
+    pub fn probe(monitor: &Path) -> Result<Self, MachineError> {
+        let answer = ask(monitor, "--probe")?;
+        let answer: Answer = serde_json::from_str(&answer).map_err(|_| {
+            MachineError::Other(format!(
+                "{} --probe does not answer as our monitor does: make build makes it, and --vmm FILE names another",
+                monitor.display()
+            ))
+        })?;
+        if !answer.usable {
+            let reason = answer.reason.unwrap_or_default();
+            return Err(MachineError::Other(match reason.as_str() {
+                "" => "/dev/kvm can't be used, and the monitor does not say why".into(),
+                reason => reason.to_owned(),
+            }));
+        }
+        let engine = match answer.software {
+            true => Engine::SoftwareKvm,
+            false => Engine::HardwareKvm,
+        };
+        Ok(Self {
+            engine,
+            exit_ns: answer.exit_ns,
+            monitor: monitor.to_owned(),
+            monitor_version: ask(monitor, "--version")?.trim().to_owned(),
+        })
+    }
+
+    /// How much to measure on it.
+    pub fn sizes(&self) -> Option<Sizes> {
+        (self.engine == Engine::SoftwareKvm).then(|| Sizes {
+            iters: (SOFTWARE_BATCH_NS / self.exit_ns.max(1))
+                .clamp(*SOFTWARE_ITERS.start(), *SOFTWARE_ITERS.end()),
+            samples: SOFTWARE_SAMPLES,
+            boots: SOFTWARE_BOOTS,
+        })
+    }
+
+    /// Adds what world switches depend on.
+    pub fn describe(&self, identity: &mut Identity) {
+        let mut subject = |key: &str, value: String| {
+            identity.subject.insert(key.into(), value.into());
+        };
+        let word = match self.engine {
+            Engine::SoftwareKvm => "software",
+            _ => "hardware",
+        };
+        subject("kvm", word.into());
+        for (module, name) in PARAMETERS {
+            let path = format!("/sys/module/{module}/parameters/{name}");
+            if let Ok(value) = fs::read_to_string(path) {
+                subject(&format!("{module}.{name}"), value.trim().to_owned());
+            }
+        }
+        if let Ok(text) = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled") {
+            let chosen = text.split(['[', ']']).nth(1).unwrap_or_default();
+            subject("host_thp", chosen.to_owned());
+        }
+    }
+}
+
+/// What the monitor answers to one switch. How it ended does not matter: the answer says it.
+fn ask(monitor: &Path, switch: &str) -> Result<String, MachineError> {
+    let out = unnamed_file(0)?;
+    let stdout = out
+        .try_clone()
+        .map_err(|e| MachineError::io("share the output of", monitor, e))?;
+    let mut command = Command::new(monitor);
+    command.arg(switch);
+    let mut process = Process::spawn(command, stdout, 1 << 20)?;
+    let started = Instant::now();
+    loop {
+        let ended = process
+            .ended()
+            .map_err(|e| MachineError::io("look after", monitor, e))?;
+        if ended.is_some() {
+            break;
+        }
+        if started.elapsed() > PROBE_LIMIT {
+            return Err(MachineError::Other(format!(
+                "{} {switch} did not end within {} s",
+                monitor.display(),
+                PROBE_LIMIT.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let mut answer = [0u8; 4096];
+    let count = out
+        .read_at(&mut answer, 0)
+        .map_err(|e| MachineError::io("read the answer of", monitor, e))?;
+    Ok(String::from_utf8_lossy(answer.get(..count).unwrap_or_default()).into_owned())
+}
+
+/// What a machine of the monitor is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub kvm: Kvm,
+    pub guest: PathBuf,
+    /// Another memory size than 512 MiB.
+    pub memory_mib: Option<u64>,
+    /// The host CPU of each vCPU's thread; empty: where the host likes.
+    pub pins: Vec<u32>,
+}
+
+impl Settings {
+    fn memory_mib(&self) -> u64 {
+        self.memory_mib.unwrap_or(MEMORY_MIB)
+    }
+
+    /// The monitor's arguments for one launch. Its console is its standard output.
+    fn arguments(&self, request: &LaunchRequest) -> Vec<String> {
+        let mut arguments = vec![
+            "--kernel".into(),
+            self.guest.to_string_lossy().into_owned(),
+            "--cpus".into(),
+            request.vcpus.to_string(),
+            "--memory".into(),
+            self.memory_mib().to_string(),
+            // The runner ends a flood at its own limit, which is lower.
+            "--console-max".into(),
+            (CONSOLE_LIMIT_BYTES + (1 << 20)).to_string(),
+        ];
+        let pins = self.pins.get(..request.vcpus as usize).unwrap_or_default();
+        if !pins.is_empty() {
+            arguments.extend(["--pin".into(), pin::list(pins)]);
+        }
+        arguments.extend(["--append".into(), request.command_line.clone()]);
+        arguments
+    }
+}
+
+/// A machine of the monitor.
+#[derive(Debug)]
+pub struct Vmm {
+    settings: Settings,
+    running: Option<Running>,
+    last_command: Option<String>,
+}
+
+#[derive(Debug)]
+struct Running {
+    process: Process,
+    console: File,
+    position: u64,
+}
+
+impl Vmm {
+    /// A machine; nothing is started.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            running: None,
+            last_command: None,
+        }
+    }
+}
+
+impl Machine for Vmm {
+    fn control(&self) -> Control {
+        Control::Launched
+    }
+
+    fn unit(&self) -> Option<&'static str> {
+        Some("tsc_ticks")
+    }
+
+    fn engine(&self) -> Engine {
+        self.settings.kvm.engine
+    }
+
+    fn sizes(&self) -> Option<Sizes> {
+        self.settings.kvm.sizes()
+    }
+
+    fn doorbell(&self) -> Option<u16> {
+        Some(DOORBELL)
+    }
+
+    fn prepare(&mut self) -> Result<(), MachineError> {
+        let guest = &self.settings.guest;
+        File::open(guest).map_err(|e| MachineError::io("read the guest image", guest, e))?;
+        Ok(())
+    }
+
+    fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
+        self.kill();
+        let program = &self.settings.kvm.monitor;
+        let limit = CONSOLE_LIMIT_BYTES + (2 << 20);
+        let console = unnamed_file(limit)?;
+        let stdout = console
+            .try_clone()
+            .map_err(|e| MachineError::io("share the console of", program, e))?;
+        let arguments = self.settings.arguments(request);
+        self.last_command = Some(shell_words(program, &arguments));
+        let mut command = Command::new(program);
+        command.args(&arguments);
+        self.running = Some(Running {
+            process: Process::spawn(command, stdout, limit)?,
+            console,
+            position: 0,
+        });
+        Ok(())
+    }
+
+    fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
+        let program = &self.settings.kvm.monitor;
+        let Some(running) = &mut self.running else {
+            return Ok(Console::Ended("it was not running".into()));
+        };
+        // Asked before the console is read: what an ended process wrote is then all there.
+        let ended = running
+            .process
+            .ended()
+            .map_err(|e| MachineError::io("look after", program, e))?;
+        let mut chunk = [0u8; 65536];
+        let count = running
+            .console
+            .read_at(&mut chunk, running.position)
+            .map_err(|e| MachineError::io("read the console of", program, e))?;
+        if count > 0 {
+            running.position += count as u64;
+            buffer.extend(chunk.iter().take(count));
+            return Ok(Console::Data);
+        }
+        Ok(ended.map_or(Console::Quiet, |status| Console::Ended(how(status))))
+    }
+
+    fn identity(&self) -> Identity {
+        let mut identity = Identity::default();
+        let settings = &self.settings;
+        let mut subject = |key: &str, value: String| {
+            identity.subject.insert(key.into(), value.into());
+        };
+        subject("monitor", settings.kvm.monitor_version.clone());
+        subject("monitor_path", settings.kvm.monitor.display().to_string());
+        settings.kvm.describe(&mut identity);
+        let mut condition = |key: &str, value: serde_json::Value| {
+            identity.conditions.insert(key.into(), value);
+        };
+        condition("memory_mib", settings.memory_mib().into());
+        condition("pinning", pin::condition(&settings.pins).into());
+        Host::read().describe(&mut identity);
+        identity
+    }
+
+    fn kill(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.process.kill();
+        }
+    }
+
+    fn complaints(&mut self) -> String {
+        self.running
+            .as_ref()
+            .map(|running| running.process.stderr())
+            .unwrap_or_default()
+    }
+
+    fn could_not_emulate(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| {
+            let text = running.process.stderr();
+            text.contains("an instruction that KVM can't emulate")
+        })
+    }
+
+    fn pins(&self) -> &[u32] {
+        &self.settings.pins
+    }
+
+    fn command_line(&self) -> Option<String> {
+        self.last_command.clone()
+    }
+}
+
+/// What the monitor's exit status means.
+fn how(status: ExitStatus) -> String {
+    let words = match status.code() {
+        Some(0) => "the machine powered itself off",
+        Some(10) => "the machine reset itself, as after a triple fault",
+        Some(11) => "KVM could not run the guest any further",
+        Some(12) => "its console wrote more than the monitor takes",
+        Some(14) => "KVM could not be used any more",
+        _ => return describe(status),
+    };
+    words.into()
+}
+
+#[cfg(test)]
+#[path = "vmm_tests.rs"]
+mod tests;
