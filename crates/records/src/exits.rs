@@ -31,9 +31,6 @@ pub struct Exits {
     /// And after.
     #[serde(default)]
     pub pages_after: Option<u64>,
-    /// Bytes that arrived at the port where Print goes.
-    #[serde(default)]
-    pub print_bytes: Option<u64>,
     /// On which host CPU each vCPU's thread was seen last; -1 where it never ran.
     #[serde(default)]
     pub host_cpus: Vec<i64>,

@@ -102,11 +102,8 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
             weigh(events.min(all), operations, text)
         }),
         Rule::Returns(reason, each) => {
-            let (what, came) = match exits.print_bytes {
-                Some(bytes) if each > 1 => ("bytes", bytes),
-                _ => (reason, count(&exits.returns, reason)),
-            };
-            let text = format!("{came} {what} came to the monitor for {operations} operations");
+            let came = count(&exits.returns, reason);
+            let text = format!("the guest came back to the monitor {came} times by {reason} for {operations} operations");
             match weigh(came, operations, text) {
                 // At least one each, but not every byte: the rest may have come in longer pieces.
                 Finding::Proved(_) if came < operations.saturating_mul(each) => Finding::Nothing,
