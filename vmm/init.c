@@ -1,0 +1,58 @@
+/* The first process' duties; see init.h. Called by main. */
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void init_mounts(void)
+{
+	static const struct {
+		const char *type, *at;
+	} mounts[] = { { "proc", "/proc" }, { "sysfs", "/sys" }, { "devtmpfs", "/dev" } };
+
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		(void)mkdir(mounts[i].at, 0755);
+		if (mount(mounts[i].type, mounts[i].at, mounts[i].type, 0, NULL) < 0 &&
+		    errno != EBUSY)
+			fprintf(stderr, "vmm: can't mount %s\n", mounts[i].at);
+	}
+	/* A kernel without /dev/console at its start gave us no files. */
+	for (int fd = open("/dev/console", O_RDWR); fd >= 0; fd = dup(fd))
+		if (fd >= STDERR_FILENO) {
+			if (fd > STDERR_FILENO)
+				close(fd);
+			break;
+		}
+}
+
+bool init_modules(const struct config *config, struct error *error)
+{
+	for (unsigned i = 0; i < config->module_count; i++) {
+		int fd = open(config->modules[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			return error_errno(error, "can't open the module %s", config->modules[i]);
+		if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST) {
+			error_errno(error, "can't load the module %s", config->modules[i]);
+			close(fd);
+			return false;
+		}
+		close(fd);
+	}
+	return true;
+}
+
+void init_power_off(void)
+{
+	sync();
+	if (reboot(RB_POWER_OFF) < 0)
+		perror("vmm: the machine can't be powered off");
+	for (;;)
+		pause();
+}
