@@ -3,7 +3,8 @@
 
 TIMED_PAIR(hot_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
 
-static struct walk_operand operand;
+/* The control walks with a cursor of its own: the run must read every page. */
+static struct walk_operand operand, control_operand;
 
 static const char *needs(const struct params *params)
 {
@@ -40,6 +41,8 @@ static bool init(struct bench_run *run)
 			return false;
 		*page(i) = ~i; /* the first access; check looks for it */
 	}
+	control_operand = operand;
+	run->control_operand = &control_operand;
 	return true;
 }
 

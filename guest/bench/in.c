@@ -4,6 +4,7 @@
 
 TIMED_PAIR(in, BEFORE_PORT, "", OP_PORT_IN, AFTER_PORT_IN);
 
+#define SCRATCH 0x3ff /* of the first serial port */
 #define PATTERN 0x6b
 
 static struct port_operand operand, control_operand;
@@ -14,18 +15,19 @@ static bool init(struct bench_run *run)
 	control_operand = operand;
 	run->operand = &operand;
 	run->control_operand = &control_operand;
-	out8(run->params->in_port, PATTERN);
+	/* Whatever else in= names might take a byte amiss. */
+	if (run->params->in_port == SCRATCH)
+		out8(SCRATCH, PATTERN);
 	return true;
 }
 
 static enum check check(struct bench_run *run)
 {
-	if (operand.value == PATTERN) {
+	if (run->params->in_port == SCRATCH && operand.value == PATTERN) {
 		bench_note(run, "the port gave the byte that was written to it before");
 		return CHECK_PROVED;
 	}
-	bench_note(run, "the port gave %x and keeps no byte: only the host can see the reads",
-		   operand.value);
+	bench_note(run, "the port gave %x; only the host can see the reads", operand.value);
 	return CHECK_UNPROVEN;
 }
 

@@ -8,6 +8,14 @@ TIMED_PAIR(out, BEFORE_PORT, "", OP_PORT_OUT, "");
 
 static struct port_operand operand;
 
+/* The record line's own registers, but for the scratch register. */
+static const char *needs(const struct params *params)
+{
+	if (params->out_port >= 0x3f8 && params->out_port < 0x3ff)
+		return "out= names a register of the record line: choose another port";
+	return NULL;
+}
+
 static bool init(struct bench_run *run)
 {
 	operand = (struct port_operand){ .port = run->params->out_port, .value = PATTERN };
@@ -31,6 +39,7 @@ BENCHMARK(out) = {
 	.category = "io",
 	.summary = "write a byte to a port",
 	.requires = "",
+	.needs = needs,
 	.init = init,
 	.run = out_run,
 	.control = out_control,

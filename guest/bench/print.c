@@ -4,7 +4,9 @@
 
 TIMED_PAIR(print, BEFORE_STRING, EACH_STRING, OP_PORT_STRING, "");
 
-#define RECORD_LINE 0x3f8
+/* The eight registers of the record line, and where a port would overlap them. */
+#define RECORD_LINE    0x3f8
+#define PORT_REGISTERS 8
 
 static const char string[] = "worldswitch prints this string.\n"; /* 32 characters */
 
@@ -14,7 +16,8 @@ static const char *needs(const struct params *params)
 {
 	if (params->print_port == PRINT_PORT_NONE)
 		return "print=none: this platform gives no second serial port";
-	if (params->print_port == RECORD_LINE)
+	if (params->print_port > RECORD_LINE - PORT_REGISTERS &&
+	    params->print_port < RECORD_LINE + PORT_REGISTERS)
 		return "print= names the record line: choose another port";
 	if (!serial_port_present((uint16_t)params->print_port))
 		return "no serial port answers at print=: give the machine a second one, or its port";

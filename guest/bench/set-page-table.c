@@ -7,7 +7,7 @@
 TIMED_PAIR(set_page_table_4k, BEFORE_SET_PT, EACH_SET_PT("4096"), OP_SET_PT_4K, AFTER_SET_PT);
 TIMED_PAIR(set_page_table_2m, BEFORE_SET_PT, EACH_SET_PT("2097152"), OP_SET_PT_2M, AFTER_SET_PT);
 
-/* Tables for 512 of 2 MiB or of 1 GiB each: 261,120 entries, less three tables above them. */
+/* Page tables: with three above them and one not used up, enough for 260,096 entries of 4 KiB. */
 #define POOL_BYTES (2 * MIB)
 #define POOL_PAGES (POOL_BYTES / (4 * KIB))
 
@@ -17,16 +17,16 @@ static struct set_pt_operand operand, control_operand;
 static bool prepare(struct bench_run *run, uint64_t page_bytes, uint64_t span)
 {
 	uint64_t pool = (uint64_t)heap_alloc_page(POOL_BYTES);
-	/* An entry's table serves 512; trial batches, which double, take as many as two samples. */
-	uint64_t most = (POOL_PAGES - 4) * 512 / (run->samples + 2);
+	uint64_t batches = run->samples + TRIAL_BATCHES;
+	uint64_t most = (POOL_PAGES - 4) * 512 / batches;
 
 	if (!pool) {
 		run->reason = "no memory left for page tables";
 		return false;
 	}
 	/* The window ends before so many entries of 2 MiB. */
-	if (most > 512 * GIB / page_bytes / (run->samples + 2))
-		most = 512 * GIB / page_bytes / (run->samples + 2);
+	if (most > 512 * GIB / page_bytes / batches)
+		most = 512 * GIB / page_bytes / batches;
 	if (run->max_iterations > most)
 		run->max_iterations = most;
 	operand = (struct set_pt_operand){

@@ -32,13 +32,13 @@ uint64_t memory_bytes(void)
 bool early_mem_init(void)
 {
 	for (unsigned i = 0; i < boot_info.ram_count; i++) {
-		struct memory_range range = boot_info.ram[i];
-		struct memory_range low = range;
+		struct memory_range range = boot_info.ram[i], low;
 
-		if (low.start < LOWEST)
-			low.start = LOWEST;
-		if (low.start < boot_info.reserved_end && boot_info.reserved_end <= low.end)
-			low.start = boot_info.reserved_end;
+		if (range.start < LOWEST)
+			range.start = LOWEST;
+		if (range.start < boot_info.reserved_end)
+			range.start = boot_info.reserved_end;
+		low = range;
 		if (low.end > ONE_TO_ONE_END)
 			low.end = ONE_TO_ONE_END;
 		low.start = round_up(low.start, 4 * KIB);
@@ -51,8 +51,6 @@ bool early_mem_init(void)
 				heap.end = heap.start + size_of(&heap) / 2;
 			heap.end &= ~(4 * KIB - 1);
 			range.start = heap.end;
-		} else if (range.start < LOWEST) {
-			range.start = LOWEST;
 		}
 		if (size_of(&range) > size_of(&untouched))
 			untouched = range;

@@ -29,6 +29,10 @@ enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 /* The loop times each operation itself and returns the sum (TIMED_EACH). */
 #define SELF_TIMED	 (1u << 6)
 
+/* How many batches of the final size the trials before the first sample come to, at most: they
+ * double, and each size is tried twice. For rows that use something up in each pass. */
+#define TRIAL_BATCHES 4
+
 /* One run of one benchmark, from init to cleanup. */
 struct bench_run {
 	const struct params *params;

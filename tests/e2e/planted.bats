@@ -4,7 +4,6 @@ load common
 
 # One run for all tests of this file: on the lab, where a hang is as exact as the rest.
 setup_file() {
-    BATS_TEST_DIRNAME=${BATS_TEST_FILENAME%/*}
     guest=$(planted_guest)
     export PLANTED=$BATS_FILE_TMPDIR
     timeout 250 "$WORLDSWITCH" run --on qemu-tcg --boots 1 --samples 3 --timeout 4 \

@@ -1,8 +1,14 @@
 # `worldswitch run` as a user types it: the table, the result files, the digits, the ways to stop.
 
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
 load common
 
 setup() { common_setup; }
+
+# A test that fails must not leave its run going: bats waits for it.
+teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 
 @test "the lab gives the same digits twice, in two runs, within 20 s a boot" {
     SECONDS=0
@@ -133,6 +139,7 @@ COSTS
 @test "a full disk: an error that says so, and no half of a result file" {
     [ "$(id -u)" -eq 0 ] || skip "needs root, for a small file system of its own"
     mkdir small
+    # shellcheck disable=SC2016 # the inner shell expands them
     run -1 --separate-stderr unshare --mount sh -c '
         mount -t tmpfs -o size=16k none small &&
         timeout 60 "$0" run --on lab:native --boots 1 -o small/out; status=$?

@@ -27,8 +27,8 @@ pub enum CompareError {
     /// A unit of which nobody knows what a ratio or difference means.
     #[error("nothing is known of the unit {0}")]
     UnknownUnit(String),
-    /// A ratio to nothing, or to less than nothing.
-    #[error("no ratio of costs that are not above 0")]
+    /// A ratio of nothing, of less than nothing, or of what cannot be told from it.
+    #[error("no ratio of a cost that cannot be told from zero")]
     NotPositive,
 }
 
@@ -40,7 +40,8 @@ pub fn compare(guest: &Summary, baseline: &Summary) -> Result<Comparison, Compar
     }
     let ratio = |over: f64, under: f64| {
         let ratio = over / under;
-        let sound = over > 0.0 && under > 0.0 && ratio.is_finite();
+        let near_zero = guest.is_near_zero() || baseline.is_near_zero();
+        let sound = over > 0.0 && under > 0.0 && ratio.is_finite() && !near_zero;
         if sound {
             Ok(Comparison::Slowdown(ratio))
         } else {

@@ -25,6 +25,13 @@ impl Summary {
     pub fn values(&self) -> Vec<f64> {
         self.boots.iter().map(|boot| boot.value).collect()
     }
+
+    /// On units of time: whether some boot says that the operation costs nothing, or less. Its
+    /// value cannot be told from zero then, and no ratio of it means anything. False on counts,
+    /// where zero is a measurement like any other.
+    pub fn is_near_zero(&self) -> bool {
+        UnitKind::of(&self.unit) == UnitKind::Time && self.boots.iter().any(|b| b.value <= 0.0)
+    }
 }
 
 /// Summarizes a metric; `None` when no boot has samples.
@@ -115,6 +122,15 @@ mod tests {
             unit: unit.into(),
             boots: (1..).zip(boots).map(samples).collect(),
         }
+    }
+
+    #[test]
+    fn a_time_that_some_boot_puts_at_zero_or_less_cannot_be_told_from_zero() {
+        let near_zero =
+            |unit, boots: &[&[u64]]| summarize(&metric(unit, boots)).unwrap().is_near_zero();
+        assert!(near_zero("tsc_ticks", &[&[5], &[0], &[7]]));
+        assert!(!near_zero("tsc_ticks", &[&[5], &[1], &[7]]));
+        assert!(!near_zero("insns", &[&[0], &[0]]));
     }
 
     #[test]

@@ -12,6 +12,9 @@ use ws_results::Identity;
 /// all samples of a whole suite, stays under 2 MiB.
 pub const CONSOLE_LIMIT_BYTES: u64 = 16 << 20;
 
+/// So long [`Machine::wait`] waits at most.
+pub const WAIT: Duration = Duration::from_millis(5);
+
 /// What the runner asks of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRequest {
@@ -112,8 +115,9 @@ pub trait Machine {
         None
     }
 
-    /// How long a reader should wait after [`Console::Quiet`].
-    fn poll_interval(&self) -> Duration {
-        Duration::from_millis(5)
+    /// Waits after [`Console::Quiet`] until there may be more, a few milliseconds at most, so
+    /// that its caller sees time pass.
+    fn wait(&self) {
+        std::thread::sleep(WAIT);
     }
 }

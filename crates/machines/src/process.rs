@@ -6,6 +6,7 @@
 //! child should (the runner uses its main thread).
 
 use crate::machine::MachineError;
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::fs::File;
 use std::io;
@@ -81,7 +82,7 @@ impl Process {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have ended before the line above; then the signal never comes.
             if rustix::process::getppid() != Some(parent) {
-                return Err(io::Error::other("the runner ended"));
+                return Err(Errno::SRCH.into());
             }
             let limit = Rlimit {
                 current: Some(file_limit_bytes),
@@ -92,7 +93,7 @@ impl Process {
         };
         // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are
         // allowed. It makes three system calls (prctl, getppid, setrlimit), takes no lock and
-        // allocates nothing unless it fails, when the child never executes the program.
+        // allocates nothing: its errors are numbers of the system's.
         unsafe {
             command.pre_exec(before_exec);
         }
@@ -106,15 +107,15 @@ impl Process {
         })
     }
 
-    /// How the process ended, in words, or nothing while it runs.
+    /// How the process ended, or nothing while it runs; [`describe`] puts it in words.
     ///
     /// # Errors
     /// The system does not know the process.
-    pub fn ended(&mut self) -> io::Result<Option<String>> {
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
         }
-        Ok(self.status.map(describe))
+        Ok(self.status)
     }
 
     /// Kills the process and all of its group, and waits for it.
@@ -151,9 +152,9 @@ impl Drop for Process {
     }
 }
 
-fn describe(status: ExitStatus) -> String {
+/// How a process ended, in words.
+pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(0), _) => "its process ended by itself (status 0)".to_owned(),
         (Some(code), _) => format!("its process ended with status {code}"),
         (None, Some(signal)) => format!("its process was killed by signal {signal}"),
         (None, None) => "its process ended".to_owned(),
@@ -177,12 +178,18 @@ mod tests {
     fn wait(process: &mut Process) -> String {
         let start = Instant::now();
         loop {
-            if let Some(how) = process.ended().unwrap() {
-                return how;
+            if let Some(status) = process.ended().unwrap() {
+                return describe(status);
             }
             assert!(start.elapsed() < Duration::from_secs(10), "still running");
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Whether a process runs; a zombie that nobody waits for does not.
+    fn runs(pid: &str) -> bool {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z")
     }
 
     #[test]
@@ -210,10 +217,28 @@ mod tests {
 
     #[test]
     fn a_dropped_process_is_gone_with_its_children() {
-        let (process, _out) = shell("sleep 600 & echo $!; wait", 1 << 20);
+        let (process, out) = shell("sleep 600 & echo $!; wait", 1 << 20);
         let pid = process.child.id();
+        let start = Instant::now();
+        let mut sleeper = [0u8; 16];
+        let mut count = 0;
+        while count == 0 || sleeper[count - 1] != b'\n' {
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "it never started"
+            );
+            count = out.read_at(&mut sleeper, 0).unwrap();
+        }
+        let sleeper = std::str::from_utf8(&sleeper[..count]).unwrap().trim();
+        assert!(runs(sleeper));
         drop(process);
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+        while runs(sleeper) {
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "its child lives on"
+            );
+        }
     }
 
     #[test]
@@ -235,11 +260,8 @@ mod tests {
         .join()
         .unwrap();
         let start = Instant::now();
-        let state =
-            |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // It stays as a zombie, since nobody waits for it.
-        while !state(pid).is_empty() && !state(pid).contains(") Z") {
-            assert!(start.elapsed() < Duration::from_secs(10), "{}", state(pid));
+        while runs(&pid.to_string()) {
+            assert!(start.elapsed() < Duration::from_secs(10), "it lives on");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

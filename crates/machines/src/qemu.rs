@@ -6,7 +6,7 @@
 
 use crate::host::Host;
 use crate::machine::{CONSOLE_LIMIT_BYTES, Console, Control, LaunchRequest, Machine, MachineError};
-use crate::process::{Process, unnamed_file};
+use crate::process::{Process, describe, unnamed_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -246,7 +246,14 @@ impl Machine for Qemu {
             buffer.extend(chunk.iter().take(count));
             return Ok(Console::Data);
         }
-        Ok(ended.map_or(Console::Quiet, Console::Ended))
+        Ok(match ended {
+            None => Console::Quiet,
+            // So -no-reboot answers a reset and a power-off alike.
+            Some(status) if status.success() => Console::Ended(
+                "the machine reset itself, as after a triple fault, or powered itself off".into(),
+            ),
+            Some(status) => Console::Ended(describe(status)),
+        })
     }
 
     fn identity(&self) -> Identity {

@@ -1,21 +1,23 @@
 //! Tests of QEMU's command line and of a QEMU machine, the program played by a shell script.
 
 use super::*;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-/// A script that answers `--version` as QEMU 7.2.22 and otherwise runs `body`.
+/// A script that answers `--version` as QEMU 7.2.22 and otherwise runs `body`. Another process
+/// writes it: a file that we have open for writing, or a test beside us that is just starting a
+/// process, can't be executed.
 fn fake(folder: &Path, body: &str) -> PathBuf {
     let path = folder.join("qemu");
-    let mut file = File::create(&path).unwrap();
-    write!(
-        file,
+    let script = format!(
         "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'QEMU emulator version 7.2.22 (Debian x)'; exit; fi\n{body}\n"
-    )
-    .unwrap();
-    drop(file);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    );
+    let done = Command::new("/bin/sh")
+        .args(["-c", "printf %s \"$1\" >\"$0\" && chmod 755 \"$0\""])
+        .arg(&path)
+        .arg(&script)
+        .status()
+        .unwrap();
+    assert!(done.success());
     path
 }
 
@@ -196,4 +198,17 @@ fn a_guest_image_that_is_not_there_is_an_error() {
     let mut machine = Qemu::new(settings(Clock::Host, Path::new("/bin/true")));
     let error = machine.prepare().unwrap_err().to_string();
     assert!(error.contains("/tmp/a guest.elf"), "{error}");
+}
+
+#[test]
+fn a_machine_that_ends_by_itself_has_reset_or_powered_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fake(folder.path(), "exit 0");
+    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    machine.launch(&request()).unwrap();
+    assert!(
+        follow(&mut machine)
+            .1
+            .starts_with("the machine reset itself")
+    );
 }

@@ -1,13 +1,13 @@
 //! The serial line platform: somebody else boots the guest, and its records come in over a
 //! serial device, 115200 8N1, raw. A pseudo-terminal will do as well.
 
-use crate::machine::{Console, Control, LaunchRequest, Machine, MachineError};
+use crate::machine::{Console, Control, LaunchRequest, Machine, MachineError, WAIT};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{ControlModes, OptionalActions, Termios, speed};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::Duration;
 use ws_results::Identity;
 
 /// A serial device that is listened to.
@@ -118,8 +118,17 @@ impl Machine for SerialLine {
 
     fn kill(&mut self) {}
 
-    fn poll_interval(&self) -> Duration {
-        Duration::from_millis(10)
+    /// Wakes as soon as something comes: when the other end of a pseudo-terminal closes, what
+    /// nobody read by then is lost.
+    fn wait(&self) {
+        let Some((line, _)) = &self.line else {
+            return;
+        };
+        let mut lines = [PollFd::new(line, PollFlags::IN)];
+        if let Ok(limit) = WAIT.try_into() {
+            // However it ends, the next read tells what there is.
+            let _ = rustix::event::poll(&mut lines, Some(&limit));
+        }
     }
 }
 
@@ -137,6 +146,7 @@ mod tests {
     use super::*;
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{InputModes, LocalModes, OutputModes};
+    use std::time::{Duration, Instant};
 
     /// Our end of a new pseudo-terminal and the path of the other.
     fn pty() -> (OwnedFd, PathBuf) {
@@ -174,6 +184,26 @@ mod tests {
         rustix::fs::fcntl_setfl(&ours, nonblocking).unwrap();
         let mut echo = [0u8; 8];
         assert_eq!(rustix::io::read(&ours, &mut echo), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_reader_that_waits_wakes_when_something_comes_and_else_soon() {
+        let (ours, path) = pty();
+        let mut line = SerialLine::new(&path);
+        line.prepare().unwrap();
+        rustix::io::write(&ours, b"x").unwrap();
+        let started = Instant::now();
+        for _ in 0..1000 {
+            line.wait();
+        }
+        assert!(
+            started.elapsed() < WAIT * 500,
+            "it slept though there was something to read"
+        );
+        line.console(&mut Vec::new()).unwrap();
+        let started = Instant::now();
+        line.wait();
+        assert!(started.elapsed() >= WAIT / 2);
     }
 
     #[test]

@@ -83,7 +83,10 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
     let mut marks = Vec::new();
     match (cell.value, &cell.unit) {
         (Some(value), Some(unit)) => {
-            texts.value = number::value(value, unit);
+            texts.value = match cell.near_zero {
+                true => "~0".into(),
+                false => number::value(value, unit),
+            };
             if group.column.unit.is_none() {
                 texts.value = format!("{} {unit}", texts.value);
             }
@@ -98,9 +101,9 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
     texts.spread = match (cell.exact, cell.spread) {
         (Some(true), _) => "exact".into(),
         (Some(false), Some(0.0)) => "inexact".into(),
-        (_, Some(spread)) => number::percent(spread),
-        (_, None) if cell.boots > 1 => "-".into(),
-        (_, None) => String::new(),
+        (_, Some(spread)) if !cell.near_zero => number::percent(spread),
+        _ if cell.boots > 1 => "-".into(),
+        _ => String::new(),
     };
     texts.comparison = match (cell.added, cell.slowdown, cell.not_compared) {
         (Some(added), _, _) => number::added(added),
@@ -135,6 +138,9 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
     }
     if measured(|cell| cell.boots > 1) {
         legend.push("spread: greatest less least of the boots' values, over their median.");
+    }
+    if measured(|cell| cell.near_zero) {
+        legend.push("~0: zero or less in some boot; it cannot be told from zero.");
     }
     if measured(|cell| cell.exact == Some(true)) {
         legend.push("exact: every boot gave the same samples, to the digit.");

@@ -220,6 +220,10 @@ impl Page {
             }
             (_, None) => String::new(),
         };
+        let agreement = match summary.is_near_zero() {
+            true => format!("{agreement}; it cannot be told from zero"),
+            false => agreement,
+        };
         self.line(2, &format!("{} {value} {unit}{agreement}", terminal(name)));
         let exact = summary.exact == Some(true);
         for boot in summary

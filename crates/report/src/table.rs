@@ -94,6 +94,8 @@ pub struct Cell {
     pub samples: usize,
     /// (greatest - least) / median of the boots' values, a fraction.
     pub spread: Option<f64>,
+    /// On units of time: whether the value cannot be told from zero.
+    pub near_zero: bool,
     /// On `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
     /// What the benchmark's check said, the worst of all boots.
@@ -244,6 +246,7 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
         boots: 0,
         samples: 0,
         spread: None,
+        near_zero: false,
         exact: None,
         check: worst_check(row),
         added: None,
@@ -259,6 +262,7 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
         cell.boots = summary.boots.len();
         cell.samples = summary.boots.iter().map(|boot| boot.samples).sum();
         cell.spread = summary.spread;
+        cell.near_zero = summary.is_near_zero();
         cell.exact = summary.exact;
     }
     if row.status != Status::Ok {

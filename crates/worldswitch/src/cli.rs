@@ -164,8 +164,8 @@ pub enum ListWhat {
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A folder of results, FOLDER:PLATFORM, or a result file. Several results show as a table,
-    /// one shows in detail.
+    /// A folder of results or several results show as a table; one result, FOLDER:PLATFORM or a
+    /// file, shows in detail.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
     /// Compare the other platforms with this one.

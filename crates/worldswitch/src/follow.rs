@@ -68,7 +68,7 @@ pub fn follow(
             break;
         }
         if console == Console::Quiet {
-            std::thread::sleep(machine.poll_interval());
+            machine.wait();
         }
     }
     let mut report = state.finish();
@@ -121,7 +121,7 @@ fn powered_off(machine: &mut dyn Machine, stop: &Stop) -> Result<bool, MachineEr
         match machine.console(&mut rest)? {
             Console::Ended(_) => return Ok(true),
             Console::Data => {}
-            Console::Quiet => std::thread::sleep(machine.poll_interval()),
+            Console::Quiet => machine.wait(),
         }
     }
     Ok(false)

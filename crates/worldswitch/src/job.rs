@@ -18,7 +18,7 @@ use ws_results::{Boot, Identity, Launch, LaunchEnd, Row};
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
 
 /// What a benchmark takes before anything was measured, for the time left.
-const GUESS_A_ROW: Duration = Duration::from_millis(500);
+const GUESS_A_ROW: Duration = Duration::from_millis(100);
 
 /// What all platforms of a run have in common.
 #[derive(Debug)]
@@ -136,6 +136,8 @@ impl Job {
                 match self.launch(common, progress, &planned, launches.len(), &place) {
                     Ok(done) => done,
                     Err(error) => {
+                        // The other platforms go on, and without its load.
+                        self.machine.kill();
                         self.failed = Some(error.to_string());
                         break;
                     }

@@ -75,7 +75,7 @@ pub fn listen(
             break;
         }
         if console == Console::Quiet {
-            std::thread::sleep(machine.poll_interval());
+            machine.wait();
         }
     }
     let mut heard = listener.heard;
@@ -154,7 +154,8 @@ impl Listener {
             vcpus: number("cpus")
                 .and_then(|n| u32::try_from(n).ok())
                 .unwrap_or(0),
-            asked: Vec::new(),
+            // What a boot was asked for is known by what it began.
+            asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
             hello: report.hello.clone().map(serde_json::Value::Object),
             first_record_ms: None,
             wall_ms: if self.replayed { 0 } else { millis(now) },

@@ -94,7 +94,11 @@ impl Drop for Progress {
 }
 
 fn columns() -> usize {
-    rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col).max(20))
+    // Some terminals do not know their own size, and say 0.
+    match rustix::termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => 80,
+    }
 }
 
 fn write(text: &str) {

@@ -2,6 +2,7 @@
 
 use crate::cli::ShowArgs;
 use crate::output::{self, Colours};
+use std::path::Path;
 use ws_results::ResultFile;
 
 /// Shows.
@@ -14,8 +15,10 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
         results.extend(ws_results::load(path)?);
     }
     let form = args.json || args.markdown || args.csv;
-    let compares = args.baseline.is_some() || results.len() != 1;
-    if let ([one], false, false) = (results.as_slice(), form, compares) {
+    // A folder is a run, and a run is shown as its table; a single result in detail.
+    let run = args.paths.iter().any(|path| Path::new(path).is_dir());
+    let table = form || run || args.baseline.is_some();
+    if let ([one], false) = (results.as_slice(), table) {
         return output::data(&ws_report::show(one, colours.stdout));
     }
     let table = ws_report::table(

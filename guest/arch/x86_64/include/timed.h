@@ -57,8 +57,8 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 /*
  * Ordered reads of the counter. Intel SDM vol. 2B, RDTSC: MFENCE;LFENCE before it waits until all
  * earlier instructions are done and their loads and stores globally visible; LFENCE behind it
- * keeps later instructions from starting. On AMD LFENCE is dispatch-serializing (AMD APM vol. 2,
- * 3.1.x, LFENCE_SERIALIZE), which is always so where hypervisors run today. CPUID, which Paoloni's
+ * keeps later instructions from starting. On AMD LFENCE orders like that when it is set to be
+ * dispatch-serializing (MSR C001_1029, bit 1), as every system since 2018 does. CPUID, which Paoloni's
  * often copied recipe uses, is no choice here: it exits to the hypervisor.
  */
 #define TIMED_NOW "mfence\n\tlfence\n\trdtsc\n\tlfence\n\tshl $32, %rdx\n\tor %rdx, %rax"
