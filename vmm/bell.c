@@ -1,6 +1,7 @@
-/* Counts what happens between two rings; see bell.h. Called by the vCPU that rings, under the
- * devices' lock, so that nothing else is counted meanwhile. The note is the guest's: copied once,
- * then checked. */
+/*
+ * Counts what happens between two rings; see bell.h. Runs on the vCPU that rings, under the devices'
+ * lock. The note is the guest's: copied once, then checked.
+ */
 #include "bell.h"
 
 #include <string.h>
@@ -17,175 +18,109 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void take_counters(struct vm *vm, struct snapshot *to)
+static void count(struct vm *vm, struct snapshot *to)
 {
-	struct rusage usage;
+	struct rusage usage = { 0 };
 
 	for (unsigned i = 0; i < vm->vcpu_count; i++) {
 		struct vcpu *vcpu = &vm->vcpus[i];
 
 		vcpu_look_where(vcpu);
 		for (unsigned reason = 0; reason < MAX_REASONS; reason++)
-			to->returns[reason] += vcpu->returns[reason];
-		to->interrupted += vcpu->interrupted;
+			to->counts[reason] += vcpu->returns[reason];
+		stats_add(&vm->stats, vcpu->stats_fd, to->counts + COUNT_KVM);
+		to->counts[COUNT_INTERRUPTED] += vcpu->interrupted;
 		to->moves += vcpu->moves;
-		if (vcpu->stats_fd >= 0)
-			stats_add(&vm->stats, vcpu->stats_fd, to->kvm);
 	}
-	to->nowhere = vm->devices.nowhere;
-	if (getrusage(RUSAGE_SELF, &usage) == 0)
-		to->faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+	to->counts[COUNT_NOWHERE] = vm->devices.nowhere;
+	getrusage(RUSAGE_SELF, &usage);
+	to->counts[COUNT_FAULTS] = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
 
 /* The clock stands next to the benchmark, the slow walk over the page map farthest away. */
 static void snapshot_take(struct vm *vm, struct snapshot *to, bool before)
 {
-	*to = (struct snapshot){ .ns = before ? 0 : now_ns() };
+	*to = (struct snapshot){ .counts[COUNT_NS] = now_ns() };
 	if (!before)
-		take_counters(vm, to);
+		count(vm, to);
 	to->pages_known = memory_pages(&vm->memory, &to->pages);
-	if (before)
-		take_counters(vm, to);
-	if (before)
-		to->ns = now_ns();
-}
-
-static uint64_t difference(uint64_t later, uint64_t earlier, uint64_t own)
-{
-	uint64_t passed = later > earlier ? later - earlier : 0;
-
-	return passed > own ? passed - own : 0;
-}
-
-void snapshot_subtract(struct snapshot *later, const struct snapshot *earlier,
-		       const struct snapshot *own)
-{
-	for (unsigned i = 0; i < MAX_REASONS; i++)
-		later->returns[i] =
-			difference(later->returns[i], earlier->returns[i], own->returns[i]);
-	for (unsigned i = 0; i < MAX_STATS; i++)
-		later->kvm[i] = difference(later->kvm[i], earlier->kvm[i], own->kvm[i]);
-	later->interrupted = difference(later->interrupted, earlier->interrupted, own->interrupted);
-	later->moves = difference(later->moves, earlier->moves, 0);
-	later->nowhere = difference(later->nowhere, earlier->nowhere, own->nowhere);
-	later->faults = difference(later->faults, earlier->faults, own->faults);
-	later->ns = difference(later->ns, earlier->ns, own->ns);
-}
-
-static void keep_lower(uint64_t *kept, uint64_t seen)
-{
-	if (seen < *kept)
-		*kept = seen;
-}
-
-/* A pair with nothing between: the lowest that any such pair cost is what rings themselves cost. */
-static void learn_own(struct bell *bell, struct snapshot *passed)
-{
-	static const struct snapshot nothing;
-
-	snapshot_subtract(passed, &bell->begin, &nothing);
-	if (!bell->own_known) {
-		bell->own = *passed;
-		bell->own_known = true;
-		return;
+	if (before) {
+		count(vm, to);
+		to->counts[COUNT_NS] = now_ns();
 	}
-	for (unsigned i = 0; i < MAX_REASONS; i++)
-		keep_lower(&bell->own.returns[i], passed->returns[i]);
-	for (unsigned i = 0; i < MAX_STATS; i++)
-		keep_lower(&bell->own.kvm[i], passed->kvm[i]);
-	keep_lower(&bell->own.interrupted, passed->interrupted);
-	keep_lower(&bell->own.nowhere, passed->nowhere);
-	keep_lower(&bell->own.faults, passed->faults);
-	keep_lower(&bell->own.ns, passed->ns);
 }
 
-static void put_returns(struct record *record, const struct snapshot *passed)
+/* What is counted in `passed` becomes what was counted since `begin`. */
+static void subtract(uint64_t *passed, const uint64_t *begin)
 {
-	bool first = true;
+	for (unsigned i = 0; i < COUNTS; i++)
+		passed[i] -= passed[i] < begin[i] ? passed[i] : begin[i];
+}
 
-	record_key(record, "returns");
-	text_printf(&record->text, "{");
-	for (unsigned i = 0; i < MAX_REASONS; i++) {
-		if (!passed->returns[i])
+/* The least that a pair with nothing between costs is what rings themselves cost. */
+static void learn_own(struct bell *bell, const uint64_t *passed)
+{
+	for (unsigned i = 0; i < COUNTS; i++)
+		if (!bell->own_known || passed[i] < bell->own[i])
+			bell->own[i] = passed[i];
+	bell->own_known = true;
+}
+
+/* An object of the counts that are not zero, as far as the line has room. */
+static void put_counts(struct text *out, const char *key, const uint64_t *counts, unsigned how_many,
+		       const struct stats *names)
+{
+	const char *separator = "";
+
+	text_printf(out, ",\"%s\":{", key);
+	for (unsigned i = 0; i < how_many; i++) {
+		if (!counts[i] || out->size - out->used < ROOM_FOR_STAT)
 			continue;
-		text_printf(&record->text, "%s\"%s\":%lu", first ? "" : ",", vcpu_reason_name(i),
-			    passed->returns[i]);
-		first = false;
+		text_printf(out, "%s\"%s\":%lu", separator,
+			    names ? names->names[i] : vcpu_reason_name(i), counts[i]);
+		separator = ",";
 	}
-	text_printf(&record->text, "}");
+	text_printf(out, "}");
 }
 
-/* Only what is not zero, and as far as a line has room. */
-static void put_stats(struct record *record, const struct stats *stats,
-		      const struct snapshot *passed)
+static void send(struct bell *bell, const struct bell_note *note, const struct snapshot *end)
 {
-	bool first = true;
-
-	record_key(record, "kvm");
-	if (!stats->count) {
-		text_printf(&record->text, "null");
-		return;
-	}
-	text_printf(&record->text, "{");
-	for (unsigned i = 0; i < stats->count; i++) {
-		if (!passed->kvm[i] || record->text.size - record->text.used < ROOM_FOR_STAT)
-			continue;
-		text_printf(&record->text, "%s", first ? "" : ",");
-		text_json_string(&record->text, stats->names[i]);
-		text_printf(&record->text, ":%lu", passed->kvm[i]);
-		first = false;
-	}
-	text_printf(&record->text, "}");
-}
-
-static void put_places(struct record *record, const struct vm *vm)
-{
-	record_key(record, "host_cpus");
-	for (unsigned i = 0; i < vm->vcpu_count; i++)
-		text_printf(&record->text, "%c%d", i ? ',' : '[', vm->vcpus[i].host_cpu);
-	text_printf(&record->text, "]");
-}
-
-static void send(struct bell *bell, const struct bell_note *note, struct snapshot *passed)
-{
+	const struct vm *vm = bell->vm;
+	const uint64_t *counts = end->counts;
 	uint64_t operations;
 	struct record record;
+	struct text *out = &record.text;
 
-	snapshot_subtract(passed, &bell->begin, &bell->own);
 	if (__builtin_mul_overflow(note->iterations, note->samples, &operations))
 		operations = UINT64_MAX;
 	record_start(&record, "exits");
 	record_string(&record, "bench", note->bench);
-	record_u64(&record, "index", note->index);
-	record_u64(&record, "iterations", note->iterations);
-	record_u64(&record, "samples", note->samples);
-	record_u64(&record, "operations", operations);
-	record_u64(&record, "host_ns", passed->ns);
-	put_returns(&record, passed);
-	record_u64(&record, "interrupted", passed->interrupted);
-	record_u64(&record, "nowhere", passed->nowhere);
-	record_u64(&record, "page_faults", passed->faults);
-	if (bell->begin.pages_known && passed->pages_known) {
-		record_u64(&record, "pages_before", bell->begin.pages);
-		record_u64(&record, "pages_after", passed->pages);
-	}
-	put_places(&record, bell->vm);
-	record_u64(&record, "moves", passed->moves);
-	put_stats(&record, &bell->vm->stats, passed);
+	text_printf(out,
+		    ",\"index\":%lu,\"iterations\":%lu,\"samples\":%lu,\"operations\":%lu,"
+		    "\"host_ns\":%lu,\"interrupted\":%lu,\"nowhere\":%lu,\"page_faults\":%lu",
+		    note->index, note->iterations, note->samples, operations, counts[COUNT_NS],
+		    counts[COUNT_INTERRUPTED], counts[COUNT_NOWHERE], counts[COUNT_FAULTS]);
+	if (bell->begin.pages_known && end->pages_known)
+		text_printf(out, ",\"pages_before\":%lu,\"pages_after\":%lu", bell->begin.pages,
+			    end->pages);
+	text_printf(out, ",\"moves\":%lu,\"host_cpus\":", end->moves - bell->begin.moves);
+	for (unsigned i = 0; i < vm->vcpu_count; i++)
+		text_printf(out, "%c%d", i ? ',' : '[', vm->vcpus[i].host_cpu);
+	text_printf(out, "]");
+	put_counts(out, "returns", counts, MAX_REASONS, NULL);
+	if (vm->stats.count)
+		put_counts(out, "kvm", counts + COUNT_KVM, vm->stats.count, &vm->stats);
 	record_send(&record, bell->line);
 }
 
 static void bell_access(void *context, const struct access *access)
 {
 	struct bell *bell = context;
-	struct snapshot snapshot;
+	struct snapshot end;
 	struct bell_note note;
-	const void *at;
+	const void *at = memory_at(&bell->vm->memory, access_value(access), sizeof(note));
 
-	if (!access->write)
-		return;
-	at = memory_at(&bell->vm->memory, access_value(access), sizeof(note));
-	if (!at)
+	if (!access->write || !at)
 		return;
 	memcpy(&note, at, sizeof(note));
 	note.bench[sizeof(note.bench) - 1] = 0;
@@ -196,11 +131,14 @@ static void bell_access(void *context, const struct access *access)
 		bell->begun = true;
 	} else if (note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
-		snapshot_take(bell->vm, &snapshot, false);
-		if (!note.iterations && !note.samples)
-			learn_own(bell, &snapshot);
-		else
-			send(bell, &note, &snapshot);
+		snapshot_take(bell->vm, &end, false);
+		subtract(end.counts, bell->begin.counts);
+		if (!note.iterations && !note.samples) {
+			learn_own(bell, end.counts);
+			return;
+		}
+		subtract(end.counts, bell->own);
+		send(bell, &note, &end);
 	}
 }
 

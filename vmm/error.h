@@ -8,11 +8,7 @@ struct error {
 	char text[512];
 };
 
-/* Fills *error and returns false, so that it can stand behind `return`. */
+/* Fills *error and returns false, so that it can stand behind `return`. %m is errno's text. */
 bool error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The same, followed by what errno says. */
-bool error_errno(struct error *error, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 #endif

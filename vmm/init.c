@@ -12,23 +12,15 @@
 
 void init_mounts(void)
 {
-	static const struct {
-		const char *type, *at;
-	} mounts[] = { { "proc", "/proc" }, { "sysfs", "/sys" }, { "devtmpfs", "/dev" } };
+	static const char *const mounts[][2] = { { "proc", "/proc" },
+						 { "sysfs", "/sys" },
+						 { "devtmpfs", "/dev" } };
 
 	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
-		(void)mkdir(mounts[i].at, 0755);
-		if (mount(mounts[i].type, mounts[i].at, mounts[i].type, 0, NULL) < 0 &&
-		    errno != EBUSY)
-			fprintf(stderr, "vmm: can't mount %s\n", mounts[i].at);
+		(void)mkdir(mounts[i][1], 0755);
+		if (mount(mounts[i][0], mounts[i][1], mounts[i][0], 0, NULL) < 0 && errno != EBUSY)
+			fprintf(stderr, "vmm: can't mount %s\n", mounts[i][1]);
 	}
-	/* A kernel without /dev/console at its start gave us no files. */
-	for (int fd = open("/dev/console", O_RDWR); fd >= 0; fd = dup(fd))
-		if (fd >= STDERR_FILENO) {
-			if (fd > STDERR_FILENO)
-				close(fd);
-			break;
-		}
 }
 
 bool init_modules(const struct config *config, struct error *error)
@@ -36,13 +28,8 @@ bool init_modules(const struct config *config, struct error *error)
 	for (unsigned i = 0; i < config->module_count; i++) {
 		int fd = open(config->modules[i], O_RDONLY | O_CLOEXEC);
 
-		if (fd < 0)
-			return error_errno(error, "can't open the module %s", config->modules[i]);
-		if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST) {
-			error_errno(error, "can't load the module %s", config->modules[i]);
-			close(fd);
-			return false;
-		}
+		if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST))
+			return error_set(error, "can't load the module %s: %m", config->modules[i]);
 		close(fd);
 	}
 	return true;

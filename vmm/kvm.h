@@ -5,22 +5,21 @@
 #include "error.h"
 
 struct kvm {
-	int fd;
-	int api;
+	int fd, api;
 	int run_bytes; /* of struct kvm_run's mapping */
-	bool software; /* no hardware virtualization below: guests are emulated */
 	int max_vcpus;
+	bool software;	/* no hardware virtualization below: guests are emulated */
 	bool has_stats; /* KVM_CAP_BINARY_STATS_FD */
 };
 
-/* False: error->text says why, and behind a colon the cure. */
+/* False: the error says why, and behind a colon the cure. */
 bool kvm_open(struct kvm *kvm, struct error *error);
 void kvm_close(struct kvm *kvm);
 
 /* KVM_CHECK_EXTENSION: 0 where it is not there. */
 int kvm_capability(const struct kvm *kvm, long capability);
 
-/* A capability that there must be, or a line that names it. */
+/* A capability that there must be, with its name. */
 struct kvm_need {
 	long capability;
 	const char *name;

@@ -1,5 +1,5 @@
 /* vmm: runs a small kernel by /dev/kvm (docs/vmm.md). Reads what is asked, and has it done. */
-#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,75 +10,58 @@
 #include "probe.h"
 #include "session.h"
 
+#define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */
+
 static bool read_config_file(struct config *config, const char *path, struct error *error)
 {
-	char *text = malloc(MAX_CONFIG_BYTES);
+	static char text[MAX_CONFIG_BYTES];
 	FILE *file = fopen(path, "re");
+	struct error why;
 	size_t bytes;
-	bool done;
 
-	if (!text || !file) {
-		error_errno(error, "can't open %s", path);
-		free(text);
-		if (file)
-			fclose(file);
-		return false;
-	}
-	bytes = fread(text, 1, MAX_CONFIG_BYTES, file);
-	done = bytes < MAX_CONFIG_BYTES || error_set(error, "%s is too long", path);
+	if (!file)
+		return error_set(error, "can't open %s: %m", path);
+	bytes = fread(text, 1, sizeof(text), file);
 	fclose(file);
-	if (done) {
-		struct error why;
-
-		done = config_text(config, text, bytes, &why) ||
-		       error_set(error, "%.200s: %.300s", path, why.text);
-	}
-	free(text);
-	return done;
+	if (bytes == sizeof(text))
+		return error_set(error, "%.200s is too long", path);
+	return config_text(config, text, bytes, &why) ||
+	       error_set(error, "%.200s: %.300s", path, why.text);
 }
 
 /* Arguments win over the file that they name, so they are read again behind it. */
-static bool read_config(struct config *config, int count, char **arguments, bool first_process,
-			struct error *error)
+static bool read_config(struct config *config, int count, char **words, struct error *error)
 {
 	char file[MAX_PATH_BYTES];
 
 	config_defaults(config);
-	if (!config_arguments(config, count, arguments, error))
+	if (!config_arguments(config, count, words, error))
 		return false;
-	if (!config->file[0] && first_process && access(INIT_CONFIG, R_OK) == 0)
+	if (!config->file[0] && getpid() == 1 && access(INIT_CONFIG, R_OK) == 0)
 		strcpy(config->file, INIT_CONFIG);
-	if (config->file[0]) {
-		strcpy(file, config->file);
-		config_defaults(config);
-		if (!read_config_file(config, file, error) ||
-		    !config_arguments(config, count, arguments, error))
-			return false;
-	}
-	return config_check(config, error);
-}
-
-/* The kernel sends it when our parent ends; one that has ended already never will. */
-static bool die_with_parent(pid_t parent)
-{
-	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
+	strcpy(file, config->file);
+	if (!file[0])
+		return config_check(config, error);
+	config_defaults(config);
+	return read_config_file(config, file, error) &&
+	       config_arguments(config, count, words, error) && config_check(config, error);
 }
 
 static int act(const struct config *config, pid_t parent)
 {
 	struct error error;
 
-	switch (config->action) {
-	case ACTION_HELP:
+	if (config->action == ACTION_HELP) {
 		config_help(stdout);
 		return END_OFF;
-	case ACTION_VERSION:
+	}
+	if (config->action == ACTION_VERSION) {
 		puts("vmm " VMM_VERSION);
 		return END_OFF;
-	default:
-		break;
 	}
-	if (config->die_with_parent && !die_with_parent(parent))
+	/* The kernel tells us when our parent ends; of one that has ended already it never will. */
+	if (config->die_with_parent &&
+	    (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
 		return END_ERROR;
 	if (!init_modules(config, &error)) {
 		fprintf(stderr, "vmm: %s\n", error.text);
@@ -87,23 +70,20 @@ static int act(const struct config *config, pid_t parent)
 	return config->action == ACTION_PROBE ? probe() : session_run(config);
 }
 
-int main(int count, char **arguments)
+int main(int count, char **words)
 {
+	static struct config config;
 	pid_t parent = getppid();
-	bool first_process = getpid() == 1;
-	struct config config;
 	struct error error;
-	int end;
+	int end = END_USAGE;
 
-	if (first_process)
+	if (getpid() == 1)
 		init_mounts();
-	if (read_config(&config, count - 1, arguments + 1, first_process, &error)) {
+	if (read_config(&config, count - 1, words + 1, &error))
 		end = act(&config, parent);
-	} else {
+	else
 		fprintf(stderr, "vmm: %s\n", error.text);
-		end = END_USAGE;
-	}
-	if (first_process)
+	if (getpid() == 1)
 		init_power_off();
 	return end;
 }

@@ -19,9 +19,11 @@ bool memory_map(struct memory *memory, enum backing backing, struct error *error
 	memory->base = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (memory->base == MAP_FAILED) {
 		memory->base = NULL;
-		return error_errno(
-			error, "can't map %lu MiB of memory%s", memory->bytes >> 20,
-			backing == BACKING_HUGETLB ? " (pages=hugetlb needs vm.nr_hugepages)" : "");
+		return error_set(
+			error,
+			"can't map %lu MiB of memory (pages=hugetlb needs free huge pages): "
+			"%m",
+			memory->bytes >> 20);
 	}
 	/* A kernel without THP refuses both, and then there is nothing to choose. */
 	if (backing != BACKING_HUGETLB)

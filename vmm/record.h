@@ -12,22 +12,18 @@ struct record_line {
 	uint64_t nonce, sequence;
 };
 
-/* A record under way: record_start(), fields, record_send(). */
+/* A record under way: record_start(), fields by text_printf() and record_string(), record_send(). */
 struct record {
 	char buffer[MAX_RECORD_BYTES - 80]; /* the rest is for the line's head */
 	struct text text;
 };
 
 void record_start(struct record *record, const char *kind);
-void record_key(struct record *record, const char *key);
-void record_u64(struct record *record, const char *key, uint64_t value);
-void record_bool(struct record *record, const char *key, bool value);
+
+/* A field whose value may hold anything. */
 void record_string(struct record *record, const char *key, const char *value);
 
 /* Sends it. One that did not fit is lost, and the gap in the numbers tells. */
 void record_send(struct record *record, struct record_line *line);
-
-/* The whole line of a finished JSON object; returns its bytes, 0 where it does not fit. Pure. */
-size_t record_format(char *to, size_t bytes, uint64_t nonce, uint64_t sequence, const char *json);
 
 #endif

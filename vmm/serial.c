@@ -2,55 +2,37 @@
  * lock. */
 #include "serial.h"
 
-enum {
-	REGISTER_DATA,
-	REGISTER_INTERRUPTS,
-	REGISTER_FIFO, /* read: interrupt identification */
-	REGISTER_LINE,
-	REGISTER_MODEM,
-	REGISTER_STATUS,
-	REGISTER_MODEM_STATUS,
-	REGISTER_SCRATCH,
-};
+enum { DATA, INTERRUPTS, FIFO, LINE, MODEM, STATUS, MODEM_STATUS };
 
 #define LINE_DIVISOR	  0x80
 #define MODEM_LOOP	  0x10
 #define STATUS_EMPTY	  0x60 /* holding and shift register */
-#define IDENTIFY_NONE	  0x01
-#define IDENTIFY_FIFO	  0xc0
-#define FIFO_ENABLE	  0x01
+#define NO_INTERRUPT	  0xc1 /* of the identification register, read at FIFO; FIFOs are on */
 #define MODEM_STATUS_IDLE 0xb0 /* carrier, data set ready, clear to send */
 
 static void write_register(struct serial *serial, uint64_t number, uint8_t value)
 {
-	bool divisor = serial->registers[REGISTER_LINE] & LINE_DIVISOR;
-
-	if (divisor && number <= REGISTER_INTERRUPTS) {
+	if (serial->registers[LINE] & LINE_DIVISOR && number <= INTERRUPTS) {
 		serial->divisor[number] = value;
 		return;
 	}
 	serial->registers[number] = value;
-	if (number == REGISTER_DATA && serial->send &&
-	    !(serial->registers[REGISTER_MODEM] & MODEM_LOOP))
+	if (number == DATA && serial->send && !(serial->registers[MODEM] & MODEM_LOOP))
 		serial->send(serial->context, value);
 }
 
 static uint8_t read_register(const struct serial *serial, uint64_t number)
 {
-	bool divisor = serial->registers[REGISTER_LINE] & LINE_DIVISOR;
-
-	if (divisor && number <= REGISTER_INTERRUPTS)
+	if (serial->registers[LINE] & LINE_DIVISOR && number <= INTERRUPTS)
 		return serial->divisor[number];
 	switch (number) {
-	case REGISTER_DATA:
+	case DATA:
 		return 0; /* nothing is ever received */
-	case REGISTER_FIFO:
-		return serial->registers[REGISTER_FIFO] & FIFO_ENABLE
-			       ? IDENTIFY_NONE | IDENTIFY_FIFO
-			       : IDENTIFY_NONE;
-	case REGISTER_STATUS:
+	case FIFO:
+		return NO_INTERRUPT;
+	case STATUS:
 		return STATUS_EMPTY;
-	case REGISTER_MODEM_STATUS:
+	case MODEM_STATUS:
 		return MODEM_STATUS_IDLE;
 	default:
 		return serial->registers[number];

@@ -2,7 +2,6 @@
 #include "vcpu.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,49 +14,52 @@
 #include "arch.h"
 #include "vm.h"
 
+#define KICK_SIGNAL    SIGUSR1
 #define STAT_PROCESSOR 39 /* proc(5), /proc/pid/stat */
 
 const char *vcpu_reason_name(unsigned reason)
 {
 	static const char *const names[MAX_REASONS] = {
-		[KVM_EXIT_UNKNOWN] = "unknown",
 		[KVM_EXIT_EXCEPTION] = "exception",
 		[KVM_EXIT_IO] = "io",
 		[KVM_EXIT_HYPERCALL] = "hypercall",
 		[KVM_EXIT_DEBUG] = "debug",
 		[KVM_EXIT_HLT] = "hlt",
 		[KVM_EXIT_MMIO] = "mmio",
-		[KVM_EXIT_IRQ_WINDOW_OPEN] = "irq_window",
 		[KVM_EXIT_SHUTDOWN] = "shutdown",
 		[KVM_EXIT_FAIL_ENTRY] = "fail_entry",
 		[KVM_EXIT_INTR] = "intr",
-		[KVM_EXIT_SET_TPR] = "set_tpr",
-		[KVM_EXIT_TPR_ACCESS] = "tpr_access",
-		[KVM_EXIT_NMI] = "nmi",
 		[KVM_EXIT_INTERNAL_ERROR] = "internal_error",
 		[KVM_EXIT_SYSTEM_EVENT] = "system_event",
-		[KVM_EXIT_IOAPIC_EOI] = "ioapic_eoi",
-		[KVM_EXIT_X86_RDMSR] = "rdmsr",
-		[KVM_EXIT_X86_WRMSR] = "wrmsr",
-		[KVM_EXIT_X86_BUS_LOCK] = "bus_lock",
-		[KVM_EXIT_NOTIFY] = "notify",
 	};
 
 	return reason < MAX_REASONS && names[reason] ? names[reason] : "other";
 }
 
-bool vcpu_create(struct vcpu *vcpu, struct vm *vm, unsigned number, int pin, struct error *error)
+static void on_kick(int number)
 {
-	*vcpu = (struct vcpu){ .vm = vm, .number = number, .pin = pin, .stats_fd = -1 };
-	vcpu->host_cpu = -1;
+	(void)number;
+}
+
+void vcpu_signals(void)
+{
+	/* No SA_RESTART: a write to a console that nobody reads must come back too. */
+	sigaction(KICK_SIGNAL, &(struct sigaction){ .sa_handler = on_kick }, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+bool vcpu_create(struct vcpu *vcpu, struct vm *vm, unsigned number, struct error *error)
+{
+	*vcpu = (struct vcpu){ .vm = vm, .number = number, .stats_fd = -1, .host_cpu = -1 };
 	vcpu->fd = ioctl(vm->fd, KVM_CREATE_VCPU, number);
 	if (vcpu->fd < 0)
-		return error_errno(error, "can't make vCPU %u", number);
+		return error_set(error, "can't make vCPU %u: %m", number);
 	vcpu->run = mmap(NULL, (size_t)vm->kvm->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 vcpu->fd, 0);
 	if (vcpu->run == MAP_FAILED) {
 		vcpu->run = NULL;
-		return error_errno(error, "can't map vCPU %u", number);
+		return error_set(error, "can't map vCPU %u: %m", number);
 	}
 	if (vm->kvm->has_stats)
 		vcpu->stats_fd = ioctl(vcpu->fd, KVM_GET_STATS_FD, 0);
@@ -76,35 +78,24 @@ void vcpu_destroy(struct vcpu *vcpu)
 
 static void saw_on(struct vcpu *vcpu, int cpu)
 {
-	if (cpu < 0 || cpu == vcpu->host_cpu)
-		return;
-	if (vcpu->host_cpu >= 0)
+	int before = cpu < 0 ? cpu : atomic_exchange(&vcpu->host_cpu, cpu);
+
+	if (before >= 0 && before != cpu)
 		vcpu->moves++;
-	vcpu->host_cpu = cpu;
 }
 
 void vcpu_look_where(struct vcpu *vcpu)
 {
-	char path[64], text[512], *at;
-	pid_t task = vcpu->task;
-	ssize_t bytes;
-	int fd;
+	char path[64], text[512] = "", *at;
+	FILE *file;
 
-	if (!task)
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", vcpu->task);
+	file = fopen(path, "re");
+	if (!file)
 		return;
-	if (pthread_equal(pthread_self(), vcpu->thread)) {
-		saw_on(vcpu, sched_getcpu());
-		return;
-	}
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", task);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	bytes = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[bytes > 0 ? bytes : 0] = 0;
-	/* The name, field 2, ends in the last parenthesis. */
-	at = strrchr(text, ')');
+	text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+	fclose(file);
+	at = strrchr(text, ')'); /* the end of field 2, a name that may hold anything */
 	for (unsigned field = 2; at && field < STAT_PROCESSOR; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -113,26 +104,23 @@ void vcpu_look_where(struct vcpu *vcpu)
 
 static bool pin_self(const struct vcpu *vcpu, struct error *error)
 {
+	int cpu = vcpu->vm->config->pin[vcpu->number];
+	size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
 	cpu_set_t *set;
-	size_t bytes;
 	int result;
 
-	if (vcpu->pin < 0)
+	if (cpu == PIN_NONE)
 		return true;
-	set = CPU_ALLOC(vcpu->pin + 1);
-	bytes = CPU_ALLOC_SIZE(vcpu->pin + 1);
+	set = calloc(1, bytes);
 	if (!set)
-		return error_errno(error, "can't pin vCPU %u", vcpu->number);
-	CPU_ZERO_S(bytes, set);
-	CPU_SET_S((size_t)vcpu->pin, bytes, set);
+		return error_set(error, "can't pin vCPU %u: %m", vcpu->number);
+	CPU_SET_S((size_t)cpu, bytes, set);
 	result = sched_setaffinity(0, bytes, set);
-	CPU_FREE(set);
-	if (result)
-		return error_errno(error, "can't pin vCPU %u to CPU %d", vcpu->number, vcpu->pin);
-	return true;
+	free(set);
+	return !result || error_set(error, "can't pin vCPU %u to CPU %d: %m", vcpu->number, cpu);
 }
 
-/* One entry of the guest. What it left for is in vcpu->run. False: it was a signal. */
+/* One entry of the guest. What it left for is in vcpu->run. False: there is nothing to answer. */
 static bool enter(struct vcpu *vcpu)
 {
 	unsigned reason;
@@ -156,10 +144,8 @@ static void *thread_main(void *argument)
 	struct error error;
 
 	vcpu->task = gettid();
-	if (!pin_self(vcpu, &error)) {
+	if (!pin_self(vcpu, &error))
 		vm_end(vcpu->vm, END_ERROR, "%s", error.text);
-		return NULL;
-	}
 	while (!atomic_load(&vcpu->vm->ending))
 		if (enter(vcpu))
 			arch_exit(vcpu);
@@ -169,15 +155,13 @@ static void *thread_main(void *argument)
 bool vcpu_start(struct vcpu *vcpu, struct error *error)
 {
 	errno = pthread_create(&vcpu->thread, NULL, thread_main, vcpu);
-	if (errno)
-		return error_errno(error, "can't start the thread of vCPU %u", vcpu->number);
-	vcpu->started = true;
-	return true;
+	vcpu->started = !errno;
+	return vcpu->started || error_set(error, "can't start vCPU %u's thread: %m", vcpu->number);
 }
 
 void vcpu_kick(struct vcpu *vcpu)
 {
 	/* The signal alone could come just before KVM_RUN; the flag makes that return too. */
 	*(volatile __u8 *)&vcpu->run->immediate_exit = 1;
-	pthread_kill(vcpu->thread, VM_KICK_SIGNAL);
+	pthread_kill(vcpu->thread, KICK_SIGNAL);
 }

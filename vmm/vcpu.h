@@ -5,7 +5,7 @@
 #include <linux/kvm.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 #include "error.h"
 
@@ -18,19 +18,18 @@ struct vcpu {
 	unsigned number;
 	int fd, stats_fd; /* stats_fd -1: none */
 	struct kvm_run *run;
-	int pin; /* a host CPU, or CONFIG_PIN_NOBODY */
 	pthread_t thread;
 	bool started;
-	_Atomic pid_t task; /* the thread's id; 0: it does not run yet */
+	_Atomic int task; /* the thread's id; 0: it does not run yet */
 
-	/* Written by the thread alone, read by others too. */
+	/* Written by whoever looks, mostly the thread itself. */
 	_Atomic uint64_t returns[MAX_REASONS]; /* of KVM_RUN, by reason */
 	_Atomic uint64_t interrupted;	       /* ... because of a signal */
 	_Atomic uint64_t moves;		       /* seen on another host CPU than before */
 	_Atomic int host_cpu;		       /* seen last; -1: nowhere yet */
 };
 
-bool vcpu_create(struct vcpu *vcpu, struct vm *vm, unsigned number, int pin, struct error *error);
+bool vcpu_create(struct vcpu *vcpu, struct vm *vm, unsigned number, struct error *error);
 void vcpu_destroy(struct vcpu *vcpu);
 
 /* Starts the thread, which runs until vm_end(). */
@@ -39,8 +38,11 @@ bool vcpu_start(struct vcpu *vcpu, struct error *error);
 /* Gets the thread out of the guest, for good once vm_end() was called. */
 void vcpu_kick(struct vcpu *vcpu);
 
-/* Notes where the thread runs: what it says itself, and for others the kernel's word. */
+/* Looks on which host CPU the thread is, by the kernel's word. */
 void vcpu_look_where(struct vcpu *vcpu);
+
+/* Once in a process: what the kick is, and no death by a broken pipe or a file that is full. */
+void vcpu_signals(void);
 
 /* "io", "mmio", ...; a number that has no name is "other". */
 const char *vcpu_reason_name(unsigned reason);

@@ -2,9 +2,6 @@
 #ifndef VM_H
 #define VM_H
 
-#include <signal.h>
-#include <stdatomic.h>
-
 #include "config.h"
 #include "console.h"
 #include "devices.h"
@@ -13,8 +10,7 @@
 #include "stats.h"
 #include "vcpu.h"
 
-#define VM_KICK_SIGNAL SIGUSR1
-#define MAX_SERIAL     2
+#define SERIAL_PORTS 2
 
 /* How a machine ended; also our exit status (docs/vmm.md). */
 enum end {
@@ -25,39 +21,30 @@ enum end {
 	END_KVM = 11,	  /* KVM gave the guest up */
 	END_FLOOD = 12,	  /* more console text than was allowed */
 	END_TIMEOUT = 13, /* timeout= */
-	END_NO_KVM = 14,  /* /dev/kvm can't be used, or not for this */
+	END_NO_KVM = 14,  /* /dev/kvm can't be used */
 	END_SIGNAL = 128, /* + the signal's number */
 };
 
 struct vm {
 	const struct kvm *kvm;
+	const struct config *config;
 	int fd;
 	struct memory memory;
 	struct devices devices;
 	struct console console;
-	struct serial serial[MAX_SERIAL];
+	struct serial serial[SERIAL_PORTS];
 	struct stats stats; /* the names of KVM's counters */
 	struct vcpu vcpus[MAX_VCPUS];
-	unsigned vcpu_wanted, vcpu_count;
+	unsigned vcpu_count;
 
-	atomic_bool ending; /* vm_end() was called; end and why are its first caller's */
+	atomic_bool ending; /* vm_end() was called; `end` and `why` are its first caller's */
 	int end;
 	char why[512];
-	int end_event; /* an eventfd that becomes readable then */
-};
-
-/* What vm_create() needs of a configuration. */
-struct vm_shape {
-	uint64_t memory_bytes;
-	enum backing backing;
-	unsigned vcpus;
-	const int *pin;
-	int console_fd;
-	uint64_t console_max_bytes;
+	int end_event; /* an eventfd that becomes readable once they are there */
 };
 
 /* Makes a machine that does not run yet. After a failure too, vm_destroy() is due. */
-bool vm_create(struct vm *vm, const struct kvm *kvm, const struct vm_shape *shape,
+bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config, int console_fd,
 	       struct error *error);
 bool vm_start(struct vm *vm, struct error *error);
 
@@ -67,8 +54,5 @@ void vm_end(struct vm *vm, int end, const char *format, ...) __attribute__((form
 /* Waits for the threads, after vm_end(). False: one does not come out of the kernel. */
 bool vm_join(struct vm *vm);
 void vm_destroy(struct vm *vm);
-
-/* Once in a process: the signal that gets threads out of guests, and none for broken pipes. */
-void vm_signals(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * ACPI tables (ACPI 6.5, chapter 5) of a machine that has CPUs, an I/O APIC and a power switch.
- * Called by boot.c.
+ * Called by boot.c. Tables are written by the offsets that the specification gives.
  */
 #include "acpi.h"
 
@@ -8,108 +8,30 @@
 
 #include "machine.h"
 
-struct header { /* 5.2.6 */
-	char signature[4];
-	uint32_t length;
-	uint8_t revision, sum;
-	char oem[6], oem_table[8];
-	uint32_t oem_revision;
-	char creator[4];
-	uint32_t creator_revision;
-} __attribute__((packed));
+#define HEADER_BYTES  36 /* 5.2.6; the sum is its tenth byte */
+#define HEADER_SUM    9
+#define ROOT_BYTES    36 /* 5.2.5.3; version 1 had 20 of them */
+#define ROOT_BYTES_1  20
+#define FADT_BYTES    276 /* 5.2.9, revision 6 */
+#define MADT_AT	      44  /* 5.2.12: entries behind the local APIC's address and the flags */
+#define CPU_BYTES     8
+#define IO_APIC_BYTES 12
 
-struct root_pointer { /* 5.2.5.3 */
-	char signature[8];
-	uint8_t sum;
-	char oem[6];
-	uint8_t revision;
-	uint32_t rsdt, length;
-	uint64_t xsdt;
-	uint8_t extended_sum, reserved[3];
-} __attribute__((packed));
-
-struct xsdt {
-	struct header header;
-	uint64_t tables[2];
-} __attribute__((packed));
-
-struct address { /* 5.2.3.2 */
-	uint8_t space, bits, offset, access;
-	uint64_t address;
-} __attribute__((packed));
-
-#define SPACE_IO     1
-#define ACCESS_WORD  2
-#define ACCESS_DWORD 3
-
-struct fadt { /* 5.2.9, revision 6 */
-	struct header header;
-	uint32_t facs, dsdt;
-	uint8_t reserved, profile;
-	uint16_t sci;
-	uint32_t smi_command;
-	uint8_t enable, disable, s4_request, pstate;
-	uint32_t pm1a_event, pm1b_event, pm1a_control, pm1b_control, pm2_control, pm_timer;
-	uint32_t gpe0, gpe1;
-	uint8_t pm1_event_bytes, pm1_control_bytes, pm2_control_bytes, pm_timer_bytes;
-	uint8_t gpe0_bytes, gpe1_bytes, gpe1_base, cst;
-	uint16_t c2_latency, c3_latency, flush_size, flush_stride;
-	uint8_t duty_offset, duty_width, day_alarm, month_alarm, century;
-	uint16_t boot_flags;
-	uint8_t reserved_1;
-	uint32_t flags;
-	struct address reset;
-	uint8_t reset_value;
-	uint16_t arm_boot_flags;
-	uint8_t minor;
-	uint64_t x_facs, x_dsdt;
-	struct address x_pm1a_event, x_pm1b_event, x_pm1a_control, x_pm1b_control, x_pm2_control;
-	struct address x_pm_timer, x_gpe0, x_gpe1, sleep_control, sleep_status;
-	uint64_t hypervisor;
-} __attribute__((packed));
-_Static_assert(sizeof(struct fadt) == 276, "FADT");
-
-#define FADT_WBINVD	  (1u << 0)
-#define FADT_NO_BUTTONS	  (1u << 4 | 1u << 5) /* neither power nor sleep button as fixed hardware */
-#define FADT_LEGACY	  (1u << 0)	      /* boot flags: there are ISA devices */
-#define UNUSED_C2_LATENCY 101		      /* above 100 us: the state is not there (table 5.9) */
-#define UNUSED_C3_LATENCY 1001
-#define SCI_IRQ		  9
-
-struct dsdt {
-	struct header header;
-	uint8_t code[13];
-} __attribute__((packed));
-
-struct madt { /* 5.2.12 */
-	struct header header;
-	uint32_t local_apic, flags;
-} __attribute__((packed));
-
-struct madt_cpu { /* 5.2.12.2 */
-	uint8_t type, length, processor, apic_id;
-	uint32_t flags;
-} __attribute__((packed));
-
-struct madt_io_apic { /* 5.2.12.3 */
-	uint8_t type, length, id, reserved;
-	uint32_t address, first_interrupt;
-} __attribute__((packed));
-
-#define MADT_CPU	   0
-#define MADT_IO_APIC	   1
-#define MADT_PC_COMPATIBLE 1u /* the two 8259s are there too */
-#define CPU_ENABLED	   1u
-
-/* Where the next table goes; `to` NULL once one did not fit. */
+/* Where the next table goes. Once one did not fit, `to` is NULL and all later ones do not either. */
 struct writer {
 	uint8_t *to;
 	size_t bytes, used;
-	uint64_t address;
+	uint64_t address; /* of to[0], as the guest sees it */
 };
 
-/* Room for a table, aligned; *address is what the guest calls it. */
-static void *table_room(struct writer *writer, size_t bytes, uint64_t *address)
+/* Little-endian, at an offset of a table; nothing where there is no table. */
+static void put(uint8_t *table, size_t offset, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; table && i < bytes; i++)
+		table[offset + i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint8_t *reserve(struct writer *writer, size_t bytes)
 {
 	size_t at = (writer->used + 15) / 16 * 16;
 
@@ -118,31 +40,45 @@ static void *table_room(struct writer *writer, size_t bytes, uint64_t *address)
 		return NULL;
 	}
 	writer->used = at + bytes;
-	*address = writer->address + at;
 	return memset(writer->to + at, 0, bytes);
 }
 
-static uint8_t sum_to_zero(const void *table, size_t bytes)
+static uint64_t address_of(const struct writer *writer, const uint8_t *table)
 {
-	const uint8_t *byte = table;
-	uint8_t sum = 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		sum = (uint8_t)(sum + byte[i]);
-	return (uint8_t)(0 - sum);
+	return table ? writer->address + (uint64_t)(table - writer->to) : 0;
 }
 
-static void finish(struct header *header, const char *signature, uint8_t revision, size_t bytes)
+/* Makes all bytes add up to zero. */
+static void sum_up(uint8_t *table, size_t bytes, size_t sum_at)
 {
-	memcpy(header->signature, signature, sizeof(header->signature));
-	header->length = (uint32_t)bytes;
-	header->revision = revision;
-	memcpy(header->oem, "WORLDS", sizeof(header->oem));
-	memcpy(header->oem_table, "WORLDSWI", sizeof(header->oem_table));
-	header->oem_revision = 1;
-	memcpy(header->creator, "WSVM", sizeof(header->creator));
-	header->creator_revision = 1;
-	header->sum = sum_to_zero(header, bytes);
+	uint8_t sum = 0;
+
+	for (size_t i = 0; table && i < bytes; i++)
+		sum = (uint8_t)(sum + table[i]);
+	put(table, sum_at, (uint8_t)(0 - sum), 1);
+}
+
+/* A table, with its header but for the sum: finish() is due. */
+static uint8_t *start(struct writer *writer, const char *signature, uint8_t revision, size_t bytes)
+{
+	uint8_t *table = reserve(writer, bytes);
+
+	put(table, 4, bytes, 4);
+	put(table, 8, revision, 1);
+	put(table, 24, 1, 4);
+	put(table, 32, 1, 4);
+	if (table) {
+		memcpy(table, signature, 4);
+		memcpy(table + 10, "WORLDSWORLDSWI", 14); /* whose, and which */
+		memcpy(table + 28, "WSVM", 4);		  /* made by */
+	}
+	return table;
+}
+
+static uint64_t finish(const struct writer *writer, uint8_t *table, size_t bytes)
+{
+	sum_up(table, bytes, HEADER_SUM);
+	return address_of(writer, table);
 }
 
 /* Name (\_S5_, Package () { 5, 5, 0, 0 }) in AML (20.2). */
@@ -150,98 +86,80 @@ static uint64_t write_dsdt(struct writer *writer)
 {
 	static const uint8_t code[] = {
 		0x08,		'_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, SLEEP_TYPE_OFF, 0x0a,
-		SLEEP_TYPE_OFF, 0
+		SLEEP_TYPE_OFF, 0,   0
 	};
-	uint64_t address = 0;
-	struct dsdt *dsdt = table_room(writer, sizeof(*dsdt) + 1, &address);
+	uint8_t *dsdt = start(writer, "DSDT", 2, HEADER_BYTES + sizeof(code));
 
-	if (!dsdt)
-		return 0;
-	memcpy(dsdt->code, code, sizeof(code));
-	finish(&dsdt->header, "DSDT", 2, sizeof(*dsdt) + 1); /* the last element is a zero too */
-	return address;
+	if (dsdt)
+		memcpy(dsdt + HEADER_BYTES, code, sizeof(code));
+	return finish(writer, dsdt, HEADER_BYTES + sizeof(code));
 }
 
-static struct address port(uint16_t first, uint8_t bits, uint8_t access)
+/* A generic address (5.2.3.2) in port space. */
+static void put_port(uint8_t *table, size_t offset, uint16_t port, uint8_t bits, uint8_t access)
 {
-	return (struct address){
-		.space = SPACE_IO, .bits = bits, .access = access, .address = first
-	};
+	put(table, offset, 1, 1);
+	put(table, offset + 1, bits, 1);
+	put(table, offset + 3, access, 1);
+	put(table, offset + 4, port, 8);
 }
 
 static uint64_t write_fadt(struct writer *writer, uint64_t dsdt)
 {
-	uint64_t address = 0;
-	struct fadt *fadt = table_room(writer, sizeof(*fadt), &address);
+	uint8_t *fadt = start(writer, "FACP", 6, FADT_BYTES);
 
-	if (!fadt)
-		return 0;
-	fadt->dsdt = (uint32_t)dsdt;
-	fadt->x_dsdt = dsdt;
-	fadt->sci = SCI_IRQ;
-	fadt->pm1a_event = PM1_EVENT;
-	fadt->pm1_event_bytes = 4;
-	fadt->x_pm1a_event = port(PM1_EVENT, 32, ACCESS_DWORD);
-	fadt->pm1a_control = PM1_CONTROL;
-	fadt->pm1_control_bytes = 2;
-	fadt->x_pm1a_control = port(PM1_CONTROL, 16, ACCESS_WORD);
-	fadt->c2_latency = UNUSED_C2_LATENCY;
-	fadt->c3_latency = UNUSED_C3_LATENCY;
-	fadt->boot_flags = FADT_LEGACY;
-	fadt->flags = FADT_WBINVD | FADT_NO_BUTTONS;
-	fadt->minor = 5;
-	finish(&fadt->header, "FACP", 6, sizeof(*fadt));
-	return address;
+	put(fadt, 40, dsdt, 4);
+	put(fadt, 46, 9, 2); /* SCI's interrupt */
+	put(fadt, 56, PM1_EVENT, 4);
+	put(fadt, 64, PM1_CONTROL, 4);
+	put(fadt, 88, 4, 1);	/* bytes of the event block */
+	put(fadt, 89, 2, 1);	/* ... of the control block */
+	put(fadt, 96, 101, 2);	/* C2 is not there: it takes more than 100 us */
+	put(fadt, 98, 1001, 2); /* nor is C3: 1000 us */
+	put(fadt, 109, 1, 2);	/* there are ISA devices */
+	put(fadt, 112, 1u << 0 | 1u << 4 | 1u << 5, 4); /* WBINVD works; no buttons */
+	put(fadt, 131, 5, 1);				/* of 6.5 */
+	put(fadt, 140, dsdt, 8);
+	put_port(fadt, 148, PM1_EVENT, 32, 3);
+	put_port(fadt, 172, PM1_CONTROL, 16, 2);
+	return finish(writer, fadt, FADT_BYTES);
 }
 
 static uint64_t write_madt(struct writer *writer, unsigned cpus)
 {
-	size_t bytes =
-		sizeof(struct madt) + cpus * sizeof(struct madt_cpu) + sizeof(struct madt_io_apic);
-	uint64_t address = 0;
-	struct madt *madt = table_room(writer, bytes, &address);
-	struct madt_cpu *cpu;
+	size_t bytes = MADT_AT + cpus * CPU_BYTES + IO_APIC_BYTES, at = MADT_AT;
+	uint8_t *madt = start(writer, "APIC", 5, bytes);
 
-	if (!madt)
-		return 0;
-	madt->local_apic = LOCAL_APIC;
-	madt->flags = MADT_PC_COMPATIBLE;
-	cpu = (struct madt_cpu *)(madt + 1);
-	for (unsigned i = 0; i < cpus; i++)
-		*cpu++ = (struct madt_cpu){ .type = MADT_CPU,
-					    .length = sizeof(*cpu),
-					    .processor = (uint8_t)i,
-					    .apic_id = (uint8_t)i,
-					    .flags = CPU_ENABLED };
-	*(struct madt_io_apic *)cpu = (struct madt_io_apic){ .type = MADT_IO_APIC,
-							     .length = sizeof(struct madt_io_apic),
-							     .id = 0,
-							     .address = IO_APIC };
-	finish(&madt->header, "APIC", 5, bytes);
-	return address;
+	put(madt, 36, LOCAL_APIC, 4);
+	put(madt, 40, 1, 4); /* the two 8259s are there too */
+	for (unsigned i = 0; i < cpus; i++, at += CPU_BYTES) {
+		put(madt, at + 1, CPU_BYTES, 1); /* type 0: a local APIC */
+		put(madt, at + 2, i, 1);	 /* its processor */
+		put(madt, at + 3, i, 1);	 /* its id */
+		put(madt, at + 4, 1, 4);	 /* enabled */
+	}
+	put(madt, at, 1, 1); /* type 1: an I/O APIC */
+	put(madt, at + 1, IO_APIC_BYTES, 1);
+	put(madt, at + 4, IO_APIC, 4);
+	return finish(writer, madt, bytes);
 }
 
 size_t acpi_write(uint8_t *to, size_t bytes, uint64_t address, unsigned cpus)
 {
 	struct writer writer = { .to = to, .bytes = bytes, .address = address };
-	uint64_t root_at = 0, xsdt_at = 0;
-	struct root_pointer *root = table_room(&writer, sizeof(*root), &root_at);
-	struct xsdt *xsdt = table_room(&writer, sizeof(*xsdt), &xsdt_at);
-	uint64_t fadt_at = write_fadt(&writer, write_dsdt(&writer));
-	uint64_t madt_at = write_madt(&writer, cpus);
+	uint8_t *root = reserve(&writer, ROOT_BYTES);
+	uint8_t *xsdt = start(&writer, "XSDT", 1, HEADER_BYTES + 16);
 
+	put(xsdt, HEADER_BYTES, write_fadt(&writer, write_dsdt(&writer)), 8);
+	put(xsdt, HEADER_BYTES + 8, write_madt(&writer, cpus), 8);
 	if (!writer.to)
 		return 0;
-	xsdt->tables[0] = fadt_at;
-	xsdt->tables[1] = madt_at;
-	finish(&xsdt->header, "XSDT", 1, sizeof(*xsdt));
-	memcpy(root->signature, "RSD PTR ", sizeof(root->signature));
-	memcpy(root->oem, "WORLDS", sizeof(root->oem));
-	root->revision = 2;
-	root->length = sizeof(*root);
-	root->xsdt = xsdt_at;
-	/* The first sum is over what version 1 had, the second over all. */
-	root->sum = sum_to_zero(root, offsetof(struct root_pointer, length));
-	root->extended_sum = sum_to_zero(root, sizeof(*root));
+	memcpy(root, "RSD PTR ", 8);
+	memcpy(root + 9, "WORLDS", 6);
+	put(root, 15, 2, 1); /* revision */
+	put(root, 20, ROOT_BYTES, 4);
+	put(root, 24, finish(&writer, xsdt, HEADER_BYTES + 16), 8);
+	sum_up(root, ROOT_BYTES_1, 8);
+	sum_up(root, ROOT_BYTES, 32);
 	return writer.used;
 }

@@ -65,16 +65,16 @@ static bool enter_at(struct vm *vm, uint64_t entry, uint64_t start_info, struct 
 	struct kvm_sregs special;
 
 	if (ioctl(vm->vcpus[0].fd, KVM_GET_SREGS, &special) < 0)
-		return error_errno(error, "KVM_GET_SREGS");
+		return error_set(error, "KVM_GET_SREGS: %m");
 	special.cr0 = CR0_PE | CR0_ET;
 	special.cr4 = 0;
 	special.cs = flat(11);
 	special.ds = special.es = special.fs = special.gs = special.ss = flat(3);
 	special.tr = (struct kvm_segment){ .limit = 0x67, .type = 11, .present = 1 };
 	if (ioctl(vm->vcpus[0].fd, KVM_SET_SREGS, &special) < 0)
-		return error_errno(error, "KVM_SET_SREGS");
+		return error_set(error, "KVM_SET_SREGS: %m");
 	if (ioctl(vm->vcpus[0].fd, KVM_SET_REGS, &registers) < 0)
-		return error_errno(error, "KVM_SET_REGS");
+		return error_set(error, "KVM_SET_REGS: %m");
 	return true;
 }
 

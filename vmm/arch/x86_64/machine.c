@@ -27,11 +27,11 @@ bool arch_machine_init(struct vm *vm, struct error *error)
 	struct kvm_pit_config pit = { .flags = KVM_PIT_SPEAKER_DUMMY };
 
 	if (ioctl(vm->fd, KVM_SET_TSS_ADDR, TSS_PAGES) < 0)
-		return error_errno(error, "KVM_SET_TSS_ADDR");
+		return error_set(error, "KVM_SET_TSS_ADDR: %m");
 	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
-		return error_errno(error, "KVM_CREATE_IRQCHIP");
+		return error_set(error, "KVM_CREATE_IRQCHIP: %m");
 	if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
-		return error_errno(error, "KVM_CREATE_PIT2");
+		return error_set(error, "KVM_CREATE_PIT2: %m");
 	return true;
 }
 

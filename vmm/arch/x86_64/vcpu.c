@@ -13,85 +13,55 @@
 #define MAX_LEAVES 256
 
 #define LEAF_FEATURES	     1u
-#define LEAF_CACHES	     4u
 #define LEAF_TOPOLOGY	     0xbu
 #define LEAF_TOPOLOGY_2	     0x1fu
 #define LEAF_AMD_TOPOLOGY    0x8000001eu
 #define FEATURE_HYPERVISOR   (1u << 31) /* of ECX */
 #define FEATURE_X2APIC	     (1u << 21)
 #define FEATURE_TSC_DEADLINE (1u << 24)
-#define FEATURE_THREADS	     (1u << 28) /* of EDX: EBX counts logical processors */
-#define TOPOLOGY_THREAD	     1u
-#define TOPOLOGY_CORE	     2u
 
-/* Each vCPU is a core of one socket; its APIC id is its number. */
-static void describe_topology(struct kvm_cpuid_entry2 *leaf, unsigned number, unsigned bits)
-{
-	leaf->edx = number;
-	leaf->ecx = leaf->index;
-	leaf->eax = leaf->ebx = 0;
-	if (leaf->index == 0) {
-		leaf->ebx = 1;
-		leaf->ecx |= TOPOLOGY_THREAD << 8;
-	} else if (leaf->index == 1) {
-		leaf->eax = bits;
-		leaf->ebx = 1u << bits;
-		leaf->ecx |= TOPOLOGY_CORE << 8;
-	}
-}
-
-static void adjust_leaf(struct kvm_cpuid_entry2 *leaf, const struct vm *vm, unsigned number,
-			unsigned bits)
+/* A vCPU's APIC id is its number. The rest of the topology stays the host's: our guest reads none. */
+static void adjust_leaf(struct kvm_cpuid_entry2 *leaf, const struct vcpu *vcpu)
 {
 	switch (leaf->function) {
 	case LEAF_FEATURES:
-		leaf->ebx = (leaf->ebx & 0xffff) | 1u << bits << 16 | number << 24;
+		leaf->ebx = (leaf->ebx & 0x00ffffff) | vcpu->number << 24;
 		leaf->ecx |= FEATURE_HYPERVISOR | FEATURE_X2APIC;
-		if (kvm_capability(vm->kvm, KVM_CAP_TSC_DEADLINE_TIMER) > 0)
+		if (kvm_capability(vcpu->vm->kvm, KVM_CAP_TSC_DEADLINE_TIMER))
 			leaf->ecx |= FEATURE_TSC_DEADLINE;
-		leaf->edx = bits ? leaf->edx | FEATURE_THREADS : leaf->edx & ~FEATURE_THREADS;
-		break;
-	case LEAF_CACHES: /* no cache is shared, and the package has so many cores */
-		leaf->eax = (leaf->eax & 0x3fff) | ((1u << bits) - 1) << 26;
 		break;
 	case LEAF_TOPOLOGY:
 	case LEAF_TOPOLOGY_2:
-		describe_topology(leaf, number, bits);
+		leaf->edx = vcpu->number;
 		break;
 	case LEAF_AMD_TOPOLOGY:
-		leaf->eax = number;
-		leaf->ebx = number; /* the core's number; one thread each */
-		leaf->ecx = 0;
+		leaf->eax = vcpu->number;
 		break;
 	}
 }
 
 bool arch_vcpu_init(struct vcpu *vcpu, struct error *error)
 {
-	const struct vm *vm = vcpu->vm;
 	struct kvm_cpuid2 *leaves =
 		calloc(1, sizeof(*leaves) + MAX_LEAVES * sizeof(leaves->entries[0]));
-	unsigned bits = 0;
-	bool done = false;
+	bool done;
 
-	while (1u << bits < vm->vcpu_wanted)
-		bits++;
 	if (!leaves)
-		return error_errno(error, "no memory for CPUID");
+		return error_set(error, "no memory for CPUID");
 	leaves->nent = MAX_LEAVES;
-	if (ioctl(vm->kvm->fd, KVM_GET_SUPPORTED_CPUID, leaves) < 0) {
-		error_errno(error, "KVM_GET_SUPPORTED_CPUID");
-	} else {
-		for (unsigned i = 0; i < leaves->nent; i++)
-			adjust_leaf(&leaves->entries[i], vm, vcpu->number, bits);
-		done = ioctl(vcpu->fd, KVM_SET_CPUID2, leaves) == 0 ||
-		       error_errno(error, "KVM_SET_CPUID2 of vCPU %u", vcpu->number);
-	}
+	done = ioctl(vcpu->vm->kvm->fd, KVM_GET_SUPPORTED_CPUID, leaves) == 0;
+	for (unsigned i = 0; done && i < leaves->nent; i++)
+		adjust_leaf(&leaves->entries[i], vcpu);
+	if (!done || ioctl(vcpu->fd, KVM_SET_CPUID2, leaves) < 0)
+		done = error_set(error, "can't give vCPU %u its CPUID: %m", vcpu->number);
 	free(leaves);
 	return done;
 }
 
 /* ---- Exits --------------------------------------------------------------------------------- */
+
+#define CODE_BYTES  8
+#define PLACE_BYTES 160
 
 static void handle_io(struct vcpu *vcpu)
 {
@@ -104,30 +74,29 @@ static void handle_io(struct vcpu *vcpu)
 			       run->io.direction == KVM_EXIT_IO_OUT, data, run->io.size);
 }
 
-/* Adds where the guest stands and the bytes there, as far as both can be found out. */
-static void describe_place(const struct vcpu *vcpu, char *to, size_t bytes)
+/* Where the guest stands and the bytes there, as far as both can be found out. */
+static const char *describe_place(const struct vcpu *vcpu, char *to, size_t bytes)
 {
 	struct kvm_regs registers;
 	struct kvm_sregs special;
 	struct kvm_translation place;
-	const uint8_t *code = NULL;
 	int used;
 
-	*to = 0;
 	if (ioctl(vcpu->fd, KVM_GET_REGS, &registers) < 0 ||
 	    ioctl(vcpu->fd, KVM_GET_SREGS, &special) < 0)
-		return;
-	place = (struct kvm_translation){ .linear_address = registers.rip + special.cs.base };
-	if (ioctl(vcpu->fd, KVM_TRANSLATE, &place) == 0 && place.valid)
-		for (uint64_t most = 8; most && !code; most--)
-			code = memory_at(&vcpu->vm->memory, place.physical_address, most);
-	used = snprintf(to, bytes, "at rip 0x%llx (cr0 0x%llx, cr3 0x%llx)%s", registers.rip,
-			special.cr0, special.cr3, code ? ", bytes" : "");
-	for (unsigned i = 0; code && i < 8 && used > 0 && (size_t)used + 4 < bytes; i++) {
-		code = memory_at(&vcpu->vm->memory, place.physical_address + i, 1);
-		if (code)
-			used += snprintf(to + used, bytes - (size_t)used, " %02x", *code);
+		return "at a place that KVM does not tell";
+	used = snprintf(to, bytes, "at rip 0x%llx, cr0 0x%llx, cr3 0x%llx, bytes", registers.rip,
+			special.cr0, special.cr3);
+	place = (struct kvm_translation){ .linear_address = special.cs.base + registers.rip };
+	if (ioctl(vcpu->fd, KVM_TRANSLATE, &place) < 0 || !place.valid)
+		place.physical_address = UINT64_MAX;
+	for (unsigned i = 0; i < CODE_BYTES; i++) {
+		const uint8_t *code = memory_at(&vcpu->vm->memory, place.physical_address + i, 1);
+
+		used += snprintf(to + used, bytes - (size_t)used, code ? " %02x" : " ?",
+				 code ? *code : 0);
 	}
+	return to;
 }
 
 static void handle_internal_error(struct vcpu *vcpu)
@@ -140,18 +109,18 @@ static void handle_internal_error(struct vcpu *vcpu)
 	};
 	uint32_t error = vcpu->run->internal.suberror;
 	const char *name = error < sizeof(names) / sizeof(names[0]) ? names[error] : NULL;
-	char place[256];
+	char place[PLACE_BYTES];
 
-	describe_place(vcpu, place, sizeof(place));
 	vm_end(vcpu->vm, END_KVM, "KVM internal error %u on vCPU %u: %s, %s", error, vcpu->number,
-	       name ? name : "of a kind not known here", place);
+	       name ? name : "of a kind not known here",
+	       describe_place(vcpu, place, sizeof(place)));
 }
 
 void arch_exit(struct vcpu *vcpu)
 {
 	struct kvm_run *run = vcpu->run;
 	struct vm *vm = vcpu->vm;
-	char place[256];
+	char place[PLACE_BYTES];
 
 	switch (run->exit_reason) {
 	case KVM_EXIT_IO:
@@ -162,14 +131,13 @@ void arch_exit(struct vcpu *vcpu)
 			       run->mmio.data, run->mmio.len <= 8 ? run->mmio.len : 8);
 		return;
 	case KVM_EXIT_INTR:
-	case KVM_EXIT_IRQ_WINDOW_OPEN:
 		return;
 	case KVM_EXIT_INTERNAL_ERROR:
 		handle_internal_error(vcpu);
 		return;
 	case KVM_EXIT_SHUTDOWN:
-		describe_place(vcpu, place, sizeof(place));
-		vm_end(vm, END_RESET, "triple fault on vCPU %u %s", vcpu->number, place);
+		vm_end(vm, END_RESET, "triple fault on vCPU %u %s", vcpu->number,
+		       describe_place(vcpu, place, sizeof(place)));
 		return;
 	case KVM_EXIT_FAIL_ENTRY:
 		vm_end(vm, END_KVM,
@@ -177,8 +145,8 @@ void arch_exit(struct vcpu *vcpu)
 		       vcpu->number, run->fail_entry.hardware_entry_failure_reason);
 		return;
 	default:
-		describe_place(vcpu, place, sizeof(place));
 		vm_end(vm, END_KVM, "vCPU %u left the guest for reason %u (%s) %s", vcpu->number,
-		       run->exit_reason, vcpu_reason_name(run->exit_reason), place);
+		       run->exit_reason, vcpu_reason_name(run->exit_reason),
+		       describe_place(vcpu, place, sizeof(place)));
 	}
 }
