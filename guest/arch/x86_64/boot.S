@@ -115,8 +115,6 @@ gdt_register:
 
 	.bss
 	.balign 4096
-	.globl bss_start
-bss_start:
 boot_pml4:
 	.skip 4096
 boot_pdpt:
