@@ -66,7 +66,7 @@ static bool take_pin(struct config *config, const char *value, struct error *err
 		uint64_t cpu = 0;
 
 		config->pin[i] = PIN_NONE;
-		if (!value[0])
+		if (i && !value[0])
 			continue;
 		if (bytes != 1 || value[0] != '-') {
 			if (!parse_u64(value, bytes, &cpu) || cpu > HIGHEST_CPU)
