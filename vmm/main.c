@@ -70,6 +70,17 @@ static int act(const struct config *config, pid_t parent)
 	return config->action == ACTION_PROBE ? probe() : session_run(config);
 }
 
+/* A kernel hands its own words that it does not know to the first process, beside ours. */
+static int keep_options(int count, char **words)
+{
+	int kept = 0;
+
+	for (int i = 0; i < count; i++)
+		if (strncmp(words[i], "--", 2) == 0)
+			words[kept++] = words[i];
+	return kept;
+}
+
 int main(int count, char **words)
 {
 	static struct config config;
@@ -77,9 +88,12 @@ int main(int count, char **words)
 	struct error error;
 	int end = END_USAGE;
 
-	if (getpid() == 1)
+	count--, words++;
+	if (getpid() == 1) {
 		init_mounts();
-	if (read_config(&config, count - 1, words + 1, &error))
+		count = keep_options(count, words);
+	}
+	if (read_config(&config, count, words, &error))
 		end = act(&config, parent);
 	else
 		fprintf(stderr, "vmm: %s\n", error.text);
