@@ -124,6 +124,14 @@ static bool value_print(const struct word *word, uint32_t *to)
 	return true;
 }
 
+static bool value_doorbell(const struct word *word, uint64_t *to)
+{
+	if (!value_is(word, "none"))
+		return value_number(word, 0, 0xffff, to);
+	*to = DOORBELL_NONE;
+	return true;
+}
+
 static bool take(const struct word *word, struct params *params, char *storage, size_t bytes)
 {
 	if (key_is(word, "bench"))
@@ -146,6 +154,8 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return value_port(word, &params->out_port);
 	if (key_is(word, "print"))
 		return value_print(word, &params->print_port);
+	if (key_is(word, "doorbell"))
+		return value_doorbell(word, &params->doorbell);
 	if (key_is(word, "nonce"))
 		return value_nonce(word, &params->nonce);
 	if (key_is(word, "pad"))
@@ -165,6 +175,7 @@ void cmdline_defaults(struct params *params)
 		.in_port = 0x3ff,    /* COM1's scratch register: every 16550 has it, */
 		.out_port = 0x3ff,   /* and it does nothing but keep a byte */
 		.print_port = 0x2f8, /* COM2: never the record line */
+		.doorbell = DOORBELL_NONE,
 		.bench = "",
 	};
 }

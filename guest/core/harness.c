@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 #include "arch.h"
+#include "bell.h"
 #include "record.h"
 
 #define MAX_SAMPLES	  1024
@@ -115,10 +116,12 @@ static void phase_run(void *argument)
 		run->iterations = minimum(bench->insns_iterations, run->max_iterations);
 	else
 		choose_iterations(bench, run);
+	bell_begin(run->params, run->index, bench->name);
 	for (uint64_t i = 0; i < run->samples; i++) {
 		control_ticks[i] = batch(bench, run, true);
 		run_ticks[i] = batch(bench, run, false);
 	}
+	bell_end(run->params, run->iterations, run->samples);
 }
 
 static void phase_check(void *argument)
@@ -266,6 +269,7 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 							      : bench->max_iterations;
 	struct bench_run run = {
 		.params = params,
+		.index = index,
 		.samples = sample_count(bench, params),
 		.max_iterations = most,
 	};
@@ -290,6 +294,7 @@ void harness_init(const struct params *params)
 {
 	uint64_t lowest, highest, ticks[IDLE_SAMPLES];
 
+	bell_learn(params);
 	if (params->unit == UNIT_INSNS)
 		return; /* iteration counts are constants there */
 	for (unsigned i = 0; i < IDLE_SAMPLES; i++)

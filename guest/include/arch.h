@@ -43,6 +43,9 @@ void arch_init(void);
 /* Ends the machine, or halts this CPU for ever where nothing ends it. */
 _Noreturn void power_off(enum hypercall_abi hypercall);
 
+/* Tells a monitor that listens at `doorbell` where in memory a note lies. */
+void ring_doorbell(uint64_t doorbell, const void *note);
+
 /* Runs `passes` passes of an empty loop: moves the phase of what is measured behind it. */
 void pad_loop(uint64_t passes);
 

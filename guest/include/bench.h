@@ -36,6 +36,7 @@ enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 /* One run of one benchmark, from init to cleanup. */
 struct bench_run {
 	const struct params *params;
+	uint64_t index;		 /* among the selected benchmarks, from 0 */
 	uint64_t samples;	 /* how many samples will be taken */
 	uint64_t iterations;	 /* passes in a batch; final when check is called */
 	uint64_t max_iterations; /* init may lower it */

@@ -150,11 +150,13 @@ struct params {
 	uint64_t page_bytes, ws_bytes;
 	uint16_t in_port, out_port;
 	uint32_t print_port; /* PRINT_PORT_NONE: there is none */
+	uint64_t doorbell;   /* where a monitor listens; DOORBELL_NONE: nowhere */
 	uint64_t smp;	     /* 0: all CPUs */
 	uint64_t pad;	     /* passes of an empty loop before each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
 };
 #define PRINT_PORT_NONE 0xffffffffu
+#define DOORBELL_NONE	UINT64_MAX
 
 #endif

@@ -10,6 +10,8 @@
 #include "cpu.h"
 
 #define XEN_ELFNOTE_PHYS32_ENTRY 18
+/* By this note, of a name of our own, a monitor knows that the kernel is this guest. */
+#define WORLDSWITCH_NOTE	 1
 #define MULTIBOOT_MAGIC		 0x1badb002
 /* Page-aligned modules, memory map wanted, load addresses given below (bits 0, 1, 16). */
 #define MULTIBOOT_FLAGS		 0x00010003
@@ -19,6 +21,11 @@
 	.long 4, 4, XEN_ELFNOTE_PHYS32_ENTRY
 	.asciz "Xen"
 	.long pvh_entry
+	.long worldswitch_name_end - worldswitch_name, 0, WORLDSWITCH_NOTE
+worldswitch_name:
+	.asciz "worldswitch"
+worldswitch_name_end:
+	.balign 4
 
 	.section .multiboot, "a", @progbits
 	.balign 4
@@ -108,8 +115,6 @@ gdt_register:
 
 	.bss
 	.balign 4096
-	.globl bss_start
-bss_start:
 boot_pml4:
 	.skip 4096
 boot_pdpt:

@@ -1,0 +1,118 @@
+/*
+ * Rows that try to take a monitor down with them, one way each (tests/e2e/vmm.bats). Built into a
+ * guest of their own by EXTRA_BENCH. The monitor must say what happened, and end or go on.
+ */
+#include "bench.h"
+#include "lib.h"
+
+#define HOSTILE(id, text, ...)                              \
+	BENCHMARK(id) = { .name = text,                     \
+			  .category = "hostile",            \
+			  .summary = "attacks the monitor", \
+			  .requires = "",                   \
+			  .run = nothing_run,               \
+			  .control = nothing_control,       \
+			  .cpus = 1,                        \
+			  .min_iterations = 1,              \
+			  .max_iterations = 1,              \
+			  .insns_iterations = 1,            \
+			  .insns_samples = 2,               \
+			  __VA_ARGS__ }
+
+#pragma GCC diagnostic ignored "-Woverride-init"
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Winitializer-overrides"
+#endif
+
+TIMED_LOOP(nothing, "nop");
+
+/* Interrupts are off on the first CPU, always. */
+TIMED_LOOP(hostile_spin, "9:\tjmp 9b");
+HOSTILE(hostile_spin, "hostile-spin", .run = hostile_spin_run);
+
+static struct table_register no_table;
+TIMED_LOOP(hostile_triple, "lidt (%rsi)\n\tud2");
+
+static bool init_triple(struct bench_run *run)
+{
+	run->operand = &no_table;
+	return true;
+}
+HOSTILE(hostile_triple, "hostile-triple", .init = init_triple, .run = hostile_triple_run);
+
+/* Guest-physical addresses below 4 GiB that no device and no memory answers. */
+#define NOWHERE 0xd0000000
+
+static enum check check_beyond(struct bench_run *run)
+{
+	uint32_t seen = mmio_read32(NOWHERE);
+
+	mmio_write32(NOWHERE + 0x1000000, 1);
+	mmio_write32(NOWHERE + 0xffe, 1);
+	bench_note(run, "it reads as %x", seen);
+	return seen == 0xffffffff ? CHECK_PROVED : CHECK_FAILED;
+}
+HOSTILE(hostile_beyond, "hostile-beyond", .check = check_beyond);
+
+/* Code where nothing is. */
+TIMED_LOOP(hostile_fetch, "mov $0xd0000000, %eax\n\tjmp *%rax");
+HOSTILE(hostile_fetch, "hostile-fetch", .run = hostile_fetch_run);
+
+static enum check check_flood(struct bench_run *run)
+{
+	for (unsigned i = 0; i < 1000000; i++)
+		console_write("flood flood flood flood flood flood flood flood flood flood\n", 60);
+	bench_note(run, "60 MB were written");
+	return CHECK_PROVED;
+}
+HOSTILE(hostile_flood, "hostile-flood", .check = check_flood);
+
+/* Ports that nobody has, every width, strings among them. */
+static enum check check_ports(struct bench_run *run)
+{
+	char bytes[64];
+	char *to = bytes;
+	uint64_t count = sizeof(bytes);
+
+	for (unsigned port = 0x1000; port < 0x1010; port++)
+		out8((uint16_t)port, in8((uint16_t)port));
+	__asm__ volatile("rep insb" : "+D"(to), "+c"(count) : "d"(0x1000) : "memory");
+	bench_note(run, "they read as %x", (uint8_t)bytes[63]);
+	return in8(0x1000) == 0xff && bytes[0] == -1 && bytes[63] == -1 ? CHECK_PROVED
+									: CHECK_FAILED;
+}
+HOSTILE(hostile_ports, "hostile-ports", .check = check_ports);
+
+/* The doorbell with notes that lie nowhere, over the end of memory, and that are none; and with a
+ * name without an end. */
+static struct {
+	uint32_t magic, kind;
+	uint64_t index, iterations, samples;
+	char bench[64];
+} note;
+
+static void ring(const struct bench_run *run, uint64_t at)
+{
+	uint16_t port = (uint16_t)run->params->doorbell;
+
+	__asm__ volatile("outl %0, %1" : : "a"((uint32_t)at), "Nd"(port) : "memory");
+}
+
+static enum check check_bell(struct bench_run *run)
+{
+	if (run->params->doorbell == DOORBELL_NONE)
+		return CHECK_UNPROVEN;
+	ring(run, NOWHERE);
+	ring(run, 0xffffffff);
+	ring(run, memory_bytes());
+	for (unsigned i = 0; i < sizeof(note.bench); i++)
+		note.bench[i] = i % 2 ? '"' : (char)0x9b;
+	note.iterations = note.samples = note.index = UINT64_MAX;
+	for (note.magic = 0x31425356; note.magic < 0x31425359; note.magic++)
+		for (note.kind = 0; note.kind < 4; note.kind++)
+			ring(run, (uint64_t)&note);
+	out8((uint16_t)run->params->doorbell, 0xff);
+	bench_note(run, "the bell was rung in wrong ways");
+	return CHECK_PROVED;
+}
+HOSTILE(hostile_bell, "hostile-bell", .check = check_bell);

@@ -1,0 +1,39 @@
+/*
+ * Where the guest's record line goes: a file, a pipe or our own standard output. Guest bytes are
+ * gathered into lines, so that a record of ours never lands inside one of the guest's.
+ */
+#ifndef CONSOLE_H
+#define CONSOLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+enum console_state { CONSOLE_OK, CONSOLE_FULL, CONSOLE_FAILED };
+
+struct console {
+	pthread_mutex_t lock;
+	int fd;
+	uint64_t written, most; /* bytes; beyond `most` nothing is written */
+	char line[4096];	/* the guest's line as far as it has come */
+	size_t used;
+	bool mid_line;		  /* what was written last ends in no newline */
+	enum console_state state; /* stays at the first that is not OK */
+	atomic_bool *stop;	  /* set: a write that blocks is given up */
+};
+
+void console_init(struct console *console, int fd, uint64_t most, atomic_bool *stop);
+
+/* One byte of the guest. Lines go out whole; a byte that is no text goes out at once, since
+ * somebody may be taking the time of it. */
+enum console_state console_put(struct console *console, uint8_t byte);
+
+/* A whole line of our own, with its newline, before the guest's unfinished one. */
+void console_line(struct console *console, const char *line, size_t bytes);
+
+/* Writes out an unfinished line. */
+void console_flush(struct console *console);
+
+#endif
