@@ -4,11 +4,12 @@
 //! executed instruction, every source of host time is off, and the same image gives the same
 //! digits on every host. `qemu-tcg` is the same emulator in the host's time.
 
+use crate::console::{Found, ProcessConsole};
+use crate::earshot::Chunk;
 use crate::host::Host;
 use crate::machine::{CONSOLE_LIMIT_BYTES, Console, Control, LaunchRequest, Machine, MachineError};
-use crate::process::{Process, describe, unnamed_file};
+use crate::process::{Process, describe};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use ws_results::Identity;
@@ -167,8 +168,9 @@ pub struct Qemu {
 #[derive(Debug)]
 struct Running {
     process: Process,
-    console: File,
-    position: u64,
+    console: ProcessConsole,
+    /// When the console said what, until somebody asks.
+    chunks: Vec<Chunk>,
 }
 
 impl Qemu {
@@ -208,10 +210,7 @@ impl Machine for Qemu {
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
-        let console = unnamed_file(CONSOLE_LIMIT_BYTES)?;
-        let stdout = console.try_clone().map_err(|e| {
-            MachineError::io("share the console of", &self.settings.emulator.program, e)
-        })?;
+        let (console, stdout) = ProcessConsole::open(request.timed)?;
         let arguments = self.settings.arguments(request);
         self.last_command = Some(shell_words(&self.settings.emulator.program, &arguments));
         let mut command = Command::new(&self.settings.emulator.program);
@@ -221,7 +220,7 @@ impl Machine for Qemu {
         self.running = Some(Running {
             process,
             console,
-            position: 0,
+            chunks: Vec::new(),
         });
         Ok(())
     }
@@ -236,24 +235,25 @@ impl Machine for Qemu {
             .process
             .ended()
             .map_err(|e| MachineError::io("look after", program, e))?;
-        let mut chunk = [0u8; 65536];
-        let count = running
+        let found = running
             .console
-            .read_at(&mut chunk, running.position)
+            .read(buffer, &mut running.chunks, ended.is_some())
             .map_err(|e| MachineError::io("read the console of", program, e))?;
-        if count > 0 {
-            running.position += count as u64;
-            buffer.extend(chunk.iter().take(count));
-            return Ok(Console::Data);
-        }
-        Ok(match ended {
-            None => Console::Quiet,
+        Ok(match (found, ended) {
+            (Found::Data, _) => Console::Data,
             // So -no-reboot answers a reset and a power-off alike.
-            Some(status) if status.success() => Console::Ended(
+            (Found::End, Some(status)) if status.success() => Console::Ended(
                 "the machine reset itself, as after a triple fault, or powered itself off".into(),
             ),
-            Some(status) => Console::Ended(describe(status)),
+            (Found::End, Some(status)) => Console::Ended(describe(status)),
+            _ => Console::Quiet,
         })
+    }
+
+    fn heard(&mut self, chunks: &mut Vec<Chunk>) {
+        if let Some(running) = &mut self.running {
+            chunks.append(&mut running.chunks);
+        }
     }
 
     fn identity(&self) -> Identity {

@@ -21,9 +21,11 @@ mod decoder;
 mod encode;
 mod kinds;
 mod line;
+mod mark;
 
 pub use assemble::{AssembleError, BenchResult, MAX_SAMPLES, ResultAssembler};
 pub use decoder::{Counts, Decoder, Expect, Item, Record};
 pub use encode::{EncodeError, Encoder};
 pub use kinds::{Begin, Bye, CheckVerdict, End, Fault, Hello, Kind, Ports, ResultPart, Skip};
 pub use line::{BadNonce, MAX_LINE_BYTES, Nonce};
+pub use mark::Mark;
