@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use ws_records::{
-    Counts, Decoder, Encoder, Expect, Hello, Item, Kind, MAX_LINE_BYTES, Mark, Nonce, Record,
+    Counts, Decoder, Encoder, Expect, Hello, Item, Kind, MAX_LINE_BYTES, Nonce, Record,
 };
 
 const OURS: Nonce = Nonce(0xc0ffee);
@@ -465,43 +465,4 @@ fn non_ascii_text_travels_as_escapes() {
     );
     let (items, _) = decode(Expect::Exact(OURS), &line);
     assert!(matches!(&records(&items)[0].kind, Kind::End(end) if end.bench == name));
-}
-
-#[test]
-fn marks_are_taken_out_where_they_were_asked_for_and_only_there() {
-    let mut guest = encoder(Nonce(7));
-    let hello = hello(&mut guest);
-    let mut line = vec![0x01];
-    line.extend(&hello[..9]);
-    line.push(0x03);
-    line.extend(&hello[9..]);
-    line.extend(b"\x02te\x03xt\n");
-
-    let mut decoder = Decoder::new(Expect::Exact(Nonce(7))).with_marks();
-    let items = decoder.feed(&line);
-    let marks: Vec<&Item> = items
-        .iter()
-        .filter(|i| matches!(i, Item::Mark(_)))
-        .collect();
-    let wanted = [Mark::Control, Mark::End, Mark::Run, Mark::End].map(Item::Mark);
-    assert_eq!(marks, wanted.iter().collect::<Vec<_>>());
-    assert_eq!(records(&items).len(), 1);
-    assert_eq!(console(&items), b"text\n");
-    assert_eq!(decoder.counts(), Counts::default());
-
-    let (items, counts) = decode(Expect::Exact(Nonce(7)), &line);
-    assert_eq!((records(&items).len(), counts), (0, bad(1)));
-    assert_eq!(console(&items), line);
-}
-
-#[test]
-fn no_byte_of_a_record_is_a_mark() {
-    for mark in [Mark::Control, Mark::Run, Mark::End] {
-        assert_eq!(Mark::of(mark.byte()), Some(mark));
-        assert!(!mark.byte().is_ascii_graphic() && !mark.byte().is_ascii_whitespace());
-    }
-    assert_eq!(
-        (0..=255u8).filter(|byte| Mark::of(*byte).is_some()).count(),
-        3
-    );
 }

@@ -11,8 +11,10 @@ use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
 
-/// The one metric of every benchmark of the guest.
+/// What the guest measured of every benchmark.
 const METRIC: &str = "cost";
+/// The same batches as the host timed them.
+const METRIC_EXTERNAL: &str = "cost_external";
 
 /// What is known of a benchmark before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +98,7 @@ impl Gathered {
                     status: Status::Unreached,
                     reason: Some(why.to_owned()),
                     check: None,
+                    external: None,
                 });
             }
         }
@@ -120,6 +123,7 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
         reason,
         check,
         result,
+        external,
         ..
     } = settled.report;
     let mut outcome = Outcome {
@@ -127,6 +131,7 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
         status,
         reason,
         check,
+        external: external.as_ref().and_then(|external| external.why.clone()),
     };
     if let Some(result) = result {
         let conditions = conditions(known, settled.vcpus, &result);
@@ -137,7 +142,28 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
             }
             None => {
                 row.conditions = conditions;
-                keep(row, boot, settled.launch, unit, result);
+                let place = Samples {
+                    boot,
+                    launch: settled.launch,
+                    iterations: result.iterations,
+                    ..Samples::default()
+                };
+                let inside = Samples {
+                    run: result.run,
+                    control: result.control,
+                    ..place.clone()
+                };
+                keep(row, METRIC, unit, inside);
+                if let Some(external) = external.filter(|external| !external.run.is_empty()) {
+                    let outside = Samples {
+                        run: external.run,
+                        control: external.control,
+                        lead_ticks: result.lead.unwrap_or(0),
+                        missing: external.missing,
+                        ..place
+                    };
+                    keep(row, METRIC_EXTERNAL, unit, outside);
+                }
             }
         }
     }
@@ -180,18 +206,11 @@ fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option
     ))
 }
 
-fn keep(row: &mut Row, boot: u32, launch: u32, unit: &str, result: BenchResult) {
-    let samples = Samples {
-        boot,
-        launch,
-        iterations: result.iterations,
-        run: result.run,
-        control: result.control,
-    };
-    match row.metrics.first_mut() {
+fn keep(row: &mut Row, name: &str, unit: &str, samples: Samples) {
+    match row.metrics.iter_mut().find(|metric| metric.name == name) {
         Some(metric) => metric.boots.push(samples),
         None => row.metrics.push(Metric {
-            name: METRIC.into(),
+            name: name.into(),
             unit: unit.into(),
             boots: vec![samples],
         }),

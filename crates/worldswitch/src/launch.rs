@@ -4,56 +4,20 @@
 //! Pure: it reads no clock and touches no machine, so that every way a launch can go wrong is a
 //! unit test. `follow` and `listen` feed it. All times are since the launch's start.
 
+use crate::external::{External, Heard, Marks};
+pub use crate::limits::Limits;
 use serde_json::{Map, Value};
 use std::time::Duration;
 use ws_records::{BenchResult, CheckVerdict, Fault, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
-
-/// How long each step may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// From the start to `hello`; none where somebody else boots.
-    pub boot: Option<Duration>,
-    /// From a benchmark's `begin` to its `end`.
-    pub bench: Option<Duration>,
-    /// Between benchmarks, and from the last to `bye`.
-    pub between: Option<Duration>,
-}
-
-/// From a machine's start to its `hello`.
-const BOOT_LIMIT: Duration = Duration::from_secs(15);
-
-impl Limits {
-    /// For a machine that we launch.
-    pub fn launched(bench: Duration) -> Self {
-        Self {
-            boot: Some(BOOT_LIMIT),
-            ..Self::listened(bench)
-        }
-    }
-
-    /// For a machine that somebody else boots, whenever they like.
-    pub fn listened(bench: Duration) -> Self {
-        Self {
-            boot: None,
-            bench: Some(bench),
-            between: Some(BOOT_LIMIT),
-        }
-    }
-
-    /// For a log, in which time does not pass.
-    pub const NONE: Limits = Limits {
-        boot: None,
-        bench: None,
-        between: None,
-    };
-}
 
 /// What can happen to a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A record of this launch came.
     Record(&'a Record),
+    /// A mark of this launch was heard.
+    Mark(Heard),
     /// Time passed.
     Tick,
     /// The machine ended, how in words, and all that it wrote has been fed.
@@ -77,6 +41,8 @@ pub struct RowReport {
     pub check: Option<Check>,
     /// Its samples; only where the status is `Ok`.
     pub result: Option<BenchResult>,
+    /// The same samples as the host timed them; only where it was to.
+    pub external: Option<External>,
 }
 
 impl RowReport {
@@ -88,6 +54,7 @@ impl RowReport {
             reason: Some(reason.into()),
             check: None,
             result: None,
+            external: None,
         }
     }
 }
@@ -108,6 +75,8 @@ pub struct LaunchReport {
 #[derive(Clone, Debug)]
 pub struct LaunchState {
     limits: Limits,
+    /// The host times it from outside.
+    timed: bool,
     hello: Option<Map<String, Value>>,
     first_record: Option<Duration>,
     /// When the current step began.
@@ -124,6 +93,7 @@ pub struct LaunchState {
 struct Current {
     bench: String,
     assembler: ResultAssembler,
+    marks: Marks,
     report: Option<RowReport>,
     /// Why parts of its result do not fit together.
     damage: Option<String>,
@@ -134,6 +104,7 @@ impl LaunchState {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
+            timed: false,
             hello: None,
             first_record: None,
             step_since: Duration::ZERO,
@@ -144,6 +115,11 @@ impl LaunchState {
         }
     }
 
+    /// The same, timed from outside by the marks that it hears, or not.
+    pub fn timed(self, timed: bool) -> Self {
+        Self { timed, ..self }
+    }
+
     /// Takes an event that happened at `now`. True when the launch is over: the machine is then
     /// to be stopped, and further events change nothing.
     pub fn on(&mut self, event: Event<'_>, now: Duration) -> bool {
@@ -152,6 +128,11 @@ impl LaunchState {
         }
         match event {
             Event::Record(record) => self.record(record, now),
+            Event::Mark(heard) => {
+                if let Some(current) = &mut self.current {
+                    current.marks.hear(heard);
+                }
+            }
             Event::Tick => self.tick(now),
             Event::Ended(how) => self.end(LaunchEnd::Died, Status::Died, how),
             Event::Restarted => {
@@ -227,7 +208,8 @@ impl LaunchState {
                 };
                 match current.assembler.push(part.clone()) {
                     Ok(Some(result)) if current.report.is_none() => {
-                        current.report = Some(judge(result));
+                        let marks = self.timed.then_some(&current.marks);
+                        current.report = Some(judge(result, marks));
                     }
                     Ok(_) => {}
                     Err(error) => {
@@ -279,6 +261,7 @@ impl LaunchState {
         self.current = Some(Current {
             bench: bench.to_owned(),
             assembler: ResultAssembler::new(),
+            marks: Marks::default(),
             report: None,
             damage: None,
         });
@@ -363,14 +346,20 @@ impl LaunchState {
 }
 
 /// A result whose samples are whole is `Ok`, unless the guest's own check failed.
-fn judge(result: BenchResult) -> RowReport {
+fn judge(result: BenchResult, marks: Option<&Marks>) -> RowReport {
     let verdict = match result.check {
         CheckVerdict::Proved => Verdict::Proved,
         CheckVerdict::Unproven => Verdict::Unproven,
         CheckVerdict::Failed => Verdict::Failed,
     };
     let failed = verdict == Verdict::Failed;
+    let count = result.run.len();
+    let external = marks.map(|marks| match &result.unmarked {
+        Some(why) => External::none(count, format!("the guest sent no marks: {why}")),
+        None => marks.samples(count),
+    });
     RowReport {
+        external: external.filter(|_| !failed),
         bench: result.bench.clone(),
         status: if failed { Status::Failed } else { Status::Ok },
         reason: failed.then(|| format!("its own check failed: {}", result.note)),

@@ -7,12 +7,14 @@
 mod boot;
 mod cli;
 mod data;
+mod external;
 mod follow;
 mod gather;
 mod hear;
 mod identity;
 mod job;
 mod launch;
+mod limits;
 mod line;
 mod list;
 mod listen;

@@ -61,3 +61,23 @@ fn damage_is_counted_except_where_we_stopped_the_machine() {
     damaged.boots[0].launches[0].end = LaunchEnd::Interrupted;
     assert!(remarks(&damaged).is_empty());
 }
+
+#[test]
+fn samples_that_were_not_heard_are_counted() {
+    let samples = |missing: serde_json::Value| {
+        json!({"boot": 1, "launch": 0, "iterations": 1, "run": [1, 2], "control": [1, 1],
+            "missing": missing})
+    };
+    let heard = |missing| {
+        let mut row = row("ok", None, "tsc_ticks");
+        row["metrics"][0]["name"] = json!("cost_external");
+        row["metrics"][0]["boots"] = json!([samples(missing)]);
+        remarks(&result(json!([row]), 5))
+    };
+    assert!(heard(json!([])).is_empty());
+    let all = heard(json!([0, 3]));
+    assert!(
+        all[0].starts_with("p: 2 of 4 samples have no time from outside"),
+        "{all:?}"
+    );
+}

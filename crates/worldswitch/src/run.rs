@@ -67,13 +67,26 @@ fn choose(
                 "platform {twice} is named twice: --boots N runs it more often"
             )));
         }
+        for name in named.iter().filter(|_| args.external) {
+            if let Err(why) = platforms::external(platforms::check(name)?) {
+                bail!(Usage(format!("--external can't time {name}: {why}")));
+            }
+        }
         return Ok(named);
     }
     let mut usable = Vec::new();
     let mut missing = Vec::new();
     for platform in PLATFORMS.iter().filter(|platform| platform.default) {
         match platforms::usable(platform, resources) {
-            Usable::Yes => usable.push(platform.name.parse()?),
+            Usable::Yes => match platforms::external(platform) {
+                Err(why) if args.external => {
+                    missing.push(format!(
+                        "{}: --external can't time it: {why}",
+                        platform.name
+                    ));
+                }
+                _ => usable.push(platform.name.parse()?),
+            },
             Usable::No(why) => missing.push(format!("{}: {why}", platform.name)),
             Usable::Depends => {}
         }
@@ -151,6 +164,7 @@ fn open(
             page: args.page,
             ws_bytes: args.ws,
             pad: args.pad,
+            external: args.external,
         },
         smp: args.smp,
         bench_limit: args.timeout,
