@@ -80,9 +80,9 @@ static uint64_t trial(const struct bench *bench, struct bench_run *run, bool con
 }
 
 /* Is a batch that costs so much, control and run, long enough to be measured? */
-static bool long_enough(const struct params *params, uint64_t control, uint64_t ticks)
+static bool long_enough(uint64_t control, uint64_t ticks, bool marked)
 {
-	if (params->external)
+	if (marked)
 		return ticks > MAX_MARKED_TICKS / 2;
 	if (ticks > control && (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
 		return true;
@@ -94,26 +94,28 @@ static bool long_enough(const struct params *params, uint64_t control, uint64_t 
  * which a batch is long_enough(), within the paper's range (Table 1). Returns the ticks of the
  * shorter of control and run.
  */
-static uint64_t choose_iterations(const struct bench *bench, struct bench_run *run)
+static uint64_t choose_iterations(const struct bench *bench, struct bench_run *run, bool marked)
 {
 	run->iterations = minimum(bench->min_iterations, run->max_iterations);
 	for (;;) {
 		uint64_t control = trial(bench, run, true);
 		uint64_t ticks = trial(bench, run, false);
 
-		if (long_enough(run->params, control, ticks) ||
+		if (long_enough(control, ticks, marked) ||
 		    run->iterations > run->max_iterations / 2)
 			return minimum(control, ticks);
 		run->iterations *= 2;
 	}
 }
 
-/* Chooses the iterations, and with a host that listens how the batches are marked. */
-static void prepare_batches(struct phase *phase)
+/* Chooses the iterations and, for a host that listens, how the batches are marked: NULL where they
+ * are not. */
+static const struct external *prepare_batches(struct phase *phase)
 {
 	const struct bench *bench = phase->bench;
 	struct bench_run *run = phase->run;
 	const struct params *params = run->params;
+	bool marked = params->external && !phase->unmarked;
 	uint64_t shortest = 0;
 
 	if (params->iters)
@@ -121,12 +123,13 @@ static void prepare_batches(struct phase *phase)
 	else if (params->unit == UNIT_INSNS)
 		run->iterations = minimum(bench->insns_iterations, run->max_iterations);
 	else
-		shortest = choose_iterations(bench, run);
-	if (!params->external || phase->unmarked)
-		return;
+		shortest = choose_iterations(bench, run, marked);
+	if (!marked)
+		return NULL;
 	if (params->iters)
 		shortest = minimum(trial(bench, run, true), trial(bench, run, false));
 	phase->external = external_for(shortest);
+	return &phase->external;
 }
 
 static void phase_needs(void *argument)
@@ -154,8 +157,7 @@ static void phase_run(void *argument)
 	const struct external *external;
 
 	phase->name = "run";
-	prepare_batches(phase);
-	external = run->params->external && !phase->unmarked ? &phase->external : NULL;
+	external = prepare_batches(phase);
 	for (uint64_t i = 0; i < run->samples; i++) {
 		control_ticks[i] = batch(bench, run, true, external);
 		run_ticks[i] = batch(bench, run, false, external);

@@ -8,8 +8,18 @@ use ws_records::{Counts, Decoder, Encoder, Expect, Item, Mark, Nonce};
 /// `hello` with a mark before it and one inside, and text with two.
 fn line() -> Vec<u8> {
     let hello = json!({"protocol": 1, "arch": "x86_64", "unit": "tsc_ticks", "cpus": 1});
-    let hello = Encoder::new("guest", Nonce(7)).unwrap().line("hello", &hello).unwrap();
-    [b"\x01", &hello[..9], b"\x03", &hello[9..], b"\x02te\x03xt\n"].concat()
+    let hello = Encoder::new("guest", Nonce(7))
+        .unwrap()
+        .line("hello", &hello)
+        .unwrap();
+    [
+        b"\x01",
+        &hello[..9],
+        b"\x03",
+        &hello[9..],
+        b"\x02te\x03xt\n",
+    ]
+    .concat()
 }
 
 #[test]
@@ -17,7 +27,10 @@ fn marks_come_before_what_their_line_holds() {
     let mut decoder = Decoder::new(Expect::Exact(Nonce(7))).with_marks();
     let items = decoder.feed(&line());
     assert_eq!(items.len(), 6);
-    assert_eq!(items[..2], [Item::Mark(Mark::Control), Item::Mark(Mark::End)]);
+    assert_eq!(
+        items[..2],
+        [Item::Mark(Mark::Control), Item::Mark(Mark::End)]
+    );
     assert!(matches!(&items[2], Item::Record(record) if record.seq == 0));
     assert_eq!(
         items[3..],

@@ -136,6 +136,7 @@ impl Page {
             self.outcomes(row);
         }
         self.checks(row);
+        self.untimed(row);
         let fields: Vec<String> = row
             .conditions
             .iter()
@@ -149,6 +150,16 @@ impl Page {
                 self.line(2, "its samples mean nothing, so they are not shown");
             } else if let Some(summary) = summarize(metric) {
                 self.summary(&metric.name, &summary, metric);
+            }
+        }
+    }
+
+    /// What of the row was not timed from outside, and why.
+    fn untimed(&mut self, row: &Row) {
+        for outcome in &row.outcomes {
+            if let Some(why) = &outcome.external {
+                let text = format!("boot {}, from outside: {}", outcome.boot, terminal(why));
+                self.line(2, &text);
             }
         }
     }

@@ -86,7 +86,8 @@ fn unheard(result: &ResultFile, folder: &Path) -> Option<String> {
     }
     (missing > 0).then(|| {
         format!(
-            "{}: {missing} of {all} samples have no time from outside, and are left out of that              column: the host was not quick enough to hear their marks apart; worldswitch show {}:{} tells more",
+            "{}: {missing} of {all} samples have no time from outside and are left out of that column, \
+             for the host did not hear their marks apart; worldswitch show {}:{} tells more",
             result.platform,
             folder.display(),
             result.platform
