@@ -146,6 +146,8 @@ impl Machine {
             ws_bytes: None,
             port: None,
             check: CheckVerdict::Unproven,
+            lead: None,
+            unmarked: None,
             note: "only the host can see it".to_owned(),
             run: vec![2000; 4],
             control: vec![1000; 4],
