@@ -1,10 +1,28 @@
-//! Where the guest image lies.
+//! Where the guest image and the KVM monitor lie.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-const IN_DATA: &str = "guest/x86_64/guest.elf";
-const IN_TREE: &str = "build/guest/x86_64/guest.elf";
+/// A file that comes with this program.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    name: &'static str,
+    /// Its path where the program is installed; in the tree it lies under `build`.
+    path: &'static str,
+    cure: &'static str,
+}
+
+const GUEST: Part = Part {
+    name: "guest image",
+    path: "guest/x86_64/guest.elf",
+    cure: "make build makes it (or make -C guest), and --guest FILE names another place",
+};
+
+const MONITOR: Part = Part {
+    name: "KVM monitor",
+    path: "vmm/x86_64/vmm",
+    cure: "make build makes it",
+};
 
 /// The guest image: the one that the user named, else the first of
 /// `$WORLDSWITCH_DATA/guest/x86_64/guest.elf`, `guest/x86_64/guest.elf` beside this program or
@@ -21,22 +39,36 @@ pub fn guest_image(named: Option<&Path>) -> Result<PathBuf, String> {
             Err(format!("there is no guest image {}", path.display()))
         };
     }
+    found(GUEST)
+}
+
+/// The KVM monitor, looked for as the guest image is.
+///
+/// # Errors
+/// There is none: where it was looked for, and how to make one.
+pub fn monitor() -> Result<PathBuf, String> {
+    found(MONITOR)
+}
+
+fn found(part: Part) -> Result<PathBuf, String> {
     let data = env::var_os("WORLDSWITCH_DATA").map(PathBuf::from);
-    find(data, env::current_exe().ok(), env::current_dir().ok())
+    find(part, data, env::current_exe().ok(), env::current_dir().ok())
 }
 
 fn find(
+    part: Part,
     data: Option<PathBuf>,
     program: Option<PathBuf>,
     current: Option<PathBuf>,
 ) -> Result<PathBuf, String> {
     if let Some(data) = data {
-        let path = data.join(IN_DATA);
+        let path = data.join(part.path);
         return if path.is_file() {
             Ok(path)
         } else {
             Err(format!(
-                "there is no guest image {}, where WORLDSWITCH_DATA says: set it right, or leave it out",
+                "there is no {} {}, where WORLDSWITCH_DATA says: set it right, or leave it out",
+                part.name,
                 path.display()
             ))
         };
@@ -44,15 +76,15 @@ fn find(
     let program_folder = program.as_deref().and_then(Path::parent);
     let installed = program_folder.into_iter().flat_map(|folder| {
         [
-            folder.join(IN_DATA),
-            folder.join("../share/worldswitch").join(IN_DATA),
+            folder.join(part.path),
+            folder.join("../share/worldswitch").join(part.path),
         ]
     });
     let upward = |start: Option<&Path>| -> Vec<PathBuf> {
         start.map_or(Vec::new(), |start| {
             start
                 .ancestors()
-                .map(|folder| folder.join(IN_TREE))
+                .map(|folder| folder.join("build").join(part.path))
                 .collect()
         })
     };
@@ -61,7 +93,10 @@ fn find(
         .chain(upward(current.as_deref()))
         .find(|path| path.is_file())
         .ok_or_else(|| {
-            format!("there is no guest image ({IN_TREE}): make build makes it (or make -C guest), and --guest FILE names another place")
+            format!(
+                "there is no {} (build/{}): {}",
+                part.name, part.path, part.cure
+            )
         })
 }
 
@@ -85,25 +120,26 @@ mod tests {
         fs::create_dir_all(&here).unwrap();
         let found = |data: Option<&str>| {
             find(
+                GUEST,
                 data.map(|d| root.join(d)),
                 Some(program.clone()),
                 Some(here.clone()),
             )
         };
         assert!(found(None).unwrap_err().contains("make build"));
-        let around_here = put(&root.join("elsewhere").join(IN_TREE));
+        let around_here = put(&root.join("elsewhere/build").join(GUEST.path));
         assert_eq!(found(None), Ok(around_here));
-        let in_tree = put(&root.join("tree").join(IN_TREE));
+        let in_tree = put(&root.join("tree/build").join(GUEST.path));
         assert_eq!(found(None), Ok(in_tree));
-        let shared = root.join("tree/target/share/worldswitch").join(IN_DATA);
+        let shared = root.join("tree/target/share/worldswitch").join(GUEST.path);
         put(&shared);
         assert_eq!(
             found(None).unwrap().canonicalize().unwrap(),
             shared.canonicalize().unwrap()
         );
-        let beside = put(&root.join("tree/target/release").join(IN_DATA));
+        let beside = put(&root.join("tree/target/release").join(GUEST.path));
         assert_eq!(found(None), Ok(beside));
-        let named = put(&root.join("data").join(IN_DATA));
+        let named = put(&root.join("data").join(GUEST.path));
         assert_eq!(found(Some("data")), Ok(named));
         assert!(
             found(Some("wrong"))

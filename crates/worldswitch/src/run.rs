@@ -6,7 +6,7 @@ use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Usage, data, quick, remarks, time};
+use crate::{Usage, data, doctor, quick, remarks, time};
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -47,6 +47,10 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     let mut progress = Progress::new(args.verbose);
     let (mut common, mut jobs) = open(args, &names, &resources, stop)?;
     let folder = Folder::make(args.output.as_deref(), created)?;
+    let timed = |job: &Job| job.control() == Control::Launched && !job.is_exact();
+    if jobs.iter().any(timed) {
+        doctor::warn(&resources, &names, colours);
+    }
 
     measure(args, &mut common, &mut jobs, &mut progress);
     progress.clear();
