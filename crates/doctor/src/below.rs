@@ -67,19 +67,18 @@ impl Below {
         if xen.is_some_and(|line| line.split(',').any(|word| word == "control_d")) {
             return Self::XenDom0;
         }
-        let dmi = ["sys_vendor", "product_name"].map(|name| {
-            sys.line(&format!("/sys/class/dmi/id/{name}"))
-                .unwrap_or_default()
-        });
-        let dmi = dmi.join(" ");
-        let dmi = dmi.trim();
+        let dmi = |name: &str| sys.line(&format!("/sys/class/dmi/id/{name}"));
+        let maker = dmi("sys_vendor").unwrap_or_default();
+        let product = dmi("product_name").unwrap_or_default();
+        let dmi = match product.starts_with(&maker) {
+            true => product,
+            false => format!("{maker} {product}").trim().to_owned(),
+        };
         // The compatible strings of a device tree's hypervisor node end in NUL each.
         let tree = sys.read("/sys/firmware/devicetree/base/hypervisor/compatible");
         let tree = tree.as_deref().and_then(|text| text.split('\0').next());
         let kind = sys.line("/sys/hypervisor/type");
-        let made = MAKERS
-            .iter()
-            .any(|maker| dmi.starts_with(maker) || dmi.contains(maker));
+        let made = MAKERS.iter().any(|maker| dmi.contains(maker));
         let virtual_machine = match place.arch {
             Arch::X86 => place.flag("hypervisor"),
             // EC2's bare machines name the same maker.
@@ -99,7 +98,7 @@ impl Below {
             names.extend(tree.or(kind.as_deref()).map(str::to_owned));
         }
         if !dmi.is_empty() {
-            names.push(dmi.to_owned());
+            names.push(dmi);
         }
         let names: Vec<String> = names.iter().map(|name| short(name)).collect();
         Self::Hypervisor(names.join(", "))

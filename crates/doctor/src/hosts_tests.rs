@@ -90,7 +90,7 @@ fn a_virtual_machine_in_a_cloud() {
         ["host.virtual-machine", "host.steal"]
     );
     let below = find(&report, "host.virtual-machine");
-    assert_eq!(below.found, "KVM, Google Google Compute Engine");
+    assert_eq!(below.found, "KVM, Google Compute Engine");
     assert_eq!(here(&report, "kvm.hardware"), Here::No);
     // Firmware and the host's settings are not seen, and nothing is made up about them.
     for id in ["processor.governor", "processor.turbo"] {
@@ -104,6 +104,23 @@ fn a_virtual_machine_in_a_cloud() {
     let steal = find(&report, "host.steal");
     assert_eq!(steal.severity, Severity::Note);
     assert_eq!(steal.found, "under 0.1 % since boot");
+}
+
+#[test]
+fn virtual_machines_on_arm_are_told_by_their_firmware() {
+    let on = |maker: &str, product: &str| {
+        let host = hosts::arm_server()
+            .file("/sys/class/dmi/id/sys_vendor", maker)
+            .file("/sys/class/dmi/id/product_name", product);
+        find(&of(&host), "host.virtual-machine").found.clone()
+    };
+    assert_eq!(on("Amazon EC2", "m7g.large"), "Amazon EC2 m7g.large");
+    assert!(on("Amazon EC2", "m7g.metal").starts_with("none"));
+    let tree = "/sys/firmware/devicetree/base/hypervisor/compatible";
+    let host = hosts::arm_server().file(tree, "xen,xen-4.17\0xen,xen\0");
+    let report = of(&host);
+    let below = find(&report, "host.virtual-machine");
+    assert!(below.found.starts_with("xen,xen-4.17, "), "{}", below.found);
 }
 
 #[test]
