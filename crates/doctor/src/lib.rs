@@ -15,6 +15,8 @@ mod finding;
 #[cfg(test)]
 mod hosts;
 #[cfg(test)]
+mod hosts_fuzz;
+#[cfg(test)]
 mod hosts_tests;
 mod isolation;
 mod kvm;
