@@ -28,10 +28,9 @@ impl Resources {
     /// Why it can't be used, and the cure.
     pub fn kvm(&self) -> Result<Kvm, MachineError> {
         let probe = || {
-            let monitor = self.monitor()?;
-            Kvm::probe(&monitor)
+            let kvm = self.monitor().and_then(|monitor| Kvm::probe(&monitor));
+            kvm.map_err(|e| e.to_string())
         };
-        let probe = || probe().map_err(|e: MachineError| e.to_string());
         let probed = self.probed.get_or_init(probe).clone();
         probed.map_err(MachineError::Other)
     }

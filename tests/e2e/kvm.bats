@@ -1,0 +1,238 @@
+# The platforms kvm and qemu-kvm as a user types them, on this machine's /dev/kvm, and on machines
+# that have none or forbid it. What a software KVM must never be given, it is not given here either.
+
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
+load common
+
+setup_file() {
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/software.c" \
+        OUT="$BUILT/software" >&2
+}
+
+setup() {
+    common_setup
+    VMM=$ROOT/build/vmm/x86_64/vmm
+}
+
+teardown() {
+    # Results lie in each test's own folder, and guests are named by their path there.
+    ! pgrep -f -- "--kernel $BATS_TEST_TMPDIR" || return 1
+    ! pgrep -f -- "-kernel $BATS_TEST_TMPDIR" || return 1
+}
+
+needs_kvm() {
+    timeout 30 "$VMM" --probe >probe.json || skip "$(jq -r .reason probe.json)"
+}
+needs_software() {
+    needs_kvm
+    jq -e .software probe.json >/dev/null || skip "this machine's KVM runs on hardware"
+}
+needs_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
+
+# The command of a test, with a guest (the suite's, or $1) whose path names the test.
+own() {
+    cp "${1:-$GUEST/guest.elf}" "$BATS_TEST_TMPDIR/guest.elf"
+}
+run_own() { ws run --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" "$@"; }
+row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
+
+@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, within 4 minutes" {
+    needs_software
+    own
+    SECONDS=0
+    LIMIT=240 run_own -v --on kvm,qemu-tcg >table.txt 2>log.txt
+    [ "$SECONDS" -le 240 ]
+    grep -qE '^ +kvm \[1\] +qemu-tcg' table.txt
+    grep -qE '^\[1\] a software KVM' table.txt
+    grep -q '^kvm: a software KVM' log.txt
+    [ "$(result kvm .identity.subject.kvm)" = software ]
+    # Every row that needs no hypercall is measured.
+    [ "$(statuses kvm | grep -c ' ok$')" -eq 17 ]
+    [ "$(row kvm hypercall .status)" = skip ]
+    [[ $(row kvm hypercall .reason) == *'software KVM'* ]]
+    # The machines' own command lines, as they were started.
+    grep -E '^kvm: .*--append' log.txt >lines.txt
+    [ "$(wc -l <lines.txt)" -ge 6 ]
+    [ "$(grep -c ' hypercall=none ' lines.txt)" -eq "$(wc -l <lines.txt)" ]
+    run ! grep -qE 'hypercall=(kvm|xen|hyperv)|[(|]hypercall[|)]' lines.txt
+}
+
+@test "qemu-kvm on a software KVM: labelled, no hypercall" {
+    needs_software
+    own
+    LIMIT=240 run_own -v --on qemu-kvm --boots 1 --bench '^(idle|hypercall|in)$' >table.txt 2>log.txt
+    grep -qE '^ +qemu-kvm \[1\]' table.txt
+    [ "$(row qemu-kvm in .status)" = ok ]
+    [ "$(row qemu-kvm hypercall .status)" = skip ]
+    grep -E '^qemu-kvm: .*-append' log.txt >lines.txt
+    grep -q -- '-accel kvm' lines.txt
+    [ "$(grep -c ' hypercall=none ' lines.txt)" -eq "$(wc -l <lines.txt)" ]
+    run ! grep -qE 'hypercall=(kvm|xen|hyperv)|[(|]hypercall[|)]' lines.txt
+}
+
+@test "a guest with a hypercall in a row of its own: the row is never started on a software KVM" {
+    needs_software
+    own "$BUILT/software/guest.elf"
+    for platform in kvm qemu-kvm; do
+        LIMIT=240 run_own -v --on "$platform" --boots 1 --bench '^soft-' >table.txt 2>log.txt
+        [ "$(row "$platform" soft-call .status)" = skip ]
+        [[ $(row "$platform" soft-call .reason) == *'software KVM'* ]]
+        [ "$(result "$platform" '[.boots[].launches[].asked[]] | index("soft-call")')" = null ]
+        run ! grep -q 'soft-call|\||soft-call\|hypercall=kvm' log.txt
+        # An instruction that it can't emulate costs its own row, and is a skip with its bytes.
+        [ "$(row "$platform" soft-lar .status)" = skip ]
+        [[ $(row "$platform" soft-lar .reason) == *emulate* ]]
+        [ "$(row "$platform" soft-before .status)" = ok ]
+        [ "$(row "$platform" soft-after .status)" = ok ]
+    done
+}
+
+@test "what came back to the monitor and which pages came prove rows, on any KVM" {
+    needs_kvm
+    own
+    LIMIT=120 run_own --on kvm --boots 2 --samples 4 --iters 10 \
+        --bench '^(in|out|print|cold-memory-access|sgdt)$' >table.txt 2>log.txt
+    for bench in in out print cold-memory-access; do
+        [ "$(row kvm "$bench" '[.outcomes[].check.verdict] | unique | join(",")')" = proved ]
+    done
+    run ! grep -qE '(print|cold-memory-access) .*\?' table.txt
+    [ "$(row kvm in '[.host[].returns.io] | unique | tostring')" = '[40]' ]
+    [ "$(row kvm out '[.host[].returns.io] | unique | tostring')" = '[40]' ]
+    [ "$(row kvm sgdt '[.host[].returns.io] | unique | tostring')" = '[null]' ]
+    [ "$(row kvm cold-memory-access '[.host[] | .pages_after - .pages_before] | min')" -ge 40 ]
+    [ "$(row kvm in '[.metrics[].name] | tostring')" = '["cost","exits","returns"]' ]
+    ws show "$OUT:kvm" | grep -q 'returns to the monitor: io 40'
+}
+
+@test "a software KVM is not in the default set; the list says so" {
+    needs_software
+    own
+    LIMIT=120 run_own --boots 1 --samples 2 --bench '^idle$' >table.txt 2>log.txt
+    grep -qE '^note: left out: kvm: a software KVM' log.txt
+    grep -qE '^note: left out: qemu-kvm: a software KVM' log.txt
+    [ ! -e "$OUT/kvm.json" ]
+    [ ! -e "$OUT/qemu-kvm.json" ]
+    ws list platforms | grep -qE '^kvm: usable, and not run by default: a software KVM'
+    ws list platforms --json >list.json
+    [ "$(jq '.platforms[] | select(.name == "kvm") | .default' list.json)" = false ]
+}
+
+@test "a KVM on hardware is in the default set, and its counts prove hypercalls" {
+    needs_kvm
+    jq -e '.software | not' probe.json >/dev/null || skip "this machine's KVM is a software KVM"
+    own
+    LIMIT=240 run_own --boots 2 --bench '^(idle|hypercall|sgdt)$' >table.txt 2>log.txt
+    [ "$(row kvm hypercall '[.outcomes[].check.verdict] | unique | join(",")')" = proved ]
+    [ "$(row qemu-kvm hypercall .status)" = ok ]
+    [ "$(result kvm .identity.subject.kvm)" = hardware ]
+}
+
+@test "Ctrl-C, and a runner that is killed: no monitor is left" {
+    needs_kvm
+    own
+    for signal in INT KILL; do
+        "$WORLDSWITCH" run --on kvm --boots 500 --guest "$BATS_TEST_TMPDIR/guest.elf" \
+            -o "$OUT" >table.txt 2>log.txt 3>&- &
+        pid=$!
+        eventually pgrep -P "$pid" -f "$BATS_TEST_TMPDIR/guest.elf"
+        kill -"$signal" "$pid"
+        wait "$pid" || true
+        gone() { ! pgrep -f -- "--kernel $BATS_TEST_TMPDIR"; }
+        eventually gone
+    done
+}
+
+@test "without /dev/kvm: a line with the reason and the cure" {
+    needs_root
+    # shellcheck disable=SC2016 # the inner shell expands them
+    without='mkdir dev && mount --rbind /dev dev && mount -t tmpfs none /dev &&
+        for node in null zero urandom; do : >/dev/$node && mount --bind dev/$node /dev/$node; done &&
+        ln -s /proc/self/fd/1 /dev/stdout && exec timeout 60 "$0" "$@"'
+    run -1 --separate-stderr unshare --mount sh -c "$without" "$WORLDSWITCH" run --on kvm -o "$OUT"
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == 'error: kvm: there is no usable /dev/kvm: '*'load the module'* ]]
+    rmdir dev
+    run -0 --separate-stderr unshare --mount sh -c "$without" "$WORLDSWITCH" list platforms
+    [[ $output == *'kvm: not usable here: there is no usable /dev/kvm: '* ]]
+    [[ $output == *'qemu-kvm: not usable here: there is no usable /dev/kvm'* ]]
+}
+
+@test "a /dev/kvm that is something else: a line with the reason" {
+    needs_root
+    # shellcheck disable=SC2016 # the inner shell expands them
+    other='mount --bind /dev/null /dev/kvm && exec timeout 60 "$0" "$@"'
+    [ -e /dev/kvm ] || skip "there is no /dev/kvm to cover"
+    run -1 --separate-stderr unshare --mount sh -c "$other" "$WORLDSWITCH" run --on kvm -o "$OUT"
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == 'error: kvm: '*/dev/kvm* ]]
+}
+
+@test "without permission: a line with the reason and the cure" {
+    needs_root
+    [ -e /dev/kvm ] || skip "there is no /dev/kvm"
+    [ "$(($(stat -c 0%a /dev/kvm) & 06))" -eq 0 ] || skip "/dev/kvm is open to everybody"
+    # Nobody must be able to read the programs, wherever the tree lies.
+    home=$(mktemp -d)
+    cp "$WORLDSWITCH" "$VMM" "$GUEST/guest.elf" "$home"
+    chmod 755 "$home" "$home"/*
+    nobody() {
+        setpriv --reuid=65534 --regid=65534 --clear-groups env -C "$home" TMPDIR=/tmp \
+            timeout 60 ./worldswitch "$@" --vmm ./vmm --guest ./guest.elf
+    }
+    run -1 --separate-stderr nobody run --on kvm -o "$home/out"
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == *'no permission to open /dev/kvm: '*'usermod -aG kvm'* ]]
+    run -0 --separate-stderr nobody list platforms
+    [[ $output == *'kvm: not usable here: no permission to open /dev/kvm'* ]]
+    rm -rf "$home"
+}
+
+@test "without the monitor: a line with the cure" {
+    run -1 --separate-stderr ws run --on kvm --vmm /nonexistent/vmm -o "$OUT"
+    [[ $stderr == *'there is no KVM monitor /nonexistent/vmm'* ]]
+    cp "$WORLDSWITCH" alone
+    run -1 --separate-stderr timeout 60 ./alone run --on kvm --guest "$GUEST/guest.elf" -o "$OUT"
+    [[ $stderr == *'make build'* ]]
+}
+
+@test "pinned: kvm and qemu-tcg say so, and every vCPU was where it should be" {
+    needs_kvm
+    own
+    cpu=$(taskset -cp $$ | grep -oE '[0-9]+' | tail -n 1)
+    LIMIT=120 run_own --on kvm,qemu-tcg --pin "$cpu" --boots 1 --samples 3 --iters 10 \
+        --bench '^(sgdt|in)$' >table.txt 2>log.txt
+    grep -q "pinned to CPUs $cpu" log.txt
+    run ! grep -q 'pinning did not hold' log.txt table.txt
+    for platform in kvm qemu-tcg; do
+        [ "$(result "$platform" .identity.conditions.pinning)" = "$cpu" ]
+    done
+}
+
+@test "a vCPU thread that somebody moves away is told with its row" {
+    [ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
+    own
+    mapfile -t cpus < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
+        awk -F- '{ for (c = $1; c <= ($2 == "" ? $1 : $2); c++) print c }')
+    "$WORLDSWITCH" run --on qemu-tcg --pin "${cpus[0]}" --boots 1 --bench '^(sgdt|in)$' \
+        --samples 1000 --iters 200000 --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" \
+        >table.txt 2>log.txt 3>&- &
+    pid=$!
+    eventually pgrep -P "$pid" -f "$BATS_TEST_TMPDIR/guest.elf"
+    qemu=$(pgrep -P "$pid" -f "$BATS_TEST_TMPDIR/guest.elf" | head -n 1)
+    # The thread whose affinity is one CPU is the vCPU's.
+    pinned() {
+        for task in "/proc/$qemu"/task/*; do
+            [ "$(taskset -cp "${task##*/}" | sed 's/.*: //')" != "${cpus[0]}" ] || thread=${task##*/}
+        done
+        [ -n "$thread" ]
+    }
+    thread=
+    eventually pinned
+    taskset -cp "${cpus[1]}" "$thread"
+    wait "$pid"
+    grep -q "pinning did not hold for .*vCPU 0 was pinned to CPU ${cpus[0]}" log.txt
+    grep -q 'pinning did not hold' table.txt
+    [ "$(result qemu-tcg '[.rows[].host[]?.strayed[]] | length')" -ge 1 ]
+}
