@@ -30,8 +30,15 @@ pub fn complete(
         subject.insert("guest_image_sha256".into(), json!(sha256));
     }
     let conditions = &mut identity.conditions;
-    for key in ["unit", "arch", "cpu", "clock", "memory_bytes", "pad"] {
+    for key in ["unit", "arch", "cpu", "clock", "pad"] {
         conditions.insert(key.into(), said(key));
+    }
+    // What is left of a machine's memory is its firmware's doing, so where the memory itself is
+    // known, it is no condition.
+    if conditions.contains_key("memory_mib") {
+        subject.insert("memory_bytes".into(), said("memory_bytes"));
+    } else {
+        conditions.insert("memory_bytes".into(), said("memory_bytes"));
     }
     // A frequency that the guest measured differs a little in every boot, so it could never
     // agree; under icount it is exact, and one that the CPU states is a fact.
@@ -85,6 +92,18 @@ mod tests {
         assert!(!of("pit").conditions.contains_key("clock_hz"));
         assert!(of("pit").subject.contains_key("clock_hz"));
         assert!(of("cpuid").conditions.contains_key("clock_hz"));
+    }
+
+    #[test]
+    fn memory_that_firmware_took_away_is_no_condition() {
+        let mut known = Identity::default();
+        known.conditions.insert("memory_mib".into(), json!(512));
+        let hello = hello("tsc_ticks", "pit");
+        let known = complete(known, "kvm", None, Some(&hello));
+        assert!(!known.conditions.contains_key("memory_bytes"));
+        assert!(known.subject.contains_key("memory_bytes"));
+        let heard = complete(Identity::default(), "log:x", None, Some(&hello));
+        assert!(heard.conditions.contains_key("memory_bytes"));
     }
 
     #[test]
