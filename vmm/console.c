@@ -2,12 +2,34 @@
 #include "console.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
-void console_init(struct console *console, int fd, uint64_t most, atomic_bool *stop)
+#define LOOK_MS 100 /* how often a write that waits looks whether it still should */
+
+void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop)
 {
-	*console = (struct console){ .fd = fd, .most = most, .stop = stop };
+	*console = (struct console){ .fd = fd, .most = most, .stop = stop, .wake = -1 };
+	if (fd < 0)
+		console->state = CONSOLE_FAILED;
 	pthread_mutex_init(&console->lock, NULL);
+}
+
+/* False: it cannot be written now, and nobody wants to wait any more. A pipe that can be written has
+ * room for a line. */
+static bool can_write(const struct console *console, int wait_ms)
+{
+	struct pollfd waits[] = { { .fd = console->fd, .events = POLLOUT },
+				  { .fd = console->wake, .events = POLLIN } };
+
+	for (;;) {
+		int ready = poll(waits, 2, wait_ms);
+
+		if (ready > 0 && waits[0].revents)
+			return true;
+		if (ready > 0 || !wait_ms || atomic_load(console->stop))
+			return false;
+	}
 }
 
 static void emit(struct console *console, const char *bytes, size_t count)
@@ -17,18 +39,16 @@ static void emit(struct console *console, const char *bytes, size_t count)
 		if (console->state == CONSOLE_OK)
 			console->state = CONSOLE_FULL;
 	}
-	console->written += count;
-	while (count && console->state != CONSOLE_FAILED) {
+	while (count && console->state != CONSOLE_FAILED && can_write(console, LOOK_MS)) {
 		ssize_t done = write(console->fd, bytes, count);
 
 		if (done > 0) {
 			console->mid_line = bytes[done - 1] != '\n';
+			console->written += (uint64_t)done;
 			bytes += done;
 			count -= (size_t)done;
 		} else if (done < 0 && errno != EINTR && errno != EAGAIN) {
 			console->state = CONSOLE_FAILED;
-		} else if (atomic_load(console->stop)) {
-			return;
 		}
 	}
 }
@@ -67,6 +87,7 @@ void console_flush(struct console *console)
 	/* A vCPU that holds the lock is writing: then there is nothing to flush. */
 	if (pthread_mutex_trylock(&console->lock))
 		return;
-	emit_line(console);
+	if (can_write(console, 0))
+		emit_line(console);
 	pthread_mutex_unlock(&console->lock);
 }

@@ -21,10 +21,13 @@ struct console {
 	size_t used;
 	bool mid_line;		  /* what was written last ends in no newline */
 	enum console_state state; /* stays at the first that is not OK */
-	atomic_bool *stop;	  /* set: a write that blocks is given up */
+	/* A write that has to wait is given up once `stop` is set or `wake` can be read (-1: none). */
+	const atomic_bool *stop;
+	int wake;
 };
 
-void console_init(struct console *console, int fd, uint64_t most, atomic_bool *stop);
+/* fd -1: there is none, and every byte fails. */
+void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop);
 
 /* One byte of the guest. Lines go out whole; a byte that is no text goes out at once, since
  * somebody may be taking the time of it. */
@@ -33,7 +36,7 @@ enum console_state console_put(struct console *console, uint8_t byte);
 /* A whole line of our own, with its newline, before the guest's unfinished one. */
 void console_line(struct console *console, const char *line, size_t bytes);
 
-/* Writes out an unfinished line. */
+/* Writes out an unfinished line, unless that would have to wait. */
 void console_flush(struct console *console);
 
 #endif

@@ -114,6 +114,10 @@ static bool prepare(struct session *session, struct error *error)
 	int console = STDOUT_FILENO;
 	sigset_t set;
 
+	if (strcmp(path, "-") != 0)
+		console = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
+	if (console < 0)
+		return error_set(error, "can't write %s: %m", path);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -123,12 +127,10 @@ static bool prepare(struct session *session, struct error *error)
 	session->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
 	if (session->signal_fd < 0)
 		return error_set(error, "can't wait for signals: %m");
-	if (strcmp(path, "-") != 0)
-		console = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-	if (console < 0)
-		return error_set(error, "can't write %s: %m", path);
-	return vm_create(&session->vm, &session->kvm, session->config, console, error) &&
-	       load(session, error) && heed_words(session, error);
+	if (!vm_create(&session->vm, &session->kvm, session->config, console, error))
+		return false;
+	session->vm.console.wake = session->signal_fd;
+	return load(session, error) && heed_words(session, error);
 }
 
 /* ---- While it runs ------------------------------------------------------------------------- */

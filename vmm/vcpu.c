@@ -123,18 +123,19 @@ static bool pin_self(const struct vcpu *vcpu, struct error *error)
 /* One entry of the guest. What it left for is in vcpu->run. False: there is nothing to answer. */
 static bool enter(struct vcpu *vcpu)
 {
+	int why = ioctl(vcpu->fd, KVM_RUN, 0) < 0 ? errno : 0;
 	unsigned reason;
 
-	if (ioctl(vcpu->fd, KVM_RUN, 0) < 0) {
-		if (errno != EINTR && errno != EAGAIN)
+	saw_on(vcpu, sched_getcpu());
+	if (why) {
+		if (why != EINTR && why != EAGAIN)
 			vm_end(vcpu->vm, END_KVM, "KVM_RUN of vCPU %u: %s", vcpu->number,
-			       strerror(errno));
+			       strerror(why));
 		vcpu->interrupted++;
 		return false;
 	}
 	reason = vcpu->run->exit_reason;
 	vcpu->returns[reason < MAX_REASONS ? reason : MAX_REASONS - 1]++;
-	saw_on(vcpu, sched_getcpu());
 	return true;
 }
 

@@ -1,4 +1,5 @@
 /* A vCPU of x86: what CPUID tells it, and what its exits mean (see arch.h). */
+#include <cpuid.h>
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define LEAF_FEATURES	     1u
 #define LEAF_TOPOLOGY	     0xbu
 #define LEAF_TOPOLOGY_2	     0x1fu
+#define LEAF_BRAND	     0x80000002u
 #define LEAF_AMD_TOPOLOGY    0x8000001eu
 #define FEATURE_HYPERVISOR   (1u << 31) /* of ECX */
 #define FEATURE_X2APIC	     (1u << 21)
@@ -29,6 +31,11 @@ static void adjust_leaf(struct kvm_cpuid_entry2 *leaf, const struct vcpu *vcpu)
 		leaf->ecx |= FEATURE_HYPERVISOR | FEATURE_X2APIC;
 		if (kvm_capability(vcpu->vm->kvm, KVM_CAP_TSC_DEADLINE_TIMER))
 			leaf->ecx |= FEATURE_TSC_DEADLINE;
+		break;
+	case LEAF_BRAND:
+	case LEAF_BRAND + 1:
+	case LEAF_BRAND + 2: /* KVM leaves the processor's name out */
+		__cpuid(leaf->function, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
 		break;
 	case LEAF_TOPOLOGY:
 	case LEAF_TOPOLOGY_2:
