@@ -22,6 +22,6 @@ pub use boot::{BootEstimate, Histogram};
 pub use compare::{CompareError, Comparison, compare};
 pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
-pub use outside::{batch_cost, batch_span, difference};
+pub use outside::{batch_cost, batch_span, difference, same_samples};
 pub use summary::{Summary, exact, median, spread, summarize};
 pub use unit::UnitKind;

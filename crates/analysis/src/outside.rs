@@ -2,7 +2,8 @@
 
 use crate::cost::batches;
 use crate::summary::{Summary, median};
-use ws_results::Metric;
+use std::collections::BTreeSet;
+use ws_results::{Metric, Samples};
 
 /// How far a cost timed from outside lies from the one timed inside, as a fraction of the latter.
 /// `None` where either cannot be told from zero, or their units differ.
@@ -12,6 +13,31 @@ pub fn difference(inside: &Summary, outside: &Summary) -> Option<f64> {
     }
     let fraction = (outside.value - inside.value) / inside.value.abs();
     fraction.is_finite().then_some(fraction)
+}
+
+/// Of what the guest timed, the samples that the host timed too: those of the same boots that are
+/// not missing there. The host misses samples when it is busy, and those are not like the others.
+pub fn same_samples(inside: &Metric, outside: &Metric) -> Metric {
+    let boots = outside.boots.iter().filter_map(|theirs| {
+        let ours = inside.boots.iter().find(|ours| ours.boot == theirs.boot)?;
+        let missing: BTreeSet<u32> = theirs.missing.iter().copied().collect();
+        let heard = |ticks: &[u64]| -> Vec<u64> {
+            let all = (0u32..).zip(ticks);
+            all.filter(|(index, _)| !missing.contains(index))
+                .map(|(_, ticks)| *ticks)
+                .collect()
+        };
+        Some(Samples {
+            run: heard(&ours.run),
+            control: heard(&ours.control),
+            ..ours.clone()
+        })
+    });
+    Metric {
+        name: inside.name.clone(),
+        unit: inside.unit.clone(),
+        boots: boots.collect(),
+    }
 }
 
 /// By how much a batch's cost (run less control, in ticks, of all its operations together) varies:
@@ -48,7 +74,6 @@ pub fn batch_cost(metric: &Metric) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::summary::summarize;
-    use ws_results::Samples;
 
     fn metric(unit: &str, iterations: u64, boots: &[&[u64]]) -> Metric {
         let samples = |(boot, run): (u32, &&[u64])| Samples {
@@ -82,6 +107,20 @@ mod tests {
     fn unlike_units_do_not_differ_by_a_fraction() {
         let [a, b] = ["tsc_ticks", "ns"].map(|unit| summarize(&metric(unit, 1, &[&[300]])));
         assert_eq!(difference(&a.unwrap(), &b.unwrap()), None);
+    }
+
+    #[test]
+    fn only_samples_that_both_timed_are_the_same() {
+        let inside = metric("tsc_ticks", 2, &[&[201, 202, 203], &[301], &[401, 402]]);
+        let mut outside = metric("tsc_ticks", 2, &[&[7, 8], &[9, 9], &[1, 2]]);
+        outside.boots[0].missing = vec![1];
+        outside.boots.remove(1);
+        let same = same_samples(&inside, &outside);
+        let runs: Vec<&[u64]> = same.boots.iter().map(|boot| &*boot.run).collect();
+        assert_eq!(runs, [&[201, 203][..], &[401, 402]]);
+        assert_eq!((same.boots[0].boot, same.boots[1].boot), (1, 3));
+        assert_eq!(same.boots[0].control, [100, 100]);
+        assert_eq!((same.boots[0].iterations, &*same.name), (2, "cost"));
     }
 
     #[test]

@@ -163,7 +163,7 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
         legend.extend([
             "external: the same batches timed by the host, which the guest tells of their ends \
              by bytes on its serial line.",
-            "differs: external less the guest's own, over the guest's own.",
+            "differs: external less the guest's own of the same samples, over the latter.",
             "noise: what hearing those bytes moves a single sample by: Idle's spread from outside \
              over the cost of one of this row's batches. Medians are steadier.",
         ]);

@@ -1,7 +1,7 @@
 //! What the table says of a row that the host timed too.
 
 use serde::Serialize;
-use ws_analysis::{Summary, batch_cost, batch_span, difference, summarize};
+use ws_analysis::{Summary, batch_cost, batch_span, difference, same_samples, summarize};
 use ws_results::{Metric, ResultFile, Row, Status};
 
 /// The metric that the host timed.
@@ -17,8 +17,8 @@ pub struct Outside {
     pub value: Option<f64>,
     /// Whether it cannot be told from zero.
     pub near_zero: bool,
-    /// How far it lies from the cell's value, as a fraction of that. Absent where one of the two
-    /// cannot be told from zero.
+    /// How far it lies from what the guest measured in the same samples, as a fraction of that.
+    /// Absent where one of the two cannot be told from zero.
     pub difference: Option<f64>,
     /// By how much the notification alone can move it, as a fraction: Idle's spread from outside
     /// over what one of this row's batches cost. Absent without Idle, and on Idle itself.
@@ -53,11 +53,7 @@ impl IdleSpread {
 
 impl Outside {
     /// Of a row that the host timed, or should have.
-    pub(crate) fn of(
-        row: &Row,
-        inside: Option<&Summary>,
-        idle: Option<IdleSpread>,
-    ) -> Option<Self> {
+    pub(crate) fn of(row: &Row, idle: Option<IdleSpread>) -> Option<Self> {
         let metric = find(row, METRIC);
         let untold = row.outcomes.iter().any(|o| o.external.is_some());
         if row.status == Status::Failed || (metric.is_none() && !untold) {
@@ -67,7 +63,9 @@ impl Outside {
         let summary = metric.and_then(summarize);
         let batch = metric.and_then(batch_cost).filter(|ticks| *ticks > 0.0);
         let noise = |idle: IdleSpread| Some(idle.outside / batch?);
-        let differ = |outside: &Summary| difference(inside?, outside);
+        let inside = find(row, "cost").zip(metric);
+        let inside = inside.and_then(|(inside, outside)| summarize(&same_samples(inside, outside)));
+        let differ = |outside: &Summary| difference(inside.as_ref()?, outside);
         Some(Outside {
             value: summary.as_ref().map(|summary| summary.value),
             near_zero: summary.as_ref().is_some_and(Summary::is_near_zero),

@@ -254,7 +254,7 @@ fn cell(measured: &Measured, idle: Option<IdleSpread>, notes: &mut Notes) -> Cel
         near_zero: false,
         exact: None,
         check: worst_check(row),
-        external: Outside::of(row, summary.as_ref(), idle),
+        external: Outside::of(row, idle),
         added: None,
         slowdown: None,
         not_compared: None,
