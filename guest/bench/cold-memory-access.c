@@ -1,5 +1,5 @@
-/* Cold Memory Access: one read of each of many pages that nothing has touched. page= is its
- * parameter. */
+/* Cold Memory Access: one read of each of many pages that nothing has touched. page= and ws= are its
+ * parameters: a batch reads a working set at most. */
 #include "bench.h"
 
 TIMED_PAIR(cold_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
@@ -8,8 +8,11 @@ static struct walk_operand operand, control_operand;
 
 static const char *needs(const struct params *params)
 {
-	return page_size_supported(params->page_bytes) ? NULL
-						       : "this CPU has no pages of that size";
+	if (!page_size_supported(params->page_bytes))
+		return "this CPU has no pages of that size";
+	if (params->ws_bytes < params->page_bytes)
+		return "the working set is smaller than a page: give ws= at least one page";
+	return NULL;
 }
 
 static bool init(struct bench_run *run)
@@ -23,6 +26,8 @@ static bool init(struct bench_run *run)
 		most = run->params->iters;
 	else if (run->params->unit == UNIT_INSNS)
 		most = 1;
+	if (most > run->params->ws_bytes / page_bytes)
+		most = run->params->ws_bytes / page_bytes;
 	if (most > untouched_pages(page_bytes) / batches)
 		most = untouched_pages(page_bytes) / batches;
 	run->max_iterations = most;
@@ -83,5 +88,5 @@ BENCHMARK(cold_memory_access) = {
 	.max_iterations = 100000,
 	.insns_iterations = 1,
 	.insns_samples = 64,
-	.parameters = PARAM_PAGE,
+	.parameters = PARAM_PAGE | PARAM_WS,
 };

@@ -7,12 +7,18 @@ load common
 
 setup() { common_setup; }
 
+# A test that fails must not leave its machine going: bats waits for it.
+teardown() {
+    for pid in ${machine-} ${runner-}; do kill "$pid" 2>/dev/null || true; done
+}
+
 @test "serial: over a pty, with a machine that starts when we listen" {
     # -no-shutdown: a line does not vanish with its machine, but a pty would, unread bytes and all.
     mkfifo monitor
     timeout 60 "$QEMU" -machine pc -accel tcg -cpu max -m 128 -nodefaults -display none \
         -no-reboot -no-shutdown -S -monitor stdio -serial pty -serial null -kernel "$GUEST/guest.elf" \
         -append 'bench=^(sgdt|in|hypercall)$ samples=4 nonce=5e' <monitor >qemu.txt 2>&1 &
+    machine=$!
     exec 7>monitor
     eventually grep -q /dev/pts/ qemu.txt
     pty=$(grep -o '/dev/pts/[0-9]*' qemu.txt | head -n 1)

@@ -7,6 +7,9 @@ load common
 
 setup() { common_setup; }
 
+# A test that fails must not leave its run going: bats waits for it.
+teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
+
 @test "the lab gives the same digits twice, in two runs, within 20 s a boot" {
     SECONDS=0
     ws run --on lab:native -o first >first.txt

@@ -249,8 +249,11 @@ impl<'data> Image<'data> {
         self.bytes(address, *length)
     }
 
-    /// The NUL-terminated text at `address`.
+    /// The NUL-terminated text at `address`; none at 0, where a row leaves it out.
     fn text(&self, address: u64) -> Result<String, String> {
+        if address == 0 {
+            return Ok(String::new());
+        }
         let rest = self.from(address)?;
         let rest = rest.get(..TEXT_BYTES_MAX).unwrap_or(rest);
         let length = rest

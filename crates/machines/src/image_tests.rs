@@ -64,6 +64,13 @@ fn a_changed_instruction_moves_only_its_own_rows_digest() {
 }
 
 #[test]
+fn a_text_that_a_row_leaves_out_is_empty() {
+    let (mut file, rows) = (image(), fake().rows);
+    file[rows + 24..rows + 32].fill(0);
+    assert_eq!(parse(&file).unwrap()[0].requires, "");
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let with = |at: usize, bytes: &[u8]| {
         let mut file = image();
