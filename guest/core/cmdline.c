@@ -83,6 +83,16 @@ static bool value_unit(const struct word *word, enum tick_unit *to)
 	return true;
 }
 
+static bool value_switch(const struct word *word, bool *to)
+{
+	uint64_t value;
+
+	if (!value_number(word, 0, 1, &value))
+		return false;
+	*to = value;
+	return true;
+}
+
 /* 1 to 16 hexadecimal digits. */
 static bool value_nonce(const struct word *word, uint64_t *to)
 {
@@ -160,6 +170,8 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return value_nonce(word, &params->nonce);
 	if (key_is(word, "pad"))
 		return value_number(word, 0, 1000000, &params->pad);
+	if (key_is(word, "external"))
+		return value_switch(word, &params->external);
 	if (key_is(word, "unit"))
 		return value_unit(word, &params->unit);
 	return false;

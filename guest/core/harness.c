@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "arch.h"
 #include "bell.h"
+#include "external.h"
 #include "record.h"
 
 #define MAX_SAMPLES	  1024
@@ -16,6 +17,9 @@
 #define PRECISION_DIVISOR 100
 /* ... or it lasts this long: about 4 ms at 2.5 GHz, so that no row takes seconds. */
 #define MAX_BATCH_TICKS	  10000000
+/* Timed from outside it lasts at least half of this, more than 10 ms at up to 5 GHz: what a host
+ * hears of its ends varies by far more than the clock's own spread (HyperBench, 5.2). */
+#define MAX_MARKED_TICKS  100000000
 
 static uint64_t run_ticks[MAX_SAMPLES], control_ticks[MAX_SAMPLES];
 static uint64_t idle_spread_ticks;
@@ -27,7 +31,9 @@ struct phase {
 	const char *reason; /* of needs */
 	bool ready;	    /* of init */
 	enum check verdict;
-	const char *name; /* the phase that is under way */
+	const char *unmarked;	  /* why a host cannot time it, NULL where one can */
+	struct external external; /* how its batches are marked, where they are */
+	const char *name;	  /* the phase that is under way */
 };
 
 void bench_note(struct bench_run *run, const char *format, ...)
@@ -46,14 +52,21 @@ static uint64_t minimum(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* One batch of the run or of the control loop: its cost in ticks. */
-static uint64_t batch(const struct bench *bench, struct bench_run *run, bool control)
+/* One batch of the run or of the control loop: its cost in ticks. With `external`, marked. */
+static uint64_t batch(const struct bench *bench, struct bench_run *run, bool control,
+		      const struct external *external)
 {
 	void *operand = control && run->control_operand ? run->control_operand : run->operand;
 	struct timed timed;
 
+	if (external)
+		external_ready();
 	pad_loop(run->params->pad);
+	if (external)
+		external_begin(external, control ? MARK_CONTROL : MARK_RUN);
 	timed = timed_call(control ? bench->control : bench->run, run->iterations, operand);
+	if (external)
+		external_end();
 	if (!control)
 		run->total += run->iterations;
 	return bench->parameters & SELF_TIMED ? timed.own_ticks : timed.batch_ticks;
@@ -62,28 +75,62 @@ static uint64_t batch(const struct bench *bench, struct bench_run *run, bool con
 /* The less of two batches: a trial must not end because the host took the CPU away in one. */
 static uint64_t trial(const struct bench *bench, struct bench_run *run, bool control)
 {
-	uint64_t first = batch(bench, run, control);
+	uint64_t first = batch(bench, run, control, NULL);
 
-	return minimum(first, batch(bench, run, control));
+	return minimum(first, batch(bench, run, control, NULL));
+}
+
+/* Is a batch that costs so much, control and run, long enough to be measured? */
+static bool long_enough(uint64_t control, uint64_t ticks, bool marked)
+{
+	if (marked)
+		return ticks > MAX_MARKED_TICKS / 2;
+	if (ticks > control && (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
+		return true;
+	return ticks > MAX_BATCH_TICKS / 2;
 }
 
 /*
  * The iteration count on units of time: the lowest power-of-two multiple of the row's minimum for
- * which the clock's spread is small against the batch's cost, within the paper's range (Table 1).
+ * which a batch is long_enough(), within the paper's range (Table 1). Returns the ticks of the
+ * shorter of control and run.
  */
-static void choose_iterations(const struct bench *bench, struct bench_run *run)
+static uint64_t choose_iterations(const struct bench *bench, struct bench_run *run, bool marked)
 {
 	run->iterations = minimum(bench->min_iterations, run->max_iterations);
 	for (;;) {
 		uint64_t control = trial(bench, run, true);
 		uint64_t ticks = trial(bench, run, false);
 
-		if (ticks > control && (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
-			return;
-		if (run->iterations > run->max_iterations / 2 || ticks > MAX_BATCH_TICKS / 2)
-			return;
+		if (long_enough(control, ticks, marked) ||
+		    run->iterations > run->max_iterations / 2)
+			return minimum(control, ticks);
 		run->iterations *= 2;
 	}
+}
+
+/* Chooses the iterations and, for a host that listens, how the batches are marked: NULL where they
+ * are not. */
+static const struct external *prepare_batches(struct phase *phase)
+{
+	const struct bench *bench = phase->bench;
+	struct bench_run *run = phase->run;
+	const struct params *params = run->params;
+	bool marked = params->external && !phase->unmarked;
+	uint64_t shortest = 0;
+
+	if (params->iters)
+		run->iterations = minimum(params->iters, run->max_iterations);
+	else if (params->unit == UNIT_INSNS)
+		run->iterations = minimum(bench->insns_iterations, run->max_iterations);
+	else
+		shortest = choose_iterations(bench, run, marked);
+	if (!marked)
+		return NULL;
+	if (params->iters)
+		shortest = minimum(trial(bench, run, true), trial(bench, run, false));
+	phase->external = external_for(shortest);
+	return &phase->external;
 }
 
 static void phase_needs(void *argument)
@@ -108,18 +155,14 @@ static void phase_run(void *argument)
 	struct phase *phase = argument;
 	const struct bench *bench = phase->bench;
 	struct bench_run *run = phase->run;
+	const struct external *external;
 
 	phase->name = "run";
-	if (run->params->iters)
-		run->iterations = minimum(run->params->iters, run->max_iterations);
-	else if (run->params->unit == UNIT_INSNS)
-		run->iterations = minimum(bench->insns_iterations, run->max_iterations);
-	else
-		choose_iterations(bench, run);
+	external = prepare_batches(phase);
 	bell_begin(run->params, run->index, bench->name);
 	for (uint64_t i = 0; i < run->samples; i++) {
-		control_ticks[i] = batch(bench, run, true);
-		run_ticks[i] = batch(bench, run, false);
+		control_ticks[i] = batch(bench, run, true, external);
+		run_ticks[i] = batch(bench, run, false, external);
 	}
 	bell_end(run->params, run->iterations, run->samples);
 }
@@ -181,6 +224,17 @@ static void send_conditions(const struct bench *bench, const struct params *para
 		record_u64("port", params->print_port);
 }
 
+/* How a host that listened can understand what it heard of the row. */
+static void send_external(const struct phase *phase)
+{
+	if (!phase->run->params->external)
+		return;
+	if (phase->unmarked)
+		record_string("unmarked", phase->unmarked);
+	else
+		record_u64("lead", phase->external.lead_ticks);
+}
+
 static void send_samples(struct text *out, const char *key, const uint64_t *ticks, uint64_t count)
 {
 	record_key(key);
@@ -208,6 +262,7 @@ static void send_result(const struct phase *phase)
 			send_conditions(phase->bench, run->params);
 			record_string("check", verdicts[phase->verdict]);
 			record_string("note", run->note);
+			send_external(phase);
 		}
 		send_samples(out, "run", run_ticks + from, count);
 		send_samples(out, "control", control_ticks + from, count);
@@ -273,7 +328,14 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 		.samples = sample_count(bench, params),
 		.max_iterations = most,
 	};
-	struct phase phase = { .bench = bench, .run = &run };
+	struct phase phase = {
+		.bench = bench,
+		.run = &run,
+		.unmarked = bench->parameters & SELF_TIMED ? "its loop times each operation by "
+							     "itself, and leaves out the "
+							     "waiting between them"
+							   : NULL,
+	};
 	struct fault fault;
 
 	record_start("begin");

@@ -83,6 +83,8 @@ static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *u
 	record_u64("samples", params.samples);
 	record_u64("iters", params.iters);
 	record_u64("pad", params.pad);
+	record_key("external");
+	text_printf(out, params.external ? "true" : "false");
 	record_u64("selected", rows);
 	send_words(out, "unknown", unknown->at);
 	record_send();
@@ -125,6 +127,8 @@ _Noreturn void guest_main(void)
 	cmdline_defaults(&params);
 	cmdline_parse(boot_info.cmdline, &params, pattern, sizeof(pattern), &unknown);
 	record_set_nonce(params.nonce);
+	/* Instructions have no clock outside of the machine. */
+	params.external = params.external && params.unit == UNIT_TIME;
 	if (!early_mem_init() || !setup_mmu()) {
 		console_printf("the boot protocol told of no memory range that could be used\n");
 		finish("fault");

@@ -128,6 +128,14 @@ bool serial_port_present(uint16_t port);
 /* Are all bytes that were given to the serial port at `port` sent? Waits a bounded time. */
 bool serial_port_drained(uint16_t port);
 
+/* Is all that was written to the console sent, so that the next byte leaves at once? Waits a
+ * bounded time. */
+bool console_drained(void);
+
+/* Hands one byte to the console's device, without a look at whether it has room: for a console
+ * that was found drained. When this returns, the device has the byte. */
+void console_put(uint8_t byte);
+
 /* ---- Clock -------------------------------------------------------------------------------- */
 
 /* The CPU's counter, ordered: all that stands before has been done, nothing behind has begun. */
@@ -153,6 +161,7 @@ struct params {
 	uint64_t doorbell;   /* where a monitor listens; DOORBELL_NONE: nowhere */
 	uint64_t smp;	     /* 0: all CPUs */
 	uint64_t pad;	     /* passes of an empty loop before each timed batch */
+	bool external;	     /* send marker bytes around each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
 };

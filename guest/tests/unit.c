@@ -249,6 +249,7 @@ static void cmdline_has_defaults(void **state)
 	assert_int_equal(params.in_port, 0x3ff);
 	assert_int_equal(params.print_port, 0x2f8);
 	assert_true(params.doorbell == DOORBELL_NONE);
+	assert_false(params.external);
 	assert_string_equal(params.bench, "");
 	assert_string_equal(unknown_buffer, "");
 }
@@ -257,7 +258,8 @@ static void cmdline_takes_every_word(void **state)
 {
 	struct params params =
 		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
-		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 doorbell=0x510");
+		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 external=1 "
+		      "doorbell=0x510");
 
 	(void)state;
 	assert_string_equal(params.bench, "^(in|out)$");
@@ -275,19 +277,21 @@ static void cmdline_takes_every_word(void **state)
 	assert_int_equal(params.pad, 3);
 	assert_int_equal(params.doorbell, 0x510);
 	assert_true(parse("doorbell=9 doorbell=none").doorbell == DOORBELL_NONE);
+	assert_true(params.external);
 	assert_string_equal(unknown_buffer, "");
 }
 
 static void cmdline_names_what_it_cannot_use(void **state)
 {
 	struct params params = parse("  samples=0 samples=1025 page=3k colour=blue quiet smp=65 =x "
-				     "nonce=11112222333344445 in=65536 samples=12 "
+				     "nonce=11112222333344445 in=65536 samples=12 external=2 "
 				     "doorbell=65536");
 
 	(void)state;
 	assert_string_equal(unknown_buffer, "samples=0 samples=1025 page=3k colour=blue quiet "
 					    "smp=65 =x nonce=11112222333344445 in=65536 "
-					    "doorbell=65536");
+					    "external=2 doorbell=65536");
+	assert_false(params.external);
 	assert_int_equal(params.samples, 12);
 	assert_int_equal(params.nonce, 0);
 	assert_true(params.doorbell == DOORBELL_NONE);

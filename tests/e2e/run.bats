@@ -97,8 +97,9 @@ COSTS
 }
 
 @test "Ctrl-C stops the machine, keeps finished boots, and ends with 1" {
-    # In a process group of its own, as a terminal's foreground job.
-    setsid -w timeout -s INT --kill-after=10 6 "$WORLDSWITCH" run --on qemu-tcg --boots 500 \
+    # In a process group of its own, as a terminal's foreground job. Without --foreground, timeout
+    # would send the signal twice, and a second one ends the program at once.
+    setsid -w timeout --foreground -s INT --kill-after=10 6 "$WORLDSWITCH" run --on qemu-tcg --boots 500 \
         -o "$OUT" >table.txt 2>log.txt && status=0 || status=$?
     [ "$status" -eq 124 ] || [ "$status" -eq 1 ]
     [ "$(result qemu-tcg .interrupted)" = true ]

@@ -98,6 +98,7 @@ mod tests {
             iterations,
             run: run.into(),
             control: vec![10; run.len()],
+            ..Samples::default()
         }
     }
 

@@ -85,6 +85,14 @@ pub fn costs(samples: &Samples) -> Vec<Cost> {
         .collect()
 }
 
+/// The costs of a boot's batches, in ticks, in their order.
+pub(crate) fn batches(samples: &Samples) -> Vec<f64> {
+    let pairs = samples.run.iter().zip(&samples.control);
+    pairs
+        .filter_map(|(&run, &control)| Some(Cost::new(run, control, 1)?.value()))
+        .collect()
+}
+
 /// Euclid's; `a` for `b == 0`.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {

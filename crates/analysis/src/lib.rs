@@ -14,6 +14,7 @@ mod boot;
 mod compare;
 mod conditions;
 mod cost;
+mod outside;
 mod summary;
 mod unit;
 
@@ -21,5 +22,6 @@ pub use boot::{BootEstimate, Histogram};
 pub use compare::{CompareError, Comparison, compare};
 pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
+pub use outside::{batch_cost, batch_span, difference, same_samples};
 pub use summary::{Summary, exact, median, spread, summarize};
 pub use unit::UnitKind;

@@ -116,6 +116,7 @@ mod tests {
             iterations: 1,
             run: run.to_vec(),
             control: vec![0; run.len()],
+            ..Samples::default()
         };
         Metric {
             name: "cost".into(),

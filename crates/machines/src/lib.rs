@@ -6,6 +6,9 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod console;
+pub mod counter;
+pub mod earshot;
 pub mod emulator;
 #[cfg(test)]
 mod fake_image;

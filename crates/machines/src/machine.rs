@@ -4,6 +4,7 @@
 //! machine ended, `kill` at any time. `identity` answers at any time after `prepare`.
 //! Dropping a machine kills it.
 
+use crate::earshot::Chunk;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_results::Identity;
@@ -22,6 +23,9 @@ pub struct LaunchRequest {
     pub vcpus: u32,
     /// The guest's command line.
     pub command_line: String,
+    /// The host takes the time of all that the console says, and [`Machine::heard`] has it. Only
+    /// of platforms that [`crate::platforms::external`] allows it.
+    pub timed: bool,
 }
 
 /// What [`Machine::console`] found.
@@ -135,6 +139,11 @@ pub trait Machine {
     /// # Errors
     /// The console can't be read.
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError>;
+
+    /// Adds when the host heard the bytes that the calls of [`Machine::console`] since the last
+    /// one of this added: the chunks in which they came, in order. Nothing where the launch did
+    /// not ask for it.
+    fn heard(&mut self, _chunks: &mut Vec<Chunk>) {}
 
     /// What this platform's numbers depend on, as far as the platform knows it.
     fn identity(&self) -> Identity;

@@ -1,5 +1,6 @@
 //! Which platforms there are, whether they can be used here, and the machine of each.
 
+use crate::counter;
 use crate::logfile::LogFile;
 use crate::machine::{Engine, Machine, MachineError};
 use crate::name::PlatformName;
@@ -249,6 +250,29 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
     }
 }
 
+/// Whether a platform's guest can be timed from outside: it measures time by a counter that this
+/// host has too, and the host hears its console byte by byte.
+///
+/// # Errors
+/// Why not.
+pub fn external(platform: &Platform) -> Result<(), &'static str> {
+    match platform.kind {
+        Kind::Qemu(Clock::Host) | Kind::QemuKvm | Kind::Vmm
+            if counter::UNIT == Some(platform.unit) =>
+        {
+            Ok(())
+        }
+        Kind::Qemu(Clock::Host) | Kind::QemuKvm | Kind::Vmm => Err("this host's CPU has another counter than its guest"),
+        Kind::Qemu(Clock::Instructions) => Err(
+            "it counts instructions, which no clock outside of it can see, and its console is a file so that no reader changes its digits",
+        ),
+        Kind::Serial => {
+            Err("this host's counter is not that of the machine at the line's other end")
+        }
+        Kind::Log => Err("a saved console does not tell when its bytes came"),
+    }
+}
+
 /// The machine of the platform that `name` means; nothing is started.
 ///
 /// # Errors
@@ -330,6 +354,22 @@ mod tests {
                 .unwrap_err()
                 .contains("CPU model")
         );
+    }
+
+    #[test]
+    fn only_what_this_host_can_hear_and_time_is_timed_from_outside() {
+        let external = |text: &str| external(check(&text.parse().unwrap()).unwrap());
+        assert_eq!(
+            external("qemu-tcg").is_ok(),
+            counter::UNIT == Some("tsc_ticks")
+        );
+        for (name, why) in [
+            ("lab:native", "counts instructions"),
+            ("serial:/dev/ttyS0", "counter"),
+            ("log:x", "saved console"),
+        ] {
+            assert!(external(name).unwrap_err().contains(why), "{name}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Child processes that never outlive us, and unlinked files for what they write.
 //!
-//! Used by machines that are processes (QEMU). The only `unsafe` of this crate is here.
+//! Used by machines that are processes (QEMU). One of two places in this crate with `unsafe`; the
+//! other is `counter`.
 //! A child is killed when its handle is dropped, and by the kernel when the thread that started
 //! it ends for any reason, SIGKILL included: so spawn from a thread that lives as long as the
 //! child should (the runner uses its main thread).

@@ -5,18 +5,19 @@
 //! digits on every host. `qemu-tcg` is the same emulator in the host's time. `qemu-kvm` is QEMU's
 //! machine with KVM instead of the emulator.
 
+use crate::console::{Found, ProcessConsole};
+use crate::earshot::Chunk;
 use crate::emulator::Emulator;
 use crate::host::Host;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
 };
 use crate::pin::{self, Pinned};
-use crate::process::{Process, describe, shell_words, unnamed_file};
+use crate::process::{Process, describe, shell_words};
 use crate::qmp::{Qmp, Trouble};
 use crate::vmm::Kvm;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::Command;
 use ws_results::Identity;
@@ -121,8 +122,9 @@ pub struct Qemu {
 #[derive(Debug)]
 struct Running {
     process: Process,
-    console: File,
-    position: u64,
+    console: ProcessConsole,
+    /// When the console said what, until somebody asks.
+    chunks: Vec<Chunk>,
     control: Option<Qmp>,
     pinned: Vec<Pinned>,
     /// Why the machine stands still.
@@ -198,10 +200,7 @@ impl Machine for Qemu {
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
-        let console = unnamed_file(CONSOLE_LIMIT_BYTES)?;
-        let stdout = console.try_clone().map_err(|e| {
-            MachineError::io("share the console of", &self.settings.emulator.program, e)
-        })?;
+        let (console, stdout) = ProcessConsole::open(request.timed)?;
         let mut arguments = self.settings.arguments(request);
         let mut control = None;
         let mut inherited = None;
@@ -234,7 +233,7 @@ impl Machine for Qemu {
         self.running = Some(Running {
             process,
             console,
-            position: 0,
+            chunks: Vec::new(),
             control,
             pinned,
             stopped: None,
@@ -255,27 +254,29 @@ impl Machine for Qemu {
         if running.stopped.is_none() {
             running.stopped = running.control.as_mut().and_then(Qmp::stopped);
         }
-        let mut chunk = [0u8; 65536];
-        let count = running
+        let found = running
             .console
-            .read_at(&mut chunk, running.position)
+            .read(buffer, &mut running.chunks, ended.is_some())
             .map_err(|e| MachineError::io("read the console of", program, e))?;
-        if count > 0 {
-            running.position += count as u64;
-            buffer.extend(chunk.iter().take(count));
-            return Ok(Console::Data);
-        }
-        Ok(match ended {
-            None => running
+        Ok(match (found, ended) {
+            (Found::Data, _) => Console::Data,
+            (Found::Nothing, None) => running
                 .stopped
                 .clone()
                 .map_or(Console::Quiet, Console::Ended),
             // So -no-reboot answers a reset and a power-off alike.
-            Some(status) if status.success() => Console::Ended(
+            (Found::End, Some(status)) if status.success() => Console::Ended(
                 "the machine reset itself, as after a triple fault, or powered itself off".into(),
             ),
-            Some(status) => Console::Ended(describe(status)),
+            (Found::End, Some(status)) => Console::Ended(describe(status)),
+            _ => Console::Quiet,
         })
+    }
+
+    fn heard(&mut self, chunks: &mut Vec<Chunk>) {
+        if let Some(running) = &mut self.running {
+            chunks.append(&mut running.chunks);
+        }
     }
 
     fn identity(&self) -> Identity {

@@ -54,6 +54,7 @@ fn request() -> LaunchRequest {
     LaunchRequest {
         vcpus: 2,
         command_line: "bench=^(idle)$ nonce=1".into(),
+        timed: false,
     }
 }
 
@@ -218,6 +219,35 @@ fn the_console_is_followed_to_its_end_and_errors_are_kept() {
             .unwrap()
             .ends_with("'bench=^(idle)$ nonce=1'")
     );
+}
+
+#[test]
+fn a_timed_console_says_when_each_piece_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fake(
+        folder.path(),
+        "printf first >>/dev/stdout; sleep 0.2; printf last >>/dev/stdout",
+    );
+    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    let timed = LaunchRequest {
+        timed: true,
+        ..request()
+    };
+    machine.launch(&timed).unwrap();
+    assert_eq!(follow(&mut machine).0, "firstlast");
+    let mut chunks = Vec::new();
+    machine.heard(&mut chunks);
+    let bytes: Vec<usize> = chunks.iter().map(|chunk| chunk.bytes).collect();
+    assert_eq!(bytes, [5, 4]);
+    // They came 200 ms apart, and were both taken long after: at 1 MHz that is 200,000 ticks.
+    assert!(chunks[1].ticks - chunks[0].ticks > 100_000);
+    chunks.clear();
+    machine.heard(&mut chunks);
+    assert!(chunks.is_empty());
+    machine.launch(&request()).unwrap();
+    assert_eq!(follow(&mut machine).0, "firstlast");
+    machine.heard(&mut chunks);
+    assert!(chunks.is_empty(), "not asked for");
 }
 
 #[test]

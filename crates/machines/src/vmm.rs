@@ -1,6 +1,8 @@
 //! vmm, our own KVM monitor: the one place that knows its command line. Platform `kvm` is the
 //! guest in it, and its probe says what this host's /dev/kvm is, for every platform that uses it.
 
+use crate::console::{Found, ProcessConsole};
+use crate::earshot::Chunk;
 use crate::host::Host;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
@@ -221,8 +223,9 @@ pub struct Vmm {
 #[derive(Debug)]
 struct Running {
     process: Process,
-    console: File,
-    position: u64,
+    console: ProcessConsole,
+    /// When the console said what, until somebody asks.
+    chunks: Vec<Chunk>,
 }
 
 impl Vmm {
@@ -267,10 +270,7 @@ impl Machine for Vmm {
         self.kill();
         let program = &self.settings.kvm.monitor;
         let limit = CONSOLE_LIMIT_BYTES + (2 << 20);
-        let console = unnamed_file(limit)?;
-        let stdout = console
-            .try_clone()
-            .map_err(|e| MachineError::io("share the console of", program, e))?;
+        let (console, stdout) = ProcessConsole::open(request.timed)?;
         let arguments = self.settings.arguments(request);
         self.last_command = Some(shell_words(program, &arguments));
         let mut command = Command::new(program);
@@ -278,7 +278,7 @@ impl Machine for Vmm {
         self.running = Some(Running {
             process: Process::spawn(command, stdout, limit)?,
             console,
-            position: 0,
+            chunks: Vec::new(),
         });
         Ok(())
     }
@@ -293,17 +293,21 @@ impl Machine for Vmm {
             .process
             .ended()
             .map_err(|e| MachineError::io("look after", program, e))?;
-        let mut chunk = [0u8; 65536];
-        let count = running
+        let found = running
             .console
-            .read_at(&mut chunk, running.position)
+            .read(buffer, &mut running.chunks, ended.is_some())
             .map_err(|e| MachineError::io("read the console of", program, e))?;
-        if count > 0 {
-            running.position += count as u64;
-            buffer.extend(chunk.iter().take(count));
-            return Ok(Console::Data);
+        Ok(match (found, ended) {
+            (Found::Data, _) => Console::Data,
+            (Found::End, Some(status)) => Console::Ended(how(status)),
+            _ => Console::Quiet,
+        })
+    }
+
+    fn heard(&mut self, chunks: &mut Vec<Chunk>) {
+        if let Some(running) = &mut self.running {
+            chunks.append(&mut running.chunks);
         }
-        Ok(ended.map_or(Console::Quiet, |status| Console::Ended(how(status))))
     }
 
     fn identity(&self) -> Identity {

@@ -24,6 +24,10 @@ pub struct BenchResult {
     pub check: CheckVerdict,
     /// What the check saw; text from the guest.
     pub note: String,
+    /// Ticks between a batch's first mark and the batch; where marks were sent.
+    pub lead: Option<u64>,
+    /// Why none were sent, where the guest was asked for them; text from the guest.
+    pub unmarked: Option<String>,
     /// Ticks of each batch, never empty.
     pub run: Vec<u64>,
     /// Ticks of each control batch, as many as `run`.
@@ -203,6 +207,8 @@ fn first(part: ResultPart) -> Result<BenchResult, AssembleError> {
         port: part.port,
         check,
         note: part.note.unwrap_or_default(),
+        lead: part.lead,
+        unmarked: part.unmarked,
         run: part.run,
         control: part.control,
     })

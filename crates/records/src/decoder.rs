@@ -2,10 +2,11 @@
 //!
 //! The decoder holds at most one line ([`MAX_LINE_BYTES`]) between calls, accepts any bytes in any
 //! chunking, and never panics. Every byte that goes in is accounted for: it comes out as console
-//! text, or it was part of a record line that is yielded, or counted as stale.
+//! text or as a mark, or it was part of a record line that is yielded, or counted as stale.
 
 use crate::kinds::Kind;
 use crate::line::{self, MARKER, MAX_LINE_BYTES, Nonce, RawRecord};
+use crate::mark::Mark;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -46,6 +47,8 @@ pub enum Item {
     /// Bytes of console text, raw: they may be anything. Whole lines with their ends, except for
     /// what stood before a record and for lines longer than [`MAX_LINE_BYTES`].
     Console(Vec<u8>),
+    /// A mark, as it came: where it stood inside a line, it comes before what that line holds.
+    Mark(Mark),
 }
 
 /// What was not as it should be, since the decoder was made. Saturating.
@@ -73,6 +76,8 @@ pub struct Decoder {
     /// The current line held a marker that was given up because the line was too long.
     dead_marker: bool,
     counts: Counts,
+    /// Marks are taken out of the line.
+    marks: bool,
 }
 
 /// So many sources may speak in a launch; records of further ones are stale. It bounds memory:
@@ -93,12 +98,40 @@ impl Decoder {
             line: Vec::new(),
             dead_marker: false,
             counts: Counts::default(),
+            marks: false,
+        }
+    }
+
+    /// Takes marks out of the line, wherever they stand: the guest was asked for them. Where it
+    /// was not, such a byte is a byte like any other.
+    pub fn with_marks(self) -> Self {
+        Decoder {
+            marks: true,
+            ..self
         }
     }
 
     /// Takes the next bytes, however cut, and returns what became complete by them.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
         let mut items = Vec::new();
+        if !self.marks {
+            self.feed_line(bytes, &mut items);
+            return items;
+        }
+        for piece in bytes.split_inclusive(|&byte| Mark::of(byte).is_some()) {
+            match piece.split_last() {
+                Some((&last, text)) if Mark::of(last).is_some() => {
+                    self.feed_line(text, &mut items);
+                    items.extend(Mark::of(last).map(Item::Mark));
+                }
+                _ => self.feed_line(piece, &mut items),
+            }
+        }
+        items
+    }
+
+    /// Takes bytes without marks.
+    fn feed_line(&mut self, bytes: &[u8], items: &mut Vec<Item>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let room = MAX_LINE_BYTES - self.line.len();
@@ -107,18 +140,17 @@ impl Decoder {
                 Some(end) => {
                     self.line.extend_from_slice(&window[..=end]);
                     rest = &rest[end + 1..];
-                    self.end_of_line(&mut items);
+                    self.end_of_line(items);
                 }
                 None => {
                     self.line.extend_from_slice(window);
                     rest = &rest[window.len()..];
                     if self.line.len() == MAX_LINE_BYTES {
-                        self.overflow(&mut items);
+                        self.overflow(items);
                     }
                 }
             }
         }
-        items
     }
 
     /// The line has ended: what is held comes out, as a record when it lacks only its newline.

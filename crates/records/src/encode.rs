@@ -97,6 +97,8 @@ impl Encoder {
                 record.port = result.port;
                 record.check = Some(result.check);
                 record.note = Some(result.note.clone());
+                record.lead = result.lead;
+                record.unmarked = result.unmarked.clone();
             }
             lines.push(self.line("result", &record)?);
         }
@@ -109,7 +111,8 @@ impl Encoder {
 fn slices(result: &BenchResult) -> Vec<Range<usize>> {
     let count = result.run.len().min(result.control.len());
     // Six bytes a character (`\uXXXX`) is the most that a name or note takes.
-    let texts = 6 * (result.bench.len() + result.note.len());
+    let unmarked = result.unmarked.as_ref().map_or(0, String::len);
+    let texts = 6 * (result.bench.len() + result.note.len() + unmarked);
     let room = MAX_LINE_BYTES.saturating_sub(HEAD_BYTES + texts);
     let step = (room / (2 * 21)).max(1);
     let starts = (0..count.max(1)).step_by(step);

@@ -111,6 +111,9 @@ pub struct Hello {
     /// Bytes of padding before the timed loop.
     #[serde(default)]
     pub pad: u64,
+    /// Whether the guest sends marks around its batches.
+    #[serde(default)]
+    pub external: bool,
     /// How many benchmarks will follow.
     #[serde(default)]
     pub selected: u32,
@@ -173,6 +176,12 @@ pub struct ResultPart {
     /// What the check saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Ticks between a batch's first mark and the batch; where marks were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<u64>,
+    /// Why none were sent, where the guest was asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmarked: Option<String>,
     /// Ticks of each batch.
     pub run: Vec<u64>,
     /// Ticks of each control batch.

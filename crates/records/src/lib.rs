@@ -22,6 +22,7 @@ mod encode;
 mod exits;
 mod kinds;
 mod line;
+mod mark;
 
 pub use assemble::{AssembleError, BenchResult, MAX_SAMPLES, ResultAssembler};
 pub use decoder::{Counts, Decoder, Expect, Item, Record};
@@ -29,3 +30,4 @@ pub use encode::{EncodeError, Encoder};
 pub use exits::Exits;
 pub use kinds::{Begin, Bye, CheckVerdict, End, Fault, Hello, Kind, Ports, ResultPart, Skip};
 pub use line::{BadNonce, MAX_LINE_BYTES, Nonce};
+pub use mark::Mark;

@@ -38,14 +38,14 @@ fn decode(expect: Expect, bytes: &[u8]) -> (Vec<Item>, Counts) {
 fn records(items: &[Item]) -> Vec<&Record> {
     let records = items.iter().filter_map(|item| match item {
         Item::Record(record) => Some(record.as_ref()),
-        Item::Console(_) => None,
+        Item::Console(_) | Item::Mark(_) => None,
     });
     records.collect()
 }
 
 fn console(items: &[Item]) -> Vec<u8> {
     let texts = items.iter().filter_map(|item| match item {
-        Item::Record(_) => None,
+        Item::Record(_) | Item::Mark(_) => None,
         Item::Console(text) => Some(text.as_slice()),
     });
     texts.collect::<Vec<_>>().concat()

@@ -10,14 +10,17 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use ws_records::{
-    BenchResult, CheckVerdict, Decoder, Encoder, Expect, Item, Kind, MAX_LINE_BYTES, Nonce, Record,
-    ResultAssembler,
+    BenchResult, CheckVerdict, Decoder, Encoder, Expect, Item, Kind, MAX_LINE_BYTES, Mark, Nonce,
+    Record, ResultAssembler,
 };
 
 const OURS: Nonce = Nonce(0xc0ffee);
 
 fn decode_in_chunks(expect: Expect, bytes: &[u8], chunks: &[usize]) -> (Vec<Item>, Decoder) {
-    let mut decoder = Decoder::new(expect);
+    drain(Decoder::new(expect), bytes, chunks)
+}
+
+fn drain(mut decoder: Decoder, bytes: &[u8], chunks: &[usize]) -> (Vec<Item>, Decoder) {
     let mut items = Vec::new();
     let mut rest = bytes;
     for &chunk in chunks.iter().cycle() {
@@ -39,14 +42,14 @@ fn decode(expect: Expect, bytes: &[u8]) -> (Vec<Item>, Decoder) {
 fn records(items: &[Item]) -> Vec<&Record> {
     let records = items.iter().filter_map(|item| match item {
         Item::Record(record) => Some(record.as_ref()),
-        Item::Console(_) => None,
+        Item::Console(_) | Item::Mark(_) => None,
     });
     records.collect()
 }
 
 fn console(items: &[Item]) -> Vec<u8> {
     let texts = items.iter().filter_map(|item| match item {
-        Item::Record(_) => None,
+        Item::Record(_) | Item::Mark(_) => None,
         Item::Console(text) => Some(text.as_slice()),
     });
     texts.collect::<Vec<_>>().concat()
@@ -140,6 +143,12 @@ fn stream(pieces: &[Piece]) -> Vec<u8> {
     bytes
 }
 
+/// Whether no record line is in the stream, so that all of it is console text.
+fn marks_in_text(pieces: &[Piece]) -> bool {
+    let text = |piece: &Piece| matches!(piece, Piece::Garbage(_) | Piece::Newline);
+    pieces.iter().all(text)
+}
+
 /// As many cases as `PROPTEST_CASES` says. A failing input is printed whole, so no file is kept.
 fn config() -> ProptestConfig {
     ProptestConfig {
@@ -216,6 +225,40 @@ proptest! {
         prop_assert_eq!(decoder.counts().lost_records, 0);
     }
 
+    /// Marks put anywhere, into and before record lines too, come out in their order, and all else
+    /// is as if they had never been there. Nobody who was not told of them sees any.
+    #[test]
+    fn marks_come_out_wherever_they_stand(
+        pieces in pieces(),
+        marks in vec((any::<prop::sample::Index>(), 1..=3u8), 0..40),
+        chunks in chunks(),
+    ) {
+        let mut bytes = stream(&pieces);
+        bytes.retain(|byte| Mark::of(*byte).is_none());
+        let (wanted, plain) = decode(Expect::Exact(OURS), &bytes);
+        let mut marked = bytes.clone();
+        for (at, byte) in &marks {
+            marked.insert(at.index(marked.len() + 1), *byte);
+        }
+        let sent: Vec<Mark> = marked.iter().filter_map(|byte| Mark::of(*byte)).collect();
+        prop_assert_eq!(sent.len(), marks.len());
+
+        let decoder = Decoder::new(Expect::Exact(OURS)).with_marks();
+        let (items, decoder) = drain(decoder, &marked, &chunks);
+        let (marks, rest): (Vec<Item>, Vec<Item>) =
+            items.into_iter().partition(|item| matches!(item, Item::Mark(_)));
+        prop_assert_eq!(marks, sent.iter().copied().map(Item::Mark).collect::<Vec<_>>());
+        prop_assert_eq!(rest, wanted);
+        prop_assert_eq!(decoder.counts(), plain.counts());
+
+        let (items, _) = decode_in_chunks(Expect::Exact(OURS), &marked, &chunks);
+        prop_assert!(!items.iter().any(|item| matches!(item, Item::Mark(_))));
+        if marks_in_text(&pieces) {
+            let kept = console(&items).iter().filter(|b| Mark::of(**b).is_some()).count();
+            prop_assert_eq!(kept, sent.len());
+        }
+    }
+
     /// A flipped bit makes the line text, or leaves it the same record (the bit was in its end).
     #[test]
     fn a_flipped_bit_never_makes_a_wrong_record(
@@ -251,7 +294,8 @@ proptest! {
         let (run, control) = samples.into_iter().unzip();
         let result = BenchResult {
             bench: "hot-memory-access".into(), iterations, cpus: 2, page_bytes: Some(4096),
-            ws_bytes: None, port, check: CheckVerdict::Unproven, note, run, control,
+            ws_bytes: None, port, check: CheckVerdict::Unproven, note, lead: port,
+            unmarked: port.map(|port| port.to_string()), run, control,
         };
         let lines = Encoder::new("guest", OURS).unwrap().result(&result).unwrap();
         let mut assembler = ResultAssembler::new();

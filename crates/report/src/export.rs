@@ -3,8 +3,11 @@
 use crate::table::{Cell, Table, TableRow, status_word, verdict_word};
 use ws_text::spreadsheet;
 
+/// How many columns the CSV has.
+const COLUMNS: usize = 23;
+
 /// The columns of the CSV.
-const HEAD: [&str; 18] = [
+const HEAD: [&str; COLUMNS] = [
     "benchmark",
     "category",
     "platform",
@@ -19,6 +22,11 @@ const HEAD: [&str; 18] = [
     "spread",
     "exact",
     "check",
+    "external",
+    "difference",
+    "noise",
+    "external_samples",
+    "external_missing",
     "baseline",
     "added",
     "slowdown",
@@ -43,9 +51,10 @@ impl Table {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn csv_line(&self, row: &TableRow, index: usize, cell: &Cell) -> [String; 18] {
+    fn csv_line(&self, row: &TableRow, index: usize, cell: &Cell) -> [String; COLUMNS] {
         let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
         let column = &self.columns[index];
+        let outside = cell.external.as_ref();
         let baseline = self.baseline.filter(|&baseline| baseline != index);
         let notes = column
             .notes
@@ -68,6 +77,11 @@ impl Table {
             number(cell.spread),
             cell.exact.map_or(String::new(), |exact| exact.to_string()),
             cell.check.map_or("", verdict_word).into(),
+            number(outside.and_then(|outside| outside.value)),
+            number(outside.and_then(|outside| outside.difference)),
+            number(outside.and_then(|outside| outside.noise)),
+            outside.map_or(String::new(), |outside| outside.samples.to_string()),
+            outside.map_or(String::new(), |outside| outside.missing.to_string()),
             spreadsheet(baseline.map_or("", |baseline| &self.columns[baseline].platform)),
             number(cell.added),
             number(cell.slowdown),

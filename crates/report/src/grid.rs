@@ -5,6 +5,9 @@ use crate::number;
 use crate::table::{Cell, Column, Table, status_word};
 use ws_results::{Status, Verdict};
 
+/// The heads of what the host timed.
+pub(crate) const EXTERNAL_HEADS: [&str; 3] = ["external", "differs", "noise"];
+
 /// How a platform's columns are drawn.
 pub(crate) struct Group<'a> {
     /// The platform.
@@ -13,6 +16,8 @@ pub(crate) struct Group<'a> {
     pub baseline: bool,
     /// Whether spreads are shown: some cell has one.
     pub spread: bool,
+    /// Whether the host's times are shown: some cell has one, or should.
+    pub external: bool,
     /// The head of the comparison, if one is shown.
     pub comparison: Option<&'static str>,
     /// Notes at the head: the column's, and the reason why nothing is compared when all cells
@@ -28,6 +33,8 @@ pub(crate) struct Texts {
     /// `?` and notes.
     pub marks: String,
     pub spread: String,
+    /// The cost as the host timed it, how far that lies from the value, and how far it may.
+    pub external: [String; 3],
     pub comparison: String,
     /// Whether something went wrong, for colour.
     pub bad: bool,
@@ -64,6 +71,7 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
             column,
             baseline: table.baseline == Some(index),
             spread: cells().any(|cell| cell.boots > 1),
+            external: cells().any(|cell| cell.external.is_some()),
             comparison,
             notes,
         });
@@ -105,6 +113,18 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
         _ if cell.boots > 1 => "-".into(),
         _ => String::new(),
     };
+    if let (Some(outside), Some(unit)) = (&cell.external, &cell.unit) {
+        let dash = || "-".to_owned();
+        texts.external = [
+            match outside.value {
+                Some(_) if outside.near_zero => "~0".into(),
+                Some(value) => number::value(value, unit),
+                None => dash(),
+            },
+            outside.difference.map_or_else(dash, number::difference),
+            outside.noise.map_or_else(dash, number::percent),
+        ];
+    }
     texts.comparison = match (cell.added, cell.slowdown, cell.not_compared) {
         (Some(added), _, _) => number::added(added),
         (_, Some(slowdown), _) => number::slowdown(slowdown),
@@ -139,7 +159,16 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
     if measured(|cell| cell.boots > 1) {
         legend.push("spread: greatest less least of the boots' values, over their median.");
     }
-    if measured(|cell| cell.near_zero) {
+    if measured(|cell| cell.external.is_some()) {
+        legend.extend([
+            "external: the same batches timed by the host, which the guest tells of their ends \
+             by bytes on its serial line.",
+            "differs: external less the guest's own of the same samples, over the latter.",
+            "noise: what hearing those bytes moves a single sample by: Idle's spread from outside \
+             over the cost of one of this row's batches. Medians are steadier.",
+        ]);
+    }
+    if measured(|cell| cell.near_zero || cell.external.as_ref().is_some_and(|e| e.near_zero)) {
         legend.push("~0: zero or less in some boot; it cannot be told from zero.");
     }
     if measured(|cell| cell.exact == Some(true)) {

@@ -11,10 +11,12 @@ mod grid;
 mod markdown;
 mod notes;
 mod number;
+mod outside;
 mod show;
 mod style;
 mod table;
 mod terminal;
 
+pub use outside::Outside;
 pub use show::show;
 pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table};

@@ -1,6 +1,6 @@
 //! The table as Markdown.
 
-use crate::grid::{groups, legend, reference, texts};
+use crate::grid::{EXTERNAL_HEADS, groups, legend, reference, texts};
 use crate::table::Table;
 use ws_text::markdown;
 
@@ -23,8 +23,13 @@ impl Table {
             }
             heads.push(head);
             heads.extend(group.spread.then(|| "spread".into()));
+            let external = EXTERNAL_HEADS.iter().filter(|_| group.external);
+            heads.extend(external.map(|head| (*head).to_owned()));
             heads.extend(group.comparison.map(Into::into));
-            let columns = 1 + usize::from(group.spread) + usize::from(group.comparison.is_some());
+            let columns = 1
+                + usize::from(group.spread)
+                + 3 * usize::from(group.external)
+                + usize::from(group.comparison.is_some());
             rules.extend(vec!["---:"; columns]);
         }
         let mut out = line(&heads) + &line(&rules);
@@ -35,6 +40,8 @@ impl Table {
                 let value = format!("{} {}", texts.value, texts.marks);
                 cells.push(markdown(value.trim()));
                 cells.extend(group.spread.then(|| markdown(&texts.spread)));
+                let external = texts.external.iter().filter(|_| group.external);
+                cells.extend(external.map(|text| markdown(text)));
                 cells.extend(group.comparison.map(|_| markdown(&texts.comparison)));
             }
             out += &line(&cells);

@@ -40,6 +40,18 @@ pub(crate) fn percent(fraction: f64) -> String {
     }
 }
 
+/// A fraction by which something differs, as a percentage with its sign, to two digits.
+pub(crate) fn difference(fraction: f64) -> String {
+    let magnitude = fraction.abs();
+    let text = match magnitude * 100.0 {
+        small if small < 0.005 => return "0 %".into(),
+        small if small < 0.1 => format!("{small:.2} %"),
+        _ => percent(magnitude),
+    };
+    let sign = if fraction > 0.0 { '+' } else { '-' };
+    format!("{sign}{text}")
+}
+
 /// Three significant digits; all digits of the whole part.
 fn significant(value: f64) -> String {
     let magnitude = value.abs();
@@ -150,6 +162,22 @@ mod tests {
         assert_eq!(
             [percent(0.1), percent(0.456), percent(20.0)],
             ["10 %", "46 %", "2,000 %"]
+        );
+    }
+
+    #[test]
+    fn differences_are_percentages_with_a_sign() {
+        assert_eq!(
+            [difference(0.0), difference(0.031), difference(-0.25)],
+            ["0 %", "+3.1 %", "-25 %"]
+        );
+        assert_eq!(
+            [
+                difference(0.0004),
+                difference(-0.0004),
+                difference(-0.00004)
+            ],
+            ["+0.04 %", "-0.04 %", "0 %"]
         );
     }
 

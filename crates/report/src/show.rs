@@ -139,6 +139,7 @@ impl Page {
             self.outcomes(row);
         }
         self.checks(row);
+        self.untimed(row);
         let fields: Vec<String> = row
             .conditions
             .iter()
@@ -191,6 +192,16 @@ impl Page {
         }
         let text = format!("boot {} on the host: {}", view.boot, parts.join("; "));
         self.line(2, &self.style.dim(&text));
+    }
+
+    /// What of the row was not timed from outside, and why.
+    fn untimed(&mut self, row: &Row) {
+        for outcome in &row.outcomes {
+            if let Some(why) = &outcome.external {
+                let text = format!("boot {}, from outside: {}", outcome.boot, terminal(why));
+                self.line(2, &text);
+            }
+        }
     }
 
     /// One line for each verdict. Notes that hold a measured number differ from boot to boot: the

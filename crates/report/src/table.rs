@@ -1,6 +1,7 @@
 //! The table as data: benchmarks by platforms. Renderers draw it and decide nothing.
 
 use crate::notes::Notes;
+use crate::outside::{IdleSpread, Outside};
 use serde::Serialize;
 use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, summarize, unlike};
 use ws_results::{ResultFile, Row, Status, Verdict};
@@ -103,6 +104,8 @@ pub struct Cell {
     pub exact: Option<bool>,
     /// What the benchmark's check said, the worst of all boots.
     pub check: Option<Verdict>,
+    /// The same cost as the host timed it; absent where it did not.
+    pub external: Option<Outside>,
     /// Counts: this value less the baseline's.
     pub added: Option<f64>,
     /// Times: this value over the baseline's (HyperBench's GNR).
@@ -136,6 +139,8 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
         .map(|result| result.rows.iter().map(Measured::of).collect())
         .collect();
 
+    let idle: Vec<Option<IdleSpread>> = results.iter().map(IdleSpread::of).collect();
+
     let mut notes = Notes::default();
     let mut columns: Vec<Column> = results
         .iter()
@@ -162,7 +167,7 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
         let cells = (0..results.len())
             .map(|column| {
                 let here = find(column)?;
-                let mut cell = cell(here, &mut notes);
+                let mut cell = cell(here, idle[column], &mut notes);
                 if let Some(baseline) = baseline.filter(|&baseline| baseline != column) {
                     let pair = Pair {
                         here: (&results[column], here),
@@ -247,7 +252,7 @@ fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
     all
 }
 
-fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
+fn cell(measured: &Measured, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     let Measured { row, summary } = measured;
     let mut cell = Cell {
         status: row.status,
@@ -261,6 +266,7 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
         near_zero: false,
         exact: None,
         check: worst_check(row),
+        external: Outside::of(row, idle),
         added: None,
         slowdown: None,
         not_compared: None,
@@ -293,6 +299,8 @@ fn cell(measured: &Measured, notes: &mut Notes) -> Cell {
         cell.notes
             .push(notes.add(format!("pinning did not hold: {how}")));
     }
+    let note = cell.external.as_ref().and_then(|e| e.note(row, idle));
+    cell.notes.extend(note.map(|note| notes.add(note)));
     let several = row.conditions.get("vcpus").and_then(|vcpus| vcpus.as_u64()) > Some(1);
     if several && cell.unit.as_deref() == Some("insns") {
         cell.notes.push(

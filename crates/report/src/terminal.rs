@@ -1,6 +1,6 @@
 //! The table as aligned text.
 
-use crate::grid::{Group, groups, legend, reference, texts};
+use crate::grid::{EXTERNAL_HEADS, Group, groups, legend, reference, texts};
 use crate::style::Style;
 use crate::table::Table;
 use ws_text::{pad_left, pad_right, terminal, width};
@@ -92,15 +92,18 @@ impl Lines {
     }
 }
 
-/// A platform's columns as text: value, marks, spread, comparison.
+/// How many columns a platform can have.
+const COLUMNS: usize = 7;
+
+/// A platform's columns as text: value, marks, spread, the host's times (3), comparison.
 struct Block {
     platform: String,
-    heads: [String; 4],
+    heads: [String; COLUMNS],
     /// The texts of each row, and whether something went wrong in it.
-    rows: Vec<([String; 4], bool)>,
-    widths: [usize; 4],
-    /// Which of the four are drawn.
-    drawn: [bool; 4],
+    rows: Vec<([String; COLUMNS], bool)>,
+    widths: [usize; COLUMNS],
+    /// Which of them are drawn.
+    drawn: [bool; COLUMNS],
 }
 
 impl Block {
@@ -116,16 +119,29 @@ impl Block {
             terminal(group.column.unit.as_deref().unwrap_or("")).into_owned(),
             String::new(),
             "spread".into(),
+            EXTERNAL_HEADS[0].into(),
+            EXTERNAL_HEADS[1].into(),
+            EXTERNAL_HEADS[2].into(),
             group.comparison.unwrap_or("").into(),
         ];
-        let rows: Vec<([String; 4], bool)> = table
+        let rows: Vec<([String; COLUMNS], bool)> = table
             .rows
             .iter()
             .map(|row| {
                 let texts = texts(row.cells.get(index).and_then(Option::as_ref), group);
                 let value = terminal(&texts.value).into_owned();
+                let [external, differs, noise] = texts.external;
+                let (marks, spread) = (texts.marks, texts.spread);
                 (
-                    [value, texts.marks, texts.spread, texts.comparison],
+                    [
+                        value,
+                        marks,
+                        spread,
+                        external,
+                        differs,
+                        noise,
+                        texts.comparison,
+                    ],
                     texts.bad,
                 )
             })
@@ -134,9 +150,12 @@ impl Block {
             true,
             rows.iter().any(|(t, _)| !t[1].is_empty()),
             group.spread,
+            group.external,
+            group.external,
+            group.external,
             group.comparison.is_some(),
         ];
-        let mut widths = [0; 4];
+        let mut widths = [0; COLUMNS];
         for texts in rows.iter().map(|(texts, _)| texts).chain([&heads]) {
             for (widest, text) in widths.iter_mut().zip(texts) {
                 *widest = width(text).max(*widest);
@@ -159,9 +178,9 @@ impl Block {
         width(&self.line(&Default::default()))
     }
 
-    fn line(&self, texts: &[String; 4]) -> String {
+    fn line(&self, texts: &[String; COLUMNS]) -> String {
         let mut line = pad_left(&texts[0], self.widths[0]);
-        for i in (1..4).filter(|&i| self.drawn[i]) {
+        for i in (1..COLUMNS).filter(|&i| self.drawn[i]) {
             // Marks belong to the value and begin right behind it.
             let (gap, pad): (_, fn(&str, usize) -> String) = if i == 1 {
                 (" ", pad_right)

@@ -189,6 +189,9 @@ pub struct Outcome {
     pub reason: Option<String>,
     /// What the benchmark's own check said; absent when it did not come so far.
     pub check: Option<Check>,
+    /// Why samples have no time from outside, where it was to be taken and some have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
 }
 
 /// The state of a row, in one boot or over all.
@@ -237,8 +240,9 @@ pub enum Verdict {
 /// One measured quantity, its samples by boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// `cost` for every benchmark of the guest, and first; `exits`, with unit `count`, where KVM
-    /// counted them, `returns` where its monitor did.
+    /// `cost` for every benchmark of the guest, as the guest measured it, and first;
+    /// `cost_external` for the same batches, timed by the host; `exits`, with unit `count`, where
+    /// KVM counted them, `returns` where its monitor did.
     pub name: String,
     /// `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
     pub unit: String,
@@ -247,7 +251,7 @@ pub struct Metric {
 }
 
 /// The raw samples of one boot.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
     /// The boot's number.
     pub boot: u32,
@@ -259,4 +263,16 @@ pub struct Samples {
     pub run: Vec<u64>,
     /// Ticks of each control batch.
     pub control: Vec<u64>,
+    /// Of `cost_external`: ticks that the guest waited at the start of each batch, control and run
+    /// alike, so that the host heard its two ends apart. In no batch of `cost`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lead_ticks: u64,
+    /// Of `cost_external`: which samples of `cost`, counted from 0, have no time from outside and
+    /// are left out here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<u32>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

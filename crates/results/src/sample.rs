@@ -25,12 +25,14 @@ pub(crate) fn sample() -> ResultFile {
         iterations: 1000,
         run: vec![17_010, 17_010, 17_010],
         control: vec![3_010, 3_010, 3_010],
+        ..Samples::default()
     };
     let outcome = |boot, status, reason: Option<&str>, check| Outcome {
         boot,
         status,
         reason: reason.map(Into::into),
         check,
+        external: None,
     };
     let proved = || {
         Some(Check {

@@ -45,6 +45,7 @@ fn main() -> Result<(), Failure> {
 struct Guest {
     names: Vec<String>,
     unit: String,
+    external: bool,
     vcpus: u32,
     nonce: Nonce,
     encoder: Encoder,
@@ -66,6 +67,7 @@ impl Guest {
         Ok(Self {
             names: names.split('|').map(str::to_owned).collect(),
             unit: word("unit").to_owned(),
+            external: word("external") == "1",
             vcpus: vcpus.parse()?,
             nonce,
             encoder: Encoder::new("guest", nonce)?,
@@ -113,14 +115,39 @@ impl Guest {
             port: None,
             check,
             note: "as it was written".to_owned(),
+            lead: self.external.then_some(0),
+            unmarked: name
+                .starts_with("unmarked")
+                .then(|| "it is too quick".to_owned()),
             run: vec![100 + 10 * cost; 8],
             control: vec![100; 8],
         })?;
         Ok(lines.concat())
     }
 
+    /// Marks of 8 samples, control batches of 2 ms and run batches of 6 ms. What is marked
+    /// "together" has two marks at once in its second sample.
+    fn marks(&self, name: &str) -> Result<(), Failure> {
+        for sample in 0..8 {
+            for (begin, ms) in [(b"\x01", 2), (b"\x02", 6)] {
+                std::thread::sleep(Duration::from_millis(2));
+                if sample == 1 && name.starts_with("together") {
+                    self.write(&[begin[0], 3])?;
+                    continue;
+                }
+                self.write(begin)?;
+                std::thread::sleep(Duration::from_millis(ms));
+                self.write(b"\x03")?;
+            }
+        }
+        Ok(())
+    }
+
     fn bench(&mut self, name: &str) -> Result<(), Failure> {
         self.say("begin", &format!(r#"{{"bench":"{name}","index":0}}"#))?;
+        if self.external && !name.starts_with("unmarked") && !name.starts_with("silent") {
+            self.marks(name)?;
+        }
         match name.split('-').next().unwrap_or("") {
             "dies" => std::process::exit(1),
             "killed" => std::process::abort(),

@@ -31,13 +31,26 @@ pub fn platforms(
                 "platform {twice} is named twice: --boots N runs it more often"
             )));
         }
+        for name in named.iter().filter(|_| args.external) {
+            if let Err(why) = platforms::external(platforms::check(name)?) {
+                bail!(Usage(format!("--external can't time {name}: {why}")));
+            }
+        }
         return Ok(named);
     }
     let mut usable = Vec::new();
     let mut missing = Vec::new();
     for platform in PLATFORMS.iter().filter(|platform| platform.default) {
         match platforms::usable(platform, resources) {
-            Usable::Yes => usable.push(platform.name.parse()?),
+            Usable::Yes => match platforms::external(platform) {
+                Err(why) if args.external => {
+                    missing.push(format!(
+                        "{}: --external can't time it: {why}",
+                        platform.name
+                    ));
+                }
+                _ => usable.push(platform.name.parse()?),
+            },
             Usable::Software => missing.push(format!(
                 "{0}: a software KVM, without VMX or SVM: what is measured there says nothing about hardware; --on {0} runs it",
                 platform.name

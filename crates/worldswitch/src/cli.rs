@@ -36,6 +36,8 @@ Examples:
   worldswitch run --on lab:native --boots 1
   worldswitch run --on qemu-tcg --bench '^(in|out)$' --samples 50
   worldswitch run --on qemu-tcg --page 2m --ws 64M --bench memory
+  worldswitch run --on qemu-tcg --external --bench '^(idle|in|sgdt)$'
+                   the guest's clock against the host's; Idle shows how sure the latter is
   worldswitch run --on serial:/dev/ttyUSB0 -o bare-metal
   worldswitch run --on log:console.txt --export-csv table.csv";
 
@@ -105,6 +107,12 @@ pub struct RunArgs {
     /// of what ticks beside them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
+    /// Also time each batch from outside: the guest sends a byte before and after it, and this
+    /// program reads the host's counter when it comes. Shows both costs and how they differ. Only
+    /// where time is measured and the host hears the guest byte by byte: qemu-tcg. Batches are
+    /// made to last over 10 ms, so a boot takes longer.
+    #[arg(long)]
+    pub external: bool,
     /// Choose boots and samples so that all is done within two minutes.
     #[arg(long, conflicts_with_all = ["boots", "samples", "iters"])]
     pub quick: bool,

@@ -2,7 +2,7 @@
 //! the state machine of `launch`.
 
 use crate::launch::{Event, LaunchReport, LaunchState, Limits};
-use crate::line::Line;
+use crate::line::{Line, Said};
 use crate::stop::Stop;
 use crate::time::millis;
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ pub struct Order<'a> {
     pub command_line: String,
     pub nonce: Nonce,
     pub limits: Limits,
+    /// Time the guest from outside.
+    pub timed: bool,
 }
 
 /// Launches the machine once and follows it until the launch is over; the machine is gone then.
@@ -43,16 +45,19 @@ pub fn follow(
     machine.launch(&LaunchRequest {
         vcpus: order.vcpus,
         command_line: order.command_line.clone(),
+        timed: order.timed,
     })?;
-    let mut state = LaunchState::new(order.limits);
-    let mut line = Line::new(Expect::Exact(order.nonce));
-    let mut buffer = Vec::new();
+    let mut state = LaunchState::new(order.limits).timed(order.timed);
+    let mut line = Line::new(Expect::Exact(order.nonce)).with_marks(order.timed);
+    let (mut buffer, mut chunks) = (Vec::new(), Vec::new());
     loop {
         buffer.clear();
+        chunks.clear();
         let console = machine.console(&mut buffer)?;
+        machine.heard(&mut chunks);
         let now = started.elapsed();
         let rows_before = state.rows_done();
-        let mut over = take(&mut state, &mut line, &buffer, now);
+        let mut over = take(&mut state, line.feed_timed(&buffer, &chunks), now);
         if console == Console::Data {
             state.saw_strayed(&machine.strayed(), rows_before);
         }
@@ -110,14 +115,14 @@ pub fn follow(
     Ok((report, launch))
 }
 
-/// Feeds what the console wrote. True when the launch is over.
-fn take(state: &mut LaunchState, line: &mut Line, bytes: &[u8], now: Duration) -> bool {
+/// Feeds what the console said. True when the launch is over.
+fn take(state: &mut LaunchState, said: Vec<Said>, now: Duration) -> bool {
     let mut over = false;
-    for record in line.feed(bytes) {
-        over = if record.launch > 1 {
-            state.on(Event::Restarted, now)
-        } else {
-            state.on(Event::Record(&record), now)
+    for said in said {
+        over = match said {
+            Said::Record(record) if record.launch > 1 => state.on(Event::Restarted, now),
+            Said::Record(record) => state.on(Event::Record(&record), now),
+            Said::Mark(heard) => state.on(Event::Mark(heard), now),
         };
     }
     over

@@ -12,8 +12,10 @@ use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
 
-/// The first metric of every benchmark of the guest.
+/// What the guest measured of every benchmark: the first metric.
 const METRIC: &str = "cost";
+/// The same batches as the host timed them.
+const METRIC_EXTERNAL: &str = "cost_external";
 
 /// What is known of a benchmark before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +100,7 @@ impl Gathered {
                     status: Status::Unreached,
                     reason: Some(why.to_owned()),
                     check: None,
+                    external: None,
                 });
             }
         }
@@ -125,6 +128,7 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
         check,
         result,
         exits,
+        external,
         ..
     } = settled.report;
     let mut outcome = Outcome {
@@ -132,6 +136,7 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
         status,
         reason,
         check,
+        external: external.as_ref().and_then(|external| external.why.clone()),
     };
     if let Some(result) = result {
         let conditions = conditions(known, settled.vcpus, &result);
@@ -142,10 +147,37 @@ fn add_outcome(known: &Known, row: &mut Row, boot: u32, settled: Settled, unit: 
             }
             None => {
                 row.conditions = conditions;
-                keep(row, boot, settled.launch, unit, result);
+                let place = Samples {
+                    boot,
+                    launch: settled.launch,
+                    iterations: result.iterations,
+                    ..Samples::default()
+                };
+                let inside = Samples {
+                    run: result.run,
+                    control: result.control,
+                    ..place.clone()
+                };
+                keep(row, METRIC, unit, inside);
+                if let Some(external) = external.filter(|external| !external.run.is_empty()) {
+                    let outside = Samples {
+                        run: external.run,
+                        control: external.control,
+                        lead_ticks: result.lead.unwrap_or(0),
+                        missing: external.missing,
+                        ..place.clone()
+                    };
+                    keep(row, METRIC_EXTERNAL, unit, outside);
+                }
                 for (name, total) in exits.iter().flat_map(exits::totals) {
-                    let operations = exits.as_ref().map_or(0, |exits| exits.operations);
-                    keep_total(row, boot, settled.launch, name, total, operations);
+                    // A count over all samples of a boot is one sample of as many operations.
+                    let counted = Samples {
+                        iterations: exits.as_ref().map_or(0, |exits| exits.operations),
+                        run: vec![total],
+                        control: vec![0],
+                        ..place.clone()
+                    };
+                    keep(row, name, "count", counted);
                 }
             }
         }
@@ -189,30 +221,7 @@ fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option
     ))
 }
 
-fn keep(row: &mut Row, boot: u32, launch: u32, unit: &str, result: BenchResult) {
-    let samples = Samples {
-        boot,
-        launch,
-        iterations: result.iterations,
-        run: result.run,
-        control: result.control,
-    };
-    add(row, METRIC, unit, samples);
-}
-
-/// A count over all samples of a boot is one sample of as many operations.
-fn keep_total(row: &mut Row, boot: u32, launch: u32, name: &str, total: u64, operations: u64) {
-    let samples = Samples {
-        boot,
-        launch,
-        iterations: operations,
-        run: vec![total],
-        control: vec![0],
-    };
-    add(row, name, "count", samples);
-}
-
-fn add(row: &mut Row, name: &str, unit: &str, samples: Samples) {
+fn keep(row: &mut Row, name: &str, unit: &str, samples: Samples) {
     match row.metrics.iter_mut().find(|metric| metric.name == name) {
         Some(metric) => metric.boots.push(samples),
         None => row.metrics.push(Metric {

@@ -1,6 +1,7 @@
 //! Boots into rows.
 
 use super::*;
+use crate::external::External;
 use ws_records::CheckVerdict;
 use ws_results::{Launch, LaunchEnd};
 
@@ -42,6 +43,8 @@ fn good(name: &str, run: u64, page_bytes: Option<u64>) -> Settled {
         port: Some(0x3ff),
         check: CheckVerdict::Proved,
         note: String::new(),
+        lead: None,
+        unmarked: None,
         run: vec![run, run],
         control: vec![1, 1],
     };
@@ -54,6 +57,7 @@ fn good(name: &str, run: u64, page_bytes: Option<u64>) -> Settled {
             result: Some(result),
             exits: None,
             strayed: Vec::new(),
+            external: None,
         },
         launch: 0,
         vcpus: 1,
@@ -188,4 +192,41 @@ fn what_the_host_counted_becomes_metrics_behind_the_cost() {
     assert_eq!((&exits.run[..], &exits.control[..]), (&[21][..], &[0][..]));
     assert_eq!(row.host.len(), 2);
     assert_eq!(row.host[0].returns["io"], 20);
+}
+
+#[test]
+fn what_the_host_timed_stands_beside_what_the_guest_timed() {
+    let timed = |external: External| {
+        let mut settled = good("a", 7, None);
+        settled.report.external = Some(external);
+        if let Some(result) = &mut settled.report.result {
+            result.lead = Some(2000);
+        }
+        settled
+    };
+    let mut gathered = Gathered::new([known("a")]);
+    let heard = External {
+        run: vec![9],
+        control: vec![2],
+        missing: vec![1],
+        why: Some("one was not heard".into()),
+    };
+    gathered.add(boot(1), vec![timed(heard)], "tsc_ticks", None);
+    let none = External::none(2, "nothing came".into());
+    gathered.add(boot(2), vec![timed(none)], "tsc_ticks", None);
+    let row = &gathered.rows()[0];
+    let [inside, outside] = &row.metrics[..] else {
+        panic!("{row:?}");
+    };
+    assert_eq!((&*inside.name, inside.boots.len()), ("cost", 2));
+    assert_eq!(
+        (inside.boots[0].lead_ticks, &*inside.boots[0].run),
+        (0, &[7, 7][..])
+    );
+    assert_eq!((&*outside.name, outside.boots.len()), ("cost_external", 1));
+    let samples = &outside.boots[0];
+    assert_eq!((samples.iterations, samples.lead_ticks), (10, 2000));
+    assert_eq!((&*samples.run, &*samples.missing), (&[9][..], &[1][..]));
+    let why: Vec<_> = row.outcomes.iter().map(|o| o.external.as_deref()).collect();
+    assert_eq!(why, [Some("one was not heard"), Some("nothing came")]);
 }

@@ -18,6 +18,9 @@ pub fn complete(
     subject.insert("guest".into(), said("guest"));
     subject.insert("boot_protocol".into(), said("boot"));
     subject.insert("apic".into(), said("apic"));
+    if said("external") == true {
+        subject.insert("timed_from_outside".into(), json!(true));
+    }
     let hypervisor = match said("hypervisor") {
         Value::String(name) if name.is_empty() => json!("none seen by the guest"),
         other => other,

@@ -251,6 +251,7 @@ impl Job {
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             nonce,
             limits: Limits::launched(common.bench_limit),
+            timed: common.parameters.external,
         };
         let (name, wanted, rows) = (&self.name, self.wanted.unwrap_or(1), common.rows.len());
         let estimate = (!self.took.is_empty()).then(|| self.estimate(rows));

@@ -4,57 +4,21 @@
 //! Pure: it reads no clock and touches no machine, so that every way a launch can go wrong is a
 //! unit test. `follow` and `listen` feed it. All times are since the launch's start.
 
+use crate::external::{External, Heard, Marks};
+pub use crate::limits::Limits;
 use crate::line;
 use serde_json::{Map, Value};
 use std::time::Duration;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
 
-/// How long each step may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// From the start to `hello`; none where somebody else boots.
-    pub boot: Option<Duration>,
-    /// From a benchmark's `begin` to its `end`.
-    pub bench: Option<Duration>,
-    /// Between benchmarks, and from the last to `bye`.
-    pub between: Option<Duration>,
-}
-
-/// From a machine's start to its `hello`.
-const BOOT_LIMIT: Duration = Duration::from_secs(15);
-
-impl Limits {
-    /// For a machine that we launch.
-    pub fn launched(bench: Duration) -> Self {
-        Self {
-            boot: Some(BOOT_LIMIT),
-            ..Self::listened(bench)
-        }
-    }
-
-    /// For a machine that somebody else boots, whenever they like.
-    pub fn listened(bench: Duration) -> Self {
-        Self {
-            boot: None,
-            bench: Some(bench),
-            between: Some(BOOT_LIMIT),
-        }
-    }
-
-    /// For a log, in which time does not pass.
-    pub const NONE: Limits = Limits {
-        boot: None,
-        bench: None,
-        between: None,
-    };
-}
-
 /// What can happen to a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A record of this launch came.
     Record(&'a Record),
+    /// A mark of this launch was heard.
+    Mark(Heard),
     /// Time passed.
     Tick,
     /// The machine ended, how in words, and all that it wrote has been fed.
@@ -84,6 +48,8 @@ pub struct RowReport {
     pub exits: Option<Exits>,
     /// vCPU threads that were seen elsewhere than they were pinned to, in words.
     pub strayed: Vec<String>,
+    /// The same samples as the host timed them; only where it was to.
+    pub external: Option<External>,
 }
 
 impl RowReport {
@@ -97,6 +63,7 @@ impl RowReport {
             result: None,
             exits: None,
             strayed: Vec::new(),
+            external: None,
         }
     }
 }
@@ -117,6 +84,8 @@ pub struct LaunchReport {
 #[derive(Clone, Debug)]
 pub struct LaunchState {
     limits: Limits,
+    /// The host times it from outside.
+    timed: bool,
     hello: Option<Map<String, Value>>,
     first_record: Option<Duration>,
     /// When the current step began.
@@ -133,6 +102,7 @@ pub struct LaunchState {
 struct Current {
     bench: String,
     assembler: ResultAssembler,
+    marks: Marks,
     report: Option<RowReport>,
     /// Why parts of its result do not fit together.
     damage: Option<String>,
@@ -156,6 +126,7 @@ impl LaunchState {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
+            timed: false,
             hello: None,
             first_record: None,
             step_since: Duration::ZERO,
@@ -164,6 +135,11 @@ impl LaunchState {
             rows: Vec::new(),
             over: None,
         }
+    }
+
+    /// The same, timed from outside by the marks that it hears, or not.
+    pub fn timed(self, timed: bool) -> Self {
+        Self { timed, ..self }
     }
 
     /// Takes an event that happened at `now`. True when the launch is over: the machine is then
@@ -175,6 +151,11 @@ impl LaunchState {
         match event {
             Event::Record(record) if record.source == line::GUEST => self.record(record, now),
             Event::Record(record) => self.monitor(record),
+            Event::Mark(heard) => {
+                if let Some(current) = &mut self.current {
+                    current.marks.hear(heard);
+                }
+            }
             Event::Tick => self.tick(now),
             Event::Ended(how) => self.end(LaunchEnd::Died, Status::Died, how),
             Event::CouldNotEmulate(how) => self.end(
@@ -269,7 +250,8 @@ impl LaunchState {
                 };
                 match current.assembler.push(part.clone()) {
                     Ok(Some(result)) if current.report.is_none() => {
-                        current.report = Some(judge(result));
+                        let marks = self.timed.then_some(&current.marks);
+                        current.report = Some(judge(result, marks));
                     }
                     Ok(_) => {}
                     Err(error) => {
@@ -330,6 +312,7 @@ impl LaunchState {
         self.current = Some(Current {
             bench: bench.to_owned(),
             assembler: ResultAssembler::new(),
+            marks: Marks::default(),
             report: None,
             damage: None,
             exits: None,
@@ -411,14 +394,20 @@ impl LaunchState {
 }
 
 /// A result whose samples are whole is `Ok`, unless the guest's own check failed.
-fn judge(result: BenchResult) -> RowReport {
+fn judge(result: BenchResult, marks: Option<&Marks>) -> RowReport {
     let verdict = match result.check {
         CheckVerdict::Proved => Verdict::Proved,
         CheckVerdict::Unproven => Verdict::Unproven,
         CheckVerdict::Failed => Verdict::Failed,
     };
     let failed = verdict == Verdict::Failed;
+    let count = result.run.len();
+    let external = marks.map(|marks| match &result.unmarked {
+        Some(why) => External::none(count, format!("the guest sent no marks: {why}")),
+        None => marks.samples(count),
+    });
     RowReport {
+        external: external.filter(|_| !failed),
         bench: result.bench.clone(),
         status: if failed { Status::Failed } else { Status::Ok },
         reason: failed.then(|| format!("its own check failed: {}", result.note)),

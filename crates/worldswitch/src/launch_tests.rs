@@ -419,3 +419,50 @@ fn a_thread_that_strayed_is_told_of_the_rows_that_ran_meanwhile() {
     let strayed: Vec<usize> = rows.iter().map(|row| row.strayed.len()).collect();
     assert_eq!(strayed, [0, 1, 1]);
 }
+
+#[test]
+fn marks_belong_to_the_benchmark_in_which_they_came() {
+    let mut told = Told::new();
+    told.state = told.state.clone().timed(true);
+    let marks = |told: &mut Told, times: &[(ws_records::Mark, u64)]| {
+        for &(mark, ticks) in times {
+            let heard = Heard {
+                mark,
+                ticks: Some(ticks),
+            };
+            told.event(Event::Mark(heard), ms(1));
+        }
+    };
+    use ws_records::Mark::{Control, End, Run};
+    let two = [
+        (Control, 10),
+        (End, 12),
+        (Run, 20),
+        (End, 29),
+        (Control, 30),
+        (End, 33),
+        (Run, 40),
+        (End, 48),
+    ];
+    // Before any benchmark: nobody's.
+    marks(&mut told, &two);
+    told.begin("a");
+    marks(&mut told, &two);
+    told.result("a", 1, 1, "proved");
+    told.end("a");
+    told.begin("b");
+    marks(&mut told, &two[..4]);
+    // A truncated launch: no result, so no samples.
+    told.event(Event::Ended("status 1"), ms(1));
+    let rows = told.state.finish().rows;
+    let a = rows[0].external.as_ref().unwrap();
+    assert_eq!((&*a.run, &*a.control), (&[9, 8][..], &[2, 3][..]));
+    assert_eq!(rows[1].external, None);
+}
+
+#[test]
+fn a_launch_that_is_not_timed_has_no_times() {
+    let mut told = Told::new();
+    told.whole("a");
+    assert_eq!(told.state.finish().rows[0].external, None);
+}

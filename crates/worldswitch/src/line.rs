@@ -1,5 +1,7 @@
 //! What one console says, as it comes: its records, and what has to be kept of the rest.
 
+use crate::external::{self, Heard};
+use ws_machines::earshot::Chunk;
 use ws_records::{Counts, Decoder, Expect, Item, Record};
 
 /// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
@@ -9,6 +11,13 @@ pub const MONITOR: &str = "vmm";
 
 /// So much of the console's end is kept in results.
 const TAIL_BYTES: usize = 4096;
+
+/// What a console said, in order.
+#[derive(Clone, Debug)]
+pub enum Said {
+    Record(Box<Record>),
+    Mark(Heard),
+}
 
 /// A console that is read.
 #[derive(Debug)]
@@ -33,27 +42,48 @@ impl Line {
         }
     }
 
+    /// The same, of a guest that sends marks, or not.
+    pub fn with_marks(self, marks: bool) -> Self {
+        if !marks {
+            return self;
+        }
+        let decoder = self.decoder.with_marks();
+        Self { decoder, ..self }
+    }
+
     /// Takes more of the console; the records of the guest and of its monitor in it.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Record> {
+        records(self.feed_timed(bytes, &[]))
+    }
+
+    /// Takes more of the console, which came in these chunks; the guest's records in it, and its
+    /// marks.
+    pub fn feed_timed(&mut self, bytes: &[u8], chunks: &[Chunk]) -> Vec<Said> {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         let items = self.decoder.feed(bytes);
-        self.keep(items)
+        self.keep(items, external::times(bytes, chunks))
     }
 
     /// The console ended: records that only lack their line's end.
     pub fn finish(&mut self) -> Vec<Record> {
         let items = self.decoder.finish();
-        self.keep(items)
+        records(self.keep(items, Vec::new()))
     }
 
-    fn keep(&mut self, items: Vec<Item>) -> Vec<Record> {
-        let mut records = Vec::new();
+    /// `times` are those of the marks.
+    fn keep(&mut self, items: Vec<Item>, times: Vec<Option<u64>>) -> Vec<Said> {
+        let mut said = Vec::new();
+        let mut times = times.into_iter();
         for item in items {
             match item {
                 Item::Record(record) if [GUEST, MONITOR].contains(&&*record.source) => {
-                    records.push(*record);
+                    said.push(Said::Record(record));
                 }
                 Item::Record(_) => {}
+                Item::Mark(mark) => said.push(Said::Mark(Heard {
+                    mark,
+                    ticks: times.next().flatten(),
+                })),
                 Item::Console(text) => {
                     self.tail.extend(text);
                     let excess = self.tail.len().saturating_sub(TAIL_BYTES);
@@ -61,7 +91,7 @@ impl Line {
                 }
             }
         }
-        records
+        said
     }
 
     /// A new launch begins on the same line.
@@ -102,9 +132,40 @@ impl Line {
     }
 }
 
+fn records(said: Vec<Said>) -> Vec<Record> {
+    let record = |said| match said {
+        Said::Record(record) => Some(*record),
+        Said::Mark(_) => None,
+    };
+    said.into_iter().filter_map(record).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ws_records::Mark;
+
+    #[test]
+    fn marks_come_with_the_times_of_their_chunks() {
+        let mut line = Line::new(Expect::Learn).with_marks(true);
+        let chunks = [(5, 7), (1, 8), (3, 9)].map(|(bytes, ticks)| Chunk { bytes, ticks });
+        let said = line.feed_timed(b"text\n\x01\x03\x02x", &chunks);
+        let heard: Vec<(Mark, Option<u64>)> = said
+            .iter()
+            .map(|said| match said {
+                Said::Mark(heard) => (heard.mark, heard.ticks),
+                Said::Record(record) => panic!("{record:?}"),
+            })
+            .collect();
+        let wanted = [
+            (Mark::Control, Some(8)),
+            (Mark::End, None),
+            (Mark::Run, None),
+        ];
+        assert_eq!(heard, wanted);
+        line.feed(b"\n");
+        assert_eq!(line.tail(), "text\nx\n");
+    }
 
     #[test]
     fn a_tail_is_short_and_escaped() {

@@ -26,6 +26,8 @@ pub struct Parameters {
     pub page: Option<Page>,
     pub ws_bytes: Option<u64>,
     pub pad: Option<u64>,
+    /// Marks for a host that times the guest from outside.
+    pub external: bool,
 }
 
 /// The launches of a boot: rows together that need as many vCPUs, the fewest first; or all rows
@@ -108,6 +110,7 @@ pub fn command_line(
     number("ws", parameters.ws_bytes);
     number("pad", parameters.pad);
     words.extend(parameters.page.map(|page| format!("page={}", page.word())));
+    words.extend(parameters.external.then(|| "external=1".to_owned()));
     words.join(" ")
 }
 
@@ -172,10 +175,11 @@ mod tests {
             page: Some(Page::Size2M),
             ws_bytes: Some(4096),
             pad: Some(8),
+            external: true,
         };
         assert_eq!(
             command_line(&launch, &all, asked("tsc_ticks"), "0"),
-            "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m"
+            "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m external=1"
         );
     }
 
@@ -202,6 +206,7 @@ mod tests {
             page: Some(Page::Size4K),
             ws_bytes: Some(u64::MAX),
             pad: Some(u64::MAX),
+            external: true,
         };
         for launch in &launches {
             let line = command_line(

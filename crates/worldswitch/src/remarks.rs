@@ -15,6 +15,7 @@ pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
     remarks.extend(trouble(result, folder));
     remarks.extend(strayed(result));
     remarks.extend(damage(result));
+    remarks.extend(unheard(result, folder));
     remarks.extend(few_boots(result));
     remarks
 }
@@ -83,6 +84,29 @@ fn damage(result: &ResultFile) -> Option<String> {
          their rows were measured again or say so. Is something else writing to that line?",
         result.platform
     ))
+}
+
+/// Samples that the host did not time, of rows that it timed; the table tells of rows that it
+/// could not time at all.
+fn unheard(result: &ResultFile, folder: &Path) -> Option<String> {
+    let timed = result.rows.iter().flat_map(|row| &row.metrics);
+    let boots = timed
+        .filter(|metric| metric.name == "cost_external")
+        .flat_map(|metric| &metric.boots);
+    let (mut missing, mut all) = (0, 0);
+    for samples in boots {
+        missing += samples.missing.len();
+        all += samples.missing.len() + samples.run.len();
+    }
+    (missing > 0).then(|| {
+        format!(
+            "{}: {missing} of {all} samples have no time from outside and are left out of that column, \
+             for the host did not hear their marks apart; worldswitch show {}:{} tells more",
+            result.platform,
+            folder.display(),
+            result.platform
+        )
+    })
 }
 
 fn few_boots(result: &ResultFile) -> Option<String> {

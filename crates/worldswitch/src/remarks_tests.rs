@@ -79,3 +79,23 @@ fn threads_that_left_their_cpu_are_told_with_their_benchmarks() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert!(all[0].starts_with("p: pinning did not hold for in: vCPU 0 was pinned to CPU 1"));
 }
+
+#[test]
+fn samples_that_were_not_heard_are_counted() {
+    let samples = |missing: serde_json::Value| {
+        json!({"boot": 1, "launch": 0, "iterations": 1, "run": [1, 2], "control": [1, 1],
+            "missing": missing})
+    };
+    let heard = |missing| {
+        let mut row = row("ok", None, "tsc_ticks");
+        row["metrics"][0]["name"] = json!("cost_external");
+        row["metrics"][0]["boots"] = json!([samples(missing)]);
+        remarks(&result(json!([row]), 5))
+    };
+    assert!(heard(json!([])).is_empty());
+    let all = heard(json!([0, 3]));
+    assert!(
+        all[0].starts_with("p: 2 of 4 samples have no time from outside"),
+        "{all:?}"
+    );
+}

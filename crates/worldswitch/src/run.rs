@@ -114,6 +114,7 @@ fn open(
             page: args.page,
             ws_bytes: args.ws,
             pad: args.pad,
+            external: args.external,
         },
         smp: args.smp,
         bench_limit: args.timeout,

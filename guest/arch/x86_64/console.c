@@ -61,6 +61,16 @@ void console_write(const char *text, size_t bytes)
 	}
 }
 
+bool console_drained(void)
+{
+	return uart_wait(COM1, STATUS_IDLE);
+}
+
+void console_put(uint8_t byte)
+{
+	out8(COM1 + UART_DATA, byte);
+}
+
 void console_printf(const char *format, ...)
 {
 	static char buffer[4400]; /* a record line, and some */

@@ -18,6 +18,7 @@ pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row
         status: Status::Ok,
         reason: None,
         check: Some(check.clone()),
+        external: None,
     };
     let samples = |(boot, run): (u32, &&[u64])| Samples {
         boot,
@@ -25,6 +26,7 @@ pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row
         iterations: 1,
         run: run.to_vec(),
         control: vec![0; run.len()],
+        ..Samples::default()
     };
     let mut row = Row {
         benchmark: name.into(),
@@ -55,6 +57,7 @@ pub fn absent(name: &str, category: &str, status: Status, reason: &str) -> Row {
             status,
             reason: Some(reason.into()),
             check: None,
+            external: None,
         }],
         metrics: vec![],
         ..measured(name, category, "insns", &[])
@@ -137,6 +140,7 @@ pub fn house() -> Vec<ResultFile> {
         status: Status::Timeout,
         reason: timeout.reason.clone(),
         check: None,
+        external: None,
     });
     let mut changed = measured(
         "cold-memory-access",

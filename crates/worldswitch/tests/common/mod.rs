@@ -177,6 +177,8 @@ impl Console {
             port: None,
             check: CheckVerdict::Proved,
             note: note.to_owned(),
+            lead: None,
+            unmarked: None,
             run: vec![100 + 10 * cost; 6],
             control: vec![100; 6],
         };

@@ -1,0 +1,148 @@
+//! The console of a machine that is a process of ours: a file that is followed, or, where a host
+//! times the guest from outside, a pipe that is heard.
+//!
+//! The file is the rule, because a reader that is slow never holds up the guest, which must not
+//! change what it counts. The pipe is for units of time only.
+
+use crate::earshot::{Chunk, Earshot};
+use crate::machine::{CONSOLE_LIMIT_BYTES, MachineError};
+use crate::process::unnamed_file;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// After its process, so long a console may take to end; then somebody else holds it open.
+const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// Our end of a console.
+#[derive(Debug)]
+pub struct ProcessConsole {
+    end: End,
+    /// When the process was first known to have ended.
+    ended: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum End {
+    File { file: File, position: u64 },
+    Pipe(Earshot),
+}
+
+/// What a look at the console found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// New bytes.
+    Data,
+    /// Nothing new.
+    Nothing,
+    /// Nothing new, and nothing will come.
+    End,
+}
+
+impl ProcessConsole {
+    /// A console of which nothing was read, and the file that the process writes to. `timed`: the
+    /// host takes the time of what it hears.
+    ///
+    /// # Errors
+    /// The temporary folder has no room, or the system no pipe.
+    pub fn open(timed: bool) -> Result<(Self, File), MachineError> {
+        let (end, theirs) = if timed {
+            let (earshot, theirs) = Earshot::listen()?;
+            (End::Pipe(earshot), theirs)
+        } else {
+            let file = unnamed_file(CONSOLE_LIMIT_BYTES)?;
+            let theirs = file
+                .try_clone()
+                .map_err(|e| MachineError::Other(format!("can't share a console's file: {e}")))?;
+            (End::File { file, position: 0 }, theirs)
+        };
+        Ok((Self { end, ended: None }, theirs))
+    }
+
+    /// Adds what the process wrote since the last call to `bytes`, at most 64 KiB, and where the
+    /// time is taken its chunks to `chunks`. Does not wait. `ended`: the process was seen to have
+    /// ended before this call.
+    ///
+    /// # Errors
+    /// The system can't read it.
+    pub fn read(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        chunks: &mut Vec<Chunk>,
+        ended: bool,
+    ) -> io::Result<Found> {
+        let before = bytes.len();
+        let mut more = true;
+        match &mut self.end {
+            End::File { file, position } => {
+                let mut chunk = [0u8; 65536];
+                let count = file.read_at(&mut chunk, *position)?;
+                *position += count as u64;
+                bytes.extend(chunk.iter().take(count));
+                more = !ended;
+            }
+            End::Pipe(earshot) => more &= earshot.take(bytes, chunks)?,
+        }
+        if bytes.len() > before {
+            return Ok(Found::Data);
+        }
+        if ended {
+            more &= self.ended.get_or_insert_with(Instant::now).elapsed() < END_LIMIT;
+        }
+        Ok(if more { Found::Nothing } else { Found::End })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(console: &mut ProcessConsole, ended: bool) -> (Vec<u8>, usize, Found) {
+        let (mut bytes, mut chunks) = (Vec::new(), Vec::new());
+        let found = console.read(&mut bytes, &mut chunks, ended).unwrap();
+        (bytes, chunks.len(), found)
+    }
+
+    #[test]
+    fn a_file_is_followed_and_ends_with_its_process() {
+        let (mut console, mut theirs) = ProcessConsole::open(false).unwrap();
+        assert_eq!(read(&mut console, false).2, Found::Nothing);
+        theirs.write_all(b"abc").unwrap();
+        assert_eq!(read(&mut console, true), (b"abc".to_vec(), 0, Found::Data));
+        assert_eq!(read(&mut console, true).2, Found::End);
+    }
+
+    #[test]
+    fn a_pipe_is_heard_and_ends_when_it_is_closed() {
+        let (mut console, mut theirs) = ProcessConsole::open(true).unwrap();
+        assert_eq!(read(&mut console, false).2, Found::Nothing);
+        theirs.write_all(b"abc").unwrap();
+        let started = Instant::now();
+        let heard = loop {
+            let heard = read(&mut console, false);
+            if heard.2 == Found::Data {
+                break heard;
+            }
+            assert!(started.elapsed() < Duration::from_secs(10));
+        };
+        assert_eq!(heard, (b"abc".to_vec(), 1, Found::Data));
+        drop(theirs);
+        while read(&mut console, false).2 != Found::End {
+            assert!(started.elapsed() < Duration::from_secs(10));
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_somebody_else_holds_ends_soon_after_its_process() {
+        let (mut console, theirs) = ProcessConsole::open(true).unwrap();
+        let started = Instant::now();
+        while read(&mut console, true).2 != Found::End {
+            assert!(started.elapsed() < END_LIMIT * 5);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(started.elapsed() >= END_LIMIT);
+        drop(theirs);
+    }
+}

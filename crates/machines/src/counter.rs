@@ -1,0 +1,84 @@
+//! The host's counter: the one that a guest's clock is made from, read by whoever times a guest
+//! from outside (`earshot`).
+//!
+//! One of two places in this crate with `unsafe`; the other is `process`.
+
+/// The unit of [`read`]'s ticks, as result files name it; none where this host's CPU has no
+/// counter that is known here.
+pub const UNIT: Option<&str> = if cfg!(target_arch = "x86_64") {
+    Some("tsc_ticks")
+} else if cfg!(target_arch = "aarch64") {
+    Some("cntvct_ticks")
+} else {
+    None
+};
+
+/// Reads the time stamp counter, after all that stands before and before all that follows.
+///
+/// The fences are those of the guest's own clock, for the same reason (Intel SDM vol. 2B, RDTSC):
+/// without them the CPU may read the counter before the system call that told of a byte has
+/// returned, or do part of what follows first.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+// Newer compilers take these for safe, as SSE2 is part of x86_64; 1.85 does not.
+#[allow(unused_unsafe)]
+pub fn read() -> u64 {
+    use core::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
+    // SAFETY: MFENCE and LFENCE are SSE2, which every x86_64 CPU has, and order memory accesses
+    // only. RDTSC reads a counter; a system that forbids it to programs (CR4.TSD) ends this one
+    // with a signal, and harms no memory.
+    unsafe {
+        _mm_mfence();
+        _mm_lfence();
+        let ticks = _rdtsc();
+        _mm_lfence();
+        ticks
+    }
+}
+
+/// Reads the virtual counter, after all that stands before and before all that follows: ISB keeps
+/// the read from being done early (Arm ARM, CNTVCT_EL0).
+#[cfg(target_arch = "aarch64")]
+#[inline(never)]
+pub fn read() -> u64 {
+    let ticks: u64;
+    // SAFETY: reads a counter that Linux lets programs read; no memory and no flag is touched.
+    unsafe {
+        core::arch::asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks,
+            options(nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// There is no counter; [`UNIT`] says so, and nobody is timed.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub fn read() -> u64 {
+    0
+}
+
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_counter_goes_on_with_time() {
+        let (first, started) = (read(), Instant::now());
+        std::thread::sleep(Duration::from_millis(20));
+        let (ticks, took) = (read() - first, started.elapsed());
+        // 1 MHz to 10 GHz holds every counter in use, and no counter that stands.
+        let hz = ticks as f64 / took.as_secs_f64();
+        assert!((1e6..1e10).contains(&hz), "{hz} Hz");
+        assert!(UNIT.is_some());
+    }
+
+    #[test]
+    fn it_never_goes_back() {
+        let mut last = read();
+        for _ in 0..100_000 {
+            let now = read();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What is heard, when, and how listening ends.
+
+use super::*;
+use std::io::Write;
+
+/// Takes until `wanted` bytes are there, or nothing more will come.
+fn take(earshot: &mut Earshot, wanted: usize) -> (Vec<u8>, Vec<Chunk>, bool) {
+    let (mut bytes, mut chunks, mut more) = (Vec::new(), Vec::new(), true);
+    let started = Instant::now();
+    while bytes.len() < wanted && more {
+        more = earshot.take(&mut bytes, &mut chunks).unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10), "nothing came");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (bytes, chunks, more)
+}
+
+#[test]
+fn bytes_that_come_one_by_one_are_heard_one_by_one_and_at_once() {
+    let (mut earshot, mut theirs) = Earshot::listen().unwrap();
+    // The thread must wait in its read; how long it takes to come there, nobody tells.
+    std::thread::sleep(Duration::from_millis(50));
+    let mut sent = Vec::new();
+    for byte in b"abc" {
+        sent.push(counter::read());
+        theirs.write_all(&[*byte]).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let gap = sent[1] - sent[0];
+    let (bytes, chunks, _) = take(&mut earshot, 3);
+    assert_eq!(bytes, b"abc");
+    assert_eq!(
+        chunks.iter().map(|c| c.bytes).collect::<Vec<_>>(),
+        [1, 1, 1]
+    );
+    // When they came, not when somebody asked, which was 50 ms after the last one. A busy host may
+    // be late with some.
+    let late = chunks.iter().zip(&sent);
+    let late = late.map(|(chunk, sent)| chunk.ticks.checked_sub(*sent).unwrap());
+    let least = late.min().unwrap();
+    assert!(least < gap / 4, "{least} of {gap} ticks late");
+}
+
+#[test]
+fn chunks_and_bytes_belong_together_however_much_there_is() {
+    let (mut earshot, mut theirs) = Earshot::listen().unwrap();
+    let text: Vec<u8> = (0..300_000u32).map(|i| i as u8).collect();
+    let writer = std::thread::spawn({
+        let text = text.clone();
+        move || theirs.write_all(&text).unwrap()
+    });
+    let (bytes, chunks, _) = take(&mut earshot, text.len());
+    writer.join().unwrap();
+    assert!(bytes == text);
+    assert_eq!(chunks.iter().map(|c| c.bytes).sum::<usize>(), text.len());
+    assert!(chunks.windows(2).all(|pair| pair[0].ticks <= pair[1].ticks));
+    // The other end is closed.
+    assert!(!take(&mut earshot, 1).2);
+    assert!(!take(&mut earshot, 1).2);
+}
+
+#[test]
+fn a_call_gives_no_more_than_64_kib() {
+    let (mut earshot, mut theirs) = Earshot::listen().unwrap();
+    let writer = std::thread::spawn(move || theirs.write_all(&[b'x'; 200_000]).unwrap());
+    writer.join().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    let (mut bytes, mut chunks) = (Vec::new(), Vec::new());
+    assert!(earshot.take(&mut bytes, &mut chunks).unwrap());
+    assert!((1..=64 << 10).contains(&bytes.len()), "{}", bytes.len());
+}
+
+#[test]
+fn a_flood_that_nobody_takes_waits_in_the_pipe() {
+    let (earshot, mut theirs) = Earshot::listen().unwrap();
+    let writer = std::thread::spawn(move || {
+        let mut written = 0usize;
+        while written < 64 << 20 && theirs.write_all(&[b'x'; 4096]).is_ok() {
+            written += 4096;
+        }
+        written
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    let kept = earshot.shared.lock().bytes.len();
+    assert!(kept < KEPT_BYTES + CHUNK_BYTES, "{kept}");
+    assert!(!writer.is_finished());
+    // And nobody is left waiting when the listener leaves.
+    let started = Instant::now();
+    drop(earshot);
+    assert!(writer.join().unwrap() < 4 << 20);
+    assert!(started.elapsed() < END_LIMIT);
+}
+
+#[test]
+fn a_speaking_end_that_somebody_keeps_holds_nobody_up_for_long() {
+    let (earshot, theirs) = Earshot::listen().unwrap();
+    let started = Instant::now();
+    drop(earshot);
+    assert!(started.elapsed() < END_LIMIT * 5);
+    drop(theirs);
+}

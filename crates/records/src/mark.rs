@@ -1,0 +1,33 @@
+//! Marks: single bytes around a guest's timed batches, for a host that times them from outside.
+
+/// What a mark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A batch of the control loop begins.
+    Control,
+    /// A batch of the operation begins.
+    Run,
+    /// The batch has ended.
+    End,
+}
+
+impl Mark {
+    /// The mark that a byte of the line is.
+    pub fn of(byte: u8) -> Option<Self> {
+        match byte {
+            0x01 => Some(Mark::Control),
+            0x02 => Some(Mark::Run),
+            0x03 => Some(Mark::End),
+            _ => None,
+        }
+    }
+
+    /// As it stands on the line. No record holds such a byte: they are printable ASCII.
+    pub fn byte(self) -> u8 {
+        match self {
+            Mark::Control => 0x01,
+            Mark::Run => 0x02,
+            Mark::End => 0x03,
+        }
+    }
+}

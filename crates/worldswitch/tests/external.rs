@@ -1,0 +1,115 @@
+//! Timed from outside: what the host hears of a guest, in the result file and in the table.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::{Lab, expect_code, row, stderr, text, worldswitch};
+use ws_results::{Row, Samples, Status};
+
+#[track_caller]
+fn outside(row: &Row) -> &Samples {
+    let metric = row.metrics.iter().find(|m| m.name == "cost_external");
+    &metric.unwrap_or_else(|| panic!("{row:?}")).boots[0]
+}
+
+#[test]
+fn marks_become_samples_beside_those_of_the_guest() {
+    let lab = Lab::new(&["good", "together", "unmarked", "silent", "dies", "skips"]);
+    let output = lab
+        .run("qemu-tcg", &["--boots", "1", "--external"])
+        .output()
+        .unwrap();
+    expect_code(&output, 0);
+    let result = lab.result("qemu-tcg");
+
+    let good = row(&result, "good");
+    let names: Vec<&str> = good.metrics.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(names, ["cost", "cost_external"]);
+    assert_eq!(good.metrics[1].unit, good.metrics[0].unit);
+    let samples = outside(good);
+    // A busy host may miss a mark, not all of them.
+    assert_eq!(samples.run.len() + samples.missing.len(), 8);
+    assert!(samples.run.len() > 4, "{samples:?}");
+    let median = |ticks: &[u64]| {
+        let mut ticks = ticks.to_vec();
+        ticks.sort_unstable();
+        ticks[ticks.len() / 2] as f64
+    };
+    // It waited three times as long.
+    let ratio = median(&samples.run) / median(&samples.control);
+    assert!((1.5..6.0).contains(&ratio), "{ratio}");
+
+    let together = row(&result, "together");
+    assert_eq!(together.status, Status::Ok);
+    assert!(outside(together).missing.contains(&1));
+    let why = together.outcomes[0].external.as_deref().unwrap();
+    assert!(
+        why.contains("a mark was read together with others"),
+        "{why}"
+    );
+    assert!(stderr(&output).contains("samples have no time from outside"));
+
+    for (name, why) in [
+        ("unmarked", "the guest sent no marks: it is too quick"),
+        ("silent", "no mark came"),
+    ] {
+        let row = row(&result, name);
+        assert_eq!((row.status, row.metrics.len()), (Status::Ok, 1), "{name}");
+        assert_eq!(row.outcomes[0].external.as_deref(), Some(why));
+    }
+    for name in ["dies", "skips"] {
+        assert_eq!(row(&result, name).outcomes[0].external, None);
+    }
+    assert!(lab.alive().is_empty());
+}
+
+#[test]
+fn without_the_word_nothing_is_heard() {
+    let lab = Lab::new(&["good"]);
+    let output = lab.run("qemu-tcg", &["--boots", "1"]).output().unwrap();
+    expect_code(&output, 0);
+    let result = lab.result("qemu-tcg");
+    assert_eq!(row(&result, "good").metrics.len(), 1);
+    assert!(!text(&output.stdout).contains("external"));
+}
+
+#[test]
+fn what_no_host_can_time_is_refused_with_the_reason() {
+    for (platform, why) in [
+        ("lab:native", "it counts instructions"),
+        ("qemu-tcg,lab:native", "it counts instructions"),
+        ("serial:/dev/ttyS0", "this host's counter is not that"),
+        ("log:x", "does not tell when its bytes came"),
+    ] {
+        let output = worldswitch()
+            .args(["run", "--external", "--on", platform])
+            .output()
+            .unwrap();
+        expect_code(&output, 2);
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_flood_and_a_hang_cost_their_rows_when_heard_over_a_pipe_too() {
+    let lab = Lab::new(&["floods", "hangs", "killed", "last"]);
+    let output = lab
+        .run(
+            "qemu-tcg",
+            &["--boots", "1", "--external", "--timeout", "2"],
+        )
+        .output()
+        .unwrap();
+    expect_code(&output, 0);
+    let result = lab.result("qemu-tcg");
+    for (name, status) in [
+        ("floods", Status::Died),
+        ("hangs", Status::Timeout),
+        ("killed", Status::Died),
+        ("last", Status::Ok),
+    ] {
+        let row = row(&result, name);
+        assert_eq!(row.status, status, "{name}: {:?}", row.reason);
+    }
+    assert!(lab.alive().is_empty());
+}
