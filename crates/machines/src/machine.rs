@@ -71,6 +71,8 @@ pub struct Sizes {
     /// Samples of each benchmark.
     pub samples: u64,
     pub boots: u32,
+    /// From a machine's start to its guest's first record.
+    pub boot_limit: Duration,
 }
 
 /// Why a machine could not do what was asked. The message says what to do about it where that
@@ -156,9 +158,9 @@ pub trait Machine {
         String::new()
     }
 
-    /// After the machine's end: KVM met an instruction that it could not emulate.
-    fn could_not_emulate(&self) -> bool {
-        false
+    /// After the machine's end: how KVM met an instruction that it could not emulate, if it did.
+    fn could_not_emulate(&self) -> Option<String> {
+        None
     }
 
     /// The host CPU of each vCPU's thread; empty where they are not pinned.

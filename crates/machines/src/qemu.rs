@@ -328,12 +328,11 @@ impl Machine for Qemu {
             .unwrap_or_default()
     }
 
-    fn could_not_emulate(&self) -> bool {
+    fn could_not_emulate(&self) -> Option<String> {
         // Suberror 1 is KVM_INTERNAL_ERROR_EMULATION (include/uapi/linux/kvm.h).
-        self.running.as_ref().is_some_and(|running| {
-            let text = running.process.stderr();
-            text.contains("KVM internal error. Suberror: 1")
-        })
+        let text = self.running.as_ref()?.process.stderr();
+        let said = |line: &&str| line.starts_with("KVM internal error. Suberror: 1");
+        text.lines().find(said).map(str::to_owned)
     }
 
     fn strayed(&self) -> Vec<String> {

@@ -141,14 +141,17 @@ fn how_a_machine_ended_is_told_in_words() {
     let (console, how) = follow(&mut machine);
     assert_eq!(console, "console\n");
     assert_eq!(how, "KVM could not run the guest any further");
-    assert!(machine.could_not_emulate());
+    assert_eq!(
+        machine.could_not_emulate().unwrap(),
+        "KVM internal error 1: an instruction that KVM can't emulate, at rip 0x1"
+    );
     assert!(machine.complaints().starts_with("vmm: KVM internal error"));
     assert!(machine.command_line().unwrap().contains("hypercall=none"));
 
     let mut machine = Vmm::new(settings(&fake(folder.path(), "exit 10")));
     machine.launch(&request(1)).unwrap();
     assert!(follow(&mut machine).1.contains("triple fault"));
-    assert!(!machine.could_not_emulate());
+    assert_eq!(machine.could_not_emulate(), None);
     let mut machine = Vmm::new(settings(&fake(folder.path(), "exit 3")));
     machine.launch(&request(1)).unwrap();
     assert_eq!(follow(&mut machine).1, "its process ended with status 3");

@@ -137,8 +137,8 @@ pub fn check_pins(args: &RunArgs, pins: &[u32], rows: &[BenchmarkRow]) -> anyhow
     let most = most.unwrap_or(0) as usize;
     if !pins.is_empty() && pins.len() < most {
         bail!(Usage(format!(
-            "there are {} CPUs to pin vCPUs to, and machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer",
-            pins.len()
+            "vCPUs are to be pinned to CPUs {}, and machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer",
+            pin::list(pins)
         )));
     }
     Ok(())

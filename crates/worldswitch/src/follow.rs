@@ -65,10 +65,11 @@ pub fn follow(
             for record in line.finish() {
                 over |= state.on(Event::Record(&record), now);
             }
-            let event = if machine.engine() == Engine::SoftwareKvm && machine.could_not_emulate() {
-                Event::CouldNotEmulate(how)
-            } else {
-                Event::Ended(how)
+            let software = machine.engine() == Engine::SoftwareKvm;
+            let instruction = machine.could_not_emulate().filter(|_| software);
+            let event = match &instruction {
+                Some(instruction) => Event::CouldNotEmulate(instruction),
+                None => Event::Ended(how),
             };
             over = over || state.on(event, now);
         }

@@ -245,12 +245,16 @@ impl Job {
         } else {
             nonce::random()
         };
+        let mut limits = Limits::launched(common.bench_limit);
+        if let Some(sizes) = self.machine.sizes() {
+            limits.boot = Some(sizes.boot_limit);
+        }
         let order = Order {
             vcpus: planned.vcpus,
             rows: &planned.rows,
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             nonce,
-            limits: Limits::launched(common.bench_limit),
+            limits,
             timed: common.parameters.external,
         };
         let (name, wanted, rows) = (&self.name, self.wanted.unwrap_or(1), common.rows.len());

@@ -117,6 +117,10 @@ pub fn command_line(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ws_machines::emulator::Emulator;
+    use ws_machines::machine::Engine;
+    use ws_machines::qemu::{self, Clock, Qemu};
+    use ws_machines::vmm::{self, Kvm, Vmm};
 
     fn row(name: &str, cpus: u32) -> BenchmarkRow {
         BenchmarkRow {
@@ -194,6 +198,53 @@ mod tests {
             command_line(&planned(1, &["in"]), &Parameters::default(), asked, "7"),
             "bench=^(in)$ unit=tsc_ticks smp=1 hypercall=kvm nonce=7 doorbell=0x510"
         );
+    }
+
+    /// What the guest of each platform that may run on KVM is told.
+    fn words(engine: Engine) -> Vec<&'static str> {
+        let kvm = Kvm {
+            engine,
+            exit_ns: 1000,
+            monitor: "vmm".into(),
+            monitor_version: "vmm 9.9".into(),
+        };
+        let qemu = |kvm: Option<Kvm>, clock| {
+            Qemu::new(qemu::Settings {
+                emulator: Emulator {
+                    program: "qemu".into(),
+                    version: "10.0".into(),
+                    build: String::new(),
+                },
+                guest: "guest.elf".into(),
+                clock,
+                cpu: None,
+                memory_mib: None,
+                kvm,
+                pins: Vec::new(),
+            })
+        };
+        let vmm = Vmm::new(vmm::Settings {
+            kvm: kvm.clone(),
+            guest: "guest.elf".into(),
+            memory_mib: None,
+            pins: Vec::new(),
+        });
+        let machines: [Box<dyn Machine>; 4] = [
+            Box::new(qemu(None, Clock::Instructions)),
+            Box::new(qemu(None, Clock::Host)),
+            Box::new(qemu(Some(kvm), Clock::Host)),
+            Box::new(vmm),
+        ];
+        machines
+            .iter()
+            .map(|machine| Asked::by(machine.as_ref()).hypercall.word())
+            .collect()
+    }
+
+    #[test]
+    fn no_platform_makes_hypercalls_on_a_software_kvm() {
+        assert_eq!(words(Engine::SoftwareKvm), ["none"; 4]);
+        assert_eq!(words(Engine::HardwareKvm), ["none", "none", "kvm", "kvm"]);
     }
 
     #[test]

@@ -38,6 +38,15 @@ pub fn expect_code(output: &Output, code: i32) {
     );
 }
 
+/// A program that plays another.
+pub fn fake(name: &str) -> PathBuf {
+    let mut fake = PathBuf::from(env!("CARGO_BIN_EXE_worldswitch"));
+    fake.set_file_name("examples");
+    fake.push(name);
+    assert!(fake.is_file(), "cargo test builds {}", fake.display());
+    fake
+}
+
 /// The row of a benchmark in a result.
 #[track_caller]
 pub fn row<'a>(result: &'a ResultFile, name: &str) -> &'a Row {
@@ -49,7 +58,7 @@ pub fn row<'a>(result: &'a ResultFile, name: &str) -> &'a Row {
 }
 
 /// A folder with a guest image of these benchmarks (a name that begins with "two" needs two
-/// vCPUs), and the state of the fake QEMU.
+/// vCPUs, `hypercall` makes hypercalls), and the state of the fake QEMU.
 pub struct Lab {
     pub folder: tempfile::TempDir,
     pub mode: &'static str,
@@ -61,7 +70,15 @@ impl Lab {
             .iter()
             .map(|name| FakeRow {
                 texts: [name, "kind", "what it does", ""],
-                numbers: [if name.starts_with("two") { 2 } else { 1 }, 1, 1, 10, 8, 0],
+                numbers: [
+                    if name.starts_with("two") { 2 } else { 1 },
+                    1,
+                    1,
+                    10,
+                    8,
+                    // The bit of hypercall=.
+                    if *name == "hypercall" { 1 << 5 } else { 0 },
+                ],
             })
             .collect();
         let folder = tempfile::tempdir().expect("a folder");
@@ -74,18 +91,16 @@ impl Lab {
         self.folder.path().join(name)
     }
 
-    /// `worldswitch run` on `platform` with the fake QEMU, results in `out`.
+    /// `worldswitch run` on `platform` with the fake QEMU and the fake monitor, results in `out`.
     pub fn run(&self, platform: &str, more: &[&str]) -> Command {
-        let mut fake = PathBuf::from(env!("CARGO_BIN_EXE_worldswitch"));
-        fake.set_file_name("examples");
-        fake.push("fake-qemu");
-        assert!(fake.is_file(), "cargo test builds {}", fake.display());
         let mut command = worldswitch();
         command
             .env("FAKE_STATE", self.path("state"))
             .env("FAKE_MODE", self.mode)
             .args(["run", "--on", platform, "--qemu"])
-            .arg(fake)
+            .arg(fake("fake-qemu"))
+            .arg("--vmm")
+            .arg(fake("fake-vmm"))
             .arg("--guest")
             .arg(self.path("guest.elf"))
             .arg("-o")
@@ -99,7 +114,7 @@ impl Lab {
         ws_results::read_file(&path).expect("a result")
     }
 
-    /// Process ids of all fake QEMUs so far.
+    /// Process ids of all fake machines so far.
     pub fn pids(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path("state")).expect("a folder");
         entries
@@ -110,11 +125,11 @@ impl Lab {
             .collect()
     }
 
-    /// Fake QEMUs that still run.
+    /// Fake machines that still run.
     pub fn alive(&self) -> Vec<String> {
         let runs = |pid: &String| {
             let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline"));
-            command.is_ok_and(|words| String::from_utf8_lossy(&words).contains("fake-qemu"))
+            command.is_ok_and(|words| String::from_utf8_lossy(&words).contains("/fake-"))
         };
         self.pids().into_iter().filter(runs).collect()
     }
