@@ -262,7 +262,9 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
         {
             Ok(())
         }
-        Kind::Qemu(Clock::Host) | Kind::QemuKvm | Kind::Vmm => Err("this host's CPU has another counter than its guest"),
+        Kind::Qemu(Clock::Host) | Kind::QemuKvm | Kind::Vmm => {
+            Err("this host's CPU has another counter than its guest")
+        }
         Kind::Qemu(Clock::Instructions) => Err(
             "it counts instructions, which no clock outside of it can see, and its console is a file so that no reader changes its digits",
         ),

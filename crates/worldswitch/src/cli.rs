@@ -16,6 +16,7 @@ Examples:
   worldswitch show before                 the table of an earlier run
   worldswitch show before:lab:native      all about one of its platforms
   worldswitch list platforms              what can be used here, and what is missing
+  worldswitch doctor                      what on this host spoils measurements, and the cure
 
 Results go to stdout, all else to stderr.
 Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage.";
@@ -64,6 +65,8 @@ pub enum Command {
     },
     /// Show results of an earlier run.
     Show(ShowArgs),
+    /// What this host lacks, what on it spoils measurements, and the cure.
+    Doctor(DoctorArgs),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -204,6 +207,22 @@ pub struct ShowArgs {
     /// The table as CSV.
     #[arg(long, group = "form")]
     pub csv: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// The guest image to use.
+    #[arg(long, value_name = "FILE")]
+    pub guest: Option<PathBuf>,
+    /// The QEMU to use. Default: qemu-system-x86_64 in the search path.
+    #[arg(long, value_name = "PATH")]
+    pub qemu: Option<PathBuf>,
+    /// The KVM monitor to use. Default: the one that make build makes.
+    #[arg(long, value_name = "FILE")]
+    pub vmm: Option<PathBuf>,
 }
 
 /// The platforms of one `--on`.

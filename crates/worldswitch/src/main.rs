@@ -8,6 +8,7 @@ mod boot;
 mod choose;
 mod cli;
 mod data;
+mod doctor;
 mod exits;
 mod external;
 mod follow;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, colours),
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
+        Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {
         Ok(run::Done::Whole) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Usage, choose, data, quick, remarks, time};
+use crate::{Usage, choose, data, doctor, quick, remarks, time};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -56,6 +56,10 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     if jobs.iter().any(Job::is_pinned) {
         progress.say(&pins.told);
+    }
+    let timed = |job: &Job| job.control() == Control::Launched && !job.is_exact();
+    if jobs.iter().any(timed) {
+        doctor::warn(&resources, &names, colours);
     }
 
     measure(args, &mut common, &mut jobs, &mut progress);

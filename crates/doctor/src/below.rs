@@ -1,0 +1,127 @@
+//! Is this host a virtual machine itself, and whose?
+
+use crate::finding::{Concerns, Cure, Finding, Group, Topic};
+use crate::parse::short;
+use crate::place::{Arch, Place};
+use crate::sys::Sys;
+
+const BELOW: Topic = Topic {
+    id: "host.virtual-machine",
+    group: Group::Host,
+    concerns: Concerns::Time,
+    title: "a virtual machine below us",
+    why: "Its hypervisor takes CPUs away unseen, and a guest in here is nested: each of its world \
+          switches may cost several of the host's.",
+};
+
+/// Signatures of CPUID leaf 0x4000_0000, in the order of its registers' bytes.
+const SIGNATURES: [(&str, &str); 11] = [
+    ("KVMKVMKVM", "KVM"),
+    ("TCGTCGTCGTCG", "QEMU TCG"),
+    ("Microsoft Hv", "Hyper-V"),
+    ("VMwareVMware", "VMware"),
+    ("XenVMMXenVMM", "Xen"),
+    ("VBoxVBoxVBox", "VirtualBox"),
+    ("bhyve bhyve ", "bhyve"),
+    ("ACRNACRNACRN", "ACRN"),
+    (" lrpepyh  vr", "Parallels"),
+    ("SRESRESRESRE", "LMHS"),
+    ("Linux KVM Hv", "KVM as Hyper-V"),
+];
+
+/// How firmware tables of virtual machines name their makers, where flags can't tell.
+const MAKERS: [&str; 14] = [
+    "QEMU",
+    "KVM",
+    "Amazon EC2",
+    "Google Compute Engine",
+    "OpenStack",
+    "VMware",
+    "innotek GmbH",
+    "Xen",
+    "Parallels",
+    "BHYVE",
+    "Alibaba Cloud",
+    "DigitalOcean",
+    "Hetzner",
+    "Apple Virtualization",
+];
+
+/// What is known of what is below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Below {
+    /// Nothing: bare metal.
+    Nothing,
+    /// A hypervisor, by its name as far as known.
+    Hypervisor(String),
+    /// Xen's own first domain, which has the hardware but shares it.
+    XenDom0,
+    /// It can't be told.
+    Unknown,
+}
+
+impl Below {
+    /// Looks. `signature` is that of CPUID leaf 0x4000_0000, where there is one.
+    pub fn of(sys: &dyn Sys, place: &Place, signature: Option<&str>) -> Self {
+        let xen = sys.line("/proc/xen/capabilities");
+        if xen.is_some_and(|line| line.split(',').any(|word| word == "control_d")) {
+            return Self::XenDom0;
+        }
+        let dmi = |name: &str| sys.line(&format!("/sys/class/dmi/id/{name}"));
+        let maker = dmi("sys_vendor").unwrap_or_default();
+        let product = dmi("product_name").unwrap_or_default();
+        let dmi = match product.starts_with(&maker) {
+            true => product,
+            false => format!("{maker} {product}").trim().to_owned(),
+        };
+        // The compatible strings of a device tree's hypervisor node end in NUL each.
+        let tree = sys.read("/sys/firmware/devicetree/base/hypervisor/compatible");
+        let tree = tree.as_deref().and_then(|text| text.split('\0').next());
+        let kind = sys.line("/sys/hypervisor/type");
+        let made = MAKERS.iter().any(|maker| dmi.contains(maker));
+        let virtual_machine = match place.arch {
+            Arch::X86 => place.flag("hypervisor"),
+            // EC2's bare machines name the same maker.
+            _ => tree.is_some() || kind.is_some() || made && !dmi.ends_with(".metal"),
+        };
+        if !virtual_machine {
+            let silent = place.arch != Arch::X86 && dmi.is_empty();
+            return if silent { Self::Unknown } else { Self::Nothing };
+        }
+        let signature = signature.map(|said| {
+            let known = SIGNATURES.iter().find(|(text, _)| said.starts_with(text));
+            known.map_or(said, |(_, name)| name).to_owned()
+        });
+        let mut names: Vec<String> = Vec::new();
+        names.extend(signature.filter(|name| !name.trim().is_empty()));
+        if names.is_empty() {
+            names.extend(tree.or(kind.as_deref()).map(str::to_owned));
+        }
+        if !dmi.is_empty() {
+            names.push(dmi);
+        }
+        let names: Vec<String> = names.iter().map(|name| short(name)).collect();
+        Self::Hypervisor(names.join(", "))
+    }
+
+    /// Whether this host is a virtual machine that does not own its hardware.
+    pub fn is_virtual_machine(&self) -> bool {
+        matches!(self, Self::Hypervisor(_))
+    }
+
+    pub fn finding(&self) -> Finding {
+        let cure = Cure::no(
+            "take a bare machine for figures that are to be compared",
+            "a virtual machine cannot get out of itself",
+        );
+        match self {
+            Self::Nothing => BELOW.ok("none: this is a bare machine, as far as it tells"),
+            Self::Unknown => BELOW.note("it can't be told", None),
+            Self::XenDom0 => BELOW.warning("Xen, of which this is the first domain", Some(cure)),
+            Self::Hypervisor(name) if name.is_empty() => {
+                BELOW.warning("one that does not give its name", Some(cure))
+            }
+            Self::Hypervisor(name) => BELOW.warning(name, Some(cure)),
+        }
+    }
+}

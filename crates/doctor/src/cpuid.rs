@@ -1,0 +1,29 @@
+//! What the hypervisor below says of itself to the CPU's own question.
+
+/// The signature of CPUID leaf 0x4000_0000, where the CPU says that a hypervisor is below.
+#[cfg(target_arch = "x86_64")]
+pub fn hypervisor_signature() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+    /// Leaf 1, ECX: reserved for hypervisors to say that they are there.
+    const HYPERVISOR: u32 = 1 << 31;
+    #[allow(unused_unsafe)] // Newer toolchains call it safe.
+    // SAFETY: every x86-64 CPU has CPUID, and leaf 1 of it; where the hypervisor bit is set, leaf
+    // 0x4000_0000 is the hypervisor's. The instruction changes nothing but its four registers.
+    let leaf = unsafe {
+        if __cpuid(1).ecx & HYPERVISOR == 0 {
+            return None;
+        }
+        __cpuid(0x4000_0000)
+    };
+    let bytes = [leaf.ebx, leaf.ecx, leaf.edx]
+        .map(u32::to_le_bytes)
+        .concat();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Some(text.trim_end_matches('\0').to_owned())
+}
+
+/// Other architectures have no such question.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn hypervisor_signature() -> Option<String> {
+    None
+}

@@ -1,0 +1,224 @@
+//! Hosts made up for tests, each as such a machine's files read.
+
+use crate::snapshot::Snapshot;
+use crate::{Around, Node, Probe, Tools};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// Everything is there, and nothing was run in KVM.
+pub fn around() -> Around {
+    Around {
+        tools: Tools {
+            qemu: Ok("7.2.22, /usr/bin/qemu-system-x86_64".into()),
+            guest: Ok("/opt/guest.elf".into()),
+            monitor: Ok("/opt/vmm".into()),
+        },
+        probe: Probe::NotMade("this is a test".into()),
+        signature: None,
+        earlier_stat: None,
+    }
+}
+
+/// The device as udev makes it, usable or not.
+pub fn kvm_device(usable: bool) -> Node {
+    Node {
+        mode: 0o660,
+        gid: 104,
+        device: true,
+        usable,
+    }
+}
+
+pub fn all() -> Vec<(&'static str, Snapshot)> {
+    vec![
+        ("xeon", xeon()),
+        ("epyc_vm", epyc_vm()),
+        ("laptop", laptop()),
+        ("arm_server", arm_server()),
+        ("docker", docker()),
+        ("software_kvm", software_kvm()),
+        ("empty", empty()),
+    ]
+}
+
+/// No file at all.
+pub fn empty() -> Snapshot {
+    Snapshot::default()
+}
+
+/// What a Linux that nobody bothers says.
+fn quiet_linux(cpus: &str) -> Snapshot {
+    Snapshot::default()
+        .file("/proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n")
+        .file("/proc/cmdline", "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet\n")
+        .file("/proc/loadavg", "0.05 0.03 0.00 1/345 6789\n")
+        .file("/proc/stat", "cpu  1000 0 500 98000 400 0 100 0 0 0\n")
+        .file("/proc/meminfo", "MemTotal: 65536000 kB\nMemAvailable:   60000000 kB\nSwapTotal:       0 kB\nSwapFree:        0 kB\n")
+        .file("/proc/self/mounts", "sysfs /sys sysfs rw,nosuid,nodev,noexec,relatime 0 0\nproc /proc proc rw 0 0\n")
+        .file("/proc/self/uid_map", "         0          0 4294967295\n")
+        .symlink("/proc/self/ns/pid", "pid:[4026531836]")
+        .file("/etc/group", "root:x:0:\nkvm:x:104:\n")
+        .file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n")
+        .file("/usr/bin/apt-get", "")
+        .file("/usr/sbin/update-grub", "")
+        .file("/etc/default/grub", "")
+        .file(&format!("{CPU}/online"), format!("{cpus}\n"))
+        .file(&format!("{CPU}/isolated"), "\n")
+        .file(&format!("{CPU}/nohz_full"), "(null)\n")
+        .file(&format!("{CPU}/smt/active"), "0\n")
+        .file(&format!("{CPU}/smt/control"), "notsupported\n")
+        .file("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+}
+
+fn user(host: Snapshot) -> Snapshot {
+    let status =
+        "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nGroups:\t1000 \nCapEff:\t0000000000000000\n";
+    host.file("/proc/self/status", status)
+}
+
+fn root(host: Snapshot) -> Snapshot {
+    let status = "Name:\tx\nUid:\t0\t0\t0\t0\nGroups:\t0 \nCapEff:\t000001ffffffffff\n";
+    host.file("/proc/self/status", status)
+}
+
+fn x86(host: Snapshot, model: &str, flags: &str) -> Snapshot {
+    let tsc = "constant_tsc nonstop_tsc";
+    let cpuinfo = format!(
+        "processor\t: 0\nmodel name\t: {model}\nflags\t\t: fpu {tsc} {flags}\n\nprocessor\t: 1\n"
+    );
+    let source = "/sys/devices/system/clocksource/clocksource0";
+    host.file("/proc/cpuinfo", cpuinfo)
+        .file(&format!("{source}/current_clocksource"), "tsc\n")
+        .file(
+            &format!("{source}/available_clocksource"),
+            "tsc hpet acpi_pm\n",
+        )
+}
+
+fn governed(mut host: Snapshot, governor: &str, driver: &str, offered: &str) -> Snapshot {
+    for policy in 0..2 {
+        let policy = format!("{CPU}/cpufreq/policy{policy}");
+        host = host
+            .file(
+                &format!("{policy}/scaling_governor"),
+                format!("{governor}\n"),
+            )
+            .file(&format!("{policy}/scaling_driver"), format!("{driver}\n"))
+            .file(
+                &format!("{policy}/scaling_available_governors"),
+                format!("{offered}\n"),
+            );
+    }
+    host
+}
+
+/// A bare server of two sockets, as it comes: all is there, and nothing was tuned but the
+/// governor. A user who is not in the group kvm.
+pub fn xeon() -> Snapshot {
+    let mut host = x86(
+        user(quiet_linux("0-15")),
+        "Intel(R) Xeon(R) Gold 6338",
+        "vmx",
+    );
+    host = governed(host, "performance", "intel_pstate", "performance powersave");
+    for cpu in 0..16 {
+        let (one, other) = (cpu % 8, cpu % 8 + 8);
+        host = host.file(
+            &format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"),
+            format!("{one},{other}\n"),
+        );
+    }
+    let flaws = format!("{CPU}/vulnerabilities");
+    host.file(&format!("{CPU}/intel_pstate/no_turbo"), "0\n")
+        .file(&format!("{CPU}/smt/active"), "1\n")
+        .file(&format!("{CPU}/smt/control"), "on\n")
+        .file(
+            &format!("{flaws}/l1tf"),
+            "Mitigation: PTE Inversion; VMX: conditional cache flushes\n",
+        )
+        .file(
+            &format!("{flaws}/itlb_multihit"),
+            "KVM: Mitigation: Split huge pages\n",
+        )
+        .file(&format!("{flaws}/mds"), "Vulnerable; SMT vulnerable\n")
+        .file(&format!("{flaws}/meltdown"), "Not affected\n")
+        .file("/sys/module/kvm/parameters/halt_poll_ns", "200000\n")
+        .file("/sys/class/dmi/id/sys_vendor", "Dell Inc.\n")
+        .file("/sys/class/dmi/id/product_name", "PowerEdge R750\n")
+        .device("/dev/kvm", kvm_device(false))
+}
+
+/// A virtual machine in a cloud, without nested virtualization, root, some time stolen.
+pub fn epyc_vm() -> Snapshot {
+    let host = x86(root(quiet_linux("0-3")), "AMD EPYC 7B13", "hypervisor");
+    let source = "/sys/devices/system/clocksource/clocksource0";
+    host.file(&format!("{source}/current_clocksource"), "kvm-clock\n")
+        .file(
+            &format!("{source}/available_clocksource"),
+            "kvm-clock tsc\n",
+        )
+        .file("/proc/stat", "cpu  1000 0 500 97000 400 0 100 1000 0 0\n")
+        .file("/sys/class/dmi/id/sys_vendor", "Google\n")
+        .file("/sys/class/dmi/id/product_name", "Google Compute Engine\n")
+}
+
+/// A laptop with powersave, swap in use and a busy desktop.
+pub fn laptop() -> Snapshot {
+    let host = x86(user(quiet_linux("0-7")), "AMD Ryzen 7 PRO 6850U", "svm");
+    governed(host, "powersave", "amd-pstate-epp", "performance powersave")
+        .file(&format!("{CPU}/cpufreq/boost"), "1\n")
+        .file(&format!("{CPU}/smt/active"), "1\n")
+        .file(&format!("{CPU}/smt/control"), "notimplemented\n")
+        .file("/proc/loadavg", "6.50 5.00 4.00 3/900 4242\n")
+        .file(
+            "/proc/meminfo",
+            "MemAvailable: 500000 kB\nSwapTotal: 8000000 kB\nSwapFree: 4000000 kB\n",
+        )
+        .file(
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "[always] madvise never\n",
+        )
+        .file("/sys/module/kvm/parameters/halt_poll_ns", "0\n")
+        .device("/dev/kvm", kvm_device(true))
+}
+
+/// A bare ARM server with CPUs set apart.
+pub fn arm_server() -> Snapshot {
+    root(quiet_linux("0-79"))
+        .file(
+            "/proc/cpuinfo",
+            "processor\t: 0\nFeatures\t: fp asimd evtstrm aes\nCPU part\t: 0xd0c\n",
+        )
+        .file(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "arch_sys_counter\n",
+        )
+        .file(&format!("{CPU}/isolated"), "78-79\n")
+        .file(&format!("{CPU}/nohz_full"), "78-79\n")
+        .file(
+            &format!("{CPU}/cpufreq/policy0/scaling_governor"),
+            "performance\n",
+        )
+        .file(&format!("{CPU}/smt/control"), "notimplemented\n")
+        .file("/sys/class/dmi/id/sys_vendor", "Ampere(R)\n")
+        .file("/sys/class/dmi/id/product_name", "Mt. Jade\n")
+        .device("/dev/kvm", kvm_device(true))
+}
+
+/// A container as docker starts it on the laptop: root by name, /sys read-only, no /dev/kvm.
+pub fn docker() -> Snapshot {
+    let status = "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n";
+    laptop()
+        .without("/dev/kvm")
+        .file("/proc/self/status", status)
+        .file(
+            "/proc/self/mounts",
+            "sysfs /sys sysfs ro,nosuid,nodev,noexec,relatime 0 0\n",
+        )
+        .symlink("/proc/self/ns/pid", "pid:[4026532500]")
+}
+
+/// A virtual machine with a /dev/kvm that no hardware is behind.
+pub fn software_kvm() -> Snapshot {
+    epyc_vm().device("/dev/kvm", kvm_device(true))
+}

@@ -1,0 +1,374 @@
+//! What is found on hosts of many kinds.
+
+use crate::hosts::{self, around};
+use crate::snapshot::Snapshot;
+use crate::{Around, Finding, Here, Node, Probe, Report, Severity, examine, long, short};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+fn of(host: &Snapshot) -> Report {
+    examine(host, &around())
+}
+
+fn find<'a>(report: &'a Report, id: &str) -> &'a Finding {
+    report
+        .findings
+        .iter()
+        .find(|finding| finding.id == id)
+        .unwrap()
+}
+
+fn command(report: &Report, id: &str) -> Option<String> {
+    find(report, id).cure.as_ref()?.command.clone()
+}
+
+fn here(report: &Report, id: &str) -> Here {
+    find(report, id).cure.as_ref().unwrap().here
+}
+
+/// Ids with this severity.
+fn with(report: &Report, severity: Severity) -> Vec<&str> {
+    let findings = report.findings.iter();
+    findings
+        .filter(|f| f.severity == severity)
+        .map(|f| f.id)
+        .collect()
+}
+
+#[test]
+fn a_xeon_out_of_the_box() {
+    let report = of(&hosts::xeon());
+    assert_eq!(with(&report, Severity::Problem), ["kvm.device"]);
+    assert_eq!(
+        with(&report, Severity::Warning),
+        ["processor.turbo", "processor.smt"]
+    );
+    assert_eq!(report.worst, Severity::Problem);
+    assert_eq!(find(&report, "kvm.hardware").found, "Intel VMX");
+    assert_eq!(
+        command(&report, "kvm.device").unwrap(),
+        "sudo usermod -aG kvm \"$USER\""
+    );
+    assert_eq!(here(&report, "kvm.device"), Here::Root);
+    assert_eq!(
+        command(&report, "processor.turbo").unwrap(),
+        format!("echo 1 | sudo tee {CPU}/intel_pstate/no_turbo")
+    );
+    assert_eq!(
+        command(&report, "processor.smt").unwrap(),
+        format!("echo off | sudo tee {CPU}/smt/control")
+    );
+    // The last two cores, whole.
+    assert_eq!(
+        command(&report, "processor.isolated").unwrap(),
+        "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus=managed_irq,domain,6-7,14-15 \
+         nohz_full=6-7,14-15 rcu_nocbs=6-7,14-15\"' | sudo tee \
+         /etc/default/grub.d/worldswitch.cfg && sudo update-grub"
+    );
+    let found = &find(&report, "processor.mitigations").found;
+    assert_eq!(
+        found,
+        "mitigated: itlb_multihit, l1tf; vulnerable: mds; 1 not affecting this CPU"
+    );
+    assert_eq!(
+        find(&report, "processor.governor").found,
+        "performance, driver intel_pstate"
+    );
+    assert_eq!(find(&report, "kvm.halt-polling").found, "up to 200000 ns");
+    assert_eq!(find(&report, "host.virtual-machine").severity, Severity::Ok);
+}
+
+#[test]
+fn a_virtual_machine_in_a_cloud() {
+    let mut around = around();
+    around.signature = Some("KVMKVMKVM".into());
+    let report = examine(&hosts::epyc_vm(), &around);
+    assert_eq!(with(&report, Severity::Problem), ["kvm.hardware"]);
+    assert_eq!(
+        with(&report, Severity::Warning),
+        ["host.virtual-machine", "host.steal"]
+    );
+    let below = find(&report, "host.virtual-machine");
+    assert_eq!(below.found, "KVM, Google Compute Engine");
+    assert_eq!(here(&report, "kvm.hardware"), Here::No);
+    // Firmware and the host's settings are not seen, and nothing is made up about them.
+    for id in ["processor.governor", "processor.turbo"] {
+        assert_eq!(find(&report, id).severity, Severity::Note);
+        assert!(find(&report, id).found.contains("not seen from here"));
+    }
+    assert_eq!(find(&report, "host.clock").severity, Severity::Note);
+    assert_eq!(find(&report, "host.steal").found, "1.0 % since boot");
+    let stat = "cpu  1000 0 500 97000 400 0 100 1 0 0\n";
+    let report = of(&hosts::epyc_vm().file("/proc/stat", stat));
+    let steal = find(&report, "host.steal");
+    assert_eq!(steal.severity, Severity::Note);
+    assert_eq!(steal.found, "under 0.1 % since boot");
+}
+
+#[test]
+fn virtual_machines_on_arm_are_told_by_their_firmware() {
+    let on = |maker: &str, product: &str| {
+        let host = hosts::arm_server()
+            .file("/sys/class/dmi/id/sys_vendor", maker)
+            .file("/sys/class/dmi/id/product_name", product);
+        find(&of(&host), "host.virtual-machine").found.clone()
+    };
+    assert_eq!(on("Amazon EC2", "m7g.large"), "Amazon EC2 m7g.large");
+    assert!(on("Amazon EC2", "m7g.metal").starts_with("none"));
+    let tree = "/sys/firmware/devicetree/base/hypervisor/compatible";
+    let host = hosts::arm_server().file(tree, "xen,xen-4.17\0xen,xen\0");
+    let report = of(&host);
+    let below = find(&report, "host.virtual-machine");
+    assert!(below.found.starts_with("xen,xen-4.17, "), "{}", below.found);
+}
+
+#[test]
+fn a_laptop_in_use() {
+    let report = of(&hosts::laptop());
+    assert!(with(&report, Severity::Problem).is_empty());
+    assert_eq!(
+        with(&report, Severity::Warning),
+        [
+            "processor.governor",
+            "processor.turbo",
+            "processor.smt",
+            "host.load",
+            "memory.swap"
+        ]
+    );
+    assert_eq!(
+        command(&report, "processor.governor").unwrap(),
+        format!("echo performance | sudo tee {CPU}/cpufreq/policy*/scaling_governor")
+    );
+    assert_eq!(here(&report, "processor.smt"), Here::No);
+    assert_eq!(find(&report, "kvm.device").severity, Severity::Ok);
+    assert_eq!(
+        command(&report, "memory.transparent-hugepages").unwrap(),
+        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+    );
+    assert_eq!(
+        find(&report, "memory.swap").found,
+        "3906 MiB in use, 488 MiB of memory available"
+    );
+}
+
+#[test]
+fn an_arm_server_set_up_for_measuring() {
+    let report = of(&hosts::arm_server());
+    assert_eq!(report.worst, Severity::Note);
+    for id in [
+        "processor.isolated",
+        "processor.governor",
+        "host.clock",
+        "kvm.hardware",
+    ] {
+        assert_eq!(find(&report, id).severity, Severity::Ok, "{id}");
+    }
+    assert_eq!(
+        find(&report, "processor.isolated").found,
+        "78-79, without a timer tick"
+    );
+    assert!(short(&report, true).is_empty());
+}
+
+#[test]
+fn nothing_can_be_set_from_a_container() {
+    let report = of(&hosts::docker());
+    assert!(report.host.container && !report.host.administrator);
+    for finding in &report.findings {
+        let Some(cure) = &finding.cure else { continue };
+        if finding.id != "host.load" {
+            assert_eq!(cure.here, Here::No, "{}", finding.id);
+            assert!(cure.obstacle.is_some(), "{}", finding.id);
+        }
+    }
+    let device = find(&report, "kvm.device").cure.clone().unwrap();
+    let mut without_qemu = around();
+    without_qemu.tools.qemu = Err("not installed".into());
+    // A container's root installs packages, and mostly has no sudo.
+    assert_eq!(
+        command(&examine(&hosts::docker(), &without_qemu), "tools.qemu").unwrap(),
+        "apt-get install qemu-system-x86"
+    );
+    assert!(device.advice.contains("--device /dev/kvm"));
+}
+
+#[test]
+fn a_software_kvm_is_a_problem_of_kvm_alone() {
+    let report = of(&hosts::software_kvm());
+    let hardware = find(&report, "kvm.hardware");
+    assert_eq!(hardware.severity, Severity::Problem);
+    assert!(hardware.found.starts_with("a software KVM"));
+    assert!(hardware.why.contains("must never be executed"));
+    assert!(
+        short(&report, true)
+            .iter()
+            .any(|line| line.contains("software KVM"))
+    );
+    assert!(
+        !short(&report, false)
+            .iter()
+            .any(|line| line.contains("software KVM"))
+    );
+}
+
+#[test]
+fn an_empty_host_has_every_finding_and_makes_nothing_up() {
+    let report = of(&hosts::empty());
+    let ids: Vec<_> = report.findings.iter().map(|finding| finding.id).collect();
+    for (name, host) in hosts::all() {
+        let others: Vec<_> = of(&host)
+            .findings
+            .iter()
+            .map(|finding| finding.id)
+            .collect();
+        assert_eq!(others, ids, "{name}");
+    }
+    assert!(with(&report, Severity::Warning).is_empty());
+    // No CPU flags tell whether there should be a KVM.
+    assert_eq!(with(&report, Severity::Problem), ["kvm.device"]);
+    assert!(long(&report, false).contains("unknown CPU, 1 CPU"));
+}
+
+#[test]
+fn the_group_is_told_from_the_login() {
+    let member = hosts::xeon().file("/etc/group", "kvm:x:104:bob,ann\n");
+    assert_eq!(command(&of(&member), "kvm.device").unwrap(), "newgrp kvm");
+    // Nobody is told to join root, nor a group whose name would be a command.
+    for (gid, groups) in [(0, "root:x:0:\n"), (104, "$(reboot):x:104:\n"), (7, "")] {
+        let node = Node {
+            gid,
+            ..hosts::kvm_device(false)
+        };
+        let host = hosts::xeon()
+            .device("/dev/kvm", node)
+            .file("/etc/group", groups);
+        assert_eq!(
+            command(&of(&host), "kvm.device").unwrap(),
+            "sudo chown \"$USER\" /dev/kvm"
+        );
+    }
+    let unloaded = of(&hosts::xeon().without("/dev/kvm"));
+    assert_eq!(
+        command(&unloaded, "kvm.device").unwrap(),
+        "sudo modprobe kvm_intel"
+    );
+}
+
+#[test]
+fn the_probes_word_counts() {
+    let with_probe = |probe| {
+        let around = Around { probe, ..around() };
+        let report = examine(&hosts::xeon(), &around);
+        let works = find(&report, "kvm.works");
+        (works.severity, works.found.clone())
+    };
+    let ran = |software| {
+        with_probe(Probe::Ran {
+            software,
+            exit_ns: 14_000,
+        })
+    };
+    assert_eq!(ran(false).0, Severity::Ok);
+    assert!(ran(false).1.contains("14000 ns"));
+    assert_eq!(ran(true).0, Severity::Problem);
+    let (severity, found) = with_probe(Probe::Failed("no memory".into()));
+    assert_eq!(
+        (severity, found.as_str()),
+        (Severity::Problem, "it does not: no memory")
+    );
+    let (severity, found) = with_probe(Probe::NotMade("no monitor".into()));
+    assert_eq!(
+        (severity, found.as_str()),
+        (Severity::Note, "not tried: no monitor")
+    );
+}
+
+#[test]
+fn the_load_of_now_outdoes_the_average() {
+    let load = |average: &str, earlier: Option<&str>, now: &str| {
+        let host = hosts::xeon()
+            .file("/proc/loadavg", average)
+            .file("/proc/stat", now);
+        let around = Around {
+            earlier_stat: earlier.map(str::to_owned),
+            ..around()
+        };
+        find(&examine(&host, &around), "host.load").severity
+    };
+    let (start, idle, busy) = ("cpu  0 0 0 0", "cpu  0 0 0 1600", "cpu  1400 0 0 200");
+    assert_eq!(load("0.10 0 0", Some(start), idle), Severity::Ok);
+    assert_eq!(load("15.0 0 0", Some(start), idle), Severity::Note);
+    assert_eq!(load("15.0 0 0", None, idle), Severity::Warning);
+    assert_eq!(load("0.10 0 0", Some(start), busy), Severity::Warning);
+    assert_eq!(load("2.00 0 0", Some(start), idle), Severity::Note);
+    // A lone CPU at rest is no crowd.
+    let lone = hosts::xeon().file(&format!("{CPU}/online"), "0\n");
+    assert_eq!(find(&of(&lone), "host.load").severity, Severity::Ok);
+}
+
+#[test]
+fn clocks_that_the_kernel_left_are_told() {
+    let source = "/sys/devices/system/clocksource/clocksource0";
+    let on = |current: &str, offered: &str| {
+        let host = hosts::xeon().file(&format!("{source}/current_clocksource"), current);
+        of(&host.file(&format!("{source}/available_clocksource"), offered))
+    };
+    let report = on("hpet\n", "tsc hpet\n");
+    assert_eq!(find(&report, "host.clock").severity, Severity::Warning);
+    assert_eq!(
+        command(&report, "host.clock").unwrap(),
+        format!("echo tsc | sudo tee {source}/current_clocksource")
+    );
+    assert_eq!(command(&on("hpet\n", "hpet acpi_pm\n"), "host.clock"), None);
+    let uneven = hosts::xeon().file("/proc/cpuinfo", "flags : fpu vmx nonstop_tsc\n");
+    let report = of(&uneven);
+    assert!(
+        find(&report, "host.clock")
+            .found
+            .contains("lacks constant_tsc")
+    );
+}
+
+#[test]
+fn partitions_of_cgroups_are_isolated_too() {
+    let host = hosts::xeon().file("/sys/fs/cgroup/cpuset.cpus.isolated", "14-15\n");
+    let report = of(&host);
+    let isolated = find(&report, "processor.isolated");
+    assert_eq!(isolated.found, "14-15, but the timer tick comes there");
+    // Two CPUs are too few to give one away.
+    let small = of(&hosts::xeon().file(&format!("{CPU}/online"), "0-1\n"));
+    assert_eq!(here(&small, "processor.isolated"), Here::No);
+}
+
+#[test]
+fn the_short_form_is_short() {
+    let report = of(&hosts::laptop());
+    let lines = short(&report, false);
+    assert_eq!(lines.len(), 4);
+    assert_eq!(
+        lines[0],
+        "frequency governor: powersave, driver amd-pstate-epp"
+    );
+    assert_eq!(lines[3], "and 2 more: worldswitch doctor says more");
+    let report = of(&hosts::xeon());
+    assert_eq!(short(&report, false).len(), 3);
+    // With KVM, its problem comes first.
+    assert!(short(&report, true)[0].starts_with("/dev/kvm: "));
+}
+
+#[test]
+fn colour_and_columns() {
+    let report = of(&hosts::xeon());
+    let plain = long(&report, false);
+    assert!(!plain.contains('\x1b'));
+    assert!(long(&report, true).contains("\x1b[31mproblem\x1b[0m"));
+    for line in plain.lines() {
+        // A command is not broken: it is there to be copied.
+        assert!(line.len() <= 100 || line.contains("sudo"), "{line}");
+    }
+    assert!(
+        plain.ends_with("1 problem, 2 warnings, 4 notes, 11 ok\n"),
+        "{plain}"
+    );
+}

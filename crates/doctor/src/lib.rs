@@ -1,0 +1,88 @@
+//! `worldswitch doctor`: what on a host can't be used, what would spoil a measurement, and the
+//! cure.
+//!
+//! Pure: from the files of a host ([`Sys`]) and what the caller found out besides ([`Around`]) to a
+//! [`Report`]. Nothing is started, opened for writing, or changed. Whatever the files say, there
+//! is an answer, and the same findings in the same order on every host. `docs/doctor.md`
+//! describes the report in words and `docs/doctor.schema.json` for machines.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod below;
+mod clock;
+mod cpuid;
+mod finding;
+#[cfg(test)]
+mod hosts;
+#[cfg(test)]
+mod hosts_fuzz;
+#[cfg(test)]
+mod hosts_tests;
+mod isolation;
+mod kvm;
+mod load;
+mod memory;
+mod parse;
+mod place;
+mod processor;
+mod root;
+mod schema;
+#[cfg(test)]
+mod snapshot;
+mod sys;
+mod text;
+mod tools;
+
+pub use cpuid::hypervisor_signature;
+pub use finding::{Concerns, Cure, Finding, Group, Here, Host, Report, SCHEMA, Severity};
+pub use kvm::Probe;
+pub use root::Root;
+pub use schema::schema;
+pub use sys::{Node, Sys};
+pub use text::{long, short};
+pub use tools::Tools;
+
+use below::Below;
+use place::Place;
+
+/// What the caller found out that files do not tell.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// Programs and images.
+    pub tools: Tools,
+    /// What came of running something in `/dev/kvm`.
+    pub probe: Probe,
+    /// [`hypervisor_signature`].
+    pub signature: Option<String>,
+    /// The text of `/proc/stat` some 100 ms ago: with it the load of now can be told.
+    pub earlier_stat: Option<String>,
+}
+
+/// Examines a host.
+pub fn examine(sys: &dyn Sys, around: &Around) -> Report {
+    let place = Place::of(sys);
+    let below = Below::of(sys, &place, around.signature.as_deref());
+    let virtual_machine = below.is_virtual_machine();
+    let mut findings = tools::findings(sys, &place, &around.tools);
+    findings.extend(kvm::findings(sys, &place, virtual_machine, &around.probe));
+    findings.extend(processor::findings(sys, &place, virtual_machine));
+    findings.extend(isolation::findings(sys, &place));
+    findings.push(below.finding());
+    findings.extend(clock::findings(sys, &place, virtual_machine));
+    findings.extend(load::findings(sys, &place, around.earlier_stat.as_deref()));
+    findings.extend(memory::findings(sys, &place));
+    let cpuinfo = sys.read("/proc/cpuinfo").unwrap_or_default();
+    let worst = findings.iter().map(|finding| finding.severity).max();
+    Report {
+        schema: SCHEMA.to_owned(),
+        host: Host {
+            kernel: sys.line("/proc/sys/kernel/osrelease").unwrap_or_default(),
+            cpu: parse::short(parse::field(&cpuinfo, "model name").unwrap_or_default()),
+            cpus: u32::try_from(place.cpus.len()).unwrap_or(u32::MAX),
+            container: place.container,
+            administrator: place.administrator,
+        },
+        worst: worst.unwrap_or(Severity::Ok),
+        findings,
+    }
+}

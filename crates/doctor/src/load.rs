@@ -1,0 +1,111 @@
+//! What else runs here, and what a hypervisor below takes away.
+
+use crate::finding::{Concerns, Cure, Finding, Group, Topic};
+use crate::parse::{CpuTimes, cpu_times};
+use crate::place::Place;
+use crate::sys::Sys;
+
+/// CPUs that a measurement keeps busy at most: the widest rows run on two vCPUs.
+const CPUS_WANTED: f64 = 2.0;
+/// A load below this is a system's own breathing.
+const QUIET_CPUS: f64 = 0.5;
+/// A steal of one tick in a short look is 1 % already.
+const STEAL_NOW: f64 = 0.02;
+const STEAL_SINCE_BOOT: f64 = 0.005;
+
+const LOAD: Topic = Topic {
+    id: "host.load",
+    group: Group::Host,
+    concerns: Concerns::Time,
+    title: "load",
+    why: "Other programs take the CPU in the midst of a batch, and crowd its caches.",
+};
+
+const STEAL: Topic = Topic {
+    id: "host.steal",
+    group: Group::Host,
+    concerns: Concerns::Time,
+    title: "stolen time",
+    why: "While the hypervisor below runs something else, the guest's clock goes on.",
+};
+
+/// `earlier` is the text of `/proc/stat` of some 100 ms before.
+pub fn findings(sys: &dyn Sys, place: &Place, earlier: Option<&str>) -> Vec<Finding> {
+    let stat = sys.read("/proc/stat");
+    let since_boot = stat.as_deref().and_then(cpu_times);
+    let now = since_boot.and_then(|times| times.since(earlier.and_then(cpu_times)?));
+    vec![load(sys, place, now), steal(since_boot, now)]
+}
+
+fn load(sys: &dyn Sys, place: &Place, now: Option<CpuTimes>) -> Finding {
+    let cpus = place.cpus.len() as f64;
+    let average = sys
+        .line("/proc/loadavg")
+        .and_then(|line| line.split(' ').next()?.parse::<f64>().ok())
+        .filter(|load| (0.0..1e6).contains(load));
+    let busy = now.map(|times| times.busy_share() * cpus);
+    let on = match place.cpus.len() {
+        1 => "1 CPU".to_owned(),
+        cpus => format!("{cpus} CPUs"),
+    };
+    let found = match (average, busy) {
+        (Some(average), Some(busy)) => {
+            format!("average {average:.2} in the last minute, {busy:.1} now, on {on}")
+        }
+        (Some(average), None) => format!("average {average:.2} in the last minute, on {on}"),
+        (None, Some(busy)) => format!("{busy:.1} now, on {on}"),
+        (None, None) => return LOAD.note("the kernel does not tell", None),
+    };
+    let cure = || {
+        Some(Cure::yes(
+            "end what need not run; this shows what does",
+            "top",
+        ))
+    };
+    let crowded = |load: f64| load + CPUS_WANTED.min(cpus) > cpus + QUIET_CPUS || load > cpus / 2.0;
+    // A load that has just ended stands in the average for a minute, and harms nobody.
+    if busy
+        .or(average)
+        .is_some_and(|load| load > QUIET_CPUS && crowded(load))
+    {
+        LOAD.warning(found, cure())
+    } else if [busy, average]
+        .iter()
+        .flatten()
+        .any(|load| *load > QUIET_CPUS)
+    {
+        LOAD.note(found, cure())
+    } else {
+        LOAD.ok(found)
+    }
+}
+
+fn steal(since_boot: Option<CpuTimes>, now: Option<CpuTimes>) -> Finding {
+    let Some(boot) = since_boot.map(CpuTimes::steal_share) else {
+        return STEAL.note("the kernel does not tell", None);
+    };
+    let now = now.map(CpuTimes::steal_share);
+    let found = match now {
+        Some(now) => format!("{} since boot, {} now", percent(boot), percent(now)),
+        None => format!("{} since boot", percent(boot)),
+    };
+    let cure = Cure::no(
+        "take a machine with CPUs of its own (dedicated, not burstable)",
+        "the host below shares its CPUs among virtual machines",
+    );
+    if now.is_some_and(|now| now >= STEAL_NOW) || boot >= STEAL_SINCE_BOOT {
+        STEAL.warning(found, Some(cure))
+    } else if boot > 0.0 || now.is_some_and(|now| now > 0.0) {
+        STEAL.note(found, None)
+    } else {
+        STEAL.ok("none reported")
+    }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "none".to_owned(),
+        little if little < 0.1 => "under 0.1 %".to_owned(),
+        much => format!("{much:.1} %"),
+    }
+}

@@ -1,0 +1,197 @@
+//! The forms in which the kernel writes things down. Total: any text gives an answer.
+
+use std::collections::BTreeSet;
+
+/// The kernel's own limit is far below; a list beyond it is nonsense.
+const MAX_CPU: u32 = 65_535;
+
+/// The value of the first `key : value` line.
+pub fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == key)
+        .map(|(_, value)| value.trim())
+}
+
+/// CPUs of a list, as `0-3,8`; none where it is no list. `(null)`, as some kernels write of a
+/// mask that was never made, is the empty list.
+pub fn cpu_list(text: &str) -> Option<BTreeSet<u32>> {
+    let text = text.trim();
+    let mut cpus = BTreeSet::new();
+    if text.is_empty() || text == "(null)" {
+        return Some(cpus);
+    }
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last > MAX_CPU {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+/// CPUs as a list.
+pub fn show_cpus(cpus: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*cpu) => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let ranges: Vec<String> = ranges
+        .iter()
+        .map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        })
+        .collect();
+    ranges.join(",")
+}
+
+/// The chosen word of `always [madvise] never`.
+pub fn chosen(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    let (word, _) = rest.split_once(']')?;
+    Some(word)
+}
+
+/// Words at the blanks of a line of flags.
+pub fn has_word(words: &str, wanted: &str) -> bool {
+    words.split_ascii_whitespace().any(|word| word == wanted)
+}
+
+/// Time of all CPUs since boot, in the kernel's own ticks of 1/100 s mostly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// All of it.
+    pub total: u64,
+    /// Of it idle, or idle while a disk works.
+    pub idle: u64,
+    /// Of it taken by the hypervisor for something else.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// What passed since `earlier`; none where nothing did, or where the numbers went back.
+    pub fn since(self, earlier: Self) -> Option<Self> {
+        let total = self.total.checked_sub(earlier.total)?;
+        (total > 0).then_some(Self {
+            total,
+            // Idle time is known to go back a little on some kernels.
+            idle: self.idle.saturating_sub(earlier.idle).min(total),
+            steal: self.steal.saturating_sub(earlier.steal).min(total),
+        })
+    }
+
+    /// The stolen share, 0 to 1.
+    pub fn steal_share(self) -> f64 {
+        share(self.steal, self.total)
+    }
+
+    /// The share in which something ran here, 0 to 1.
+    pub fn busy_share(self) -> f64 {
+        let free = self.idle.saturating_add(self.steal);
+        share(self.total.saturating_sub(free), self.total)
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    (part as f64 / whole as f64).min(1.0)
+}
+
+/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. What
+/// follows, guests' time, is part of user and nice (proc(5)).
+pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let fields: Vec<u64> = line
+        .split_ascii_whitespace()
+        .take(8)
+        .map_while(|field| field.parse().ok())
+        .collect();
+    let at = |index: usize| fields.get(index).copied().unwrap_or_default();
+    (fields.len() >= 4).then(|| CpuTimes {
+        total: fields.iter().fold(0, |sum, part| sum.saturating_add(*part)),
+        idle: at(3).saturating_add(at(4)),
+        steal: at(7),
+    })
+}
+
+/// A value of somebody else's, short enough to stand in a sentence.
+pub fn short(text: &str) -> String {
+    const MOST: usize = 60;
+    let text = text.trim();
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        let set = |cpus: &[u32]| cpus.iter().copied().collect::<BTreeSet<_>>();
+        assert_eq!(cpu_list("0-3,8\n"), Some(set(&[0, 1, 2, 3, 8])));
+        assert_eq!(cpu_list("\n"), Some(set(&[])));
+        assert_eq!(cpu_list(" (null)\n"), Some(set(&[])));
+        for wrong in ["x", "3-1", "0-4294967295", "1,,2", "-1", "0-65536"] {
+            assert_eq!(cpu_list(wrong), None, "{wrong}");
+        }
+        assert_eq!(show_cpus(&set(&[0, 1, 2, 3, 8])), "0-3,8");
+        assert_eq!(show_cpus(&set(&[])), "");
+    }
+
+    #[test]
+    fn the_times_of_all_cpus() {
+        let times = cpu_times("intr 5\ncpu  100 0 50 800 20 5 5 20 90 0\ncpu0 1 1 1 1\n").unwrap();
+        assert_eq!((times.total, times.idle, times.steal), (1000, 820, 20));
+        assert_eq!((times.steal_share(), times.busy_share()), (0.02, 0.16));
+        let later = cpu_times("cpu  150 0 50 800 20 5 5 70").unwrap();
+        let passed = later.since(times).unwrap();
+        assert_eq!((passed.total, passed.idle, passed.steal), (100, 0, 50));
+        assert_eq!(times.since(later), None);
+        assert_eq!(later.since(later), None);
+        assert_eq!(cpu_times("cpu  1 2 3"), None);
+        assert_eq!(cpu_times(""), None);
+    }
+
+    #[test]
+    fn the_rest_of_the_forms() {
+        assert_eq!(chosen("always [madvise] never"), Some("madvise"));
+        assert_eq!(chosen("always ]madvise[ never"), None);
+        assert_eq!(
+            field("a: 1\nflags\t\t: fpu vme\n", "flags"),
+            Some("fpu vme")
+        );
+        assert!(has_word("fpu vme", "vme") && !has_word("fpu vmexit", "vme"));
+        assert_eq!(
+            short(&"\u{e9}".repeat(100)),
+            format!("{}...", "\u{e9}".repeat(60))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "\\PC*", numbers in "[0-9,\\- (nul)]{0,20}", stat in "cpu [0-9 ]{0,200}") {
+            for text in [&text, &numbers, &stat] {
+                let _ = (field(text, "flags"), chosen(text), short(text));
+                if let Some(times) = cpu_times(text) {
+                    prop_assert!((0.0..=1.0).contains(&times.busy_share()));
+                    prop_assert!((0.0..=1.0).contains(&times.steal_share()));
+                }
+                if let Some(cpus) = cpu_list(text) {
+                    prop_assert_eq!(cpu_list(&show_cpus(&cpus)), Some(cpus));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The real host, read and never written. No device is opened.
+
+use crate::sys::{Node, Sys};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::PathBuf;
+
+/// Files are cut here. Enough for several CPUs of `/proc/cpuinfo`, of which one is wanted: the
+/// kernel makes it as it is read, and on a large host the whole of it takes long.
+const LIMIT_BYTES: u64 = 64 << 10;
+
+/// The host under a folder, `/` for the one that we run on.
+#[derive(Clone, Debug)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The host whose root is `folder`.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+}
+
+impl Sys for Root {
+    fn read(&self, path: &str) -> Option<String> {
+        let path = self.path(path);
+        // A pipe or a device would have us wait, or do more than be read.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(&path).ok()?;
+        file.take(LIMIT_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(folder)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn node(&self, path: &str) -> Option<Node> {
+        let path = self.path(path);
+        let metadata = fs::metadata(&path).ok()?;
+        let access = Access::READ_OK | Access::WRITE_OK;
+        Some(Node {
+            mode: metadata.mode() & 0o7777,
+            gid: metadata.gid(),
+            device: metadata.file_type().is_char_device(),
+            usable: accessat(CWD, &path, access, AtFlags::EACCESS).is_ok(),
+        })
+    }
+
+    fn link(&self, path: &str) -> Option<String> {
+        let to = fs::read_link(self.path(path)).ok()?;
+        Some(to.to_string_lossy().into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_folders_and_links_are_read_under_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::at(folder.path());
+        let made = folder.path().join("sys/kernel");
+        fs::create_dir_all(&made).unwrap();
+        fs::write(made.join("b"), " word \nmore\n").unwrap();
+        fs::write(made.join("a"), [0xff, b'x']).unwrap();
+        std::os::unix::fs::symlink("pid:[1]", made.join("c")).unwrap();
+        assert_eq!(root.line("/sys/kernel/b").as_deref(), Some("word"));
+        assert_eq!(root.read("/sys/kernel/a").as_deref(), Some("\u{fffd}x"));
+        assert_eq!(root.list("/sys/kernel"), ["a", "b", "c"]);
+        assert_eq!(root.link("/sys/kernel/c").as_deref(), Some("pid:[1]"));
+        assert_eq!(root.read("/sys/kernel"), None);
+        assert_eq!(root.read("/sys/none"), None);
+        assert!(root.list("/sys/none").is_empty());
+        assert!(root.exists("/sys/kernel") && !root.exists("/sys/none"));
+        assert!(root.node("/sys/kernel/b").is_some_and(|node| node.usable));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        // Opened, this would wait for a writer for ever.
+        assert_eq!(Root::at(folder.path()).read("/pipe"), None);
+    }
+
+    #[test]
+    fn long_files_are_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("long"), vec![b'x'; 1 << 20]).unwrap();
+        let text = Root::at(folder.path()).read("/long").unwrap();
+        assert_eq!(text.len() as u64, LIMIT_BYTES);
+    }
+}

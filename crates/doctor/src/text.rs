@@ -1,0 +1,185 @@
+//! The report as text: all of it for whoever asks, a few lines for whoever is about to measure.
+//! Whatever the host said is made harmless on its way.
+
+use crate::finding::{Concerns, Cure, Finding, Group, Here, Report, Severity};
+use ws_text::{pad_right, terminal, width};
+
+/// Columns of a terminal that text is broken for; commands stay whole, to be copied.
+const COLUMNS: usize = 100;
+const INDENT: &str = "           ";
+/// Findings that the short form names at most.
+const SHORT_MOST: usize = 3;
+
+/// The whole report.
+pub fn long(report: &Report, colour: bool) -> String {
+    let host = &report.host;
+    let mut text = format!(
+        "{}, {} {}, Linux {}{}\n",
+        or_unknown(&host.cpu, "unknown CPU"),
+        host.cpus,
+        if host.cpus == 1 { "CPU" } else { "CPUs" },
+        or_unknown(&host.kernel, "of unknown release"),
+        if host.container {
+            ", in a container"
+        } else {
+            ""
+        },
+    );
+    let titles = report.findings.iter().map(|finding| width(finding.title));
+    let title_columns = titles.max().unwrap_or_default();
+    let mut group = None;
+    for finding in &report.findings {
+        if group != Some(finding.group) {
+            group = Some(finding.group);
+            text += &format!("\n{}\n", paint(group_name(finding.group), "1", colour));
+        }
+        add(&mut text, finding, title_columns, colour);
+    }
+    text += &format!("\n{}\n", counts(report));
+    text
+}
+
+fn or_unknown(text: &str, unknown: &str) -> String {
+    match text {
+        "" => unknown.to_owned(),
+        text => terminal(text).into_owned(),
+    }
+}
+
+fn add(text: &mut String, finding: &Finding, title_columns: usize, colour: bool) {
+    let word = pad_right(severity_name(finding.severity), 7);
+    let head = format!(
+        "  {}  {}  ",
+        paint(&word, severity_colour(finding.severity), colour),
+        pad_right(finding.title, title_columns)
+    );
+    let first = 2 + 7 + 2 + title_columns + 2;
+    *text += &head;
+    *text += &wrapped(&terminal(&finding.found), first, first);
+    if finding.severity == Severity::Ok {
+        return;
+    }
+    *text += INDENT;
+    *text += &wrapped(finding.why, INDENT.len(), INDENT.len());
+    if let Some(cure) = &finding.cure {
+        add_cure(text, cure);
+    }
+}
+
+fn add_cure(text: &mut String, cure: &Cure) {
+    let indent = INDENT.len() + "cure: ".len();
+    *text += &format!("{INDENT}cure: ");
+    *text += &wrapped(&terminal(&cure.advice), indent, indent);
+    if let Some(command) = &cure.command {
+        *text += &format!("{INDENT}      {}\n", terminal(command));
+    }
+    let where_to = match (cure.here, &cure.obstacle) {
+        (Here::Yes, _) => return,
+        (Here::Root, _) => "needs root".to_owned(),
+        (Here::No, None) => "not from here".to_owned(),
+        (Here::No, Some(why)) => format!("not from here: {why}"),
+    };
+    *text += &format!("{INDENT}      ");
+    *text += &wrapped(&terminal(&where_to), indent, indent);
+}
+
+/// `text` broken at blanks, its first line begun at column `first`, the others at `indent`.
+fn wrapped(text: &str, first: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = first;
+    for word in text.split(' ') {
+        let wide = width(word);
+        if column > indent && column + 1 + wide > COLUMNS {
+            out += "\n";
+            out += &" ".repeat(indent);
+            column = indent;
+        } else if !out.is_empty() {
+            out.push(' ');
+            column += 1;
+        }
+        out += word;
+        column += wide;
+    }
+    out.push('\n');
+    out
+}
+
+fn counts(report: &Report) -> String {
+    let each = [
+        (Severity::Problem, "problem", "problems"),
+        (Severity::Warning, "warning", "warnings"),
+        (Severity::Note, "note", "notes"),
+        (Severity::Ok, "ok", "ok"),
+    ];
+    let each = each.map(|(severity, one, many)| {
+        let found = report.findings.iter();
+        let number = found.filter(|finding| finding.severity == severity).count();
+        format!("{number} {}", if number == 1 { one } else { many })
+    });
+    each.join(", ")
+}
+
+/// What somebody should know who is about to measure time here, or on this host's KVM as well:
+/// warnings and problems, the gravest first, one a line and the last says where there is more.
+/// Empty where there is nothing to say.
+pub fn short(report: &Report, kvm: bool) -> Vec<String> {
+    let mut grave: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= Severity::Warning)
+        // A run says itself what it lacks.
+        .filter(|finding| finding.group != Group::Tools)
+        .filter(|finding| kvm || finding.concerns != Concerns::Kvm)
+        .collect();
+    if grave.is_empty() {
+        return Vec::new();
+    }
+    grave.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let more = grave.len().saturating_sub(SHORT_MOST);
+    let mut lines: Vec<String> = grave
+        .iter()
+        .take(SHORT_MOST)
+        .map(|finding| format!("{}: {}", finding.title, finding.found))
+        .collect();
+    lines.push(match more {
+        0 => "worldswitch doctor says more".to_owned(),
+        more => format!("and {more} more: worldswitch doctor says more"),
+    });
+    lines
+}
+
+fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Ok => "ok",
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Problem => "problem",
+    }
+}
+
+/// SGR codes (ECMA-48, section 8.3.117).
+fn severity_colour(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Ok => "32",
+        Severity::Note => "36",
+        Severity::Warning => "33",
+        Severity::Problem => "31",
+    }
+}
+
+fn group_name(group: Group) -> &'static str {
+    match group {
+        Group::Tools => "tools",
+        Group::Kvm => "kvm",
+        Group::Processor => "processor",
+        Group::Host => "host",
+        Group::Memory => "memory",
+    }
+}
+
+fn paint(text: &str, code: &str, colour: bool) -> String {
+    match colour {
+        true => format!("\x1b[{code}m{text}\x1b[0m"),
+        false => text.to_owned(),
+    }
+}

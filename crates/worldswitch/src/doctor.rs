@@ -1,0 +1,95 @@
+//! `worldswitch doctor`: what this host lacks, what on it spoils a measurement, and the cure; and
+//! the short form of it that `run` tells.
+
+use crate::output::{self, Colours};
+use crate::{cli::DoctorArgs, data};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use ws_doctor::{Around, Probe, Report, Root, Sys, Tools};
+use ws_machines::emulator::Emulator;
+use ws_machines::machine::Engine;
+use ws_machines::name::PlatformName;
+use ws_machines::resources::Resources;
+
+/// Between two looks at what the CPUs do: enough of the kernel's ticks to tell a share.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// Examines and tells.
+///
+/// # Errors
+/// Standard output can't be written.
+pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
+    let resources = Resources {
+        qemu: args.qemu.clone(),
+        guest: Some(data::guest_image(args.guest.as_deref())),
+        vmm: Some(data::monitor(args.vmm.as_deref())),
+        ..Resources::default()
+    };
+    let report = examine(&resources);
+    output::data(&if args.json {
+        format!("{}\n", serde_json::to_string_pretty(&report)?)
+    } else {
+        ws_doctor::long(&report, colours.stdout)
+    })
+}
+
+/// Tells what somebody should know who is about to measure time on these platforms. Nothing is
+/// said of a host that is in order.
+pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) {
+    let kvm = |name: &PlatformName| matches!(name.base().as_str(), "kvm" | "qemu-kvm");
+    let lines = ws_doctor::short(&examine(resources), names.iter().any(kvm));
+    if !lines.is_empty() {
+        let text = format!(
+            "this host disturbs what is measured in time\n{}",
+            lines.join("\n")
+        );
+        output::remark(&text, colours);
+    }
+}
+
+fn examine(resources: &Resources) -> Report {
+    let host = Root::at("/");
+    let tools = Tools {
+        qemu: Emulator::find(resources.qemu.as_deref())
+            .map(|qemu| format!("{}, {}", qemu.version, qemu.program.display()))
+            .map_err(|error| error.to_string()),
+        guest: place(&resources.guest, data::guest_image),
+        monitor: place(&resources.vmm, data::monitor),
+    };
+    let probe = probe(resources);
+    // The programs that were started until here are no load of this host's.
+    let earlier_stat = host.read("/proc/stat");
+    std::thread::sleep(LOOK);
+    ws_doctor::examine(
+        &host,
+        &Around {
+            tools,
+            probe,
+            signature: ws_doctor::hypervisor_signature(),
+            earlier_stat,
+        },
+    )
+}
+
+/// Where a part was found, or would be if somebody looked.
+fn place(
+    found: &Option<Result<PathBuf, String>>,
+    look: fn(Option<&Path>) -> Result<PathBuf, String>,
+) -> Result<String, String> {
+    let found = found.clone().unwrap_or_else(|| look(None));
+    found.map(|path| path.display().to_string())
+}
+
+/// Whether KVM runs a guest is for the monitor to say, as the doctor makes no machine itself.
+fn probe(resources: &Resources) -> Probe {
+    if !matches!(resources.vmm, Some(Ok(_))) {
+        return Probe::NotMade("there is no KVM monitor to try it with".to_owned());
+    }
+    match resources.kvm() {
+        Ok(kvm) => Probe::Ran {
+            software: kvm.engine == Engine::SoftwareKvm,
+            exit_ns: kvm.exit_ns,
+        },
+        Err(error) => Probe::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,123 @@
+# `worldswitch doctor` on the host that runs the tests, and its short form in `run`.
+
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
+load common
+
+setup() { common_setup; }
+
+# A part of a finding in doctor.json.
+finding() {
+    jq -r ".findings[] | select(.id == \"$1\") | $2" doctor.json
+}
+
+@test "it tells this host in groups, without colour away from a terminal, and ends with 0" {
+    LIMIT=10 ws doctor >doctor.txt 2>log.txt
+    [ ! -s log.txt ]
+    run ! grep -q $'\x1b' doctor.txt
+    for group in tools kvm processor host memory; do
+        grep -qx "$group" doctor.txt
+    done
+    grep -qE '^  (ok|note|warning|problem) +frequency governor  ' doctor.txt
+    tail -n 1 doctor.txt | grep -qE '^[0-9]+ problems?, [0-9]+ warnings?, [0-9]+ notes?, [0-9]+ ok$'
+    ws --color always doctor | grep -q $'\x1b'
+}
+
+@test "JSON: the version, every finding whole, facts as the system tells them" {
+    ws doctor --json >doctor.json
+    [ "$(jq -r .schema doctor.json)" = worldswitch-doctor/1 ]
+    jq -e '.findings | length == 18 and ([.[].id] | unique | length) == 18' doctor.json
+    jq -e '[.findings[] | select((.found | length) == 0 or (.why | length) == 0)] == []' doctor.json
+    jq -e 'all(.findings[]; .severity | IN("ok", "note", "warning", "problem"))' doctor.json
+    jq -e 'all(.findings[].cure | values; (.here == "no") == (.obstacle != null))' doctor.json
+    jq -e '.worst as $worst | any(.findings[]; .severity == $worst)' doctor.json
+    [ "$(jq .host.cpus doctor.json)" -eq "$(getconf _NPROCESSORS_ONLN)" ]
+    [ "$(jq -r .host.kernel doctor.json)" = "$(uname -r)" ]
+    [ "$(finding tools.qemu .severity)" = ok ]
+    [ "$(finding tools.guest .severity)" = ok ]
+}
+
+@test "it says of /dev/kvm and the CPU what they are" {
+    ws doctor --json >doctor.json
+    if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+        [ "$(finding kvm.device .severity)" = ok ]
+    else
+        [ "$(finding kvm.device .severity)" != ok ]
+    fi
+    [ "$(uname -m)" = x86_64 ] || skip 'flags tell of virtualization on x86 only'
+    if grep -qE '^flags.* (vmx|svm)( |$)' /proc/cpuinfo; then
+        [ "$(finding kvm.hardware .severity)" = ok ]
+    else
+        [ "$(finding kvm.hardware .severity)" = problem ]
+        [ ! -c /dev/kvm ] || finding kvm.hardware .found | grep -q 'software KVM'
+    fi
+    if grep -qE '^flags.* hypervisor( |$)' /proc/cpuinfo; then
+        [ "$(finding host.virtual-machine .severity)" = warning ]
+    fi
+}
+
+@test "a user without rights gets the commands with sudo, root without" {
+    [ "$(id -u)" -eq 0 ] || skip 'needs root, to become a user'
+    ws doctor --json >doctor.json
+    run ! grep -q sudo doctor.json
+    # The program itself may lie where only root may look.
+    folder=$(mktemp -d)
+    chmod 755 "$folder"
+    install -m 755 "$WORLDSWITCH" "$folder/worldswitch"
+    setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/worldswitch" doctor --json \
+        >doctor.json
+    rm -r "$folder"
+    [ "$(jq .host.administrator doctor.json)" = false ]
+    # All that anybody may do: build, look, begin a shell.
+    jq -r '.findings[].cure.command | values' doctor.json |
+        { grep -vE '^(make|top|newgrp)( |$)' || true; } >commands.txt
+    run ! grep -v sudo commands.txt
+    if [ -c /dev/kvm ] && [ "$(stat -c %a /dev/kvm)" = 600 ]; then
+        [ "$(finding kvm.device .cure.here)" = root ]
+    fi
+}
+
+@test "what is missing is a problem with its cure, and no error" {
+    WORLDSWITCH_DATA=/nonexistent ws doctor --json --qemu /nonexistent/qemu >doctor.json
+    [ "$(finding tools.qemu .severity)" = problem ]
+    finding tools.qemu .found | grep -q /nonexistent/qemu
+    [ "$(finding tools.guest .severity)" = problem ]
+    [ "$(finding tools.guest .cure.command)" = 'make build' ]
+    [ "$(jq -r .worst doctor.json)" = problem ]
+}
+
+# A load that is there for sure: more loops than CPUs.
+load_host() {
+    for _ in $(seq $(($(nproc) + 2))); do
+        sh -c 'while :; do :; done' 3>&- &
+        loops+=("$!")
+    done
+    sleep 1
+}
+
+loops=()
+teardown() {
+    [ ${#loops[@]} -eq 0 ] || kill "${loops[@]}" || true
+}
+
+@test "run tells the short form where time is measured, and never for the lab alone" {
+    load_host
+    ws run --on qemu-tcg --boots 1 --samples 2 --bench '^idle$' -o "$OUT" >table.txt 2>log.txt
+    run ! grep -q doctor table.txt
+    sed -n '/this host disturbs/,/worldswitch doctor says more$/p' log.txt >short.txt
+    grep -q 'load: .* CPU' short.txt
+    [ "$(wc -l <short.txt)" -le 5 ]
+    tail -n 1 short.txt | grep -q 'worldswitch doctor says more$'
+    # What concerns KVM alone is none of the translator's business.
+    run ! grep -qE '/dev/kvm|software KVM' short.txt
+    ws run --on lab:native --boots 1 --bench '^idle$' -o "$OUT" >/dev/null 2>log.txt
+    run ! grep -q doctor log.txt
+}
+
+@test "wrong usage ends with 2, an output that can't be written with 1" {
+    run -2 ws doctor --yaml
+    # shellcheck disable=SC2016 # the inner shell expands it
+    run -1 --separate-stderr bash -c '"$WORLDSWITCH" doctor >/dev/full'
+    [[ $stderr == *'standard output'* ]]
+}
