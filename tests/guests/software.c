@@ -6,18 +6,18 @@
 #include "bench.h"
 #include "lib.h"
 
-#define SOFT(id, text, ...)                                              \
-	BENCHMARK(id) = { .name = text,                                  \
-			  .category = "planted",                         \
+#define SOFT(id, text, ...)                                               \
+	BENCHMARK(id) = { .name = text,                                   \
+			  .category = "planted",                          \
 			  .summary = "what a software KVM can't emulate", \
-			  .requires = "",                                \
-			  .run = id##_run,                               \
-			  .control = id##_control,                       \
-			  .cpus = 1,                                     \
-			  .min_iterations = 1,                           \
-			  .max_iterations = 1,                           \
-			  .insns_iterations = 1,                         \
-			  .insns_samples = 2,                            \
+			  .requires = "",                                 \
+			  .run = id##_run,                                \
+			  .control = id##_control,                        \
+			  .cpus = 1,                                      \
+			  .min_iterations = 1,                            \
+			  .max_iterations = 1,                            \
+			  .insns_iterations = 1,                          \
+			  .insns_samples = 2,                             \
 			  __VA_ARGS__ }
 
 TIMED_LOOP(soft_before, "nop");
