@@ -149,6 +149,8 @@ impl Machine {
             note: "only the host can see it".to_owned(),
             run: vec![2000; 4],
             control: vec![1000; 4],
+            lead: None,
+            unmarked: None,
         })?;
         Self::write(&lines.concat())?;
         self.guest("end", &json!({"bench": name}))
