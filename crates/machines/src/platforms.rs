@@ -257,12 +257,12 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
 /// Why not.
 pub fn external(platform: &Platform) -> Result<(), &'static str> {
     match platform.kind {
-        Kind::Qemu(Clock::Host) | Kind::QemuKvm | Kind::Vmm
+        Kind::Qemu(Clock::Host) | Kind::Vmm | Kind::QemuKvm
             if counter::UNIT == Some(platform.unit) =>
         {
             Ok(())
         }
-        Kind::Qemu(Clock::Host) | Kind::QemuKvm | Kind::Vmm => {
+        Kind::Qemu(Clock::Host) | Kind::Vmm | Kind::QemuKvm => {
             Err("this host's CPU has another counter than its guest")
         }
         Kind::Qemu(Clock::Instructions) => Err(
@@ -361,10 +361,13 @@ mod tests {
     #[test]
     fn only_what_this_host_can_hear_and_time_is_timed_from_outside() {
         let external = |text: &str| external(check(&text.parse().unwrap()).unwrap());
-        assert_eq!(
-            external("qemu-tcg").is_ok(),
-            counter::UNIT == Some("tsc_ticks")
-        );
+        for name in ["qemu-tcg", "kvm", "qemu-kvm"] {
+            assert_eq!(
+                external(name).is_ok(),
+                counter::UNIT == Some("tsc_ticks"),
+                "{name}"
+            );
+        }
         for (name, why) in [
             ("lab:native", "counts instructions"),
             ("serial:/dev/ttyS0", "counter"),

@@ -260,10 +260,9 @@ impl Machine for Qemu {
             .map_err(|e| MachineError::io("read the console of", program, e))?;
         Ok(match (found, ended) {
             (Found::Data, _) => Console::Data,
-            (Found::Nothing, None) => running
-                .stopped
-                .clone()
-                .map_or(Console::Quiet, Console::Ended),
+            (_, None) if running.stopped.is_some() => {
+                Console::Ended(running.stopped.clone().unwrap_or_default())
+            }
             // So -no-reboot answers a reset and a power-off alike.
             (Found::End, Some(status)) if status.success() => Console::Ended(
                 "the machine reset itself, as after a triple fault, or powered itself off".into(),

@@ -272,14 +272,13 @@ impl Machine for Vmm {
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
         let program = &self.settings.kvm.monitor;
-        let limit = CONSOLE_LIMIT_BYTES + (2 << 20);
         let (console, stdout) = ProcessConsole::open(request.timed)?;
         let arguments = self.settings.arguments(request);
         self.last_command = Some(shell_words(program, &arguments));
         let mut command = Command::new(program);
         command.args(&arguments);
         self.running = Some(Running {
-            process: Process::spawn(command, stdout, limit)?,
+            process: Process::spawn(command, stdout, CONSOLE_LIMIT_BYTES + (2 << 20))?,
             console,
             chunks: Vec::new(),
         });

@@ -450,7 +450,10 @@ fn the_examples_of_the_document_are_understood() {
     }
     assert_eq!(
         kinds,
-        ["hello", "begin", "result", "skip", "fault", "end", "bye"]
+        [
+            // The guest's, and then its monitor's.
+            "hello", "begin", "result", "skip", "fault", "end", "bye", "hello", "exits", "bye"
+        ]
     );
 }
 

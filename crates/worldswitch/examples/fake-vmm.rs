@@ -146,11 +146,11 @@ impl Machine {
             ws_bytes: None,
             port: None,
             check: CheckVerdict::Unproven,
+            lead: None,
+            unmarked: None,
             note: "only the host can see it".to_owned(),
             run: vec![2000; 4],
             control: vec![1000; 4],
-            lead: None,
-            unmarked: None,
         })?;
         Self::write(&lines.concat())?;
         self.guest("end", &json!({"bench": name}))

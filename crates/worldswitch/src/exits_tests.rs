@@ -1,6 +1,7 @@
 //! The host's counts against the guest's word.
 
 use super::*;
+use crate::external::External;
 use serde_json::json;
 use ws_results::Check;
 
@@ -102,6 +103,15 @@ fn what_comes_back_to_the_monitor_counts_on_any_kvm() {
         let (verdict, ..) = judged("out", Unproven, engine, json!({"returns": {"mmio": 1000}}));
         assert_eq!(verdict, Failed);
     }
+}
+
+#[test]
+fn marks_for_a_host_that_listens_are_not_taken_for_operations() {
+    let counts = json!({"returns": {"io": 999}});
+    let mut timed = row("out", Unproven, Some(exits(counts)));
+    timed.report.external = Some(External::none(3, String::new()));
+    judge(&mut timed, HardwareKvm, &[]);
+    assert_eq!(timed.report.check.unwrap().verdict, Unproven);
 }
 
 #[test]

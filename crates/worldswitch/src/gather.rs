@@ -12,7 +12,7 @@ use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
 
-/// What the guest measured of every benchmark: the first metric.
+/// What the guest measured of every benchmark; the first of its metrics.
 const METRIC: &str = "cost";
 /// The same batches as the host timed them.
 const METRIC_EXTERNAL: &str = "cost_external";
