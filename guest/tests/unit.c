@@ -258,8 +258,8 @@ static void cmdline_takes_every_word(void **state)
 {
 	struct params params =
 		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
-		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 external=1 "
-		      "doorbell=0x510");
+		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 doorbell=0x510 "
+		      "external=1");
 
 	(void)state;
 	assert_string_equal(params.bench, "^(in|out)$");
@@ -284,13 +284,13 @@ static void cmdline_takes_every_word(void **state)
 static void cmdline_names_what_it_cannot_use(void **state)
 {
 	struct params params = parse("  samples=0 samples=1025 page=3k colour=blue quiet smp=65 =x "
-				     "nonce=11112222333344445 in=65536 samples=12 external=2 "
-				     "doorbell=65536");
+				     "nonce=11112222333344445 in=65536 samples=12 "
+				     "doorbell=65536 external=2 ");
 
 	(void)state;
 	assert_string_equal(unknown_buffer, "samples=0 samples=1025 page=3k colour=blue quiet "
 					    "smp=65 =x nonce=11112222333344445 in=65536 "
-					    "external=2 doorbell=65536");
+					    "doorbell=65536 external=2");
 	assert_false(params.external);
 	assert_int_equal(params.samples, 12);
 	assert_int_equal(params.nonce, 0);

@@ -28,11 +28,20 @@ impl Resources {
     /// Why it can't be used, and the cure.
     pub fn kvm(&self) -> Result<Kvm, MachineError> {
         let probe = || {
-            let monitor = found(&self.vmm, "monitor").map_err(|e| e.to_string())?;
-            Kvm::probe(&monitor).map_err(|e| e.to_string())
+            let monitor = self.monitor()?;
+            Kvm::probe(&monitor)
         };
+        let probe = || probe().map_err(|e: MachineError| e.to_string());
         let probed = self.probed.get_or_init(probe).clone();
         probed.map_err(MachineError::Other)
+    }
+
+    /// The monitor.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn monitor(&self) -> Result<PathBuf, MachineError> {
+        found(&self.vmm, "monitor")
     }
 
     /// The guest image.

@@ -3,11 +3,10 @@
 
 use crate::output::{self, Colours};
 use crate::{cli::DoctorArgs, data};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use ws_doctor::{Around, Probe, Report, Root, Sys, Tools};
-use ws_machines::emulator::Emulator;
-use ws_machines::machine::Engine;
+use ws_machines::machine::{Engine, MachineError};
 use ws_machines::name::PlatformName;
 use ws_machines::resources::Resources;
 
@@ -25,7 +24,7 @@ pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
         vmm: Some(data::monitor(args.vmm.as_deref())),
         ..Resources::default()
     };
-    let report = examine(&resources);
+    let report = examine(&resources, true);
     output::data(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&report)?)
     } else {
@@ -37,7 +36,8 @@ pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
 /// said of a host that is in order.
 pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) {
     let kvm = |name: &PlatformName| matches!(name.base().as_str(), "kvm" | "qemu-kvm");
-    let lines = ws_doctor::short(&examine(resources), names.iter().any(kvm));
+    let kvm = names.iter().any(kvm);
+    let lines = ws_doctor::short(&examine(resources, kvm), kvm);
     if !lines.is_empty() {
         let text = format!(
             "this host disturbs what is measured in time\n{}",
@@ -47,16 +47,22 @@ pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) {
     }
 }
 
-fn examine(resources: &Resources) -> Report {
+/// `kvm`: somebody wants to know whether KVM works.
+fn examine(resources: &Resources, kvm: bool) -> Report {
     let host = Root::at("/");
     let tools = Tools {
-        qemu: Emulator::find(resources.qemu.as_deref())
+        qemu: resources
+            .emulator()
             .map(|qemu| format!("{}, {}", qemu.version, qemu.program.display()))
             .map_err(|error| error.to_string()),
-        guest: place(&resources.guest, data::guest_image),
-        monitor: place(&resources.vmm, data::monitor),
+        guest: place(resources.guest()),
+        monitor: place(resources.monitor()),
     };
-    let probe = probe(resources);
+    let probe = if kvm {
+        probe(resources)
+    } else {
+        Probe::NotMade("no platform of this run needs it".into())
+    };
     // The programs that were started until here are no load of this host's.
     let earlier_stat = host.read("/proc/stat");
     std::thread::sleep(LOOK);
@@ -71,25 +77,22 @@ fn examine(resources: &Resources) -> Report {
     )
 }
 
-/// Where a part was found, or would be if somebody looked.
-fn place(
-    found: &Option<Result<PathBuf, String>>,
-    look: fn(Option<&Path>) -> Result<PathBuf, String>,
-) -> Result<String, String> {
-    let found = found.clone().unwrap_or_else(|| look(None));
-    found.map(|path| path.display().to_string())
+fn place(found: Result<PathBuf, MachineError>) -> Result<String, String> {
+    found
+        .map(|path| path.display().to_string())
+        .map_err(|error| error.to_string())
 }
 
 /// Whether KVM runs a guest is for the monitor to say, as the doctor makes no machine itself.
 fn probe(resources: &Resources) -> Probe {
-    if !matches!(resources.vmm, Some(Ok(_))) {
-        return Probe::NotMade("there is no KVM monitor to try it with".to_owned());
+    if resources.monitor().is_err() {
+        return Probe::NotMade("there is no KVM monitor to try it with".into());
     }
     match resources.kvm() {
         Ok(kvm) => Probe::Ran {
             software: kvm.engine == Engine::SoftwareKvm,
             exit_ns: kvm.exit_ns,
         },
-        Err(error) => Probe::Failed(error.to_string()),
+        Err(why) => Probe::Failed(why.to_string()),
     }
 }
