@@ -23,11 +23,12 @@ static bool can_write(const struct console *console, int wait_ms)
 				  { .fd = console->wake, .events = POLLIN } };
 
 	for (;;) {
-		int ready = poll(waits, 2, wait_ms);
+		bool wait = wait_ms && !atomic_load(console->stop);
+		int ready = poll(waits, 2, wait ? wait_ms : 0);
 
 		if (ready > 0 && waits[0].revents)
 			return true;
-		if (ready > 0 || !wait_ms || atomic_load(console->stop))
+		if (ready > 0 || !wait)
 			return false;
 	}
 }
