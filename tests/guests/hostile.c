@@ -2,33 +2,11 @@
  * Rows that try to take a monitor down with them, one way each (tests/e2e/vmm.bats). Built into a
  * guest of their own by EXTRA_BENCH. The monitor must say what happened, and end or go on.
  */
-#include "bench.h"
-#include "lib.h"
-
-#define HOSTILE(id, text, ...)                              \
-	BENCHMARK(id) = { .name = text,                     \
-			  .category = "hostile",            \
-			  .summary = "attacks the monitor", \
-			  .requires = "",                   \
-			  .run = nothing_run,               \
-			  .control = nothing_control,       \
-			  .cpus = 1,                        \
-			  .min_iterations = 1,              \
-			  .max_iterations = 1,              \
-			  .insns_iterations = 1,            \
-			  .insns_samples = 2,               \
-			  __VA_ARGS__ }
-
-#pragma GCC diagnostic ignored "-Woverride-init"
-#ifdef __clang__
-#pragma GCC diagnostic ignored "-Winitializer-overrides"
-#endif
-
-TIMED_LOOP(nothing, "nop");
+#include "row.h"
 
 /* Interrupts are off on the first CPU, always. */
 TIMED_LOOP(hostile_spin, "9:\tjmp 9b");
-HOSTILE(hostile_spin, "hostile-spin", .run = hostile_spin_run);
+ROW(hostile_spin, "hostile-spin", .run = hostile_spin_run);
 
 static struct table_register no_table;
 TIMED_LOOP(hostile_triple, "lidt (%rsi)\n\tud2");
@@ -38,7 +16,7 @@ static bool init_triple(struct bench_run *run)
 	run->operand = &no_table;
 	return true;
 }
-HOSTILE(hostile_triple, "hostile-triple", .init = init_triple, .run = hostile_triple_run);
+ROW(hostile_triple, "hostile-triple", .init = init_triple, .run = hostile_triple_run);
 
 /* Guest-physical addresses below 4 GiB that no device and no memory answers. */
 #define NOWHERE 0xd0000000
@@ -52,11 +30,11 @@ static enum check check_beyond(struct bench_run *run)
 	bench_note(run, "it reads as %x", seen);
 	return seen == 0xffffffff ? CHECK_PROVED : CHECK_FAILED;
 }
-HOSTILE(hostile_beyond, "hostile-beyond", .check = check_beyond);
+ROW(hostile_beyond, "hostile-beyond", .check = check_beyond);
 
 /* Code where nothing is. */
 TIMED_LOOP(hostile_fetch, "mov $0xd0000000, %eax\n\tjmp *%rax");
-HOSTILE(hostile_fetch, "hostile-fetch", .run = hostile_fetch_run);
+ROW(hostile_fetch, "hostile-fetch", .run = hostile_fetch_run);
 
 static enum check check_flood(struct bench_run *run)
 {
@@ -65,7 +43,7 @@ static enum check check_flood(struct bench_run *run)
 	bench_note(run, "60 MB were written");
 	return CHECK_PROVED;
 }
-HOSTILE(hostile_flood, "hostile-flood", .check = check_flood);
+ROW(hostile_flood, "hostile-flood", .check = check_flood);
 
 /* Ports that nobody has, every width, strings among them. */
 static enum check check_ports(struct bench_run *run)
@@ -81,7 +59,7 @@ static enum check check_ports(struct bench_run *run)
 	return in8(0x1000) == 0xff && bytes[0] == -1 && bytes[63] == -1 ? CHECK_PROVED
 									: CHECK_FAILED;
 }
-HOSTILE(hostile_ports, "hostile-ports", .check = check_ports);
+ROW(hostile_ports, "hostile-ports", .check = check_ports);
 
 /* The doorbell with notes that lie nowhere, over the end of memory, and that are none; and with a
  * name without an end. */
@@ -115,4 +93,4 @@ static enum check check_bell(struct bench_run *run)
 	bench_note(run, "the bell was rung in wrong ways");
 	return CHECK_PROVED;
 }
-HOSTILE(hostile_bell, "hostile-bell", .check = check_bell);
+ROW(hostile_bell, "hostile-bell", .check = check_bell);

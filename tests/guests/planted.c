@@ -3,45 +3,23 @@
  * their own by EXTRA_BENCH: `plant-*` rows stand behind the suite's, and each must cost itself
  * only.
  */
-#include "bench.h"
-#include "lib.h"
-
-#define PLANT(id, text, ...)                                  \
-	BENCHMARK(id) = { .name = text,                       \
-			  .category = "planted",              \
-			  .summary = "goes wrong on purpose", \
-			  .requires = "",                     \
-			  .run = nothing_run,                 \
-			  .control = nothing_control,         \
-			  .cpus = 1,                          \
-			  .min_iterations = 1,                \
-			  .max_iterations = 1,                \
-			  .insns_iterations = 1,              \
-			  .insns_samples = 2,                 \
-			  __VA_ARGS__ }
-
-#pragma GCC diagnostic ignored "-Woverride-init"
-#ifdef __clang__
-#pragma GCC diagnostic ignored "-Winitializer-overrides"
-#endif
-
-TIMED_LOOP(nothing, "nop");
+#include "row.h"
 
 /* ---- Exceptions, hangs and resets in the timed loop ------------------------------------------ */
 
 TIMED_LOOP(plant_ud, "ud2");
-PLANT(plant_ud, "plant-ud", .run = plant_ud_run);
+ROW(plant_ud, "plant-ud", .run = plant_ud_run);
 
 /* A non-canonical address. */
 TIMED_LOOP(plant_gp, "movabs $0x8000000000000000, %rax\n\tmov (%rax), %rax");
-PLANT(plant_gp, "plant-gp", .run = plant_gp_run);
+ROW(plant_gp, "plant-gp", .run = plant_gp_run);
 
 /* An address that nothing maps. */
 TIMED_LOOP(plant_pf, "movabs $0x123456789000, %rax\n\tmov (%rax), %rax");
-PLANT(plant_pf, "plant-pf", .run = plant_pf_run);
+ROW(plant_pf, "plant-pf", .run = plant_pf_run);
 
 TIMED_LOOP(plant_loop, "9:\tjmp 9b");
-PLANT(plant_loop, "plant-loop", .run = plant_loop_run);
+ROW(plant_loop, "plant-loop", .run = plant_loop_run);
 
 /* No table of exception handlers, and an exception. */
 static struct table_register no_table;
@@ -52,7 +30,7 @@ static bool init_triple(struct bench_run *run)
 	run->operand = &no_table;
 	return true;
 }
-PLANT(plant_triple, "plant-triple", .init = init_triple, .run = plant_triple_run);
+ROW(plant_triple, "plant-triple", .init = init_triple, .run = plant_triple_run);
 
 /* ---- A spoiled record line ------------------------------------------------------------------- */
 
@@ -88,7 +66,7 @@ static enum check check_garbage(struct bench_run *run)
 	bench_note(run, "garbage was written");
 	return CHECK_PROVED;
 }
-PLANT(plant_garbage, "plant-garbage", .check = check_garbage);
+ROW(plant_garbage, "plant-garbage", .check = check_garbage);
 
 static enum check check_cut(struct bench_run *run)
 {
@@ -96,7 +74,7 @@ static enum check check_cut(struct bench_run *run)
 	bench_note(run, "a record was cut in half");
 	return CHECK_PROVED;
 }
-PLANT(plant_cut, "plant-cut", .check = check_cut);
+ROW(plant_cut, "plant-cut", .check = check_cut);
 
 static enum check check_crc(struct bench_run *run)
 {
@@ -104,7 +82,7 @@ static enum check check_crc(struct bench_run *run)
 	bench_note(run, "a record with a wrong CRC was written");
 	return CHECK_PROVED;
 }
-PLANT(plant_crc, "plant-crc", .check = check_crc);
+ROW(plant_crc, "plant-crc", .check = check_crc);
 
 static enum check check_stale(struct bench_run *run)
 {
@@ -112,7 +90,7 @@ static enum check check_stale(struct bench_run *run)
 	bench_note(run, "a record of another launch was written");
 	return CHECK_PROVED;
 }
-PLANT(plant_stale, "plant-stale", .check = check_stale);
+ROW(plant_stale, "plant-stale", .check = check_stale);
 
 /* Swallows its own result: the serial port loops back to itself (MCR bit 4) until cleanup. */
 #define COM1_MODEM 0x3fc
@@ -130,7 +108,7 @@ static void cleanup_lost(struct bench_run *run)
 	(void)run;
 	out8(COM1_MODEM, 0x03);
 }
-PLANT(plant_lost, "plant-lost", .check = check_lost, .cleanup = cleanup_lost);
+ROW(plant_lost, "plant-lost", .check = check_lost, .cleanup = cleanup_lost);
 
 /* Far more than any runner takes. */
 static enum check check_flood(struct bench_run *run)
@@ -140,7 +118,7 @@ static enum check check_flood(struct bench_run *run)
 	bench_note(run, "60 MB were written");
 	return CHECK_PROVED;
 }
-PLANT(plant_flood, "plant-flood", .check = check_flood);
+ROW(plant_flood, "plant-flood", .check = check_flood);
 
 /* ---- Hostile strings -------------------------------------------------------------------------- */
 
@@ -151,14 +129,14 @@ static enum check check_strings(struct bench_run *run)
 			"2J =1+1");
 	return CHECK_PROVED;
 }
-PLANT(plant_strings, "plant-strings", .check = check_strings);
+ROW(plant_strings, "plant-strings", .check = check_strings);
 
 static const char *needs_strings(const struct params *params)
 {
 	(void)params;
 	return "\x1b[2J<img src=x onerror=alert(1)>";
 }
-PLANT(plant_skip, "plant-skip", .needs = needs_strings);
+ROW(plant_skip, "plant-skip", .needs = needs_strings);
 
 /* ---- A check that fails ----------------------------------------------------------------------- */
 
@@ -167,4 +145,4 @@ static enum check check_fails(struct bench_run *run)
 	bench_note(run, "the event did not take place");
 	return CHECK_FAILED;
 }
-PLANT(plant_check, "plant-check", .check = check_fails);
+ROW(plant_check, "plant-check", .check = check_fails);

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod child;
 pub mod console;
 pub mod counter;
 pub mod earshot;

@@ -5,7 +5,7 @@
 //! digits on every host. `qemu-tcg` is the same emulator in the host's time. `qemu-kvm` is QEMU's
 //! machine with KVM instead of the emulator.
 
-use crate::console::{Found, ProcessConsole};
+use crate::child::{Child, Look};
 use crate::earshot::Chunk;
 use crate::emulator::Emulator;
 use crate::host::Host;
@@ -13,7 +13,7 @@ use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
 };
 use crate::pin::{self, Pinned};
-use crate::process::{Process, describe, shell_words};
+use crate::process::{describe, shell_words};
 use crate::qmp::{Qmp, Trouble};
 use crate::vmm::Kvm;
 use std::fs::File;
@@ -121,10 +121,7 @@ pub struct Qemu {
 
 #[derive(Debug)]
 struct Running {
-    process: Process,
-    console: ProcessConsole,
-    /// When the console said what, until somebody asks.
-    chunks: Vec<Chunk>,
+    child: Child,
     control: Option<Qmp>,
     pinned: Vec<Pinned>,
     /// Why the machine stands still.
@@ -200,7 +197,6 @@ impl Machine for Qemu {
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
-        let (console, stdout) = ProcessConsole::open(request.timed)?;
         let mut arguments = self.settings.arguments(request);
         let mut control = None;
         let mut inherited = None;
@@ -217,7 +213,7 @@ impl Machine for Qemu {
         command.args(&arguments);
         // The runner stops a flood at the limit; this is for the time in which it does not look.
         let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
-        let process = Process::spawn_with(command, stdout, limit, inherited)?;
+        let child = Child::start(command, request.timed, limit, inherited)?;
         let pinned = match &mut control {
             None => Vec::new(),
             Some(qmp) => match Self::pin_and_go(qmp, &self.settings.pins) {
@@ -231,9 +227,7 @@ impl Machine for Qemu {
             },
         };
         self.running = Some(Running {
-            process,
-            console,
-            chunks: Vec::new(),
+            child,
             control,
             pinned,
             stopped: None,
@@ -242,39 +236,29 @@ impl Machine for Qemu {
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
-        let program = &self.settings.emulator.program;
         let Some(running) = &mut self.running else {
             return Ok(Console::Ended("it was not running".into()));
         };
-        // Asked before the console is read: what an ended process wrote is then all there.
-        let ended = running
-            .process
-            .ended()
-            .map_err(|e| MachineError::io("look after", program, e))?;
         if running.stopped.is_none() {
             running.stopped = running.control.as_mut().and_then(Qmp::stopped);
         }
-        let found = running
-            .console
-            .read(buffer, &mut running.chunks, ended.is_some())
-            .map_err(|e| MachineError::io("read the console of", program, e))?;
-        Ok(match (found, ended) {
-            (Found::Data, _) => Console::Data,
-            (_, None) if running.stopped.is_some() => {
-                Console::Ended(running.stopped.clone().unwrap_or_default())
-            }
+        Ok(match running.child.look(buffer)? {
+            Look::Data => Console::Data,
+            Look::Nothing => running
+                .stopped
+                .clone()
+                .map_or(Console::Quiet, Console::Ended),
             // So -no-reboot answers a reset and a power-off alike.
-            (Found::End, Some(status)) if status.success() => Console::Ended(
+            Look::Over(status) if status.success() => Console::Ended(
                 "the machine reset itself, as after a triple fault, or powered itself off".into(),
             ),
-            (Found::End, Some(status)) => Console::Ended(describe(status)),
-            _ => Console::Quiet,
+            Look::Over(status) => Console::Ended(describe(status)),
         })
     }
 
     fn heard(&mut self, chunks: &mut Vec<Chunk>) {
         if let Some(running) = &mut self.running {
-            chunks.append(&mut running.chunks);
+            running.child.heard(chunks);
         }
     }
 
@@ -316,20 +300,20 @@ impl Machine for Qemu {
 
     fn kill(&mut self) {
         if let Some(running) = &mut self.running {
-            running.process.kill();
+            running.child.kill();
         }
     }
 
     fn complaints(&mut self) -> String {
         self.running
             .as_ref()
-            .map(|running| running.process.stderr())
+            .map(|running| running.child.stderr())
             .unwrap_or_default()
     }
 
     fn could_not_emulate(&self) -> Option<String> {
         // Suberror 1 is KVM_INTERNAL_ERROR_EMULATION (include/uapi/linux/kvm.h).
-        let text = self.running.as_ref()?.process.stderr();
+        let text = self.running.as_ref()?.child.stderr();
         let said = |line: &&str| line.starts_with("KVM internal error. Suberror: 1");
         text.lines().find(said).map(str::to_owned)
     }

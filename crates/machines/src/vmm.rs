@@ -1,7 +1,7 @@
 //! vmm, our own KVM monitor: the one place that knows its command line. Platform `kvm` is the
 //! guest in it, and its probe says what this host's /dev/kvm is, for every platform that uses it.
 
-use crate::console::{Found, ProcessConsole};
+use crate::child::{Child, Look};
 use crate::earshot::Chunk;
 use crate::host::Host;
 use crate::machine::{
@@ -219,16 +219,8 @@ impl Settings {
 #[derive(Debug)]
 pub struct Vmm {
     settings: Settings,
-    running: Option<Running>,
+    running: Option<Child>,
     last_command: Option<String>,
-}
-
-#[derive(Debug)]
-struct Running {
-    process: Process,
-    console: ProcessConsole,
-    /// When the console said what, until somebody asks.
-    chunks: Vec<Chunk>,
 }
 
 impl Vmm {
@@ -272,43 +264,29 @@ impl Machine for Vmm {
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
         let program = &self.settings.kvm.monitor;
-        let (console, stdout) = ProcessConsole::open(request.timed)?;
         let arguments = self.settings.arguments(request);
         self.last_command = Some(shell_words(program, &arguments));
         let mut command = Command::new(program);
         command.args(&arguments);
-        self.running = Some(Running {
-            process: Process::spawn(command, stdout, CONSOLE_LIMIT_BYTES + (2 << 20))?,
-            console,
-            chunks: Vec::new(),
-        });
+        let limit = CONSOLE_LIMIT_BYTES + (2 << 20);
+        self.running = Some(Child::start(command, request.timed, limit, None)?);
         Ok(())
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
-        let program = &self.settings.kvm.monitor;
         let Some(running) = &mut self.running else {
             return Ok(Console::Ended("it was not running".into()));
         };
-        // Asked before the console is read: what an ended process wrote is then all there.
-        let ended = running
-            .process
-            .ended()
-            .map_err(|e| MachineError::io("look after", program, e))?;
-        let found = running
-            .console
-            .read(buffer, &mut running.chunks, ended.is_some())
-            .map_err(|e| MachineError::io("read the console of", program, e))?;
-        Ok(match (found, ended) {
-            (Found::Data, _) => Console::Data,
-            (Found::End, Some(status)) => Console::Ended(how(status)),
-            _ => Console::Quiet,
+        Ok(match running.look(buffer)? {
+            Look::Data => Console::Data,
+            Look::Nothing => Console::Quiet,
+            Look::Over(status) => Console::Ended(how(status)),
         })
     }
 
     fn heard(&mut self, chunks: &mut Vec<Chunk>) {
         if let Some(running) = &mut self.running {
-            chunks.append(&mut running.chunks);
+            running.heard(chunks);
         }
     }
 
@@ -332,19 +310,16 @@ impl Machine for Vmm {
 
     fn kill(&mut self) {
         if let Some(running) = &mut self.running {
-            running.process.kill();
+            running.kill();
         }
     }
 
     fn complaints(&mut self) -> String {
-        self.running
-            .as_ref()
-            .map(|running| running.process.stderr())
-            .unwrap_or_default()
+        self.running.as_ref().map(Child::stderr).unwrap_or_default()
     }
 
     fn could_not_emulate(&self) -> Option<String> {
-        let text = self.running.as_ref()?.process.stderr();
+        let text = self.running.as_ref()?.stderr();
         let said = |line: &&str| line.contains("an instruction that KVM can't emulate");
         let line = text.lines().find(said)?;
         Some(line.strip_prefix("vmm: ").unwrap_or(line).to_owned())

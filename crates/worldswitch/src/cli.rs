@@ -128,15 +128,8 @@ pub struct RunArgs {
     /// How long one benchmark may take before its machine is stopped.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub timeout: Duration,
-    /// The guest image to boot.
-    #[arg(long, value_name = "FILE")]
-    pub guest: Option<PathBuf>,
-    /// The QEMU to use. Default: qemu-system-x86_64 in the search path.
-    #[arg(long, value_name = "PATH")]
-    pub qemu: Option<PathBuf>,
-    /// The KVM monitor to use. Default: the one that make build makes.
-    #[arg(long, value_name = "FILE")]
-    pub vmm: Option<PathBuf>,
+    #[command(flatten)]
+    pub parts: Parts,
     /// Pin the threads of vCPU 0, 1, ... to these CPUs of the host, on every platform that
     /// measures time. Default: isolated CPUs where there are enough, else none.
     #[arg(long, value_name = "CPU,...", value_parser = cpus)]
@@ -174,15 +167,8 @@ pub enum ListWhat {
         /// As JSON.
         #[arg(long)]
         json: bool,
-        /// The guest image to use.
-        #[arg(long, value_name = "FILE")]
-        guest: Option<PathBuf>,
-        /// The QEMU to use.
-        #[arg(long, value_name = "PATH")]
-        qemu: Option<PathBuf>,
-        /// The KVM monitor to use.
-        #[arg(long, value_name = "FILE")]
-        vmm: Option<PathBuf>,
+        #[command(flatten)]
+        parts: Parts,
     },
 }
 
@@ -214,7 +200,14 @@ pub struct DoctorArgs {
     /// As JSON.
     #[arg(long)]
     pub json: bool,
-    /// The guest image to use.
+    #[command(flatten)]
+    pub parts: Parts,
+}
+
+/// What machines are made from, where the user names something else than what is found.
+#[derive(Debug, Args)]
+pub struct Parts {
+    /// The guest image to use. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub guest: Option<PathBuf>,
     /// The QEMU to use. Default: qemu-system-x86_64 in the search path.

@@ -1,7 +1,9 @@
 //! Where the guest image and the KVM monitor lie.
 
+use crate::cli::Parts;
 use std::env;
 use std::path::{Path, PathBuf};
+use ws_machines::resources::Resources;
 
 /// A file that comes with this program.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,18 @@ const MONITOR: Part = Part {
     cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
 };
 
+/// What machines are made from: what the user named, else what is found. `pins`: the host CPU of
+/// each vCPU's thread.
+pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
+    Resources {
+        qemu: parts.qemu.clone(),
+        guest: Some(guest_image(parts.guest.as_deref())),
+        vmm: Some(monitor(parts.vmm.as_deref())),
+        pins,
+        ..Resources::default()
+    }
+}
+
 /// The guest image: the one that the user named, else the first of
 /// `$WORLDSWITCH_DATA/guest/x86_64/guest.elf`, `guest/x86_64/guest.elf` beside this program or
 /// in `../share/worldswitch`, `build/guest/x86_64/guest.elf` of the tree around this program and
@@ -39,7 +53,7 @@ pub fn guest_image(named: Option<&Path>) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// There is none: where it was looked for, and how to make one.
-pub fn monitor(named: Option<&Path>) -> Result<PathBuf, String> {
+fn monitor(named: Option<&Path>) -> Result<PathBuf, String> {
     named.map_or_else(|| found(MONITOR), |path| there(MONITOR, path))
 }
 

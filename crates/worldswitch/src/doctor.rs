@@ -18,12 +18,7 @@ const LOOK: Duration = Duration::from_millis(150);
 /// # Errors
 /// Standard output can't be written.
 pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
-    let resources = Resources {
-        qemu: args.qemu.clone(),
-        guest: Some(data::guest_image(args.guest.as_deref())),
-        vmm: Some(data::monitor(args.vmm.as_deref())),
-        ..Resources::default()
-    };
+    let resources = data::resources(&args.parts, Vec::new());
     let report = examine(&resources, true);
     output::data(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&report)?)

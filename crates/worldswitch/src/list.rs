@@ -17,20 +17,9 @@ use ws_text::{pad_right, terminal};
 pub fn list(what: &ListWhat) -> anyhow::Result<()> {
     match what {
         ListWhat::Benchmarks { json, guest } => benchmarks(*json, guest.as_deref()),
-        ListWhat::Platforms {
-            json,
-            guest,
-            qemu,
-            vmm,
-        } => platforms(
-            *json,
-            &Resources {
-                qemu: qemu.clone(),
-                guest: Some(data::guest_image(guest.as_deref())),
-                vmm: Some(data::monitor(vmm.as_deref())),
-                ..Resources::default()
-            },
-        ),
+        ListWhat::Platforms { json, parts } => {
+            platforms(*json, &data::resources(parts, Vec::new()))
+        }
     }
 }
 

@@ -38,13 +38,7 @@ pub enum Done {
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
     let pins = choose::pins(args)?;
-    let resources = Resources {
-        qemu: args.qemu.clone(),
-        guest: Some(data::guest_image(args.guest.as_deref())),
-        vmm: Some(data::monitor(args.vmm.as_deref())),
-        pins: pins.cpus.clone(),
-        ..Resources::default()
-    };
+    let resources = data::resources(&args.parts, pins.cpus.clone());
     let names = choose::platforms(args, &resources, colours)?;
     let baseline = choose::baseline(args, &names)?;
     let stop = Stop::listen()?;
@@ -84,9 +78,9 @@ fn open(
         .any(|(_, machine)| machine.control() == Control::Launched);
     // A log can be read without an image; to boot, and where the user names one, it must be good.
     let image = match &resources.guest {
-        Some(Ok(path)) if booted || args.guest.is_some() => Some(GuestImage::read(path)?),
+        Some(Ok(path)) if booted || args.parts.guest.is_some() => Some(GuestImage::read(path)?),
         Some(Ok(path)) => GuestImage::read(path).ok(),
-        Some(Err(why)) if args.guest.is_some() => bail!("{why}"),
+        Some(Err(why)) if args.parts.guest.is_some() => bail!("{why}"),
         _ => None,
     };
     let all = image.as_ref().map_or(&[][..], |image| &image.rows);
