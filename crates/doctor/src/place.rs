@@ -80,7 +80,7 @@ impl Place {
     /// Something that root can do on the host itself.
     pub fn by_root(&self, advice: &str, command: &str) -> Cure {
         if self.container && !self.administrator {
-            return self.not_from_container(advice, command);
+            return self.not_from_container(advice, &self.as_root(command));
         }
         Cure {
             advice: advice.to_owned(),
