@@ -74,7 +74,11 @@ finding() {
         { grep -vE '^(make|top|newgrp)( |$)' || true; } >commands.txt
     run ! grep -v sudo commands.txt
     if [ -c /dev/kvm ] && [ "$(stat -c %a /dev/kvm)" = 600 ]; then
-        [ "$(finding kvm.device .cure.here)" = root ]
+        # The first PID namespace has this number; in any other a user is taken for a container's.
+        case $(readlink /proc/self/ns/pid) in
+        'pid:[4026531836]') [ "$(finding kvm.device .cure.here)" = root ] ;;
+        *) [ "$(finding kvm.device .cure.here)" = no ] ;;
+        esac
     fi
 }
 
