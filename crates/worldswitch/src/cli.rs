@@ -153,14 +153,13 @@ pub struct RunArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ListWhat {
-    /// What the guest image can measure.
+    /// What the guest image can measure, what that needs, and whether this host has it.
     Benchmarks {
         /// As JSON.
         #[arg(long)]
         json: bool,
-        /// The guest image to look into.
-        #[arg(long, value_name = "FILE")]
-        guest: Option<PathBuf>,
+        #[command(flatten)]
+        parts: Parts,
     },
     /// Where it can be measured, what that needs, and whether it is usable here.
     Platforms {

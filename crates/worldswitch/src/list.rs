@@ -2,10 +2,10 @@
 
 use crate::cli::ListWhat;
 use crate::{data, output};
-use anyhow::anyhow;
 use serde_json::json;
-use std::path::Path;
+use ws_machines::hypercall::Hypercall;
 use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::machine::Engine;
 use ws_machines::platforms::{self, PLATFORMS, Usable};
 use ws_machines::resources::Resources;
 use ws_text::{pad_right, terminal};
@@ -16,18 +16,23 @@ use ws_text::{pad_right, terminal};
 /// There is no guest image, or standard output can't be written.
 pub fn list(what: &ListWhat) -> anyhow::Result<()> {
     match what {
-        ListWhat::Benchmarks { json, guest } => benchmarks(*json, guest.as_deref()),
+        ListWhat::Benchmarks { json, parts } => {
+            benchmarks(*json, &data::resources(parts, Vec::new()))
+        }
         ListWhat::Platforms { json, parts } => {
             platforms(*json, &data::resources(parts, Vec::new()))
         }
     }
 }
 
-fn benchmarks(json: bool, guest: Option<&Path>) -> anyhow::Result<()> {
-    let path = data::guest_image(guest).map_err(|why| anyhow!(why))?;
-    let rows = GuestImage::read(&path)?.rows;
+fn benchmarks(json: bool, resources: &Resources) -> anyhow::Result<()> {
+    let rows = GuestImage::read(&resources.guest()?)?.rows;
+    let missing = |row: &BenchmarkRow| missing(row, resources);
     output::data(&if json {
-        let rows: Vec<_> = rows.iter().map(benchmark_json).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|row| benchmark_json(row, missing(row)))
+            .collect();
         pretty(&json!({ "benchmarks": rows }))
     } else {
         let lines = rows.iter().map(|row| {
@@ -37,14 +42,34 @@ fn benchmarks(json: bool, guest: Option<&Path>) -> anyhow::Result<()> {
                 row.category.clone(),
                 row.summary.clone(),
                 needs,
+                missing(row).map_or("yes", |_| "no").to_owned(),
             ]
         });
-        columns(["benchmark", "category", "measures", "needs"], lines)
+        let table = columns(
+            ["benchmark", "category", "measures", "needs", "here"],
+            lines,
+        );
+        let reasons = rows
+            .iter()
+            .filter_map(|row| Some(format!("{}: {}\n", row.name, missing(row)?)));
+        table + &reasons.collect::<String>()
     })
 }
 
-fn benchmark_json(row: &BenchmarkRow) -> serde_json::Value {
+/// Why no platform of this host can measure the row, and the cure.
+fn missing(row: &BenchmarkRow, resources: &Resources) -> Option<&'static str> {
+    let engine = resources.kvm().map_or(Engine::Emulator, |kvm| kvm.engine);
+    let answered = Hypercall::answered_by(engine) != Hypercall::None;
+    (row.parameters.contains(&"hypercall") && !answered).then_some(
+        "no hypervisor here is known to answer hypercalls; KVM on a processor with VMX or SVM is \
+         (worldswitch list platforms)",
+    )
+}
+
+fn benchmark_json(row: &BenchmarkRow, missing: Option<&str>) -> serde_json::Value {
     json!({
+        "usable": missing.is_none(),
+        "why": missing,
         "name": row.name,
         "category": row.category,
         "summary": row.summary,
