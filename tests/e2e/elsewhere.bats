@@ -65,6 +65,7 @@ teardown() {
 @test "log: no such file is an error that names it" {
     run -1 --separate-stderr ws run --on log:nowhere.txt -o "$OUT"
     [[ $stderr == *nowhere.txt* ]]
+    [ "$(grep -o 'No such file' <<<"$stderr" | wc -l)" -eq 1 ]
 }
 
 @test "a benchmark from outside the tree: at most 40 lines, built and run" {

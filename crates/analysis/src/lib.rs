@@ -14,6 +14,8 @@ mod boot;
 mod compare;
 mod conditions;
 mod cost;
+#[cfg(test)]
+mod fixture;
 mod outside;
 mod summary;
 mod unit;

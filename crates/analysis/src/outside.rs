@@ -73,21 +73,11 @@ pub fn batch_cost(metric: &Metric) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::summary::summarize;
 
     fn metric(unit: &str, iterations: u64, boots: &[&[u64]]) -> Metric {
-        let samples = |(boot, run): (u32, &&[u64])| Samples {
-            boot,
-            iterations,
-            run: run.to_vec(),
-            control: vec![100; run.len()],
-            ..Samples::default()
-        };
-        Metric {
-            name: "cost".into(),
-            unit: unit.into(),
-            boots: (1..).zip(boots).map(samples).collect(),
-        }
+        fixture::metric(unit, iterations, 100, boots)
     }
 
     #[test]

@@ -107,22 +107,10 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_results::Samples;
+    use crate::fixture;
 
     fn metric(unit: &str, boots: &[&[u64]]) -> Metric {
-        let samples = |(boot, run): (u32, &&[u64])| Samples {
-            boot,
-            launch: 0,
-            iterations: 1,
-            run: run.to_vec(),
-            control: vec![0; run.len()],
-            ..Samples::default()
-        };
-        Metric {
-            name: "cost".into(),
-            unit: unit.into(),
-            boots: (1..).zip(boots).map(samples).collect(),
-        }
+        fixture::metric(unit, 1, 0, boots)
     }
 
     #[test]

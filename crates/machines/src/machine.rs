@@ -77,13 +77,16 @@ pub struct Sizes {
 
 /// Why a machine could not do what was asked. The message says what to do about it where that
 /// is known.
+///
+/// The text has its cause in it, so the cause is no `source`: whoever shows a chain of errors would
+/// say it twice.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    #[error("can't {what} {path}: {source}", path = path.display())]
+    #[error("can't {what} {path}: {cause}", path = path.display())]
     Io {
         what: &'static str,
         path: PathBuf,
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     #[error("{0}")]
     Other(String),
@@ -91,11 +94,11 @@ pub enum MachineError {
 
 impl MachineError {
     /// An I/O error with what was tried on which path.
-    pub fn io(what: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+    pub fn io(what: &'static str, path: impl Into<PathBuf>, cause: std::io::Error) -> Self {
         Self::Io {
             what,
             path: path.into(),
-            source,
+            cause,
         }
     }
 }

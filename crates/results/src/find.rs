@@ -25,12 +25,12 @@ pub enum FindError {
         there: Vec<String>,
     },
     /// The system could not list the folder.
-    #[error("cannot list {}: {source}", dir.display())]
+    #[error("cannot list {}: {cause}", dir.display())]
     List {
         /// The folder.
         dir: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A file that was found cannot be read.
     #[error(transparent)]
@@ -96,9 +96,9 @@ pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
 
 /// The `*.json` of a folder, sorted by name; not the hidden ones, which are being written.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
-    let failed = |source| FindError::List {
+    let failed = |cause| FindError::List {
         dir: dir.to_owned(),
-        source,
+        cause,
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {

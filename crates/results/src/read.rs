@@ -13,12 +13,12 @@ pub const MAX_FILE_BYTES: u64 = 256 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system could not read it.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {cause}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// It is larger than [`MAX_FILE_BYTES`].
     #[error("{} is larger than {MAX_FILE_BYTES} bytes, so it is no result file", path.display())]
@@ -27,12 +27,12 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// It is no JSON, or lacks fields.
-    #[error("{} is no result file: {source}", path.display())]
+    #[error("{} is no result file: {cause}", path.display())]
     Json {
         /// The file.
         path: PathBuf,
         /// Where and what.
-        source: serde_json::Error,
+        cause: serde_json::Error,
     },
     /// It does not say what it is.
     #[error("{} is no result file: it has no \"schema\"", path.display())]
@@ -61,13 +61,13 @@ pub enum ReadError {
 /// Reads and checks one file.
 pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
     let path = || path.to_owned();
-    let io = |source| ReadError::Io {
+    let io = |cause| ReadError::Io {
         path: path(),
-        source,
+        cause,
     };
-    let json = |source| ReadError::Json {
+    let json = |cause| ReadError::Json {
         path: path(),
-        source,
+        cause,
     };
 
     let file = File::open(path()).map_err(io)?;

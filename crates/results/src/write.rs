@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 /// What went wrong, and where. Nothing of the file is left behind.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {}: {source}", path.display())]
+#[error("cannot {action} {}: {cause}", path.display())]
 pub struct WriteError {
     /// What was being done, as in `write` or `make the folder`.
     pub action: &'static str,
     /// The file or folder that it was done to.
     pub path: PathBuf,
     /// What the system said.
-    pub source: io::Error,
+    pub cause: io::Error,
 }
 
 /// Writes `result` into the folder `dir` (made if missing) under [`crate::file_name`], replacing
@@ -80,10 +80,10 @@ fn replace(
 }
 
 fn at<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> WriteError + 'a {
-    move |source| WriteError {
+    move |cause| WriteError {
         action,
         path: path.to_owned(),
-        source,
+        cause,
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
             .unwrap_err();
             assert_eq!(error.action, "write");
             assert_eq!(&error.path, path);
-            assert_eq!(error.source.kind(), io::ErrorKind::StorageFull);
+            assert_eq!(error.cause.kind(), io::ErrorKind::StorageFull);
         }
         assert_eq!(names(dir.path()), ["old.json"]);
         assert_eq!(fs::read_to_string(&old).unwrap(), "old");

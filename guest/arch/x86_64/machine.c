@@ -189,7 +189,7 @@ static void xen_power_off(void)
 
 _Noreturn void power_off(enum hypercall_abi hypercall)
 {
-	serial_port_drained(0x3f8); /* what was said last must be out before the power is */
+	console_drained(); /* what was said last must be out before the power is */
 	acpi_soft_off();
 	if (hypercall == HYPERCALL_XEN)
 		xen_power_off();
