@@ -103,8 +103,9 @@ impl MachineError {
     }
 }
 
-/// A platform's machine.
-pub trait Machine {
+/// A platform's machine. Machines whose digits no other load can change run side by side, each in
+/// a thread.
+pub trait Machine: Send {
     /// Who boots it.
     fn control(&self) -> Control;
 

@@ -12,7 +12,7 @@ use ws_results::{Boot, Launch, LaunchEnd};
 
 impl Job {
     /// Listens to all boots that somebody else makes.
-    pub fn hear(&mut self, common: &Common, progress: &mut Progress) {
+    pub fn hear(&mut self, common: &Common, progress: &Progress) {
         let replayed = self.control() == Control::Replayed;
         if !replayed {
             progress.say(&format!(
@@ -29,14 +29,14 @@ impl Job {
                     let number = |hello: &Map<String, Value>| hello.get("selected")?.as_u64();
                     let of = state.hello().and_then(number).unwrap_or(0);
                     format!(
-                        "{name} boot {}: {running} ({}/{of})",
+                        " boot {}: {running} ({}/{of})",
                         heard + 1,
                         state.rows_done()
                     )
                 }
-                None => format!("{name}: waiting for boot {}", heard + 1),
+                None => format!(": waiting for boot {}", heard + 1),
             };
-            progress.show(what, None);
+            progress.show(name, what, None);
         };
         let machine = self.machine.as_mut();
         let heard = match listen(

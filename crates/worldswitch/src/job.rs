@@ -147,7 +147,7 @@ impl Job {
     }
 
     /// Boots the machine once. `left_after` is what the run takes after this boot.
-    pub fn boot(&mut self, common: &Common, progress: &mut Progress, left_after: Duration) {
+    pub fn boot(&mut self, common: &Common, progress: &Progress, left_after: Duration) {
         let started = Instant::now();
         let number = u32::try_from(self.gathered.boots.len())
             .unwrap_or(u32::MAX)
@@ -233,7 +233,7 @@ impl Job {
     fn launch(
         &mut self,
         common: &Common,
-        progress: &mut Progress,
+        progress: &Progress,
         planned: &Planned,
         index: usize,
         place: &Place,
@@ -264,18 +264,15 @@ impl Job {
             let left = place.left(done, rows, estimate);
             let what = || {
                 let running = state.running().unwrap_or("starting");
-                format!(
-                    "{name} boot {}/{wanted}: {running} ({done}/{rows})",
-                    place.boot
-                )
+                format!(" boot {}/{wanted}: {running} ({done}/{rows})", place.boot)
             };
-            progress.show(what, Some(left));
+            progress.show(name, what, Some(left));
         };
         follow(self.machine.as_mut(), &order, &common.stop, &mut watch)
     }
 
     /// Tells what the user may want to know of a launch while the run goes on.
-    pub(crate) fn tell(&self, progress: &mut Progress, report: &LaunchReport, launch: &Launch) {
+    pub(crate) fn tell(&self, progress: &Progress, report: &LaunchReport, launch: &Launch) {
         let name = &self.name;
         if let Some(command) = self.machine.command_line() {
             progress.detail(|| format!("{name}: {command}"));

@@ -21,6 +21,7 @@ mod limits;
 mod line;
 mod list;
 mod listen;
+mod measure;
 mod nonce;
 mod output;
 mod plan;

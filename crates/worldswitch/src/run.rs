@@ -6,10 +6,10 @@ use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Usage, choose, data, doctor, quick, remarks, time};
+use crate::{Usage, choose, data, doctor, measure, remarks, time};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use ws_machines::image::GuestImage;
 use ws_machines::machine::Control;
 use ws_machines::name::PlatformName;
@@ -42,7 +42,7 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     let names = choose::platforms(args, &resources, colours)?;
     let baseline = choose::baseline(args, &names)?;
     let stop = Stop::listen()?;
-    let mut progress = Progress::new(args.verbose);
+    let progress = Progress::new(args.verbose);
     let (mut common, mut jobs) = open(args, &names, &resources, stop)?;
     let folder = Folder::make(args.output.as_deref(), created)?;
     for text in jobs.iter().filter_map(Job::label) {
@@ -56,7 +56,7 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
         doctor::warn(&resources, &names, colours);
     }
 
-    measure(args, &mut common, &mut jobs, &mut progress);
+    measure::all(args.quick, &mut common, &mut jobs, &progress);
     progress.clear();
     finish(args, &common, &jobs, &folder, created, baseline, colours)
 }
@@ -138,95 +138,6 @@ fn open(
         jobs.push(job);
     }
     Ok((common, jobs))
-}
-
-/// Boots all platforms, in rounds, every second one in the opposite order: what drifts on the
-/// host meets all of them alike.
-fn measure(args: &RunArgs, common: &mut Common, jobs: &mut [Job], progress: &mut Progress) {
-    for round in 0u32.. {
-        if round == 1 && args.quick {
-            choose_quick(common, jobs, progress);
-        }
-        let mut order: Vec<usize> = (0..jobs.len()).collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        let mut any = false;
-        for index in order {
-            let rows = common.rows.len();
-            let left: Duration = jobs
-                .iter()
-                .filter(|job| job.control() == Control::Launched)
-                .map(|job| job.estimate(rows) * job.boots_left())
-                .sum();
-            let Some(job) = jobs.get_mut(index) else {
-                continue;
-            };
-            if common.stop.requested() {
-                job.cut |= job.boots_left() > 0;
-                continue;
-            }
-            match job.control() {
-                Control::Launched if job.boots_left() > 0 => {
-                    let left_after = left.saturating_sub(job.estimate(rows));
-                    if round > 0
-                        && args.quick
-                        && progress.elapsed() + job.estimate(rows) > quick::BUDGET
-                    {
-                        job.wanted = Some(round);
-                        continue;
-                    }
-                    job.boot(common, progress, left_after);
-                    any = true;
-                }
-                Control::Listened | Control::Replayed if round == 0 => job.hear(common, progress),
-                _ => {}
-            }
-        }
-        if !any {
-            break;
-        }
-    }
-}
-
-/// After the first round: what fits into the rest of the budget. Says what it chose.
-fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &mut Progress) {
-    let rows = common.rows.len();
-    let spent = progress.elapsed();
-    let booted = |job: &&Job| job.control() == Control::Launched && job.failed.is_none();
-    let round: Duration = jobs
-        .iter()
-        .filter(booted)
-        .map(|job| job.estimate(rows))
-        .sum();
-    let most = jobs.iter().map(Job::boots_left).max().unwrap_or(0);
-    if most == 0 {
-        return;
-    }
-    let timed = jobs.iter().filter(booted).any(|job| !job.is_exact());
-    if timed && quick::cut_samples(spent, round, most) {
-        common.parameters.samples = Some(quick::FEW_SAMPLES);
-    }
-    let fit = quick::boots_that_fit(spent, round, most);
-    let mut chosen = Vec::new();
-    for job in jobs.iter_mut().filter(|job| job.boots_left() > 0) {
-        let boots = 1 + job.boots_left().min(fit);
-        job.wanted = Some(boots);
-        chosen.push(format!(
-            "{boots} x {} ({} each)",
-            job.name,
-            time::short(job.estimate(rows))
-        ));
-    }
-    let samples = match common.parameters.samples {
-        Some(samples) => format!("{samples} samples a benchmark from the second boot on"),
-        None => "samples as the guest chooses".to_owned(),
-    };
-    progress.say(&format!(
-        "quick: boots {}, {samples}, to fit {}",
-        chosen.join(", "),
-        time::short(quick::BUDGET)
-    ));
 }
 
 /// The folder of a run's results; it goes away again if nothing came into it.
