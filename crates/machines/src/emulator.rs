@@ -13,8 +13,10 @@ const MAJOR_MIN: u32 = 4;
 /// An installed QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulator {
-    /// Where it lies.
+    /// The program that is started.
     pub program: PathBuf,
+    /// Arguments before all others: of a loader, where to find the emulator and its libraries.
+    pub leading: Vec<String>,
     /// Its version, as `7.2.22`.
     pub version: String,
     /// All that it says about its version, as `QEMU emulator version 7.2.22 (Debian ...)`.

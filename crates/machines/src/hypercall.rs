@@ -13,6 +13,7 @@ use crate::machine::Engine;
 pub enum Hypercall {
     None,
     Kvm,
+    Xen,
 }
 
 impl Hypercall {
@@ -20,6 +21,7 @@ impl Hypercall {
     pub fn answered_by(engine: Engine) -> Self {
         match engine {
             Engine::HardwareKvm => Hypercall::Kvm,
+            Engine::Xen => Hypercall::Xen,
             Engine::SoftwareKvm | Engine::Emulator | Engine::Unknown => Hypercall::None,
         }
     }
@@ -29,6 +31,7 @@ impl Hypercall {
         match self {
             Hypercall::None => "none",
             Hypercall::Kvm => "kvm",
+            Hypercall::Xen => "xen",
         }
     }
 }
@@ -46,9 +49,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_hardware_answers_hypercalls() {
+    fn only_hypervisors_answer_hypercalls() {
         let word = |engine| Hypercall::answered_by(engine).word();
         assert_eq!(word(Engine::HardwareKvm), "kvm");
+        assert_eq!(word(Engine::Xen), "xen");
         assert_eq!(word(Engine::SoftwareKvm), "none");
         assert_eq!(word(Engine::Emulator), "none");
         assert_eq!(word(Engine::Unknown), "none");

@@ -16,6 +16,8 @@ mod fake_image;
 pub mod host;
 pub mod hypercall;
 pub mod image;
+pub mod initramfs;
+pub mod lab;
 pub mod logfile;
 pub mod machine;
 pub mod name;

@@ -57,8 +57,10 @@ pub enum Engine {
     Emulator,
     /// A KVM without VMX or SVM below it: ring 0 is emulated, one instruction after another.
     SoftwareKvm,
-    /// KVM on the processor's own virtualization.
+    /// KVM on the processor's own virtualization; in the lab, on that of an emulated processor.
     HardwareKvm,
+    /// Xen, likewise.
+    Xen,
     /// Somebody else's machine.
     Unknown,
 }
@@ -71,8 +73,6 @@ pub struct Sizes {
     /// Samples of each benchmark.
     pub samples: u64,
     pub boots: u32,
-    /// From a machine's start to its guest's first record.
-    pub boot_limit: Duration,
 }
 
 /// Why a machine could not do what was asked. The message says what to do about it where that
@@ -119,6 +119,18 @@ pub trait Machine: Send {
     /// How much to measure where the user leaves it open and the guest's own choice would take
     /// too long; nothing where that will do.
     fn sizes(&self) -> Option<Sizes> {
+        None
+    }
+
+    /// From a machine's start to its guest's first record, where that may take longer than on
+    /// most; as long again it may be silent later.
+    fn boot_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What the whole machine is, as SHA-256 in hexadecimal, where its digits depend on nothing
+    /// else: a machine of the same digest that is launched alike gives the same digits.
+    fn digest(&self) -> Option<&str> {
         None
     }
 

@@ -1,9 +1,8 @@
-//! QEMU: the one place that knows its command line.
+//! QEMU in the host's time: the one place that knows its command line there (`lab` has that of
+//! machines that count instructions).
 //!
-//! Three platforms use it. `lab:native` counts instructions: one tick of the guest's clock is one
-//! executed instruction, every source of host time is off, and the same image gives the same
-//! digits on every host. `qemu-tcg` is the same emulator in the host's time. `qemu-kvm` is QEMU's
-//! machine with KVM instead of the emulator.
+//! Two platforms use it. `qemu-tcg` is its emulator. `qemu-kvm` is QEMU's machine with KVM instead
+//! of the emulator.
 
 use crate::child::{Child, Look};
 use crate::earshot::Chunk;
@@ -20,25 +19,16 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
-
-/// Whose time the guest sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// One tick an executed instruction.
-    Instructions,
-    /// The host's time.
-    Host,
-}
 
 /// What a QEMU machine is made of.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub emulator: Emulator,
     pub guest: PathBuf,
-    pub clock: Clock,
     /// Another CPU model than `max`.
     pub cpu: Option<String>,
     /// Another memory size than 512 MiB.
@@ -53,13 +43,11 @@ impl Settings {
     fn cpu(&self) -> String {
         let default = if self.kvm.is_some() { "host" } else { "max" };
         let model = self.cpu.as_deref().unwrap_or(default);
-        match (self.clock, self.engine()) {
-            // Random numbers come from the host.
-            (Clock::Instructions, _) => format!("{model},-rdrand,-rdseed"),
+        match self.engine() {
             // It offers the register of this feature (MSR 0x10a) and then refuses to take it, at
             // which QEMU aborts.
-            (Clock::Host, Engine::SoftwareKvm) => format!("{model},-arch-capabilities"),
-            (Clock::Host, _) => model.to_owned(),
+            Engine::SoftwareKvm => format!("{model},-arch-capabilities"),
+            _ => model.to_owned(),
         }
     }
 
@@ -68,9 +56,9 @@ impl Settings {
     }
 
     /// Whether QEMU gets a control channel: to pin threads, or to say that KVM gave the guest up,
-    /// after which it would stand still for ever. The exact lab never has one.
+    /// after which it would stand still for ever.
     fn is_controlled(&self) -> bool {
-        self.clock == Clock::Host && (self.kvm.is_some() || !self.pins.is_empty())
+        self.kvm.is_some() || !self.pins.is_empty()
     }
 
     fn memory_mib(&self) -> u64 {
@@ -86,20 +74,8 @@ impl Settings {
         let mut arguments: Vec<String> = Vec::new();
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
         add(&["-no-user-config", "-nodefaults", "-machine", "pc"]);
-        match self.clock {
-            Clock::Instructions => add(&[
-                "-accel",
-                "tcg,thread=single",
-                "-icount",
-                "shift=0,sleep=off",
-                "-seed",
-                "1",
-                "-rtc",
-                "base=2024-01-01T00:00:00,clock=vm",
-            ]),
-            Clock::Host if self.kvm.is_some() => add(&["-accel", "kvm"]),
-            Clock::Host => add(&["-accel", "tcg"]),
-        }
+        let accelerator = if self.kvm.is_some() { "kvm" } else { "tcg" };
+        add(&["-accel", accelerator]);
         add(&["-cpu", &self.cpu()]);
         add(&["-smp", &request.vcpus.to_string()]);
         add(&["-m", &self.memory_mib().to_string()]);
@@ -176,11 +152,12 @@ impl Machine for Qemu {
         self.settings.kvm.as_ref()?.sizes()
     }
 
+    fn boot_limit(&self) -> Option<Duration> {
+        self.settings.kvm.as_ref()?.boot_limit()
+    }
+
     fn unit(&self) -> Option<&'static str> {
-        Some(match self.settings.clock {
-            Clock::Instructions => "insns",
-            Clock::Host => "tsc_ticks",
-        })
+        Some("tsc_ticks")
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {
@@ -208,6 +185,7 @@ impl Machine for Qemu {
             }
             (control, inherited) = (Some(qmp), Some(end));
         }
+        let arguments = self.settings.emulator.with_leading(arguments);
         self.last_command = Some(shell_words(&self.settings.emulator.program, &arguments));
         let mut command = Command::new(&self.settings.emulator.program);
         command.args(&arguments);
@@ -292,9 +270,7 @@ impl Machine for Qemu {
         };
         condition("memory_mib", settings.memory_mib().into());
         condition("pinning", pin::condition(&settings.pins).into());
-        if settings.clock == Clock::Host {
-            Host::read().describe(&mut identity);
-        }
+        Host::read().describe(&mut identity);
         identity
     }
 

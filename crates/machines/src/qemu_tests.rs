@@ -22,15 +22,15 @@ fn fake(folder: &Path, body: &str) -> PathBuf {
     path
 }
 
-fn settings(clock: Clock, program: &Path) -> Settings {
+fn settings(program: &Path) -> Settings {
     Settings {
         emulator: Emulator {
             program: program.into(),
+            leading: Vec::new(),
             version: "7.2.22".into(),
             build: "QEMU emulator version 7.2.22 (Debian x)".into(),
         },
         guest: "/tmp/a guest.elf".into(),
-        clock,
         cpu: None,
         memory_mib: None,
         kvm: None,
@@ -46,7 +46,7 @@ fn with_kvm(engine: Engine, program: &Path) -> Settings {
             monitor: "vmm".into(),
             monitor_version: "vmm 9.9".into(),
         }),
-        ..settings(Clock::Host, program)
+        ..settings(program)
     }
 }
 
@@ -59,23 +59,8 @@ fn request() -> LaunchRequest {
 }
 
 #[test]
-fn the_exact_lab_has_no_source_of_host_time() {
-    let arguments = settings(Clock::Instructions, Path::new("q")).arguments(&request());
-    let line = arguments.join(" ");
-    for part in [
-        "-machine pc -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 -rtc base=2024-01-01T00:00:00,clock=vm",
-        "-cpu max,-rdrand,-rdseed -smp 2 -m 512",
-        "-nodefaults",
-        "-no-reboot",
-        "-serial file:/dev/stdout -serial null -kernel /tmp/a guest.elf -append bench=^(idle)$ nonce=1",
-    ] {
-        assert!(line.contains(part), "{part} is not in {line}");
-    }
-}
-
-#[test]
 fn the_hosts_time_has_neither_icount_nor_seed() {
-    let line = settings(Clock::Host, Path::new("q"))
+    let line = settings(Path::new("q"))
         .arguments(&request())
         .join(" ");
     assert!(!line.contains("icount") && !line.contains("-seed") && !line.contains("-rtc"));
@@ -84,13 +69,13 @@ fn the_hosts_time_has_neither_icount_nor_seed() {
 
 #[test]
 fn options_reach_the_command_line_and_the_conditions() {
-    let mut settings = settings(Clock::Instructions, Path::new("q"));
+    let mut settings = settings(Path::new("q"));
     settings.cpu = Some("EPYC".into());
     settings.memory_mib = Some(256);
     let line = settings.arguments(&request()).join(" ");
-    assert!(line.contains("-cpu EPYC,-rdrand,-rdseed -smp 2 -m 256"));
+    assert!(line.contains("-cpu EPYC -smp 2 -m 256"));
     let conditions = Qemu::new(settings).identity().conditions;
-    assert_eq!(conditions["emulator_cpu"], "EPYC,-rdrand,-rdseed");
+    assert_eq!(conditions["emulator_cpu"], "EPYC");
     assert_eq!(conditions["memory_mib"], 256);
 }
 
@@ -116,17 +101,17 @@ fn qemu_with_kvm_is_a_monitor_and_no_emulator() {
     assert_eq!(identity.subject["kvm"], "software");
     assert!(!identity.conditions.contains_key("emulator"));
     assert_eq!(machine.engine(), Engine::SoftwareKvm);
-    let machine = Qemu::new(settings(Clock::Host, Path::new("q")));
+    let machine = Qemu::new(settings(Path::new("q")));
     assert_eq!(machine.engine(), Engine::Emulator);
     assert!(!machine.identity().subject.contains_key("kvm"));
 }
 
 #[test]
 fn only_what_needs_it_gets_a_control_channel() {
-    let mut exact = settings(Clock::Instructions, Path::new("q"));
+    let mut exact = settings(Path::new("q"));
     exact.pins = vec![0];
     assert!(!exact.is_controlled(), "the exact lab's flags never change");
-    let mut timed = settings(Clock::Host, Path::new("q"));
+    let mut timed = settings(Path::new("q"));
     assert!(!timed.is_controlled());
     timed.pins = vec![0, 1];
     assert!(timed.is_controlled());
@@ -138,7 +123,7 @@ fn only_what_needs_it_gets_a_control_channel() {
 fn a_qemu_that_dies_before_it_speaks_is_found_at_its_console() {
     let folder = tempfile::tempdir().unwrap();
     let program = fake(folder.path(), "echo 'no such CPU' >&2; exit 1");
-    let mut timed = settings(Clock::Host, &program);
+    let mut timed = settings(&program);
     timed.pins = vec![0, 0];
     let mut machine = Qemu::new(timed);
     machine.launch(&request()).unwrap();
@@ -164,8 +149,8 @@ fn a_qemu_without_kvm_is_refused_with_the_cure() {
 
 #[test]
 fn no_fact_of_the_host_is_a_condition_of_the_exact_lab() {
-    let exact = Qemu::new(settings(Clock::Instructions, Path::new("q"))).identity();
-    let timed = Qemu::new(settings(Clock::Host, Path::new("q"))).identity();
+    let exact = Qemu::new(settings(Path::new("q"))).identity();
+    let timed = Qemu::new(settings(Path::new("q"))).identity();
     let keys =
         |identity: &Identity| -> Vec<String> { identity.conditions.keys().cloned().collect() };
     assert_eq!(
@@ -205,7 +190,7 @@ fn the_console_is_followed_to_its_end_and_errors_are_kept() {
     );
     let emulator = Emulator::find(Some(&program)).unwrap();
     assert_eq!(emulator.version, "7.2.22");
-    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    let mut machine = Qemu::new(settings(&program));
     for _ in 0..2 {
         machine.launch(&request()).unwrap();
         let (text, how) = follow(&mut machine);
@@ -228,7 +213,7 @@ fn a_timed_console_says_when_each_piece_came() {
         folder.path(),
         "printf first >>/dev/stdout; sleep 0.2; printf last >>/dev/stdout",
     );
-    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    let mut machine = Qemu::new(settings(&program));
     let timed = LaunchRequest {
         timed: true,
         ..request()
@@ -254,7 +239,7 @@ fn a_timed_console_says_when_each_piece_came() {
 fn a_killed_machine_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let program = fake(folder.path(), "echo $$; exec sleep 600");
-    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    let mut machine = Qemu::new(settings(&program));
     machine.launch(&request()).unwrap();
     let mut buffer = Vec::new();
     while buffer.last() != Some(&b'\n') {
@@ -272,7 +257,7 @@ fn a_killed_machine_is_gone() {
 
 #[test]
 fn a_guest_image_that_is_not_there_is_an_error() {
-    let mut machine = Qemu::new(settings(Clock::Host, Path::new("/bin/true")));
+    let mut machine = Qemu::new(settings(Path::new("/bin/true")));
     let error = machine.prepare().unwrap_err().to_string();
     assert!(error.contains("/tmp/a guest.elf"), "{error}");
 }
@@ -281,7 +266,7 @@ fn a_guest_image_that_is_not_there_is_an_error() {
 fn a_machine_that_ends_by_itself_has_reset_or_powered_off() {
     let folder = tempfile::tempdir().unwrap();
     let program = fake(folder.path(), "exit 0");
-    let mut machine = Qemu::new(settings(Clock::Host, &program));
+    let mut machine = Qemu::new(settings(&program));
     machine.launch(&request()).unwrap();
     assert!(
         follow(&mut machine)

@@ -24,7 +24,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Where the monitor listens for the guest's word that a benchmark's samples begin or end: a
 /// port that none of its devices has.
-const DOORBELL: u16 = 0x510;
+pub const DOORBELL: u16 = 0x510;
 
 /// On a software KVM a batch is as many operations as exits fit into this, so that a boot takes
 /// seconds. Little fits: what is measured there is an emulator.
@@ -117,8 +117,12 @@ impl Kvm {
                 .clamp(*SOFTWARE_ITERS.start(), *SOFTWARE_ITERS.end()),
             samples: SOFTWARE_SAMPLES,
             boots: SOFTWARE_BOOTS,
-            boot_limit: SOFTWARE_BOOT_LIMIT,
         })
+    }
+
+    /// How long a guest may take to its first record, where that is long.
+    pub fn boot_limit(&self) -> Option<Duration> {
+        (self.engine == Engine::SoftwareKvm).then_some(SOFTWARE_BOOT_LIMIT)
     }
 
     /// Adds what world switches depend on.
@@ -249,6 +253,10 @@ impl Machine for Vmm {
 
     fn sizes(&self) -> Option<Sizes> {
         self.settings.kvm.sizes()
+    }
+
+    fn boot_limit(&self) -> Option<Duration> {
+        self.settings.kvm.boot_limit()
     }
 
     fn doorbell(&self) -> Option<u16> {

@@ -246,8 +246,8 @@ impl Job {
             nonce::random()
         };
         let mut limits = Limits::launched(common.bench_limit);
-        if let Some(sizes) = self.machine.sizes() {
-            limits.boot = Some(sizes.boot_limit);
+        if let Some(limit) = self.machine.boot_limit() {
+            (limits.boot, limits.between) = (Some(limit), Some(limit));
         }
         let order = Order {
             vcpus: planned.vcpus,

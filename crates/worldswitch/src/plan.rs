@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use ws_machines::emulator::Emulator;
     use ws_machines::machine::Engine;
-    use ws_machines::qemu::{self, Clock, Qemu};
+    use ws_machines::qemu::{self, Qemu};
     use ws_machines::vmm::{self, Kvm, Vmm};
 
     fn row(name: &str, cpus: u32) -> BenchmarkRow {
@@ -208,15 +208,15 @@ mod tests {
             monitor: "vmm".into(),
             monitor_version: "vmm 9.9".into(),
         };
-        let qemu = |kvm: Option<Kvm>, clock| {
+        let qemu = |kvm: Option<Kvm>| {
             Qemu::new(qemu::Settings {
                 emulator: Emulator {
                     program: "qemu".into(),
+                    leading: Vec::new(),
                     version: "10.0".into(),
                     build: String::new(),
                 },
                 guest: "guest.elf".into(),
-                clock,
                 cpu: None,
                 memory_mib: None,
                 kvm,
@@ -229,10 +229,9 @@ mod tests {
             memory_mib: None,
             pins: Vec::new(),
         });
-        let machines: [Box<dyn Machine>; 4] = [
-            Box::new(qemu(None, Clock::Instructions)),
-            Box::new(qemu(None, Clock::Host)),
-            Box::new(qemu(Some(kvm), Clock::Host)),
+        let machines: [Box<dyn Machine>; 3] = [
+            Box::new(qemu(None)),
+            Box::new(qemu(Some(kvm))),
             Box::new(vmm),
         ];
         machines
@@ -243,8 +242,8 @@ mod tests {
 
     #[test]
     fn no_platform_makes_hypercalls_on_a_software_kvm() {
-        assert_eq!(words(Engine::SoftwareKvm), ["none"; 4]);
-        assert_eq!(words(Engine::HardwareKvm), ["none", "none", "kvm", "kvm"]);
+        assert_eq!(words(Engine::SoftwareKvm), ["none"; 3]);
+        assert_eq!(words(Engine::HardwareKvm), ["none", "kvm", "kvm"]);
     }
 
     #[test]

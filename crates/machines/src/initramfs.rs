@@ -1,0 +1,154 @@
+//! The first file system of a lab machine's kernel: a cpio archive, not compressed, in memory only.
+//!
+//! The same entries give the same bytes, whoever makes it and when: no times, no owners, and
+//! inodes by order. It is a file without a name that a child process inherits.
+
+use crate::machine::MachineError;
+use cpio::newc::{self, Builder};
+use rustix::fs::{MemfdFlags, SealFlags};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Linux' S_IFDIR and S_IFREG, with their permissions.
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+
+/// Where the kernel's own file systems are mounted.
+const MOUNT_POINTS: [&str; 3] = ["dev", "proc", "sys"];
+
+/// A file of the archive: its path without a leading slash, and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub path: String,
+    pub bytes: Vec<u8>,
+}
+
+/// An archive that a child process can inherit.
+#[derive(Debug)]
+pub struct Initramfs(OwnedFd);
+
+impl Initramfs {
+    /// Packs `entries`, all executable, beside empty folders for /dev, /proc and /sys. Folders that
+    /// an entry's path needs come before it.
+    ///
+    /// # Errors
+    /// No memory for it.
+    pub fn pack(entries: &[Entry]) -> Result<Self, MachineError> {
+        let failed = |e: io::Error| MachineError::Other(format!("can't make an initramfs: {e}"));
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("initramfs", flags).map_err(|e| failed(e.into()))?;
+        let mut to = BufWriter::new(File::from(file));
+        write(&mut to, entries).map_err(failed)?;
+        let file = to.into_inner().map_err(|e| failed(e.into_error()))?;
+        // Whoever reads it, reads these bytes.
+        let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
+        rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| failed(e.into()))?;
+        Ok(Self(file.into()))
+    }
+
+    /// The path by which a child that inherits the file opens it.
+    pub fn path(&self) -> String {
+        format!("/dev/fd/{}", self.0.as_raw_fd())
+    }
+
+    /// The file, to be inherited.
+    pub fn into_file(self) -> OwnedFd {
+        self.0
+    }
+}
+
+fn write(to: &mut impl Write, entries: &[Entry]) -> io::Result<()> {
+    let mut inode = 0u32;
+    let mut add = |to: &mut dyn Write, path: &str, mode: u32, bytes: &[u8]| {
+        inode += 1;
+        let size = u32::try_from(bytes.len())
+            .map_err(|_| io::Error::other(format!("{path} has 4 GiB or more")))?;
+        let links = if mode == FOLDER { 2 } else { 1 };
+        let entry = Builder::new(path).ino(inode).mode(mode).nlink(links);
+        let mut writer = entry.write(to, size);
+        writer.write_all(bytes)?;
+        writer.finish().map(|_| ())
+    };
+    let mut folders: Vec<&str> = Vec::new();
+    for folder in MOUNT_POINTS {
+        add(to, folder, FOLDER, &[])?;
+        folders.push(folder);
+    }
+    for entry in entries {
+        for (end, _) in entry.path.match_indices('/') {
+            let folder = entry.path.get(..end).unwrap_or_default();
+            if !folders.contains(&folder) {
+                add(to, folder, FOLDER, &[])?;
+                folders.push(folder);
+            }
+        }
+        add(to, &entry.path, PROGRAM, &entry.bytes)?;
+    }
+    newc::trailer(to).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn packed(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        let entries: Vec<Entry> = entries
+            .iter()
+            .map(|(path, bytes)| Entry {
+                path: (*path).into(),
+                bytes: bytes.to_vec(),
+            })
+            .collect();
+        let initramfs = Initramfs::pack(&entries).unwrap();
+        let mut bytes = Vec::new();
+        File::open(initramfs.path())
+            .unwrap()
+            .read_to_end(&mut bytes)
+            .unwrap();
+        bytes
+    }
+
+    #[test]
+    fn an_archive_has_all_entries_and_their_folders_once() {
+        let bytes = packed(&[("init", b"#!"), ("lib/a/x", b"1"), ("lib/a/y", b"22")]);
+        let mut rest = bytes.as_slice();
+        let mut seen = Vec::new();
+        loop {
+            let mut reader = newc::Reader::new(rest).unwrap();
+            if reader.entry().is_trailer() {
+                break;
+            }
+            let mut data = Vec::new();
+            reader.read_to_end(&mut data).unwrap();
+            let entry = reader.entry();
+            seen.push(format!(
+                "{} {:o} {}",
+                entry.name(),
+                entry.mode(),
+                data.len()
+            ));
+            rest = reader.finish().unwrap();
+        }
+        assert_eq!(
+            seen,
+            [
+                "dev 40755 0",
+                "proc 40755 0",
+                "sys 40755 0",
+                "init 100755 2",
+                "lib 40755 0",
+                "lib/a 40755 0",
+                "lib/a/x 100755 1",
+                "lib/a/y 100755 2",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_entries_are_the_same_bytes() {
+        assert_eq!(packed(&[("a", b"b")]), packed(&[("a", b"b")]));
+        assert_ne!(packed(&[("a", b"b")]), packed(&[("a", b"c")]));
+    }
+}

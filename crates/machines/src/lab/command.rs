@@ -1,0 +1,64 @@
+//! The command line of a lab machine's emulator: the one place that knows which emulator it is.
+
+use super::payload::Payload;
+use ws_lab::{EmulatorKind, Recipe};
+
+/// What differs from launch to launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    pub vcpus: u32,
+    pub memory_mib: u64,
+    /// The guest's own command line, where the emulator hands it over.
+    pub command_line: &'a str,
+    /// The path of the guest image.
+    pub guest: &'a str,
+    /// The path of the initramfs.
+    pub initramfs: &'a str,
+}
+
+/// The emulator's arguments. Its console is its standard output.
+pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
+    match recipe.emulator.kind {
+        EmulatorKind::Qemu => qemu(recipe, payload, launch),
+    }
+}
+
+/// QEMU's. The console goes there by name, not by `-serial stdio`: that one would read standard
+/// input and change the terminal. The second serial port is where the guest's Print goes, and
+/// nobody listens.
+fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
+    let emulator = &recipe.emulator;
+    let mut arguments: Vec<String> = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
+    add(&["-no-user-config", "-nodefaults"]);
+    add(&["-machine", &emulator.machine]);
+    for flag in &emulator.flags {
+        let words: Vec<&str> = flag.words.iter().map(String::as_str).collect();
+        add(&words);
+    }
+    add(&["-cpu", &emulator.cpu.to_argument()]);
+    add(&["-smp", &launch.vcpus.to_string()]);
+    add(&["-m", &launch.memory_mib.to_string()]);
+    add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
+    add(&["-serial", "file:/dev/stdout", "-serial", "null"]);
+    match payload {
+        Payload::Guest => add(&["-kernel", launch.guest, "-append", launch.command_line]),
+        Payload::Linux(linux) => {
+            add(&["-kernel", &linux.kernel.to_string_lossy()]);
+            add(&["-initrd", launch.initramfs, "-append", &linux.parameters]);
+        }
+        Payload::Xen {
+            hypervisor,
+            dom0,
+            parameters,
+        } => {
+            // Multiboot modules: each a path and its words; a comma begins the next, and one in
+            // the words is written twice.
+            let words = launch.command_line.replace(',', ",,");
+            let modules = format!("{},{} {words}", dom0.display(), launch.guest);
+            add(&["-kernel", &hypervisor.to_string_lossy()]);
+            add(&["-append", parameters, "-initrd", &modules]);
+        }
+    }
+    arguments
+}

@@ -1,0 +1,197 @@
+//! The machine of a lab platform.
+
+use super::command::{self, Launch};
+use super::payload::{GUEST, Payload};
+use crate::child::{Child, Look};
+use crate::emulator::Emulator;
+use crate::initramfs::Initramfs;
+use crate::machine::{
+    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError,
+};
+use crate::process::{describe, shell_words};
+use crate::vmm::DOORBELL;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use ws_lab::{Hypervisor, Monitor, Recipe};
+use ws_results::Identity;
+
+/// A kernel and a hypervisor boot before the guest does: some 6 s on an idle host, and how loaded
+/// it is must not matter.
+const BOOT_LIMIT: Duration = Duration::from_secs(180);
+
+/// All that a lab machine is made of, found and looked at.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub recipe: Recipe,
+    pub emulator: Emulator,
+    pub payload: Payload,
+    pub guest: PathBuf,
+    /// What the guest gets.
+    pub memory_mib: u64,
+    /// What the whole machine is, as SHA-256 in hexadecimal.
+    pub digest: String,
+    /// What the parts are, for the identity: kernel, packages and so on.
+    pub parts: Vec<(String, serde_json::Value)>,
+}
+
+impl Settings {
+    /// What the machine has: the guest's memory, and that of whatever runs it.
+    fn machine_memory_mib(&self) -> u64 {
+        self.memory_mib + self.recipe.emulator.memory_beside_mib
+    }
+}
+
+/// A lab machine.
+#[derive(Debug)]
+pub struct LabMachine {
+    settings: Settings,
+    running: Option<Child>,
+    last_command: Option<String>,
+}
+
+impl LabMachine {
+    /// A machine; nothing is started.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            running: None,
+            last_command: None,
+        }
+    }
+
+    /// The initramfs of a launch, where the machine has one.
+    fn initramfs(&self, request: &LaunchRequest) -> Result<Option<Initramfs>, MachineError> {
+        let Payload::Linux(linux) = &self.settings.payload else {
+            return Ok(None);
+        };
+        let lines = [
+            format!("kernel=/{GUEST}"),
+            format!("append={}", request.command_line),
+            format!("memory={}", self.settings.memory_mib),
+            format!("cpus={}", request.vcpus),
+        ];
+        linux.initramfs(&lines).map(Some)
+    }
+}
+
+impl Machine for LabMachine {
+    fn control(&self) -> Control {
+        Control::Launched
+    }
+
+    fn unit(&self) -> Option<&'static str> {
+        Some("insns")
+    }
+
+    fn engine(&self) -> Engine {
+        match self.settings.recipe.hypervisor {
+            Hypervisor::None => Engine::Emulator,
+            Hypervisor::Kvm => Engine::HardwareKvm,
+            Hypervisor::Xen { .. } => Engine::Xen,
+        }
+    }
+
+    fn boot_limit(&self) -> Option<Duration> {
+        Some(BOOT_LIMIT)
+    }
+
+    fn doorbell(&self) -> Option<u16> {
+        (self.settings.recipe.monitor == Monitor::Vmm).then_some(DOORBELL)
+    }
+
+    fn digest(&self) -> Option<&str> {
+        Some(&self.settings.digest)
+    }
+
+    fn prepare(&mut self) -> Result<(), MachineError> {
+        let guest = &self.settings.guest;
+        if guest.to_str().is_none() {
+            return Err(MachineError::Other(format!(
+                "the path of the guest image is not UTF-8: {}",
+                guest.display()
+            )));
+        }
+        File::open(guest).map_err(|e| MachineError::io("read the guest image", guest, e))?;
+        Ok(())
+    }
+
+    fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
+        self.kill();
+        let initramfs = self.initramfs(request)?;
+        let settings = &self.settings;
+        let launch = Launch {
+            vcpus: request.vcpus,
+            memory_mib: settings.machine_memory_mib(),
+            command_line: &request.command_line,
+            guest: &settings.guest.to_string_lossy(),
+            initramfs: &initramfs.as_ref().map(Initramfs::path).unwrap_or_default(),
+        };
+        let arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
+        let arguments = settings.emulator.with_leading(arguments);
+        self.last_command = Some(shell_words(&settings.emulator.program, &arguments));
+        let mut command = Command::new(&settings.emulator.program);
+        command.args(&arguments);
+        // The runner stops a flood at the limit; this is for the time in which it does not look.
+        let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
+        let inherited = initramfs.map(Initramfs::into_file);
+        self.running = Some(Child::start(command, request.timed, limit, inherited)?);
+        Ok(())
+    }
+
+    fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
+        let Some(running) = &mut self.running else {
+            return Ok(Console::Ended("it was not running".into()));
+        };
+        Ok(match running.look(buffer)? {
+            Look::Data => Console::Data,
+            Look::Nothing => Console::Quiet,
+            // So -no-reboot answers a reset and a power-off alike.
+            Look::Over(status) if status.success() => Console::Ended(
+                "the machine reset itself, as after a triple fault, or powered itself off".into(),
+            ),
+            Look::Over(status) => Console::Ended(describe(status)),
+        })
+    }
+
+    fn identity(&self) -> Identity {
+        let mut identity = Identity::default();
+        let settings = &self.settings;
+        let emulator = &settings.emulator;
+        let mut subject = |key: &str, value: serde_json::Value| {
+            identity.subject.insert(key.into(), value);
+        };
+        subject("machine_digest", settings.digest.clone().into());
+        subject("recipe", settings.recipe.name.clone().into());
+        subject("emulator_path", emulator.program.display().to_string().into());
+        subject("emulator_build", emulator.build.clone().into());
+        for (key, value) in &settings.parts {
+            subject(key, value.clone());
+        }
+        let mut condition = |key: &str, value: serde_json::Value| {
+            identity.conditions.insert(key.into(), value);
+        };
+        condition("emulator", format!("qemu {}", emulator.version).into());
+        condition("emulator_machine", settings.recipe.emulator.machine.clone().into());
+        condition("emulator_cpu", settings.recipe.emulator.cpu.to_argument().into());
+        condition("memory_mib", settings.memory_mib.into());
+        // Where nothing is timed, no thread's place can matter.
+        condition("pinning", "none".into());
+        identity
+    }
+
+    fn kill(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.kill();
+        }
+    }
+
+    fn complaints(&mut self) -> String {
+        self.running.as_ref().map(Child::stderr).unwrap_or_default()
+    }
+
+    fn command_line(&self) -> Option<String> {
+        self.last_command.clone()
+    }
+}
