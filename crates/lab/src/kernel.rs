@@ -1,0 +1,130 @@
+//! A Linux kernel and its modules, in unpacked packages or in a developer's own folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A kernel that a machine can boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The bootable image.
+    pub image: PathBuf,
+    /// What `uname -r` says in it.
+    pub release: String,
+    /// Where its modules lie, in folders of any depth.
+    pub modules: PathBuf,
+}
+
+/// Where a developer's folder may have its image: as copied there, as a build leaves it, as
+/// `make install` and `make tar-pkg` do.
+const IMAGES: [&str; 6] = [
+    "bzImage",
+    "Image",
+    "vmlinuz",
+    "arch/x86/boot/bzImage",
+    "arch/arm64/boot/Image",
+    "boot/vmlinuz",
+];
+
+impl Kernel {
+    /// The kernel in the root of unpacked packages.
+    pub(crate) fn in_packages(root: &Path) -> Option<Self> {
+        let boot = root.join("boot");
+        let image = starting_with(&boot, "vmlinuz-")?;
+        let name = image.file_name()?.to_string_lossy().into_owned();
+        let release = name.strip_prefix("vmlinuz-")?.to_owned();
+        Some(Self {
+            modules: root.to_owned(),
+            image,
+            release,
+        })
+    }
+
+    /// The kernel in a developer's folder: `bzImage` or `vmlinuz`, or a build tree; its modules
+    /// anywhere below.
+    ///
+    /// # Errors
+    /// There is none: what was looked for.
+    pub fn in_folder(folder: &Path) -> Result<Self, String> {
+        let known = IMAGES.iter().map(|path| folder.join(path));
+        let image = known
+            .filter(|path| path.is_file())
+            .chain(starting_with(folder, "vmlinuz-"))
+            .chain(starting_with(&folder.join("boot"), "vmlinuz-"))
+            .next()
+            .ok_or_else(|| {
+                format!(
+                    "there is no kernel in {}: it should have bzImage, vmlinuz or {}",
+                    folder.display(),
+                    IMAGES[3]
+                )
+            })?;
+        let release = fs::read(&image).ok().and_then(|bytes| release(&bytes));
+        Ok(Self {
+            modules: folder.to_owned(),
+            image,
+            release: release.unwrap_or_else(|| "unknown".to_owned()),
+        })
+    }
+
+    /// The file of a module, '-' and '_' in its name alike.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn module(&self, name: &str) -> Result<PathBuf, String> {
+        let wanted = format!("{}.ko", name.replace('-', "_"));
+        let is_wanted = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.replace('-', "_") == wanted
+        };
+        find(&self.modules, 16, &is_wanted).ok_or_else(|| {
+            format!(
+                "kernel {} has no module {name} in {}: build it as a module, not compressed",
+                self.release,
+                self.modules.display()
+            )
+        })
+    }
+}
+
+/// The first file, by name, that starts so.
+fn starting_with(folder: &Path, start: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(start))
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    paths.into_iter().next()
+}
+
+/// The first file below, in the order of names, that is wanted. Links to folders are not
+/// followed: a build tree has some that lead in circles.
+fn find(folder: &Path, depth: u32, wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+    let mut entries: Vec<_> = fs::read_dir(folder).ok()?.flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    let mut folders = Vec::new();
+    for entry in entries {
+        match entry.file_type().ok() {
+            Some(kind) if kind.is_dir() => folders.push(entry.path()),
+            Some(_) if wanted(&entry.path()) => return Some(entry.path()),
+            _ => {}
+        }
+    }
+    let depth = depth.checked_sub(1)?;
+    folders
+        .iter()
+        .find_map(|folder| find(folder, depth, wanted))
+}
+
+/// The release in an x86 kernel's boot header (Linux, Documentation/arch/x86/boot.rst:
+/// `kernel_version` at 0x20e points to a string, less 0x200).
+fn release(image: &[u8]) -> Option<String> {
+    if image.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    let pointer = image.get(0x20e..0x210)?;
+    let start = usize::from(u16::from_le_bytes([pointer[0], pointer[1]])) + 0x200;
+    let text = image.get(start..)?.iter().take(256);
+    let text: Vec<u8> = text.copied().take_while(|b| b.is_ascii_graphic()).collect();
+    String::from_utf8(text).ok().filter(|text| !text.is_empty())
+}

@@ -1,0 +1,189 @@
+//! The folders that hold recipes, sets and pins: the user's first, then the installed one.
+
+use crate::recipe::Recipe;
+use crate::recipe_file::RecipeFile;
+use crate::sets::{Lock, Set, Sets, parse_sets};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why recipes or sets can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    #[error("can't {doing} {}: {source}", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// The text says line and key.
+    #[error("{}: {text}", path.display())]
+    Toml { path: PathBuf, text: String },
+    #[error("recipe {}: {what}", path.display())]
+    Recipe { path: PathBuf, what: String },
+    #[error("there is no lab recipe \"{name}\"; there are {known} (worldswitch lab list)")]
+    NoRecipe { name: String, known: String },
+    #[error("there is no set of packages \"{name}\"; there are {known} (worldswitch lab list)")]
+    NoSet { name: String, known: String },
+    #[error(transparent)]
+    Apply(#[from] crate::recipe::ApplyError),
+}
+
+impl LabError {
+    pub(crate) fn toml(path: &Path, error: &toml::de::Error) -> Self {
+        Self::Toml {
+            path: path.to_owned(),
+            text: error.to_string().trim_end().to_owned(),
+        }
+    }
+
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// What recipes and sets there are. A folder has `recipes/NAME.toml`, `packages.toml` and
+/// `lock.toml`; each may be missing.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    folders: Vec<PathBuf>,
+    sets: Sets,
+    lock: Lock,
+}
+
+impl Lab {
+    /// Reads the sets and pins of `folders`; where two name the same, the first folder's stands.
+    ///
+    /// # Errors
+    /// A file can't be read or is wrong, with its line.
+    pub fn open(folders: &[PathBuf]) -> Result<Self, LabError> {
+        let mut lab = Self {
+            folders: folders.to_vec(),
+            sets: Sets::new(),
+            lock: Lock::new(),
+        };
+        for folder in folders {
+            fs::read_dir(folder).map_err(|e| LabError::io("read the lab folder", folder, e))?;
+            let path = folder.join("packages.toml");
+            if let Some(text) = read(&path)? {
+                for (name, set) in parse_sets(&text, &path)? {
+                    lab.sets.entry(name).or_insert(set);
+                }
+            }
+        }
+        Ok(lab)
+    }
+
+    /// The recipe `name`, resolved, with the variant that stands behind `@`.
+    ///
+    /// # Errors
+    /// There is none, it is wrong, or it has no such variant.
+    pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
+        let recipe = self.resolve(name)?;
+        match variant {
+            None => Ok(recipe),
+            Some(variant) => {
+                let sets: Vec<&str> = self.sets.keys().map(|name| &**name).collect();
+                Ok(recipe.with_variant(variant, &sets)?)
+            }
+        }
+    }
+
+    /// The names of all recipes, sorted.
+    ///
+    /// # Errors
+    /// A folder can't be read.
+    pub fn recipes(&self) -> Result<Vec<String>, LabError> {
+        let mut names = BTreeSet::new();
+        for folder in self.folders.iter().map(|folder| folder.join("recipes")) {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(LabError::io("read the folder of recipes", &folder, e)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|e| LabError::io("read", &folder, e))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                names.extend(name.strip_suffix(".toml").map(str::to_owned));
+            }
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// The set `name`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn set(&self, name: &str) -> Result<&Set, LabError> {
+        self.sets.get(name).ok_or_else(|| LabError::NoSet {
+            name: name.to_owned(),
+            known: list(self.sets.keys()),
+        })
+    }
+
+    /// All sets.
+    pub fn sets(&self) -> &Sets {
+        &self.sets
+    }
+
+    /// The pins of all sets.
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    fn resolve(&self, name: &str) -> Result<Recipe, LabError> {
+        let (mut file, path) = self.file(name)?;
+        let mut seen = vec![name.to_owned()];
+        while let Some(parent) = file.extends.take() {
+            if seen.contains(&parent) {
+                return Err(LabError::Recipe {
+                    path,
+                    what: format!("it extends itself, by {} and {parent}", seen.join(", ")),
+                });
+            }
+            let (parents, _) = self.file(&parent)?;
+            file = file.over(parents);
+            seen.push(parent);
+        }
+        file.complete(name, &path)
+    }
+
+    fn file(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
+        // A name is no path.
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.chars().all(good) {
+            for folder in &self.folders {
+                let path = folder.join("recipes").join(format!("{name}.toml"));
+                if let Some(text) = read(&path)? {
+                    return Ok((RecipeFile::parse(&text, &path)?, path));
+                }
+            }
+        }
+        Err(LabError::NoRecipe {
+            name: name.to_owned(),
+            known: list(&self.recipes()?),
+        })
+    }
+}
+
+fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = names.into_iter().map(|name| &**name).collect();
+    match names.len() {
+        0 => "none".to_owned(),
+        _ => names.join(", "),
+    }
+}
+
+/// A file's text; nothing where there is no such file.
+fn read(path: &Path) -> Result<Option<String>, LabError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(LabError::io("read", path, e)),
+    }
+}

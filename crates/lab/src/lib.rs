@@ -1,0 +1,17 @@
+//! The deterministic lab's data: recipes of machines, and the store of packages that they are
+//! made of.
+//!
+//! A [`lab::Lab`] reads the folders with recipes ([`recipe::Recipe`]), sets of packages
+//! ([`sets::Set`]) and pins. A [`store::Store`] holds sets, unpacked, in the user's cache; from it
+//! come kernels, hypervisors and the emulator itself. Booting a recipe is `ws-machines`' business.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod kernel;
+pub mod lab;
+pub mod manifest;
+mod program;
+pub mod recipe;
+mod recipe_file;
+pub mod sets;
+pub mod store;

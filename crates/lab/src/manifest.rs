@@ -1,0 +1,118 @@
+//! What a set in the store consists of: `manifest.json`.
+
+use crate::recipe::hex;
+use crate::sets::{Architecture, Package, SetKind};
+use crate::store::StoreError;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// A set that was unpacked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`VERSION`].
+    pub version: u32,
+    pub set: String,
+    pub kind: SetKind,
+    pub architecture: Architecture,
+    /// Debian's name of the suite that it was fetched from.
+    pub suite: String,
+    /// Whether the packages are those of the lock file.
+    pub pinned: bool,
+    /// In the order of their names.
+    pub packages: Vec<Package>,
+    /// By their paths below `root`, with '/' between.
+    pub files: BTreeMap<String, Entry>,
+}
+
+/// A file or a symbolic link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Entry {
+    File {
+        bytes: u64,
+        /// In hexadecimal.
+        sha256: String,
+        executable: bool,
+    },
+    /// Where it leads, relative to its own folder; never out of `root`.
+    Link { to: String },
+}
+
+impl Manifest {
+    /// Reads the manifest of a set's folder.
+    ///
+    /// # Errors
+    /// There is none, or it is no manifest of this set.
+    pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join("manifest.json");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Err(StoreError::Missing {
+                    set: set.to_owned(),
+                });
+            }
+            Err(e) => return Err(StoreError::io("read", &path, e)),
+        };
+        Self::parse(set, &text).map_err(|what| StoreError::Damaged {
+            set: set.to_owned(),
+            path: folder.to_owned(),
+            what,
+        })
+    }
+
+    /// Reads a manifest's text.
+    pub(crate) fn parse(set: &str, text: &str) -> Result<Self, String> {
+        let manifest: Self =
+            serde_json::from_str(text).map_err(|e| format!("manifest.json: {e}"))?;
+        if manifest.version != VERSION {
+            let version = manifest.version;
+            return Err(format!(
+                "manifest.json has version {version}, not {VERSION}"
+            ));
+        }
+        if manifest.set != set {
+            return Err(format!("manifest.json is that of {:?}", manifest.set));
+        }
+        Ok(manifest)
+    }
+
+    /// See [`crate::store::Unpacked::digest`].
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for package in &self.packages {
+            for field in [
+                &package.name,
+                &package.version,
+                &package.architecture,
+                &package.sha256,
+            ] {
+                hash.update(field);
+                hash.update([0]);
+            }
+        }
+        hex(&hash.finalize())
+    }
+
+    /// The bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |entry: &Entry| match entry {
+            Entry::File { bytes, .. } => *bytes,
+            Entry::Link { .. } => 0,
+        };
+        self.files.values().map(bytes).sum()
+    }
+}

@@ -1,0 +1,362 @@
+//! A recipe: one lab machine as data. What a machine layer boots from, and what
+//! `worldswitch lab show` tells.
+//!
+//! These types are whole and checked; `recipe_file` reads them from TOML and resolves `extends`.
+
+use crate::sets::Architecture;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// A lab machine, resolved: all that it extends is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recipe {
+    /// The name behind `lab:`, without variant and options.
+    pub name: String,
+    /// The variant that was applied: what stands behind `@`.
+    pub variant: Option<String>,
+    /// What it is, in one line.
+    pub summary: String,
+    pub architecture: Architecture,
+    pub emulator: Emulator,
+    /// The kernel that the machine boots; none where a hypervisor or the guest itself is booted.
+    pub kernel: Option<Kernel>,
+    pub hypervisor: Hypervisor,
+    pub monitor: Monitor,
+    /// The `+key=value` that its name takes.
+    pub options: Vec<OptionName>,
+}
+
+/// What executes the machine's instructions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Emulator {
+    pub kind: EmulatorKind,
+    /// The set of packages that holds it.
+    pub package: String,
+    /// The program's name in that set, as `qemu-system-x86_64`.
+    pub program: String,
+    /// The machine model, as `pc`.
+    pub machine: String,
+    pub cpu: Cpu,
+    pub memory_mib: u64,
+    /// Words of its command line, in this order. What differs from launch to launch (vCPUs,
+    /// memory, console, images) is the machine layer's to add.
+    pub flags: Vec<Flag>,
+}
+
+/// Which emulator: only the machine layer knows what that means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EmulatorKind {
+    Qemu,
+}
+
+/// The CPU that the emulator shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// The model, as `max` or `EPYC`.
+    pub model: String,
+    /// What is added to the model or taken from it, as `-rdrand`; kept where `+cpu=` names
+    /// another model.
+    pub properties: Vec<Word>,
+}
+
+impl Cpu {
+    /// As QEMU's `-cpu` takes it: `max,-rdrand,-rdseed`.
+    pub fn to_argument(&self) -> String {
+        let properties = self.properties.iter().map(|property| &*property.word);
+        let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
+        words.join(",")
+    }
+}
+
+/// Words of a command line that belong together, as `-icount shift=0,sleep=off`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flag {
+    pub words: Vec<String>,
+    /// Why the machine needs it.
+    pub why: String,
+}
+
+/// One word, as a kernel's parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Word {
+    pub word: String,
+    /// Why the machine needs it.
+    pub why: String,
+}
+
+/// The kernel that the machine boots, and the modules that its `/init` loads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kernel {
+    pub source: Source,
+    pub parameters: Vec<Word>,
+    /// In the order in which they are loaded.
+    pub modules: Vec<Module>,
+}
+
+/// A kernel module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    /// As modinfo(8) has it, '-' and '_' alike.
+    pub name: String,
+    /// Its parameters, as `npt=0`, or nothing.
+    #[serde(default)]
+    pub options: String,
+    /// Why the machine needs it.
+    pub why: String,
+}
+
+/// Where a kernel or a hypervisor comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// A set of packages in the store.
+    Package(String),
+    /// The user's own: a folder with a kernel and its modules.
+    Folder(PathBuf),
+}
+
+/// What runs the machine's guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Hypervisor {
+    /// Nothing: the guest has the machine for itself.
+    None,
+    /// That of the machine's kernel.
+    Kvm,
+    /// Xen, which the machine boots; the guest's own image is its dom0.
+    Xen {
+        source: Source,
+        parameters: Vec<Word>,
+    },
+}
+
+/// The user-space program of the machine that creates the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Monitor {
+    /// There is none.
+    None,
+    /// The project's own, as the only program of the machine.
+    Vmm,
+    /// QEMU, from this set of packages.
+    Qemu { package: String, program: String },
+}
+
+/// An option of a lab platform's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionName {
+    /// `+cpu=MODEL`: another model, with the recipe's properties.
+    Cpu,
+    /// `+memory=MIB`.
+    Memory,
+}
+
+/// Why a variant or an option can't be applied to a recipe.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    #[error("lab:{0} has no variants: leave out what stands behind '@'")]
+    NoVariants(String),
+    #[error(
+        "lab:{recipe}@{variant}: there is no set of packages {set}; {known}. A path begins with '/', './' or '../'"
+    )]
+    NoSet {
+        recipe: String,
+        variant: String,
+        set: String,
+        known: String,
+    },
+    #[error("lab:{recipe} has no option \"{option}\"; it has {known}")]
+    NoOption {
+        recipe: String,
+        option: String,
+        known: String,
+    },
+    #[error("lab:{recipe}: {option}={value} is wrong: {why}")]
+    Value {
+        recipe: String,
+        option: String,
+        value: String,
+        why: &'static str,
+    },
+}
+
+/// Memory sizes that the guest and a small host can bear, in MiB.
+pub(crate) const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
+
+impl Recipe {
+    /// The sets of packages that the machine is made of, each once: emulator first.
+    pub fn sets(&self) -> Vec<&str> {
+        let mut sets = vec![&*self.emulator.package];
+        let mut add = |set| {
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        };
+        if let Some(Source::Package(set)) = self.kernel.as_ref().map(|kernel| &kernel.source) {
+            add(set);
+        }
+        if let Hypervisor::Xen { source, .. } = &self.hypervisor {
+            if let Source::Package(set) = source {
+                add(set);
+            }
+        }
+        if let Monitor::Qemu { package, .. } = &self.monitor {
+            add(package);
+        }
+        sets
+    }
+
+    /// What `@` may exchange: the kernel, or in a machine without one the hypervisor.
+    fn varied(&mut self) -> Option<&mut Source> {
+        match (&mut self.kernel, &mut self.hypervisor) {
+            (Some(kernel), _) => Some(&mut kernel.source),
+            (None, Hypervisor::Xen { source, .. }) => Some(source),
+            (None, _) => None,
+        }
+    }
+
+    /// What stands before the version in the name of the set that `@` exchanges, as `linux-`.
+    pub(crate) fn varied_prefix(&mut self) -> Option<String> {
+        match self.varied()? {
+            Source::Package(set) => set.rfind('-').map(|end| set[..=end].to_owned()),
+            Source::Folder(_) => None,
+        }
+    }
+
+    /// Exchanges the kernel (in a machine without one the hypervisor): `6.12` takes that version
+    /// of the same set, what begins with `/`, `./` or `../` is a folder of the user's. `sets`:
+    /// the names of all sets.
+    ///
+    /// # Errors
+    /// The machine has nothing to exchange, or there is no such set.
+    pub fn with_variant(mut self, variant: &str, sets: &[&str]) -> Result<Self, ApplyError> {
+        let name = self.name.clone();
+        let prefix = self.varied_prefix();
+        let Some(source) = self.varied() else {
+            return Err(ApplyError::NoVariants(name));
+        };
+        if is_path(variant) {
+            *source = Source::Folder(PathBuf::from(variant));
+        } else {
+            let prefix = prefix.ok_or_else(|| ApplyError::NoVariants(name.clone()))?;
+            let set = format!("{prefix}{variant}");
+            if !sets.contains(&&*set) {
+                let known: Vec<&str> = sets
+                    .iter()
+                    .filter_map(|set| set.strip_prefix(&*prefix))
+                    .collect();
+                return Err(ApplyError::NoSet {
+                    recipe: name,
+                    variant: variant.to_owned(),
+                    set,
+                    known: format!("the variants are {}", known.join(", ")),
+                });
+            }
+            *source = Source::Package(set);
+        }
+        self.variant = Some(variant.to_owned());
+        Ok(self)
+    }
+
+    /// Applies one `+key=value`.
+    ///
+    /// # Errors
+    /// The recipe has no such option, or the value is wrong.
+    pub fn with_option(mut self, key: &str, value: &str) -> Result<Self, ApplyError> {
+        let known = |option: &&OptionName| option.name() == key;
+        let Some(option) = self.options.iter().find(known).copied() else {
+            let known: Vec<&str> = self.options.iter().map(|o| o.name()).collect();
+            return Err(ApplyError::NoOption {
+                recipe: self.name,
+                option: key.to_owned(),
+                known: match known.len() {
+                    0 => "none".to_owned(),
+                    _ => known.join(", "),
+                },
+            });
+        };
+        let applied = match option {
+            OptionName::Cpu => cpu_model(value).map(|model| self.emulator.cpu.model = model),
+            OptionName::Memory => memory_mib(value).map(|mib| self.emulator.memory_mib = mib),
+        };
+        match applied {
+            Ok(()) => Ok(self),
+            Err(why) => Err(ApplyError::Value {
+                recipe: self.name,
+                option: key.to_owned(),
+                value: value.to_owned(),
+                why,
+            }),
+        }
+    }
+
+    /// SHA-256, in hexadecimal, of what the recipe does to a machine. Names, summary and reasons
+    /// are left out, and so is the content of packages and folders, which have digests of their
+    /// own.
+    pub fn digest(&self) -> String {
+        let mut value = serde_json::json!({
+            "architecture": self.architecture,
+            "emulator": self.emulator,
+            "kernel": self.kernel,
+            "hypervisor": self.hypervisor,
+            "monitor": self.monitor,
+        });
+        strip(&mut value);
+        // The keys of serde_json's objects are sorted, so that the text is one for all.
+        hex(&Sha256::digest(value.to_string()))
+    }
+}
+
+/// Takes out what only people read, and where a folder lies.
+fn strip(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.remove("why");
+            fields.remove("folder");
+            fields.values_mut().for_each(strip);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a variant is a folder of the user's.
+pub fn is_path(variant: &str) -> bool {
+    ["/", "./", "../"].iter().any(|s| variant.starts_with(s))
+}
+
+impl OptionName {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// A CPU model's name; a comma would begin another property of QEMU's.
+fn cpu_model(value: &str) -> Result<String, &'static str> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !value.is_empty() && value.chars().all(good) {
+        Ok(value.to_owned())
+    } else {
+        Err("a CPU model has only letters, digits, '-', '_' and '.'")
+    }
+}
+
+fn memory_mib(value: &str) -> Result<u64, &'static str> {
+    let mib = value.parse().ok();
+    mib.filter(|mib| MEMORY_MIB.contains(mib))
+        .ok_or("it is a number of MiB, 64 to 65536")
+}

@@ -1,0 +1,315 @@
+//! Recipes as TOML: read, checked key by key, and resolved along `extends`.
+//!
+//! A recipe that extends another takes all of it, and says what differs: a value takes the place
+//! of its parent's, and so does a flag, parameter, property or module with the same first word
+//! (up to '=') or name; others are added behind their parent's.
+
+use crate::lab::LabError;
+use crate::recipe::{
+    Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Module, Monitor, OptionName,
+    Recipe, Source, Word,
+};
+use crate::sets::Architecture;
+use serde::Deserialize;
+use std::path::Path;
+
+/// A recipe's file, or what several together say.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RecipeFile {
+    pub extends: Option<String>,
+    summary: Option<String>,
+    architecture: Option<Architecture>,
+    options: Option<Vec<OptionName>>,
+    #[serde(default)]
+    emulator: EmulatorPart,
+    kernel: Option<KernelPart>,
+    #[serde(default)]
+    hypervisor: HypervisorPart,
+    #[serde(default)]
+    monitor: MonitorPart,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EmulatorPart {
+    kind: Option<EmulatorKind>,
+    package: Option<String>,
+    program: Option<String>,
+    machine: Option<String>,
+    memory_mib: Option<u64>,
+    #[serde(default)]
+    cpu: CpuPart,
+    #[serde(default)]
+    flag: Vec<Flag>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CpuPart {
+    model: Option<String>,
+    #[serde(default)]
+    property: Vec<Word>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KernelPart {
+    package: Option<String>,
+    #[serde(default)]
+    parameter: Vec<Word>,
+    #[serde(default)]
+    module: Vec<Module>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum HypervisorKind {
+    None,
+    Kvm,
+    Xen,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HypervisorPart {
+    kind: Option<HypervisorKind>,
+    package: Option<String>,
+    #[serde(default)]
+    parameter: Vec<Word>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum MonitorKind {
+    None,
+    Vmm,
+    Qemu,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MonitorPart {
+    kind: Option<MonitorKind>,
+    package: Option<String>,
+    program: Option<String>,
+}
+
+impl RecipeFile {
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
+        toml::from_str(text).map_err(|e| LabError::toml(path, &e))
+    }
+
+    /// This recipe over the one that it extends.
+    pub(crate) fn over(self, parent: Self) -> Self {
+        Self {
+            extends: parent.extends,
+            summary: self.summary.or(parent.summary),
+            architecture: self.architecture.or(parent.architecture),
+            options: self.options.or(parent.options),
+            emulator: self.emulator.over(parent.emulator),
+            kernel: match (self.kernel, parent.kernel) {
+                (Some(mine), Some(parents)) => Some(mine.over(parents)),
+                (mine, parents) => mine.or(parents),
+            },
+            hypervisor: self.hypervisor.over(parent.hypervisor),
+            monitor: MonitorPart {
+                kind: self.monitor.kind.or(parent.monitor.kind),
+                package: self.monitor.package.or(parent.monitor.package),
+                program: self.monitor.program.or(parent.monitor.program),
+            },
+        }
+    }
+
+    /// The whole recipe.
+    pub(crate) fn complete(self, name: &str, path: &Path) -> Result<Recipe, LabError> {
+        let fail = |what: String| LabError::Recipe {
+            path: path.to_owned(),
+            what,
+        };
+        let lacks = |key: &str| fail(format!("it lacks {key}, and so does all that it extends"));
+        let emulator = self.emulator;
+        let memory_mib = emulator.memory_mib.ok_or(lacks("emulator.memory_mib"))?;
+        if !MEMORY_MIB.contains(&memory_mib) {
+            return Err(fail(format!(
+                "emulator.memory_mib = {memory_mib} is not 64 to 65536"
+            )));
+        }
+        let recipe = Recipe {
+            name: name.to_owned(),
+            variant: None,
+            summary: self.summary.ok_or(lacks("summary"))?,
+            architecture: self.architecture.ok_or(lacks("architecture"))?,
+            emulator: Emulator {
+                kind: emulator.kind.ok_or(lacks("emulator.kind"))?,
+                package: emulator.package.ok_or(lacks("emulator.package"))?,
+                program: emulator.program.ok_or(lacks("emulator.program"))?,
+                machine: emulator.machine.ok_or(lacks("emulator.machine"))?,
+                cpu: Cpu {
+                    model: emulator.cpu.model.ok_or(lacks("emulator.cpu.model"))?,
+                    properties: emulator.cpu.property,
+                },
+                memory_mib,
+                flags: emulator.flag,
+            },
+            kernel: match self.kernel {
+                None => None,
+                Some(kernel) => Some(Kernel {
+                    source: Source::Package(kernel.package.ok_or(lacks("kernel.package"))?),
+                    parameters: kernel.parameter,
+                    modules: kernel.module,
+                }),
+            },
+            hypervisor: self.hypervisor.complete().map_err(fail)?,
+            monitor: self.monitor.complete().map_err(fail)?,
+            options: self.options.unwrap_or_default(),
+        };
+        check(&recipe).map_err(fail)?;
+        Ok(recipe)
+    }
+}
+
+/// What the types alone do not say.
+fn check(recipe: &Recipe) -> Result<(), String> {
+    let kernel = recipe.kernel.as_ref();
+    match &recipe.hypervisor {
+        Hypervisor::Kvm if kernel.is_none() => {
+            return Err("hypervisor.kind = \"kvm\" needs a [kernel]".into());
+        }
+        Hypervisor::Kvm if recipe.monitor == Monitor::None => {
+            return Err("hypervisor.kind = \"kvm\" needs a [monitor]".into());
+        }
+        Hypervisor::Kvm => {}
+        Hypervisor::None | Hypervisor::Xen { .. } if recipe.monitor != Monitor::None => {
+            return Err("[monitor] is for hypervisor.kind = \"kvm\"".into());
+        }
+        Hypervisor::None | Hypervisor::Xen { .. } => {}
+    }
+    let parameters = match &recipe.hypervisor {
+        Hypervisor::Xen { parameters, .. } => &**parameters,
+        _ => &[],
+    };
+    let words = (recipe.emulator.cpu.properties.iter())
+        .chain(parameters)
+        .chain(kernel.into_iter().flat_map(|kernel| &kernel.parameters))
+        .map(|word| ("word", &*word.word, &*word.why));
+    let flags = recipe.emulator.flags.iter().flat_map(|flag| {
+        let words = flag.words.iter().map(|word| ("flag", &**word, &*flag.why));
+        // A flag without words stands for its empty first one.
+        let none = flag.words.is_empty().then_some(("flag", "", &*flag.why));
+        words.chain(none)
+    });
+    let modules = kernel.into_iter().flat_map(|kernel| &kernel.modules);
+    let modules = modules.map(|module| ("module", &*module.name, &*module.why));
+    for (what, word, why) in words.chain(flags).chain(modules) {
+        if word.is_empty() || word.chars().any(|c| c.is_control() || c == ' ') {
+            return Err(format!("{what} \"{}\" is no word", word.escape_debug()));
+        }
+        if why.trim().is_empty() {
+            return Err(format!("{what} \"{word}\" does not say why"));
+        }
+    }
+    Ok(())
+}
+
+impl EmulatorPart {
+    fn over(self, parent: Self) -> Self {
+        let first = |flag: &Flag| key(flag.words.first().map_or("", |word| word));
+        Self {
+            kind: self.kind.or(parent.kind),
+            package: self.package.or(parent.package),
+            program: self.program.or(parent.program),
+            machine: self.machine.or(parent.machine),
+            memory_mib: self.memory_mib.or(parent.memory_mib),
+            cpu: CpuPart {
+                model: self.cpu.model.or(parent.cpu.model),
+                property: merge(self.cpu.property, parent.cpu.property, word_key),
+            },
+            flag: merge(self.flag, parent.flag, first),
+        }
+    }
+}
+
+impl KernelPart {
+    fn over(self, parent: Self) -> Self {
+        Self {
+            package: self.package.or(parent.package),
+            parameter: merge(self.parameter, parent.parameter, word_key),
+            module: merge(self.module, parent.module, |module| module.name.clone()),
+        }
+    }
+}
+
+impl HypervisorPart {
+    fn over(self, parent: Self) -> Self {
+        Self {
+            kind: self.kind.or(parent.kind),
+            package: self.package.or(parent.package),
+            parameter: merge(self.parameter, parent.parameter, word_key),
+        }
+    }
+
+    fn complete(self) -> Result<Hypervisor, String> {
+        let is_plain = self.package.is_none() && self.parameter.is_empty();
+        match self.kind {
+            None | Some(HypervisorKind::None) if is_plain => Ok(Hypervisor::None),
+            Some(HypervisorKind::Kvm) if is_plain => Ok(Hypervisor::Kvm),
+            Some(HypervisorKind::Xen) => Ok(Hypervisor::Xen {
+                source: Source::Package(
+                    self.package
+                        .ok_or("hypervisor.kind = \"xen\" needs hypervisor.package")?,
+                ),
+                parameters: self.parameter,
+            }),
+            _ => Err(
+                "hypervisor.package and hypervisor.parameter are for kind = \"xen\"; KVM's parameters are those of the kernel and its modules".into(),
+            ),
+        }
+    }
+}
+
+impl MonitorPart {
+    fn complete(self) -> Result<Monitor, String> {
+        let program = self.package.zip(self.program);
+        match (self.kind, program) {
+            (None | Some(MonitorKind::None), None) => Ok(Monitor::None),
+            (Some(MonitorKind::Vmm), None) => Ok(Monitor::Vmm),
+            (Some(MonitorKind::Qemu), Some((package, program))) => {
+                Ok(Monitor::Qemu { package, program })
+            }
+            (Some(MonitorKind::Qemu), None) => {
+                Err("monitor.kind = \"qemu\" needs monitor.package and monitor.program".into())
+            }
+            _ => Err("monitor.package and monitor.program are for kind = \"qemu\"".into()),
+        }
+    }
+}
+
+/// What two words are the same by: all up to '='.
+fn key(word: &str) -> String {
+    word.split('=').next().unwrap_or_default().to_owned()
+}
+
+fn word_key(word: &Word) -> String {
+    key(&word.word)
+}
+
+/// The parent's items, those of the same key exchanged for the child's, then the child's others.
+fn merge<T>(mine: Vec<T>, parents: Vec<T>, key: impl Fn(&T) -> String) -> Vec<T> {
+    let keys: Vec<String> = mine.iter().map(&key).collect();
+    let mut mine: Vec<Option<T>> = mine.into_iter().map(Some).collect();
+    let mut merged = Vec::new();
+    for item in parents {
+        let of_parent = key(&item);
+        if !keys.contains(&of_parent) {
+            merged.push(item);
+            continue;
+        }
+        // All of the child's of this key stand where the parent's first stood.
+        for (slot, _) in mine.iter_mut().zip(&keys).filter(|(_, k)| **k == of_parent) {
+            merged.extend(slot.take());
+        }
+    }
+    merged.extend(mine.into_iter().flatten());
+    merged
+}
