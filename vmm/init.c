@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -26,9 +27,15 @@ void init_mounts(void)
 bool init_modules(const struct config *config, struct error *error)
 {
 	for (unsigned i = 0; i < config->module_count; i++) {
-		int fd = open(config->modules[i], O_RDONLY | O_CLOEXEC);
+		char path[MAX_PATH_BYTES];
+		size_t length = strcspn(config->modules[i], " ");
+		const char *options = config->modules[i] + length; /* " key=value ...", or "" */
+		int fd;
 
-		if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST))
+		memcpy(path, config->modules[i], length);
+		path[length] = '\0';
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || (syscall(SYS_finit_module, fd, options, 0) < 0 && errno != EEXIST))
 			return error_set(error, "can't load the module %s: %m", config->modules[i]);
 		close(fd);
 	}

@@ -38,7 +38,10 @@ pub struct Emulator {
     /// The machine model, as `pc`.
     pub machine: String,
     pub cpu: Cpu,
+    /// What the guest gets.
     pub memory_mib: u64,
+    /// What the machine has beside that, for whatever runs the guest.
+    pub memory_beside_mib: u64,
     /// Words of its command line, in this order. What differs from launch to launch (vCPUs,
     /// memory, console, images) is the machine layer's to add.
     pub flags: Vec<Flag>,

@@ -38,6 +38,7 @@ struct EmulatorPart {
     program: Option<String>,
     machine: Option<String>,
     memory_mib: Option<u64>,
+    memory_beside_mib: Option<u64>,
     #[serde(default)]
     cpu: CpuPart,
     #[serde(default)]
@@ -150,6 +151,7 @@ impl RecipeFile {
                     properties: emulator.cpu.property,
                 },
                 memory_mib,
+                memory_beside_mib: emulator.memory_beside_mib.unwrap_or(0),
                 flags: emulator.flag,
             },
             kernel: match self.kernel {
@@ -221,6 +223,7 @@ impl EmulatorPart {
             program: self.program.or(parent.program),
             machine: self.machine.or(parent.machine),
             memory_mib: self.memory_mib.or(parent.memory_mib),
+            memory_beside_mib: self.memory_beside_mib.or(parent.memory_beside_mib),
             cpu: CpuPart {
                 model: self.cpu.model.or(parent.cpu.model),
                 property: merge(self.cpu.property, parent.cpu.property, word_key),

@@ -1,6 +1,7 @@
 //! Which QEMU there is: found, asked for its version, and whether it was built with KVM.
 
 use crate::machine::MachineError;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,7 +38,33 @@ impl Emulator {
                 ))
             })?,
         };
+        Self::asked(program, Vec::new())
+    }
+
+    /// The emulator that `words` start: the program, and arguments before all others.
+    ///
+    /// # Errors
+    /// It does not work; with the cure.
+    pub fn started_by(words: &[OsString]) -> Result<Self, MachineError> {
+        let text = |word: &OsString| {
+            word.to_str().map(str::to_owned).ok_or_else(|| {
+                MachineError::Other(format!(
+                    "the path of the lab's emulator is not UTF-8: {}: choose another cache with --cache DIR",
+                    word.to_string_lossy()
+                ))
+            })
+        };
+        let (program, leading) = words.split_first().ok_or_else(|| {
+            MachineError::Other("the lab's emulator has no program to start".into())
+        })?;
+        let leading = leading.iter().map(text).collect::<Result<_, _>>()?;
+        Self::asked(PathBuf::from(program), leading)
+    }
+
+    /// Asks a program for its version.
+    fn asked(program: PathBuf, leading: Vec<String>) -> Result<Self, MachineError> {
         let output = Command::new(&program)
+            .args(&leading)
             .arg("--version")
             .output()
             .map_err(|e| MachineError::io("start", &program, e))?;
@@ -58,9 +85,15 @@ impl Emulator {
         }
         Ok(Self {
             program,
+            leading,
             version,
             build,
         })
+    }
+
+    /// All arguments of a launch: the leading ones and `arguments`.
+    pub fn with_leading(&self, arguments: Vec<String>) -> Vec<String> {
+        self.leading.iter().cloned().chain(arguments).collect()
     }
 
     /// Looks whether it was built with KVM.
@@ -69,6 +102,7 @@ impl Emulator {
     /// It was not, with the cure.
     pub fn needs_kvm(&self) -> Result<(), MachineError> {
         let output = Command::new(&self.program)
+            .args(&self.leading)
             .args(["-accel", "help"])
             .output()
             .map_err(|e| MachineError::io("start", &self.program, e))?;

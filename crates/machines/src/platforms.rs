@@ -1,23 +1,25 @@
 //! Which platforms there are, whether they can be used here, and the machine of each.
 
 use crate::counter;
+use crate::lab::{self, LabMachine};
 use crate::logfile::LogFile;
 use crate::machine::{Engine, Machine, MachineError};
 use crate::name::PlatformName;
-use crate::qemu::{Clock, Qemu, Settings};
+use crate::qemu::{Qemu, Settings};
 use crate::resources::Resources;
 use crate::serial::SerialLine;
 use crate::vmm::{self, Vmm};
+use ws_lab::recipe::{Monitor, Recipe};
 
 /// A kind of platform.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// How it is named: `lab:native`, or `log:FILE` where the user chooses a path.
-    pub name: &'static str,
+    pub name: String,
     /// What it is.
-    pub summary: &'static str,
+    pub summary: String,
     /// What it needs.
-    pub needs: &'static str,
+    pub needs: String,
     /// The unit of its numbers, or where it comes from.
     pub unit: &'static str,
     /// Whether `run` takes it where no platform is named. One that is [`Usable::Software`] is
@@ -26,66 +28,106 @@ pub struct Platform {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Qemu(Clock),
+    Lab(Box<Recipe>),
+    Qemu,
     Vmm,
     QemuKvm,
     Serial,
     Log,
 }
 
-/// Every platform, in the order in which they are listed and run.
-pub const PLATFORMS: [Platform; 6] = [
+/// Lab machines that `run` takes where no platform is named.
+const DEFAULT_LAB: [&str; 3] = ["native", "kvm", "kvm-shadow"];
+
+/// Every platform, in the order in which they are listed and run: the lab's machines, by their
+/// recipes' names but the guest alone first, and then what this host has.
+///
+/// # Errors
+/// The lab's recipes can't be read, or one is wrong.
+pub fn all(resources: &Resources) -> Result<Vec<Platform>, MachineError> {
+    let lab = resources.lab()?;
+    let mut names = lab.recipes().map_err(|e| other(&e))?;
+    names.sort_by_key(|name| (name != "native", name.clone()));
+    let mut all = Vec::new();
+    for name in names {
+        all.push(of_recipe(lab.recipe(&name, None).map_err(|e| other(&e))?));
+    }
+    all.extend(of_host());
+    Ok(all)
+}
+
+fn other(error: &dyn std::error::Error) -> MachineError {
+    MachineError::Other(error.to_string())
+}
+
+fn of_recipe(recipe: Recipe) -> Platform {
+    let mut needs = vec!["the guest image".to_owned()];
+    if recipe.monitor != Monitor::None {
+        needs.push("the monitor vmm".to_owned());
+    }
+    let sets = recipe.sets().join(" ");
+    needs.push(format!(
+        "what worldswitch lab fetch {} brings ({sets})",
+        recipe.name
+    ));
     Platform {
-        name: "lab:native",
-        summary: "QEMU TCG, counting instructions: no hypervisor, the same digits on every host",
-        needs: "qemu-system-x86_64 and the guest image",
+        name: format!("lab:{}", recipe.name),
+        summary: recipe.summary.clone(),
+        needs: needs.join(", "),
         unit: "insns",
-        default: true,
-        kind: Kind::Qemu(Clock::Instructions),
-    },
-    Platform {
-        name: "kvm",
-        summary: "this host's KVM, with nothing above it but our own small monitor",
-        needs: "/dev/kvm, the monitor vmm and the guest image",
-        unit: "tsc_ticks",
-        default: true,
-        kind: Kind::Vmm,
-    },
-    Platform {
-        name: "qemu-kvm",
-        summary: "this host's KVM under QEMU",
-        needs: "/dev/kvm, the monitor vmm (which probes it), qemu-system-x86_64 and the guest image",
-        unit: "tsc_ticks",
-        default: true,
-        kind: Kind::QemuKvm,
-    },
-    Platform {
-        name: "qemu-tcg",
-        summary: "QEMU TCG in the host's time: a software CPU, on any machine",
-        needs: "qemu-system-x86_64 and the guest image",
-        unit: "tsc_ticks",
-        default: true,
-        kind: Kind::Qemu(Clock::Host),
-    },
-    Platform {
-        name: "serial:DEVICE",
-        summary: "a machine that you boot, listened to over a serial line (115200 8N1)",
-        needs: "a serial line or pseudo-terminal, and a machine that boots the guest image",
-        unit: "as the guest says",
-        default: false,
-        kind: Kind::Serial,
-    },
-    Platform {
-        name: "log:FILE",
-        summary: "a run that somebody else booted, read from its saved console",
-        needs: "a file with the console's output",
-        unit: "as the guest says",
-        default: false,
-        kind: Kind::Log,
-    },
-];
+        default: DEFAULT_LAB.contains(&recipe.name.as_str()),
+        kind: Kind::Lab(Box::new(recipe)),
+    }
+}
+
+/// The platforms that are no lab machines.
+fn of_host() -> [Platform; 5] {
+    let platform = |name: &str, kind, summary: &str, needs: &str| Platform {
+        name: name.into(),
+        summary: summary.into(),
+        needs: needs.into(),
+        unit: match kind {
+            Kind::Serial | Kind::Log => "as the guest says",
+            _ => "tsc_ticks",
+        },
+        default: !matches!(kind, Kind::Serial | Kind::Log),
+        kind,
+    };
+    [
+        platform(
+            "kvm",
+            Kind::Vmm,
+            "this host's KVM, with nothing above it but our own small monitor",
+            "/dev/kvm, the monitor vmm and the guest image",
+        ),
+        platform(
+            "qemu-kvm",
+            Kind::QemuKvm,
+            "this host's KVM under QEMU",
+            "/dev/kvm, the monitor vmm (which probes it), qemu-system-x86_64 and the guest image",
+        ),
+        platform(
+            "qemu-tcg",
+            Kind::Qemu,
+            "QEMU TCG in the host's time: a software CPU, on any machine",
+            "qemu-system-x86_64 and the guest image",
+        ),
+        platform(
+            "serial:DEVICE",
+            Kind::Serial,
+            "a machine that you boot, listened to over a serial line (115200 8N1)",
+            "a serial line or pseudo-terminal, and a machine that boots the guest image",
+        ),
+        platform(
+            "log:FILE",
+            Kind::Log,
+            "a run that somebody else booted, read from its saved console",
+            "a file with the console's output",
+        ),
+    ]
+}
 
 /// A name that no platform has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +136,7 @@ pub enum UnknownPlatform {
     Name { name: String, nearest: Vec<String> },
     #[error("platform \"{name}\" has no variants: leave out \"@{variant}\"")]
     Variant { name: String, variant: String },
-    #[error("platform \"{name}\" has no option \"{option}\"; it has {}", known.join(", "))]
+    #[error("platform \"{name}\" has no option \"{option}\"; it has {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
     Option {
         name: String,
         option: String,
@@ -107,6 +149,9 @@ pub enum UnknownPlatform {
         value: String,
         why: &'static str,
     },
+    /// Of the lab: no such recipe, variant or option, or the recipe is wrong.
+    #[error("{0}")]
+    Lab(String),
 }
 
 /// Whether a platform can be used here.
@@ -122,12 +167,12 @@ pub enum Usable {
 }
 
 impl Kind {
-    /// What may stand behind `+`.
-    fn options(self) -> &'static [&'static str] {
+    /// What may stand behind `+`; a recipe says it of its own machine.
+    fn options(&self) -> &'static [&'static str] {
         match self {
-            Kind::Qemu(_) | Kind::QemuKvm => &["cpu", "memory"],
+            Kind::Qemu | Kind::QemuKvm => &["cpu", "memory"],
             Kind::Vmm => &["memory"],
-            Kind::Serial | Kind::Log => &[],
+            Kind::Lab(_) | Kind::Serial | Kind::Log => &[],
         }
     }
 }
@@ -135,25 +180,25 @@ impl Kind {
 /// Memory sizes that the guest and a small host can bear, in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
 
-/// The platform that `name` means, its options checked.
+/// The platform that `name` means, its variant and options checked and applied.
 ///
 /// # Errors
 /// There is none, with the nearest names; or it has no such variant or option.
-pub fn check(name: &PlatformName) -> Result<&'static Platform, UnknownPlatform> {
-    let platform = PLATFORMS
-        .iter()
-        .find(|platform| match (platform.kind, &name.family) {
+pub fn check(name: &PlatformName, resources: &Resources) -> Result<Platform, UnknownPlatform> {
+    if name.family.as_deref() == Some("lab") {
+        return lab_machine(name, resources);
+    }
+    let platform = of_host()
+        .into_iter()
+        .find(|platform| match (&platform.kind, &name.family) {
             (Kind::Serial, Some(family)) => family == "serial",
             (Kind::Log, Some(family)) => family == "log",
             _ => platform.name == name.base(),
         })
-        .ok_or_else(|| UnknownPlatform::Name {
-            name: name.base(),
-            nearest: nearest(&name.base()),
-        })?;
+        .ok_or_else(|| unknown(name, resources))?;
     if let Some(variant) = &name.variant {
         return Err(UnknownPlatform::Variant {
-            name: platform.name.into(),
+            name: platform.name,
             variant: variant.clone(),
         });
     }
@@ -161,7 +206,7 @@ pub fn check(name: &PlatformName) -> Result<&'static Platform, UnknownPlatform> 
         let known = platform.kind.options();
         if !known.contains(&option.as_str()) {
             return Err(UnknownPlatform::Option {
-                name: platform.name.into(),
+                name: platform.name,
                 option: option.clone(),
                 known: known.into(),
             });
@@ -172,7 +217,7 @@ pub fn check(name: &PlatformName) -> Result<&'static Platform, UnknownPlatform> 
         };
         if let Some(why) = why {
             return Err(UnknownPlatform::Value {
-                name: platform.name.into(),
+                name: platform.name,
                 option: option.clone(),
                 value: value.clone(),
                 why,
@@ -180,6 +225,32 @@ pub fn check(name: &PlatformName) -> Result<&'static Platform, UnknownPlatform> 
         }
     }
     Ok(platform)
+}
+
+/// The lab machine that `name` means.
+fn lab_machine(name: &PlatformName, resources: &Resources) -> Result<Platform, UnknownPlatform> {
+    let wrong = |e: &dyn std::error::Error| UnknownPlatform::Lab(e.to_string());
+    let lab = resources.lab().map_err(|e| wrong(&e))?;
+    let recipes = lab.recipes().map_err(|e| wrong(&e))?;
+    if !recipes.contains(&name.name) {
+        return Err(unknown(name, resources));
+    }
+    let mut recipe = lab
+        .recipe(&name.name, name.variant.as_deref())
+        .map_err(|e| wrong(&e))?;
+    for (option, value) in &name.options {
+        recipe = recipe.with_option(option, value).map_err(|e| wrong(&e))?;
+    }
+    Ok(of_recipe(recipe))
+}
+
+fn unknown(name: &PlatformName, resources: &Resources) -> UnknownPlatform {
+    // Where recipes can't be read, that is said when a lab machine is asked for.
+    let all = all(resources).unwrap_or_else(|_| of_host().into());
+    UnknownPlatform::Name {
+        name: name.base(),
+        nearest: nearest(&name.base(), &all),
+    }
 }
 
 /// A CPU model's name; a comma would begin another property of QEMU's.
@@ -201,11 +272,11 @@ fn memory_mib(value: &str) -> Result<u64, &'static str> {
 }
 
 /// The two known names that need the fewest changes to become `text`.
-fn nearest(text: &str) -> Vec<String> {
+fn nearest(text: &str, all: &[Platform]) -> Vec<String> {
     let text = text.to_lowercase();
-    let mut names: Vec<_> = PLATFORMS
+    let mut names: Vec<_> = all
         .iter()
-        .map(|platform| (distance(&text, platform.name), platform.name.to_owned()))
+        .map(|platform| (distance(&text, &platform.name), platform.name.clone()))
         .collect();
     names.sort_by_key(|(distance, _)| *distance);
     names.into_iter().take(2).map(|(_, name)| name).collect()
@@ -234,9 +305,10 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Whether `platform` can be used here. The first to ask about KVM pays for its probe.
 pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
-    let needs = match platform.kind {
+    let needs = match &platform.kind {
         Kind::Serial | Kind::Log => return Usable::Depends,
-        Kind::Qemu(_) => resources.emulator().map(|_| Engine::Emulator),
+        Kind::Lab(recipe) => lab::missing(recipe, resources).map(|()| Engine::Emulator),
+        Kind::Qemu => resources.emulator().map(|_| Engine::Emulator),
         Kind::Vmm => resources.kvm().map(|kvm| kvm.engine),
         Kind::QemuKvm => resources
             .emulator_with_kvm()
@@ -257,15 +329,11 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
 /// Why not.
 pub fn external(platform: &Platform) -> Result<(), &'static str> {
     match platform.kind {
-        Kind::Qemu(Clock::Host) | Kind::Vmm | Kind::QemuKvm
-            if counter::UNIT == Some(platform.unit) =>
-        {
-            Ok(())
-        }
-        Kind::Qemu(Clock::Host) | Kind::Vmm | Kind::QemuKvm => {
+        Kind::Qemu | Kind::Vmm | Kind::QemuKvm if counter::UNIT == Some(platform.unit) => Ok(()),
+        Kind::Qemu | Kind::Vmm | Kind::QemuKvm => {
             Err("this host's CPU has another counter than its guest")
         }
-        Kind::Qemu(Clock::Instructions) => Err(
+        Kind::Lab(_) => Err(
             "it counts instructions, which no clock outside of it can see, and its console is a file so that no reader changes its digits",
         ),
         Kind::Serial => {
@@ -280,31 +348,30 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
 /// # Errors
 /// What is missing, and the cure. Names that [`check`] refuses are refused here too.
 pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machine>, MachineError> {
-    let platform = check(name).map_err(|e| MachineError::Other(e.to_string()))?;
+    let platform = check(name, resources).map_err(|e| other(&e))?;
     let option = |key: &str| name.options.get(key);
     let memory_mib = option("memory").and_then(|value| memory_mib(value).ok());
-    let qemu = |emulator, clock, kvm| -> Result<Box<dyn Machine>, MachineError> {
+    let qemu = |emulator, kvm| -> Result<Box<dyn Machine>, MachineError> {
         Ok(Box::new(Qemu::new(Settings {
             emulator,
             guest: resources.guest()?,
-            clock,
             cpu: option("cpu").and_then(|value| cpu(value).ok()),
             memory_mib,
             kvm,
-            // Where instructions are counted, no thread's place can matter.
-            pins: match clock {
-                Clock::Instructions => Vec::new(),
-                Clock::Host => resources.pins.clone(),
-            },
+            pins: resources.pins.clone(),
         })))
     };
     match platform.kind {
         Kind::Serial => Ok(Box::new(SerialLine::new(&name.name))),
         Kind::Log => Ok(Box::new(LogFile::new(&name.name))),
-        Kind::Qemu(clock) => qemu(resources.emulator()?, clock, None),
+        Kind::Lab(recipe) => {
+            let settings = lab::assemble(*recipe, resources)?;
+            Ok(Box::new(LabMachine::new(settings)))
+        }
+        Kind::Qemu => qemu(resources.emulator()?, None),
         Kind::QemuKvm => {
             let kvm = resources.kvm()?;
-            qemu(resources.emulator_with_kvm()?, Clock::Host, Some(kvm))
+            qemu(resources.emulator_with_kvm()?, Some(kvm))
         }
         Kind::Vmm => Ok(Box::new(Vmm::new(vmm::Settings {
             kvm: resources.kvm()?,

@@ -60,9 +60,7 @@ fn request() -> LaunchRequest {
 
 #[test]
 fn the_hosts_time_has_neither_icount_nor_seed() {
-    let line = settings(Path::new("q"))
-        .arguments(&request())
-        .join(" ");
+    let line = settings(Path::new("q")).arguments(&request()).join(" ");
     assert!(!line.contains("icount") && !line.contains("-seed") && !line.contains("-rtc"));
     assert!(line.contains("-accel tcg -cpu max -smp 2"));
 }

@@ -5,6 +5,8 @@ use crate::machine::MachineError;
 use crate::vmm::Kvm;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use ws_lab::lab::Lab;
+use ws_lab::store::Store;
 
 /// What machines are made from.
 #[derive(Clone, Debug, Default)]
@@ -17,11 +19,59 @@ pub struct Resources {
     pub vmm: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty: where the host likes.
     pub pins: Vec<u32>,
+    /// The lab's recipes, and where the packages of its machines lie; or why they can't be had.
+    pub lab: Option<Result<LabFiles, String>>,
     /// This host's KVM, once it was probed.
     pub probed: OnceLock<Result<Kvm, String>>,
 }
 
+/// The lab's recipes, and the packages that they name.
+#[derive(Clone, Debug)]
+pub struct LabFiles {
+    pub lab: Lab,
+    pub store: Store,
+}
+
 impl Resources {
+    /// The lab's recipes.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn lab(&self) -> Result<&Lab, MachineError> {
+        self.lab_files().map(|files| &files.lab)
+    }
+
+    /// The lab's packages.
+    ///
+    /// # Errors
+    /// It is not known where they lie.
+    pub fn store(&self) -> Result<&Store, MachineError> {
+        self.lab_files().map(|files| &files.store)
+    }
+
+    fn lab_files(&self) -> Result<&LabFiles, MachineError> {
+        match &self.lab {
+            Some(Ok(files)) => Ok(files),
+            Some(Err(why)) => Err(MachineError::Other(why.clone())),
+            None => Err(MachineError::Other("no lab was looked for".into())),
+        }
+    }
+
+    /// The guest's tool stack for Xen's dom0, which is made beside the guest image.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn dom0(&self) -> Result<PathBuf, MachineError> {
+        let path = self.guest()?.with_file_name("dom0.elf");
+        match path.is_file() {
+            true => Ok(path),
+            false => Err(MachineError::Other(format!(
+                "there is no {}, which starts the guest under Xen: make build makes it",
+                path.display()
+            ))),
+        }
+    }
+
     /// This host's KVM: probed once, by running something in it.
     ///
     /// # Errors

@@ -106,7 +106,7 @@ impl Kvm {
             engine,
             exit_ns: answer.exit_ns,
             monitor: monitor.to_owned(),
-            monitor_version: ask(monitor, "--version")?.trim().to_owned(),
+            monitor_version: version(monitor)?,
         })
     }
 
@@ -146,6 +146,14 @@ impl Kvm {
             subject("host_thp", chosen.to_owned());
         }
     }
+}
+
+/// What the monitor calls itself, as `vmm 0.1.0`.
+///
+/// # Errors
+/// It can't be started, or does not answer.
+pub fn version(monitor: &Path) -> Result<String, MachineError> {
+    Ok(ask(monitor, "--version")?.trim().to_owned())
 }
 
 /// What the monitor answers to one switch. How it ended does not matter: the answer says it.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::name::PlatformName;
 use ws_machines::pin;
-use ws_machines::platforms::{self, PLATFORMS, Usable};
+use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
 
 /// As many vCPUs as any row of the suite needs.
@@ -31,8 +31,9 @@ pub fn platforms(
                 "platform {twice} is named twice: --boots N runs it more often"
             )));
         }
-        for name in named.iter().filter(|_| args.external) {
-            if let Err(why) = platforms::external(platforms::check(name)?) {
+        for name in &named {
+            let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+            if let (true, Err(why)) = (args.external, platforms::external(&platform)) {
                 bail!(Usage(format!("--external can't time {name}: {why}")));
             }
         }
@@ -40,7 +41,10 @@ pub fn platforms(
     }
     let mut usable = Vec::new();
     let mut missing = Vec::new();
-    for platform in PLATFORMS.iter().filter(|platform| platform.default) {
+    for platform in platforms::all(resources)?
+        .iter()
+        .filter(|platform| platform.default)
+    {
         match platforms::usable(platform, resources) {
             Usable::Yes => match platforms::external(platform) {
                 Err(why) if args.external => {

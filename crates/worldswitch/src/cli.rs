@@ -209,12 +209,27 @@ pub struct Parts {
     /// The guest image to use. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub guest: Option<PathBuf>,
-    /// The QEMU to use. Default: qemu-system-x86_64 in the search path.
+    /// The QEMU to use. Default: in the lab its own, which worldswitch lab fetch brings; elsewhere
+    /// qemu-system-x86_64 in the search path.
     #[arg(long, value_name = "PATH")]
     pub qemu: Option<PathBuf>,
     /// The KVM monitor to use. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
+    #[command(flatten)]
+    pub lab: LabPlaces,
+}
+
+/// Where the lab's recipes and packages lie.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LabPlaces {
+    /// A folder with lab recipes of your own (recipes/NAME.toml, packages.toml, lock.toml); may be
+    /// given again. They come before those of the same name that worldswitch brings.
+    #[arg(long, value_name = "DIR")]
+    pub lab_dir: Vec<PathBuf>,
+    /// Where the lab's packages lie. Default: $XDG_CACHE_HOME/worldswitch or ~/.cache/worldswitch.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
 }
 
 /// The platforms of one `--on`.
@@ -242,11 +257,7 @@ impl Page {
 }
 
 fn platforms(text: &str) -> Result<PlatformList, String> {
-    let names = parse_list(text).map_err(|e| e.to_string())?;
-    for name in &names {
-        ws_machines::platforms::check(name).map_err(|e| e.to_string())?;
-    }
-    Ok(names)
+    parse_list(text).map_err(|e| e.to_string())
 }
 
 /// The CPUs of `--pin`.
@@ -308,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn platforms_are_split_and_checked() {
+    fn platforms_are_split() {
         let cli =
             Cli::try_parse_from(["ws", "run", "--on", "lab:native,qemu-tcg", "--on", "log:x"]);
         let Command::Run(run) = cli.unwrap().command else {
@@ -316,8 +327,7 @@ mod tests {
         };
         let names: Vec<String> = run.on.iter().flatten().map(ToString::to_string).collect();
         assert_eq!(names, ["lab:native", "qemu-tcg", "log:x"]);
-        let error = Cli::try_parse_from(["ws", "run", "--on", "lab:naitve"]).unwrap_err();
+        let error = Cli::try_parse_from(["ws", "run", "--on", "lab native"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("did you mean lab:native"));
     }
 }

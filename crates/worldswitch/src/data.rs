@@ -1,29 +1,42 @@
-//! Where the guest image and the KVM monitor lie.
+//! Where the guest image, the KVM monitor and the lab's data lie.
 
-use crate::cli::Parts;
+use crate::cli::{LabPlaces, Parts};
 use std::env;
 use std::path::{Path, PathBuf};
-use ws_machines::resources::Resources;
+use ws_lab::lab::Lab;
+use ws_lab::store::Store;
+use ws_machines::resources::{LabFiles, Resources};
 
-/// A file that comes with this program.
+/// A file or folder that comes with this program.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     name: &'static str,
-    /// Its path where the program is installed; in the tree it lies under `build`.
+    /// Its path where the program is installed.
     path: &'static str,
+    /// The folder of the tree in which that path lies.
+    in_tree: &'static str,
     cure: &'static str,
 }
 
 const GUEST: Part = Part {
     name: "guest image",
     path: "guest/x86_64/guest.elf",
+    in_tree: "build",
     cure: "make build makes it (or make -C guest), and --guest FILE names another place",
 };
 
 const MONITOR: Part = Part {
     name: "KVM monitor",
     path: "vmm/x86_64/vmm",
+    in_tree: "build",
     cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
+};
+
+const LAB: Part = Part {
+    name: "folder of the lab",
+    path: "lab/recipes",
+    in_tree: ".",
+    cure: "it comes with worldswitch, and WORLDSWITCH_DATA names another place",
 };
 
 /// What machines are made from: what the user named, else what is found. `pins`: the host CPU of
@@ -33,6 +46,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         qemu: parts.qemu.clone(),
         guest: Some(guest_image(parts.guest.as_deref())),
         vmm: Some(monitor(parts.vmm.as_deref())),
+        lab: Some(lab(&parts.lab)),
         pins,
         ..Resources::default()
     }
@@ -57,6 +71,28 @@ fn monitor(named: Option<&Path>) -> Result<PathBuf, String> {
     named.map_or_else(|| found(MONITOR), |path| there(MONITOR, path))
 }
 
+/// The lab's recipes, the user's first, and the store of its packages.
+///
+/// # Errors
+/// A file is wrong, or it is not known where packages lie.
+pub fn lab(places: &LabPlaces) -> Result<LabFiles, String> {
+    let installed = found(LAB)?;
+    let installed = installed.parent().unwrap_or(&installed);
+    let mut folders = places.lab_dir.clone();
+    folders.push(installed.to_owned());
+    let lab = Lab::open(&folders).map_err(|e| e.to_string())?;
+    let store = match &places.cache {
+        Some(path) => path.clone(),
+        None => Store::default_root(|name| env::var_os(name)).ok_or(
+            "it is not known where the lab's packages lie, for neither XDG_CACHE_HOME nor HOME is set: name a folder with --cache DIR",
+        )?,
+    };
+    Ok(LabFiles {
+        lab,
+        store: Store::at(store),
+    })
+}
+
 /// A path that the user named, if it is there.
 fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
@@ -79,7 +115,7 @@ fn find(
 ) -> Result<PathBuf, String> {
     if let Some(data) = data {
         let path = data.join(part.path);
-        return if path.is_file() {
+        return if path.exists() {
             Ok(path)
         } else {
             Err(format!(
@@ -100,18 +136,18 @@ fn find(
         start.map_or(Vec::new(), |start| {
             start
                 .ancestors()
-                .map(|folder| folder.join("build").join(part.path))
+                .map(|folder| folder.join(part.in_tree).join(part.path))
                 .collect()
         })
     };
     installed
         .chain(upward(program_folder))
         .chain(upward(current.as_deref()))
-        .find(|path| path.is_file())
+        .find(|path| path.exists())
         .ok_or_else(|| {
             format!(
-                "there is no {} (build/{}): {}",
-                part.name, part.path, part.cure
+                "there is no {} ({}/{}): {}",
+                part.name, part.in_tree, part.path, part.cure
             )
         })
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::Engine;
-use ws_machines::platforms::{self, PLATFORMS, Usable};
+use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
 use ws_text::{pad_right, terminal};
 
@@ -97,7 +97,8 @@ const SOFTWARE: &str =
     "a software KVM, without VMX or SVM: what is measured there says nothing about hardware";
 
 fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
-    let all = PLATFORMS
+    let all = platforms::all(resources)?;
+    let all = all
         .iter()
         .map(|platform| (platform, platforms::usable(platform, resources)));
     output::data(&if json {

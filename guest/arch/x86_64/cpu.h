@@ -66,14 +66,6 @@ static inline uint64_t read_cr2(void)
 	return value;
 }
 
-static inline uint64_t read_cr3(void)
-{
-	uint64_t value;
-
-	__asm__ volatile("mov %%cr3, %0" : "=r"(value) : : "memory");
-	return value;
-}
-
 static inline void write_cr3(uint64_t value)
 {
 	__asm__ volatile("mov %0, %%cr3" : : "r"(value) : "memory");

@@ -12,11 +12,6 @@ uint64_t cpu_msw(void)
 	return cr0;
 }
 
-uint64_t cpu_current_root(void)
-{
-	return read_cr3();
-}
-
 bool cpu_flags_can_be_written(void)
 {
 	uint64_t before, after;

@@ -98,7 +98,7 @@ static void place_trampoline(void)
 
 	for (char *from = trampoline_start; from < trampoline_end; from++)
 		*to++ = *from;
-	*(volatile uint32_t *)root_at = (uint32_t)read_cr3();
+	*(volatile uint32_t *)root_at = (uint32_t)cpu_page_table_root();
 }
 
 unsigned start_others(unsigned wanted)

@@ -1,7 +1,7 @@
 //! The command line of a lab machine's emulator: the one place that knows which emulator it is.
 
 use super::payload::Payload;
-use ws_lab::{EmulatorKind, Recipe};
+use ws_lab::recipe::{EmulatorKind, Recipe};
 
 /// What differs from launch to launch.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,6 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
     let emulator = &recipe.emulator;
     let mut arguments: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
-    add(&["-no-user-config", "-nodefaults"]);
     add(&["-machine", &emulator.machine]);
     for flag in &emulator.flags {
         let words: Vec<&str> = flag.words.iter().map(String::as_str).collect();

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
-use ws_lab::{Hypervisor, Monitor, Recipe};
+use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_results::Identity;
 
 /// A kernel and a hypervisor boot before the guest does: some 6 s on an idle host, and how loaded
@@ -164,7 +164,10 @@ impl Machine for LabMachine {
         };
         subject("machine_digest", settings.digest.clone().into());
         subject("recipe", settings.recipe.name.clone().into());
-        subject("emulator_path", emulator.program.display().to_string().into());
+        subject(
+            "emulator_path",
+            emulator.program.display().to_string().into(),
+        );
         subject("emulator_build", emulator.build.clone().into());
         for (key, value) in &settings.parts {
             subject(key, value.clone());
@@ -173,8 +176,14 @@ impl Machine for LabMachine {
             identity.conditions.insert(key.into(), value);
         };
         condition("emulator", format!("qemu {}", emulator.version).into());
-        condition("emulator_machine", settings.recipe.emulator.machine.clone().into());
-        condition("emulator_cpu", settings.recipe.emulator.cpu.to_argument().into());
+        condition(
+            "emulator_machine",
+            settings.recipe.emulator.machine.clone().into(),
+        );
+        condition(
+            "emulator_cpu",
+            settings.recipe.emulator.cpu.to_argument().into(),
+        );
         condition("memory_mib", settings.memory_mib.into());
         // Where nothing is timed, no thread's place can matter.
         condition("pinning", "none".into());

@@ -48,7 +48,9 @@ impl Linux {
         let lines = self.config.iter().chain(lines);
         files.push(Entry {
             path: CONFIG.into(),
-            bytes: lines.flat_map(|line| [line, "\n"].concat().into_bytes()).collect(),
+            bytes: lines
+                .flat_map(|line| [line, "\n"].concat().into_bytes())
+                .collect(),
         });
         Initramfs::pack(&files)
     }

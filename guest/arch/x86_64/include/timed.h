@@ -223,7 +223,8 @@ void cpu_load_ldt(void);
 void cpu_unload_ldt(void);
 uint64_t cpu_msw(void);
 uint64_t cpu_page_table_root(void);  /* as this guest set it */
-uint64_t cpu_current_root(void);     /* as the CPU has it */
+/* Does an address show other memory when another root is loaded? The guest's own is back then. */
+bool root_load_takes_effect(void);
 bool cpu_flags_can_be_written(void); /* POPF changes, PUSHF shows: tried on EFLAGS.ID */
 bool cpu_is_amd(void);
 

@@ -1,0 +1,240 @@
+//! From a recipe to a machine: finds the parts that it names, and says what they are.
+
+use super::machine::Settings;
+use super::payload::{self, GUEST, Linux, Payload};
+use crate::emulator::Emulator;
+use crate::initramfs::Entry;
+use crate::machine::MachineError;
+use crate::resources::Resources;
+use crate::vmm;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::Path;
+use ws_lab::kernel::Kernel;
+use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
+use ws_lab::store::Unpacked;
+
+/// What is missing for a machine of this recipe, and the cure; nothing if it can be launched. Only
+/// looks whether the parts are there.
+pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
+    let store = resources.store()?;
+    for set in recipe.sets() {
+        if set != recipe.emulator.package || resources.qemu.is_none() {
+            store.find(set).map_err(|e| said(&e))?;
+        }
+    }
+    emulator(recipe, resources)?;
+    if recipe.monitor != Monitor::None {
+        resources.monitor()?;
+    }
+    if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
+        resources.dom0()?;
+    }
+    resources.guest().map(|_| ())
+}
+
+/// Finds all parts of a machine.
+///
+/// # Errors
+/// One is missing or can't be read, with the cure.
+pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, MachineError> {
+    let guest = resources.guest()?;
+    let emulator = emulator(&recipe, resources)?;
+    let mut described = Described::default();
+    described.sum("recipe", recipe.digest());
+    described.sum("emulator", emulator.build.clone());
+    described.file("guest", &guest)?;
+    if resources.qemu.is_none() {
+        described.set(&found(resources, &recipe.emulator.package)?);
+    } else {
+        // Nobody knows what its libraries are; the version and the program itself must do.
+        described.file("emulator", &emulator.program)?;
+        described.part("emulator_from", json!("--qemu"));
+    }
+    let payload = match &recipe.hypervisor {
+        Hypervisor::None => Payload::Guest,
+        Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
+        Hypervisor::Xen { source, parameters } => {
+            let hypervisor = match source {
+                Source::Package(set) => {
+                    let set = found(resources, set)?;
+                    described.set(&set);
+                    described.part("hypervisor_build", json!(set.set));
+                    set.xen().map_err(|e| said(&e))?
+                }
+                Source::Folder(path) => {
+                    described.part("hypervisor_build", json!(path.display().to_string()));
+                    path.clone()
+                }
+            };
+            let dom0 = resources.dom0()?;
+            described.file("hypervisor", &hypervisor)?;
+            described.file("dom0", &dom0)?;
+            let parameters = words(parameters);
+            described.part("hypervisor_parameters", json!(parameters));
+            Payload::Xen {
+                hypervisor,
+                dom0,
+                parameters,
+            }
+        }
+    };
+    Ok(Settings {
+        memory_mib: recipe.emulator.memory_mib,
+        digest: described.digest(),
+        parts: described.parts(),
+        recipe,
+        emulator,
+        payload,
+        guest,
+    })
+}
+
+/// A Linux whose only program is our monitor.
+fn linux(
+    recipe: &Recipe,
+    resources: &Resources,
+    guest: &Path,
+    described: &mut Described,
+) -> Result<Payload, MachineError> {
+    let kernel = recipe.kernel.as_ref().ok_or_else(|| {
+        MachineError::Other(format!("lab:{}: its recipe has no kernel", recipe.name))
+    })?;
+    let found = match &kernel.source {
+        Source::Package(set) => {
+            let set = found(resources, set)?;
+            described.set(&set);
+            set.kernel().map_err(|e| said(&e))?
+        }
+        Source::Folder(path) => {
+            described.part("kernel_from", json!(path.display().to_string()));
+            Kernel::in_folder(path).map_err(MachineError::Other)?
+        }
+    };
+    described.file("kernel", &found.image)?;
+    described.part("kernel", json!(format!("linux {}", found.release)));
+    described.part("kernel_parameters", json!(words(&kernel.parameters)));
+    let monitor = resources.monitor()?;
+    described.file("monitor", &monitor)?;
+    described.part("monitor", json!(vmm::version(&monitor)?));
+    let mut files = vec![
+        payload::init(read(&monitor)?),
+        Entry {
+            path: GUEST.into(),
+            bytes: read(guest)?,
+        },
+    ];
+    let mut config = Vec::new();
+    for module in &kernel.modules {
+        let file = found.module(&module.name).map_err(MachineError::Other)?;
+        described.file(&module.name, &file)?;
+        let path = format!("{}.ko", module.name);
+        config.push(
+            format!("module=/{path} {}", module.options)
+                .trim_end()
+                .to_owned(),
+        );
+        if !module.options.is_empty() {
+            described.part(&format!("{}.options", module.name), json!(module.options));
+        }
+        files.push(Entry {
+            path,
+            bytes: read(&file)?,
+        });
+    }
+    Ok(Payload::Linux(Linux {
+        kernel: found.image,
+        parameters: words(&kernel.parameters),
+        files,
+        config,
+    }))
+}
+
+/// The emulator that the user named, else the lab's own.
+fn emulator(recipe: &Recipe, resources: &Resources) -> Result<Emulator, MachineError> {
+    if resources.qemu.is_some() {
+        return resources.emulator();
+    }
+    let set = found(resources, &recipe.emulator.package)?;
+    let words = set.program(&recipe.emulator.program);
+    Emulator::started_by(&words.map_err(|e| said(&e))?)
+}
+
+fn found(resources: &Resources, set: &str) -> Result<Unpacked, MachineError> {
+    resources.store()?.find(set).map_err(|e| said(&e))
+}
+
+fn said(error: &dyn std::error::Error) -> MachineError {
+    MachineError::Other(error.to_string())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, MachineError> {
+    fs::read(path).map_err(|e| MachineError::io("read", path, e))
+}
+
+fn words(words: &[Word]) -> String {
+    let words: Vec<&str> = words.iter().map(|word| &*word.word).collect();
+    words.join(" ")
+}
+
+/// What a machine is made of: for people, and as one digest.
+#[derive(Default)]
+struct Described {
+    hash: Sha256,
+    parts: Vec<(String, Value)>,
+    packages: Vec<Value>,
+    pinned: bool,
+}
+
+impl Described {
+    /// A part of the digest.
+    fn sum(&mut self, what: &str, value: impl AsRef<[u8]>) {
+        self.hash
+            .update(format!("{what} {}\n", value.as_ref().len()));
+        self.hash.update(value);
+    }
+
+    /// The content of a file becomes part of the digest; its path does not.
+    fn file(&mut self, what: &str, path: &Path) -> Result<(), MachineError> {
+        self.sum(what, Sha256::digest(read(path)?));
+        Ok(())
+    }
+
+    /// A set of packages becomes part of the digest and of the identity.
+    fn set(&mut self, set: &Unpacked) {
+        self.sum(&set.set, set.digest());
+        self.pinned = (self.pinned || self.packages.is_empty()) && set.pinned();
+        // The whole closure of a program is as good as its digest: who wants it has the lock file.
+        let main = set.packages().iter().filter(|package| {
+            [
+                "linux-image",
+                "xen-hypervisor",
+                "qemu-system-x86",
+                "qemu-system-arm",
+            ]
+            .iter()
+            .any(|start| package.name.starts_with(start))
+        });
+        self.packages
+            .extend(main.map(|package| json!(format!("{} {}", package.name, package.version))));
+    }
+
+    fn part(&mut self, name: &str, value: Value) {
+        self.parts.push((name.to_owned(), value));
+    }
+
+    fn digest(&self) -> String {
+        let digest = self.hash.clone().finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn parts(self) -> Vec<(String, Value)> {
+        let mut parts = self.parts;
+        if !self.packages.is_empty() {
+            parts.push(("packages".into(), json!(self.packages)));
+            parts.push(("packages_pinned".into(), json!(self.pinned)));
+        }
+        parts
+    }
+}
