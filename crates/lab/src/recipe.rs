@@ -17,6 +17,8 @@ pub struct Recipe {
     pub variant: Option<String>,
     /// What it is, in one line.
     pub summary: String,
+    /// What whoever reads its figures must know, and every table of it says.
+    pub caveat: Option<String>,
     pub architecture: Architecture,
     pub emulator: Emulator,
     /// The kernel that the machine boots; none where a hypervisor or the guest itself is booted.

@@ -19,6 +19,7 @@ use std::path::Path;
 pub(crate) struct RecipeFile {
     pub extends: Option<String>,
     summary: Option<String>,
+    caveat: Option<String>,
     architecture: Option<Architecture>,
     options: Option<Vec<OptionName>>,
     #[serde(default)]
@@ -106,6 +107,7 @@ impl RecipeFile {
         Self {
             extends: parent.extends,
             summary: self.summary.or(parent.summary),
+            caveat: self.caveat.or(parent.caveat),
             architecture: self.architecture.or(parent.architecture),
             options: self.options.or(parent.options),
             emulator: self.emulator.over(parent.emulator),
@@ -140,6 +142,7 @@ impl RecipeFile {
             name: name.to_owned(),
             variant: None,
             summary: self.summary.ok_or(lacks("summary"))?,
+            caveat: self.caveat,
             architecture: self.architecture.ok_or(lacks("architecture"))?,
             emulator: Emulator {
                 kind: emulator.kind.ok_or(lacks("emulator.kind"))?,

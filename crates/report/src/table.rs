@@ -12,13 +12,17 @@ pub const SCHEMA: &str = "worldswitch-table/1";
 /// The metric that the table shows.
 const METRIC: &str = "cost";
 
+/// The lab's machine without a hypervisor.
+const NATIVE: &str = "lab:native";
+
 /// What the reader of a column on a software KVM must know.
 pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 0 is emulated, and neither its figures nor its counts say anything about hardware";
 
 /// What the caller may choose.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The platform that the others are compared with.
+    /// The platform that the others are compared with. By default that is the guest alone in the
+    /// lab, for all that count instructions.
     pub baseline: Option<String>,
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
@@ -120,7 +124,7 @@ pub struct Cell {
 /// baseline's platform the first is the baseline.
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
     let baseline = match &options.baseline {
-        None => None,
+        None => lab_baseline(results),
         Some(name) => Some(
             results
                 .iter()
@@ -156,6 +160,14 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
         if is_software_kvm(result) {
             column.notes.push(notes.add(SOFTWARE_KVM.into()));
         }
+        if let Some(caveat) = result
+            .identity
+            .subject
+            .get("caveat")
+            .and_then(|c| c.as_str())
+        {
+            column.notes.push(notes.add(caveat.into()));
+        }
     }
     let mut rows = Vec::new();
     for (benchmark, category) in benchmarks(results) {
@@ -168,7 +180,10 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
             .map(|column| {
                 let here = find(column)?;
                 let mut cell = cell(here, idle[column], &mut notes);
-                if let Some(baseline) = baseline.filter(|&baseline| baseline != column) {
+                let compares = |&baseline: &usize| {
+                    baseline != column && (options.baseline.is_some() || counts(&results[column]))
+                };
+                if let Some(baseline) = baseline.filter(compares) {
                     let pair = Pair {
                         here: (&results[column], here),
                         base: (&results[baseline], find(baseline)),
@@ -192,6 +207,19 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
         rows,
         notes: notes.into_texts(),
     })
+}
+
+/// Whether a result's guest counts instructions.
+fn counts(result: &ResultFile) -> bool {
+    let unit = result.identity.conditions.get("unit");
+    unit.and_then(|unit| unit.as_str()) == Some("insns")
+}
+
+/// The guest alone in the lab, if others count instructions as well.
+fn lab_baseline(results: &[ResultFile]) -> Option<usize> {
+    let others = |result: &&ResultFile| counts(result) && result.platform != NATIVE;
+    results.iter().find(others)?;
+    results.iter().position(|r| r.platform == NATIVE)
 }
 
 /// Whether a KVM without hardware below it ran the guest.

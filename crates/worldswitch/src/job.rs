@@ -1,6 +1,7 @@
 //! One platform in a run: its machine, and what it has given so far.
 
 use crate::boot::{BootState, Settled};
+use crate::digits::{Digits, Key};
 use crate::follow::{Order, follow};
 use crate::gather::{Gathered, Known};
 use crate::launch::{LaunchReport, LaunchState, Limits, RowReport};
@@ -33,6 +34,8 @@ pub struct Common {
     pub image_sha256: Option<String>,
     pub parameters: Parameters,
     pub smp: Option<u32>,
+    /// Digits of exact machines that were seen before.
+    pub digits: Option<Digits>,
     pub bench_limit: Duration,
     pub stop: Stop,
 }
@@ -54,6 +57,8 @@ pub struct Job {
     pub cut: bool,
     /// What the user should know in the end.
     pub remarks: Vec<String>,
+    /// Digits that this very machine once gave otherwise, in words.
+    pub broken: Vec<String>,
 }
 
 impl Job {
@@ -79,6 +84,7 @@ impl Job {
             failed: None,
             cut: false,
             remarks: Vec::new(),
+            broken: Vec::new(),
         }
     }
 
@@ -158,7 +164,7 @@ impl Job {
             .iter()
             .partition(|row| forbidden.is_some() && row.has_hypercall);
         let mut state = BootState::new(plan::launches(&rows, common.smp));
-        let mut launches = Vec::new();
+        let (mut launches, mut keys) = (Vec::new(), Vec::new());
         while let Some(planned) = state.next() {
             let place = Place {
                 boot: number,
@@ -166,16 +172,19 @@ impl Job {
                 started,
                 left_after,
             };
-            let (report, launch) =
-                match self.launch(common, progress, &planned, launches.len(), &place) {
-                    Ok(done) => done,
-                    Err(error) => {
-                        // The other platforms go on, and without its load.
-                        self.machine.kill();
-                        self.failed = Some(error.to_string());
-                        break;
-                    }
-                };
+            let order = self.order(common, &planned, launches.len());
+            if let Some(digest) = self.machine.digest() {
+                keys.push(Key::of(digest, planned.vcpus, &order.command_line));
+            }
+            let (report, launch) = match self.launch(common, progress, &order, &place) {
+                Ok(done) => done,
+                Err(error) => {
+                    // The other platforms go on, and without its load.
+                    self.machine.kill();
+                    self.failed = Some(error.to_string());
+                    break;
+                }
+            };
             self.tell(progress, &report, &launch);
             launches.push(launch);
             let silent = state.take(planned, &report).is_err();
@@ -208,8 +217,21 @@ impl Job {
             vcpus: row.cpus,
         }));
         self.keep(boot, settled, cut.as_deref());
+        self.watch_digits(common, &keys, number);
         if cut.is_none() {
             self.took.push(started.elapsed());
+        }
+    }
+
+    /// Compares a boot's digits with those of the same launches in the past.
+    fn watch_digits(&mut self, common: &Common, keys: &[Key], boot: u32) {
+        let Some(digits) = &common.digits else { return };
+        match digits.watch(keys, boot, &self.gathered.rows()) {
+            Ok(broken) => self.broken.extend(broken),
+            Err(error) => self.remarks.push(format!(
+                "{}: its digits can't be compared with those of the past: {error}",
+                self.name
+            )),
         }
     }
 
@@ -230,14 +252,8 @@ impl Job {
             .unwrap_or("unknown")
     }
 
-    fn launch(
-        &mut self,
-        common: &Common,
-        progress: &Progress,
-        planned: &Planned,
-        index: usize,
-        place: &Place,
-    ) -> Result<(LaunchReport, Launch), MachineError> {
+    /// What the launch with this index in its boot is to do.
+    fn order<'a>(&self, common: &Common, planned: &'a Planned, index: usize) -> Order<'a> {
         let asked = Asked::by(self.machine.as_ref());
         let parameters = self.parameters(common);
         let nonce = if self.is_exact() {
@@ -249,14 +265,23 @@ impl Job {
         if let Some(limit) = self.machine.boot_limit() {
             (limits.boot, limits.between) = (Some(limit), Some(limit));
         }
-        let order = Order {
+        Order {
             vcpus: planned.vcpus,
             rows: &planned.rows,
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             nonce,
             limits,
             timed: common.parameters.external,
-        };
+        }
+    }
+
+    fn launch(
+        &mut self,
+        common: &Common,
+        progress: &Progress,
+        order: &Order<'_>,
+        place: &Place,
+    ) -> Result<(LaunchReport, Launch), MachineError> {
         let (name, wanted, rows) = (&self.name, self.wanted.unwrap_or(1), common.rows.len());
         let estimate = (!self.took.is_empty()).then(|| self.estimate(rows));
         let mut watch = |state: &LaunchState| {
@@ -268,7 +293,7 @@ impl Job {
             };
             progress.show(name, what, Some(left));
         };
-        follow(self.machine.as_mut(), &order, &common.stop, &mut watch)
+        follow(self.machine.as_mut(), order, &common.stop, &mut watch)
     }
 
     /// Tells what the user may want to know of a launch while the run goes on.

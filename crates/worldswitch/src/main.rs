@@ -8,6 +8,7 @@ mod boot;
 mod choose;
 mod cli;
 mod data;
+mod digits;
 mod doctor;
 mod exits;
 mod external;

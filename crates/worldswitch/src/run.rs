@@ -1,6 +1,7 @@
 //! `worldswitch run`: platforms in, result files and a table out.
 
 use crate::cli::RunArgs;
+use crate::digits::Digits;
 use crate::job::{Common, Job};
 use crate::output::{self, Colours};
 use crate::plan::Parameters;
@@ -115,6 +116,10 @@ fn open(
             external: args.external,
         },
         smp: args.smp,
+        digits: resources
+            .store()
+            .ok()
+            .map(|store| Digits::beside(store.root())),
         bench_limit: args.timeout,
         stop,
     };
@@ -196,6 +201,18 @@ fn finish(
         if let Some(why) = &job.failed {
             done = Done::InPart;
             output::error(&anyhow::anyhow!("{}: {why}", job.name), colours);
+        }
+        if !job.broken.is_empty() {
+            done = Done::InPart;
+            output::error(
+                &anyhow::anyhow!(
+                    "{}: THE LAB IS BROKEN: this very machine once gave other digits: {}. Something that is no part of \
+                     the machine changed them: please report it with the result file",
+                    job.name,
+                    job.broken.join("; ")
+                ),
+                colours,
+            );
         }
         if job.gathered.is_empty() {
             continue;

@@ -169,6 +169,9 @@ impl Machine for LabMachine {
             emulator.program.display().to_string().into(),
         );
         subject("emulator_build", emulator.build.clone().into());
+        if let Some(caveat) = &settings.recipe.caveat {
+            subject("caveat", caveat.clone().into());
+        }
         for (key, value) in &settings.parts {
             subject(key, value.clone());
         }
