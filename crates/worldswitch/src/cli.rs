@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and what `--help` teaches.
 
+use crate::lab::cli::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,6 +66,11 @@ pub enum Command {
     },
     /// Show results of an earlier run.
     Show(ShowArgs),
+    /// The deterministic lab: its recipes, and the packages that its machines are made of.
+    Lab {
+        #[command(subcommand)]
+        what: LabCommand,
+    },
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }

@@ -1,4 +1,4 @@
-//! Where the guest image and the KVM monitor lie.
+//! Where the guest image, the KVM monitor and the lab's recipes lie.
 
 use crate::cli::Parts;
 use std::env;
@@ -9,21 +9,33 @@ use ws_machines::resources::Resources;
 #[derive(Clone, Copy, Debug)]
 struct Part {
     name: &'static str,
-    /// Its path where the program is installed; in the tree it lies under `build`.
+    /// Its path where the program is installed.
     path: &'static str,
+    /// The folder of the tree that has that path; `""` is the tree's own.
+    tree: &'static str,
     cure: &'static str,
 }
 
 const GUEST: Part = Part {
     name: "guest image",
     path: "guest/x86_64/guest.elf",
+    tree: "build",
     cure: "make build makes it (or make -C guest), and --guest FILE names another place",
 };
 
 const MONITOR: Part = Part {
     name: "KVM monitor",
     path: "vmm/x86_64/vmm",
+    tree: "build",
     cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
+};
+
+/// One file of the folder with lab recipes and sets of packages.
+const LAB: Part = Part {
+    name: "folder of lab recipes",
+    path: "lab/packages.toml",
+    tree: "",
+    cure: "it lies in the source tree; WORLDSWITCH_DATA names another place",
 };
 
 /// What machines are made from: what the user named, else what is found. `pins`: the host CPU of
@@ -55,6 +67,16 @@ pub fn guest_image(named: Option<&Path>) -> Result<PathBuf, String> {
 /// There is none: where it was looked for, and how to make one.
 fn monitor(named: Option<&Path>) -> Result<PathBuf, String> {
     named.map_or_else(|| found(MONITOR), |path| there(MONITOR, path))
+}
+
+/// The folder with the lab's recipes and sets, looked for as the guest image is; in the tree it is
+/// no built file.
+///
+/// # Errors
+/// There is none: where it was looked for.
+pub fn lab_folder() -> Result<PathBuf, String> {
+    let file = found(LAB)?;
+    Ok(file.parent().unwrap_or(&file).to_owned())
 }
 
 /// A path that the user named, if it is there.
@@ -100,7 +122,7 @@ fn find(
         start.map_or(Vec::new(), |start| {
             start
                 .ancestors()
-                .map(|folder| folder.join("build").join(part.path))
+                .map(|folder| folder.join(part.tree).join(part.path))
                 .collect()
         })
     };
@@ -110,8 +132,10 @@ fn find(
         .find(|path| path.is_file())
         .ok_or_else(|| {
             format!(
-                "there is no {} (build/{}): {}",
-                part.name, part.path, part.cure
+                "there is no {} ({}): {}",
+                part.name,
+                Path::new(part.tree).join(part.path).display(),
+                part.cure
             )
         })
 }
