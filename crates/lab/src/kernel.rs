@@ -28,10 +28,22 @@ const IMAGES: [&str; 6] = [
 impl Kernel {
     /// The kernel in the root of unpacked packages.
     pub(crate) fn in_packages(root: &Path) -> Option<Self> {
-        let boot = root.join("boot");
-        let image = starting_with(&boot, "vmlinuz-")?;
-        let name = image.file_name()?.to_string_lossy().into_owned();
-        let release = name.strip_prefix("vmlinuz-")?.to_owned();
+        let (image, release) = match starting_with(&root.join("boot"), "vmlinuz-") {
+            Some(image) => {
+                let name = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
+                let release = name.to_owned();
+                (image, release)
+            }
+            // From Linux 7 on, Debian has it among the modules.
+            None => {
+                let folder = starting_with(&root.join("usr/lib/modules"), "")?;
+                let release = folder.file_name()?.to_str()?.to_owned();
+                (folder.join("vmlinuz"), release)
+            }
+        };
+        if !image.is_file() {
+            return None;
+        }
         Some(Self {
             modules: root.to_owned(),
             image,

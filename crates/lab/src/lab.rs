@@ -2,10 +2,11 @@
 
 use crate::recipe::Recipe;
 use crate::recipe_file::RecipeFile;
-use crate::sets::{Lock, Set, Sets, parse_sets};
-use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use crate::sets::{Lock, Package, Set, Sets, parse_lock, parse_sets, write_lock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Why recipes or sets can't be had.
@@ -26,6 +27,14 @@ pub enum LabError {
     NoRecipe { name: String, known: String },
     #[error("there is no set of packages \"{name}\"; there are {known} (worldswitch lab list)")]
     NoSet { name: String, known: String },
+    #[error(
+        "there is no lab recipe and no set of packages \"{name}\"; the recipes are {recipes}, the sets {sets} (worldswitch lab list)"
+    )]
+    Neither {
+        name: String,
+        recipes: String,
+        sets: String,
+    },
     #[error(transparent)]
     Apply(#[from] crate::recipe::ApplyError),
 }
@@ -47,13 +56,19 @@ impl LabError {
     }
 }
 
+/// The name of a folder's lock file.
+const LOCK: &str = "lock.toml";
+
 /// What recipes and sets there are. A folder has `recipes/NAME.toml`, `packages.toml` and
 /// `lock.toml`; each may be missing.
 #[derive(Clone, Debug)]
 pub struct Lab {
     folders: Vec<PathBuf>,
     sets: Sets,
-    lock: Lock,
+    /// The folder of each set, by its place in `folders`.
+    homes: BTreeMap<String, usize>,
+    /// What each folder pins.
+    locks: Vec<Lock>,
 }
 
 impl Lab {
@@ -65,16 +80,21 @@ impl Lab {
         let mut lab = Self {
             folders: folders.to_vec(),
             sets: Sets::new(),
-            lock: Lock::new(),
+            homes: BTreeMap::new(),
+            locks: Vec::new(),
         };
-        for folder in folders {
+        for (home, folder) in folders.iter().enumerate() {
             fs::read_dir(folder).map_err(|e| LabError::io("read the lab folder", folder, e))?;
             let path = folder.join("packages.toml");
             if let Some(text) = read(&path)? {
                 for (name, set) in parse_sets(&text, &path)? {
+                    lab.homes.entry(name.clone()).or_insert(home);
                     lab.sets.entry(name).or_insert(set);
                 }
             }
+            let path = folder.join(LOCK);
+            let lock = read(&path)?.map(|text| parse_lock(&text, &path));
+            lab.locks.push(lock.transpose()?.unwrap_or_default());
         }
         Ok(lab)
     }
@@ -92,6 +112,15 @@ impl Lab {
                 Ok(recipe.with_variant(variant, &sets)?)
             }
         }
+    }
+
+    /// The variants that sets of packages offer to a recipe; a folder of the user's is another.
+    pub fn variants(&self, recipe: &Recipe) -> Vec<&str> {
+        let prefix = recipe.varied_prefix();
+        let sets = self.sets.keys();
+        prefix.map_or_else(Vec::new, |prefix| {
+            sets.filter_map(|set| set.strip_prefix(prefix)).collect()
+        })
     }
 
     /// The names of all recipes, sorted.
@@ -131,9 +160,71 @@ impl Lab {
         &self.sets
     }
 
-    /// The pins of all sets.
-    pub fn lock(&self) -> &Lock {
-        &self.lock
+    /// The packages that a set is pinned to, by the lock file beside the file that has the set;
+    /// none: it is not pinned.
+    pub fn pins(&self, set: &str) -> &[Package] {
+        let lock = self.homes.get(set).and_then(|home| self.locks.get(*home));
+        let pins = lock.and_then(|lock| lock.get(set));
+        pins.map_or(&[], |pins| &**pins)
+    }
+
+    /// Writes new pins of these sets into the lock files beside the files that have them, and says
+    /// which it wrote.
+    pub(crate) fn pin(
+        &self,
+        pins: BTreeMap<String, Vec<Package>>,
+    ) -> Result<Vec<PathBuf>, LabError> {
+        let mut written = Vec::new();
+        for (home, (folder, lock)) in self.folders.iter().zip(&self.locks).enumerate() {
+            let at_home = |set: &str| self.homes.get(set) == Some(&home);
+            let mut lock = lock.clone();
+            lock.extend(
+                pins.iter()
+                    .filter(|(set, _)| at_home(set))
+                    .map(|(s, p)| (s.clone(), p.clone())),
+            );
+            // Sets that are no more need no pins.
+            lock.retain(|set, _| at_home(set));
+            if !pins.keys().any(|set| at_home(set)) {
+                continue;
+            }
+            let path = folder.join(LOCK);
+            let mut file = tempfile::NamedTempFile::new_in(folder)
+                .map_err(|e| LabError::io("write into", folder, e))?;
+            file.write_all(write_lock(&lock).as_bytes())
+                .and_then(|()| {
+                    file.as_file()
+                        .set_permissions(Permissions::from_mode(0o644))
+                })
+                .map_err(|e| LabError::io("write", &path, e))?;
+            file.persist(&path)
+                .map_err(|e| LabError::io("write", &path, e.error))?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+
+    /// The sets that a name stands for: its own where it is a set's; else those of a recipe, which
+    /// is written as platforms are, with or without `lab:`, and may have a variant.
+    ///
+    /// # Errors
+    /// There is neither, or the recipe is wrong.
+    pub fn sets_of(&self, name: &str) -> Result<Vec<String>, LabError> {
+        if self.sets.contains_key(name) {
+            return Ok(vec![name.to_owned()]);
+        }
+        let (recipe, variant) = split(name);
+        let recipe = match self.recipe(recipe, variant) {
+            Err(LabError::NoRecipe { known, .. }) => {
+                return Err(LabError::Neither {
+                    name: name.to_owned(),
+                    recipes: known,
+                    sets: list(self.sets.keys()),
+                });
+            }
+            recipe => recipe?,
+        };
+        Ok(recipe.sets().into_iter().map(str::to_owned).collect())
     }
 
     fn resolve(&self, name: &str) -> Result<Recipe, LabError> {
@@ -168,6 +259,15 @@ impl Lab {
             name: name.to_owned(),
             known: list(&self.recipes()?),
         })
+    }
+}
+
+/// A recipe's name and its variant: `lab:kvm@6.12`, the family may be left out.
+pub fn split(name: &str) -> (&str, Option<&str>) {
+    let name = name.strip_prefix("lab:").unwrap_or(name);
+    match name.split_once('@') {
+        Some((name, variant)) => (name, Some(variant)),
+        None => (name, None),
     }
 }
 

@@ -7,6 +7,9 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod carry;
+pub mod fetch;
+mod files;
 pub mod kernel;
 pub mod lab;
 pub mod manifest;

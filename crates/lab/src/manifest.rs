@@ -1,7 +1,8 @@
 //! What a set in the store consists of: `manifest.json`.
 
+use crate::files;
 use crate::recipe::hex;
-use crate::sets::{Architecture, Package, SetKind};
+use crate::sets::{Architecture, Package, SetKind, is_whole};
 use crate::store::StoreError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -84,6 +85,10 @@ impl Manifest {
                 "manifest.json has version {version}, not {VERSION}"
             ));
         }
+        if !manifest.packages.iter().all(is_whole) {
+            return Err("manifest.json has packages that can be none of Debian's".into());
+        }
+        files::check(&manifest.files)?;
         if manifest.set != set {
             return Err(format!("manifest.json is that of {:?}", manifest.set));
         }

@@ -206,10 +206,12 @@ impl Recipe {
         if let Some(Source::Package(set)) = self.kernel.as_ref().map(|kernel| &kernel.source) {
             add(set);
         }
-        if let Hypervisor::Xen { source, .. } = &self.hypervisor {
-            if let Source::Package(set) = source {
-                add(set);
-            }
+        if let Hypervisor::Xen {
+            source: Source::Package(set),
+            ..
+        } = &self.hypervisor
+        {
+            add(set);
         }
         if let Monitor::Qemu { package, .. } = &self.monitor {
             add(package);
@@ -218,18 +220,18 @@ impl Recipe {
     }
 
     /// What `@` may exchange: the kernel, or in a machine without one the hypervisor.
-    fn varied(&mut self) -> Option<&mut Source> {
-        match (&mut self.kernel, &mut self.hypervisor) {
-            (Some(kernel), _) => Some(&mut kernel.source),
+    fn varied(&self) -> Option<&Source> {
+        match (&self.kernel, &self.hypervisor) {
+            (Some(kernel), _) => Some(&kernel.source),
             (None, Hypervisor::Xen { source, .. }) => Some(source),
             (None, _) => None,
         }
     }
 
     /// What stands before the version in the name of the set that `@` exchanges, as `linux-`.
-    pub(crate) fn varied_prefix(&mut self) -> Option<String> {
+    pub(crate) fn varied_prefix(&self) -> Option<&str> {
         match self.varied()? {
-            Source::Package(set) => set.rfind('-').map(|end| set[..=end].to_owned()),
+            Source::Package(set) => set.rfind('-').and_then(|end| set.get(..=end)),
             Source::Folder(_) => None,
         }
     }
@@ -241,29 +243,32 @@ impl Recipe {
     /// # Errors
     /// The machine has nothing to exchange, or there is no such set.
     pub fn with_variant(mut self, variant: &str, sets: &[&str]) -> Result<Self, ApplyError> {
-        let name = self.name.clone();
-        let prefix = self.varied_prefix();
-        let Some(source) = self.varied() else {
-            return Err(ApplyError::NoVariants(name));
-        };
-        if is_path(variant) {
-            *source = Source::Folder(PathBuf::from(variant));
+        if self.varied().is_none() {
+            return Err(ApplyError::NoVariants(self.name));
+        }
+        let chosen = if is_path(variant) {
+            Source::Folder(PathBuf::from(variant))
         } else {
-            let prefix = prefix.ok_or_else(|| ApplyError::NoVariants(name.clone()))?;
+            let Some(prefix) = self.varied_prefix() else {
+                return Err(ApplyError::NoVariants(self.name));
+            };
             let set = format!("{prefix}{variant}");
             if !sets.contains(&&*set) {
-                let known: Vec<&str> = sets
-                    .iter()
-                    .filter_map(|set| set.strip_prefix(&*prefix))
-                    .collect();
+                let known = sets.iter().filter_map(|set| set.strip_prefix(prefix));
+                let known: Vec<&str> = known.collect();
                 return Err(ApplyError::NoSet {
-                    recipe: name,
+                    known: format!("the variants are {}", known.join(", ")),
+                    recipe: self.name,
                     variant: variant.to_owned(),
                     set,
-                    known: format!("the variants are {}", known.join(", ")),
                 });
             }
-            *source = Source::Package(set);
+            Source::Package(set)
+        };
+        match (&mut self.kernel, &mut self.hypervisor) {
+            (Some(kernel), _) => kernel.source = chosen,
+            (None, Hypervisor::Xen { source, .. }) => *source = chosen,
+            (None, _) => {}
         }
         self.variant = Some(variant.to_owned());
         Ok(self)

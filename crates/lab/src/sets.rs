@@ -36,6 +36,25 @@ pub enum SetKind {
     Xen,
 }
 
+impl SetKind {
+    /// The files that every set of the kind keeps, as [`Set::keep`] has them. A kernel's modules
+    /// are those of KVM: a lab machine loads no others.
+    pub(crate) fn keep(self) -> &'static [&'static str] {
+        match self {
+            Self::Program => &[],
+            Self::Kernel => &[
+                "boot/vmlinuz-*",
+                "boot/config-*",
+                "usr/lib/modules/*/vmlinuz",
+                "usr/lib/modules/*/config",
+                "usr/lib/modules/*/kernel/arch/*/kvm/*",
+                "usr/lib/modules/*/kernel/virt/*",
+            ],
+            Self::Xen => &["boot/xen-*.gz"],
+        }
+    }
+}
+
 /// Some packages of Debian's that are fetched, kept and named together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,7 +71,12 @@ pub struct Set {
     /// Nothing: all.
     #[serde(default)]
     pub take: Vec<String>,
-    /// The files that are kept, as paths in the packages ('*' is any text, '/' too).
+    /// Of kind `program`: those of /usr/bin that are kept, with all libraries that they need.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// The files that are kept beside those of the kind, as paths in the packages ('*' is any
+    /// text, '/' too; what packages have in /lib is in usr/lib).
+    #[serde(default)]
     pub keep: Vec<String>,
     /// Whether `lab fetch --all` takes it.
     #[serde(default)]
@@ -75,14 +99,201 @@ pub struct Package {
 /// All sets by name.
 pub type Sets = BTreeMap<String, Set>;
 
-/// The pinned packages of each set, in the order in which they were found.
+/// The pinned packages of each set, in the order of their names.
 pub type Lock = BTreeMap<String, Vec<Package>>;
 
 /// Reads sets.
 ///
 /// # Errors
 /// What is wrong, with its line.
-pub fn parse_sets(text: &str, path: &Path) -> Result<Sets, LabError> {
+pub(crate) fn parse_sets(text: &str, path: &Path) -> Result<Sets, LabError> {
     let sets: Sets = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
+    for (name, set) in &sets {
+        check(name, set).map_err(|what| LabError::Toml {
+            path: path.to_owned(),
+            text: format!("set \"{}\": {what}", name.escape_debug()),
+        })?;
+    }
     Ok(sets)
+}
+
+/// Whether a set's name can be a folder's: lower case, as Debian's names of packages.
+pub(crate) fn is_set_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.+_".contains(c);
+    name.len() <= 64 && name.chars().all(good) && name.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// What the types alone do not say. Words go to apt's command line and settings.
+fn check(name: &str, set: &Set) -> Result<(), String> {
+    if !is_set_name(name) {
+        return Err("a set's name has only a-z, 0-9, '-', '.', '+' and '_'".into());
+    }
+    if set.packages.is_empty() {
+        return Err("packages is empty".into());
+    }
+    if (set.kind == SetKind::Program) == set.programs.is_empty() {
+        return Err("programs is for kind = \"program\", which needs it".into());
+    }
+    let words = [&set.suite]
+        .into_iter()
+        .chain(&set.packages)
+        .chain(&set.programs);
+    match words.into_iter().find(|word| !is_word(word)) {
+        Some(word) => Err(format!(
+            "\"{}\" is no word of Debian's",
+            word.escape_debug()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What Debian's names, versions, suites and architectures consist of.
+pub(crate) fn is_word(word: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || ".+-~:_".contains(c);
+    !word.is_empty() && !word.starts_with('-') && word.chars().all(good)
+}
+
+/// Reads pins.
+///
+/// # Errors
+/// What is wrong, with its line.
+pub(crate) fn parse_lock(text: &str, path: &Path) -> Result<Lock, LabError> {
+    let lock: Lock = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
+    for (set, packages) in &lock {
+        let sorted = packages.is_sorted_by(|a, b| a.name < b.name);
+        let wrong = packages.iter().find(|package| !is_whole(package));
+        if wrong.is_some() || !sorted {
+            let name = wrong.map_or("the order of its packages", |package| &package.name);
+            return Err(LabError::Toml {
+                path: path.to_owned(),
+                text: format!(
+                    "set \"{}\": {} is wrong; worldswitch lab fetch --update-lock writes this file",
+                    set.escape_debug(),
+                    name.escape_debug()
+                ),
+            });
+        }
+    }
+    Ok(lock)
+}
+
+/// Whether a package's fields can be what they say they are.
+pub(crate) fn is_whole(package: &Package) -> bool {
+    let hash = &package.sha256;
+    let lower_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    [&package.name, &package.version, &package.architecture]
+        .iter()
+        .all(|word| is_word(word))
+        && hash.len() == 64
+        && hash.chars().all(lower_hex)
+}
+
+/// Pins as the text of a lock file: one line a package, so that a change of one is a change of one
+/// line.
+pub(crate) fn write_lock(lock: &Lock) -> String {
+    let mut text = String::from(
+        "# The packages that each set of packages.toml consists of: written by\n\
+         # `worldswitch lab fetch --update-lock`, which takes the newest.\n",
+    );
+    for (set, packages) in lock {
+        text += &format!("\n\"{set}\" = [\n");
+        for package in packages {
+            // All four are plain words.
+            text += &format!(
+                "    {{ name = \"{}\", version = \"{}\", architecture = \"{}\", sha256 = \"{}\" }},\n",
+                package.name, package.version, package.architecture, package.sha256
+            );
+        }
+        text += "]\n";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn packages() -> impl Strategy<Value = Vec<Package>> {
+        let fields = (
+            "[0-9][0-9a-z.+~:-]{0,12}",
+            "(amd64|arm64|all)",
+            "[0-9a-f]{64}",
+        );
+        prop::collection::btree_map("[a-z][a-z0-9.+-]{1,12}", fields, 0..4).prop_map(|packages| {
+            let packages = packages.into_iter();
+            let package = |(name, (version, architecture, sha256))| Package {
+                name,
+                version,
+                architecture,
+                sha256,
+            };
+            packages.map(package).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_written_lock_is_read(
+            lock in prop::collection::btree_map("[a-z][a-z0-9.+-]{0,12}", packages(), 0..4),
+        ) {
+            let text = write_lock(&lock);
+            prop_assert_eq!(parse_lock(&text, Path::new("lock.toml")).unwrap(), lock);
+        }
+
+        #[test]
+        fn no_text_makes_it_stumble(text in "[a-z\\[\\]={}\"\n., ]{0,60}") {
+            let _ = parse_lock(&text, Path::new("lock.toml"));
+            let _ = parse_sets(&text, Path::new("packages.toml"));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_lock_is_named() {
+        let hash = "0".repeat(64);
+        let lock = |name: &str, hash: &str| {
+            format!(
+                "q = [{{ name = \"{name}\", version = \"1\", architecture = \"all\", sha256 = \"{hash}\" }}]"
+            )
+        };
+        let read = |text: &str| {
+            let lock = parse_lock(text, Path::new("lock.toml"));
+            lock.map_err(|e| e.to_string())
+        };
+        assert!(read(&lock("a", &hash)).is_ok());
+        assert!(
+            read(&lock("a b", &hash))
+                .unwrap_err()
+                .contains("a b is wrong")
+        );
+        assert!(read(&lock("-a", &hash)).is_err());
+        assert!(read(&lock("a", "00")).is_err());
+        let error = read("q = [\n{ nam = \"a\" }]").unwrap_err();
+        assert!(error.contains("line 2") && error.contains("nam"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_set_is_named() {
+        let set = |more: &str| {
+            let text = format!(
+                "[s]\nsummary = \"x\"\nkind = \"kernel\"\narchitecture = \"x86_64\"\nsuite = \"sid\"\n{more}\n"
+            );
+            let sets = parse_sets(&text, Path::new("packages.toml"));
+            sets.map_err(|e| e.to_string())
+        };
+        assert!(set("packages = [\"a\"]").is_ok());
+        for (more, said) in [
+            ("packages = []", "packages is empty"),
+            ("packages = [\"-o\"]", "no word of Debian's"),
+            (
+                "packages = [\"a\"]\nprograms = [\"x\"]",
+                "kind = \"program\"",
+            ),
+            ("packages = [\"a\"]\ncolour = 1", "line 7"),
+            ("packages = [\"a\"]\ncolour = 1", "colour"),
+        ] {
+            let error = set(more).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
 }

@@ -5,15 +5,20 @@
 //! STORE/sets/NAME/         one set, put in by one rename
 //!     manifest.json        packages, files and their hashes
 //!     root/                the files
-//! STORE/new-XXXX/          a set in the making; the next who holds the lock removes it
+//! STORE/new-XXXX/          sets in the making; the next who holds the lock removes it
 //! ```
 
+use crate::files;
 use crate::kernel::Kernel;
 use crate::manifest::Manifest;
-use crate::sets::{Package, SetKind};
+use crate::sets::{Package, Set, SetKind};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Why a set can't be had or put in.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +27,7 @@ pub enum StoreError {
         "the lab's packages {set} are not fetched: worldswitch lab fetch {set} (without network: worldswitch lab import FILE)"
     )]
     Missing { set: String },
-    #[error("the set {set} in {} is damaged: {what}; worldswitch lab fetch --again {set} renews it", path.display())]
+    #[error("the set {set} in {} is damaged: {what}; worldswitch lab fetch {set} renews it", path.display())]
     Damaged {
         set: String,
         path: PathBuf,
@@ -57,7 +62,11 @@ pub struct Store {
 impl Store {
     /// The store in a folder, which need not be there yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        let root = root.into();
+        // Programs that run in another folder are given paths in it.
+        Self {
+            root: std::path::absolute(&root).unwrap_or(root),
+        }
     }
 
     /// Where the store lies if nobody says: `$XDG_CACHE_HOME/worldswitch`, or
@@ -89,11 +98,116 @@ impl Store {
     pub fn find(&self, set: &str) -> Result<Unpacked, StoreError> {
         let folder = self.folder(set);
         let manifest = Manifest::read(set, &folder)?;
-        Ok(Unpacked {
-            set: set.to_owned(),
-            root: folder.join("root"),
-            manifest,
-        })
+        Ok(Unpacked::of(manifest, folder.join("root")))
+    }
+
+    /// The sets that are there, damaged ones too, sorted.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn names(&self) -> Result<Vec<String>, StoreError> {
+        let folder = self.root.join("sets");
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(StoreError::io("read", &folder, e)),
+        };
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Makes the store if it is not there, and keeps others from putting sets in until the guard
+    /// is dropped. `say` is told if that takes waiting.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<Guard<'_>, StoreError> {
+        fs::create_dir_all(&self.root).map_err(|e| StoreError::io("make", &self.root, e))?;
+        let path = self.root.join("lock");
+        let fail = |e: io::Error| StoreError::io("lock", &path, e);
+        let mut options = File::options();
+        let options = options.write(true).create(true).truncate(false);
+        let file = options.open(&path).map_err(fail)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {
+                say(&format!(
+                    "another worldswitch puts something into {}; waiting for it",
+                    self.root.display()
+                ));
+                let wait = || flock(&file, FlockOperation::LockExclusive);
+                rustix::io::retry_on_intr(wait).map_err(|e| fail(e.into()))?;
+            }
+            done => done.map_err(|e| fail(e.into()))?,
+        }
+        let guard = Guard {
+            store: self,
+            _lock: file,
+        };
+        guard.clear()?;
+        Ok(guard)
+    }
+}
+
+/// The right to put sets into a store. It ends with the process at the latest, however that ends.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    store: &'a Store,
+    _lock: File,
+}
+
+/// How folders of sets in the making begin.
+const WORKSHOP: &str = "new-";
+
+impl Guard<'_> {
+    pub(crate) fn store(&self) -> &Store {
+        self.store
+    }
+
+    /// Removes what was in the making when its maker was killed.
+    fn clear(&self) -> Result<(), StoreError> {
+        let root = &self.store.root;
+        let entries = fs::read_dir(root).map_err(|e| StoreError::io("read", root, e))?;
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(WORKSHOP) {
+                let path = entry.path();
+                fs::remove_dir_all(&path).map_err(|e| StoreError::io("remove", &path, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder to make sets in, on the file system of the store; removed when it is dropped.
+    pub(crate) fn workshop(&self) -> Result<TempDir, StoreError> {
+        let root = &self.store.root;
+        let made = tempfile::Builder::new().prefix(WORKSHOP).tempdir_in(root);
+        made.map_err(|e| StoreError::io("make a folder in", root, e))
+    }
+
+    /// Puts a set in: writes its manifest into `made`, where its `root` is already, and gives the
+    /// folder its place. A set that was there before is then in `made`.
+    pub(crate) fn put(&self, manifest: &Manifest, made: &Path) -> Result<(), StoreError> {
+        let path = made.join("manifest.json");
+        let text = serde_json::to_string_pretty(manifest).map_err(io::Error::other);
+        text.and_then(|text| fs::write(&path, text + "\n"))
+            .map_err(|e| StoreError::io("write", &path, e))?;
+        let place = self.store.folder(&manifest.set);
+        let put = || -> io::Result<()> {
+            fs::create_dir_all(self.store.root.join("sets"))?;
+            if !place.exists() {
+                return fs::rename(made, &place);
+            }
+            match renameat_with(CWD, made, CWD, &place, RenameFlags::EXCHANGE) {
+                // A file system that can't exchange two names.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                    fs::rename(&place, made.with_extension("old"))?;
+                    fs::rename(made, &place)
+                }
+                done => Ok(done?),
+            }
+        };
+        put().map_err(|e| StoreError::io("put a set into", &place, e))
     }
 }
 
@@ -107,6 +221,14 @@ pub struct Unpacked {
 }
 
 impl Unpacked {
+    pub(crate) fn of(manifest: Manifest, root: PathBuf) -> Self {
+        Self {
+            set: manifest.set.clone(),
+            root,
+            manifest,
+        }
+    }
+
     /// The packages, in the order of their names.
     pub fn packages(&self) -> &[Package] {
         &self.manifest.packages
@@ -156,8 +278,33 @@ impl Unpacked {
     /// It holds no such program.
     pub fn program(&self, name: &str) -> Result<Vec<OsString>, StoreError> {
         self.is(SetKind::Program, "programs")?;
-        crate::program::words(&self.root, name)
+        crate::program::words(&self.root, self.manifest.architecture, name)
             .ok_or_else(|| self.lacks(&format!("program {name}")))
+    }
+
+    /// Compares every file with the manifest.
+    ///
+    /// # Errors
+    /// The set is damaged.
+    pub fn verify(&self) -> Result<(), StoreError> {
+        files::verify(&self.root, &self.manifest.files).map_err(|what| StoreError::Damaged {
+            set: self.set.clone(),
+            path: self.root.clone(),
+            what,
+        })
+    }
+
+    /// Whether the set has what it is for: else what it lacks.
+    pub(crate) fn check_use(&self, set: &Set) -> Result<(), String> {
+        let checked = match set.kind {
+            SetKind::Kernel => self.kernel().map(drop),
+            SetKind::Xen => self.xen().map(drop),
+            SetKind::Program => {
+                let mut programs = set.programs.iter();
+                programs.try_for_each(|name| self.program(name).map(drop))
+            }
+        };
+        checked.map_err(|e| e.to_string())
     }
 
     fn is(&self, kind: SetKind, what: &str) -> Result<(), StoreError> {

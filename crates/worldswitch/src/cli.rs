@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and what `--help` teaches.
 
+use crate::lab::cli::{LabCommand, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,6 +66,11 @@ pub enum Command {
     },
     /// Show results of an earlier run.
     Show(ShowArgs),
+    /// The deterministic lab: its recipes, and the packages that its machines are made of.
+    Lab {
+        #[command(subcommand)]
+        what: LabCommand,
+    },
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }
@@ -217,19 +223,7 @@ pub struct Parts {
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
     #[command(flatten)]
-    pub lab: LabPlaces,
-}
-
-/// Where the lab's recipes and packages lie.
-#[derive(Debug, Clone, Default, Args)]
-pub struct LabPlaces {
-    /// A folder with lab recipes of your own (recipes/NAME.toml, packages.toml, lock.toml); may be
-    /// given again. They come before those of the same name that worldswitch brings.
-    #[arg(long, value_name = "DIR")]
-    pub lab_dir: Vec<PathBuf>,
-    /// Where the lab's packages lie. Default: $XDG_CACHE_HOME/worldswitch or ~/.cache/worldswitch.
-    #[arg(long, value_name = "DIR")]
-    pub cache: Option<PathBuf>,
+    pub lab: Places,
 }
 
 /// The platforms of one `--on`.

@@ -1,42 +1,42 @@
-//! Where the guest image, the KVM monitor and the lab's data lie.
+//! Where the guest image, the KVM monitor and the lab's recipes lie.
 
-use crate::cli::{LabPlaces, Parts};
+use crate::cli::Parts;
+use crate::lab;
 use std::env;
 use std::path::{Path, PathBuf};
-use ws_lab::lab::Lab;
-use ws_lab::store::Store;
-use ws_machines::resources::{LabFiles, Resources};
+use ws_machines::resources::Resources;
 
-/// A file or folder that comes with this program.
+/// A file that comes with this program.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     name: &'static str,
     /// Its path where the program is installed.
     path: &'static str,
-    /// The folder of the tree in which that path lies.
-    in_tree: &'static str,
+    /// The folder of the tree that has that path; `""` is the tree's own.
+    tree: &'static str,
     cure: &'static str,
 }
 
 const GUEST: Part = Part {
     name: "guest image",
     path: "guest/x86_64/guest.elf",
-    in_tree: "build",
+    tree: "build",
     cure: "make build makes it (or make -C guest), and --guest FILE names another place",
 };
 
 const MONITOR: Part = Part {
     name: "KVM monitor",
     path: "vmm/x86_64/vmm",
-    in_tree: "build",
+    tree: "build",
     cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
 };
 
+/// One file of the folder with lab recipes and sets of packages.
 const LAB: Part = Part {
-    name: "folder of the lab",
-    path: "lab/recipes",
-    in_tree: ".",
-    cure: "it comes with worldswitch, and WORLDSWITCH_DATA names another place",
+    name: "folder of lab recipes",
+    path: "lab/packages.toml",
+    tree: "",
+    cure: "it lies in the source tree; WORLDSWITCH_DATA names another place",
 };
 
 /// What machines are made from: what the user named, else what is found. `pins`: the host CPU of
@@ -46,7 +46,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         qemu: parts.qemu.clone(),
         guest: Some(guest_image(parts.guest.as_deref())),
         vmm: Some(monitor(parts.vmm.as_deref())),
-        lab: Some(lab(&parts.lab)),
+        lab: Some(lab::files(&parts.lab).map_err(|e| e.to_string())),
         pins,
         ..Resources::default()
     }
@@ -71,26 +71,14 @@ fn monitor(named: Option<&Path>) -> Result<PathBuf, String> {
     named.map_or_else(|| found(MONITOR), |path| there(MONITOR, path))
 }
 
-/// The lab's recipes, the user's first, and the store of its packages.
+/// The folder with the lab's recipes and sets, looked for as the guest image is; in the tree it is
+/// no built file.
 ///
 /// # Errors
-/// A file is wrong, or it is not known where packages lie.
-pub fn lab(places: &LabPlaces) -> Result<LabFiles, String> {
-    let installed = found(LAB)?;
-    let installed = installed.parent().unwrap_or(&installed);
-    let mut folders = places.lab_dir.clone();
-    folders.push(installed.to_owned());
-    let lab = Lab::open(&folders).map_err(|e| e.to_string())?;
-    let store = match &places.cache {
-        Some(path) => path.clone(),
-        None => Store::default_root(|name| env::var_os(name)).ok_or(
-            "it is not known where the lab's packages lie, for neither XDG_CACHE_HOME nor HOME is set: name a folder with --cache DIR",
-        )?,
-    };
-    Ok(LabFiles {
-        lab,
-        store: Store::at(store),
-    })
+/// There is none: where it was looked for.
+pub fn lab_folder() -> Result<PathBuf, String> {
+    let file = found(LAB)?;
+    Ok(file.parent().unwrap_or(&file).to_owned())
 }
 
 /// A path that the user named, if it is there.
@@ -115,7 +103,7 @@ fn find(
 ) -> Result<PathBuf, String> {
     if let Some(data) = data {
         let path = data.join(part.path);
-        return if path.exists() {
+        return if path.is_file() {
             Ok(path)
         } else {
             Err(format!(
@@ -136,18 +124,20 @@ fn find(
         start.map_or(Vec::new(), |start| {
             start
                 .ancestors()
-                .map(|folder| folder.join(part.in_tree).join(part.path))
+                .map(|folder| folder.join(part.tree).join(part.path))
                 .collect()
         })
     };
     installed
         .chain(upward(program_folder))
         .chain(upward(current.as_deref()))
-        .find(|path| path.exists())
+        .find(|path| path.is_file())
         .ok_or_else(|| {
             format!(
-                "there is no {} ({}/{}): {}",
-                part.name, part.in_tree, part.path, part.cure
+                "there is no {} ({}): {}",
+                part.name,
+                Path::new(part.tree).join(part.path).display(),
+                part.cure
             )
         })
 }

@@ -145,12 +145,16 @@ fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
     })
 }
 
-fn pretty(value: &serde_json::Value) -> String {
+/// JSON for people, with an end of line.
+pub fn pretty(value: &serde_json::Value) -> String {
     format!("{value:#}\n")
 }
 
 /// Lines of aligned columns under their heads. Every cell is made harmless.
-fn columns<const N: usize>(heads: [&str; N], lines: impl Iterator<Item = [String; N]>) -> String {
+pub fn columns<const N: usize>(
+    heads: [&str; N],
+    lines: impl Iterator<Item = [String; N]>,
+) -> String {
     let mut all = vec![heads.map(str::to_owned)];
     all.extend(lines.map(|line| line.map(|cell| terminal(&cell).into_owned())));
     let mut widths = [0; N];

@@ -17,6 +17,7 @@ mod gather;
 mod hear;
 mod identity;
 mod job;
+mod lab;
 mod launch;
 mod limits;
 mod line;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, colours),
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
+        Command::Lab { what } => lab::lab(&what).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

@@ -1,0 +1,367 @@
+//! apt with a folder of its own: its lists, its cache and the state of an empty system lie there,
+//! so that nothing of this system changes and no root is needed. Of this system's settings it
+//! takes those that say how to reach an archive (`Acquire::`), and none that run programs.
+
+use super::sources::{Archive, Keys};
+use super::{FetchError, Tools};
+use crate::sets::{Architecture, Package, is_word};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Between two words on how far a download is.
+const WORD: Duration = Duration::from_secs(3);
+
+/// apt for one suite and architecture.
+#[derive(Debug)]
+pub(crate) struct Apt<'a> {
+    tools: &'a Tools,
+    folder: PathBuf,
+}
+
+/// A package of a version, before its file is there.
+pub(crate) type Version = (String, String);
+
+impl<'a> Apt<'a> {
+    /// Sets up a folder that is not there yet.
+    pub(crate) fn new(
+        tools: &'a Tools,
+        folder: &Path,
+        archive: &Archive,
+        suite: &str,
+        architecture: Architecture,
+    ) -> Result<Self, FetchError> {
+        let apt = Self {
+            tools,
+            folder: folder.to_owned(),
+        };
+        for path in ["lists/partial", "cache/archives/partial"] {
+            let path = folder.join(path);
+            fs::create_dir_all(&path).map_err(|e| FetchError::io("make", &path, e))?;
+        }
+        let keys = match &archive.keys {
+            None => String::new(),
+            Some(Keys::File(path)) => format!(" signed-by={}", path.display()),
+            Some(Keys::Text(text)) => {
+                let path = apt.write("archive.asc", text)?;
+                format!(" signed-by={}", path.display())
+            }
+        };
+        let (arch, uri) = (architecture.debian(), &archive.uri);
+        apt.write(
+            "sources.list",
+            &format!("deb [arch={arch}{keys}] {uri} {suite} main\n"),
+        )?;
+        apt.write("status", "")?;
+        let settings = apt.reach()? + &apt.settings(arch);
+        apt.write("apt.conf", &settings)?;
+        Ok(apt)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, FetchError> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(|e| FetchError::io("write", &path, e))?;
+        Ok(path)
+    }
+
+    /// This system's settings on how to reach an archive: proxies, certificates, retries.
+    fn reach(&self) -> Result<String, FetchError> {
+        let mut command = Command::new(&self.tools.apt_config);
+        let output = run(command.arg("dump"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let lines = text.lines().filter(|line| {
+            let others = ["IndexTargets", "Languages", "AllowInsecure"];
+            line.strip_prefix("Acquire::")
+                .is_some_and(|name| !others.iter().any(|other| name.starts_with(other)))
+        });
+        Ok(lines.flat_map(|line| [line, "\n"]).collect())
+    }
+
+    fn settings(&self, architecture: &str) -> String {
+        let at = |name: &str| self.folder.join(name).display().to_string();
+        let pairs = [
+            ("APT::Architecture", architecture.to_owned()),
+            ("APT::Architectures::", architecture.to_owned()),
+            ("APT::Get::AllowUnauthenticated", "false".to_owned()),
+            ("APT::Install-Recommends", "false".to_owned()),
+            // The user's own rights do: all that is written is the user's.
+            ("APT::Sandbox::User", "root".to_owned()),
+            ("APT::Update::Error-Mode", "any".to_owned()),
+            ("Acquire::AllowInsecureRepositories", "false".to_owned()),
+            ("Acquire::Languages", "none".to_owned()),
+            ("Dir::Cache", at("cache")),
+            ("Dir::Cache::archives", at("cache/archives")),
+            ("Dir::Etc::main", "/dev/null".to_owned()),
+            ("Dir::Etc::parts", "/dev/null".to_owned()),
+            ("Dir::Etc::preferences", "/dev/null".to_owned()),
+            ("Dir::Etc::preferencesparts", "/dev/null".to_owned()),
+            ("Dir::Etc::sourcelist", at("sources.list")),
+            ("Dir::Etc::sourceparts", "/dev/null".to_owned()),
+            ("Dir::State", at("")),
+            ("Dir::State::lists", at("lists")),
+            ("Dir::State::status", at("status")),
+        ];
+        let line = |(name, value): &(&str, String)| format!("{name} \"{value}\";\n");
+        pairs.iter().map(line).collect()
+    }
+
+    fn command(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.folder.join("cache/archives"))
+            .env("APT_CONFIG", self.folder.join("apt.conf"))
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Reads the archive's list of packages.
+    pub(crate) fn update(&self) -> Result<(), FetchError> {
+        run(self.command(&self.tools.apt_get).args(["-q", "update"])).map(drop)
+    }
+
+    /// The newest versions of `packages` and all that they need.
+    pub(crate) fn newest(&self, packages: &[String]) -> Result<Vec<Version>, FetchError> {
+        let mut command = self.command(&self.tools.apt_get);
+        command.args(["-q", "--simulate", "install", "--"]);
+        let output = run(command.args(packages))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().filter_map(installation).collect())
+    }
+
+    /// The versions of `packages` that the archive has; newest first.
+    pub(crate) fn versions(
+        &self,
+        packages: &[Package],
+    ) -> Result<BTreeMap<String, Vec<String>>, FetchError> {
+        let mut command = self.command(&self.tools.apt_cache);
+        command.args(["madison", "--"]);
+        let output = run(command.args(packages.iter().map(|package| &package.name)))?;
+        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            if let Some((name, version)) = madison(line) {
+                versions.entry(name).or_default().push(version);
+            }
+        }
+        Ok(versions)
+    }
+
+    /// Downloads packages, and tells now and then how far it is. Returns their files.
+    pub(crate) fn download(
+        &self,
+        packages: &[Version],
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<PathBuf>, FetchError> {
+        let mut command = self.command(&self.tools.apt_get);
+        command.args([
+            "-q",
+            "-o",
+            "APT::Get::AllowUnauthenticated=false",
+            "download",
+            "--",
+        ]);
+        let words = packages
+            .iter()
+            .map(|(name, version)| format!("{name}={version}"));
+        let total = packages.len();
+        let (mut count, mut last) = (0, Instant::now());
+        run_heard(command.args(words), &mut |line| {
+            if line.starts_with("Get:") {
+                count += 1;
+                if last.elapsed() >= WORD {
+                    last = Instant::now();
+                    say(&format!("package {count} of {total}"));
+                }
+            }
+        })?;
+        let folder = self.folder.join("cache/archives");
+        let entries = fs::read_dir(&folder).map_err(|e| FetchError::io("read", &folder, e))?;
+        let mut files: Vec<PathBuf> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension() == Some(OsStr::new("deb")))
+            .collect();
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// What a package file says of itself.
+pub(crate) fn identify(tools: &Tools, file: &Path) -> Result<Package, FetchError> {
+    let mut command = Command::new(&tools.dpkg_deb);
+    let format = "--showformat=${Package}\t${Version}\t${Architecture}\n";
+    let output = run(command.arg(format).arg("--show").arg(file))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut words = text.trim_end().split('\t').map(str::to_owned);
+    let mut word = || words.next().filter(|word| is_word(word));
+    let (name, version, architecture) = (word(), word(), word());
+    let sha256 = crate::files::sha256(file).map_err(|e| FetchError::io("read", file, e))?;
+    match (name, version, architecture) {
+        (Some(name), Some(version), Some(architecture)) => Ok(Package {
+            name,
+            version,
+            architecture,
+            sha256,
+        }),
+        _ => Err(FetchError::Package {
+            file: file.to_owned(),
+            what: "does not say what it is".to_owned(),
+        }),
+    }
+}
+
+/// The tar archive of a package's files, for `take` to read.
+pub(crate) fn open_package<T>(
+    tools: &Tools,
+    file: &Path,
+    take: impl FnOnce(&mut dyn Read) -> std::io::Result<T>,
+) -> Result<T, FetchError> {
+    let fail = |what: String| FetchError::Package {
+        file: file.to_owned(),
+        what,
+    };
+    let mut command = Command::new(&tools.dpkg_deb);
+    command.arg("--fsys-tarfile").arg(file);
+    let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::null()))?;
+    let taken = match child.stdout.take() {
+        Some(mut stdout) => take(&mut stdout),
+        None => Err(std::io::Error::other("it has no output")),
+    };
+    // With an error of ours nobody reads any more, at which it ends.
+    let status = child.wait().map_err(|e| fail(e.to_string()))?;
+    let taken = taken.map_err(|e| fail(e.to_string()))?;
+    if !status.success() {
+        return Err(fail("is no whole package".to_owned()));
+    }
+    Ok(taken)
+}
+
+/// `Inst libc6 (2.41-12 Debian:13.7/stable [amd64]) []`
+fn installation(line: &str) -> Option<Version> {
+    let rest = line.strip_prefix("Inst ")?;
+    let (name, rest) = rest.split_once(' ')?;
+    let version = rest.split_once('(')?.1.split([' ', ')']).next()?;
+    (is_word(name) && is_word(version)).then(|| (name.to_owned(), version.to_owned()))
+}
+
+/// ` libc6 | 2.41-12 | http://archive/debian trixie/main amd64 Packages`
+fn madison(line: &str) -> Option<Version> {
+    let mut columns = line.split('|').map(str::trim);
+    let (name, version, source) = (columns.next()?, columns.next()?, columns.next()?);
+    let is_package = source.ends_with(" Packages");
+    (is_package && is_word(name) && is_word(version)).then(|| (name.to_owned(), version.to_owned()))
+}
+
+fn start(command: &mut Command) -> Result<std::process::Child, FetchError> {
+    command.spawn().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => FetchError::NoTool(name(command)),
+        _ => FetchError::Tool {
+            program: name(command),
+            said: e.to_string(),
+        },
+    })
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+fn run(command: &mut Command) -> Result<Output, FetchError> {
+    let child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let output = child.wait_with_output().map_err(|e| FetchError::Tool {
+        program: name(command),
+        said: e.to_string(),
+    })?;
+    judge(command, output.status.success(), &output.stderr)?;
+    Ok(output)
+}
+
+/// Runs a program and hands each line of its output to `hear`.
+fn run_heard(command: &mut Command, hear: &mut dyn FnMut(&str)) -> Result<(), FetchError> {
+    let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    // What it has to complain of is read by the side, or a full pipe would stop it.
+    let mut stderr = child.stderr.take();
+    let complaints = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(stderr) = &mut stderr {
+            // What can't be read is missing in a message, no more.
+            let _ = stderr.read_to_end(&mut text);
+        }
+        text
+    });
+    if let Some(stdout) = child.stdout.take() {
+        let lines = BufReader::new(stdout).split(b'\n');
+        for line in lines.map_while(Result::ok) {
+            hear(&String::from_utf8_lossy(&line));
+        }
+    }
+    let status = child.wait();
+    let complaints = complaints.join().unwrap_or_default();
+    let success = status.is_ok_and(|status| status.success());
+    judge(command, success, &complaints)
+}
+
+fn judge(command: &Command, success: bool, stderr: &[u8]) -> Result<(), FetchError> {
+    if success {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(stderr);
+    let errors = text
+        .lines()
+        .filter(|line| line.starts_with("E:") || line.starts_with("Err"));
+    let mut lines: Vec<&str> = errors.take(4).collect();
+    if lines.is_empty() {
+        lines = text.lines().rev().take(3).collect();
+        lines.reverse();
+    }
+    Err(FetchError::Tool {
+        program: name(command),
+        said: lines.join("\n"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pair(name: &str, version: &str) -> Option<Version> {
+        Some((name.to_owned(), version.to_owned()))
+    }
+
+    #[test]
+    fn what_apt_says_is_read() {
+        let line = "Inst libc6 (2.36-9+deb12u14 Debian:12.15/oldstable [amd64]) []";
+        assert_eq!(installation(line), pair("libc6", "2.36-9+deb12u14"));
+        let line = "Inst libc6 [2.35] (1:2.36~x Debian:12 [amd64])";
+        assert_eq!(installation(line), pair("libc6", "1:2.36~x"));
+        for line in [
+            "Conf libc6 (2.36-9 Debian [amd64])",
+            "Inst",
+            "Inst a",
+            "Inst a (;rm",
+            "Inst -x (1)",
+        ] {
+            assert_eq!(installation(line), None, "{line}");
+        }
+        let line = "     libc6 | 2.41-12 | http://a/debian trixie/main amd64 Packages";
+        assert_eq!(madison(line), pair("libc6", "2.41-12"));
+        assert_eq!(
+            madison("libc6 | 2.41-12 | http://a/debian trixie/main Sources"),
+            None
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_it_stumble(line in "(Inst )?.{0,80}") {
+            if let Some((name, version)) = installation(&line).or_else(|| madison(&line)) {
+                prop_assert!(is_word(&name) && is_word(&version));
+            }
+        }
+    }
+}

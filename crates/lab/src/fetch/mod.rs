@@ -1,0 +1,434 @@
+//! Fetching: sets of packages from a Debian archive into the store, by apt with a folder of its
+//! own, in the versions that the lock file pins.
+//!
+//! Nothing of this system changes and no root is needed. A set appears in the store whole, by one
+//! rename, or not at all.
+
+mod apt;
+mod needed;
+pub mod sources;
+mod unpack;
+
+use crate::lab::{Lab, LabError};
+use crate::manifest::{self, Manifest};
+use crate::sets::{Architecture, Package, Set};
+use crate::store::{Guard, Store, StoreError, Unpacked};
+use apt::{Apt, Version};
+use sources::{Archive, debian_archive};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use unpack::{Unpacking, matches};
+
+/// The programs that fetching needs; by default those of the search path.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    pub apt_get: OsString,
+    pub apt_cache: OsString,
+    pub apt_config: OsString,
+    pub dpkg_deb: OsString,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            apt_get: "apt-get".into(),
+            apt_cache: "apt-cache".into(),
+            apt_config: "apt-config".into(),
+            dpkg_deb: "dpkg-deb".into(),
+        }
+    }
+}
+
+/// What to fetch, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Names of sets.
+    pub sets: Vec<String>,
+    /// Where from; nothing: the Debian archive of this system's own apt.
+    pub archive: Option<Archive>,
+    /// Take the newest versions where the archive no longer has the pinned ones.
+    pub newest: bool,
+    /// Take the newest versions of all, and pin them.
+    pub update_lock: bool,
+}
+
+/// Why a set could not be fetched. The store is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(
+        "there is no {0} here: fetching needs apt and dpkg, as Debian and its kin have them. Elsewhere: worldswitch lab export FILE on a Debian, then worldswitch lab import FILE here"
+    )]
+    NoTool(String),
+    #[error(
+        "apt's sources on this system name no Debian archive: name one with --mirror URL and its keys with --keyring FILE (without network: worldswitch lab import FILE)"
+    )]
+    NoArchive,
+    #[error("{program} failed: {said}\nwithout network: worldswitch lab import FILE")]
+    Tool { program: String, said: String },
+    #[error(
+        "the archive no longer has what lock.toml pins for {set}: {gone}. The newest {newest}: worldswitch lab fetch --newest {set} takes it, and results say so"
+    )]
+    Vanished {
+        set: String,
+        gone: String,
+        newest: String,
+    },
+    #[error(
+        "{name} {version} of the archive is not the file that lock.toml pins: its SHA-256 is {found}, not {pinned}. Nothing was taken"
+    )]
+    Hash {
+        name: String,
+        version: String,
+        found: String,
+        pinned: String,
+    },
+    #[error("asked apt for {asked} of {set}, and it brought {brought}")]
+    Other {
+        set: String,
+        asked: String,
+        brought: String,
+    },
+    #[error("package {}: {what}", file.display())]
+    Package { file: PathBuf, what: String },
+    #[error("the packages of {set} are not what it is for: {what}")]
+    Useless { set: String, what: String },
+    #[error("can't {doing} {}: {source}", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
+
+impl FetchError {
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Whether only the archive is out of reach or has moved on, so that an older set still does.
+    fn is_the_archives(&self) -> bool {
+        matches!(
+            self,
+            Self::NoTool(_) | Self::NoArchive | Self::Tool { .. } | Self::Vanished { .. }
+        )
+    }
+}
+
+/// Fetches what is not in the store yet, and renews what is damaged there. `say` is told of the
+/// progress, line by line.
+///
+/// A set that is there in other versions than the pinned ones is exchanged for them; where they
+/// can't be had, it stays, and that is said.
+///
+/// # Errors
+/// The first set that could not be fetched; those before it are in the store.
+pub fn fetch(
+    lab: &Lab,
+    store: &Store,
+    request: &Request,
+    tools: &Tools,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), FetchError> {
+    for name in &request.sets {
+        lab.set(name)?;
+    }
+    let guard = store.lock(say)?;
+    let workshop = guard.workshop()?;
+    let mut fetching = Fetching {
+        lab,
+        request,
+        tools,
+        guard: &guard,
+        workshop: workshop.path(),
+        apts: BTreeMap::new(),
+    };
+    let mut pins = BTreeMap::new();
+    for name in &request.sets {
+        let there = fetching.there(name, say)?;
+        let is_wanted = |there: &Unpacked| fetching.is_wanted(there);
+        let set = match there {
+            Some(there) if is_wanted(&there) => {
+                say(&format!("{name}: already there"));
+                there
+            }
+            there => match (fetching.set(name, say), there) {
+                (Ok(()), _) => store.find(name)?,
+                (Err(error), Some(there)) if error.is_the_archives() && !request.update_lock => {
+                    say(&format!("{name}: {error}"));
+                    say(&format!(
+                        "{name}: what is there stays, other versions than lock.toml's"
+                    ));
+                    there
+                }
+                (Err(error), _) => return Err(error),
+            },
+        };
+        pins.insert(name.clone(), set.packages().to_vec());
+    }
+    if request.update_lock {
+        for path in lab.pin(pins)? {
+            say(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+struct Fetching<'a> {
+    lab: &'a Lab,
+    request: &'a Request,
+    tools: &'a Tools,
+    guard: &'a Guard<'a>,
+    workshop: &'a Path,
+    /// One for each suite and architecture, its lists read.
+    apts: BTreeMap<(String, Architecture), Rc<Apt<'a>>>,
+}
+
+impl<'a> Fetching<'a> {
+    /// A set that is in the store, whole.
+    fn there(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Option<Unpacked>, FetchError> {
+        let found = self.guard.store().find(name).and_then(|set| {
+            set.verify()?;
+            Ok(set)
+        });
+        match found {
+            Ok(set) => Ok(Some(set)),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error @ StoreError::Damaged { .. }) => {
+                say(&format!("{name}: {error}"));
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a set that is there need not be fetched.
+    fn is_wanted(&self, there: &Unpacked) -> bool {
+        let pins = self.lab.pins(&there.set);
+        !self.request.update_lock
+            && (self.request.newest || pins.is_empty() || pins == there.packages())
+    }
+
+    /// Fetches a set.
+    fn set(&mut self, name: &str, say: &mut dyn FnMut(&str)) -> Result<(), FetchError> {
+        let lab = self.lab;
+        let set = lab.set(name)?;
+        let pins = lab.pins(name);
+        let apt = self.apt(name, set, say)?;
+        let wanted = self.choose(&apt, name, set, pins)?;
+        say(&format!("{name}: fetching {} packages", wanted.len()));
+        let files = apt.download(&wanted, &mut |far| say(&format!("{name}: {far}")))?;
+        let packages = self.identify(name, &wanted, &files, pins)?;
+        say(&format!("{name}: unpacking"));
+        let folder = self.workshop.join(name);
+        let manifest = self.unpack(name, set, &folder, packages)?;
+        for file in files {
+            std::fs::remove_file(&file).map_err(|e| FetchError::io("remove", &file, e))?;
+        }
+        self.guard.put(&manifest, &folder)?;
+        say(&format!(
+            "{name}: {} packages of {}, {} MiB{}",
+            manifest.packages.len(),
+            manifest.suite,
+            manifest.bytes() >> 20,
+            if manifest.pinned { "" } else { ", not pinned" },
+        ));
+        Ok(())
+    }
+
+    /// apt for a set's suite and architecture, with the archive's lists.
+    fn apt(
+        &mut self,
+        name: &str,
+        set: &Set,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Rc<Apt<'a>>, FetchError> {
+        let key = (set.suite.clone(), set.architecture);
+        if let Some(apt) = self.apts.get(&key) {
+            return Ok(Rc::clone(apt));
+        }
+        let archive = match &self.request.archive {
+            Some(archive) => archive.clone(),
+            None => debian_archive(Path::new("/")).ok_or(FetchError::NoArchive)?,
+        };
+        say(&format!(
+            "{name}: reading the list of packages of {}",
+            set.suite
+        ));
+        let folder = format!("apt-{}-{}", set.suite, set.architecture.debian());
+        let folder = self.workshop.join(folder);
+        let apt = Apt::new(self.tools, &folder, &archive, &set.suite, set.architecture)?;
+        apt.update()?;
+        let apt = Rc::new(apt);
+        self.apts.insert(key, Rc::clone(&apt));
+        Ok(apt)
+    }
+
+    /// Which versions to take: the pinned ones, or the newest.
+    fn choose(
+        &self,
+        apt: &Apt,
+        name: &str,
+        set: &Set,
+        pins: &[Package],
+    ) -> Result<Vec<Version>, FetchError> {
+        let newest = || -> Result<Vec<Version>, FetchError> {
+            let mut versions = apt.newest(&set.packages)?;
+            versions.retain(|(package, _)| takes(set, package));
+            versions.sort();
+            Ok(versions)
+        };
+        if pins.is_empty() || self.request.update_lock {
+            return newest();
+        }
+        let there = apt.versions(pins)?;
+        let is_there = |pin: &&Package| {
+            let versions = there.get(&pin.name);
+            versions.is_some_and(|versions| versions.contains(&pin.version))
+        };
+        let gone: Vec<&Package> = pins.iter().filter(|pin| !is_there(pin)).collect();
+        if gone.is_empty() {
+            let pin = |pin: &Package| (pin.name.clone(), pin.version.clone());
+            return Ok(pins.iter().map(pin).collect());
+        }
+        let newest = newest()?;
+        if self.request.newest {
+            return Ok(newest);
+        }
+        let pairs = |list: Vec<(&str, &str)>| {
+            let more = list.len().saturating_sub(3);
+            let words = list
+                .iter()
+                .take(3)
+                .map(|(name, version)| format!("{name} {version}"));
+            let text = words.collect::<Vec<_>>().join(", ");
+            match more {
+                0 => text,
+                _ => format!("{text} and {more} more"),
+            }
+        };
+        let known = |name: &str| pins.iter().any(|pin| pin.name == name);
+        let is_news = |(name, version): &&Version| {
+            gone.iter()
+                .any(|pin| pin.name == *name && pin.version != *version)
+                || !known(name)
+        };
+        Err(FetchError::Vanished {
+            set: name.to_owned(),
+            gone: pairs(gone.iter().map(|pin| (&*pin.name, &*pin.version)).collect()),
+            newest: match pairs(
+                newest
+                    .iter()
+                    .filter(is_news)
+                    .map(|(name, version)| (&**name, &**version))
+                    .collect(),
+            ) {
+                text if text.is_empty() => "is what is left of it".to_owned(),
+                text => format!("is {text}"),
+            },
+        })
+    }
+
+    /// Looks what the files are: the wanted packages, and where they are pinned the very files.
+    fn identify(
+        &self,
+        name: &str,
+        wanted: &[Version],
+        files: &[PathBuf],
+        pins: &[Package],
+    ) -> Result<Vec<(Package, PathBuf)>, FetchError> {
+        let mut packages = Vec::new();
+        for file in files {
+            packages.push((apt::identify(self.tools, file)?, file.clone()));
+        }
+        packages.sort();
+        let brought = packages.iter().map(|(p, _)| (&p.name, &p.version));
+        if !brought.eq(wanted.iter().map(|(name, version)| (name, version))) {
+            let list = |words: Vec<String>| words.join(" ");
+            return Err(FetchError::Other {
+                set: name.to_owned(),
+                asked: list(wanted.iter().map(|(n, v)| format!("{n}={v}")).collect()),
+                brought: list(
+                    packages
+                        .iter()
+                        .map(|(p, _)| format!("{}={}", p.name, p.version))
+                        .collect(),
+                ),
+            });
+        }
+        if self.request.update_lock {
+            return Ok(packages);
+        }
+        for (package, _) in &packages {
+            let same = |pin: &&Package| pin.name == package.name && pin.version == package.version;
+            let pin = pins.iter().find(same);
+            if let Some(pin) = pin.filter(|pin| pin.sha256 != package.sha256) {
+                return Err(FetchError::Hash {
+                    name: package.name.clone(),
+                    version: package.version.clone(),
+                    found: package.sha256.clone(),
+                    pinned: pin.sha256.clone(),
+                });
+            }
+        }
+        Ok(packages)
+    }
+
+    /// Unpacks into `folder`, which is not there yet.
+    fn unpack(
+        &self,
+        name: &str,
+        set: &Set,
+        folder: &Path,
+        packages: Vec<(Package, PathBuf)>,
+    ) -> Result<Manifest, FetchError> {
+        let useless = |e: io::Error| FetchError::Useless {
+            set: name.to_owned(),
+            what: e.to_string(),
+        };
+        let mut unpacking = Unpacking::new(set, &folder.join("root"))
+            .map_err(|e| FetchError::io("make", folder, e))?;
+        for (_, file) in &packages {
+            apt::open_package(self.tools, file, |archive| unpacking.package(archive))?;
+        }
+        let (files, used) = unpacking.finish().map_err(useless)?;
+        let packages: Vec<Package> = packages
+            .into_iter()
+            .zip(used)
+            .filter_map(|((package, _), used)| used.then_some(package))
+            .collect();
+        let pins = self.lab.pins(name);
+        let manifest = Manifest {
+            version: manifest::VERSION,
+            set: name.to_owned(),
+            kind: set.kind,
+            architecture: set.architecture,
+            suite: set.suite.clone(),
+            pinned: self.request.update_lock || pins == packages,
+            packages,
+            files,
+        };
+        Unpacked::of(manifest.clone(), folder.join("root"))
+            .check_use(set)
+            .map_err(|what| FetchError::Useless {
+                set: name.to_owned(),
+                what,
+            })?;
+        Ok(manifest)
+    }
+}
+
+/// Whether a package that comes along belongs to the set.
+fn takes(set: &Set, package: &str) -> bool {
+    set.take.is_empty() || set.take.iter().any(|pattern| matches(pattern, package))
+}

@@ -1,0 +1,90 @@
+//! What may be typed behind `worldswitch lab`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+const FETCH_HELP: &str = "\
+A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list has both.
+apt fetches them as you, into a folder of their own: nothing on this system changes, and no root is
+needed. The archive is the Debian one that this system's apt is configured with; on a system
+without, name one:
+  worldswitch lab fetch --mirror URL --keyring /usr/share/keyrings/debian-archive-keyring.gpg
+On a system without apt: worldswitch lab export on one that has it, then worldswitch lab import.";
+
+/// Where recipes and packages lie.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Places {
+    /// A folder with recipes/NAME.toml and packages.toml of your own, looked at before the
+    /// installed one; may be given again.
+    #[arg(long, value_name = "DIR")]
+    pub lab_dir: Vec<PathBuf>,
+    /// Where fetched packages are kept. Default: $XDG_CACHE_HOME/worldswitch, or
+    /// ~/.cache/worldswitch.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Recipes and sets of packages, and which of these are fetched.
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        places: Places,
+    },
+    /// A recipe as it is resolved: the machine's parts, and why each flag is there.
+    Show {
+        /// A recipe, as kvm or lab:kvm@6.12.
+        name: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        places: Places,
+    },
+    /// Fetch the packages that lab machines are made of: emulator, kernels, hypervisors.
+    #[command(after_help = FETCH_HELP)]
+    Fetch(FetchArgs),
+    /// Write fetched packages to one file, for a host without apt or network.
+    Export {
+        /// The file to write, as lab.tar.gz.
+        file: PathBuf,
+        /// Only these sets. Default: all that are fetched.
+        sets: Vec<String>,
+        #[command(flatten)]
+        places: Places,
+    },
+    /// Take fetched packages from a file that export wrote, once all of it proved whole.
+    Import {
+        file: PathBuf,
+        #[command(flatten)]
+        places: Places,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// What to fetch. Default: what lab:native, lab:kvm and lab:kvm-shadow need.
+    #[arg(value_name = "NAME", conflicts_with = "all")]
+    pub names: Vec<String>,
+    /// All sets but those on request only, as unstable's kernel.
+    #[arg(long)]
+    pub all: bool,
+    /// Where the archive no longer has the versions that lock.toml pins, take its newest; results
+    /// say so.
+    #[arg(long)]
+    pub newest: bool,
+    /// Take the newest versions, and pin them in lock.toml.
+    #[arg(long, conflicts_with = "newest")]
+    pub update_lock: bool,
+    /// A Debian archive. Default: the one of this system's apt.
+    #[arg(long, value_name = "URL", requires = "keyring")]
+    pub mirror: Option<String>,
+    /// The keys of that archive.
+    #[arg(long, value_name = "FILE", requires = "mirror")]
+    pub keyring: Option<PathBuf>,
+    #[command(flatten)]
+    pub places: Places,
+}
