@@ -15,6 +15,8 @@ pub struct Resources {
     pub qemu: Option<PathBuf>,
     /// The guest image, or why there is none and the cure.
     pub guest: Option<Result<PathBuf, String>>,
+    /// An initramfs for the guest, if that is somebody else's kernel.
+    pub initrd: Option<PathBuf>,
     /// The monitor, or why there is none and the cure.
     pub vmm: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty: where the host likes.

@@ -279,7 +279,8 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a number of bytes, as 4096, 64K, 2M or 1G".to_owned())
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// A time limit.
+pub fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|seconds| *seconds >= 0.1 && *seconds <= 86_400.0)

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, colours),
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
-        Command::Lab { what } => lab::lab(&what).map(|()| run::Done::Whole),
+        Command::Lab { what } => lab::lab(&what),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

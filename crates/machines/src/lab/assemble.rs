@@ -1,7 +1,7 @@
 //! From a recipe to a machine: finds the parts that it names, and says what they are.
 
 use super::machine::Settings;
-use super::payload::{self, GUEST, Linux, Payload};
+use super::payload::{self, GUEST, INITRD, Linux, Payload};
 use crate::emulator::Emulator;
 use crate::initramfs::Entry;
 use crate::machine::MachineError;
@@ -55,6 +55,11 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
     let payload = match &recipe.hypervisor {
         Hypervisor::None => Payload::Guest,
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
+        Hypervisor::Xen { .. } if resources.initrd.is_some() => {
+            return Err(MachineError::Other(
+                "under Xen the guest is started by a tool stack of ours, which knows no initramfs: choose a machine with KVM".into(),
+            ));
+        }
         Hypervisor::Xen { source, parameters } => {
             let hypervisor = match source {
                 Source::Package(set) => {
@@ -88,6 +93,7 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
         emulator,
         payload,
         guest,
+        initrd: resources.initrd.clone(),
     })
 }
 
@@ -125,6 +131,13 @@ fn linux(
             bytes: read(guest)?,
         },
     ];
+    if let Some(initrd) = &resources.initrd {
+        described.file("initrd", initrd)?;
+        files.push(Entry {
+            path: INITRD.into(),
+            bytes: read(initrd)?,
+        });
+    }
     let mut config = Vec::new();
     for module in &kernel.modules {
         let file = found.module(&module.name).map_err(MachineError::Other)?;

@@ -12,6 +12,8 @@ pub struct Launch<'a> {
     pub command_line: &'a str,
     /// The path of the guest image.
     pub guest: &'a str,
+    /// The path of the guest's own initramfs.
+    pub initrd: Option<&'a str>,
     /// The path of the initramfs.
     pub initramfs: &'a str,
 }
@@ -41,7 +43,12 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout", "-serial", "null"]);
     match payload {
-        Payload::Guest => add(&["-kernel", launch.guest, "-append", launch.command_line]),
+        Payload::Guest => {
+            add(&["-kernel", launch.guest, "-append", launch.command_line]);
+            if let Some(initrd) = launch.initrd {
+                add(&["-initrd", initrd]);
+            }
+        }
         Payload::Linux(linux) => {
             add(&["-kernel", &linux.kernel.to_string_lossy()]);
             add(&["-initrd", launch.initramfs, "-append", &linux.parameters]);

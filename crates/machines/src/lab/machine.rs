@@ -1,7 +1,7 @@
 //! The machine of a lab platform.
 
 use super::command::{self, Launch};
-use super::payload::{GUEST, Payload};
+use super::payload::{GUEST, INITRD, Payload};
 use crate::child::{Child, Look};
 use crate::emulator::Emulator;
 use crate::initramfs::Initramfs;
@@ -11,7 +11,7 @@ use crate::machine::{
 use crate::process::{describe, shell_words};
 use crate::vmm::DOORBELL;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
@@ -28,6 +28,8 @@ pub struct Settings {
     pub emulator: Emulator,
     pub payload: Payload,
     pub guest: PathBuf,
+    /// The guest's initramfs, if it has one.
+    pub initrd: Option<PathBuf>,
     /// What the guest gets.
     pub memory_mib: u64,
     /// What the whole machine is, as SHA-256 in hexadecimal.
@@ -66,12 +68,15 @@ impl LabMachine {
         let Payload::Linux(linux) = &self.settings.payload else {
             return Ok(None);
         };
-        let lines = [
+        let mut lines = vec![
             format!("kernel=/{GUEST}"),
             format!("append={}", request.command_line),
             format!("memory={}", self.settings.memory_mib),
             format!("cpus={}", request.vcpus),
         ];
+        if self.settings.initrd.is_some() {
+            lines.push(format!("initrd=/{INITRD}"));
+        }
         linux.initramfs(&lines).map(Some)
     }
 }
@@ -121,11 +126,13 @@ impl Machine for LabMachine {
         self.kill();
         let initramfs = self.initramfs(request)?;
         let settings = &self.settings;
+        let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
         let launch = Launch {
             vcpus: request.vcpus,
             memory_mib: settings.machine_memory_mib(),
             command_line: &request.command_line,
             guest: &settings.guest.to_string_lossy(),
+            initrd: initrd.as_deref(),
             initramfs: &initramfs.as_ref().map(Initramfs::path).unwrap_or_default(),
         };
         let arguments = command::arguments(&settings.recipe, &settings.payload, &launch);

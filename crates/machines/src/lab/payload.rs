@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// Where things lie in the initramfs of a machine whose `/init` is the monitor.
 pub const GUEST: &str = "guest.elf";
+pub const INITRD: &str = "initrd";
 const INIT: &str = "init";
 const CONFIG: &str = "vmm.conf";
 

@@ -1,7 +1,9 @@
 //! What may be typed behind `worldswitch lab`.
 
+use crate::cli::Parts;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const FETCH_HELP: &str = "\
 A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list has both.
@@ -10,6 +12,13 @@ needed. The archive is the Debian one that this system's apt is configured with;
 without, name one:
   worldswitch lab fetch --mirror URL --keyring /usr/share/keyrings/debian-archive-keyring.gpg
 On a system without apt: worldswitch lab export on one that has it, then worldswitch lab import.";
+
+const BOOT_HELP: &str = "\
+Nothing of the kernel need be changed: it runs under the machine's hypervisor as our own guest does.
+Ctrl-C ends it. Examples:
+  worldswitch lab boot kvm --kernel grub-i386-xen_pvh.bin
+  worldswitch lab boot kvm --kernel vmlinuz --initrd initrd.img --append 'console=ttyS0 quiet'
+  worldswitch lab boot native --kernel vmexit.flat --append cpuid";
 
 /// Where recipes and packages lie.
 #[derive(Clone, Debug, Default, Args)]
@@ -47,6 +56,9 @@ pub enum LabCommand {
     /// Fetch the packages that lab machines are made of: emulator, kernels, hypervisors.
     #[command(after_help = FETCH_HELP)]
     Fetch(FetchArgs),
+    /// Boot a kernel of yours in a lab machine, its console on standard output.
+    #[command(after_help = BOOT_HELP)]
+    Boot(BootArgs),
     /// Write fetched packages to one file, for a host without apt or network.
     Export {
         /// The file to write, as lab.tar.gz.
@@ -62,6 +74,53 @@ pub enum LabCommand {
         #[command(flatten)]
         places: Places,
     },
+}
+
+/// What `lab boot` boots.
+#[derive(Debug, Args)]
+pub struct BootArgs {
+    /// The machine, as kvm or lab:kvm-shadow@6.12.
+    pub name: String,
+    /// A PVH ELF kernel, or a Linux bzImage.
+    #[arg(long, value_name = "FILE")]
+    pub kernel: PathBuf,
+    /// Its initramfs.
+    #[arg(long, value_name = "FILE")]
+    pub initrd: Option<PathBuf>,
+    /// Its command line.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    pub append: String,
+    /// How many vCPUs it has.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: u32,
+    /// Stop the machine after so long.
+    #[arg(long, value_name = "SECONDS", value_parser = crate::cli::seconds)]
+    pub timeout: Option<Duration>,
+    /// The QEMU to use. Default: the lab's own.
+    #[arg(long, value_name = "PATH")]
+    pub qemu: Option<PathBuf>,
+    /// The KVM monitor to use. Default: the one that make build makes.
+    #[arg(long, value_name = "FILE")]
+    pub vmm: Option<PathBuf>,
+    #[command(flatten)]
+    pub places: Places,
+}
+
+impl BootArgs {
+    /// What the machine is made from: the user's kernel is its guest.
+    pub fn parts(&self) -> Parts {
+        Parts {
+            guest: Some(self.kernel.clone()),
+            qemu: self.qemu.clone(),
+            vmm: self.vmm.clone(),
+            lab: self.places.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,13 @@
 //! `worldswitch lab`: recipes of lab machines, and the store of packages that they are made of.
 
+mod boot;
 pub mod cli;
 mod fetch;
 mod list;
 mod show;
 
 use crate::data;
+use crate::run::Done;
 use anyhow::Context;
 use cli::{LabCommand, Places};
 use std::env;
@@ -19,23 +21,24 @@ use ws_machines::resources::LabFiles;
 ///
 /// # Errors
 /// What went wrong, with the cure.
-pub fn lab(what: &LabCommand) -> anyhow::Result<()> {
+pub fn lab(what: &LabCommand) -> anyhow::Result<Done> {
     match what {
-        LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json),
+        LabCommand::Boot(args) => return boot::boot(args),
+        LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json)?,
         LabCommand::Show { name, json, places } => {
-            show::show(&recipes(places)?, &store(places)?, name, *json)
+            show::show(&recipes(places)?, &store(places)?, name, *json)?;
         }
         LabCommand::Fetch(args) => {
-            fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)
+            fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
         }
         LabCommand::Export { file, sets, places } => {
-            Ok(carry::export(&store(places)?, sets, file, &mut say)?)
+            carry::export(&store(places)?, sets, file, &mut say)?;
         }
         LabCommand::Import { file, places } => {
             carry::import(&store(places)?, file, &mut say)?;
-            Ok(())
         }
     }
+    Ok(Done::Whole)
 }
 
 /// Recipes and store together, for machines that are made of them.

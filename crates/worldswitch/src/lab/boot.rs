@@ -1,0 +1,72 @@
+//! `worldswitch lab boot`: a kernel of the user's in a lab machine, its console on standard output.
+
+use super::cli::BootArgs;
+use crate::run::Done;
+use crate::stop::Stop;
+use crate::{Usage, data};
+use anyhow::{Context, bail};
+use std::io::{self, Write};
+use std::time::Instant;
+use ws_machines::machine::{Console, LaunchRequest};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+
+/// Boots, and shows the console until the machine ends or the user stops it.
+///
+/// # Errors
+/// The machine can't be made or started, or standard output can't be written.
+pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
+    let text = match args.name.contains(':') {
+        true => args.name.clone(),
+        false => format!("lab:{}", args.name),
+    };
+    let name: PlatformName = text.parse()?;
+    if name.family.as_deref() != Some("lab") {
+        bail!(Usage(format!(
+            "{name} is no machine of the lab: worldswitch lab list names them"
+        )));
+    }
+    for file in std::iter::once(&args.kernel).chain(&args.initrd) {
+        std::fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
+    }
+    let mut resources = data::resources(&args.parts(), Vec::new());
+    resources.initrd.clone_from(&args.initrd);
+    platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
+    let mut machine = platforms::open(&name, &resources)?;
+    let stop = Stop::listen()?;
+    machine.prepare()?;
+    machine.launch(&LaunchRequest {
+        vcpus: args.cpus,
+        command_line: args.append.clone(),
+        timed: false,
+    })?;
+    let started = Instant::now();
+    let mut stdout = io::stdout().lock();
+    let mut buffer = Vec::new();
+    let end = loop {
+        buffer.clear();
+        match machine.console(&mut buffer)? {
+            Console::Data => {
+                stdout.write_all(&buffer)?;
+                stdout.flush()?;
+            }
+            Console::Ended(how) => break how,
+            Console::Quiet => machine.wait(),
+        }
+        if stop.requested() {
+            machine.kill();
+            super::say("stopped");
+            return Ok(Done::InPart);
+        }
+        if args.timeout.is_some_and(|limit| started.elapsed() > limit) {
+            machine.kill();
+            bail!("{name} did not end within --timeout");
+        }
+    };
+    let complaints = machine.complaints();
+    match complaints.is_empty() {
+        true => super::say(&format!("{name}: {end}")),
+        false => super::say(&format!("{name}: {end}; it said: {complaints}")),
+    }
+    Ok(Done::Whole)
+}
