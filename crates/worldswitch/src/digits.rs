@@ -194,7 +194,7 @@ mod tests {
     fn another_machine_launch_or_row_is_never_compared() {
         let folder = tempfile::tempdir().unwrap();
         let digits = Digits::beside(folder.path());
-        let mut watch = |machine, vcpus, line, bench, run: &[u64]| {
+        let watch = |machine, vcpus, line, bench, run: &[u64]| {
             let key = [Key::of(machine, vcpus, line)];
             digits.watch(&key, 1, &[row(bench, run)]).unwrap()
         };

@@ -172,7 +172,7 @@ fn exact_platforms_boot_twice_and_agree() {
 fn digits_that_differ_are_told_loudly() {
     let lab = Lab::new(&["a", "unsteady"]);
     let output = lab.run("lab:native", &[]).output().unwrap();
-    expect_code(&output, 0);
+    expect_code(&output, 1);
     assert_eq!(
         row(&lab.result("lab:native"), "unsteady").exact,
         Some(false)
@@ -182,6 +182,13 @@ fn digits_that_differ_are_told_loudly() {
         told.contains("NOT EXACT: boots gave different digits for unsteady."),
         "{told}"
     );
+    assert!(
+        told.contains(
+            "lab:native: THE LAB IS BROKEN: this very machine once gave other digits: unsteady: "
+        ),
+        "{told}"
+    );
+    assert!(!told.contains(" a: "), "{told}");
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn platforms_take_turns_and_change_their_order() {
     let lab = Lab::new(&["a"]);
     let output = lab
         .run(
-            "lab:native,qemu-tcg",
+            "qemu-tcg+memory=128,lab:native,qemu-tcg",
             &["--boots", "2", "-v", "--baseline", "qemu-tcg"],
         )
         .output()
@@ -201,7 +208,19 @@ fn platforms_take_turns_and_change_their_order() {
         .filter(|line| line.contains("first record after"))
         .map(|line| line.split(": ").next().unwrap())
         .collect();
-    assert_eq!(turns, ["lab:native", "qemu-tcg", "qemu-tcg", "lab:native"]);
+    let other = "qemu-tcg+memory=128";
+    assert_eq!(
+        turns,
+        [
+            "lab:native",
+            "lab:native",
+            other,
+            "qemu-tcg",
+            "qemu-tcg",
+            other
+        ],
+        "what no load can change goes first, the others take turns"
+    );
     assert!(
         told.contains("-append 'bench=^(a)$ unit=insns smp=1 hypercall=none nonce="),
         "{told}"
@@ -221,7 +240,7 @@ fn quick_says_what_it_chose() {
         .unwrap();
     expect_code(&output, 0);
     let told = stderr(&output);
-    assert!(told.contains("quick: boots 2 x lab:native"), "{told}");
+    assert!(told.contains("quick: boots 5 x qemu-tcg"), "{told}");
     assert_eq!(lab.result("qemu-tcg").boots.len(), 5);
     assert_eq!(lab.result("lab:native").boots.len(), 2);
 }

@@ -96,6 +96,8 @@ impl Lab {
         let mut command = worldswitch();
         command
             .env("FAKE_STATE", self.path("state"))
+            // Digits that were seen are kept there.
+            .env("XDG_CACHE_HOME", self.path("cache"))
             .env("FAKE_MODE", self.mode)
             .args(["run", "--on", platform, "--qemu"])
             .arg(fake("fake-qemu"))
