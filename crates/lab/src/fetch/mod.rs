@@ -66,6 +66,8 @@ pub enum FetchError {
         "apt's sources on this system name no Debian archive: name one with --mirror URL and its keys with --keyring FILE (without network: worldswitch lab import FILE)"
     )]
     NoArchive,
+    #[error("apt can't take {_0:?}: it has a blank, a quote or the like; choose another place")]
+    NotPlain(PathBuf),
     #[error("{program} failed: {said}\nwithout network: worldswitch lab import FILE")]
     Tool { program: String, said: String },
     #[error(
@@ -226,7 +228,7 @@ impl<'a> Fetching<'a> {
         let pins = lab.pins(name);
         let apt = self.apt(name, set, say)?;
         let wanted = self.choose(&apt, name, set, pins)?;
-        say(&format!("{name}: fetching {} packages", wanted.len()));
+        say(&format!("{name}: fetching {}", counted(wanted.len())));
         let files = apt.download(&wanted, &mut |far| say(&format!("{name}: {far}")))?;
         let packages = self.identify(name, &wanted, &files, pins)?;
         say(&format!("{name}: unpacking"));
@@ -237,8 +239,8 @@ impl<'a> Fetching<'a> {
         }
         self.guard.put(&manifest, &folder)?;
         say(&format!(
-            "{name}: {} packages of {}, {} MiB{}",
-            manifest.packages.len(),
+            "{name}: {} of {}, {} MiB{}",
+            counted(manifest.packages.len()),
             manifest.suite,
             manifest.bytes() >> 20,
             if manifest.pinned { "" } else { ", not pinned" },
@@ -425,6 +427,14 @@ impl<'a> Fetching<'a> {
                 what,
             })?;
         Ok(manifest)
+    }
+}
+
+/// A number of packages in words.
+pub(crate) fn counted(packages: usize) -> String {
+    match packages {
+        1 => "1 package".to_owned(),
+        packages => format!("{packages} packages"),
     }
 }
 
