@@ -2,6 +2,7 @@
 //! set's manifest first; links are in the manifest alone. Import trusts nothing of it: a set goes
 //! into the store only when every file of its manifest came, with its hash, and no other.
 
+use crate::fetch::counted;
 use crate::files;
 use crate::manifest::{Entry, Manifest};
 use crate::sets::is_set_name;
@@ -249,8 +250,9 @@ impl Import<'_> {
         for part in self.sets {
             guard.put(&part.manifest, &part.folder)?;
             let manifest = part.manifest;
-            let (count, mib) = (manifest.packages.len(), manifest.bytes() >> 20);
-            say(&format!("{}: {count} packages, {mib} MiB", manifest.set));
+            let mib = manifest.bytes() >> 20;
+            let packages = counted(manifest.packages.len());
+            say(&format!("{}: {packages}, {mib} MiB", manifest.set));
             names.push(manifest.set);
         }
         Ok(names)

@@ -60,14 +60,15 @@ pub(crate) fn follow(path: &str, to: &str) -> Option<String> {
 
 /// `to`, a path below `root`, as a link at `path` has it: relative to its folder.
 pub(crate) fn relative(path: &str, to: &str) -> String {
-    let depth = path.matches('/').count();
+    let depth = |path: &str| path.matches('/').count();
+    // Of both only the folders: the last word of `to` stands in the link.
     let shared = path
         .split('/')
-        .take(depth)
         .zip(to.split('/'))
+        .take(depth(path).min(depth(to)))
         .take_while(|(a, b)| a == b)
         .count();
-    let up = std::iter::repeat_n("..", depth - shared);
+    let up = std::iter::repeat_n("..", depth(path) - shared);
     let words: Vec<&str> = up.chain(to.split('/').skip(shared)).collect();
     words.join("/")
 }

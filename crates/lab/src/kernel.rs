@@ -140,3 +140,66 @@ fn release(image: &[u8]) -> Option<String> {
     let text: Vec<u8> = text.copied().take_while(|b| b.is_ascii_graphic()).collect();
     String::from_utf8(text).ok().filter(|text| !text.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(path: &Path, bytes: &[u8]) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// The start of a bzImage of this release.
+    fn image(release: &str) -> Vec<u8> {
+        let mut bytes = vec![0; 0x400];
+        bytes[0x202..0x206].copy_from_slice(b"HdrS");
+        bytes[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
+        bytes[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_build_tree_has_its_kernel_and_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let error = Kernel::in_folder(root).unwrap_err();
+        assert!(error.contains("bzImage"), "{error}");
+        put(
+            &root.join("arch/x86/boot/bzImage"),
+            &image("6.9.0-mine (x@y) #1"),
+        );
+        put(&root.join("arch/x86/kvm/kvm-amd.ko"), b"");
+        put(&root.join("virt/lib/irqbypass.ko"), b"");
+        // As a build tree has them: in circles.
+        std::os::unix::fs::symlink("..", root.join("virt/source")).unwrap();
+        let kernel = Kernel::in_folder(root).unwrap();
+        assert_eq!(kernel.release, "6.9.0-mine");
+        let module = kernel.module("kvm_amd").unwrap();
+        assert_eq!(module, root.join("arch/x86/kvm/kvm-amd.ko"));
+        kernel.module("irqbypass").unwrap();
+        let error = kernel.module("kvm").unwrap_err();
+        assert!(error.contains("6.9.0-mine has no module kvm"), "{error}");
+        // What was copied there goes before what was built there.
+        put(&root.join("bzImage"), b"short");
+        let kernel = Kernel::in_folder(root).unwrap();
+        assert_eq!(
+            (kernel.image, &*kernel.release),
+            (root.join("bzImage"), "unknown")
+        );
+    }
+
+    #[test]
+    fn packages_have_it_in_boot_or_among_the_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        assert_eq!(Kernel::in_packages(root), None);
+        put(&root.join("usr/lib/modules/7.2-cloud/vmlinuz"), b"");
+        let kernel = Kernel::in_packages(root).unwrap();
+        assert_eq!(kernel.release, "7.2-cloud");
+        put(&root.join("boot/vmlinuz-6.1-cloud"), b"");
+        let kernel = Kernel::in_packages(root).unwrap();
+        assert_eq!(kernel.image, root.join("boot/vmlinuz-6.1-cloud"));
+        assert_eq!(kernel.release, "6.1-cloud");
+    }
+}

@@ -370,3 +370,7 @@ fn memory_mib(value: &str) -> Result<u64, &'static str> {
     mib.filter(|mib| MEMORY_MIB.contains(mib))
         .ok_or("it is a number of MiB, 64 to 65536")
 }
+
+#[cfg(test)]
+#[path = "recipe_tests.rs"]
+mod tests;

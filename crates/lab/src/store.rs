@@ -145,7 +145,7 @@ impl Store {
             store: self,
             _lock: file,
         };
-        guard.clear()?;
+        guard.clear();
         Ok(guard)
     }
 }
@@ -165,17 +165,15 @@ impl Guard<'_> {
         self.store
     }
 
-    /// Removes what was in the making when its maker was killed.
-    fn clear(&self) -> Result<(), StoreError> {
-        let root = &self.store.root;
-        let entries = fs::read_dir(root).map_err(|e| StoreError::io("read", root, e))?;
-        for entry in entries.flatten() {
+    /// Removes what was in the making when its maker was killed. What can't be removed, as a
+    /// program of that maker's still writes there, is left for the next time.
+    fn clear(&self) {
+        let entries = fs::read_dir(&self.store.root);
+        for entry in entries.into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(WORKSHOP) {
-                let path = entry.path();
-                fs::remove_dir_all(&path).map_err(|e| StoreError::io("remove", &path, e))?;
+                let _ = fs::remove_dir_all(entry.path());
             }
         }
-        Ok(())
     }
 
     /// A folder to make sets in, on the file system of the store; removed when it is dropped.

@@ -45,13 +45,15 @@ impl<'a> Apt<'a> {
         }
         let keys = match &archive.keys {
             None => String::new(),
-            Some(Keys::File(path)) => format!(" signed-by={}", path.display()),
+            Some(Keys::File(path)) => format!(" signed-by={}", plain(path, "]")?),
             Some(Keys::Text(text)) => {
                 let path = apt.write("archive.asc", text)?;
-                format!(" signed-by={}", path.display())
+                format!(" signed-by={}", plain(&path, "]")?)
             }
         };
-        let (arch, uri) = (architecture.debian(), &archive.uri);
+        let uri = plain(Path::new(&archive.uri), "#")?;
+        plain(folder, "\"")?;
+        let arch = architecture.debian();
         apt.write(
             "sources.list",
             &format!("deb [arch={arch}{keys}] {uri} {suite} main\n"),
@@ -188,6 +190,17 @@ impl<'a> Apt<'a> {
         files.sort();
         Ok(files)
     }
+}
+
+/// A path or address as apt's files can have it: without blanks and the characters of `not`.
+fn plain<'a>(path: &'a Path, not: &str) -> Result<&'a str, FetchError> {
+    let is_plain = |text: &&str| {
+        let bad = |c: char| c.is_whitespace() || c.is_control() || not.contains(c);
+        !text.is_empty() && !text.contains(bad)
+    };
+    path.to_str()
+        .filter(is_plain)
+        .ok_or_else(|| FetchError::NotPlain(path.to_owned()))
 }
 
 /// What a package file says of itself.

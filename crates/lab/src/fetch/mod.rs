@@ -5,15 +5,17 @@
 //! rename, or not at all.
 
 mod apt;
+mod error;
 mod needed;
 pub mod sources;
 mod unpack;
 
-use crate::lab::{Lab, LabError};
+use crate::lab::Lab;
 use crate::manifest::{self, Manifest};
 use crate::sets::{Architecture, Package, Set};
 use crate::store::{Guard, Store, StoreError, Unpacked};
 use apt::{Apt, Version};
+pub use error::FetchError;
 use sources::{Archive, debian_archive};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -53,76 +55,6 @@ pub struct Request {
     pub newest: bool,
     /// Take the newest versions of all, and pin them.
     pub update_lock: bool,
-}
-
-/// Why a set could not be fetched. The store is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    #[error(
-        "there is no {0} here: fetching needs apt and dpkg, as Debian and its kin have them. Elsewhere: worldswitch lab export FILE on a Debian, then worldswitch lab import FILE here"
-    )]
-    NoTool(String),
-    #[error(
-        "apt's sources on this system name no Debian archive: name one with --mirror URL and its keys with --keyring FILE (without network: worldswitch lab import FILE)"
-    )]
-    NoArchive,
-    #[error("{program} failed: {said}\nwithout network: worldswitch lab import FILE")]
-    Tool { program: String, said: String },
-    #[error(
-        "the archive no longer has what lock.toml pins for {set}: {gone}. The newest {newest}: worldswitch lab fetch --newest {set} takes it, and results say so"
-    )]
-    Vanished {
-        set: String,
-        gone: String,
-        newest: String,
-    },
-    #[error(
-        "{name} {version} of the archive is not the file that lock.toml pins: its SHA-256 is {found}, not {pinned}. Nothing was taken"
-    )]
-    Hash {
-        name: String,
-        version: String,
-        found: String,
-        pinned: String,
-    },
-    #[error("asked apt for {asked} of {set}, and it brought {brought}")]
-    Other {
-        set: String,
-        asked: String,
-        brought: String,
-    },
-    #[error("package {}: {what}", file.display())]
-    Package { file: PathBuf, what: String },
-    #[error("the packages of {set} are not what it is for: {what}")]
-    Useless { set: String, what: String },
-    #[error("can't {doing} {}: {source}", path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Lab(#[from] LabError),
-}
-
-impl FetchError {
-    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            doing,
-            path: path.to_owned(),
-            source,
-        }
-    }
-
-    /// Whether only the archive is out of reach or has moved on, so that an older set still does.
-    fn is_the_archives(&self) -> bool {
-        matches!(
-            self,
-            Self::NoTool(_) | Self::NoArchive | Self::Tool { .. } | Self::Vanished { .. }
-        )
-    }
 }
 
 /// Fetches what is not in the store yet, and renews what is damaged there. `say` is told of the
@@ -226,7 +158,7 @@ impl<'a> Fetching<'a> {
         let pins = lab.pins(name);
         let apt = self.apt(name, set, say)?;
         let wanted = self.choose(&apt, name, set, pins)?;
-        say(&format!("{name}: fetching {} packages", wanted.len()));
+        say(&format!("{name}: fetching {}", counted(wanted.len())));
         let files = apt.download(&wanted, &mut |far| say(&format!("{name}: {far}")))?;
         let packages = self.identify(name, &wanted, &files, pins)?;
         say(&format!("{name}: unpacking"));
@@ -237,8 +169,8 @@ impl<'a> Fetching<'a> {
         }
         self.guard.put(&manifest, &folder)?;
         say(&format!(
-            "{name}: {} packages of {}, {} MiB{}",
-            manifest.packages.len(),
+            "{name}: {} of {}, {} MiB{}",
+            counted(manifest.packages.len()),
             manifest.suite,
             manifest.bytes() >> 20,
             if manifest.pinned { "" } else { ", not pinned" },
@@ -425,6 +357,14 @@ impl<'a> Fetching<'a> {
                 what,
             })?;
         Ok(manifest)
+    }
+}
+
+/// A number of packages in words.
+pub(crate) fn counted(packages: usize) -> String {
+    match packages {
+        1 => "1 package".to_owned(),
+        packages => format!("{packages} packages"),
     }
 }
 

@@ -109,9 +109,9 @@ fn keys(signed_by: &str) -> Option<Keys> {
         Some(Keys::Text(signed_by.to_owned()))
     } else {
         // Else it is a fingerprint among the keys that apt trusts anyway.
-        signed_by
-            .starts_with('/')
-            .then(|| Keys::File(signed_by.into()))
+        let mut words = signed_by.split([' ', '\t', '\n', ',']);
+        let file = words.find(|word| word.starts_with('/'));
+        file.map(|file| Keys::File(file.into()))
     }
 }
 

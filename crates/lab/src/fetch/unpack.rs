@@ -182,3 +182,137 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     }
     rest.ends_with(last)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets::Architecture;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    fn set(kind: SetKind, keep: &[&str]) -> Set {
+        Set {
+            summary: String::new(),
+            kind,
+            architecture: Architecture::X86_64,
+            suite: "sid".into(),
+            packages: vec!["x".into()],
+            take: Vec::new(),
+            programs: Vec::new(),
+            keep: keep.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            on_request: false,
+        }
+    }
+
+    /// A package's files: path, kind, content or where a link leads.
+    fn archive(entries: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, kind, content) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(*kind);
+            // By hand, for the library refuses to write what is to be refused here.
+            header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+            let is_link = [EntryType::Symlink, EntryType::Link].contains(kind);
+            if is_link {
+                header.as_old_mut().linkname[..content.len()].copy_from_slice(content);
+            }
+            let content: &[u8] = if is_link { b"" } else { content };
+            header.set_size(content.len() as u64);
+            header.set_cksum();
+            builder.append(&header, content).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn unpack(set: &Set, packages: &[Vec<u8>]) -> Result<(Vec<String>, Vec<bool>), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let unpack = || -> io::Result<_> {
+            let mut unpacking = Unpacking::new(set, &folder.path().join("a/root"))?;
+            for package in packages {
+                unpacking.package(&**package)?;
+            }
+            let (files, used) = unpacking.finish()?;
+            files::verify(&folder.path().join("a/root"), &files).unwrap();
+            Ok((files.into_keys().collect(), used))
+        };
+        let done = unpack().map_err(|e| e.to_string());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        done
+    }
+
+    const FILE: EntryType = EntryType::Regular;
+    const LINK: EntryType = EntryType::Symlink;
+
+    #[test]
+    fn only_what_is_kept_comes_and_all_of_it_below_usr() {
+        let mut xen = GzEncoder::new(Vec::new(), Compression::fast());
+        xen.write_all(b"xen").unwrap();
+        let packages = [
+            archive(&[("./boot/xen-4.gz", FILE, &xen.finish().unwrap())]),
+            archive(&[
+                ("./usr/share/doc/x", FILE, b"x"),
+                ("./bin/", EntryType::Directory, b""),
+            ]),
+            archive(&[("./lib/x", LINK, b"/lib64/y"), ("./lib64/y", FILE, b"y")]),
+        ];
+        let set = set(SetKind::Xen, &["usr/lib*"]);
+        let (files, used) = unpack(&set, &packages).unwrap();
+        assert_eq!(files, ["boot/xen.elf", "usr/lib/x", "usr/lib64/y"]);
+        assert_eq!(used, [true, false, true]);
+    }
+
+    #[test]
+    fn what_is_no_harmless_file_is_refused() {
+        let set = set(SetKind::Kernel, &["*"]);
+        for (entries, said) in [
+            (vec![("../x", FILE, &b"x"[..])], "leads out"),
+            (vec![("/../x", FILE, b"x")], "leads out"),
+            (vec![("a/../../x", FILE, b"x")], "leads out"),
+            (vec![("x", LINK, b"../x")], "leads out"),
+            (vec![("x", EntryType::Link, b"y")], "neither"),
+            (vec![("x", EntryType::Char, b"")], "neither"),
+            (vec![("x", FILE, b"x"), ("./x", FILE, b"y")], "exists"),
+            (vec![("x", LINK, b"y"), ("./x", LINK, b"z")], "twice"),
+            (
+                vec![("x", LINK, b"y"), ("x/z", FILE, b"z")],
+                "a folder and a file",
+            ),
+            (vec![("kvm.ko.xz", FILE, b"no xz")], "can't be uncompressed"),
+            (vec![("kvm.ko.zst", FILE, b"")], "zstd"),
+        ] {
+            let error = unpack(&set, &[archive(&entries)]).unwrap_err();
+            assert!(error.contains(said), "{error}, not {said}");
+        }
+    }
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (pattern, text, is) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "a", true),
+            ("*", "", true),
+            ("a*b*c", "a/b/x/b/c", true),
+            ("a*b*c", "a/c", false),
+            ("linux-*-cloud", "linux-image-1-cloud", true),
+            ("linux-*-cloud", "linux-cloud", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(matches(pattern, text), is, "{pattern} {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_stumble(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+            let _ = unpack(&set(SetKind::Kernel, &["*"]), &[bytes]);
+        }
+
+        #[test]
+        fn a_text_matches_what_it_was_made_from(parts in prop::collection::vec("[ab]{0,3}", 1..5), fill in "[ab]{0,3}") {
+            prop_assert!(matches(&parts.join("*"), &parts.join(&fill)));
+        }
+    }
+}

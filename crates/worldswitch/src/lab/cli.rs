@@ -131,8 +131,8 @@ pub struct FetchArgs {
     /// All sets but those on request only, as unstable's kernel.
     #[arg(long)]
     pub all: bool,
-    /// Where the archive no longer has the versions that lock.toml pins, take its newest; results
-    /// say so.
+    /// Where the archive no longer has the versions that lock.toml pins, take its newest, marked as
+    /// not pinned.
     #[arg(long)]
     pub newest: bool,
     /// Take the newest versions, and pin them in lock.toml.

@@ -1,0 +1,237 @@
+//! Recipes from their text to a resolved machine, in folders as users have them.
+
+use crate::lab::Lab;
+use crate::recipe::{Hypervisor, Monitor, Recipe};
+use proptest::prelude::*;
+use std::fs;
+use tempfile::TempDir;
+
+const BASE: &str = r#"
+summary = "base"
+architecture = "x86_64"
+options = ["memory"]
+[emulator]
+kind = "qemu"
+package = "qemu"
+program = "qemu-system-x86_64"
+machine = "pc"
+memory_mib = 512
+cpu.model = "max"
+[[emulator.cpu.property]]
+word = "-rdrand"
+why = "random"
+[[emulator.flag]]
+words = ["-seed", "1"]
+why = "random"
+[[emulator.flag]]
+words = ["-device", "a"]
+why = "a"
+[[emulator.flag]]
+words = ["-icount", "shift=0"]
+why = "exact"
+"#;
+
+const KERNEL: &str = r#"
+extends = "base"
+hypervisor.kind = "kvm"
+monitor.kind = "vmm"
+[kernel]
+package = "linux-6.1"
+[[kernel.parameter]]
+word = "console=ttyS0"
+why = "heard"
+"#;
+
+/// A folder of recipes: `base` and these.
+fn folder(recipes: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recipes");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("base.toml"), BASE).unwrap();
+    for (name, text) in recipes {
+        fs::write(path.join(format!("{name}.toml")), text).unwrap();
+    }
+    folder
+}
+
+/// The recipe `x` with this text.
+fn recipe(text: &str) -> Result<Recipe, String> {
+    let folder = folder(&[("x", text), ("kernel", KERNEL)]);
+    let lab = Lab::open(&[folder.path().to_owned()]).unwrap();
+    lab.recipe("x", None).map_err(|e| e.to_string())
+}
+
+fn flags(recipe: &Recipe) -> Vec<String> {
+    let flags = recipe.emulator.flags.iter();
+    flags.map(|flag| flag.words.join(" ")).collect()
+}
+
+#[test]
+fn a_recipe_has_all_of_what_it_extends() {
+    let made =
+        recipe("extends = \"kernel\"\nsummary = \"mine\"\nemulator.memory_mib = 256").unwrap();
+    assert_eq!((&*made.name, &*made.summary), ("x", "mine"));
+    assert_eq!(made.emulator.memory_mib, 256);
+    assert_eq!(made.emulator.cpu.to_argument(), "max,-rdrand");
+    assert_eq!(flags(&made), ["-seed 1", "-device a", "-icount shift=0"]);
+    assert_eq!(made.hypervisor, Hypervisor::Kvm);
+    assert_eq!(made.monitor, Monitor::Vmm);
+    assert_eq!(made.sets(), ["qemu", "linux-6.1"]);
+}
+
+#[test]
+fn what_has_the_same_first_word_takes_its_parents_place() {
+    let made = recipe(
+        r#"
+        extends = "kernel"
+        [[emulator.flag]]
+        words = ["-device", "b"]
+        why = "b"
+        [[emulator.flag]]
+        words = ["-device", "c"]
+        why = "c"
+        [[emulator.flag]]
+        words = ["-s"]
+        why = "new"
+        [[kernel.parameter]]
+        word = "console=ttyS1"
+        why = "another"
+        [[kernel.module]]
+        name = "kvm"
+        why = "new"
+        "#,
+    )
+    .unwrap();
+    let wanted = ["-seed 1", "-device b", "-device c", "-icount shift=0", "-s"];
+    assert_eq!(flags(&made), wanted);
+    let kernel = made.kernel.unwrap();
+    assert_eq!(kernel.parameters.len(), 1);
+    assert_eq!(kernel.parameters[0].word, "console=ttyS1");
+    assert_eq!(kernel.modules[0].options, "");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_key_and_line() {
+    for (text, said) in [
+        ("extends = \"base\"\ncolour = 1", "line 2"),
+        ("extends = \"base\"\ncolour = 1", "colour"),
+        (
+            "extends = \"base\"\n[emulator]\nkernel = 1",
+            "unknown field `kernel`",
+        ),
+        (
+            "extends = \"base\"\n[emulator]\n\nmemory_mib = \"much\"",
+            "line 4",
+        ),
+        ("extends = \"base\"\n[emulator]\nkind = \"vbox\"", "vbox"),
+        (
+            "extends = \"base\"\n[[emulator.flag]]\nwords = [\"-x\"]",
+            "why",
+        ),
+        (
+            "extends = \"base\"\n[[emulator.flag]]\nwords = [\"-x\"]\nwhy = \" \"",
+            "does not say why",
+        ),
+        (
+            "extends = \"base\"\n[[emulator.flag]]\nwords = []\nwhy = \"x\"",
+            "is no word",
+        ),
+        (
+            "extends = \"base\"\n[[emulator.flag]]\nwords = [\"a b\"]\nwhy = \"x\"",
+            "\"a b\" is no word",
+        ),
+        ("extends = \"base\"\nemulator.memory_mib = 4", "64 to 65536"),
+        (
+            "extends = \"base\"\nmonitor.kind = \"vmm\"",
+            "for hypervisor.kind",
+        ),
+        (
+            "extends = \"base\"\nhypervisor.kind = \"kvm\"\nmonitor.kind = \"vmm\"",
+            "needs a [kernel]",
+        ),
+        (
+            "extends = \"base\"\nhypervisor.kind = \"xen\"",
+            "needs hypervisor.package",
+        ),
+        (
+            "extends = \"kernel\"\nmonitor.kind = \"none\"",
+            "needs a [monitor]",
+        ),
+        (
+            "extends = \"kernel\"\nmonitor.kind = \"qemu\"",
+            "needs monitor.package",
+        ),
+        (
+            "extends = \"kernel\"\nhypervisor.package = \"xen\"",
+            "are for kind",
+        ),
+        ("extends = \"base\"\noptions = [\"colour\"]", "colour"),
+        ("summary = \"alone\"", "lacks emulator.memory_mib"),
+        ("extends = \"x\"", "extends itself"),
+        ("extends = \"nothing\"", "there are base, kernel, x"),
+        ("extends = \"../base\"", "no lab recipe \"../base\""),
+    ] {
+        let error = recipe(text).unwrap_err();
+        assert!(error.contains(said), "{error}\nnot: {said}");
+        assert!(
+            error.contains("x.toml") || error.contains("no lab recipe"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_first_folder_that_has_a_name_is_taken() {
+    let mine = folder(&[("mine", "extends = \"kernel\"\nsummary = \"mine\"")]);
+    let installed = folder(&[("kernel", KERNEL), ("mine", "summary = \"not this one\"")]);
+    let lab = Lab::open(&[mine.path().to_owned(), installed.path().to_owned()]).unwrap();
+    assert_eq!(lab.recipes().unwrap(), ["base", "kernel", "mine"]);
+    assert_eq!(lab.recipe("mine", None).unwrap().summary, "mine");
+    let error = Lab::open(&["/nonexistent".into()]).unwrap_err().to_string();
+    assert!(error.contains("/nonexistent"), "{error}");
+}
+
+#[test]
+fn options_are_checked_and_applied() {
+    let made = || recipe("extends = \"base\"\noptions = [\"cpu\", \"memory\"]").unwrap();
+    let epyc = made().with_option("cpu", "EPYC").unwrap();
+    assert_eq!(epyc.emulator.cpu.to_argument(), "EPYC,-rdrand");
+    assert_ne!(epyc.digest(), made().digest());
+    let small = made().with_option("memory", "64").unwrap();
+    assert_eq!(small.emulator.memory_mib, 64);
+    for (key, value, said) in [
+        ("memory", "63", "MiB"),
+        ("memory", "1G", "MiB"),
+        ("cpu", "max,+x", "CPU model"),
+        ("cpu", "", "CPU model"),
+        ("colour", "blue", "it has cpu, memory"),
+    ] {
+        let error = made().with_option(key, value).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_digest_is_that_of_what_is_done_not_of_what_is_said() {
+    let digest = |text: &str| recipe(text).unwrap().digest();
+    let base = digest("extends = \"base\"");
+    assert_eq!(base, digest("extends = \"base\"\nsummary = \"other\""));
+    let flag = |words: &str, why: &str| {
+        digest(&format!(
+            "extends = \"base\"\n[[emulator.flag]]\nwords = [{words}]\nwhy = \"{why}\""
+        ))
+    };
+    assert_eq!(base, flag("\"-seed\", \"1\"", "for another reason"));
+    assert_ne!(base, flag("\"-seed\", \"2\"", "random"));
+    let kernel = recipe("extends = \"kernel\"").unwrap();
+    let at = |path| kernel.clone().with_variant(path, &[]).unwrap().digest();
+    assert_eq!(at("/one/build"), at("./another"));
+    assert_ne!(at("/one/build"), kernel.digest());
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_stumble(text in "((extends|emulator|kernel|why|x)?[ =.\\[\\]\"\n{}a]{0,4}){0,12}") {
+        let _ = recipe(&text);
+    }
+}
