@@ -31,6 +31,7 @@ help:
 run:
 	@tools/setup run
 	@$(MAKE) build
+	@$(COMMAND) lab fetch --newest
 	@$(COMMAND) run --quick $(ARGS)
 
 build:
