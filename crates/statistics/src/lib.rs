@@ -9,6 +9,7 @@
 
 mod bootstrap;
 mod holm;
+mod normal;
 mod order;
 mod outliers;
 mod permutation;
@@ -18,7 +19,8 @@ mod trend;
 
 pub use bootstrap::{Interval, bootstrap, resample};
 pub use holm::holm;
-pub use order::{lower_median, median, mid_ranks, quantile, robust_deviation, sorted};
+pub use normal::{needed_to_agree, needed_to_differ};
+pub use order::{lower_median, median, median_of, mid_ranks, quantile, robust_deviation, sorted};
 pub use outliers::outliers;
 pub use permutation::{Block, Method, PermutationTest, RankTests, smallest_p, stratified_rank_sum};
 pub use suite::{Reliability, reliability};

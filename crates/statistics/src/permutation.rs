@@ -173,6 +173,7 @@ fn binomial(n: usize, k: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fastrand::Rng;
     use proptest::prelude::*;
 
     fn block(base: &[f64], other: &[f64]) -> Block {
