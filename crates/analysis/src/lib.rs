@@ -18,6 +18,7 @@ mod counts;
 #[cfg(test)]
 mod fixture;
 mod outside;
+mod suite;
 mod summary;
 mod times;
 mod unit;
@@ -29,6 +30,10 @@ pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
 pub use counts::{Band, CountSide, CountVerdict, instructions, judge_counts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};
+pub use suite::{
+    CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,
+    SuiteReliability, TimeFigures, compare_results,
+};
 pub use summary::{CONFIDENCE, Summary, exact, spread, summarize};
 pub use times::{TimeRow, TimeVerdict, Why, judge_times};
 pub use unit::UnitKind;

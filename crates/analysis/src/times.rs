@@ -248,9 +248,10 @@ fn more_boots(row: &TimeRow, ratio: f64, level: f64, thresholds: &Thresholds) ->
     } else {
         needed_to_agree(thresholds.significance, band - effect, deviation)
     };
-    let boots = row.base.len().min(row.other.len());
-    let more = (needed.ceil() - boots as f64).max(1.0);
-    (needed.is_finite() && needed <= MAX_BOOTS as f64).then_some(more as usize)
+    let boots = row.base.len().min(row.other.len()) as f64;
+    // The formula is of bell curves. Where it says that these boots should have done, they have none.
+    let more = (needed.ceil() - boots).max((boots / 2.0).ceil());
+    (boots + more <= MAX_BOOTS as f64).then_some(more as usize)
 }
 
 fn variance(values: &[f64]) -> f64 {
