@@ -17,6 +17,7 @@ mod cost;
 mod counts;
 #[cfg(test)]
 mod fixture;
+pub mod model;
 mod outside;
 mod suite;
 mod summary;

@@ -60,11 +60,11 @@ fn a_terminal_shows_verdicts_and_what_limits_them() {
 fn instructions_are_added_and_never_a_ratio() {
     let text = compared("insns", &[3022; 3], &[3023; 3]).to_terminal(false);
     assert!(
-        text.contains("3,022  3,023            +1  [+1]  worse"),
+        text.contains("3,022  3,023            +1  [+1]  worse "),
         "{text}"
     );
     assert!(
-        text.contains("worse  1 instruction more") && !text.contains("ratio:"),
+        text.contains("worse    1 instruction more") && !text.contains("ratio:"),
         "{text}"
     );
 }
