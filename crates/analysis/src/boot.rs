@@ -1,10 +1,10 @@
 //! What one boot says: its samples brought to few numbers.
 
 use crate::cost::{Cost, costs};
-use crate::summary::median;
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::Samples;
+use ws_statistics::{median, outliers, robust_deviation};
 
 /// How often each cost occurred, in ascending order of cost. Exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,13 @@ pub struct BootEstimate {
     pub mean: f64,
     /// The greatest cost.
     pub max: f64,
+    /// How the samples scatter within the boot: a robust standard deviation (of the median distance
+    /// from the median) over the median. `None` of counts, which have their histogram, of fewer
+    /// than two samples, and around a median of 0.
+    pub scatter: Option<f64>,
+    /// Which samples lie far out, by their place; see [`ws_statistics::outliers`]. They are in all
+    /// other figures. Always empty of counts.
+    pub outliers: Vec<usize>,
     /// All costs; kept for counts only, where costs repeat.
     pub histogram: Option<Histogram>,
 }
@@ -72,6 +79,13 @@ impl BootEstimate {
             median,
             mean: mean(samples),
             max: costs.iter().max()?.value(),
+            scatter: robust_deviation(&values)
+                .filter(|_| histogram.is_none() && median != 0.0)
+                .map(|deviation| deviation / median.abs()),
+            outliers: match histogram {
+                None => outliers(&values),
+                Some(_) => Vec::new(),
+            },
             histogram,
         })
     }
@@ -108,6 +122,15 @@ mod tests {
         assert_eq!((boot.min, boot.median, boot.max), (5.0, 9.5, 40.0));
         assert_eq!((boot.value, boot.mean), (9.5, 16.0));
         assert_eq!(boot.histogram, None);
+        // Distances from 9.5: 0.5, 4.5, 30.5, 0.5; their median is 2.5.
+        assert_eq!(boot.scatter, Some(1.4826 * 2.5 / 9.5));
+    }
+
+    #[test]
+    fn a_sample_far_out_is_named_and_still_counts() {
+        let boot = BootEstimate::of(&samples(1, &[20, 21, 22, 20, 21, 900]), UnitKind::Time);
+        let boot = boot.unwrap();
+        assert_eq!((boot.outliers, boot.max), (vec![5], 890.0));
     }
 
     #[test]

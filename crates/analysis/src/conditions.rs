@@ -1,10 +1,12 @@
 //! Which conditions of two results or rows differ.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A field that should agree and does not.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Unlike {
     /// Its name.
     pub field: String,
@@ -12,6 +14,21 @@ pub struct Unlike {
     pub guest: Option<Value>,
     /// What the baseline's side has.
     pub baseline: Option<Value>,
+}
+
+impl Unlike {
+    /// `cpu ("a" here, "b" there)`; of long values only the name. Not escaped for any medium.
+    pub fn describe(&self) -> String {
+        let side = |value: &Option<Value>| match value {
+            None => "nothing".to_owned(),
+            Some(value) => value.to_string(),
+        };
+        let (here, there) = (side(&self.guest), side(&self.baseline));
+        if here.len() + there.len() > 80 {
+            return self.field.clone();
+        }
+        format!("{} ({here} here, {there} there)", self.field)
+    }
 }
 
 /// The fields that differ, by name, without those in `allow`. A field that only one side has

@@ -14,16 +14,28 @@ mod boot;
 mod compare;
 mod conditions;
 mod cost;
+mod counts;
 #[cfg(test)]
 mod fixture;
+pub mod model;
 mod outside;
+mod suite;
 mod summary;
+mod times;
 mod unit;
+mod verdict;
 
 pub use boot::{BootEstimate, Histogram};
 pub use compare::{CompareError, Comparison, compare};
 pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
+pub use counts::{Band, CountSide, CountVerdict, instructions, judge_counts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};
-pub use summary::{Summary, exact, median, spread, summarize};
+pub use suite::{
+    CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,
+    SuiteReliability, TimeFigures, compare_results,
+};
+pub use summary::{CONFIDENCE, Summary, exact, spread, summarize};
+pub use times::{TimeRow, TimeVerdict, Why, judge_times};
 pub use unit::UnitKind;
+pub use verdict::{MAX_BOOTS, Thresholds, Verdict};

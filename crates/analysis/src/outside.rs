@@ -1,9 +1,10 @@
 //! A cost that the host timed beside the same that the guest timed.
 
 use crate::cost::batches;
-use crate::summary::{Summary, median};
+use crate::summary::Summary;
 use std::collections::BTreeSet;
 use ws_results::{Metric, Samples};
+use ws_statistics::median;
 
 /// How far a cost timed from outside lies from the one timed inside, as a fraction of the latter.
 /// `None` where either cannot be told from zero, or their units differ.

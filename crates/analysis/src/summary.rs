@@ -3,6 +3,9 @@
 use crate::boot::BootEstimate;
 use crate::unit::UnitKind;
 use ws_results::Metric;
+use ws_statistics::{
+    Interval, bootstrap, lower_median, median, median_of, outliers, resample, robust_deviation,
+};
 
 /// A row's cost on one platform.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +23,50 @@ pub struct Summary {
     pub exact: Option<bool>,
 }
 
+/// The confidence of [`Summary::interval`].
+pub const CONFIDENCE: f64 = 0.95;
+/// Resamples behind an interval. Every interval of this crate has as many.
+pub(crate) const REPLICATES: usize = 4000;
+/// The seed of all intervals: the same boots give the same digits.
+pub(crate) const SEED: u64 = 0x5eed_0003;
+
 impl Summary {
+    /// Where the value lies, with [`CONFIDENCE`]: a bootstrap over the boots. `None` of counts, which
+    /// are exact or are not, and of fewer than three boots.
+    pub fn interval(&self) -> Option<Interval> {
+        if UnitKind::of(&self.unit) == UnitKind::Count || self.boots.len() < 3 {
+            return None;
+        }
+        let values = self.values();
+        let mut drawn = Vec::new();
+        bootstrap(SEED, CONFIDENCE, REPLICATES, |rng| {
+            resample(&values, rng, &mut drawn);
+            median_of(&mut drawn)
+        })
+    }
+
+    /// How the boots scatter: the robust standard deviation of their values over the row's. `None` of
+    /// counts, of fewer than two boots, and around a value of 0.
+    pub fn scatter_between(&self) -> Option<f64> {
+        let counts = UnitKind::of(&self.unit) == UnitKind::Count;
+        let deviation = robust_deviation(&self.values())?;
+        (!counts && self.value != 0.0).then(|| deviation / self.value.abs())
+    }
+
+    /// How samples scatter within a boot: the median of the boots' own scatter.
+    pub fn scatter_within(&self) -> Option<f64> {
+        let within: Vec<f64> = self.boots.iter().filter_map(|boot| boot.scatter).collect();
+        median(&within)
+    }
+
+    /// The numbers of boots whose values lie far from the others'. They are in all other figures.
+    pub fn outlying_boots(&self) -> Vec<u32> {
+        let far = outliers(&self.values());
+        far.into_iter()
+            .map(|place| self.boots[place].boot)
+            .collect()
+    }
+
     /// What each boot says, in order: the numbers for tests between rows.
     pub fn values(&self) -> Vec<f64> {
         self.boots.iter().map(|boot| boot.value).collect()
@@ -82,26 +128,6 @@ pub fn spread(values: &[f64]) -> Option<f64> {
     }
     let middle = median(values)?.abs();
     (middle > 0.0).then(|| (greatest - least) / middle)
-}
-
-/// The middle value, or the mean of the two in the middle; `None` of nothing.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let sorted = sorted(values);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = lower_median(values)?;
-    Some(lower + (upper - lower) / 2.0)
-}
-
-/// The middle value, or the lower of the two in the middle.
-fn lower_median(values: &[f64]) -> Option<f64> {
-    let sorted = sorted(values);
-    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
-}
-
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values
 }
 
 #[cfg(test)]
@@ -169,10 +195,33 @@ mod tests {
     }
 
     #[test]
-    fn known_medians() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(&[]), None);
+    fn scatter_is_told_apart_and_an_interval_is_of_boots() {
+        // Tight within boots, apart between them.
+        let boots: [&[u64]; 5] = [
+            &[100, 101, 102],
+            &[120, 121, 122],
+            &[140, 141, 142],
+            &[160, 161, 162],
+            &[180, 181, 182],
+        ];
+        let row = summarize(&metric("ns", &boots)).unwrap();
+        assert_eq!(row.scatter_within(), Some(1.4826 / 141.0));
+        assert_eq!(row.scatter_between(), Some(1.4826 * 20.0 / 141.0));
+        let interval = row.interval().unwrap();
+        assert_eq!((interval.low, interval.high), (101.0, 181.0));
+        assert!(row.outlying_boots().is_empty());
+        let two = summarize(&metric("ns", &[&[5], &[6]])).unwrap();
+        assert_eq!(two.interval(), None);
+        let counts = summarize(&metric("insns", &[&[5, 6], &[6, 6], &[5, 5]])).unwrap();
+        assert_eq!((counts.interval(), counts.scatter_within()), (None, None));
+        assert_eq!(counts.scatter_between(), None);
+    }
+
+    #[test]
+    fn a_boot_far_out_is_named() {
+        let boots: [&[u64]; 6] = [&[100], &[101], &[300], &[99], &[100], &[102]];
+        let row = summarize(&metric("ns", &boots)).unwrap();
+        assert_eq!((row.outlying_boots(), row.boots.len()), (vec![3], 6));
     }
 
     #[test]

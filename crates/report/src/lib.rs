@@ -6,8 +6,10 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod comparison;
 mod export;
 mod grid;
+mod lines;
 mod markdown;
 mod notes;
 mod number;
@@ -17,6 +19,7 @@ mod style;
 mod table;
 mod terminal;
 
+pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
 pub use outside::Outside;
 pub use show::show;
 pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table};

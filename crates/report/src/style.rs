@@ -22,6 +22,10 @@ impl Style {
         self.wrap("31", text)
     }
 
+    pub(crate) fn green(&self, text: &str) -> String {
+        self.wrap("32", text)
+    }
+
     /// SGR (ECMA-48, section 8.3.117). Blank text needs none.
     fn wrap(&self, code: &str, text: &str) -> String {
         if self.colour && !text.trim().is_empty() {

@@ -65,7 +65,7 @@ pub struct Column {
     pub created: String,
     /// The unit of all its values; absent when nothing was measured, or in several units.
     pub unit: Option<String>,
-    /// How many boots its file holds.
+    /// How many boots its file holds, perturbed ones aside.
     pub boots: usize,
     /// Notes on the whole column.
     pub notes: Vec<usize>,
@@ -140,7 +140,13 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
     };
     let measured: Vec<Vec<Measured>> = results
         .iter()
-        .map(|result| result.rows.iter().map(Measured::of).collect())
+        .map(|result| {
+            result
+                .rows
+                .iter()
+                .map(|row| Measured::of(row, result))
+                .collect()
+        })
         .collect();
 
     let idle: Vec<Option<IdleSpread>> = results.iter().map(IdleSpread::of).collect();
@@ -236,11 +242,11 @@ struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of(row: &'a Row) -> Self {
+    fn of(row: &'a Row, result: &ResultFile) -> Self {
         let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
         let summary = metric
             .filter(|_| row.status != Status::Failed)
-            .and_then(summarize);
+            .and_then(|metric| summarize(&metric.without(&result.perturbed())));
         Measured { row, summary }
     }
 }
@@ -256,7 +262,7 @@ fn column(result: &ResultFile, rows: &[Measured]) -> Column {
         unit: first
             .filter(|first| units.all(|unit| unit == *first))
             .cloned(),
-        boots: result.boots.len(),
+        boots: result.boots.len() - result.perturbed().len(),
         notes: Vec::new(),
     }
 }
@@ -383,24 +389,11 @@ impl Pair<'_> {
             self.allow,
         ));
         if !differ.is_empty() {
-            let fields: Vec<String> = differ.iter().map(describe).collect();
+            let fields: Vec<String> = differ.iter().map(Unlike::describe).collect();
             return Err(format!("unlike {}", fields.join(", ")));
         }
         compared.map_err(|error| error.to_string())
     }
-}
-
-/// `cpu ("a" here, "b" there)`, with long values left out.
-fn describe(unlike: &Unlike) -> String {
-    let side = |value: &Option<serde_json::Value>| match value {
-        None => "nothing".to_owned(),
-        Some(value) => value.to_string(),
-    };
-    let (here, there) = (side(&unlike.guest), side(&unlike.baseline));
-    if here.len() + there.len() > 80 {
-        return unlike.field.clone();
-    }
-    format!("{} ({here} here, {there} there)", unlike.field)
 }
 
 /// The worst verdict of all boots.

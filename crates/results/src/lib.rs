@@ -23,7 +23,7 @@ pub use write::{WriteError, write_bytes, write_file, write_into};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version that this crate writes, and the only one that it reads.
 pub const SCHEMA: &str = "worldswitch-result/1";
@@ -52,6 +52,27 @@ pub struct ResultFile {
     pub rows: Vec<Row>,
 }
 
+impl ResultFile {
+    /// The numbers of the boots that were perturbed on purpose.
+    pub fn perturbed(&self) -> BTreeSet<u32> {
+        let perturbed = self.boots.iter().filter(|boot| boot.perturbed.is_some());
+        perturbed.map(|boot| boot.boot).collect()
+    }
+}
+
+impl Metric {
+    /// The same without the boots of these numbers: `metric.without(&result.perturbed())` is what
+    /// stands for a platform.
+    pub fn without(&self, boots: &BTreeSet<u32>) -> Metric {
+        let left = self.boots.iter().filter(|s| !boots.contains(&s.boot));
+        Metric {
+            name: self.name.clone(),
+            unit: self.unit.clone(),
+            boots: left.cloned().collect(),
+        }
+    }
+}
+
 /// All that a number depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
@@ -68,6 +89,22 @@ pub struct Boot {
     pub boot: u32,
     /// In order.
     pub launches: Vec<Launch>,
+    /// What was changed on purpose, in a boot that must not stand for the platform's figures: it
+    /// shows only how far they move with what should not matter. Absent in all other boots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbed: Option<Perturbation>,
+}
+
+/// What differs in a perturbed boot from the conditions of its file. Something does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Perturbation {
+    /// Passes of an empty loop before each timed batch (the guest's `pad=`), instead of those that
+    /// the conditions name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pad: Option<u64>,
+    /// The machine's memory, instead of what the conditions name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
 }
 
 /// One launch of the machine.
@@ -133,8 +170,8 @@ pub struct Row {
     /// What must agree between compared rows: `vcpus`, `digest` of the timed machine code, and
     /// where the row has them `page_bytes`, `ws_bytes`, `port`.
     pub conditions: BTreeMap<String, serde_json::Value>,
-    /// On `insns`: did every boot give the same samples? Null with fewer than two boots, and on
-    /// units of time.
+    /// On `insns`: did every boot give the same samples, perturbed ones aside? Null with fewer than
+    /// two boots, and on units of time.
     pub exact: Option<bool>,
     /// What was measured; empty when nothing was.
     pub metrics: Vec<Metric>,

@@ -1,7 +1,8 @@
 //! Reads a result file, which anybody may have written: damaged ones are refused with the reason.
 
-use crate::{ResultFile, SCHEMA};
+use crate::{Perturbation, ResultFile, SCHEMA};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -26,11 +27,21 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
     },
-    /// It is no JSON, or lacks fields.
+    /// It is no JSON.
     #[error("{} is no result file: {cause}", path.display())]
     Json {
         /// The file.
         path: PathBuf,
+        /// Where and what.
+        cause: serde_json::Error,
+    },
+    /// A field is missing, cut off, or not what it should be.
+    #[error("{} is no result file: {field}: {cause}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field, as `rows[0].metrics[1].unit`; that which should hold it where it is missing.
+        field: String,
         /// Where and what.
         cause: serde_json::Error,
     },
@@ -65,10 +76,6 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
         path: path(),
         cause,
     };
-    let json = |cause| ReadError::Json {
-        path: path(),
-        cause,
-    };
 
     let file = File::open(path()).map_err(io)?;
     let mut bytes = Vec::new();
@@ -85,25 +92,60 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
     struct Head {
         schema: Option<String>,
     }
-    match serde_json::from_slice::<Head>(&bytes).map_err(json)?.schema {
-        Some(schema) if schema == SCHEMA => {}
-        Some(found) => {
+    match serde_json::from_slice::<Head>(&bytes) {
+        Ok(Head {
+            schema: Some(schema),
+        }) if schema == SCHEMA => {}
+        Ok(Head {
+            schema: Some(found),
+        }) => {
             return Err(ReadError::UnknownSchema {
                 path: path(),
                 found,
             });
         }
-        None => return Err(ReadError::NoSchema { path: path() }),
+        Ok(Head { schema: None }) => return Err(ReadError::NoSchema { path: path() }),
+        Err(cause) => return Err(field_error(path(), &bytes, cause)),
     }
-    let result: ResultFile = serde_json::from_slice(&bytes).map_err(json)?;
+    let result: ResultFile = match serde_json::from_slice(&bytes) {
+        Ok(result) => result,
+        Err(cause) => return Err(field_error(path(), &bytes, cause)),
+    };
     match inconsistency(&result) {
         Some(what) => Err(ReadError::Inconsistent { path: path(), what }),
         None => Ok(result),
     }
 }
 
+/// Which field is wrong: reads again, minding where it is, which takes longer.
+fn field_error(path: PathBuf, bytes: &[u8], cause: serde_json::Error) -> ReadError {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    match serde_path_to_error::deserialize::<_, ResultFile>(&mut json) {
+        Err(error) => match error.path().to_string() {
+            // Not even the outermost braces are right.
+            field if field == "." => ReadError::Json { path, cause },
+            field => ReadError::Field {
+                path,
+                field: field.escape_debug().to_string(),
+                cause: error.into_inner(),
+            },
+        },
+        // What follows the object is wrong, which the path knows nothing of.
+        Ok(_) => ReadError::Json { path, cause },
+    }
+}
+
 /// What every reader downstream relies on. Names are quoted, for they may hold anything.
 fn inconsistency(result: &ResultFile) -> Option<String> {
+    let mut numbers = BTreeSet::new();
+    for boot in &result.boots {
+        if !numbers.insert(boot.boot) {
+            return Some(format!("there are two boots {}", boot.boot));
+        }
+        if boot.perturbed == Some(Perturbation::default()) {
+            return Some(format!("boot {} is perturbed by nothing", boot.boot));
+        }
+    }
     for (index, row) in result.rows.iter().enumerate() {
         let name = &row.benchmark;
         if result.rows[..index]
@@ -115,6 +157,15 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
         for metric in &row.metrics {
             for samples in &metric.boots {
                 let place = format!("{name:?}, {:?}, boot {}", metric.name, samples.boot);
+                if metric
+                    .boots
+                    .iter()
+                    .filter(|s| s.boot == samples.boot)
+                    .count()
+                    > 1
+                {
+                    return Some(format!("{place}: two entries of that boot"));
+                }
                 let (run, control) = (samples.run.len(), samples.control.len());
                 if run != control {
                     return Some(format!(
@@ -145,6 +196,7 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
 mod tests {
     use super::*;
     use crate::sample::sample;
+    use proptest::prelude::*;
     use serde_json::{Value, json};
 
     /// Reads the sample after `spoil` had its way with it.
@@ -202,11 +254,107 @@ mod tests {
         );
         let missing = read_text("{\"schema\":\"worldswitch-result/1\"}").unwrap_err();
         assert!(missing.contains("missing field `created`"), "{missing}");
+        assert_eq!(
+            read_text("[1]")
+                .unwrap_err()
+                .find("r.json is no result file: "),
+            Some(0)
+        );
+    }
+
+    #[test]
+    fn a_wrong_field_is_named_with_its_place() {
+        let error = read_spoiled(|v| v["rows"][0]["metrics"][0]["unit"] = json!(7)).unwrap_err();
+        assert!(
+            error.contains(": rows[0].metrics[0].unit: invalid type: integer `7`"),
+            "{error}"
+        );
+        let error = read_spoiled(|v| {
+            v["boots"][1]["launches"][0]
+                .as_object_mut()
+                .unwrap()
+                .remove("vcpus");
+        });
+        let error = error.unwrap_err();
+        assert!(
+            error.contains(": boots[1].launches[0]: missing field `vcpus`"),
+            "{error}"
+        );
+        let text = serde_json::to_string(&sample()).unwrap();
+        let cut = text.find("3010,3010").unwrap();
+        let error = read_text(&text[..cut]).unwrap_err();
+        assert!(
+            error.contains(": rows[0].metrics[0].boots[0].control: EOF"),
+            "{error}"
+        );
+    }
+
+    proptest! {
+        /// Whatever becomes of a file, it is read or refused by name, and never panics.
+        #[test]
+        fn cut_files_are_refused(cut in any::<prop::sample::Index>()) {
+            let text = serde_json::to_string(&sample()).unwrap();
+            let error = read_text(&text[..cut.index(text.len())]).unwrap_err();
+            prop_assert!(error.starts_with("r.json is no result file"), "{}", error);
+        }
+
+        #[test]
+        fn damaged_bytes_are_no_panic(
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        ) {
+            let mut bytes = serde_json::to_vec(&sample()).unwrap();
+            for (place, byte) in damage {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("r.json");
+            std::fs::write(&path, bytes).unwrap();
+            if let Err(error) = read_file(&path) {
+                prop_assert!(error.to_string().contains("r.json"), "{}", error);
+            }
+        }
+
+        /// Any one value replaced by any other kind.
+        #[test]
+        fn foreign_values_are_no_panic(place in any::<prop::sample::Index>(), kind in 0usize..7) {
+            let mut value = serde_json::to_value(sample()).unwrap();
+            let mut all = Vec::new();
+            pointers(&value, String::new(), &mut all);
+            let foreign = [json!(null), json!(-1), json!(1e300), json!("x"), json!([[]]), json!({}),
+                json!(u64::MAX)];
+            let place = &all[place.index(all.len())];
+            *value.pointer_mut(place).unwrap() = foreign[kind].clone();
+            if let Err(error) = read_text(&value.to_string()) {
+                prop_assert!(error.starts_with("r.json "), "{}", error);
+            }
+        }
+    }
+
+    /// The place of every value but the outermost.
+    fn pointers(value: &Value, at: String, all: &mut Vec<String>) {
+        let inside: Vec<(String, &Value)> = match value {
+            Value::Array(values) => (0..).map(|i: usize| i.to_string()).zip(values).collect(),
+            Value::Object(fields) => fields.iter().map(|(k, v)| (k.clone(), v)).collect(),
+            _ => Vec::new(),
+        };
+        for (key, value) in inside {
+            let at = format!("{at}/{key}");
+            all.push(at.clone());
+            pointers(value, at, all);
+        }
     }
 
     #[test]
     fn parts_that_contradict_each_other_are_refused() {
-        let cases: [(&str, Value, &str); 5] = [
+        let cases: [(&str, Value, &str); 8] = [
+            ("/boots/1/boot", json!(1), "two boots 1"),
+            ("/boots/1/perturbed", json!({}), "perturbed by nothing"),
+            (
+                "/rows/0/metrics/0/boots/1/boot",
+                json!(1),
+                "two entries of that boot",
+            ),
             (
                 "/rows/0/metrics/0/boots/0/control",
                 json!([1]),
@@ -234,7 +382,15 @@ mod tests {
             ),
         ];
         for (place, value, wanted) in cases {
-            let error = read_spoiled(|v| *v.pointer_mut(place).unwrap() = value).unwrap_err();
+            let error = read_spoiled(|v| {
+                // A field that the sample leaves out is put in.
+                let (object, field) = place.rsplit_once('/').unwrap();
+                match v.pointer_mut(object).unwrap() {
+                    Value::Object(fields) => fields.insert(field.into(), value),
+                    other => panic!("{other}"),
+                };
+            })
+            .unwrap_err();
             assert!(error.starts_with("r.json is damaged: "), "{error}");
             assert!(error.contains(wanted), "{error}");
         }

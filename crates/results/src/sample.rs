@@ -60,10 +60,12 @@ pub(crate) fn sample() -> ResultFile {
             Boot {
                 boot: 1,
                 launches: vec![launch("5eed0001")],
+                perturbed: None,
             },
             Boot {
                 boot: 2,
                 launches: vec![launch("5eed0002")],
+                perturbed: None,
             },
         ],
         rows: vec![

@@ -16,6 +16,7 @@ fn known(name: &str) -> Known {
 fn boot(number: u32) -> Boot {
     Boot {
         boot: number,
+        perturbed: None,
         launches: vec![Launch {
             nonce: "1".into(),
             vcpus: 1,

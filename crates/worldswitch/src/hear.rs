@@ -116,6 +116,7 @@ impl Job {
         let boot = Boot {
             boot: number,
             launches: vec![launch],
+            perturbed: None,
         };
         let unit = self.unit().to_owned();
         self.gathered.add(boot, settled, &unit, cut.as_deref());

@@ -200,6 +200,7 @@ impl Job {
         let boot = Boot {
             boot: number,
             launches,
+            perturbed: None,
         };
         let interrupted = common.stop.requested() && state.rows_done() < rows.len();
         let cut = match &self.failed {

@@ -1,12 +1,14 @@
 //! `worldswitch`: measures what virtualization costs.
 //!
-//! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage.
+//! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage, 3 regression, 4
+//! inconclusive.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod boot;
 mod choose;
 mod cli;
+mod compare;
 mod data;
 mod digits;
 mod doctor;
@@ -59,11 +61,13 @@ fn main() -> ExitCode {
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
         Command::Lab { what } => lab::lab(&what),
+        Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {
         Ok(run::Done::Whole) => ExitCode::SUCCESS,
         Ok(run::Done::InPart) => ExitCode::from(1),
+        Ok(run::Done::Judged(outcome)) => ExitCode::from(compare::exit_code(outcome)),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error, colours);

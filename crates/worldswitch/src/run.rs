@@ -30,6 +30,8 @@ pub enum Done {
     Whole,
     /// Some of it; standard error has the rest.
     InPart,
+    /// A comparison, with what came of it.
+    Judged(ws_analysis::Outcome),
 }
 
 /// Runs.
@@ -257,7 +259,11 @@ fn finish(
     Ok(done)
 }
 
-fn export(
+/// Writes a table to a file, where one was asked for.
+///
+/// # Errors
+/// It can't be made or written.
+pub fn export(
     path: Option<&Path>,
     text: impl FnOnce() -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {

@@ -105,6 +105,7 @@ pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> 
             .map(|boot| Boot {
                 boot,
                 launches: vec![launch(boot)],
+                perturbed: None,
             })
             .collect(),
         rows,

@@ -1,0 +1,436 @@
+//! Verdicts on instruction counts: whole distributions of single operations, and the band in which
+//! they move by themselves.
+//!
+//! Counts repeat, so there is nothing to test: two figures differ or they don't. What has to be told
+//! apart is a change of what is measured from a change of where it lies in memory. Boots that were
+//! perturbed on purpose show how far each figure moves with that, and a shift counts only outside of
+//! both sides' bands.
+
+use crate::boot::BootEstimate;
+use crate::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Every twentieth part of the operations is looked at by itself, so a slow path that a tenth of them
+/// take is seen; one that fewer than a twentieth take shows in the mean.
+const PARTS: usize = 20;
+
+/// One side of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CountSide {
+    /// Its boots as they are.
+    pub boots: Vec<BootEstimate>,
+    /// Its boots that were perturbed on purpose.
+    pub perturbed: Vec<BootEstimate>,
+}
+
+/// From the least to the greatest that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Band {
+    /// The least.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+/// How the other side's distribution lies to the base's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The other's mode less the base's, in instructions for one operation.
+    pub added: f64,
+    /// The same of their means.
+    pub added_mean: f64,
+    /// The modes of the base's boots, perturbed ones with them.
+    pub band_base: Band,
+    /// The same of the other's.
+    pub band_other: Band,
+    /// Whether all boots of both sides, perturbed ones aside, have the same distribution.
+    pub identical: bool,
+    /// What was found, in words, as `1 instruction more`.
+    pub finding: String,
+}
+
+/// One figure of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Figure {
+    Mode,
+    Mean,
+    /// The cost that so many twentieths of the operations do not exceed.
+    Part(usize),
+}
+
+/// How a figure of one side lies to the other's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shift {
+    /// Nothing, or less than counts.
+    Same,
+    /// So much, and the bands do not meet.
+    Outside(f64),
+    /// Something, but the bands meet, or nobody looked how wide they are.
+    Inside,
+}
+
+/// Judges a row. `None` where a side has no boots, or no histograms.
+pub fn judge_counts(base: &CountSide, other: &CountSide, min_effect: f64) -> Option<CountVerdict> {
+    let figures: Vec<Figure> = [Figure::Mode, Figure::Mean]
+        .into_iter()
+        .chain((1..PARTS).map(Figure::Part))
+        .collect();
+    let banded = !base.perturbed.is_empty() && !other.perturbed.is_empty();
+    let sides = |figure| Some((base.figure(figure)?, other.figure(figure)?));
+    let shifts: Vec<(Figure, Shift)> = figures
+        .iter()
+        .map(|&figure| {
+            let (base, other) = sides(figure)?;
+            Some((figure, shift(&base, &other, banded, min_effect)))
+        })
+        .collect::<Option<_>>()?;
+    let ((base_mode, other_mode), (base_mean, other_mean)) =
+        (sides(Figure::Mode)?, sides(Figure::Mean)?);
+    let identical = base.is_same(other);
+    let (verdict, finding) = if identical {
+        (Verdict::NoChange, "the same to the digit".to_owned())
+    } else {
+        conclude(&shifts, banded)
+    };
+    Some(CountVerdict {
+        verdict,
+        added: other_mode.own.low - base_mode.own.low,
+        added_mean: middle(other_mean.own) - middle(base_mean.own),
+        band_base: base_mode.band,
+        band_other: other_mode.band,
+        identical,
+        finding,
+    })
+}
+
+/// A figure on one side.
+struct Seen {
+    /// Over its boots as they are.
+    own: Band,
+    /// Over all its boots.
+    band: Band,
+}
+
+impl CountSide {
+    fn figure(&self, figure: Figure) -> Option<Seen> {
+        let of = |boots: &[BootEstimate]| -> Option<Vec<f64>> {
+            boots.iter().map(|boot| figure.of(boot)).collect()
+        };
+        let own = of(&self.boots)?;
+        let all = [own.clone(), of(&self.perturbed)?].concat();
+        Some(Seen {
+            own: band(&own)?,
+            band: band(&all)?,
+        })
+    }
+
+    /// Whether all boots of both sides have one distribution.
+    fn is_same(&self, other: &CountSide) -> bool {
+        let mut all = self.boots.iter().chain(&other.boots);
+        let first = all.next();
+        first.is_some_and(|first| all.all(|boot| boot.histogram == first.histogram))
+    }
+}
+
+impl Figure {
+    fn of(self, boot: &BootEstimate) -> Option<f64> {
+        let histogram = boot.histogram.as_ref()?;
+        match self {
+            Figure::Mode => Some(boot.value),
+            Figure::Mean => Some(boot.mean),
+            Figure::Part(part) => {
+                // In whole numbers: the least cost that part / PARTS of the operations don't exceed.
+                let all: u64 = histogram.bars.iter().map(|(_, count)| count).sum();
+                let wanted = (u128::from(all) * part as u128).div_ceil(PARTS as u128);
+                let mut seen = 0u128;
+                let mut bars = histogram.bars.iter();
+                let bar = bars.find(|(_, count)| {
+                    seen += u128::from(*count);
+                    seen >= wanted
+                });
+                bar.map(|(cost, _)| cost.value())
+            }
+        }
+    }
+}
+
+fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
+    let farthest = (other.own.high - base.own.low).max(base.own.high - other.own.low);
+    if farthest < min_effect {
+        return Shift::Same;
+    }
+    let above = other.band.low - base.band.high;
+    let below = base.band.low - other.band.high;
+    match () {
+        _ if banded && above >= min_effect => Shift::Outside(above),
+        _ if banded && below >= min_effect => Shift::Outside(-below),
+        _ => Shift::Inside,
+    }
+}
+
+/// The verdict of all figures together. The mode speaks first: it is what an operation typically
+/// costs. Then the parts, then the mean.
+fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
+    let outside = |figure: &Figure, shift: &Shift| match shift {
+        Shift::Outside(by) => Some((*figure, *by)),
+        _ => None,
+    };
+    let found: Vec<(Figure, f64)> = shifts.iter().filter_map(|(f, s)| outside(f, s)).collect();
+    let dearer: Vec<_> = found.iter().filter(|(_, by)| *by > 0.0).collect();
+    let cheaper: Vec<_> = found.iter().filter(|(_, by)| *by < 0.0).collect();
+    let moved = |figure: Figure| {
+        shifts
+            .iter()
+            .any(|(f, s)| *f == figure && *s != Shift::Same)
+    };
+    if found.is_empty() {
+        let typical = |figure: &Figure| !matches!(figure, Figure::Mean);
+        if shifts.iter().all(|(f, s)| !typical(f) || *s == Shift::Same) {
+            return (Verdict::NoChange, rarely(moved(Figure::Mean)));
+        }
+        let why = if banded {
+            "the shift lies inside the band in which layout alone moves it"
+        } else {
+            "it differs, but without perturbed boots on both sides nobody knows whether layout alone does that"
+        };
+        return (Verdict::Inconclusive, why.to_owned());
+    }
+    if !dearer.is_empty() && !cheaper.is_empty() {
+        let mean = found.iter().find(|(figure, _)| *figure == Figure::Mean);
+        let verdict = match mean {
+            Some((_, by)) if *by > 0.0 => Verdict::Worse,
+            Some(_) => Verdict::Better,
+            None => Verdict::Inconclusive,
+        };
+        return (verdict, "some operations cost more, others less".into());
+    }
+    let (verdict, one_way) = if dearer.is_empty() {
+        (Verdict::Better, cheaper)
+    } else {
+        (Verdict::Worse, dearer)
+    };
+    (verdict, describe(&one_way))
+}
+
+fn rarely(moved: bool) -> String {
+    match moved {
+        true => "fewer than one operation in twenty differ, and not beyond the band".into(),
+        false => "no operation differs by what counts".into(),
+    }
+}
+
+/// Shifts that all go one way, in words.
+fn describe(shifts: &[&(Figure, f64)]) -> String {
+    let more = |by: f64| if by > 0.0 { "more" } else { "less" };
+    let of = |figure: Figure| shifts.iter().find(|(f, _)| *f == figure).map(|(_, by)| *by);
+    if let Some(by) = of(Figure::Mode) {
+        return format!("{} {}", instructions(by.abs()), more(by));
+    }
+    let parts: Vec<f64> = shifts
+        .iter()
+        .filter(|(figure, _)| matches!(figure, Figure::Part(_)))
+        .map(|(_, by)| *by)
+        .collect();
+    let most = |a: f64, b: f64| if a.abs() >= b.abs() { a } else { b };
+    if let Some(by) = parts.iter().copied().reduce(most) {
+        let share = parts.len() * 100 / PARTS;
+        let by_most = instructions(by.abs());
+        return format!(
+            "a path that about {share} % of the operations take: up to {by_most} {} there, the usual cost as it was",
+            more(by)
+        );
+    }
+    let by = of(Figure::Mean).unwrap_or_default();
+    format!(
+        "rare operations: {} {} in the mean, the usual cost as it was",
+        instructions(by.abs()),
+        more(by)
+    )
+}
+
+/// `1 instruction`, `12 instructions`, `2.5 instructions`.
+pub fn instructions(count: f64) -> String {
+    let shown = (count * 1000.0).round() / 1000.0;
+    let ending = if shown == 1.0 { "" } else { "s" };
+    format!("{shown} instruction{ending}")
+}
+
+fn band(values: &[f64]) -> Option<Band> {
+    Some(Band {
+        low: values.iter().copied().reduce(f64::min)?,
+        high: values.iter().copied().reduce(f64::max)?,
+    })
+}
+
+fn middle(band: Band) -> f64 {
+    band.low + (band.high - band.low) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unit::UnitKind;
+    use proptest::prelude::*;
+    use ws_results::Samples;
+
+    fn boots(boots: &[&[u64]]) -> Vec<BootEstimate> {
+        let estimate = |run: &&[u64]| {
+            let samples = Samples {
+                iterations: 1,
+                run: run.to_vec(),
+                control: vec![0; run.len()],
+                ..Samples::default()
+            };
+            BootEstimate::of(&samples, UnitKind::Count).unwrap()
+        };
+        boots.iter().map(estimate).collect()
+    }
+
+    fn side(own: &[&[u64]], perturbed: &[&[u64]]) -> CountSide {
+        CountSide {
+            boots: boots(own),
+            perturbed: boots(perturbed),
+        }
+    }
+
+    fn judged(base: &CountSide, other: &CountSide) -> (Verdict, String) {
+        let judged = judge_counts(base, other, 1.0).unwrap();
+        (judged.verdict, judged.finding)
+    }
+
+    #[test]
+    fn a_single_instruction_is_found_and_named() {
+        let (base, other) = (
+            side(&[&[24; 64]], &[&[24; 64]]),
+            side(&[&[25; 64]], &[&[25; 64]]),
+        );
+        assert_eq!(
+            judged(&base, &other),
+            (Verdict::Worse, "1 instruction more".into())
+        );
+        assert_eq!(
+            judged(&other, &base),
+            (Verdict::Better, "1 instruction less".into())
+        );
+        let both = judge_counts(&base, &other, 1.0).unwrap();
+        assert_eq!(
+            (both.added, both.added_mean, both.identical),
+            (1.0, 1.0, false)
+        );
+        assert_eq!(
+            judge_counts(&base, &other, 2.0).unwrap().verdict,
+            Verdict::NoChange
+        );
+    }
+
+    #[test]
+    fn the_same_digits_are_no_change_perturbed_or_not() {
+        let plain = side(&[&[24, 24, 30], &[24, 24, 30]], &[]);
+        assert_eq!(
+            judged(&plain, &plain),
+            (Verdict::NoChange, "the same to the digit".into())
+        );
+    }
+
+    #[test]
+    fn a_shift_inside_the_band_is_no_verdict() {
+        let (base, other) = (
+            side(&[&[24; 8]], &[&[26; 8]]),
+            side(&[&[25; 8]], &[&[25; 8]]),
+        );
+        let (verdict, why) = judged(&base, &other);
+        assert_eq!(verdict, Verdict::Inconclusive);
+        assert!(why.contains("inside the band"), "{why}");
+    }
+
+    #[test]
+    fn a_shift_of_unknown_band_is_no_verdict() {
+        let (base, other) = (side(&[&[24; 8]], &[&[24; 8]]), side(&[&[25; 8]], &[]));
+        let (verdict, why) = judged(&base, &other);
+        assert_eq!(verdict, Verdict::Inconclusive);
+        assert!(why.contains("without perturbed boots"), "{why}");
+    }
+
+    #[test]
+    fn a_slow_path_taken_every_second_time_is_seen() {
+        let fast = [24u64; 64];
+        let mut slow = fast;
+        slow.iter_mut().step_by(2).for_each(|cost| *cost = 36);
+        // The mode stays: 24 is as frequent, and less.
+        let (base, other) = (side(&[&fast], &[&fast]), side(&[&slow], &[&slow]));
+        let (verdict, what) = judged(&base, &other);
+        assert_eq!(verdict, Verdict::Worse);
+        assert!(
+            what.starts_with("a path that about 45 % of the operations take: up to 12 instr"),
+            "{what}"
+        );
+    }
+
+    #[test]
+    fn a_rare_slow_path_shows_in_the_mean() {
+        let mut rare = [24u64; 64];
+        rare[7] = 24 + 640;
+        let fast = [24u64; 64];
+        let (base, other) = (side(&[&fast], &[&fast]), side(&[&rare], &[&rare]));
+        let (verdict, what) = judged(&base, &other);
+        assert_eq!(
+            (verdict, what.as_str()),
+            (
+                Verdict::Worse,
+                "rare operations: 10 instructions more in the mean, the usual cost as it was"
+            )
+        );
+        // Where perturbing does the same, as a timer's tick does, it is none of the other's doing.
+        let base = side(&[&fast], &[&rare]);
+        assert_eq!(judged(&base, &other).0, Verdict::NoChange);
+    }
+
+    #[test]
+    fn some_dearer_and_others_cheaper_go_by_the_mean() {
+        let base = side(
+            &[&[10, 10, 10, 50, 50, 50, 50]],
+            &[&[10, 10, 10, 50, 50, 50, 50]],
+        );
+        let other = side(
+            &[&[20, 20, 20, 45, 45, 45, 45]],
+            &[&[20, 20, 20, 45, 45, 45, 45]],
+        );
+        assert_eq!(judged(&base, &other).0, Verdict::Worse);
+    }
+
+    #[test]
+    fn nothing_is_no_verdict_at_all() {
+        assert_eq!(
+            judge_counts(&side(&[], &[]), &side(&[&[1]], &[]), 1.0),
+            None
+        );
+    }
+
+    proptest! {
+        /// Of the same thing no perturbation makes a verdict, and the sides' places don't matter.
+        #[test]
+        fn turning_the_sides_turns_the_verdict(
+            base in prop::collection::vec(20u64..30, 1..40), other in prop::collection::vec(20u64..30, 1..40),
+        ) {
+            let (base, other) = (side(&[&base], &[&base]), side(&[&other], &[&other]));
+            prop_assert_eq!(judged(&base, &base).0, Verdict::NoChange);
+            let turned = match judged(&base, &other).0 {
+                Verdict::Better => Verdict::Worse,
+                Verdict::Worse => Verdict::Better,
+                same => same,
+            };
+            prop_assert_eq!(judged(&other, &base).0, turned);
+        }
+
+        /// One instruction more for every operation is always found.
+        #[test]
+        fn a_whole_shift_is_always_found(costs in prop::collection::vec(20u64..9000, 1..64), by in 1u64..9) {
+            let more: Vec<u64> = costs.iter().map(|cost| cost + by).collect();
+            let (base, other) = (side(&[&costs], &[&costs]), side(&[&more], &[&more]));
+            prop_assert_eq!(judged(&base, &other).0, Verdict::Worse);
+        }
+    }
+}

@@ -1,0 +1,573 @@
+//! From results to the cost of each event.
+
+use super::operator::{Operator, operator};
+use super::separate::{Separation, separate};
+use super::terms::{Component, Paging, TERMS, Term, term_of};
+use crate::boot::BootEstimate;
+use crate::conditions::{Unlike, unlike};
+use crate::summary::SEED;
+use crate::unit::UnitKind;
+use crate::verdict::Thresholds;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use ws_results::{ResultFile, Row, Samples, Status};
+use ws_statistics::{Rng, median, quantile, sorted};
+
+/// The confidence of all intervals of a model.
+pub const CONFIDENCE: f64 = 0.95;
+/// Resamples of boots behind them.
+const REPLICATES: usize = 2000;
+
+/// Why there is no model.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// Nothing to fit.
+    #[error("no result to model")]
+    Nothing,
+    /// One model is of one platform.
+    #[error("results of {0} and of {1} make no one model")]
+    TwoPlatforms(String, String),
+    /// The platform's paging is not known, and equation 5 depends on it.
+    #[error(
+        "{0} does not say whether its guests run with nested or shadow paging: --paging nested or --paging shadow"
+    )]
+    UnknownPaging(String),
+    /// Conditions differ.
+    #[error("{guest} and {native} were not measured under the same conditions: {}. --allow FIELD models them all the same",
+        fields.iter().map(Unlike::describe).collect::<Vec<_>>().join(", "))]
+    Unlike {
+        /// The guest's platform.
+        guest: String,
+        /// The native one.
+        native: String,
+        /// What differs.
+        fields: Vec<Unlike>,
+    },
+    /// No benchmark was measured on both.
+    #[error(
+        "no benchmark was measured in one unit and under the same conditions both on {guest} and on {native}"
+    )]
+    NothingInCommon {
+        /// The guest's platform.
+        guest: String,
+        /// The native one.
+        native: String,
+    },
+}
+
+/// What may be chosen.
+#[derive(Clone, Debug, Default)]
+pub struct ModelOptions {
+    /// Where the results do not say, or wrongly.
+    pub paging: Option<Paging>,
+    /// Conditions that may differ between guest and native.
+    pub allow: Vec<String>,
+    /// For the operator's linearity.
+    pub thresholds: Thresholds,
+}
+
+/// The costs of a platform's events.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Model {
+    /// The guest's platform.
+    pub platform: String,
+    /// The machine it is compared with.
+    pub native: String,
+    /// The unit of all costs.
+    pub unit: String,
+    /// How guest addresses become the host's.
+    pub paging: Paging,
+    /// The confidence of all intervals, as a fraction.
+    pub confidence: f64,
+    /// One for each benchmark measured on both.
+    pub rows: Vec<RowCost>,
+    /// One for each term of equations 4 to 6, in their order.
+    pub terms: Vec<TermCost>,
+    /// T_cons and T_two apart.
+    pub separation: Separation,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// The rows' added costs, as many times as boots were drawn anew.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) replicates: Vec<Vec<f64>>,
+}
+
+/// One benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RowCost {
+    /// Its name.
+    pub benchmark: String,
+    /// The term it measures on this platform; null of none.
+    pub term: Option<Term>,
+    /// One operation's cost in the guest.
+    pub guest: f64,
+    /// And natively; 0 where it can't be measured there (a hypercall), since it does not occur.
+    pub native: f64,
+    /// Whether `native` was measured.
+    pub native_measured: bool,
+    /// Guest less native: what virtualization adds to one event.
+    pub added: f64,
+    /// Its interval; on counts its range over all boots, perturbed ones with them.
+    pub added_low: f64,
+    /// See `added_low`.
+    pub added_high: f64,
+    /// Guest over native, equation 1. Null on counts, natively often of one instruction, where a
+    /// ratio says nothing, and where one of them can't be told from zero.
+    pub gnr: Option<f64>,
+    /// Its interval.
+    pub gnr_low: Option<f64>,
+    /// See `gnr_low`.
+    pub gnr_high: Option<f64>,
+    /// How cost goes with count in the guest.
+    pub operator: Operator,
+}
+
+/// A term of equations 4 to 6.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TermCost {
+    /// Which.
+    pub term: Term,
+    /// The component it belongs to.
+    pub component: Component,
+    /// Why it is zero on this platform; null where it is not.
+    pub zero: Option<String>,
+    /// The benchmarks that measure it here.
+    pub benchmarks: Vec<String>,
+    /// The least added cost of one event among them; null with none measured.
+    pub least: Option<f64>,
+    /// The greatest.
+    pub greatest: Option<f64>,
+}
+
+/// Fits. `guests` are results of one platform (with several iteration counts or page sizes, where there
+/// are several), `natives` of one native machine.
+///
+/// # Errors
+/// See [`ModelError`].
+pub fn fit(
+    guests: &[ResultFile],
+    natives: &[ResultFile],
+    options: &ModelOptions,
+) -> Result<Model, ModelError> {
+    let guest = one_platform(guests)?;
+    let native = one_platform(natives)?;
+    let paging = options.paging.or_else(|| Paging::of(guest));
+    let paging = paging.ok_or_else(|| ModelError::UnknownPaging(guest.platform.clone()))?;
+    for (guest, native) in guests
+        .iter()
+        .flat_map(|g| natives.iter().map(move |n| (g, n)))
+    {
+        let (ours, theirs) = (&guest.identity.conditions, &native.identity.conditions);
+        let fields = unlike(ours, theirs, &options.allow);
+        if !fields.is_empty() {
+            return Err(ModelError::Unlike {
+                guest: guest.platform.clone(),
+                native: native.platform.clone(),
+                fields,
+            });
+        }
+    }
+    let (ours, theirs) = (Measurements::of(guests), Measurements::of(natives));
+    let pairs: Vec<Pair> = ours
+        .rows
+        .iter()
+        .filter_map(|row| Pair::of(row, &theirs, paging, &options.allow))
+        .collect();
+    let unit = pairs.first().map(|pair| pair.guest.unit.clone());
+    let unit = unit.ok_or_else(|| ModelError::NothingInCommon {
+        guest: guest.platform.clone(),
+        native: native.platform.clone(),
+    })?;
+    let pairs: Vec<Pair> = pairs
+        .into_iter()
+        .filter(|pair| pair.guest.unit == unit)
+        .collect();
+    let kind = UnitKind::of(&unit);
+
+    // Every page size for telling T_cons from T_two; the smallest of each benchmark for the model.
+    let added: Vec<_> = pairs
+        .iter()
+        .map(|pair| {
+            (
+                pair.guest.benchmark.as_str(),
+                pair.guest.page_bytes(),
+                pair.added(),
+            )
+        })
+        .collect();
+    let separation = separate(kind, &added);
+    let mut seen = BTreeSet::new();
+    let mut pairs: Vec<Pair> = pairs;
+    pairs.sort_by_key(|pair| (pair.place(&ours), pair.guest.page_bytes()));
+    pairs.retain(|pair| seen.insert(pair.guest.benchmark.clone()));
+
+    let replicates = replicates(&pairs, &ours, &theirs);
+    let mut rows: Vec<RowCost> = pairs
+        .iter()
+        .enumerate()
+        .map(|(index, pair)| pair.cost(kind, index, &replicates, options))
+        .collect();
+    let mut added_replicates: Vec<Vec<f64>> = replicates
+        .iter()
+        .map(|draw| draw.iter().map(|(guest, native)| guest - native).collect())
+        .collect();
+    apart(&separation, &mut rows, &mut added_replicates);
+    Ok(Model {
+        platform: guest.platform.clone(),
+        native: native.platform.clone(),
+        notes: notes(kind, paging, &rows),
+        terms: terms(paging, &rows),
+        unit,
+        paging,
+        confidence: CONFIDENCE,
+        rows,
+        separation,
+        replicates: added_replicates,
+    })
+}
+
+fn one_platform(results: &[ResultFile]) -> Result<&ResultFile, ModelError> {
+    let first = results.first().ok_or(ModelError::Nothing)?;
+    match results
+        .iter()
+        .find(|other| other.platform != first.platform)
+    {
+        None => Ok(first),
+        Some(other) => Err(ModelError::TwoPlatforms(
+            first.platform.clone(),
+            other.platform.clone(),
+        )),
+    }
+}
+
+/// A boot of one of several results.
+type BootKey = (usize, u32);
+
+/// A row of all results of one platform: the same benchmark under the same conditions.
+struct Measurement {
+    benchmark: String,
+    category: String,
+    conditions: BTreeMap<String, serde_json::Value>,
+    unit: String,
+    /// By iterations: each boot's cost of one operation.
+    counts: BTreeMap<u64, Vec<(BootKey, f64)>>,
+    /// Costs of perturbed boots.
+    perturbed: Vec<f64>,
+}
+
+impl Measurement {
+    fn page_bytes(&self) -> Option<u64> {
+        self.conditions
+            .get("page_bytes")
+            .and_then(|bytes| bytes.as_u64())
+    }
+
+    /// The boots of the greatest iteration count, where what surrounds the batch weighs least. Where
+    /// the guest chose its own counts, boots can differ by a doubling; the count of most boots stands.
+    fn reference(&self) -> &[(BootKey, f64)] {
+        let most = self.counts.values().map(Vec::len).max().unwrap_or(0);
+        let enough = |boots: &&Vec<(BootKey, f64)>| 2 * boots.len() >= most;
+        let boots = self.counts.values().rev().find(enough);
+        boots.map_or(&[], |boots| boots)
+    }
+
+    fn value(&self) -> Option<f64> {
+        median(
+            &self
+                .reference()
+                .iter()
+                .map(|boot| boot.1)
+                .collect::<Vec<_>>(),
+        )
+    }
+}
+
+struct Measurements {
+    rows: Vec<Measurement>,
+    /// All boots that are not perturbed, by result.
+    boots: Vec<Vec<BootKey>>,
+}
+
+impl Measurements {
+    fn of(results: &[ResultFile]) -> Self {
+        let mut rows: Vec<Measurement> = Vec::new();
+        let mut boots = Vec::new();
+        for (index, result) in results.iter().enumerate() {
+            let perturbed = result.perturbed();
+            let own = result.boots.iter().filter(|b| !perturbed.contains(&b.boot));
+            boots.push(own.map(|boot| (index, boot.boot)).collect());
+            for row in &result.rows {
+                let metric = row.metrics.iter().find(|metric| metric.name == "cost");
+                let Some(metric) = metric.filter(|_| row.status != Status::Failed) else {
+                    continue;
+                };
+                let into = Self::place(&mut rows, row, &metric.unit);
+                for samples in &metric.boots {
+                    let Some(cost) = cost(samples, &metric.unit) else {
+                        continue;
+                    };
+                    if perturbed.contains(&samples.boot) {
+                        into.perturbed.push(cost);
+                    } else {
+                        let of_count = into.counts.entry(samples.iterations).or_default();
+                        of_count.push(((index, samples.boot), cost));
+                    }
+                }
+            }
+        }
+        rows.retain(|row| !row.counts.is_empty());
+        Measurements { rows, boots }
+    }
+
+    fn place<'a>(rows: &'a mut Vec<Measurement>, row: &Row, unit: &str) -> &'a mut Measurement {
+        let same = |m: &Measurement| {
+            m.benchmark == row.benchmark && m.conditions == row.conditions && m.unit == unit
+        };
+        let at = rows.iter().position(same).unwrap_or(rows.len());
+        if at == rows.len() {
+            rows.push(Measurement {
+                benchmark: row.benchmark.clone(),
+                category: row.category.clone(),
+                conditions: row.conditions.clone(),
+                unit: unit.to_owned(),
+                counts: BTreeMap::new(),
+                perturbed: Vec::new(),
+            });
+        }
+        &mut rows[at]
+    }
+}
+
+/// A boot's cost of one operation, for sums of many: on counts the mean, since a sum of operations is
+/// made of all of them and not of the most frequent; on time the median of batches, each a mean of its
+/// operations already, which a busy host does not move.
+fn cost(samples: &Samples, unit: &str) -> Option<f64> {
+    let kind = UnitKind::of(unit);
+    let boot = BootEstimate::of(samples, kind)?;
+    match kind {
+        UnitKind::Count => Some(boot.mean),
+        UnitKind::Time => Some(boot.value),
+        UnitKind::Rate | UnitKind::Unknown => None,
+    }
+}
+
+/// A benchmark in the guest, and natively where it was measured.
+struct Pair<'a> {
+    guest: &'a Measurement,
+    native: Option<&'a Measurement>,
+    term: Option<Term>,
+}
+
+impl<'a> Pair<'a> {
+    /// `None` where it lacks a native counterpart and is not one that exists in guests only.
+    fn of(
+        guest: &'a Measurement,
+        natives: &'a Measurements,
+        paging: Paging,
+        allow: &[String],
+    ) -> Option<Self> {
+        let like = |native: &&Measurement| {
+            native.benchmark == guest.benchmark
+                && native.unit == guest.unit
+                && unlike(&guest.conditions, &native.conditions, allow).is_empty()
+        };
+        let native = natives.rows.iter().find(like);
+        let term = term_of(&guest.benchmark, &guest.category, paging);
+        let guests_only = guest.benchmark == "hypercall";
+        (native.is_some() || guests_only).then_some(Pair {
+            guest,
+            native,
+            term,
+        })
+    }
+
+    fn place(&self, guests: &Measurements) -> usize {
+        let name = &self.guest.benchmark;
+        let at = guests.rows.iter().position(|row| row.benchmark == *name);
+        at.unwrap_or(usize::MAX)
+    }
+
+    fn values(&self) -> (f64, f64) {
+        let native = self.native.and_then(Measurement::value);
+        (
+            self.guest.value().unwrap_or_default(),
+            native.unwrap_or_default(),
+        )
+    }
+
+    fn added(&self) -> f64 {
+        let (guest, native) = self.values();
+        guest - native
+    }
+
+    fn cost(
+        &self,
+        kind: UnitKind,
+        index: usize,
+        replicates: &[Vec<(f64, f64)>],
+        options: &ModelOptions,
+    ) -> RowCost {
+        let (guest, native) = self.values();
+        let drawn = |of: &dyn Fn(&(f64, f64)) -> f64| -> Vec<f64> {
+            let values = replicates.iter().filter_map(|draw| draw.get(index).map(of));
+            values.filter(|value| value.is_finite()).collect()
+        };
+        let added = guest - native;
+        let (added_low, added_high) = match kind {
+            UnitKind::Count => self.range(),
+            _ => interval(&drawn(&|(guest, native)| guest - native)).unwrap_or((added, added)),
+        };
+        let ratio = (kind == UnitKind::Time && self.native.is_some() && self.is_above_zero())
+            .then(|| guest / native);
+        let ratios = ratio.and_then(|_| interval(&drawn(&|(guest, native)| guest / native)));
+        let groups: Vec<(u64, Vec<f64>)> = self
+            .guest
+            .counts
+            .iter()
+            .map(|(count, boots)| (*count, boots.iter().map(|boot| boot.1).collect()))
+            .collect();
+        RowCost {
+            benchmark: self.guest.benchmark.clone(),
+            term: self.term,
+            guest,
+            native,
+            native_measured: self.native.is_some(),
+            added,
+            added_low,
+            added_high,
+            gnr: ratio,
+            gnr_low: ratios.map(|ratios| ratios.0),
+            gnr_high: ratios.map(|ratios| ratios.1),
+            operator: operator(kind, &groups, &options.thresholds),
+        }
+    }
+
+    fn is_above_zero(&self) -> bool {
+        let boots = self.native.iter().flat_map(|native| native.reference());
+        let mut all = self.guest.reference().iter().chain(boots);
+        all.all(|boot| boot.1 > 0.0)
+    }
+
+    /// On counts: from the least guest less the greatest native to the reverse, over all boots.
+    fn range(&self) -> (f64, f64) {
+        let ends = |measurement: Option<&Measurement>| {
+            let boots = measurement.map(|m| m.reference()).unwrap_or_default();
+            let perturbed = measurement.map(|m| &*m.perturbed).unwrap_or_default();
+            let all = boots.iter().map(|boot| &boot.1).chain(perturbed).copied();
+            let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+            all.for_each(|cost| (low, high) = (low.min(cost), high.max(cost)));
+            if low <= high { (low, high) } else { (0.0, 0.0) }
+        };
+        let ((low, high), (native_low, native_high)) = (ends(Some(self.guest)), ends(self.native));
+        (low - native_high, high - native_low)
+    }
+}
+
+/// The rows' values (guest, native) with boots drawn anew: whole boots, so that what all rows of a boot
+/// share stays shared.
+fn replicates(
+    pairs: &[Pair],
+    guests: &Measurements,
+    natives: &Measurements,
+) -> Vec<Vec<(f64, f64)>> {
+    let mut rng = Rng::with_seed(SEED);
+    let mut draw = |boots: &[Vec<BootKey>]| -> BTreeMap<BootKey, usize> {
+        let mut times = BTreeMap::new();
+        for of_result in boots {
+            for _ in of_result {
+                *times
+                    .entry(of_result[rng.usize(0..of_result.len())])
+                    .or_insert(0) += 1;
+            }
+        }
+        times
+    };
+    let value = |measurement: &Measurement, times: &BTreeMap<BootKey, usize>| {
+        let boots = measurement.reference().iter();
+        let drawn: Vec<f64> = boots
+            .flat_map(|(key, cost)| {
+                std::iter::repeat_n(*cost, times.get(key).copied().unwrap_or(0))
+            })
+            .collect();
+        // A draw can leave out all boots of a row that few boots have.
+        median(&drawn)
+            .or_else(|| measurement.value())
+            .unwrap_or_default()
+    };
+    (0..REPLICATES)
+        .map(|_| {
+            let (ours, theirs) = (draw(&guests.boots), draw(&natives.boots));
+            let row = |pair: &Pair| {
+                let native = pair.native.map_or(0.0, |native| value(native, &theirs));
+                (value(pair.guest, &ours), native)
+            };
+            pairs.iter().map(row).collect()
+        })
+        .collect()
+}
+
+/// The interval of [`CONFIDENCE`] of drawn values.
+pub(super) fn interval(drawn: &[f64]) -> Option<(f64, f64)> {
+    let drawn = sorted(drawn);
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some((quantile(&drawn, tail)?, quantile(&drawn, 1.0 - tail)?))
+}
+
+/// Where T_cons and T_two could be told apart, an event of T_cons is a cold access less a hot one.
+fn apart(separation: &Separation, rows: &mut [RowCost], replicates: &mut [Vec<f64>]) {
+    if separation.pages.is_empty() {
+        return;
+    }
+    let place = |name: &str| rows.iter().position(|row| row.benchmark == name);
+    let (Some(cold), Some(hot)) = (place("cold-memory-access"), place("hot-memory-access")) else {
+        return;
+    };
+    for draw in &mut *replicates {
+        draw[cold] -= draw[hot];
+    }
+    let added: Vec<f64> = replicates.iter().map(|draw| draw[cold]).collect();
+    rows[cold].added -= rows[hot].added;
+    if let Some((low, high)) = interval(&added) {
+        (rows[cold].added_low, rows[cold].added_high) = (low, high);
+    }
+}
+
+fn terms(paging: Paging, rows: &[RowCost]) -> Vec<TermCost> {
+    let of = |term: Term| {
+        let zero = term.absent(paging).map(str::to_owned);
+        let rows = rows.iter().filter(|row| row.term == Some(term));
+        let rows: Vec<&RowCost> = rows.filter(|_| zero.is_none()).collect();
+        TermCost {
+            term,
+            component: term.component(),
+            benchmarks: rows.iter().map(|row| row.benchmark.clone()).collect(),
+            least: rows.iter().map(|row| row.added).reduce(f64::min),
+            greatest: rows.iter().map(|row| row.added).reduce(f64::max),
+            zero,
+        }
+    };
+    TERMS.into_iter().map(of).collect()
+}
+
+fn notes(kind: UnitKind, paging: Paging, rows: &[RowCost]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if kind == UnitKind::Count {
+        notes.push(
+            "counted in instructions: a trap itself costs nothing here, only what handles it"
+                .into(),
+        );
+        if paging == Paging::Nested {
+            notes.push(
+                "in the lab nested page walks cost nothing: T_two is 0 because a walk executes no \
+                 instruction, not because hardware walks for free"
+                    .into(),
+            );
+        }
+    }
+    if rows.iter().any(|row| !row.native_measured) {
+        notes.push("a hypercall does not occur natively: all of its cost is added".into());
+    }
+    notes
+}

@@ -1,0 +1,195 @@
+//! What a workload's events cost, by the model.
+
+use super::fit::{Model, interval};
+use super::operator::OperatorKind;
+use super::terms::{Component, Term};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Why nothing can be predicted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PredictError {
+    /// Events that no benchmark of the model measures.
+    #[error("the model of {platform} has no cost of {}; it has {}", events.join(", "), known.join(", "))]
+    Unknown {
+        /// The platform.
+        platform: String,
+        /// The events.
+        events: Vec<String>,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A count that is none.
+    #[error("{0} occurs {1} times: a count is a number from 0 on")]
+    NoCount(String, f64),
+}
+
+/// T_virt of a workload, equation 3 without eta.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Prediction {
+    /// The sum of all components, in the model's unit.
+    pub total: f64,
+    /// Its interval.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
+    /// T_cpu, T_memory and T_io.
+    pub components: Vec<ComponentTotal>,
+    /// One for each event that the workload has.
+    pub events: Vec<EventTotal>,
+    /// What is not in it.
+    pub left_out: Vec<String>,
+}
+
+/// A component of a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ComponentTotal {
+    /// Which.
+    pub component: Component,
+    /// Its cost.
+    pub total: f64,
+    /// Its interval.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
+}
+
+/// One kind of event.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct EventTotal {
+    /// The benchmark that measures it.
+    pub benchmark: String,
+    /// The term it belongs to.
+    pub term: Term,
+    /// How often it occurs.
+    pub count: f64,
+    /// What one of so many costs.
+    pub each: f64,
+    /// What all cost together.
+    pub total: f64,
+    /// The interval of `total`.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
+    /// How cost goes with count. Where that is not determined it is taken for linear.
+    pub operator: OperatorKind,
+}
+
+/// Predicts from counts by benchmark. `left_out` is passed on.
+///
+/// # Errors
+/// An event that the model does not have, or a count that is none.
+pub fn predict(
+    model: &Model,
+    counts: &BTreeMap<String, f64>,
+    mut left_out: Vec<String>,
+) -> Result<Prediction, PredictError> {
+    if let Some((name, count)) = counts.iter().find(|(_, n)| !(n.is_finite() && **n >= 0.0)) {
+        return Err(PredictError::NoCount(name.clone(), *count));
+    }
+    let term = |row: usize| model.rows[row].term;
+    let row = |name: &str| model.rows.iter().position(|row| row.benchmark == name);
+    let known: Vec<&str> = (0..model.rows.len())
+        .filter(|&row| term(row).is_some())
+        .map(|row| model.rows[row].benchmark.as_str())
+        .collect();
+    let unknown: Vec<String> = counts
+        .keys()
+        .filter(|n| !known.contains(&n.as_str()))
+        .cloned()
+        .collect();
+    if !unknown.is_empty() {
+        return Err(PredictError::Unknown {
+            platform: model.platform.clone(),
+            events: unknown,
+            known: known.into_iter().map(str::to_owned).collect(),
+        });
+    }
+    // (row, term, count, what the operator makes of one event's cost)
+    let mut used = Vec::new();
+    for (name, &count) in counts {
+        let Some((row, term)) = row(name).and_then(|row| Some((row, term(row)?))) else {
+            continue;
+        };
+        match term.absent(model.paging) {
+            Some(why) => left_out.push(format!("{name}: {} is 0, {why}", term.symbol())),
+            None => used.push((row, term, count, amortised(model, row, count))),
+        }
+    }
+    let draws = |of: &dyn Fn(usize, Term, &Vec<f64>) -> f64| -> Vec<f64> {
+        let sum = |draw: &Vec<f64>| {
+            let events = used.iter();
+            let costs =
+                events.map(|(row, term, count, factor)| count * factor * of(*row, *term, draw));
+            costs.sum::<f64>()
+        };
+        model.replicates.iter().map(sum).collect()
+    };
+    let spread = |of: &dyn Fn(usize, Term) -> bool, total: f64| {
+        // On counts boots agree and draws say nothing: the range over all boots stands instead.
+        let counted = used.iter().filter(|(row, term, _, _)| of(*row, *term));
+        if model.unit == "insns" {
+            return counted.fold((0.0, 0.0), |(low, high), (row, _, count, factor)| {
+                let row = &model.rows[*row];
+                let times = count * factor;
+                (low + times * row.added_low, high + times * row.added_high)
+            });
+        }
+        let chosen = |row: usize, term: Term, draw: &Vec<f64>| {
+            if of(row, term) { draw[row] } else { 0.0 }
+        };
+        interval(&draws(&chosen)).unwrap_or((total, total))
+    };
+    let events: Vec<EventTotal> = used
+        .iter()
+        .map(|(row, term, count, factor)| {
+            let each = model.rows[*row].added * factor;
+            let (low, high) = spread(&|other, _| other == *row, count * each);
+            EventTotal {
+                benchmark: model.rows[*row].benchmark.clone(),
+                term: *term,
+                count: *count,
+                each,
+                total: count * each,
+                low,
+                high,
+                operator: model.rows[*row].operator.kind,
+            }
+        })
+        .collect();
+    let components = [Component::Cpu, Component::Memory, Component::Io].map(|component| {
+        let of_it = events
+            .iter()
+            .filter(|event| event.term.component() == component);
+        let total = of_it.map(|event| event.total).sum();
+        let (low, high) = spread(&|_, term| term.component() == component, total);
+        ComponentTotal {
+            component,
+            total,
+            low,
+            high,
+        }
+    });
+    let total = events.iter().map(|event| event.total).sum();
+    let (low, high) = spread(&|_, _| true, total);
+    Ok(Prediction {
+        total,
+        low,
+        high,
+        components: components.to_vec(),
+        events,
+        left_out,
+    })
+}
+
+/// By how much one event of so many costs less than what the model has for one: 1 where the operator is
+/// linear or not determined.
+fn amortised(model: &Model, row: usize, count: f64) -> f64 {
+    let row = &model.rows[row];
+    if row.operator.kind != OperatorKind::SubLinear || row.added <= 0.0 {
+        return 1.0;
+    }
+    let guest = row.operator.cost_among(count).unwrap_or(row.guest);
+    ((guest - row.native) / row.added).max(0.0)
+}

@@ -1,0 +1,204 @@
+//! HyperBench's cost model (SIGMETRICS 2019, section 3): which benchmark measures which of its terms,
+//! and which terms a platform has.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_results::ResultFile;
+
+/// A component of T_virt, equation 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Component {
+    /// Equation 4.
+    Cpu,
+    /// Equation 5.
+    Memory,
+    /// Equation 6.
+    Io,
+}
+
+/// A term of equations 4 to 6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Term {
+    /// Sensitive instructions.
+    Sen,
+    /// Virtualization extensions: world switches that only a guest makes.
+    Ext,
+    /// Switching the page-table root.
+    Switch,
+    /// Keeping shadow tables in step with the guest's.
+    Sync,
+    /// Building the second set of page tables.
+    Cons,
+    /// Two-dimensional page walks.
+    Two,
+    /// From the device to the guest.
+    In,
+    /// From the guest to the device.
+    Out,
+}
+
+/// How guest addresses become the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Paging {
+    /// By a second set of tables that the processor walks (EPT, NPT, stage 2).
+    Nested,
+    /// By tables that the hypervisor keeps in place of the guest's.
+    Shadow,
+    /// By an emulator's software.
+    Software,
+}
+
+/// All terms, in the order of the equations.
+pub const TERMS: [Term; 8] = [
+    Term::Sen,
+    Term::Ext,
+    Term::Switch,
+    Term::Sync,
+    Term::Cons,
+    Term::Two,
+    Term::In,
+    Term::Out,
+];
+
+impl Component {
+    /// As the paper writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Component::Cpu => "T_cpu",
+            Component::Memory => "T_memory",
+            Component::Io => "T_io",
+        }
+    }
+}
+
+impl Term {
+    /// Which component it is a term of.
+    pub fn component(self) -> Component {
+        match self {
+            Term::Sen | Term::Ext => Component::Cpu,
+            Term::Switch | Term::Sync | Term::Cons | Term::Two => Component::Memory,
+            Term::In | Term::Out => Component::Io,
+        }
+    }
+
+    /// As the paper writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Term::Sen => "T_sen",
+            Term::Ext => "T_ext",
+            Term::Switch => "T_switch",
+            Term::Sync => "T_sync",
+            Term::Cons => "T_cons",
+            Term::Two => "T_two",
+            Term::In => "T_in",
+            Term::Out => "T_out",
+        }
+    }
+
+    /// Why this term is zero with such paging (equation 5's last two sentences); `None` where it is
+    /// not.
+    pub fn absent(self, paging: Paging) -> Option<&'static str> {
+        match (self, paging) {
+            (Term::Switch, Paging::Nested) => {
+                Some("nested paging lets the guest switch its own tables")
+            }
+            (Term::Sync, Paging::Nested) => Some(
+                "nested paging leaves the guest's tables to the guest: nothing to keep in step",
+            ),
+            (Term::Two, Paging::Shadow) => {
+                Some("shadow tables map guest addresses to the host's: the processor walks one set")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Paging {
+    /// What a result says of its platform; `None` where it does not say.
+    pub fn of(result: &ResultFile) -> Option<Paging> {
+        let subject = &result.identity.subject;
+        let says = |field: &str| subject.get(field).and_then(|value| value.as_str());
+        match says("paging") {
+            Some("nested") => return Some(Paging::Nested),
+            Some("shadow") => return Some(Paging::Shadow),
+            _ => {}
+        }
+        // Parameters of KVM's modules, as the kernel writes booleans.
+        let switch = says("kvm_intel.ept").or(says("kvm_amd.npt"));
+        match switch {
+            Some("Y" | "1") => return Some(Paging::Nested),
+            Some("N" | "0") => return Some(Paging::Shadow),
+            _ => {}
+        }
+        let name = result.platform.split(['@', '+']).next().unwrap_or_default();
+        match name {
+            "qemu-tcg" => Some(Paging::Software),
+            "lab:kvm-shadow" => Some(Paging::Shadow),
+            _ if name.starts_with("lab:kvm") => Some(Paging::Nested),
+            _ => None,
+        }
+    }
+
+    /// For readers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Paging::Nested => "nested paging",
+            Paging::Shadow => "shadow paging",
+            Paging::Software => "paging in software",
+        }
+    }
+}
+
+/// The term that a benchmark measures with such paging; `None` of one that measures none, as Idle.
+/// Benchmarks that are not of the suite go by their category.
+pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> {
+    match benchmark {
+        "idle" => None,
+        // Privileged and sensitive everywhere; with shadow tables it also switches theirs.
+        "set-cr3" if paging == Paging::Nested => Some(Term::Sen),
+        "set-cr3" => Some(Term::Switch),
+        "set-page-table-4k" | "set-page-table-2m" => Some(Term::Sync),
+        "cold-memory-access" => Some(Term::Cons),
+        "hot-memory-access" => Some(Term::Two),
+        "in" => Some(Term::In),
+        "out" | "print" => Some(Term::Out),
+        _ => match category {
+            "unprivileged" | "privileged" => Some(Term::Sen),
+            "exception" => Some(Term::Ext),
+            "io" => Some(Term::Out),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_paging_has_its_terms() {
+        let absent = |paging| -> Vec<&str> {
+            let terms = TERMS.iter().filter(|term| term.absent(paging).is_some());
+            terms.map(|term| term.symbol()).collect()
+        };
+        assert_eq!(absent(Paging::Nested), ["T_switch", "T_sync"]);
+        assert_eq!(absent(Paging::Shadow), ["T_two"]);
+        assert!(absent(Paging::Software).is_empty());
+    }
+
+    #[test]
+    fn a_root_switch_is_a_sensitive_instruction_or_a_switch_of_shadows() {
+        let term = |paging| term_of("set-cr3", "privileged", paging);
+        assert_eq!(term(Paging::Nested), Some(Term::Sen));
+        assert_eq!(term(Paging::Shadow), Some(Term::Switch));
+        assert_eq!(term_of("idle", "idle", Paging::Nested), None);
+        assert_eq!(
+            term_of("cpuid", "exception", Paging::Nested),
+            Some(Term::Ext)
+        );
+        assert_eq!(term_of("mixed", "mixed", Paging::Nested), None);
+    }
+}

@@ -1,0 +1,291 @@
+use super::*;
+use serde_json::{Value, json};
+
+/// Boots of one benchmark: their samples, for batches of one operation.
+type Boots<'a> = &'a [&'a [u64]];
+
+/// A result with rows of `unit`; of each the name, its boots, and how many of the last are perturbed.
+fn result(platform: &str, unit: &str, rows: &[(&str, Boots, usize)]) -> ResultFile {
+    let boots = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
+    let perturbed = rows.iter().map(|row| row.2).max().unwrap_or(0);
+    let launch = json!({"nonce": "1", "vcpus": 1, "asked": [], "hello": null, "first_record_ms": null,
+        "wall_ms": 1, "end": "bye", "end_detail": "", "bad_lines": 0, "stale_records": 0,
+        "lost_records": 0, "console_tail": ""});
+    let boot = |index: usize| {
+        let mut boot = json!({"boot": index + 1, "launches": [launch]});
+        if index + perturbed >= boots {
+            boot["perturbed"] = json!({"pad": index});
+        }
+        boot
+    };
+    let row = |(name, boots, _): &(&str, Boots, usize)| {
+        let samples = (1u32..).zip(boots.iter()).map(|(boot, run)| {
+            json!({"boot": boot, "launch": 0, "iterations": 1, "run": run, "control": vec![0; run.len()]})
+        });
+        json!({"benchmark": name, "category": "io", "status": "ok", "reason": null, "outcomes": [],
+            "conditions": {"vcpus": 1, "digest": format!("d-{name}")}, "exact": null,
+            "metrics": [{"name": "cost", "unit": unit, "boots": samples.collect::<Vec<_>>()}]})
+    };
+    let value = json!({"schema": ws_results::SCHEMA, "created": "2026-01-31T12:00:00Z", "tool": "t",
+        "command": ["worldswitch"], "platform": platform,
+        "identity": {"subject": {"platform": platform}, "conditions": {"unit": unit, "cpu": "max"}},
+        "interrupted": false, "boots": (0..boots).map(boot).collect::<Vec<_>>(),
+        "rows": rows.iter().map(row).collect::<Vec<_>>()});
+    serde_json::from_value(value).unwrap()
+}
+
+fn compared(base: &ResultFile, other: &ResultFile) -> SuiteComparison {
+    compare_results(base, other, &CompareOptions::default()).unwrap()
+}
+
+const SLOW: Boots = &[
+    &[150],
+    &[151],
+    &[152],
+    &[149],
+    &[148],
+    &[153],
+    &[147],
+    &[155],
+];
+const FAST: Boots = &[&[100], &[101], &[102], &[99], &[98], &[103], &[97], &[105]];
+
+#[test]
+fn times_are_judged_with_their_figures() {
+    let (base, other) = (
+        result("a", "ns", &[("in", FAST, 0)]),
+        result("b", "ns", &[("in", SLOW, 0)]),
+    );
+    let compared = compared(&base, &other);
+    let row = &compared.rows[0];
+    assert_eq!(row.verdict, Some(Verdict::Worse));
+    assert_eq!(
+        (row.base, row.other, row.boots),
+        (Some(100.5), Some(150.5), [8, 8])
+    );
+    let time = row.time.as_ref().unwrap();
+    assert!((time.ratio - 150.5 / 100.5).abs() < 1e-12);
+    assert!((time.p - 2.0 / 12870.0).abs() < 1e-12, "{}", time.p);
+    assert!(time.ratio_low.unwrap() > 1.4 && time.ratio_high.unwrap() < 1.6);
+    assert!(compared.interleaved && time.blocks == 1);
+    assert_eq!(compared.outcome(), Outcome::Regression);
+    assert_eq!(compared.subject[0].field, "platform");
+}
+
+#[test]
+fn rates_are_better_when_greater() {
+    let (base, other) = (
+        result("a", "per_s", &[("in", FAST, 0)]),
+        result("b", "per_s", &[("in", SLOW, 0)]),
+    );
+    let compared = compared(&base, &other);
+    assert_eq!(compared.rows[0].verdict, Some(Verdict::Better));
+    assert!(compared.rows[0].time.as_ref().unwrap().ratio < 0.7);
+    assert_eq!(compared.outcome(), Outcome::NoRegression);
+}
+
+#[test]
+fn too_few_boots_say_how_many_more() {
+    let (base, other) = (
+        result("a", "ns", &[("in", &FAST[..4], 0)]),
+        result("b", "ns", &[("in", &SLOW[..4], 0)]),
+    );
+    let compared = compared(&base, &other);
+    let row = &compared.rows[0];
+    assert_eq!(row.verdict, Some(Verdict::Inconclusive));
+    assert_eq!(row.time.as_ref().unwrap().more_boots, Some(1));
+    assert!(
+        row.why.as_ref().unwrap().contains("1 more a side"),
+        "{:?}",
+        row.why
+    );
+    assert_eq!(compared.outcome(), Outcome::Inconclusive);
+}
+
+#[test]
+fn noise_says_how_many_more() {
+    let wild: Boots = &[&[90], &[111], &[95], &[105], &[88], &[113], &[104], &[100]];
+    let compared = compared(
+        &result("a", "ns", &[("in", wild, 0)]),
+        &result("b", "ns", &[("in", wild, 0)]),
+    );
+    let row = &compared.rows[0];
+    assert_eq!(row.verdict, Some(Verdict::Inconclusive));
+    assert!(row.time.as_ref().unwrap().more_boots.unwrap() > 50);
+}
+
+#[test]
+fn instructions_need_their_perturbed_boots() {
+    let of = |cost: u64, perturbed| {
+        let run = [cost; 4];
+        let boots: [&[u64]; 3] = [&run, &run, &run];
+        result("lab:kvm", "insns", &[("in", &boots, perturbed)])
+    };
+    let compared = |base, other| compared(&base, &other);
+    let found = compared(of(3000, 1), of(3001, 1));
+    let row = &found.rows[0];
+    assert_eq!(
+        (row.verdict, row.exact, row.boots),
+        (Some(Verdict::Worse), Some(true), [2, 2])
+    );
+    assert_eq!(row.why.as_deref(), Some("1 instruction more"));
+    assert_eq!((found.base.boots, found.base.perturbed_boots), (2, 1));
+    assert_eq!(found.outcome(), Outcome::Regression);
+    let found = compared(of(3000, 0), of(3001, 0));
+    assert_eq!(found.rows[0].verdict, Some(Verdict::Inconclusive));
+    assert_eq!(
+        compared(of(3000, 0), of(3000, 0)).outcome(),
+        Outcome::NoRegression
+    );
+}
+
+#[test]
+fn unlike_conditions_are_refused_by_name_and_let_through_by_name() {
+    let base = result("a", "ns", &[("in", FAST, 0)]);
+    let mut other = result("b", "ns", &[("in", FAST, 0)]);
+    other
+        .identity
+        .conditions
+        .insert("cpu".into(), json!("EPYC"));
+    let error = compare_results(&base, &other, &CompareOptions::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("cpu (\"EPYC\" here, \"max\" there)") && text.contains("--allow"),
+        "{text}"
+    );
+    let options = CompareOptions {
+        allow: vec!["cpu".into()],
+        ..CompareOptions::default()
+    };
+    let compared = compare_results(&base, &other, &options).unwrap();
+    assert_eq!(compared.allowed[0].field, "cpu");
+}
+
+#[test]
+fn a_row_whose_code_changed_is_refused_by_itself() {
+    let base = result("a", "ns", &[("in", FAST, 0), ("out", FAST, 0)]);
+    let mut other = base.clone();
+    other.rows[1]
+        .conditions
+        .insert("digest".into(), json!("new"));
+    let found = compared(&base, &other);
+    assert_eq!(found.rows[0].verdict, Some(Verdict::NoChange));
+    assert_eq!((found.rows[1].verdict, found.rows[1].refused), (None, true));
+    assert!(found.rows[1].why.as_ref().unwrap().contains("digest"));
+    assert_eq!(found.outcome(), Outcome::Refused);
+    let options = CompareOptions {
+        allow: vec!["digest".into()],
+        ..CompareOptions::default()
+    };
+    let found = compare_results(&base, &other, &options).unwrap();
+    assert_eq!(found.rows[1].verdict, Some(Verdict::NoChange));
+    assert_eq!(found.allowed[0].field, "digest");
+}
+
+#[test]
+fn what_was_measured_and_no_longer_is_leaves_a_doubt() {
+    let base = result("a", "ns", &[("in", FAST, 0), ("out", FAST, 0)]);
+    let mut other = base.clone();
+    other.rows[1].status = Status::Died;
+    other.rows[1].metrics.clear();
+    other.rows[1].reason = Some("the machine ended".into());
+    let found = compared(&base, &other);
+    assert_eq!(found.rows[1].verdict, Some(Verdict::Inconclusive));
+    assert_eq!(
+        found.rows[1].why.as_deref(),
+        Some("in the other died: the machine ended")
+    );
+    // The other way round it is none of the other's faults.
+    assert_eq!(compared(&other, &base).rows[1].verdict, None);
+    // Neither was asked of both.
+    other.rows.pop();
+    let found = compared(&base, &other);
+    assert_eq!((found.rows.len(), found.rows[1].verdict), (2, None));
+}
+
+#[test]
+fn what_cannot_be_told_from_zero_has_no_ratio() {
+    let zero: Boots = &[&[0], &[1], &[0], &[2], &[1]];
+    let (nothing, something) = (
+        result("a", "ns", &[("idle", zero, 0)]),
+        result("b", "ns", &[("idle", &FAST[..5], 0)]),
+    );
+    assert_eq!(compared(&nothing, &nothing).rows[0].verdict, None);
+    let found = compared(&nothing, &something);
+    assert_eq!(found.rows[0].verdict, Some(Verdict::Inconclusive));
+    assert!(
+        found.rows[0]
+            .why
+            .as_ref()
+            .unwrap()
+            .contains("told from zero")
+    );
+}
+
+#[test]
+fn a_whole_suite_has_its_reliability() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let rows = |boots| names.map(|name| (name, boots, 0));
+    let (base, other) = (
+        result("a", "ns", &rows(FAST)),
+        result("b", "ns", &rows(SLOW)),
+    );
+    let found = compared(&base, &other).reliability.unwrap();
+    assert_eq!((found.benchmarks, found.differing), (7, 7));
+    assert_eq!((found.worse, found.better), (1.0 - 1.0 / 128.0, 0.0));
+    assert_eq!(compared(&result("a", "ns", &[]), &base).reliability, None);
+}
+
+/// Westmere to Ivy Bridge under KVM: HyperBench (SIGMETRICS 2019), Table 4, cycles and the printed
+/// improvement in percent.
+const TABLE_4: [(&str, u64, u64, f64); 14] = [
+    ("sgdt", 14, 9, 36.0),
+    ("sidt", 18, 9, 51.0),
+    ("smsw", 16, 7, 56.0),
+    ("pushf-popf", 38, 24, 37.0),
+    ("lgdt", 207, 127, 39.0),
+    ("set-cr3", 587, 297, 49.0),
+    ("hypercall", 2120, 1470, 31.0),
+    ("ipi", 8606, 5741, 33.0),
+    ("hot-access", 59, 89, -51.0),
+    ("cold-access", 1558, 1150, 26.0),
+    ("set-pt", 319_521_774, 141_628_640, 56.0),
+    ("in-serial", 12_300, 8370, 32.0),
+    ("out-serial", 8361, 6239, 25.0),
+    ("print", 722_002, 513_149, 29.0),
+];
+
+/// The printed improvements follow from the printed cycles, to the percent; but for sidt, where the
+/// printed 18 and 9 give 50 and not 51: the cycles were rounded. From them the paper has that Ivy
+/// Bridge is better "with the reliability 0.99".
+#[test]
+fn table_4_is_reproduced() {
+    for (name, westmere, ivy_bridge, printed) in TABLE_4 {
+        let improvement = 100.0 * (1.0 - ivy_bridge as f64 / westmere as f64);
+        let off = (improvement - printed).abs();
+        assert!(
+            off <= if name == "sidt" { 1.0 } else { 0.5 },
+            "{name}: {improvement}"
+        );
+    }
+    let logs: Vec<f64> = TABLE_4
+        .iter()
+        .map(|row| (row.1 as f64 / row.2 as f64).ln())
+        .collect();
+    let found = ws_statistics::reliability(&logs).unwrap();
+    assert!((0.99..1.0).contains(&found.positive), "{}", found.positive);
+    // With differences of cycles instead, as the method takes them, it is no other.
+    let cycles: Vec<f64> = TABLE_4
+        .iter()
+        .map(|row| row.1 as f64 - row.2 as f64)
+        .collect();
+    let found = ws_statistics::reliability(&cycles).unwrap();
+    assert!((0.99..1.0).contains(&found.positive), "{}", found.positive);
+}
+
+#[test]
+fn it_all_is_json() {
+    let base = result("a", "ns", &[("in", FAST, 0)]);
+    let value: Value = serde_json::to_value(compared(&base, &base)).unwrap();
+    assert_eq!(value["rows"][0]["verdict"], "no-change");
+}

@@ -1,0 +1,336 @@
+//! Comparisons with their verdicts: for a terminal, as Markdown, CSV and JSON. It decides nothing.
+
+use crate::lines::{Set, align, join};
+use crate::number;
+use crate::style::Style;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_analysis::{CountFigures, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict};
+use ws_text::{markdown, spreadsheet, terminal};
+
+/// The schema of the JSON.
+pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/1";
+
+/// What `worldswitch compare` found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparisons {
+    /// Always `worldswitch-comparison/1`.
+    #[schemars(extend("const" = COMPARISON_SCHEMA))]
+    pub schema: &'static str,
+    /// One for each pair of results.
+    pub comparisons: Vec<SuiteComparison>,
+}
+
+/// The JSON Schema of [`Comparisons::to_json`], as `docs/comparison.schema.json` has it.
+pub fn comparison_schema() -> String {
+    format!("{:#}\n", schemars::schema_for!(Comparisons).to_value())
+}
+
+/// The heads of the table, and how their columns are set.
+const HEADS: [(&str, Set); 8] = [
+    ("benchmark", Set::Left),
+    ("base", Set::Right),
+    ("other", Set::Right),
+    ("ratio, added", Set::Right),
+    ("", Set::Left),
+    ("p", Set::Right),
+    ("verdict", Set::Left),
+    ("", Set::Left),
+];
+
+/// The heads of the CSV.
+const CSV: [&str; 21] = [
+    "base_platform",
+    "other_platform",
+    "benchmark",
+    "category",
+    "unit",
+    "base",
+    "other",
+    "base_boots",
+    "other_boots",
+    "verdict",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "p",
+    "p_suite",
+    "more_boots",
+    "added",
+    "added_mean",
+    "band_low",
+    "band_high",
+    "why",
+];
+
+impl Comparisons {
+    /// Of these, in their order.
+    pub fn of(comparisons: Vec<SuiteComparison>) -> Self {
+        Comparisons {
+            schema: COMPARISON_SCHEMA,
+            comparisons,
+        }
+    }
+
+    /// What is needed to read the figures that there are.
+    fn legend(&self) -> Vec<&'static str> {
+        let rows = || self.comparisons.iter().flat_map(|one| &one.rows);
+        let mut legend = Vec::new();
+        if rows().any(|row| row.time.is_some()) {
+            legend.extend([
+                "ratio: the other's time over the base's, medians of the boots' values; in brackets its interval.",
+                "p: the permutation test's, corrected for all benchmarks (Holm).",
+            ]);
+        }
+        if rows().any(|row| row.counts.is_some()) {
+            legend.push(
+                "added: instructions of one operation more than in the base, the modes; in brackets the mean's.",
+            );
+        }
+        legend
+    }
+
+    /// Text for a terminal. Ends in a newline.
+    pub fn to_terminal(&self, colour: bool) -> String {
+        let style = Style::new(colour);
+        let blocks = self.comparisons.iter();
+        let mut out: String = blocks.map(|one| block(one, &style) + "\n").collect();
+        for line in self.legend() {
+            out += &style.dim(line);
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Markdown: for each pair a head, a list and a table.
+    pub fn to_markdown(&self) -> String {
+        let mut out = String::new();
+        for one in &self.comparisons {
+            let (base, other) = (markdown(&one.base.platform), markdown(&one.other.platform));
+            out += &format!("## {other} against {base}\n\n");
+            for remark in remarks(one) {
+                out += &format!("- {}\n", markdown(&remark));
+            }
+            out += "\n| benchmark | base | other | ratio, added | | p | verdict | |\n";
+            out += "|---|---:|---:|---:|---|---:|---|---|\n";
+            for row in &one.rows {
+                let cells = cells(row).map(|cell| markdown(&cell));
+                out += &format!("| {} |\n", cells.join(" | "));
+            }
+            out += &format!("\n{}\n\n", markdown(&tally(one)));
+        }
+        for line in self.legend() {
+            out += &format!("- {}\n", markdown(line));
+        }
+        out
+    }
+
+    /// One line a benchmark, with a head (RFC 4180, but `\n`). Numbers are in full precision.
+    pub fn to_csv(&self) -> Result<String, csv::Error> {
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        csv.write_record(CSV)?;
+        for one in &self.comparisons {
+            for row in &one.rows {
+                csv.write_record(csv_line(one, row))?;
+            }
+        }
+        let bytes = csv.into_inner().map_err(|error| error.into_error())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Everything, pretty-printed.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+fn block(one: &SuiteComparison, style: &Style) -> String {
+    let head = format!(
+        "{} against {} (base)",
+        one.other.platform, one.base.platform
+    );
+    let mut out = style.bold(&terminal(&head)) + "\n";
+    for remark in remarks(one) {
+        out += &format!("  {}\n", terminal(&remark));
+    }
+    let timed = one.rows.iter().any(|row| row.time.is_some());
+    let heads = HEADS.iter().map(|(head, _)| *head);
+    let heads: Vec<String> = heads
+        .map(|head| if head == "p" && !timed { "" } else { head }.to_owned())
+        .collect();
+    let rows = one.rows.iter().map(|row| {
+        let cells = cells(row).map(|cell| terminal(&cell).into_owned());
+        cells.to_vec()
+    });
+    let lines: Vec<Vec<String>> = [heads].into_iter().chain(rows).collect();
+    let sets: Vec<Set> = HEADS.iter().map(|(_, set)| *set).collect();
+    let verdicts = [None]
+        .into_iter()
+        .chain(one.rows.iter().map(|row| row.verdict));
+    for (number, (mut line, verdict)) in align(&sets, &lines).into_iter().zip(verdicts).enumerate()
+    {
+        // Columns that are empty throughout are gone: the verdict is found by its text.
+        let shown = verdict.map_or("", Verdict::word);
+        let cell = line
+            .iter_mut()
+            .find(|cell| !shown.is_empty() && cell.trim() == shown);
+        if let (Some(cell), Some(verdict)) = (cell, verdict) {
+            *cell = match verdict {
+                Verdict::Worse => style.red(cell),
+                Verdict::Better => style.green(cell),
+                Verdict::NoChange => style.dim(cell),
+                Verdict::Inconclusive => style.bold(cell),
+            };
+        }
+        let line = join(&line);
+        out += &if number == 0 { style.dim(&line) } else { line };
+        out.push('\n');
+    }
+    out + &tally(one) + "\n"
+}
+
+/// What is to be known before the table: what the comparison is about, and what limits it.
+fn remarks(one: &SuiteComparison) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let named = |fields: &[Unlike]| {
+        let fields: Vec<String> = fields.iter().map(Unlike::describe).collect();
+        fields.join(", ")
+    };
+    remarks.push(match one.subject.is_empty() {
+        true => "the subject is the same on both sides".into(),
+        false => format!("differs in the subject: {}", named(&one.subject)),
+    });
+    if !one.allowed.is_empty() {
+        remarks.push(format!(
+            "differs in conditions, and was let through: {}",
+            named(&one.allowed)
+        ));
+    }
+    let timed = one.rows.iter().any(|row| row.time.is_some());
+    if timed && !one.interleaved {
+        remarks.push(
+            "not from one run: whatever changed on the host in between counts as a difference. \
+             worldswitch run --on A,B lets both take turns"
+                .into(),
+        );
+    }
+    let Some(reliability) = one.reliability.filter(|found| found.benchmarks > 1) else {
+        return remarks;
+    };
+    let (word, confidence) = match reliability.better >= reliability.worse {
+        true => ("better", reliability.better),
+        false => ("worse", reliability.worse),
+    };
+    remarks.push(match reliability.differing {
+        0 => "over the suite: no benchmark differs by itself".into(),
+        _ => format!(
+            "over the suite: {word} with reliability {} (HPT over {} benchmarks, {} of which differ)",
+            rounded_down(confidence), reliability.benchmarks, reliability.differing
+        ),
+    });
+    remarks
+}
+
+/// A confidence to three digits, never rounded up to one that it has not.
+fn rounded_down(confidence: f64) -> String {
+    format!("{:.3}", (confidence * 1000.0).floor() / 1000.0)
+}
+
+/// The texts of a row, not escaped.
+fn cells(row: &RowComparison) -> [String; 8] {
+    let value = |value: Option<f64>| match (value, &row.unit) {
+        (Some(value), Some(unit)) => number::value(value, unit),
+        (Some(value), None) => number::value(value, ""),
+        (None, _) => "-".into(),
+    };
+    let (change, interval, p) = match (&row.time, &row.counts) {
+        (Some(time), _) => time_cells(time),
+        (None, Some(counts)) => count_cells(counts),
+        (None, None) => Default::default(),
+    };
+    [
+        row.benchmark.clone(),
+        value(row.base),
+        value(row.other),
+        change,
+        interval,
+        p,
+        row.verdict.map_or("not compared", Verdict::word).into(),
+        row.why.clone().unwrap_or_default(),
+    ]
+}
+
+fn time_cells(time: &TimeFigures) -> (String, String, String) {
+    let interval = match (time.ratio_low, time.ratio_high) {
+        (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
+        _ => String::new(),
+    };
+    let p = match time.p_suite {
+        p if p < 0.0001 => "<0.0001".into(),
+        p => format!("{p:.4}"),
+    };
+    (format!("{:.3}x", time.ratio), interval, p)
+}
+
+fn count_cells(counts: &CountFigures) -> (String, String, String) {
+    let mean = format!("[{}]", number::added(counts.added_mean));
+    (number::added(counts.added), mean, String::new())
+}
+
+/// `2 worse, 1 better, 9 no change, 1 inconclusive, 3 not compared`.
+fn tally(one: &SuiteComparison) -> String {
+    let verdicts = [
+        Some(Verdict::Worse),
+        Some(Verdict::Better),
+        Some(Verdict::NoChange),
+        Some(Verdict::Inconclusive),
+        None,
+    ];
+    let counted = verdicts.iter().filter_map(|verdict| {
+        let count = one
+            .rows
+            .iter()
+            .filter(|row| row.verdict == *verdict)
+            .count();
+        let word = verdict.map_or("not compared", Verdict::word);
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    let counted: Vec<String> = counted.collect();
+    if counted.is_empty() {
+        return "no benchmarks".into();
+    }
+    counted.join(", ")
+}
+
+fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; CSV.len()] {
+    let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
+    let (time, counts) = (row.time.as_ref(), row.counts.as_ref());
+    [
+        spreadsheet(&one.base.platform),
+        spreadsheet(&one.other.platform),
+        spreadsheet(&row.benchmark),
+        spreadsheet(&row.category),
+        spreadsheet(row.unit.as_deref().unwrap_or("")),
+        number(row.base),
+        number(row.other),
+        row.boots[0].to_string(),
+        row.boots[1].to_string(),
+        row.verdict.map_or("not compared", Verdict::word).into(),
+        number(time.map(|time| time.ratio)),
+        number(time.and_then(|time| time.ratio_low)),
+        number(time.and_then(|time| time.ratio_high)),
+        number(time.map(|time| time.p)),
+        number(time.map(|time| time.p_suite)),
+        time.and_then(|time| time.more_boots)
+            .map_or(String::new(), |n| n.to_string()),
+        number(counts.map(|counts| counts.added)),
+        number(counts.map(|counts| counts.added_mean)),
+        number(counts.map(|counts| counts.band_base.low.min(counts.band_other.low))),
+        number(counts.map(|counts| counts.band_base.high.max(counts.band_other.high))),
+        spreadsheet(row.why.as_deref().unwrap_or("")),
+    ]
+}
+
+#[cfg(test)]
+#[path = "comparison_tests.rs"]
+mod tests;

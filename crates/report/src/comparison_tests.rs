@@ -1,0 +1,125 @@
+use super::*;
+use serde_json::{Value, json};
+use ws_analysis::{CompareOptions, compare_results};
+use ws_results::ResultFile;
+
+/// A result of one row: its boots' costs, two samples each, the last boot perturbed on `insns`.
+fn result(platform: &str, unit: &str, costs: &[u64]) -> ResultFile {
+    let boots = (1..=costs.len()).map(|boot| {
+        let mut value = json!({"boot": boot, "launches": [{"nonce": "1", "vcpus": 1, "asked": [],
+            "hello": null, "first_record_ms": null, "wall_ms": 1, "end": "bye", "end_detail": "",
+            "bad_lines": 0, "stale_records": 0, "lost_records": 0, "console_tail": ""}]});
+        if unit == "insns" && boot == costs.len() {
+            value["perturbed"] = json!({"pad": 3});
+        }
+        value
+    });
+    let samples = (1..).zip(costs).map(|(boot, cost): (u32, _)| {
+        json!({"boot": boot, "launch": 0, "iterations": 1, "run": [cost, cost], "control": [0, 0]})
+    });
+    let value = json!({"schema": ws_results::SCHEMA, "created": platform, "tool": "t", "command": [],
+        "platform": platform, "identity": {"subject": {"platform": platform}, "conditions": {}},
+        "interrupted": false, "boots": boots.collect::<Vec<_>>(),
+        "rows": [{"benchmark": "in|=\u{1b}", "category": "io", "status": "ok", "reason": null,
+            "outcomes": [], "conditions": {}, "exact": null,
+            "metrics": [{"name": "cost", "unit": unit, "boots": samples.collect::<Vec<_>>()}]}]});
+    serde_json::from_value(value).unwrap()
+}
+
+fn compared(unit: &str, base: &[u64], other: &[u64]) -> Comparisons {
+    let options = CompareOptions::default();
+    let (base, other) = (result("a", unit, base), result("b", unit, other));
+    Comparisons::of(vec![compare_results(&base, &other, &options).unwrap()])
+}
+
+const FAST: [u64; 8] = [100, 101, 102, 99, 98, 103, 97, 105];
+const SLOW: [u64; 8] = [150, 151, 152, 149, 148, 153, 147, 155];
+
+#[test]
+fn a_terminal_shows_verdicts_and_what_limits_them() {
+    let text = compared("ns", &FAST, &SLOW).to_terminal(false);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "b against a (base)");
+    assert!(
+        lines[1].contains("platform (\"b\" here, \"a\" there)"),
+        "{text}"
+    );
+    assert!(lines[2].contains("not from one run"), "{text}");
+    assert!(lines[4].starts_with("in|=\\u{1b}  "), "{text}");
+    assert!(
+        lines[4].contains(" 1.498x ") && lines[4].ends_with("  worse"),
+        "{text}"
+    );
+    assert_eq!(lines[5], "1 worse");
+    assert!(!text.contains("added:") && text.contains("ratio:"));
+    let coloured = compared("ns", &FAST, &SLOW).to_terminal(true);
+    assert!(coloured.contains("\u{1b}[31mworse"));
+}
+
+#[test]
+fn instructions_are_added_and_never_a_ratio() {
+    let text = compared("insns", &[3022; 3], &[3023; 3]).to_terminal(false);
+    assert!(
+        text.contains("3,022  3,023            +1  [+1]  worse "),
+        "{text}"
+    );
+    assert!(
+        text.contains("worse    1 instruction more") && !text.contains("ratio:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn markdown_and_csv_escape_what_strangers_wrote() {
+    let compared = compared("ns", &FAST, &FAST);
+    let page = compared.to_markdown();
+    assert!(
+        page.contains("## b against a\n") && page.contains("| in\\|=\\\\u{1b} |"),
+        "{page}"
+    );
+    let table = compared.to_csv().unwrap();
+    let mut csv = csv::Reader::from_reader(table.as_bytes());
+    let record = csv.records().next().unwrap().unwrap();
+    assert_eq!(
+        (record.len(), &record[9], &record[10]),
+        (CSV.len(), "no change", "1")
+    );
+    assert!(!table.contains('\u{1b}'));
+}
+
+#[test]
+fn a_confidence_is_never_rounded_up_to_certainty() {
+    assert_eq!(
+        [rounded_down(0.9999), rounded_down(1.0)],
+        ["0.999", "1.000"]
+    );
+}
+
+const COMMITTED: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/comparison.schema.json"
+);
+
+/// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
+#[test]
+fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
+    if std::env::var_os("WS_BLESS").is_some() {
+        std::fs::write(COMMITTED, comparison_schema()).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(COMMITTED).unwrap() == comparison_schema(),
+        "docs/comparison.schema.json is out of date: WS_BLESS=1"
+    );
+    let schema: Value = serde_json::from_str(&comparison_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for one in [
+        compared("ns", &FAST, &SLOW),
+        compared("insns", &[5; 3], &[6; 3]),
+        Comparisons::of(vec![]),
+    ] {
+        let mut value: Value = serde_json::from_str(&one.to_json().unwrap()).unwrap();
+        assert!(validator.is_valid(&value));
+        value["schema"] = json!("worldswitch-comparison/2");
+        assert!(!validator.is_valid(&value));
+    }
+}

@@ -1,0 +1,58 @@
+//! Values that lie so far out that somebody should look. They are reported, never dropped.
+
+use crate::order::median;
+
+/// Beyond this modified z-score a value is called an outlier (Iglewicz and Hoaglin, "How to Detect
+/// and Handle Outliers", ASQC 1993, section 3.3.2).
+const LIMIT: f64 = 3.5;
+
+/// Turns a median absolute deviation into a standard deviation of normal values, inverted.
+const OF_MEDIAN: f64 = 0.6745;
+
+/// The same of a mean absolute deviation, for values of which more than half are equal.
+const OF_MEAN: f64 = 1.253_314;
+
+/// The places of outliers among `values`, in ascending order. Nothing is called one among fewer than
+/// five values.
+///
+/// Assumes a symmetric middle. On times, whose upper tail is long, it names more values than are
+/// wrong; so it informs and decides nothing.
+pub fn outliers(values: &[f64]) -> Vec<usize> {
+    let Some(middle) = median(values).filter(|_| values.len() >= 5) else {
+        return Vec::new();
+    };
+    let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    let typical = match median(&distances) {
+        Some(distance) if distance > 0.0 => distance / OF_MEDIAN,
+        _ => OF_MEAN * distances.iter().sum::<f64>() / distances.len() as f64,
+    };
+    (0..values.len())
+        .filter(|&index| distances[index] > LIMIT * typical)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wild_value_is_named() {
+        assert_eq!(outliers(&[10.0, 11.0, 9.0, 10.5, 90.0, 9.5]), [4]);
+        assert_eq!(outliers(&[10.0, 11.0, 9.0, 10.5, -90.0, 9.5]), [4]);
+    }
+
+    #[test]
+    fn one_among_equals_is_named() {
+        let mut values = vec![7.0; 20];
+        values[3] = 8.0;
+        assert_eq!(outliers(&values), [3]);
+        assert_eq!(outliers(&[7.0; 20]), []);
+    }
+
+    #[test]
+    fn ordinary_values_and_few_values_are_not() {
+        assert_eq!(outliers(&[10.0, 11.0, 9.0, 10.5, 9.5, 12.0]), []);
+        assert_eq!(outliers(&[1.0, 1.0, 1.0, 900.0]), []);
+        assert_eq!(outliers(&[]), []);
+    }
+}

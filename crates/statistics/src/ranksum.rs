@@ -1,0 +1,196 @@
+//! The exact distribution of a sum of ranks under random labels, ties and all.
+//!
+//! Streitberg and Röhmel, "Exact Distributions for Permutation and Rank Tests: An Introduction to Some
+//! Recently Published Algorithms", Statistical Software Newsletter 12, 1986: scores are taken in one
+//! after another, and the number of subsets of each size and sum is kept. It counts what enumerating
+//! every assignment would count, in polynomial time.
+
+/// A discrete distribution over whole numbers from 0 on, with what a step means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sums {
+    /// The probability of the sum `start + step * index`.
+    pub probabilities: Vec<f64>,
+    /// The sum at index 0; no sum is less.
+    pub start: u64,
+    /// Between two sums.
+    pub step: u64,
+}
+
+/// What [`sums`] costs, in additions.
+pub(crate) fn effort(scores: &[u32], take: usize) -> u64 {
+    let (_, _, reduced) = reduce(scores);
+    let most = greatest_sum(&reduced, take);
+    (scores.len() as u64)
+        .saturating_mul(take as u64)
+        .saturating_mul(most + 1)
+}
+
+/// The distribution of the sum of `take` of `scores` chosen at random, without replacement. `take`
+/// is at most their number.
+pub(crate) fn sums(scores: &[u32], take: usize) -> Sums {
+    let (least, step, reduced) = reduce(scores);
+    let width = usize::try_from(greatest_sum(&reduced, take) + 1).unwrap_or(usize::MAX);
+    // Row k: how many subsets of k scores have each sum. In place: from the greatest k down.
+    let mut ways = vec![0.0f64; (take + 1) * width];
+    ways[0] = 1.0;
+    let mut reach = 0;
+    for (seen, &score) in reduced.iter().enumerate() {
+        let score = usize::try_from(score).unwrap_or(usize::MAX);
+        reach = (reach + score).min(width - 1);
+        for k in (1..=take.min(seen + 1)).rev() {
+            let (below, from_here) = ways.split_at_mut(k * width);
+            let below = &below[(k - 1) * width..];
+            for sum in score..=reach {
+                from_here[sum] += below[sum - score];
+            }
+        }
+    }
+    let mut probabilities = ways.split_off(take * width);
+    let all: f64 = probabilities.iter().sum();
+    for probability in &mut probabilities {
+        *probability /= all;
+    }
+    Sums {
+        probabilities,
+        start: u64::from(least) * take as u64,
+        step: u64::from(step),
+    }
+}
+
+/// The distribution of the sum of two independent ones of the same step.
+pub(crate) fn add(a: &Sums, b: &Sums) -> Sums {
+    let (a, b) = (
+        on_step(a, gcd(a.step, b.step)),
+        on_step(b, gcd(a.step, b.step)),
+    );
+    let mut probabilities = vec![0.0; a.probabilities.len() + b.probabilities.len() - 1];
+    for (i, p) in a
+        .probabilities
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| **p > 0.0)
+    {
+        for (j, q) in b.probabilities.iter().enumerate() {
+            probabilities[i + j] += p * q;
+        }
+    }
+    Sums {
+        probabilities,
+        start: a.start + b.start,
+        step: a.step,
+    }
+}
+
+/// The same distribution with a smaller step, which divides its own.
+fn on_step(sums: &Sums, step: u64) -> Sums {
+    let times = usize::try_from(sums.step / step).unwrap_or(1);
+    let mut probabilities = vec![0.0; (sums.probabilities.len() - 1) * times + 1];
+    for (index, probability) in sums.probabilities.iter().enumerate() {
+        probabilities[index * times] = *probability;
+    }
+    Sums {
+        probabilities,
+        start: sums.start,
+        step,
+    }
+}
+
+impl Sums {
+    /// The chance of a sum at least as far from the mean as `sum` is.
+    pub fn as_far(&self, sum: u64) -> f64 {
+        let values = || (0u64..).zip(&self.probabilities);
+        // In steps from the start; a sum of this distribution is a whole number of them.
+        let mean: f64 = values().map(|(index, p)| index as f64 * p).sum();
+        let seen = (sum - self.start) as f64 / self.step as f64;
+        // Means of symmetric distributions are wrong in their last digits only, but ">=" must hold
+        // for the mirror image of what was seen.
+        let far = (seen - mean).abs() - 1e-6;
+        let chance: f64 = values()
+            .filter(|(index, _)| (*index as f64 - mean).abs() >= far)
+            .map(|(_, p)| p)
+            .sum();
+        chance.min(1.0)
+    }
+}
+
+/// The least score, the greatest common divisor of all distances from it, and those in units of it.
+fn reduce(scores: &[u32]) -> (u32, u32, Vec<u64>) {
+    let least = scores.iter().copied().min().unwrap_or(0);
+    let step = scores
+        .iter()
+        .fold(0, |divisor, score| gcd(divisor, u64::from(score - least)))
+        .max(1);
+    let reduced = scores
+        .iter()
+        .map(|score| u64::from(score - least) / step)
+        .collect();
+    (least, u32::try_from(step).unwrap_or(1), reduced)
+}
+
+fn greatest_sum(scores: &[u64], take: usize) -> u64 {
+    let mut scores = scores.to_vec();
+    scores.sort_unstable();
+    scores.iter().rev().take(take).sum()
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// By trying every subset.
+    fn tried(scores: &[u32], take: usize, test: impl Fn(f64) -> bool) -> f64 {
+        let (mut hits, mut all) = (0.0, 0.0);
+        for subset in 0u32..1 << scores.len() {
+            if subset.count_ones() as usize == take {
+                let chosen = (0..scores.len()).filter(|i| subset >> i & 1 == 1);
+                all += 1.0;
+                hits += f64::from(u8::from(test(chosen.map(|i| f64::from(scores[i])).sum())));
+            }
+        }
+        hits / all
+    }
+
+    #[test]
+    fn the_rank_sum_of_three_and_three_is_as_printed() {
+        // Wilcoxon 1945: of 20 assignments one has the least sum, 1 + 2 + 3.
+        let three = sums(&[2, 4, 6, 8, 10, 12], 3);
+        let at = |sum: u64| three.probabilities[((sum - three.start) / three.step) as usize];
+        assert!((at(12) - 0.05).abs() < 1e-12 && at(10) == 0.0);
+        assert!((three.as_far(12) - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn equal_scores_have_one_sum() {
+        assert_eq!(sums(&[5; 6], 2).probabilities, [1.0]);
+        assert_eq!(sums(&[5; 6], 2).as_far(10), 1.0);
+    }
+
+    proptest! {
+        #[test]
+        fn it_counts_what_trying_counts(
+            scores in prop::collection::vec(0u32..30, 1..9), other in prop::collection::vec(0u32..9, 1..5),
+            take in 0usize..9,
+        ) {
+            let take = take.min(scores.len());
+            let sum: u32 = scores.iter().take(take).sum();
+            let mean = f64::from(scores.iter().sum::<u32>()) * take as f64 / scores.len() as f64;
+            let far = (f64::from(sum) - mean).abs() - 1e-9;
+            let exact = sums(&scores, take).as_far(u64::from(sum));
+            prop_assert!((exact - tried(&scores, take, |s| (s - mean).abs() >= far)).abs() < 1e-9);
+            // Two blocks together: a sum of sums.
+            let both = add(&sums(&scores, take), &sums(&other, 1));
+            prop_assert!((both.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            let least = |scores: &[u32], take: usize| {
+                let mut scores = scores.to_vec();
+                scores.sort_unstable();
+                scores.iter().take(take).sum::<u32>()
+            };
+            prop_assert!(both.start <= u64::from(least(&scores, take) + least(&other, 1)));
+        }
+    }
+}
