@@ -23,6 +23,8 @@ pub struct LaunchRequest {
     pub vcpus: u32,
     /// The guest's command line.
     pub command_line: String,
+    /// Another size of the guest's memory than the platform's. Only of machines that have a digest.
+    pub memory_mib: Option<u64>,
     /// The host takes the time of all that the console says, and [`Machine::heard`] has it. Only
     /// of platforms that [`crate::platforms::external`] allows it.
     pub timed: bool,
@@ -125,6 +127,11 @@ pub trait Machine: Send {
     /// From a machine's start to its guest's first record, where that may take longer than on
     /// most; as long again it may be silent later.
     fn boot_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The guest's memory, where a launch may have another.
+    fn memory_mib(&self) -> Option<u64> {
         None
     }
 

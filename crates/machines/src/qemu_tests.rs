@@ -54,6 +54,7 @@ fn request() -> LaunchRequest {
     LaunchRequest {
         vcpus: 2,
         command_line: "bench=^(idle)$ nonce=1".into(),
+        memory_mib: None,
         timed: false,
     }
 }

@@ -86,6 +86,7 @@ fn request(vcpus: u32) -> LaunchRequest {
     LaunchRequest {
         vcpus,
         command_line: "bench=^(idle)$ hypercall=none".into(),
+        memory_mib: None,
         timed: false,
     }
 }

@@ -5,6 +5,7 @@
 //! folder `digits`: what the machine is made of, its guest and its guest's command line are in
 //! the file's name, so that nothing else can be compared.
 
+use crate::follow::Order;
 use crate::time;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -43,8 +44,10 @@ struct Digit {
 
 impl Key {
     /// Of a launch of the machine with this digest.
-    pub fn of(machine: &str, vcpus: u32, command_line: &str) -> Self {
-        let hash = Sha256::digest(format!("{machine}\n{vcpus}\n{command_line}"));
+    pub fn of(machine: &str, order: &Order<'_>) -> Self {
+        let memory_mib = order.memory_mib.unwrap_or(0);
+        let (vcpus, line) = (order.vcpus, &order.command_line);
+        let hash = Sha256::digest(format!("{machine}\n{vcpus}\n{memory_mib}\n{line}"));
         Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
@@ -174,11 +177,26 @@ mod tests {
         }
     }
 
+    fn key(machine: &str, vcpus: u32, line: &str) -> Key {
+        Key::of(
+            machine,
+            &Order {
+                vcpus,
+                rows: &[],
+                command_line: line.into(),
+                memory_mib: None,
+                nonce: ws_records::Nonce(1),
+                limits: crate::limits::Limits::NONE,
+                timed: false,
+            },
+        )
+    }
+
     #[test]
     fn other_digits_of_the_same_launch_are_a_broken_lab() {
         let folder = tempfile::tempdir().unwrap();
         let digits = Digits::beside(folder.path());
-        let key = [Key::of("machine", 1, "bench=^(in)$")];
+        let key = [key("machine", 1, "bench=^(in)$")];
         let watch = |run: &[u64]| digits.watch(&key, 1, &[row("in", run)]).unwrap();
         assert_eq!(watch(&[20, 20, 21]), [""; 0], "never seen");
         assert_eq!(watch(&[20, 20, 21]), [""; 0], "the same again");
@@ -195,7 +213,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let digits = Digits::beside(folder.path());
         let watch = |machine, vcpus, line, bench, run: &[u64]| {
-            let key = [Key::of(machine, vcpus, line)];
+            let key = [key(machine, vcpus, line)];
             digits.watch(&key, 1, &[row(bench, run)]).unwrap()
         };
         assert_eq!(watch("m", 1, "l", "in", &[20]), [""; 0]);
@@ -210,7 +228,7 @@ mod tests {
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let digits = Digits::beside(folder.path());
-        let key = Key::of("m", 1, "l");
+        let key = key("m", 1, "l");
         fs::create_dir_all(folder.path().join("digits")).unwrap();
         let path = folder.path().join(format!("digits/{}.json", key.0));
         fs::write(&path, "{").unwrap();

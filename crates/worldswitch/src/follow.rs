@@ -24,6 +24,8 @@ pub struct Order<'a> {
     pub vcpus: u32,
     pub rows: &'a [String],
     pub command_line: String,
+    /// Another memory size than the platform's.
+    pub memory_mib: Option<u64>,
     pub nonce: Nonce,
     pub limits: Limits,
     /// Time the guest from outside.
@@ -45,6 +47,7 @@ pub fn follow(
     machine.launch(&LaunchRequest {
         vcpus: order.vcpus,
         command_line: order.command_line.clone(),
+        memory_mib: order.memory_mib,
         timed: order.timed,
     })?;
     let mut state = LaunchState::new(order.limits).timed(order.timed);

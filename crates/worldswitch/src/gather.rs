@@ -7,7 +7,7 @@ use crate::boot::Settled;
 use crate::exits;
 use crate::launch::RowReport;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
@@ -115,7 +115,10 @@ impl Gathered {
 
     /// The rows as a result has them.
     pub fn rows(&self) -> Vec<Row> {
-        self.rows.iter().map(|(_, row)| finished(row)).collect()
+        let perturbed = self.boots.iter().filter(|boot| boot.perturbed.is_some());
+        let perturbed: BTreeSet<u32> = perturbed.map(|boot| boot.boot).collect();
+        let finished = |(_, row): &(Known, Row)| finished(row, &perturbed);
+        self.rows.iter().map(finished).collect()
     }
 }
 
@@ -232,7 +235,8 @@ fn keep(row: &mut Row, name: &str, unit: &str, samples: Samples) {
     }
 }
 
-fn finished(row: &Row) -> Row {
+/// A row as a result has it; boots that were `perturbed` do not speak for its digits.
+fn finished(row: &Row, perturbed: &BTreeSet<u32>) -> Row {
     let mut row = row.clone();
     let first = row
         .outcomes
@@ -243,7 +247,8 @@ fn finished(row: &Row) -> Row {
         None if row.outcomes.is_empty() => (Status::Unreached, None),
         None => (Status::Ok, None),
     };
-    row.exact = row.metrics.first().and_then(ws_analysis::exact);
+    let cost = row.metrics.first().map(|metric| metric.without(perturbed));
+    row.exact = cost.as_ref().and_then(ws_analysis::exact);
     row
 }
 

@@ -8,13 +8,13 @@ use crate::launch::{LaunchReport, LaunchState, Limits, RowReport};
 use crate::plan::{self, Asked, Parameters, Planned};
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{exits, identity, nonce};
+use crate::{exits, identity, nonce, perturb};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 use ws_machines::hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine, MachineError};
-use ws_results::{Boot, Identity, Launch, LaunchEnd, Row, Status};
+use ws_results::{Boot, Identity, Launch, LaunchEnd, Perturbation, Row, Status};
 
 /// Units in which a guest may count.
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
@@ -34,6 +34,9 @@ pub struct Common {
     pub image_sha256: Option<String>,
     pub parameters: Parameters,
     pub smp: Option<u32>,
+    /// Boots beside the others, of platforms that count instructions, in which something differs
+    /// that should not matter.
+    pub perturbed_boots: u32,
     /// Digits of exact machines that were seen before.
     pub digits: Option<Digits>,
     pub bench_limit: Duration,
@@ -47,6 +50,8 @@ pub struct Job {
     pub(crate) machine: Box<dyn Machine>,
     /// How many boots it should have; for a log, none says that all will do.
     pub wanted: Option<u32>,
+    /// How many perturbed ones follow.
+    perturbed: u32,
     pub gathered: Gathered,
     hello: Option<Map<String, Value>>,
     /// How long each boot took.
@@ -69,6 +74,7 @@ impl Job {
         wanted: Option<u32>,
         common: &Common,
     ) -> Self {
+        let is_exact = machine.control() == Control::Launched && machine.unit() == Some("insns");
         let known: Vec<Known> = match machine.control() {
             Control::Launched => common.rows.iter().map(Known::of_image).collect(),
             // Its rows are named by its own records.
@@ -78,6 +84,7 @@ impl Job {
             name,
             machine,
             wanted,
+            perturbed: if is_exact { common.perturbed_boots } else { 0 },
             gathered: Gathered::new(known),
             hello: None,
             took: Vec::new(),
@@ -139,7 +146,7 @@ impl Job {
     pub fn boots_left(&self) -> u32 {
         let done = u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX);
         match (&self.failed, self.cut) {
-            (None, false) => self.wanted.unwrap_or(1).saturating_sub(done),
+            (None, false) => (self.wanted.unwrap_or(1) + self.perturbed).saturating_sub(done),
             _ => 0,
         }
     }
@@ -164,6 +171,9 @@ impl Job {
             .iter()
             .partition(|row| forbidden.is_some() && row.has_hypercall);
         let mut state = BootState::new(plan::launches(&rows, common.smp));
+        let perturbed = number
+            .checked_sub(self.wanted.unwrap_or(1) + 1)
+            .map(|index| perturb::perturbation(index, self.machine.memory_mib()));
         let (mut launches, mut keys) = (Vec::new(), Vec::new());
         while let Some(planned) = state.next() {
             let place = Place {
@@ -172,9 +182,9 @@ impl Job {
                 started,
                 left_after,
             };
-            let order = self.order(common, &planned, launches.len());
+            let order = self.order(common, &planned, launches.len(), perturbed);
             if let Some(digest) = self.machine.digest() {
-                keys.push(Key::of(digest, planned.vcpus, &order.command_line));
+                keys.push(Key::of(digest, &order));
             }
             let (report, launch) = match self.launch(common, progress, &order, &place) {
                 Ok(done) => done,
@@ -200,7 +210,7 @@ impl Job {
         let boot = Boot {
             boot: number,
             launches,
-            perturbed: None,
+            perturbed,
         };
         let interrupted = common.stop.requested() && state.rows_done() < rows.len();
         let cut = match &self.failed {
@@ -254,9 +264,17 @@ impl Job {
     }
 
     /// What the launch with this index in its boot is to do.
-    fn order<'a>(&self, common: &Common, planned: &'a Planned, index: usize) -> Order<'a> {
+    fn order<'a>(
+        &self,
+        common: &Common,
+        planned: &'a Planned,
+        index: usize,
+        perturbed: Option<Perturbation>,
+    ) -> Order<'a> {
         let asked = Asked::by(self.machine.as_ref());
-        let parameters = self.parameters(common);
+        let mut parameters = self.parameters(common);
+        let perturbed = perturbed.unwrap_or_default();
+        parameters.pad = perturbed.pad.or(parameters.pad);
         let nonce = if self.is_exact() {
             nonce::fixed(&self.name, index, planned)
         } else {
@@ -270,6 +288,7 @@ impl Job {
             vcpus: planned.vcpus,
             rows: &planned.rows,
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
+            memory_mib: perturbed.memory_mib,
             nonce,
             limits,
             timed: common.parameters.external,
@@ -283,7 +302,8 @@ impl Job {
         order: &Order<'_>,
         place: &Place,
     ) -> Result<(LaunchReport, Launch), MachineError> {
-        let (name, wanted, rows) = (&self.name, self.wanted.unwrap_or(1), common.rows.len());
+        let (name, rows) = (&self.name, common.rows.len());
+        let wanted = self.wanted.unwrap_or(1) + self.perturbed;
         let estimate = (!self.took.is_empty()).then(|| self.estimate(rows));
         let mut watch = |state: &LaunchState| {
             let done = place.done + state.rows_done();

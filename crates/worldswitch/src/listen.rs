@@ -53,6 +53,7 @@ pub fn listen(
     machine.launch(&LaunchRequest {
         vcpus: 0,
         command_line: String::new(),
+        memory_mib: None,
         timed: false,
     })?;
     let mut buffer = Vec::new();

@@ -28,6 +28,7 @@ mod listen;
 mod measure;
 mod nonce;
 mod output;
+mod perturb;
 mod plan;
 mod progress;
 mod quick;

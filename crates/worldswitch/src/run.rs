@@ -118,6 +118,7 @@ fn open(
             external: args.external,
         },
         smp: args.smp,
+        perturbed_boots: args.perturb,
         digits: resources
             .store()
             .ok()

@@ -39,9 +39,14 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What the guest of a launch gets.
+    fn guest_memory_mib(&self, request: &LaunchRequest) -> u64 {
+        request.memory_mib.unwrap_or(self.memory_mib)
+    }
+
     /// What the machine has: the guest's memory, and that of whatever runs it.
-    fn machine_memory_mib(&self) -> u64 {
-        self.memory_mib + self.recipe.emulator.memory_beside_mib
+    fn machine_memory_mib(&self, request: &LaunchRequest) -> u64 {
+        self.guest_memory_mib(request) + self.recipe.emulator.memory_beside_mib
     }
 }
 
@@ -71,7 +76,7 @@ impl LabMachine {
         let mut lines = vec![
             format!("kernel=/{GUEST}"),
             format!("append={}", request.command_line),
-            format!("memory={}", self.settings.memory_mib),
+            format!("memory={}", self.settings.guest_memory_mib(request)),
             format!("cpus={}", request.vcpus),
         ];
         if self.settings.initrd.is_some() {
@@ -106,6 +111,10 @@ impl Machine for LabMachine {
         (self.settings.recipe.monitor == Monitor::Vmm).then_some(DOORBELL)
     }
 
+    fn memory_mib(&self) -> Option<u64> {
+        Some(self.settings.memory_mib)
+    }
+
     fn digest(&self) -> Option<&str> {
         Some(&self.settings.digest)
     }
@@ -129,7 +138,7 @@ impl Machine for LabMachine {
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
         let launch = Launch {
             vcpus: request.vcpus,
-            memory_mib: settings.machine_memory_mib(),
+            memory_mib: settings.machine_memory_mib(request),
             command_line: &request.command_line,
             guest: &settings.guest.to_string_lossy(),
             initrd: initrd.as_deref(),

@@ -38,6 +38,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     machine.launch(&LaunchRequest {
         vcpus: args.cpus,
         command_line: args.append.clone(),
+        memory_mib: None,
         timed: false,
     })?;
     let started = Instant::now();

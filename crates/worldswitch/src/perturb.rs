@@ -1,0 +1,51 @@
+//! What is changed on purpose in perturbed boots: things that should not matter.
+//!
+//! Repeatable is not causal: where code and data lie, and where in a batch a timer ticks, moves
+//! digits. A few boots that differ in nothing else show how far.
+
+use ws_results::Perturbation;
+
+/// Passes of the empty loop in the first boot that has some, and how many times more in each that
+/// follows: far apart, and no round numbers of ticks.
+const PAD_FIRST: u64 = 17;
+const PAD_FACTOR: u64 = 3;
+
+/// By so much memory grows from one boot to the next.
+const MEMORY_STEP_MIB: u64 = 48;
+
+/// The perturbation of the perturbed boot `index`, from 0: by turns another padding and another
+/// memory size, where a machine of `memory_mib` can have one.
+pub fn perturbation(index: u32, memory_mib: Option<u64>) -> Perturbation {
+    let turn = index / 2;
+    match memory_mib.filter(|_| index % 2 == 1) {
+        Some(memory_mib) => Perturbation {
+            pad: None,
+            memory_mib: Some(memory_mib + MEMORY_STEP_MIB * (u64::from(turn) + 1)),
+        },
+        None => Perturbation {
+            // From there on it stays where it is: nobody waits for so many boots.
+            pad: Some(PAD_FIRST * PAD_FACTOR.pow(turn.min(8))),
+            memory_mib: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_and_memory_take_turns_and_never_repeat() {
+        let all: Vec<_> = (0..6).map(|index| perturbation(index, Some(512))).collect();
+        let pads: Vec<_> = all.iter().filter_map(|p| p.pad).collect();
+        let sizes: Vec<_> = all.iter().filter_map(|p| p.memory_mib).collect();
+        assert_eq!(pads, [17, 51, 153]);
+        assert_eq!(sizes, [560, 608, 656]);
+    }
+
+    #[test]
+    fn a_machine_whose_memory_is_given_is_padded_only() {
+        assert!((0..20).all(|index| perturbation(index, None).memory_mib.is_none()));
+        assert!((0..100).all(|index| perturbation(index, None).pad.is_some_and(|p| p < 1_000_000)));
+    }
+}
