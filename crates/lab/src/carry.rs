@@ -25,8 +25,8 @@ const MANIFEST_BYTES: u64 = 16 << 20;
 pub enum CarryError {
     #[error("there is nothing in {} to export: worldswitch lab fetch", _0.display())]
     Nothing(PathBuf),
-    #[error("can't write {}: {source}", path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error("can't write {}: {cause}", path.display())]
+    Write { path: PathBuf, cause: io::Error },
     #[error("{} is no whole archive of worldswitch lab export: {what}. Nothing was imported", path.display())]
     Archive { path: PathBuf, what: String },
     #[error(transparent)]
@@ -56,9 +56,9 @@ pub fn export(
         set.verify()?;
         unpacked.push(set);
     }
-    let fail = |source| CarryError::Write {
+    let fail = |cause| CarryError::Write {
         path: to.to_owned(),
-        source,
+        cause,
     };
     let folder = to.parent().filter(|folder| *folder != Path::new(""));
     let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;

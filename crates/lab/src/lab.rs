@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 /// Why recipes or sets can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    #[error("can't {doing} {}: {source}", path.display())]
+    #[error("can't {doing} {}: {cause}", path.display())]
     Io {
         doing: &'static str,
         path: PathBuf,
-        source: io::Error,
+        cause: io::Error,
     },
     /// The text says line and key.
     #[error("{}: {text}", path.display())]
@@ -47,11 +47,11 @@ impl LabError {
         }
     }
 
-    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path, cause: io::Error) -> Self {
         Self::Io {
             doing,
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 }

@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Why a set can't be had or put in.
+/// Why a set can't be had or put in. A text has its cause in it, so the cause is no `source`.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(
@@ -35,20 +35,20 @@ pub enum StoreError {
     },
     #[error("the set {set} has no {what}")]
     Lacks { set: String, what: String },
-    #[error("can't {doing} {}: {source}", path.display())]
+    #[error("can't {doing} {}: {cause}", path.display())]
     Io {
         doing: &'static str,
         path: PathBuf,
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
 impl StoreError {
-    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path, cause: io::Error) -> Self {
         Self::Io {
             doing,
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 }

@@ -23,6 +23,9 @@ pub(crate) struct Apt<'a> {
     folder: PathBuf,
 }
 
+/// What ends a word in apt's sources.
+const BLANK: &str = " #]";
+
 /// A package of a version, before its file is there.
 pub(crate) type Version = (String, String);
 
@@ -45,13 +48,13 @@ impl<'a> Apt<'a> {
         }
         let keys = match &archive.keys {
             None => String::new(),
-            Some(Keys::File(path)) => format!(" signed-by={}", plain(path, "]")?),
+            Some(Keys::File(path)) => format!(" signed-by={}", plain(path, BLANK)?),
             Some(Keys::Text(text)) => {
                 let path = apt.write("archive.asc", text)?;
-                format!(" signed-by={}", plain(&path, "]")?)
+                format!(" signed-by={}", plain(&path, BLANK)?)
             }
         };
-        let uri = plain(Path::new(&archive.uri), "#")?;
+        let uri = plain(Path::new(&archive.uri), BLANK)?;
         plain(folder, "\"")?;
         let arch = architecture.debian();
         apt.write(
@@ -192,14 +195,11 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// A path or address as apt's files can have it: without blanks and the characters of `not`.
+/// A path or address as apt's files can have it: without control characters and those of `not`.
 fn plain<'a>(path: &'a Path, not: &str) -> Result<&'a str, FetchError> {
-    let is_plain = |text: &&str| {
-        let bad = |c: char| c.is_whitespace() || c.is_control() || not.contains(c);
-        !text.is_empty() && !text.contains(bad)
-    };
+    let bad = |c: char| c.is_control() || not.contains(c);
     path.to_str()
-        .filter(is_plain)
+        .filter(|text| !text.is_empty() && !text.contains(bad))
         .ok_or_else(|| FetchError::NotPlain(path.to_owned()))
 }
 

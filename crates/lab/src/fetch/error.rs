@@ -47,11 +47,11 @@ pub enum FetchError {
     Package { file: PathBuf, what: String },
     #[error("the packages of {set} are not what it is for: {what}")]
     Useless { set: String, what: String },
-    #[error("can't {doing} {}: {source}", path.display())]
+    #[error("can't {doing} {}: {cause}", path.display())]
     Io {
         doing: &'static str,
         path: PathBuf,
-        source: io::Error,
+        cause: io::Error,
     },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -60,11 +60,11 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(super) fn io(doing: &'static str, path: &Path, cause: io::Error) -> Self {
         Self::Io {
             doing,
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 
