@@ -7,8 +7,10 @@
 
 #include <stdint.h>
 
-#define PVH_MAGIC      0x336ec578
-#define PVH_MEMORY_RAM 1
+#define PVH_MAGIC	 0x336ec578
+#define PVH_MEMORY_RAM	 1
+/* Of the flags: SIF_INITDOMAIN (xen.h) */
+#define PVH_FIRST_DOMAIN 2
 
 struct pvh_start_info {
 	uint32_t magic, version, flags, module_count;

@@ -40,17 +40,26 @@ static uint32_t ports[2], domain_port;
 
 /* ---- What is said --------------------------------------------------------------------------- */
 
-static void say_hello(const struct words *words, const char *guest_words)
+/* The launch is the guest's too: its nonce stands among the guest's words. */
+static void learn_nonce(const char *guest_words)
 {
-	char extra[17] = "", version_text[40], nonce_text[24], unit_text[16];
-	struct text xen, nonce, unit;
-	uint64_t version = (uint64_t)xen_call(XEN_VERSION_OP, 0, NULL), number;
+	char nonce_text[24];
+	struct text nonce;
+	uint64_t number;
 
 	text_start(&nonce, nonce_text, sizeof(nonce_text));
 	text_printf(&nonce, "0x");
 	words_value(guest_words, "nonce", &nonce);
 	if (parse_u64(nonce_text, nonce.used, &number))
 		record_set_nonce(number);
+}
+
+static void say_hello(const struct words *words, const char *guest_words)
+{
+	char extra[17] = "", version_text[40], unit_text[16];
+	struct text xen, unit;
+	uint64_t version = (uint64_t)xen_call(XEN_VERSION_OP, 0, NULL);
+
 	text_start(&unit, unit_text, sizeof(unit_text));
 	words_value(guest_words, "unit", &unit);
 	xen_call(XEN_VERSION_OP, XEN_EXTRA_VERSION, extra);
@@ -94,6 +103,21 @@ _Noreturn void fault_outside(const struct fault *fault)
 	finish("fault", why);
 }
 
+/* Anywhere else a hypercall would raise an exception. */
+static void insist_on_xen(void)
+{
+	const struct pvh_start_info *info = (const struct pvh_start_info *)(uint64_t)boot_handover;
+	struct machine_facts facts;
+
+	machine_facts(&facts, false);
+	if (text_equal(facts.hypervisor, "XenVMMXenVMM") && info->magic == PVH_MAGIC &&
+	    info->flags & PVH_FIRST_DOMAIN)
+		return;
+	console_printf("dom0: this program is for Xen, which has to start it as its dom0 by PVH "
+		       "(dom0=pvh)\n");
+	power_off(HYPERCALL_NONE);
+}
+
 /* ---- The domain is built -------------------------------------------------------------------- */
 
 /* The guest's image and its command line. */
@@ -101,7 +125,7 @@ static bool find_module(struct pvh_module *module)
 {
 	const struct pvh_start_info *info = (const struct pvh_start_info *)(uint64_t)boot_handover;
 
-	if (info->magic == PVH_MAGIC && info->module_count && info->modules) {
+	if (info->module_count && info->modules) {
 		*module = *(const struct pvh_module *)info->modules;
 		return true;
 	}
@@ -252,6 +276,7 @@ _Noreturn void guest_main(void)
 	const char *guest_words;
 	struct text unknown;
 
+	/* Not arch_init(): an APIC that is switched on would lengthen each of dom0's turns. */
 	smp_init();
 	tables_init();
 	console_init();
@@ -259,9 +284,11 @@ _Noreturn void guest_main(void)
 	record_set_source("dom0");
 	text_start(&trouble, trouble_text, sizeof(trouble_text));
 	text_start(&unknown, unknown_text, sizeof(unknown_text));
+	insist_on_xen();
 	if (!find_module(&module))
 		finish("error", trouble_text);
 	guest_words = words_behind_name((const char *)module.cmdline);
+	learn_nonce(guest_words);
 	if (!words_read(boot_info.cmdline, &words, &unknown)) {
 		text_printf(&trouble, "dom0 can't use these words: %s", unknown_text);
 		finish("error", trouble_text);

@@ -45,6 +45,18 @@ static bool take_number(const char *word, size_t bytes, const char *key, uint64_
 	return true;
 }
 
+/* Memory comes in pages of 2 MiB. */
+static bool take_memory(const char *word, size_t bytes, uint64_t *mib)
+{
+	uint64_t number;
+
+	if (!take_number(word, bytes, "memory", MIN_MEMORY_MIB, MAX_MEMORY_MIB, &number) ||
+	    number % 2)
+		return false;
+	*mib = number;
+	return true;
+}
+
 bool words_read(const char *line, struct words *words, struct text *unknown)
 {
 	bool known = true;
@@ -52,8 +64,7 @@ bool words_read(const char *line, struct words *words, struct text *unknown)
 	for (line = skip_blanks(line); *line; line = skip_blanks(line)) {
 		size_t bytes = word_bytes(line);
 
-		if (!take_number(line, bytes, "memory", MIN_MEMORY_MIB, MAX_MEMORY_MIB,
-				 &words->memory_mib) &&
+		if (!take_memory(line, bytes, &words->memory_mib) &&
 		    !take_number(line, bytes, "cpus", 1, HANDOVER_MAX_CPUS, &words->cpus)) {
 			if (!known)
 				text_printf(unknown, " ");

@@ -8,7 +8,7 @@
 #include "lib.h"
 
 struct words {
-	uint64_t memory_mib; /* of the domain */
+	uint64_t memory_mib; /* of the domain; even */
 	uint64_t cpus;	     /* ... its virtual CPUs */
 };
 
