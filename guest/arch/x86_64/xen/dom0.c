@@ -34,9 +34,8 @@ static struct text trouble;
 static struct domain domain = { .trouble = &trouble };
 
 /* The event channels: dom0's ports of them, and the domain's port of the one between the two. */
-static uint32_t ports[2], domain_port;
-#define ports_answered ports[0]
-#define ports_changed  ports[1]
+enum { TO_DOMAIN, DOMAIN_CHANGED, PORTS };
+static uint32_t ports[PORTS], domain_port;
 
 /* ---- What is said --------------------------------------------------------------------------- */
 
@@ -175,8 +174,8 @@ static bool open_channels(void)
 	    !domain_did(&domain, "tell of domains that end",
 			xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_VIRQ, &changed)))
 		return false;
-	ports_answered = bind.local_port;
-	ports_changed = changed.port;
+	ports[TO_DOMAIN] = bind.local_port;
+	ports[DOMAIN_CHANGED] = changed.port;
 	return true;
 }
 
@@ -226,14 +225,14 @@ static volatile uint64_t *build(const struct words *words, const struct pvh_modu
 /* Lets it go, and returns when it has ended. */
 static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 {
-	struct xen_poll poll = { .ports = ports, .port_count = 2 };
+	struct xen_poll poll = { .ports = ports, .port_count = PORTS };
 	struct answer answer = {
 		.amd = xen_call_is_amd(),
-		.send = &ports_answered,
+		.send = &ports[TO_DOMAIN],
 		.poll = &poll,
 		.pending = xen_pending_events(),
-		.bit = ports_answered,
-		.exception_bit = ports_changed,
+		.bit = ports[TO_DOMAIN],
+		.exception_bit = ports[DOMAIN_CHANGED],
 		.count = answers,
 	};
 
@@ -242,7 +241,7 @@ static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 		return false;
 	}
 	/* Binding leaves an event pending that nobody sent. */
-	__atomic_fetch_and(answer.pending, ~(1ull << ports_answered), __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(answer.pending, ~(1ull << ports[TO_DOMAIN]), __ATOMIC_SEQ_CST);
 	console_drained();
 	if (!domain_unpause(&domain))
 		return false;
@@ -287,7 +286,7 @@ _Noreturn void guest_main(void)
 	insist_on_xen();
 	if (!find_module(&module))
 		finish("error", trouble_text);
-	guest_words = words_behind_name((const char *)module.cmdline);
+	guest_words = module.cmdline ? words_behind_name((const char *)module.cmdline) : "";
 	learn_nonce(guest_words);
 	if (!words_read(boot_info.cmdline, &words, &unknown)) {
 		text_printf(&trouble, "dom0 can't use these words: %s", unknown_text);

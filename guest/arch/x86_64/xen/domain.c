@@ -11,8 +11,7 @@
 #define LARGE_PAGE	0x200000
 #define LARGE_ORDER	9	      /* 512 pages of 4 KiB */
 #define WINDOW		0x40000000ull /* physical addresses of dom0's at which nothing is */
-#define CPUID_1_EAX	cpuid(1, 0).a
-#define MAX_EVENT_PORT	63 /* one word of pending events */
+#define MAX_EVENT_PORT	63	      /* one word of pending events */
 #define PAGE_POOL_A_CPU 0x100000
 #define PAGE_POOL_A_MIB 0x2000
 
@@ -214,7 +213,7 @@ bool domain_start_at(struct domain *domain, uint64_t entry, uint64_t start_info)
 		struct save_record end_record;
 	} __attribute__((packed)) context = {
 		.header_record = { .type = SAVE_HEADER, .bytes = sizeof(context.header) },
-		.header = { .magic = SAVE_MAGIC, .version = SAVE_VERSION, .cpuid = CPUID_1_EAX },
+		.header = { .magic = SAVE_MAGIC, .version = SAVE_VERSION, .cpuid = cpuid(1, 0).a },
 		.cpu_record = { .type = SAVE_CPU, .bytes = sizeof(context.cpu) },
 		.cpu = {
 			.rbx = start_info,
