@@ -142,6 +142,16 @@ static bool value_doorbell(const struct word *word, uint64_t *to)
 	return true;
 }
 
+static bool value_channel(const struct word *word, uint32_t *to)
+{
+	uint64_t value;
+
+	if (!value_number(word, 1, 63, &value))
+		return false;
+	*to = (uint32_t)value;
+	return true;
+}
+
 static bool take(const struct word *word, struct params *params, char *storage, size_t bytes)
 {
 	if (key_is(word, "bench"))
@@ -166,6 +176,10 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return value_print(word, &params->print_port);
 	if (key_is(word, "doorbell"))
 		return value_doorbell(word, &params->doorbell);
+	if (key_is(word, "channel"))
+		return value_channel(word, &params->channel);
+	if (key_is(word, "answers"))
+		return value_number(word, 1, UINT32_MAX - 7, &params->answers);
 	if (key_is(word, "nonce"))
 		return value_nonce(word, &params->nonce);
 	if (key_is(word, "pad"))

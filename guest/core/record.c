@@ -7,7 +7,13 @@
 
 static char json_buffer[MAX_LINE_BYTES - HEADER_BYTES];
 static struct text json;
+static const char *source = "guest";
 static uint64_t nonce, sequence;
+
+void record_set_source(const char *value)
+{
+	source = value;
+}
 
 void record_set_nonce(uint64_t value)
 {
@@ -52,7 +58,7 @@ void record_send(void)
 		return;
 	}
 	text_start(&head, header, sizeof(header));
-	text_printf(&head, "guest %lx %lu %zu ", nonce, sequence++, json.used);
+	text_printf(&head, "%s %lx %lu %zu ", source, nonce, sequence++, json.used);
 	crc = crc32(crc32(0, header, head.used), json_buffer, json.used);
 	console_printf("@ws1 %08x %s%s\n", crc, header, json_buffer);
 }

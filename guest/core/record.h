@@ -4,6 +4,8 @@
 
 #include "lib.h"
 
+/* Who speaks: "guest", until it is set; at most eight characters. */
+void record_set_source(const char *source);
 void record_set_nonce(uint64_t nonce);
 
 /* Starts a record of that kind; its fields are added to the text that is returned, each with

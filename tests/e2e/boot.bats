@@ -5,7 +5,7 @@ load common
 setup() { common_setup; }
 
 @test "an image is at most 128 KiB" {
-    for image in "$GUEST"/guest.elf "$GUEST"/guest.mb; do
+    for image in "$GUEST"/guest.elf "$GUEST"/guest.mb "$GUEST"/dom0.elf; do
         [ "$(stat -c %s "$image")" -le 131072 ]
     done
 }
@@ -101,4 +101,15 @@ RANGES
 @test "words that mean nothing are named in the hello" {
     boot -kernel "$GUEST/guest.elf" -append 'bench=^idle$ colour=blue samples=0'
     [ "$(records hello | jq -c .unknown)" = '["colour=blue","samples=0"]' ]
+}
+
+@test "dom0.elf says that it is for Xen, and ends, where no Xen is" {
+    boot -kernel "$GUEST/dom0.elf"
+    grep -q 'dom0: this program is for Xen' console.txt
+}
+
+@test "dom0.elf lies where no part of the guest does" {
+    end=$(nm "$GUEST/guest.elf" | awk '$3 == "image_end" { print $1 }')
+    start=$(nm "$GUEST/dom0.elf" | awk '$3 == "image_start" { print $1 }')
+    [ $((0x$end)) -lt $((0x$start)) ]
 }

@@ -5,24 +5,7 @@
 #include "boot.h"
 #include "arch.h"
 #include "lib.h"
-
-/* ---- PVH: Xen, xen/include/public/arch-x86/hvm/start_info.h ------------------------------- */
-
-#define PVH_MAGIC      0x336ec578
-#define PVH_MEMORY_RAM 1
-
-struct pvh_start_info {
-	uint32_t magic, version, flags, module_count;
-	uint64_t modules, cmdline, rsdp;
-	/* version 1 */
-	uint64_t memory_map;
-	uint32_t memory_map_count, reserved;
-};
-
-struct pvh_memory {
-	uint64_t start, bytes;
-	uint32_t type, reserved;
-};
+#include "pvh.h"
 
 /* ---- multiboot 0.6.96, 3.3 ---------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include "lib.h"
 #include "smp.h"
 #include "timed.h"
+#include "xen.h"
 
 static struct acpi acpi;
 
@@ -175,24 +176,12 @@ static void acpi_soft_off(void)
 		out16(acpi.pm1b_control, (uint16_t)b);
 }
 
-/* Xen's domains without ACPI: SCHEDOP_shutdown, reason power-off (xen/include/public/sched.h). */
-static void xen_power_off(void)
-{
-	static uint32_t reason;
-	uint64_t result = 29; /* __HYPERVISOR_sched_op */
-
-	if (cpu_is_amd())
-		__asm__ volatile("vmmcall" : "+a"(result) : "D"(2), "S"(&reason) : "memory");
-	else
-		__asm__ volatile("vmcall" : "+a"(result) : "D"(2), "S"(&reason) : "memory");
-}
-
 _Noreturn void power_off(enum hypercall_abi hypercall)
 {
 	console_drained(); /* what was said last must be out before the power is */
 	acpi_soft_off();
 	if (hypercall == HYPERCALL_XEN)
-		xen_power_off();
+		xen_shutdown(XEN_POWER_OFF);	/* a domain without ACPI's tables */
 	out8(KEYBOARD_COMMAND, KEYBOARD_RESET); /* Firecracker ends its machine so */
 	for (;;)
 		__asm__ volatile("cli; hlt");

@@ -1,0 +1,85 @@
+/*
+ * Xen as its guests see it: hypercalls, the shared information page, event channels. Numbers and
+ * structures are those of Xen's public interface; each says in which of its headers it stands
+ * (xen/include/public/). Used by the guest under Xen and by its tool stack in xen/.
+ */
+#ifndef XEN_H
+#define XEN_H
+
+#include <stdint.h>
+
+/* ---- Hypercalls: xen.h ---------------------------------------------------------------------- */
+
+#define XEN_MEMORY_OP	     12
+#define XEN_VERSION_OP	     17
+#define XEN_SCHED_OP	     29
+#define XEN_EVENT_CHANNEL_OP 32
+#define XEN_DOMCTL	     36
+
+#define XEN_DOMAIN_SELF 0x7ff0
+
+/* Errors are negative: errno.h's numbers, which are Linux's. */
+int64_t xen_call(uint64_t number, uint64_t first, const void *second);
+
+/* The vendor's instruction for it: 1 VMMCALL, 0 VMCALL. */
+uint64_t xen_call_is_amd(void);
+
+/* ---- Memory: memory.h ----------------------------------------------------------------------- */
+
+#define XEN_ADD_TO_PHYSMAP    7
+#define XEN_SPACE_SHARED_INFO 0
+
+struct xen_add_to_physmap {
+	uint16_t domain, size;
+	uint32_t space;
+	uint64_t index, frame;
+};
+
+/*
+ * Has Xen put the shared information page to its usual place, which is in no memory of a domain's.
+ * Returns its words of pending event channels, a bit each (struct shared_info: behind 32 vcpu_info
+ * of 64 bytes); NULL where Xen refuses. Always the same words.
+ */
+volatile uint64_t *xen_pending_events(void);
+
+/* ---- Event channels: event_channel.h -------------------------------------------------------- */
+
+#define XEN_BIND_INTERDOMAIN 0
+#define XEN_BIND_VIRQ	     1
+#define XEN_EVENT_SEND	     4
+#define XEN_ALLOC_UNBOUND    6
+
+struct xen_bind_interdomain {
+	uint16_t remote_domain, unused;
+	uint32_t remote_port;
+	uint32_t local_port; /* out */
+};
+
+struct xen_bind_virq {
+	uint32_t virq, vcpu;
+	uint32_t port; /* out */
+};
+
+struct xen_alloc_unbound {
+	uint16_t domain, remote_domain;
+	uint32_t port; /* out */
+};
+
+/* ---- Scheduling: sched.h -------------------------------------------------------------------- */
+
+#define XEN_SCHED_YIELD	   0
+#define XEN_SCHED_SHUTDOWN 2
+#define XEN_SCHED_POLL	   3
+
+enum xen_shutdown { XEN_POWER_OFF, XEN_REBOOT, XEN_SUSPEND, XEN_CRASH, XEN_WATCHDOG };
+
+/* Halts until an event is pending on one of the ports. */
+struct xen_poll {
+	const uint32_t *ports;
+	uint32_t port_count, unused;
+	uint64_t timeout_ns; /* 0: none */
+};
+
+void xen_shutdown(enum xen_shutdown reason);
+
+#endif
