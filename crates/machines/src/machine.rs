@@ -146,6 +146,11 @@ pub trait Machine: Send {
         None
     }
 
+    /// Words for the guest's command line that every launch has: which ports are free for it.
+    fn words(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Checks and opens what every launch needs.
     ///
     /// # Errors

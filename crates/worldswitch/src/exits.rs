@@ -33,7 +33,7 @@ const PRINT_BYTES: u64 = 32;
 /// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); which controls KVM
 /// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). Each row's page in
 /// docs/benchmarks tells more. A benchmark that is not here depends.
-const RULES: [(&str, Rule); 18] = [
+const RULES: [(&str, Rule); 19] = [
     // RDTSC: KVM sets neither "RDTSC exiting" nor its intercept.
     ("idle", Rule::Never),
     // "Descriptor-table exiting" only for a guest that sets CR4.UMIP on a CPU that lacks it.
@@ -49,6 +49,8 @@ const RULES: [(&str, Rule); 18] = [
     ("set-cr3", Rule::Depends),
     // VMCALL always exits; for VMMCALL KVM always sets the intercept. KVM counts each.
     ("hypercall", Rule::Kvm("hypercalls")),
+    // CPUID always exits in VMX; for SVM KVM always sets the intercept.
+    ("cpuid", Rule::Kvm("exits")),
     // APICv, AVIC, posted interrupts.
     ("ipi-halted", Rule::Depends),
     ("ipi-running", Rule::Depends),

@@ -74,6 +74,8 @@ pub struct Asked {
     pub unit: &'static str,
     pub hypercall: Hypercall,
     pub doorbell: Option<u16>,
+    /// Further words.
+    pub words: &'static [&'static str],
 }
 
 impl Asked {
@@ -83,6 +85,7 @@ impl Asked {
             unit: machine.unit().unwrap_or("tsc_ticks"),
             hypercall: Hypercall::answered_by(machine.engine()),
             doorbell: machine.doorbell(),
+            words: machine.words(),
         }
     }
 }
@@ -102,6 +105,7 @@ pub fn command_line(
         format!("nonce={nonce}"),
     ];
     words.extend(asked.doorbell.map(|port| format!("doorbell={port:#x}")));
+    words.extend(asked.words.iter().map(|word| (*word).to_owned()));
     let mut number = |key: &str, value: Option<u64>| {
         words.extend(value.map(|value| format!("{key}={value}")));
     };
@@ -151,6 +155,7 @@ mod tests {
             unit,
             hypercall: Hypercall::None,
             doorbell: None,
+            words: &[],
         }
     }
 
@@ -193,10 +198,11 @@ mod tests {
             unit: "tsc_ticks",
             hypercall: Hypercall::Kvm,
             doorbell: Some(0x510),
+            words: &["print=0x3e8"],
         };
         assert_eq!(
             command_line(&planned(1, &["in"]), &Parameters::default(), asked, "7"),
-            "bench=^(in)$ unit=tsc_ticks smp=1 hypercall=kvm nonce=7 doorbell=0x510"
+            "bench=^(in)$ unit=tsc_ticks smp=1 hypercall=kvm nonce=7 doorbell=0x510 print=0x3e8"
         );
     }
 

@@ -7,7 +7,10 @@ use ws_lab::recipe::{EmulatorKind, Recipe};
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     pub vcpus: u32,
+    /// What the whole machine has.
     pub memory_mib: u64,
+    /// What of it is the guest's.
+    pub guest_memory_mib: u64,
     /// The guest's own command line, where the emulator hands it over.
     pub command_line: &'a str,
     /// The path of the guest image.
@@ -26,8 +29,7 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
 }
 
 /// QEMU's. The console goes there by name, not by `-serial stdio`: that one would read standard
-/// input and change the terminal. The second serial port is where the guest's Print goes, and
-/// nobody listens.
+/// input and change the terminal. Nobody listens at the serial port to which the guest's Print goes.
 fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
     let emulator = &recipe.emulator;
     let mut arguments: Vec<String> = Vec::new();
@@ -41,15 +43,17 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
     add(&["-smp", &launch.vcpus.to_string()]);
     add(&["-m", &launch.memory_mib.to_string()]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
-    add(&["-serial", "file:/dev/stdout", "-serial", "null"]);
+    add(&["-serial", "file:/dev/stdout"]);
     match payload {
         Payload::Guest => {
+            add(&["-serial", "null"]);
             add(&["-kernel", launch.guest, "-append", launch.command_line]);
             if let Some(initrd) = launch.initrd {
                 add(&["-initrd", initrd]);
             }
         }
         Payload::Linux(linux) => {
+            add(&["-serial", "null"]);
             add(&["-kernel", &linux.kernel.to_string_lossy()]);
             add(&["-initrd", launch.initramfs, "-append", &linux.parameters]);
         }
@@ -58,10 +62,14 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
             dom0,
             parameters,
         } => {
+            // What Xen itself says goes where complaints go; the third port is for Print.
+            add(&["-serial", "file:/dev/stderr", "-serial", "null"]);
             // Multiboot modules: each a path and its words; a comma begins the next, and one in
             // the words is written twice.
             let words = launch.command_line.replace(',', ",,");
-            let modules = format!("{},{} {words}", dom0.display(), launch.guest);
+            let (memory, cpus) = (launch.guest_memory_mib, launch.vcpus);
+            let dom0 = format!("{} memory={memory} cpus={cpus}", dom0.display());
+            let modules = format!("{dom0},{} {words}", launch.guest);
             add(&["-kernel", &hypervisor.to_string_lossy()]);
             add(&["-append", parameters, "-initrd", &modules]);
         }

@@ -17,6 +17,9 @@ use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_results::Identity;
 
+/// Under Xen the second serial port is Xen's own, so the guest prints to the third.
+const XEN_WORDS: &[&str] = &["print=0x3e8"];
+
 /// A kernel and a hypervisor boot before the guest does: some 6 s on an idle host, and how loaded
 /// it is must not matter.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
@@ -111,6 +114,13 @@ impl Machine for LabMachine {
         (self.settings.recipe.monitor == Monitor::Vmm).then_some(DOORBELL)
     }
 
+    fn words(&self) -> &'static [&'static str] {
+        match self.settings.payload {
+            Payload::Guest | Payload::Linux(_) => &[],
+            Payload::Xen { .. } => XEN_WORDS,
+        }
+    }
+
     fn memory_mib(&self) -> Option<u64> {
         Some(self.settings.memory_mib)
     }
@@ -139,6 +149,7 @@ impl Machine for LabMachine {
         let launch = Launch {
             vcpus: request.vcpus,
             memory_mib: settings.machine_memory_mib(request),
+            guest_memory_mib: settings.guest_memory_mib(request),
             command_line: &request.command_line,
             guest: &settings.guest.to_string_lossy(),
             initrd: initrd.as_deref(),
