@@ -119,21 +119,36 @@ pub struct Cell {
 /// Makes the table; the columns stand in the order of `results`. Of several results of the
 /// baseline's platform the first is the baseline.
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
-    let baseline = match &options.baseline {
-        None => None,
-        Some(name) => Some(
-            results
-                .iter()
-                .position(|r| r.platform == *name)
-                .ok_or_else(|| TableError::NoBaseline {
-                    baseline: name.clone(),
-                    there: results
-                        .iter()
-                        .map(|r| ws_text::terminal(&r.platform).into_owned())
-                        .collect(),
-                })?,
-        ),
+    let baseline = options.baseline.as_ref();
+    let baseline = baseline.map(|name| position(results, name)).transpose()?;
+    let mut table = compared(results, &vec![baseline; results.len()], &options.allow);
+    table.baseline = baseline;
+    Ok(table)
+}
+
+/// The first result of a platform.
+pub(crate) fn position(results: &[ResultFile], platform: &str) -> Result<usize, TableError> {
+    let there = || {
+        results
+            .iter()
+            .map(|r| ws_text::terminal(&r.platform).into_owned())
     };
+    results
+        .iter()
+        .position(|result| result.platform == platform)
+        .ok_or_else(|| TableError::NoBaseline {
+            baseline: platform.to_owned(),
+            there: there().collect(),
+        })
+}
+
+/// The table in which each column is compared with a baseline of its own, or with none.
+/// `baselines`: one for each result, an index among them. [`Table::baseline`] stays empty.
+pub(crate) fn compared(
+    results: &[ResultFile],
+    baselines: &[Option<usize>],
+    allow: &[String],
+) -> Table {
     let measured: Vec<Vec<Measured>> = results
         .iter()
         .map(|result| result.rows.iter().map(Measured::of).collect())
@@ -168,11 +183,11 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
             .map(|column| {
                 let here = find(column)?;
                 let mut cell = cell(here, idle[column], &mut notes);
-                if let Some(baseline) = baseline.filter(|&baseline| baseline != column) {
+                if let Some(baseline) = baselines[column].filter(|&baseline| baseline != column) {
                     let pair = Pair {
                         here: (&results[column], here),
                         base: (&results[baseline], find(baseline)),
-                        allow: &options.allow,
+                        allow,
                     };
                     pair.compare(&mut cell, &mut notes);
                 }
@@ -185,13 +200,13 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
             cells,
         });
     }
-    Ok(Table {
+    Table {
         schema: SCHEMA,
-        baseline,
+        baseline: None,
         columns,
         rows,
         notes: notes.into_texts(),
-    })
+    }
 }
 
 /// Whether a KVM without hardware below it ran the guest.

@@ -15,6 +15,7 @@ Examples:
                                           two platforms, results in ./before
   worldswitch show before                 the table of an earlier run
   worldswitch show before:lab:native      all about one of its platforms
+  worldswitch report before -o page.html  a page to look at, with plots
   worldswitch list platforms              what can be used here, and what is missing
   worldswitch doctor                      what on this host spoils measurements, and the cure
 
@@ -65,6 +66,8 @@ pub enum Command {
     },
     /// Show results of an earlier run.
     Show(ShowArgs),
+    /// Write a page of results: tables, plots, the papers' figures beside them.
+    Report(ReportArgs),
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }
@@ -134,6 +137,9 @@ pub struct RunArgs {
     /// measures time. Default: isolated CPUs where there are enough, else none.
     #[arg(long, value_name = "CPU,...", value_parser = cpus)]
     pub pin: Option<Cpus>,
+    /// Also write a page of the results, report.html beside them.
+    #[arg(long)]
+    pub report: bool,
     /// Folder for the result files, one a platform. Default: ws-runs/TIME.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -192,6 +198,22 @@ pub struct ShowArgs {
     /// The table as CSV.
     #[arg(long, group = "form")]
     pub csv: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results: a folder, FOLDER:PLATFORM, or a file.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// The page to write: one file, which needs no network.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    /// Compare the other platforms with this one. Default: lab:native, where it is among them.
+    #[arg(long, value_name = "PLATFORM")]
+    pub baseline: Option<PlatformName>,
+    /// Let compared results differ in this condition; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
 }
 
 #[derive(Debug, Args)]

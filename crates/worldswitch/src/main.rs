@@ -27,6 +27,7 @@ mod plan;
 mod progress;
 mod quick;
 mod remarks;
+mod report;
 mod run;
 mod show;
 mod stop;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, colours),
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
+        Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {
