@@ -12,16 +12,13 @@ mod markdown;
 mod notes;
 mod number;
 mod outside;
-mod page;
+pub mod page;
 mod show;
 mod style;
 mod table;
 mod terminal;
 
+pub use number::value;
 pub use outside::Outside;
-pub use page::{
-    BASELINE, Compared, Comparison, Component, PlotError, Prediction, Report, ReportError, Verdict,
-    page,
-};
 pub use show::show;
 pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table};

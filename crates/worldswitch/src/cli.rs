@@ -43,6 +43,13 @@ Examples:
   worldswitch run --on serial:/dev/ttyUSB0 -o bare-metal
   worldswitch run --on log:console.txt --export-csv table.csv";
 
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  worldswitch history add ws-runs/*
+  worldswitch history list --platform lab:kvm
+  worldswitch history plot hypercall --platform lab:kvm --by kernel
+  worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg";
+
 /// Measures what virtualization costs: boots a small guest that times each operation which
 /// leaves a virtual machine, and shows the cost of one.
 #[derive(Debug, Parser)]
@@ -68,6 +75,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a page of results: tables, plots, the papers' figures beside them.
     Report(ReportArgs),
+    /// Keep results over time, and look at a benchmark by date or by kernel.
+    History(HistoryArgs),
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }
@@ -214,6 +223,78 @@ pub struct ReportArgs {
     /// Let compared results differ in this condition; may be given again.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
+pub struct HistoryArgs {
+    /// The history's file. Default: worldswitch/history.sqlite in the user's data directory
+    /// ($XDG_DATA_HOME, ~/.local/share).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    #[command(subcommand)]
+    pub what: HistoryWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HistoryWhat {
+    /// Keep results: a folder, FOLDER:PLATFORM, or a file. The same result is kept once.
+    Add {
+        #[arg(required = true, value_name = "RESULT")]
+        runs: Vec<String>,
+    },
+    /// The runs that are kept, the oldest first.
+    List {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// All about one run.
+    Show {
+        /// Its number, as list has it.
+        #[arg(value_name = "RUN")]
+        run: i64,
+    },
+    /// A benchmark over time or over kernels, on each platform that has it.
+    Plot(PlotArgs),
+    /// Pin a run: what newer ones of its platform are to be compared with.
+    Pin {
+        /// Its number, as list has it.
+        #[arg(value_name = "RUN")]
+        run: i64,
+    },
+    /// Take a run out of the history.
+    Remove {
+        /// Its number, as list has it.
+        #[arg(value_name = "RUN")]
+        run: i64,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    /// The benchmark.
+    #[arg(value_name = "BENCH")]
+    pub bench: String,
+    /// Only this platform and its variants.
+    #[arg(long, value_name = "PLATFORM")]
+    pub platform: Option<String>,
+    /// What the runs are ordered by. By kernel, the runs of one kernel stand as their median.
+    #[arg(long, value_enum, default_value = "date")]
+    pub by: By,
+    /// Draw it into this file, for a browser or a document.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// The order of a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    Date,
+    Kernel,
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ mod external;
 mod follow;
 mod gather;
 mod hear;
+mod history;
 mod identity;
 mod job;
 mod launch;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
         Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
+        Command::History(args) => history::history(&args, colours).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

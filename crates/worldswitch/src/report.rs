@@ -26,7 +26,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
 
 /// Runs in the order of their dates; in each the baseline first, then those in its unit.
 fn order(results: &mut [ResultFile], baseline: Option<&str>) {
-    let baseline = baseline.unwrap_or(ws_report::BASELINE);
+    let baseline = baseline.unwrap_or(ws_report::page::BASELINE);
     let unit = |result: &ResultFile| result.identity.conditions.get("unit").cloned();
     let base = results.iter().find(|result| result.platform == baseline);
     let base_unit = base.and_then(unit);
@@ -46,15 +46,15 @@ pub fn write(
     baseline: Option<String>,
     allow: &[String],
 ) -> anyhow::Result<()> {
-    let report = ws_report::Report {
+    let report = ws_report::page::Report {
         results,
         baseline,
         allow: allow.to_vec(),
-        ..ws_report::Report::default()
+        ..ws_report::page::Report::default()
     };
     Ok(ws_results::write_bytes(
         path,
-        ws_report::page(&report)?.as_bytes(),
+        ws_report::page::render(&report)?.as_bytes(),
     )?)
 }
 

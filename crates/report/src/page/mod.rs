@@ -6,6 +6,7 @@
 
 mod boots;
 mod identity;
+mod line;
 mod model;
 mod noise;
 mod normalized;
@@ -16,6 +17,7 @@ mod series;
 mod verdicts;
 mod words;
 
+pub use line::line;
 pub use model::{Component, Prediction};
 pub use plot::PlotError;
 pub use verdicts::{Compared, Comparison, Verdict};
@@ -66,7 +68,7 @@ pub enum ReportError {
 ///
 /// # Errors
 /// The baseline is not there; else only what a fault of this program would be.
-pub fn page(report: &Report) -> Result<String, ReportError> {
+pub fn render(report: &Report) -> Result<String, ReportError> {
     let results = report.results;
     if let Some(baseline) = &report.baseline {
         crate::table::position(results, baseline)?;

@@ -21,6 +21,10 @@ const RIGHT: u32 = 22;
 /// Labels of the x axis; more would touch each other.
 const TICKS: usize = 6;
 
+/// Beyond what ticks of 64 bits can be; greater numbers are left out of the axis, for plotters never
+/// comes to an end of an infinite one.
+const REACH: f64 = 1e20;
+
 /// A plot could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw the plot {name:?}: {cause}")]
@@ -76,7 +80,17 @@ impl Plot<'_> {
         let (from, to, log) = self.range();
         let drawn = {
             let area = SVGBackend::with_string(&mut frame, size).into_drawing_area();
-            let marks = |place: Place| self.over(place, &tops, bottom, &marks);
+            // plotters cannot place what is far outside of the axis.
+            let marks = |place: Place| {
+                let inside = |value: f64| {
+                    place(if value.is_nan() {
+                        from
+                    } else {
+                        value.clamp(from, to)
+                    })
+                };
+                self.over(&inside, &tops, bottom, &marks)
+            };
             match log {
                 true => self.axes(&area, (from..to).log_scale(), marks),
                 false => self.axes(&area, from..to, marks),
@@ -102,7 +116,8 @@ impl Plot<'_> {
     /// From, to, and whether the scale is logarithmic: where values are far apart and none is zero
     /// or less.
     fn range(&self) -> (f64, f64, bool) {
-        let finite = || self.values.iter().copied().filter(|v| v.is_finite());
+        let in_reach = |value: &f64| value.abs() <= REACH;
+        let finite = || self.values.iter().copied().filter(in_reach);
         let least = finite().fold(f64::INFINITY, f64::min);
         let greatest = finite().fold(f64::NEG_INFINITY, f64::max);
         if least > greatest {
@@ -221,6 +236,7 @@ fn tick(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn plot(values: &[f64]) -> Plot<'static> {
         Plot {
@@ -271,6 +287,22 @@ mod tests {
         ] {
             let svg = plot(values).draw(|place, _| html! { circle cx=(place(1.0)) {} });
             assert!(svg.is_ok(), "{values:?}");
+        }
+    }
+
+    proptest! {
+        /// Of what a result file can hold; a range that plotters never ends is a test that hangs.
+        #[test]
+        fn any_costs_have_an_axis(
+            ticks in proptest::collection::vec(any::<(u64, u64, u64)>(), 1..4), near in any::<u64>(),
+        ) {
+            let cost = |(run, control, n): &(u64, u64, u64)| (*run as f64 - *control as f64) / (*n as f64 + 1.0);
+            let far: Vec<f64> = ticks.iter().map(cost).collect();
+            let close = [near as f64, near as f64 * (1.0 + f64::EPSILON), near as f64 + 1.0];
+            for values in [far.as_slice(), &close, &close.map(|v| v / 1e38)] {
+                let drawn = plot(values).draw(|place, _| html! { (place(1.0)) });
+                prop_assert!(drawn.is_ok());
+            }
         }
     }
 
