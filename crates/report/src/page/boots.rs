@@ -5,7 +5,7 @@ use super::series::{BootDetail, Cost, Series, units};
 use super::words::{Caveat, per_operation, plain, plural};
 use crate::number;
 use crate::table::{Table, TableRow};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use ws_analysis::BootEstimate;
 
 /// Colours and shapes of marks; further platforms begin anew.
@@ -108,25 +108,35 @@ fn plot(
     };
     plot.draw(|place, tops| {
         let mut drawn = vec![0usize; lanes.len()];
-        let groups = here.iter().enumerate().filter_map(|(index, (series, cost))| {
-            let lane = lanes.iter().position(|&(platform, _)| platform == series.platform)?;
-            let count = lanes[lane].1;
-            let step = f64::from(height(count)) / (count + 1) as f64;
-            let first = drawn[lane];
-            drawn[lane] += cost.summary.boots.len();
-            let y = move |boot: usize| f64::from(tops[lane]) + step * (first + boot + 1) as f64;
-            let hue = series.platform % HUES;
-            Some(html! {
-                g class={ "h" (hue) } data-p=(series.platform) data-r=(index) {
-                    path.within d=(within(cost, place, &y)) {}
-                    @for (boot, estimate) in cost.summary.boots.iter().enumerate() {
-                        use href={ "#k" (hue) } x=(place(estimate.value)) y=(format!("{:.0}", y(boot))) {}
+        let groups = here
+            .iter()
+            .enumerate()
+            .filter_map(|(index, (series, cost))| {
+                let lane = lanes
+                    .iter()
+                    .position(|&(platform, _)| platform == series.platform)?;
+                let count = lanes[lane].1;
+                let step = f64::from(height(count)) / (count + 1) as f64;
+                let first = drawn[lane];
+                drawn[lane] += cost.summary.boots.len();
+                let y = move |boot: usize| f64::from(tops[lane]) + step * (first + boot + 1) as f64;
+                let hue = series.platform % HUES;
+                Some(html! {
+                    g class={ "h" (hue) } data-p=(series.platform) data-r=(index) {
+                        path.within d=(within(cost, place, &y)) {}
+                        @for (boot, estimate) in cost.summary.boots.iter().enumerate() {
+                            (mark(hue, place(estimate.value), y(boot)))
+                        }
                     }
-                }
-            })
-        });
+                })
+            });
         html! { @for group in groups { (group) } }
     })
+}
+
+/// A mark. There are many, so it is written as short as it can be.
+fn mark(hue: usize, x: i32, y: f64) -> PreEscaped<String> {
+    PreEscaped(format!("<use href=\"#k{hue}\" x=\"{x}\" y=\"{y:.0}\"/>"))
 }
 
 /// The bars of the middle halves, as one path.
@@ -183,11 +193,15 @@ fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
     }
 }
 
-/// What is behind a boot's figure, for the tooltip, which the page's script puts into words: least,
-/// quartiles, greatest, samples, operations in each.
+/// What is behind a boot's figure, for the tooltip, which the page's script puts into words:
+/// samples, operations in each, and where not all samples are alike least, quartiles, greatest.
 fn behind(estimate: &BootEstimate, detail: &BootDetail, unit: &str) -> String {
-    let quartiles = detail.quartiles;
-    let costs = [estimate.min, quartiles.0, quartiles.1, estimate.max];
+    let counts = format!("{}|{}", estimate.samples, detail.iterations);
+    if estimate.min == estimate.max {
+        return counts;
+    }
+    let (from, to) = detail.quartiles;
+    let costs = [estimate.min, from, to, estimate.max];
     let costs = costs.map(|cost| number::value(cost, unit)).join("|");
-    format!("{costs}|{}|{}", estimate.samples, detail.iterations)
+    format!("{counts}|{costs}")
 }

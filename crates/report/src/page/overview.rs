@@ -80,7 +80,7 @@ pub(crate) fn overview(
                     }
                     thead {
                         tr {
-                            th scope="col" rowspan="2" { "category" }
+                            th.category scope="col" rowspan="2" { "category" }
                             th scope="col" rowspan="2" { "benchmark" }
                             @for (index, (column, series)) in table.columns.iter().zip(series).enumerate() {
                                 th scope="colgroup" colspan=(1 + usize::from(compared(index))) data-p=(series.platform) {
@@ -106,9 +106,9 @@ pub(crate) fn overview(
                             tr data-b=(plain(&row.benchmark)) data-c=(plain(&row.category)) {
                                 td.category { (plain(&row.category)) }
                                 th scope="row" { (plain(&row.benchmark)) }
-                                @for (index, (cell, series)) in row.cells.iter().zip(series).enumerate() {
-                                    (value(cell.as_ref(), series))
-                                    @if compared(index) { (comparison(cell.as_ref(), series)) }
+                                @for (index, cell) in row.cells.iter().enumerate() {
+                                    (value(cell.as_ref()))
+                                    @if compared(index) { (comparison(cell.as_ref())) }
                                 }
                             }
                         }
@@ -158,43 +158,50 @@ fn reference(note: usize) -> Markup {
     html! { a.note href={ "#note-" (note + 1) } { "[" (note + 1) "]" } }
 }
 
-fn value(cell: Option<&Cell>, series: &Series) -> Markup {
+fn value(cell: Option<&Cell>) -> Markup {
     let Some(cell) = cell else {
-        return html! { td data-p=(series.platform) {} };
+        return html! { td {} };
     };
     let bad = !matches!(cell.status, Status::Ok | Status::Skip);
+    let shown = match (cell.value, &cell.unit) {
+        (Some(_), Some(_)) if cell.near_zero => "~0".to_owned(),
+        (Some(value), Some(unit)) => number::value(value, unit),
+        _ => status_word(cell.status).to_owned(),
+    };
     html! {
-        td.value.bad[bad] data-p=(series.platform) data-v=[cell.value] data-t=[behind(cell)] {
-            @match (cell.value, &cell.unit) {
-                (Some(_), Some(_)) if cell.near_zero => "~0",
-                (Some(value), Some(unit)) => { (number::value(value, unit)) },
-                _ => (status_word(cell.status)),
-            }
+        td class=[bad.then_some("bad")] data-v=[in_full(cell.value, &shown)] data-q=[behind(cell)] {
+            (shown)
             @if cell.value.is_some() && cell.check == Some(Verdict::Unproven) { " ?" }
             @for &note in &cell.notes { " " (reference(note)) }
         }
     }
 }
 
-fn comparison(cell: Option<&Cell>, series: &Series) -> Markup {
-    let Some(cell) = cell else {
-        return html! { td data-p=(series.platform) {} };
+fn comparison(cell: Option<&Cell>) -> Markup {
+    let class = match cell.and_then(|cell| Some((cell.added, cell.added.or(cell.slowdown)?))) {
+        Some((Some(_), added)) => format!("compared c{}", class(added, &ADDED)),
+        Some((None, slowdown)) => format!("compared c{}", class(slowdown, &SLOWDOWN)),
+        None => "compared".into(),
     };
-    let class = match (cell.added, cell.slowdown) {
-        (Some(added), _) => format!("compared c{}", class(added, &ADDED)),
-        (_, Some(slowdown)) => format!("compared c{}", class(slowdown, &SLOWDOWN)),
-        _ => "compared".into(),
+    let (shown, note) = match cell.map(|cell| (cell.added, cell.slowdown, cell.not_compared)) {
+        Some((Some(added), _, _)) => (number::added(added), None),
+        Some((_, Some(slowdown), _)) => (number::slowdown(slowdown), None),
+        Some((_, _, note)) => (String::new(), note),
+        None => (String::new(), None),
     };
+    let exact = cell.and_then(|cell| cell.added.or(cell.slowdown));
     html! {
-        td class=(class) data-p=(series.platform) data-v=[cell.added.or(cell.slowdown)] {
-            @match (cell.added, cell.slowdown, cell.not_compared) {
-                (Some(added), _, _) => (number::added(added)),
-                (_, Some(slowdown), _) => (number::slowdown(slowdown)),
-                (_, _, Some(note)) => (reference(note)),
-                _ => {},
-            }
+        td class=(class) data-v=[in_full(exact, &shown)] {
+            (shown)
+            @if let Some(note) = note { (reference(note)) }
         }
     }
+}
+
+/// The number to the last digit, where what is shown is rounded.
+fn in_full(value: Option<f64>, shown: &str) -> Option<f64> {
+    let read = shown.replace(',', "").parse::<f64>().ok();
+    value.filter(|_| read != value)
 }
 
 fn class(value: f64, classes: &[(f64, &str)]) -> usize {
@@ -204,33 +211,26 @@ fn class(value: f64, classes: &[(f64, &str)]) -> usize {
         .unwrap_or(0)
 }
 
-/// What is behind a figure, for its tooltip.
+/// What is behind a figure, for its tooltip, which the page's script puts into words: boots,
+/// samples, least, greatest, agreement of the boots, check, the host's figure.
 fn behind(cell: &Cell) -> Option<String> {
-    let (value, unit) = (cell.value?, cell.unit.as_deref()?);
-    let show = |value: f64| number::value(value, unit);
-    let which = if unit == "insns" { "mode" } else { "median" };
-    let mut text = format!(
-        "{} {}: {which} of {}, {}",
-        show(value),
-        plain(unit),
-        plural(cell.boots, "boot"),
-        plural(cell.samples, "sample"),
-    );
-    if let (Some(min), Some(max)) = (cell.min, cell.max) {
-        text += &format!("; least {}, greatest {}", show(min), show(max));
-    }
-    match (cell.exact, cell.spread) {
-        (Some(true), _) => text += "; exact: every boot gave the same samples",
-        (_, Some(spread)) => text += &format!("; spread between boots {}", number::percent(spread)),
-        _ => {}
-    }
-    if let Some(check) = cell.check {
-        text += &format!("; {}", verdict_word(check));
-    }
-    if let Some(outside) = cell.external.as_ref().and_then(|outside| outside.value) {
-        text += &format!("; {} as the host timed it", show(outside));
-    }
-    Some(text)
+    let (_, unit) = (cell.value?, cell.unit.as_deref()?);
+    let show =
+        |value: Option<f64>| value.map_or_else(String::new, |value| number::value(value, unit));
+    let agreement = match (cell.exact, cell.spread) {
+        (Some(true), _) => "exact".into(),
+        (_, Some(spread)) => number::percent(spread),
+        _ => String::new(),
+    };
+    let check = cell.check.map_or("", verdict_word);
+    let outside = show(cell.external.as_ref().and_then(|outside| outside.value));
+    Some(format!(
+        "{}|{}|{}|{}|{agreement}|{check}|{outside}",
+        cell.boots,
+        cell.samples,
+        show(cell.min),
+        show(cell.max),
+    ))
 }
 
 fn legend(table: &Table, series: &[Series], baselines: &[Option<usize>]) -> Markup {

@@ -10,15 +10,25 @@
   const show = (node, yes) => node.toggleAttribute('hidden', !yes);
   const count = (nodes) => nodes.filter((node) => !node.hasAttribute('hidden')).length;
 
+  // The platform of each column of the first table.
+  const columns = [...document.getElementById('table').tHead.rows[0].cells]
+    .flatMap((head) => Array(head.colSpan).fill(head.dataset.p));
+  const rows = all('#table tbody tr');
+
   function filter() {
     const wanted = name.value.trim().toLowerCase();
-    const categories = new Map(all('#table tbody tr').map((row) => [row.dataset.b, row.dataset.c]));
+    const categories = new Map(rows.map((row) => [row.dataset.b, row.dataset.c]));
     const fits = (benchmark) => benchmark.toLowerCase().includes(wanted)
       && (category.value === '' || categories.get(benchmark) === category.value);
     for (const node of all('[data-b]')) show(node, fits(node.dataset.b));
     const on = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
     for (const node of all('[data-p]')) show(node, on.has(node.dataset.p));
-    const rows = all('#table tbody tr');
+    for (const row of rows) {
+      for (const cell of row.cells) {
+        const platform = columns[cell.cellIndex];
+        if (platform !== undefined) show(cell, on.has(platform));
+      }
+    }
     document.getElementById('shown').textContent =
       `${count(rows)} of ${rows.length} benchmarks, ${on.size} of ${boxes.length} platforms`;
   }
@@ -31,11 +41,30 @@
   function behind(cell) {
     if (cell.dataset.t) return cell.dataset.t;
     if (!cell.dataset.q) return '';
-    const [least, from, to, greatest, samples, operations] = cell.dataset.q.split('|');
+    const parts = cell.dataset.q.split('|');
+    return cell.closest('#table') ? behindFigure(cell, parts) : behindBoot(cell, parts);
+  }
+  const plural = (count, noun) => `${count} ${noun}${count === '1' ? '' : 's'}`;
+  function behindFigure(cell, [boots, samples, least, greatest, agreement, check, outside]) {
+    const heads = cell.closest('table').tHead.rows[1].cells;
+    const unit = heads[cell.cellIndex - 2].textContent;
+    return [
+      `${cell.firstChild.textContent.replace(' ?', '')} ${unit}: ${unit === 'insns' ? 'mode' : 'median'} of `
+        + `${plural(boots, 'boot')}, ${plural(samples, 'sample')}`,
+      `least ${least}, greatest ${greatest}`,
+      agreement === 'exact' ? 'exact: every boot gave the same samples'
+        : agreement && `spread between boots ${agreement}`,
+      check,
+      outside && `${outside} as the host timed it`,
+    ].filter(Boolean).join('; ');
+  }
+  function behindBoot(cell, [samples, operations, least, from, to, greatest]) {
     const head = cell.closest('table').tHead.rows[0].cells[cell.cellIndex].textContent;
     const row = cell.closest('tr').cells[0].textContent;
-    return `${row}, ${head}: ${cell.textContent}; middle half ${from} to ${to}, least ${least}, `
-      + `greatest ${greatest}; ${samples} samples of ${operations} operations`;
+    const spread = least === undefined ? 'all samples alike'
+      : `middle half ${from} to ${to}, least ${least}, greatest ${greatest}`;
+    return `${row}, ${head}: ${cell.textContent}; ${spread}; `
+      + `${plural(samples, 'sample')} of ${plural(operations, 'operation')}`;
   }
 
   // A mark in a plot tells what the cell of its table tells.
