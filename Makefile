@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# Words for `worldswitch run` beside --quick, and C files of benchmarks from outside the tree.
+# Words for `worldswitch run` beside --quick --report, and C files of benchmarks from outside the tree.
 ARGS ?=
 EXTRA_BENCH ?=
 
@@ -32,7 +32,7 @@ run:
 	@tools/setup run
 	@$(MAKE) build
 	@$(COMMAND) lab fetch --newest
-	@$(COMMAND) run --quick $(ARGS)
+	@$(COMMAND) run --quick --report $(ARGS)
 
 build:
 	@$(MAKE) -s -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2

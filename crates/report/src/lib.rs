@@ -14,12 +14,14 @@ mod markdown;
 mod notes;
 mod number;
 mod outside;
+pub mod page;
 mod show;
 mod style;
 mod table;
 mod terminal;
 
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
+pub use number::value;
 pub use outside::Outside;
 pub use show::show;
 pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table};

@@ -4,7 +4,7 @@ use ws_analysis::UnitKind;
 
 /// A value of `unit`: counts to the digit when whole, else to three decimals; anything else to
 /// three significant digits, and whole from 100 on. Thousands are set apart by commas.
-pub(crate) fn value(value: f64, unit: &str) -> String {
+pub fn value(value: f64, unit: &str) -> String {
     match UnitKind::of(unit) {
         UnitKind::Count => trimmed(value, 3),
         _ => significant(value),

@@ -123,21 +123,40 @@ pub struct Cell {
 /// Makes the table; the columns stand in the order of `results`. Of several results of the
 /// baseline's platform the first is the baseline.
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
-    let baseline = match &options.baseline {
-        None => lab_baseline(results),
-        Some(name) => Some(
-            results
-                .iter()
-                .position(|r| r.platform == *name)
-                .ok_or_else(|| TableError::NoBaseline {
-                    baseline: name.clone(),
-                    there: results
-                        .iter()
-                        .map(|r| ws_text::terminal(&r.platform).into_owned())
-                        .collect(),
-                })?,
-        ),
+    let chosen = options.baseline.as_ref();
+    let chosen = chosen.map(|name| position(results, name)).transpose()?;
+    let baselines = match chosen {
+        Some(_) => vec![chosen; results.len()],
+        None => lab_baselines(results),
     };
+    let mut table = compared(results, &baselines, &options.allow);
+    table.baseline = baselines.iter().flatten().copied().next();
+    Ok(table)
+}
+
+/// The first result of a platform.
+pub(crate) fn position(results: &[ResultFile], platform: &str) -> Result<usize, TableError> {
+    let there = || {
+        results
+            .iter()
+            .map(|r| ws_text::terminal(&r.platform).into_owned())
+    };
+    results
+        .iter()
+        .position(|result| result.platform == platform)
+        .ok_or_else(|| TableError::NoBaseline {
+            baseline: platform.to_owned(),
+            there: there().collect(),
+        })
+}
+
+/// The table in which each column is compared with a baseline of its own, or with none.
+/// `baselines`: one for each result, an index among them. [`Table::baseline`] stays empty.
+pub(crate) fn compared(
+    results: &[ResultFile],
+    baselines: &[Option<usize>],
+    allow: &[String],
+) -> Table {
     let measured: Vec<Vec<Measured>> = results
         .iter()
         .map(|result| {
@@ -186,14 +205,11 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
             .map(|column| {
                 let here = find(column)?;
                 let mut cell = cell(here, idle[column], &mut notes);
-                let compares = |&baseline: &usize| {
-                    baseline != column && (options.baseline.is_some() || counts(&results[column]))
-                };
-                if let Some(baseline) = baseline.filter(compares) {
+                if let Some(baseline) = baselines[column].filter(|&baseline| baseline != column) {
                     let pair = Pair {
                         here: (&results[column], here),
                         base: (&results[baseline], find(baseline)),
-                        allow: &options.allow,
+                        allow,
                     };
                     pair.compare(&mut cell, &mut notes);
                 }
@@ -206,13 +222,13 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
             cells,
         });
     }
-    Ok(Table {
+    Table {
         schema: SCHEMA,
-        baseline,
+        baseline: None,
         columns,
         rows,
         notes: notes.into_texts(),
-    })
+    }
 }
 
 /// Whether a result's guest counts instructions.
@@ -221,11 +237,15 @@ fn counts(result: &ResultFile) -> bool {
     unit.and_then(|unit| unit.as_str()) == Some("insns")
 }
 
-/// The guest alone in the lab, if others count instructions as well.
-fn lab_baseline(results: &[ResultFile]) -> Option<usize> {
-    let others = |result: &&ResultFile| counts(result) && result.platform != NATIVE;
-    results.iter().find(others)?;
-    results.iter().position(|r| r.platform == NATIVE)
+/// By default only what counts instructions has a baseline: the guest alone in the lab, if that is
+/// among the results and others are.
+fn lab_baselines(results: &[ResultFile]) -> Vec<Option<usize>> {
+    let native = results.iter().position(|result| result.platform == NATIVE);
+    let others = |result: &ResultFile| counts(result) && result.platform != NATIVE;
+    results
+        .iter()
+        .map(|result| native.filter(|_| counts(result) && results.iter().any(others)))
+        .collect()
 }
 
 /// Whether a KVM without hardware below it ran the guest.

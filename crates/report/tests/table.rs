@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/mod.rs"]
+#[allow(dead_code)]
 mod support;
 
 use serde_json::{Value, json};

@@ -17,6 +17,7 @@ Examples:
   worldswitch show before                 the table of an earlier run
   worldswitch show before:lab:native      all about one of its platforms
   worldswitch compare before after        what became better, what worse; for scripts too
+  worldswitch report before -o page.html  a page to look at, with plots
   worldswitch list platforms              what can be used here, and what is missing
   worldswitch doctor                      what on this host spoils measurements, and the cure
 
@@ -54,6 +55,12 @@ Examples:
 Time is compared by what each boot says, never by pooled samples; it takes boots to tell.
 Exit codes: 0 no regression, 3 a regression, 4 none found but some inconclusive, 1 error or a
 benchmark that may not be compared, 2 wrong usage.";
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  worldswitch history add ws-runs/*
+  worldswitch history list --platform lab:kvm
+  worldswitch history plot hypercall --platform lab:kvm --by kernel
+  worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg";
 
 /// Measures what virtualization costs: boots a small guest that times each operation which
 /// leaves a virtual machine, and shows the cost of one.
@@ -85,6 +92,10 @@ pub enum Command {
     },
     /// Better, worse, no change or inconclusive: results against a base.
     Compare(CompareArgs),
+    /// Write a page of results: tables, plots, the papers' figures beside them.
+    Report(ReportArgs),
+    /// Keep results over time, and look at a benchmark by date or by kernel.
+    History(HistoryArgs),
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }
@@ -159,6 +170,9 @@ pub struct RunArgs {
     /// measures time. Default: isolated CPUs where there are enough, else none.
     #[arg(long, value_name = "CPU,...", value_parser = cpus)]
     pub pin: Option<Cpus>,
+    /// Also write a page of the results, report.html beside them.
+    #[arg(long)]
+    pub report: bool,
     /// Folder for the result files, one a platform. Default: ws-runs/TIME.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -260,6 +274,94 @@ pub enum Effect {
     Ratio(f64),
     /// Instructions for one operation.
     Insns(f64),
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results: a folder, FOLDER:PLATFORM, or a file.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// The page to write: one file, which needs no network.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    /// Compare the other platforms with this one. Default: lab:native, where it is among them.
+    #[arg(long, value_name = "PLATFORM")]
+    pub baseline: Option<PlatformName>,
+    /// Let compared results differ in this condition; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
+pub struct HistoryArgs {
+    /// The history's file. Default: worldswitch/history.sqlite in the user's data directory
+    /// ($XDG_DATA_HOME, ~/.local/share).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    #[command(subcommand)]
+    pub what: HistoryWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HistoryWhat {
+    /// Keep results: a folder, FOLDER:PLATFORM, or a file. The same result is kept once.
+    Add {
+        #[arg(required = true, value_name = "RESULT")]
+        runs: Vec<String>,
+    },
+    /// The runs that are kept, the oldest first.
+    List {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// All about one run.
+    Show {
+        /// Its number, as list has it.
+        #[arg(value_name = "RUN")]
+        run: i64,
+    },
+    /// A benchmark over time or over kernels, on each platform that has it.
+    Plot(PlotArgs),
+    /// Pin a run: what newer ones of its platform are to be compared with.
+    Pin {
+        /// Its number, as list has it.
+        #[arg(value_name = "RUN")]
+        run: i64,
+    },
+    /// Take a run out of the history.
+    Remove {
+        /// Its number, as list has it.
+        #[arg(value_name = "RUN")]
+        run: i64,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    /// The benchmark.
+    #[arg(value_name = "BENCH")]
+    pub bench: String,
+    /// Only this platform and its variants.
+    #[arg(long, value_name = "PLATFORM")]
+    pub platform: Option<String>,
+    /// What the runs are ordered by. By kernel, the runs of one kernel stand as their median.
+    #[arg(long, value_enum, default_value = "date")]
+    pub by: By,
+    /// Draw it into this file, for a browser or a document.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// The order of a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    Date,
+    Kernel,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ mod external;
 mod follow;
 mod gather;
 mod hear;
+mod history;
 mod identity;
 mod job;
 mod lab;
@@ -33,6 +34,7 @@ mod plan;
 mod progress;
 mod quick;
 mod remarks;
+mod report;
 mod run;
 mod show;
 mod stop;
@@ -63,6 +65,8 @@ fn main() -> ExitCode {
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
         Command::Lab { what } => lab::lab(&what),
         Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
+        Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
+        Command::History(args) => history::history(&args, colours).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

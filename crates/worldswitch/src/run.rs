@@ -7,7 +7,7 @@ use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
-use crate::{Usage, choose, data, doctor, measure, remarks, time};
+use crate::{Usage, choose, data, doctor, measure, remarks, report, time};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -236,6 +236,10 @@ fn finish(
         baseline: baseline.filter(|name| results.iter().any(|result| result.platform == *name)),
         allow: args.allow.clone(),
     };
+    if args.report {
+        let path = folder.0.join(report::FILE);
+        report::write(&path, &results, options.baseline.clone(), &args.allow)?;
+    }
     let table = ws_report::table(&results, &options)?;
     export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
@@ -257,6 +261,9 @@ fn finish(
         );
     }
     output::remark(&format!("results are in {}", folder.0.display()), colours);
+    if args.report {
+        output::remark(&report::told(&folder.0.join(report::FILE)), colours);
+    }
     Ok(done)
 }
 

@@ -216,3 +216,46 @@ pub fn assert_golden(name: &str, text: &str) {
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(golden == text, "{name} differs; it is now:\n{text}");
 }
+
+/// So many runs of three platforms that count and one on time, each of 18 benchmarks: 2 boots and 5,
+/// of 30 samples.
+pub fn many_runs(runs: u32) -> Vec<ResultFile> {
+    // A sequence that repeats nothing for long, the same every time (Knuth's MMIX).
+    let mut state = 1u64;
+    let mut noise = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state >> 55
+    };
+    let mut rows = |unit: &str, boots: usize| -> Vec<Row> {
+        (0..18u64)
+            .map(|row| {
+                let noisy = unit != "insns";
+                let mut boot = || -> Vec<u64> {
+                    (0..30)
+                        .map(|_| 700 * (row + 1) + if noisy { noise() } else { 0 })
+                        .collect()
+                };
+                let boots: Vec<Vec<u64>> = (0..boots).map(|_| boot()).collect();
+                let boots: Vec<&[u64]> = boots.iter().map(Vec::as_slice).collect();
+                measured(&format!("benchmark-{row}"), "memory", unit, &boots)
+            })
+            .collect()
+    };
+    let mut results = Vec::new();
+    for run in 0..runs {
+        for (platform, unit, boots) in [
+            ("lab:native", "insns", 2),
+            ("lab:kvm", "insns", 2),
+            ("lab:kvm-shadow", "insns", 2),
+            ("qemu-tcg", "tsc_ticks", 5),
+        ] {
+            let conditions = json!({"unit": unit, "emulator": "qemu 10.0.2", "cpu": "QEMU TCG", "pinning": "none"});
+            let mut result = result(platform, boots as u32, conditions, rows(unit, boots));
+            result.created = format!("2026-01-{:02}T{:02}:00:00Z", 1 + run / 24, run % 24);
+            results.push(result);
+        }
+    }
+    results
+}

@@ -1,0 +1,73 @@
+//! Which kernel a result is of, and the order of kernels' versions.
+
+use std::cmp::Ordering;
+use ws_results::ResultFile;
+
+/// Where results name a kernel, the subject's own before the host's that it ran on.
+const FIELDS: [&str; 2] = ["kernel", "host_kernel"];
+
+/// The kernel under test, as the result names it; absent where it names none.
+pub fn kernel(result: &ResultFile) -> Option<String> {
+    FIELDS.iter().find_map(|field| {
+        let value = result.identity.subject.get(*field)?;
+        value.as_str().map(str::to_owned)
+    })
+}
+
+/// The order of versions: numbers in them compare as numbers, so that 6.9 comes before 6.12.
+pub fn by_version(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (parts(a), parts(b));
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (a, b) if a == b => {}
+            (a, b) => return a.cmp(&b),
+        }
+    }
+}
+
+/// A run of digits, or a character between.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Other(char),
+    /// Without leading zeros: the longer is the greater.
+    Number(usize, String),
+}
+
+fn parts(version: &str) -> impl Iterator<Item = Part> {
+    let mut chars = version.chars().peekable();
+    std::iter::from_fn(move || {
+        let first = chars.next()?;
+        if !first.is_ascii_digit() {
+            return Some(Part::Other(first));
+        }
+        let mut digits = String::from(first);
+        while let Some(digit) = chars.next_if(char::is_ascii_digit) {
+            digits.push(digit);
+        }
+        let digits = digits.trim_start_matches('0');
+        Some(Part::Number(digits.len(), digits.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers() {
+        let mut versions = [
+            "6.12", "6.9", "6.1.0-18", "7.0", "6.12.1", "6.1.0-9", "6.12-rc1",
+        ];
+        versions.sort_by(|a, b| by_version(a, b));
+        assert_eq!(
+            versions,
+            [
+                "6.1.0-9", "6.1.0-18", "6.9", "6.12", "6.12-rc1", "6.12.1", "7.0"
+            ]
+        );
+        assert_eq!(by_version("6.01", "6.1"), Ordering::Equal);
+        let long = "9".repeat(400);
+        assert_eq!(by_version(&long, "1"), Ordering::Greater);
+    }
+}

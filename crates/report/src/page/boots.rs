@@ -1,0 +1,207 @@
+//! Each benchmark boot by boot: what lies between boots, and what within one.
+
+use super::plot::{Lane, Place, Plot, PlotError};
+use super::series::{BootDetail, Cost, Series, units};
+use super::words::{Caveat, per_operation, plain, plural};
+use crate::number;
+use crate::table::{Table, TableRow};
+use maud::{Markup, PreEscaped, html};
+use ws_analysis::BootEstimate;
+
+/// Colours and shapes of marks; further platforms begin anew.
+pub(crate) const HUES: usize = 8;
+/// A lane's height for few boots, and what each further boot needs, in pixels.
+const LANE: usize = 22;
+const BOOT: usize = 2;
+
+/// The view: a plot for each benchmark and unit, and its table.
+pub(crate) fn boots(
+    series: &[Series],
+    platforms: &[&str],
+    table: &Table,
+    caveat: Caveat,
+) -> Result<Markup, PlotError> {
+    let mut cards = Vec::new();
+    for row in &table.rows {
+        for unit in units(series, &row.benchmark) {
+            cards.push(card(series, platforms, row, &unit)?);
+        }
+    }
+    Ok(html! {
+        section #boots {
+            h2 { "Boot by boot" }
+            (caveat.markup())
+            p {
+                "A mark is one boot: the mode of its samples where instructions are counted, else their "
+                "median. The thin bar behind it holds the middle half of its samples. Boots follow each "
+                "other downward, in the order of the runs."
+            }
+            div.cards { @for card in &cards { (card) } }
+        }
+    })
+}
+
+fn card(
+    series: &[Series],
+    platforms: &[&str],
+    row: &TableRow,
+    unit: &str,
+) -> Result<Markup, PlotError> {
+    let here: Vec<(&Series, &Cost)> = series
+        .iter()
+        .filter_map(|series| Some((series, series.cost(&row.benchmark)?)))
+        .filter(|(_, cost)| cost.summary.unit == unit)
+        .collect();
+    let name = format!("{}, {}", row.benchmark, per_operation(unit));
+    Ok(html! {
+        div.card data-b=(plain(&row.benchmark)) data-c=(plain(&row.category)) {
+            h3 { (plain(&row.benchmark)) span.unit { (plain(unit)) } }
+            (plot(&name, unit, &here, platforms)?)
+            (values(&name, unit, &here))
+        }
+    })
+}
+
+fn plot(
+    name: &str,
+    unit: &str,
+    here: &[(&Series, &Cost)],
+    platforms: &[&str],
+) -> Result<Markup, PlotError> {
+    // A lane for each platform that has any boot; the boots of all its runs follow each other.
+    let mut lanes: Vec<(usize, usize)> = Vec::new();
+    for (series, cost) in here {
+        let boots = cost.summary.boots.len();
+        match lanes
+            .iter_mut()
+            .find(|(platform, _)| *platform == series.platform)
+        {
+            Some((_, count)) => *count += boots,
+            None => lanes.push((series.platform, boots)),
+        }
+    }
+    let height = |count: usize| u32::try_from(LANE + BOOT * count).unwrap_or(u32::MAX);
+    let plot = Plot {
+        name: &format!("{name}, by boot; the table below has the values"),
+        axis: &per_operation(unit),
+        lanes: lanes
+            .iter()
+            .map(|&(platform, count)| Lane {
+                name: platforms[platform],
+                platform: Some(platform),
+                height: height(count),
+            })
+            .collect(),
+        values: here
+            .iter()
+            .flat_map(|(_, cost)| {
+                let values = cost.summary.boots.iter().map(|boot| boot.value);
+                let quartiles = cost
+                    .boots
+                    .iter()
+                    .flat_map(|b| [b.quartiles.0, b.quartiles.1]);
+                values.chain(quartiles)
+            })
+            .collect(),
+        from_zero: false,
+        mark: None,
+    };
+    plot.draw(|place, tops| {
+        let mut drawn = vec![0usize; lanes.len()];
+        let groups = here
+            .iter()
+            .enumerate()
+            .filter_map(|(index, (series, cost))| {
+                let lane = lanes
+                    .iter()
+                    .position(|&(platform, _)| platform == series.platform)?;
+                let count = lanes[lane].1;
+                let step = f64::from(height(count)) / (count + 1) as f64;
+                let first = drawn[lane];
+                drawn[lane] += cost.summary.boots.len();
+                let y = move |boot: usize| f64::from(tops[lane]) + step * (first + boot + 1) as f64;
+                let hue = series.platform % HUES;
+                Some(html! {
+                    g class={ "h" (hue) } data-p=(series.platform) data-r=(index) {
+                        path.within d=(within(cost, place, &y)) {}
+                        @for (boot, estimate) in cost.summary.boots.iter().enumerate() {
+                            (mark(hue, place(estimate.value), y(boot)))
+                        }
+                    }
+                })
+            });
+        html! { @for group in groups { (group) } }
+    })
+}
+
+/// A mark. There are many, so it is written as short as it can be.
+fn mark(hue: usize, x: i32, y: f64) -> PreEscaped<String> {
+    PreEscaped(format!("<use href=\"#k{hue}\" x=\"{x}\" y=\"{y:.0}\"/>"))
+}
+
+/// The bars of the middle halves, as one path.
+fn within(cost: &Cost, place: Place, y: &dyn Fn(usize) -> f64) -> String {
+    let bars = cost.boots.iter().enumerate().map(|(boot, detail)| {
+        let (from, to) = (place(detail.quartiles.0), place(detail.quartiles.1));
+        match from == to {
+            true => String::new(),
+            false => format!("M{from},{:.0}H{to}", y(boot)),
+        }
+    });
+    bars.collect()
+}
+
+/// The same values as a table: a row for each result, a cell for each boot.
+fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
+    let most = here
+        .iter()
+        .map(|(_, cost)| cost.summary.boots.len())
+        .max()
+        .unwrap_or(0);
+    html! {
+        details {
+            summary { "Table of these " (plural(most.max(1) * here.len(), "value")) }
+            div.scroll tabindex="0" role="region" aria-label=(plain(name)) {
+                table.grid.values {
+                    caption { (plain(name)) }
+                    thead { tr {
+                        th scope="col" { "result" }
+                        @for boot in 1..=most { th scope="col" { "boot " (boot) } }
+                        th scope="col" { "spread" }
+                    } }
+                    tbody {
+                        @for (series, cost) in here {
+                            tr data-p=(series.platform) {
+                                th scope="row" { (plain(&series.label)) }
+                                @for (estimate, detail) in cost.summary.boots.iter().zip(&cost.boots) {
+                                    td data-q=(behind(estimate, detail, unit)) { (number::value(estimate.value, unit)) }
+                                }
+                                @for _ in cost.summary.boots.len()..most { td {} }
+                                td {
+                                    @match (cost.summary.exact, cost.summary.spread) {
+                                        (Some(true), _) => "exact",
+                                        (_, Some(spread)) if !cost.summary.is_near_zero() => (number::percent(spread)),
+                                        _ => {},
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is behind a boot's figure, for the tooltip, which the page's script puts into words:
+/// samples, operations in each, and where not all samples are alike least, quartiles, greatest.
+fn behind(estimate: &BootEstimate, detail: &BootDetail, unit: &str) -> String {
+    let counts = format!("{}|{}", estimate.samples, detail.iterations);
+    if estimate.min == estimate.max {
+        return counts;
+    }
+    let (from, to) = detail.quartiles;
+    let costs = [estimate.min, from, to, estimate.max];
+    let costs = costs.map(|cost| number::value(cost, unit)).join("|");
+    format!("{counts}|{costs}")
+}

@@ -1,0 +1,47 @@
+//! One benchmark's values in an order, for a document: a drawing that stands alone.
+
+use super::plot::{Lane, Plot, PlotError};
+use maud::html;
+
+/// The style that the page has and a drawing alone has not: readable in light and dark.
+const STYLE: &str = "svg{color:#1b1f24;--h:#0550ae;background:#fff}\
+    @media(prefers-color-scheme:dark){svg{color:#e6edf3;--h:#79c0ff;background:#0d1117}}\
+    .name{font:12.5px system-ui,sans-serif;fill:currentColor}circle{fill:var(--h)}\
+    .line{fill:none;stroke:var(--h);stroke-opacity:.5}";
+
+/// An SVG of values, the first at the top, joined by a line.
+///
+/// # Errors
+/// It could not be drawn, which would be a fault of this program.
+pub fn line(name: &str, unit: &str, values: &[(String, f64)]) -> Result<String, PlotError> {
+    const LANE: u32 = 18;
+    let plot = Plot {
+        name,
+        axis: name,
+        lanes: values
+            .iter()
+            .map(|(name, _)| Lane {
+                name,
+                platform: None,
+                height: LANE,
+            })
+            .collect(),
+        values: values.iter().map(|(_, value)| *value).collect(),
+        from_zero: false,
+        mark: None,
+    };
+    let svg = plot.draw(|place, tops| {
+        let at = |((_, value), top): (&(String, f64), &u32)| (place(*value), top + LANE / 2);
+        let points: Vec<(i32, u32)> = values.iter().zip(tops).map(at).collect();
+        let joined: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
+        html! {
+            style { (STYLE) }
+            polyline.line points=(joined.join(" ")) {}
+            @for ((x, y), (_, value)) in points.iter().zip(values) {
+                circle cx=(x) cy=(y) r="4" { title { (crate::number::value(*value, unit)) } }
+            }
+        }
+    })?;
+    let svg = svg.into_string();
+    Ok(svg.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1) + "\n")
+}

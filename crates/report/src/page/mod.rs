@@ -1,0 +1,250 @@
+//! The report: one HTML file that holds all it needs, and asks nothing of any network.
+//!
+//! It is whole without its script, which only filters, copies and shows what is behind a figure.
+//! Every string from a result is text to maud, which escapes it; the page's own policy
+//! (Content-Security-Policy) lets no other script run than its own, and nothing be fetched.
+
+mod boots;
+mod identity;
+mod line;
+mod model;
+mod noise;
+mod normalized;
+mod overview;
+mod plot;
+mod published;
+mod series;
+mod verdicts;
+mod words;
+
+pub use line::line;
+pub use model::{Component, Prediction};
+pub use plot::PlotError;
+pub use verdicts::{Compared, Comparison, Verdict};
+
+use crate::table::compared;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
+use words::{Caveat, plain, plural};
+use ws_results::ResultFile;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The platform that others are compared with where the user names none.
+pub const BASELINE: &str = "lab:native";
+
+/// What a report is made from.
+#[derive(Clone, Debug, Default)]
+pub struct Report<'a> {
+    /// The results, in the order in which they are shown.
+    pub results: &'a [ResultFile],
+    /// The platform that the others are compared with; `lab:native` where it is empty. Results in
+    /// another unit than its are not compared.
+    pub baseline: Option<String>,
+    /// Conditions that may differ between compared results (`--allow FIELD`).
+    pub allow: Vec<String>,
+    /// Comparisons with verdicts.
+    pub comparisons: Vec<Comparison>,
+    /// What the cost model predicts.
+    pub predictions: Vec<Prediction>,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The baseline is not among the results.
+    #[error(transparent)]
+    NoBaseline(#[from] crate::TableError),
+    /// A plot could not be drawn.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    /// The published numbers cannot be read.
+    #[error(transparent)]
+    Reference(#[from] ws_reference::Error),
+}
+
+/// The page.
+///
+/// # Errors
+/// The baseline is not there; else only what a fault of this program would be.
+pub fn render(report: &Report) -> Result<String, ReportError> {
+    let results = report.results;
+    if let Some(baseline) = &report.baseline {
+        crate::table::position(results, baseline)?;
+    }
+    let series = series::all(results);
+    let platforms = series::platforms(results);
+    let baselines = overview::baselines(
+        &series,
+        Some(report.baseline.as_deref().unwrap_or(BASELINE)),
+    );
+    let table = compared(results, &baselines, &report.allow);
+    let caveat = Caveat::of(results);
+    let reference = ws_reference::load()?;
+    let sections = [
+        identity::identity(results),
+        overview::overview(results, &series, &table, &baselines, caveat),
+        verdicts::verdicts(&report.comparisons),
+        boots::boots(&series, &platforms, &table, caveat)?,
+        normalized::iterations(results, &series, caveat)?,
+        normalized::placement(results, &series, caveat)?,
+        model::model(&report.predictions, caveat)?,
+        published::published(&reference, &series, &table, caveat),
+        noise::noise(&series),
+    ];
+    let mut categories: Vec<&str> = Vec::new();
+    for row in &table.rows {
+        if !categories.contains(&row.category.as_str()) {
+            categories.push(&row.category);
+        }
+    }
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        base64(&Sha256::digest(SCRIPT.as_bytes()))
+    );
+    let title = format!("worldswitch: {}", some(&platforms));
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (plain(&title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#overview" { "To the table" }
+                header {
+                    h1 { "What virtualization costs" }
+                    p { (plural(results.len(), "result")) " of " (plural(platforms.len(), "platform")) ", " (plural(table.rows.len(), "benchmark")) "." }
+                    (contents())
+                }
+                (filters(&platforms, &categories))
+                (shapes())
+                main { @for section in &sections { (section) } }
+                div #tip role="tooltip" hidden {}
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn contents() -> Markup {
+    html! {
+        nav aria-label="Contents" { ul {
+            @for (id, name) in [
+                ("identity", "what and on what"),
+                ("overview", "benchmarks by platforms"),
+                ("verdicts", "verdicts"),
+                ("boots", "boot by boot"),
+                ("iterations", "iterations"),
+                ("placement", "placement"),
+                ("model", "cost model"),
+                ("published", "the papers"),
+                ("noise", "noise"),
+            ] { li { a href={ "#" (id) } { (name) } } }
+        } }
+    }
+}
+
+/// Shown by the script, without which they do nothing.
+fn filters(platforms: &[&str], categories: &[&str]) -> Markup {
+    html! {
+        form #filters hidden aria-label="Filters" {
+            label { "benchmark " input #by-name type="search" size="14" autocomplete="off"; }
+            label { "category "
+                select #by-category {
+                    option value="" { "all" }
+                    @for category in categories { option value=(plain(category)) { (plain(category)) } }
+                }
+            }
+            fieldset {
+                legend { "platforms" }
+                @for (index, platform) in platforms.iter().enumerate() {
+                    label class={ "h" (index % boots::HUES) } {
+                        input.by-platform type="checkbox" value=(index) checked;
+                        svg.key viewBox="-6 -6 12 12" aria-hidden="true" { use href={ "#k" (index % boots::HUES) } {} }
+                        (plain(platform))
+                    }
+                }
+            }
+            output #shown role="status" {}
+        }
+    }
+}
+
+/// The marks: each platform has a colour and a shape.
+fn shapes() -> Markup {
+    const SHAPES: [&str; boots::HUES] = [
+        "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
+        "M-3.5,-3.5h7v7h-7z",
+        "M0,-4.5L4.5,3.5H-4.5z",
+        "M0,-5L5,0L0,5L-5,0z",
+        "M0,4.5L4.5,-3.5H-4.5z",
+        "M-1.5,-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+        "M-4.5,-2h9v4h-9z",
+        "M-2,-4.5h4v9h-4z",
+    ];
+    html! {
+        svg.shapes aria-hidden="true" { defs {
+            @for (index, shape) in SHAPES.iter().enumerate() { path id={ "k" (index) } d=(shape) {} }
+        } }
+    }
+}
+
+/// The first few of them.
+fn some(platforms: &[&str]) -> String {
+    const MOST: usize = 4;
+    let first = platforms
+        .iter()
+        .take(MOST)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
+    match platforms.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let group = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            let index = (group >> (18 - 6 * digit)) & 63;
+            out.push(if digit as usize <= chunk.len() {
+                char::from(DIGITS[index as usize])
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, code) in cases {
+            assert_eq!(base64(text.as_bytes()), code);
+        }
+    }
+}

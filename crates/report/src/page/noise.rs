@@ -1,0 +1,143 @@
+//! What the hosts added as noise, as far as result files show it.
+
+use super::series::Series;
+use super::words::{plain, value_text};
+use crate::number;
+use crate::table::is_software_kvm;
+use maud::{Markup, html};
+use ws_analysis::UnitKind;
+
+/// The view: results on units of time, and launches that did not go well anywhere.
+pub(crate) fn noise(series: &[Series]) -> Markup {
+    let timed: Vec<&Series> = series
+        .iter()
+        .filter(|series| widest(series).is_some())
+        .collect();
+    html! {
+        section #noise {
+            h2 { "What the host adds" }
+            @if timed.is_empty() {
+                p { "Nothing here was measured in time: instruction counts of the lab do not depend on the host." }
+            } @else {
+                div.scroll tabindex="0" role="region" aria-label="Noise by result" {
+                    table {
+                        caption { "Results on units of time" }
+                        thead { tr {
+                            th scope="col" { "result" }
+                            th scope="col" { "Idle, least to greatest" }
+                            th scope="col" { "widest spread between boots" }
+                            th scope="col" { "pinning" }
+                            th scope="col" { "a virtual machine below" }
+                            th scope="col" { "host's kernel" }
+                        } }
+                        tbody {
+                            @for series in &timed { (row(series)) }
+                        }
+                    }
+                }
+            }
+            (troubles(series))
+            p.absent {
+                "Result files do not keep what " code { "worldswitch doctor" } " finds (governor, SMT, load, isolated CPUs). "
+                "Run it on the host that measured."
+            }
+        }
+    }
+}
+
+/// The benchmark whose boots differ most, on time.
+fn widest<'a>(series: &Series<'a>) -> Option<(&'a str, f64)> {
+    let spreads = series.result.rows.iter().filter_map(|row| {
+        let summary = &series.cost(&row.benchmark)?.summary;
+        let time = UnitKind::of(&summary.unit) == UnitKind::Time;
+        let spread = summary
+            .spread
+            .filter(|_| !summary.is_near_zero())
+            .unwrap_or(0.0);
+        time.then_some((row.benchmark.as_str(), spread))
+    });
+    spreads.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn row(series: &Series) -> Markup {
+    let identity = &series.result.identity;
+    let said = |key: &str| {
+        let value = identity
+            .subject
+            .get(key)
+            .or_else(|| identity.conditions.get(key));
+        value.map_or_else(|| "unknown".into(), value_text)
+    };
+    let idle = series.cost("idle").map(|cost| {
+        let unit = &cost.summary.unit;
+        let least = cost
+            .summary
+            .boots
+            .iter()
+            .map(|boot| boot.min)
+            .fold(f64::INFINITY, f64::min);
+        let greatest = cost
+            .summary
+            .boots
+            .iter()
+            .map(|boot| boot.max)
+            .fold(f64::NEG_INFINITY, f64::max);
+        format!(
+            "{} to {} {unit}",
+            number::value(least, unit),
+            number::value(greatest, unit)
+        )
+    });
+    html! {
+        tr data-p=(series.platform) {
+            th scope="row" { (plain(&series.label)) }
+            td { (plain(&idle.unwrap_or_else(|| "not measured".into()))) }
+            td {
+                @match widest(series) {
+                    Some((_, 0.0)) | None => "none",
+                    Some((benchmark, spread)) => { (number::percent(spread)) ", " (plain(benchmark)) },
+                }
+            }
+            td { (said("pinning")) }
+            td { (said("host_virtualized")) @if is_software_kvm(series.result) { ", and a software KVM" } }
+            td { (said("host_kernel")) }
+        }
+    }
+}
+
+/// Pinnings that did not hold, launches that ended badly, lines that were damaged.
+fn troubles(series: &[Series]) -> Markup {
+    let mut lines: Vec<String> = Vec::new();
+    for series in series {
+        let mut say = |text: String| lines.push(format!("{}: {text}", series.label));
+        for view in series.result.rows.iter().flat_map(|row| &row.host) {
+            for how in &view.strayed {
+                say(format!("pinning did not hold in boot {}: {how}", view.boot));
+            }
+        }
+        for boot in &series.result.boots {
+            for launch in &boot.launches {
+                if launch.end != ws_results::LaunchEnd::Bye {
+                    say(format!("boot {}: {}", boot.boot, launch.end_detail));
+                }
+                let damaged = launch.bad_lines + launch.lost_records;
+                if damaged > 0 {
+                    say(format!(
+                        "boot {}: {damaged} damaged or lost records",
+                        boot.boot
+                    ));
+                }
+            }
+        }
+    }
+    lines.dedup();
+    const MOST: usize = 100;
+    html! {
+        @if !lines.is_empty() {
+            ul.troubles {
+                @for line in lines.iter().take(MOST) { li { (plain(line)) } }
+                @if lines.len() > MOST { li { "and " (lines.len() - MOST) " more" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The views after HyperBench's Figures 5 and 6: the same benchmarks on one platform under several
+//! settings, each normalized to the first.
+//!
+//! Figure 5 varies the iterations: whether cost is linear in count decides what the model's
+//! operator is. Figure 6 varies where the vCPUs run.
+
+use super::boots::HUES;
+use super::plot::{Lane, Plot, PlotError};
+use super::series::{Cost, Series, platforms};
+use super::words::{Caveat, plain, value_text};
+use crate::number;
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+use ws_statistics::median;
+use ws_results::ResultFile;
+
+/// As many iteration counts as Figure 5 has; two points are always on a line.
+const COUNTS: usize = 3;
+
+/// One platform's benchmarks, each under several settings.
+struct Panel<'a> {
+    platform: &'a str,
+    unit: &'a str,
+    rows: Vec<Row<'a>>,
+}
+
+/// A benchmark: the name and the cost of each setting, the first that all are related to.
+struct Row<'a> {
+    benchmark: &'a str,
+    settings: Vec<(String, f64)>,
+}
+
+/// The view after Figure 5.
+pub(crate) fn iterations(
+    results: &[ResultFile],
+    series: &[Series],
+    caveat: Caveat,
+) -> Result<Markup, PlotError> {
+    let mut panels = Vec::new();
+    let mut most = 0;
+    for (platform, unit) in subjects(results, series) {
+        let rows = benchmarks(series, platform)
+            .into_iter()
+            .filter_map(|benchmark| {
+                let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+                for cost in chosen(series, platform, &unit, benchmark) {
+                    for (boot, detail) in cost.summary.boots.iter().zip(&cost.boots) {
+                        by_count
+                            .entry(detail.iterations)
+                            .or_default()
+                            .push(boot.value);
+                    }
+                }
+                most = most.max(by_count.len());
+                let enough = by_count.len() >= COUNTS;
+                let settings = by_count.into_iter().filter_map(|(count, values)| {
+                    Some((
+                        format!("{} iterations", number::value(count as f64, "count")),
+                        median(&values)?,
+                    ))
+                });
+                enough.then(|| Row {
+                    benchmark,
+                    settings: settings.collect(),
+                })
+            });
+        panels.push((platform, unit.clone(), rows.collect::<Vec<_>>()));
+    }
+    let any = panels.iter().any(|(_, _, rows)| !rows.is_empty());
+    let panels: Vec<Panel> = panels
+        .iter_mut()
+        .map(|(platform, unit, rows)| Panel {
+            platform,
+            unit,
+            rows: std::mem::take(rows),
+        })
+        .collect();
+    Ok(html! {
+        section #iterations {
+            h2 { "Cost by iterations (HyperBench, Figure 5)" }
+            @if any {
+                (caveat_of(&panels, caveat))
+                p {
+                    "The cost of one operation in batches of different length, over that in the shortest. "
+                    "Where cost is linear in count, all marks of a row lie at 1."
+                }
+                (draw(&panels, "iterations")?)
+            } @else {
+                p.absent {
+                    "Not drawn: it takes " (COUNTS) " runs or more of one platform with different " code { "--iters" } ", each "
+                    "ten times the last, given to one report. These results have " (most) "."
+                }
+            }
+        }
+    })
+}
+
+/// The view after Figure 6.
+pub(crate) fn placement(
+    results: &[ResultFile],
+    series: &[Series],
+    caveat: Caveat,
+) -> Result<Markup, PlotError> {
+    let mut panels = Vec::new();
+    for (platform, unit) in subjects(results, series) {
+        // The pinnings in the order in which they come: the first is what the others relate to.
+        let mut pinnings: Vec<String> = Vec::new();
+        for series in series.iter().filter(|s| s.result.platform == platform) {
+            let pinning = pinning(series);
+            if !pinnings.contains(&pinning) {
+                pinnings.push(pinning);
+            }
+        }
+        let rows = benchmarks(series, platform)
+            .into_iter()
+            .filter_map(|benchmark| {
+                let settings: Vec<(String, f64)> = pinnings
+                    .iter()
+                    .filter_map(|wanted| {
+                        let boots = series
+                            .iter()
+                            .filter(|s| s.result.platform == platform && pinning(s) == *wanted);
+                        let values: Vec<f64> = boots
+                            .filter_map(|s| s.cost(benchmark))
+                            .filter(|cost| cost.summary.unit == unit)
+                            .flat_map(|cost| cost.summary.values())
+                            .collect();
+                        Some((format!("pinned to {wanted}"), median(&values)?))
+                    })
+                    .collect();
+                (settings.len() > 1).then_some(Row {
+                    benchmark,
+                    settings,
+                })
+            });
+        panels.push((platform, unit.clone(), rows.collect::<Vec<_>>()));
+    }
+    let any = panels.iter().any(|(_, _, rows)| !rows.is_empty());
+    let panels: Vec<Panel> = panels
+        .iter_mut()
+        .map(|(platform, unit, rows)| Panel {
+            platform,
+            unit,
+            rows: std::mem::take(rows),
+        })
+        .collect();
+    Ok(html! {
+        section #placement {
+            h2 { "Cost by where the vCPUs run (HyperBench, Figure 6)" }
+            @if any {
+                (caveat_of(&panels, caveat))
+                p { "The cost of one operation with the vCPUs pinned in different ways, over that with the first." }
+                (draw(&panels, "pinnings")?)
+            } @else {
+                p.absent {
+                    "Not drawn: it takes two runs of one platform that differ in their pinning, as "
+                    code { "--pin 2,3" } " (separate CPUs) and " code { "--pin 2,2" } " (a shared one), given to one report. "
+                    "The paper's own subject, Xen's Dom0 beside its guest, needs a platform with Xen on hardware."
+                }
+            }
+        }
+    })
+}
+
+/// What the lab does not show, where a panel is in its unit.
+fn caveat_of(panels: &[Panel], caveat: Caveat) -> Markup {
+    let counted = |panel: &Panel| panel.unit == "insns" && !panel.rows.is_empty();
+    if panels.iter().any(counted) {
+        caveat.markup()
+    } else {
+        html! {}
+    }
+}
+
+fn pinning(series: &Series) -> String {
+    let pinning = series.result.identity.conditions.get("pinning");
+    pinning.map_or_else(|| "unknown".into(), value_text)
+}
+
+/// Each platform with each unit that it has figures in.
+fn subjects<'a>(results: &'a [ResultFile], series: &[Series]) -> Vec<(&'a str, String)> {
+    let mut subjects: Vec<(&str, String)> = Vec::new();
+    for platform in platforms(results) {
+        for benchmark in benchmarks(series, platform) {
+            for series in series.iter().filter(|s| s.result.platform == platform) {
+                let unit = series.cost(benchmark).map(|cost| cost.summary.unit.clone());
+                if let Some(unit) =
+                    unit.filter(|unit| !subjects.contains(&(platform, unit.clone())))
+                {
+                    subjects.push((platform, unit));
+                }
+            }
+        }
+    }
+    subjects
+}
+
+fn benchmarks<'a>(series: &[Series<'a>], platform: &str) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in series.iter().filter(|s| s.result.platform == platform) {
+        for row in &series.result.rows {
+            if !names.contains(&row.benchmark.as_str()) {
+                names.push(&row.benchmark);
+            }
+        }
+    }
+    names
+}
+
+/// A benchmark's figures in the runs whose user chose the iterations. Where the guest does, boots
+/// may differ in them too, but then by chance, and noise would pass for a law.
+fn chosen<'a>(
+    series: &'a [Series<'a>],
+    platform: &'a str,
+    unit: &'a str,
+    benchmark: &'a str,
+) -> impl Iterator<Item = &'a Cost> {
+    series
+        .iter()
+        .filter(move |s| s.result.platform == platform)
+        .filter(|s| {
+            s.result
+                .command
+                .iter()
+                .any(|word| word.split('=').next() == Some("--iters"))
+        })
+        .filter_map(move |s| s.cost(benchmark))
+        .filter(move |cost| cost.summary.unit == unit)
+}
+
+/// Over the first; nothing where that cannot be told from zero.
+fn over(cost: f64, first: f64) -> Option<f64> {
+    (first > 0.0)
+        .then(|| cost / first)
+        .filter(|ratio| ratio.is_finite())
+}
+
+fn draw(panels: &[Panel], what: &str) -> Result<Markup, PlotError> {
+    let mut cards = Vec::new();
+    for panel in panels.iter().filter(|panel| !panel.rows.is_empty()) {
+        cards.push(one(panel, what)?);
+    }
+    Ok(html! { div.cards { @for card in &cards { (card) } } })
+}
+
+fn one(panel: &Panel, what: &str) -> Result<Markup, PlotError> {
+    const LANE: u32 = 24;
+    let name = format!(
+        "{}: cost by {what}, normalized to the first; {}",
+        panel.platform, panel.unit
+    );
+    let ratios = |row: &Row| -> Vec<Option<f64>> {
+        let first = row.settings.first().map_or(0.0, |(_, cost)| *cost);
+        row.settings
+            .iter()
+            .map(|(_, cost)| over(*cost, first))
+            .collect()
+    };
+    let plot = Plot {
+        name: &format!("{name}; the table below has the values"),
+        axis: &format!("cost over the first of the {what}"),
+        lanes: panel
+            .rows
+            .iter()
+            .map(|row| Lane {
+                name: row.benchmark,
+                platform: None,
+                height: LANE,
+            })
+            .collect(),
+        values: panel
+            .rows
+            .iter()
+            .flat_map(ratios)
+            .flatten()
+            .chain([1.0])
+            .collect(),
+        from_zero: true,
+        mark: Some(1.0),
+    };
+    // Beneath each other, so that equal ones do not hide each other.
+    let height = |top: u32, setting: usize, of: usize| {
+        let share = (setting + 1) as f64 / (of + 1) as f64;
+        format!("{:.0}", f64::from(top) + f64::from(LANE) * share)
+    };
+    let drawn = plot.draw(|place, tops| {
+        html! {
+            @for (index, (row, top)) in panel.rows.iter().zip(tops).enumerate() {
+                g data-r=(index) {
+                    @for (setting, ratio) in ratios(row).into_iter().enumerate() {
+                        @let hue = setting % HUES;
+                        g class={ "h" (hue) } {
+                            @if let Some(ratio) = ratio {
+                                use href={ "#k" (hue) } x=(place(ratio)) y=(height(*top, setting, row.settings.len())) data-k=(setting) {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })?;
+    let most = panel
+        .rows
+        .iter()
+        .map(|row| row.settings.len())
+        .max()
+        .unwrap_or(0);
+    Ok(html! {
+        div.card.wide {
+            h3 { (plain(panel.platform)) span.unit { (plain(panel.unit)) } }
+            (drawn)
+            p.keys {
+                @for (setting, key) in keys(panel).iter().enumerate() {
+                    span class={ "h" (setting % HUES) } {
+                        svg.key viewBox="-6 -6 12 12" aria-hidden="true" { use href={ "#k" (setting % HUES) } {} }
+                        " " (plain(key)) " "
+                    }
+                }
+            }
+            details {
+                summary { "Table of these values" }
+                div.scroll tabindex="0" role="region" aria-label=(plain(&name)) {
+                    table.grid.values {
+                        caption { (plain(&name)) }
+                        thead { tr {
+                            th scope="col" { "benchmark" }
+                            @for setting in 1..=most { th scope="col" { "setting " (setting) } }
+                        } }
+                        tbody {
+                            @for row in &panel.rows {
+                                tr data-b=(plain(row.benchmark)) {
+                                    th scope="row" { (plain(row.benchmark)) }
+                                    @for ((setting, cost), ratio) in row.settings.iter().zip(ratios(row)) {
+                                        td data-t={ (plain(setting)) ": " (number::value(*cost, panel.unit)) " " (plain(panel.unit)) } {
+                                            @match ratio {
+                                                Some(ratio) => (number::slowdown(ratio)),
+                                                None => "cannot be related: the first is zero or less",
+                                            }
+                                            br;
+                                            small { (plain(setting)) ": " (number::value(*cost, panel.unit)) }
+                                        }
+                                    }
+                                    @for _ in row.settings.len()..most { td {} }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// What the settings are called: by their names where all rows have the same, else by number.
+fn keys(panel: &Panel) -> Vec<String> {
+    let names =
+        |row: &Row| -> Vec<String> { row.settings.iter().map(|(name, _)| name.clone()).collect() };
+    let longest = panel
+        .rows
+        .iter()
+        .max_by_key(|row| row.settings.len())
+        .map(names);
+    let longest = longest.unwrap_or_default();
+    if panel
+        .rows
+        .iter()
+        .all(|row| longest.starts_with(&names(row)))
+    {
+        return longest;
+    }
+    (1..=longest.len())
+        .map(|number| format!("setting {number}"))
+        .collect()
+}

@@ -1,0 +1,203 @@
+//! The numbers that the papers printed, beside ours. Each column names its unit and its machine;
+//! nothing is drawn, related or coloured across them, for cycles of another machine are neither
+//! our ticks nor our instructions. Slowdowns have no unit, and are what may be compared.
+
+use super::series::Series;
+use super::words::{Caveat, plain};
+use crate::number;
+use crate::table::Table;
+use maud::{Markup, html};
+use ws_reference::{Reference, Value};
+
+/// Which tables have rows of ours.
+const TABLES: [(&str, &str); 5] = [
+    ("hyperbench-2019", "3"),
+    ("hyperbench-2019", "4"),
+    ("dall-2015", "2"),
+    ("neve-2017", "1"),
+    ("neve-2017", "6"),
+];
+
+/// The view.
+pub(crate) fn published(
+    reference: &Reference,
+    series: &[Series],
+    table: &Table,
+    caveat: Caveat,
+) -> Markup {
+    // Of each platform the newest result: the papers have one each, too.
+    let newest: Vec<usize> = (0..series.len())
+        .filter(|&index| {
+            let here = &series[index];
+            let later = |other: &Series| {
+                other.platform == here.platform && other.result.created > here.result.created
+            };
+            let twin = series[index + 1..].iter().any(|other| {
+                other.platform == here.platform && other.result.created == here.result.created
+            });
+            !series.iter().any(later) && !twin
+        })
+        .collect();
+    html! {
+        section #published {
+            h2 { "The papers' figures beside these" }
+            (caveat.markup())
+            p {
+                "The papers' figures are of their machines, in their unit. Only slowdowns can be compared "
+                "between the two sides, and those only where the baseline is alike."
+            }
+            @for (paper, number) in TABLES {
+                (one(reference, paper, number, series, table, &newest))
+            }
+        }
+    }
+}
+
+fn one(
+    reference: &Reference,
+    paper: &str,
+    number: &str,
+    series: &[Series],
+    table: &Table,
+    newest: &[usize],
+) -> Markup {
+    let values: Vec<&Value> = reference
+        .of_table(paper, number)
+        .filter(|v| !v.benchmark.is_empty() && v.unit == "cycles")
+        .collect();
+    let mut columns: Vec<&Value> = Vec::new();
+    let mut benchmarks: Vec<&str> = Vec::new();
+    for value in &values {
+        if !columns.iter().any(|column| column.column == value.column) {
+            columns.push(value);
+        }
+        let ours = table
+            .rows
+            .iter()
+            .any(|row| row.benchmark == value.benchmark);
+        if ours && !benchmarks.contains(&value.benchmark.as_str()) {
+            benchmarks.push(&value.benchmark);
+        }
+    }
+    let name = reference.paper(paper).map_or_else(
+        || paper.to_owned(),
+        |paper| format!("{}. {}", paper.authors, paper.title),
+    );
+    html! {
+        @if !benchmarks.is_empty() {
+            details open[number == "3"] {
+                summary { (name) ", Table " (number) }
+                div.scroll tabindex="0" role="region" aria-label={ (name) ", Table " (number) } {
+                    table {
+                        caption { "Cycles as published, then ours with unit." }
+                        thead {
+                            tr {
+                                th scope="col" rowspan="2" { "benchmark" }
+                                th scope="colgroup" colspan=(columns.len()) { "published, cycles" }
+                                @if !newest.is_empty() { th scope="colgroup" colspan=(newest.len()) { "ours" } }
+                            }
+                            tr {
+                                @for column in &columns { th scope="col" { (column.column) } }
+                                @for &index in newest {
+                                    th scope="col" data-p=(series[index].platform) {
+                                        (plain(&series[index].label)) br;
+                                        (plain(table.columns[index].unit.as_deref().unwrap_or("")))
+                                    }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for benchmark in &benchmarks {
+                                tr data-b=(plain(benchmark)) {
+                                    th scope="row" { (plain(benchmark)) }
+                                    @for column in &columns {
+                                        (theirs(reference, &values, benchmark, &column.column))
+                                    }
+                                    @for &index in newest { (ours(table, benchmark, index, &series[index])) }
+                                }
+                            }
+                        }
+                    }
+                }
+                ul.legend {
+                    @for hardware in machines(reference, &columns) { li { (hardware) } }
+                    @for note in remarks(&values, &benchmarks) { li { (note) } }
+                }
+            }
+        }
+    }
+}
+
+fn theirs(reference: &Reference, values: &[&Value], benchmark: &str, column: &str) -> Markup {
+    let here = |unit: &str| {
+        values.first().and_then(|first| {
+            reference
+                .of_table(&first.paper, &first.table)
+                .find(|v| v.benchmark == benchmark && v.column == column && v.unit == unit)
+        })
+    };
+    html! {
+        td.value {
+            @if let Some(cycles) = here("cycles") {
+                @match cycles.value {
+                    Some(value) => (number::value(value, "count")),
+                    None => (cycles.printed),
+                }
+                @if let Some(ratio) = here("ratio").filter(|ratio| ratio.value.is_some()) {
+                    " (" (ratio.printed.trim_end_matches('x')) "x)"
+                }
+            }
+        }
+    }
+}
+
+fn ours(table: &Table, benchmark: &str, index: usize, series: &Series) -> Markup {
+    let row = table.rows.iter().find(|row| row.benchmark == benchmark);
+    let cell = row.and_then(|row| row.cells.get(index)?.as_ref());
+    html! {
+        td.value data-p=(series.platform) {
+            @if let Some((cell, value)) = cell.and_then(|cell| Some((cell, cell.value?))) {
+                @if cell.near_zero { "~0" } @else { (number::value(value, cell.unit.as_deref().unwrap_or(""))) }
+                @if let Some(slowdown) = cell.slowdown { " (" (number::slowdown(slowdown)) ")" }
+            } @else { "-" }
+        }
+    }
+}
+
+/// The machines of the columns, in words.
+fn machines(reference: &Reference, columns: &[&Value]) -> Vec<String> {
+    let mut machines: Vec<String> = Vec::new();
+    for column in columns {
+        let words = reference.hardware_of(column).unwrap_or("unknown");
+        let of: Vec<&str> = columns
+            .iter()
+            .filter(|other| other.hardware == column.hardware)
+            .map(|other| other.column.as_str())
+            .collect();
+        let line = format!("{}: {words}.", of.join(", "));
+        if !machines.contains(&line) {
+            machines.push(line);
+        }
+    }
+    machines
+}
+
+/// Notes and errata of the rows shown.
+fn remarks(values: &[&Value], benchmarks: &[&str]) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
+    for value in values
+        .iter()
+        .filter(|v| benchmarks.contains(&v.benchmark.as_str()))
+    {
+        for text in [&value.note, &value.errata]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+        {
+            let line = format!("{}: {text}", value.row);
+            if !remarks.contains(&line) {
+                remarks.push(line);
+            }
+        }
+    }
+    remarks
+}

@@ -1,0 +1,147 @@
+# shellcheck shell=bash
+# A headless Chromium, driven over its DevTools pipe (chromedevtools.github.io/devtools-protocol):
+# JSON objects, each ended by a NUL byte, in on its descriptor 3, out on 4. One browser serves all
+# tests of a file; each test opens a page of its own.
+
+# Starts the browser; to be called in setup_file. Without Chromium, tests skip (browser_needed).
+browser_start() {
+    export BROWSER=$BATS_FILE_TMPDIR/browser
+    mkdir -p "$BROWSER"
+    command -v chromium >/dev/null || return 0
+    mkfifo "$BROWSER/in" "$BROWSER/out"
+    local sandbox=()
+    # Chromium's own sandbox refuses root.
+    [ "$(id -u)" -ne 0 ] || sandbox=(--no-sandbox)
+    HOME=$BROWSER chromium --headless --remote-debugging-pipe "${sandbox[@]}" --disable-gpu \
+        --disable-dev-shm-usage --no-first-run --user-data-dir="$BROWSER/profile" about:blank \
+        3<>"$BROWSER/in" 4<>"$BROWSER/out" >"$BROWSER/log" 2>&1 &
+    echo $! >"$BROWSER/pid"
+}
+
+# Ends it; to be called in teardown_file.
+browser_stop() {
+    [ -e "$BROWSER/pid" ] || return 0
+    printf '{"id": 1, "method": "Browser.close"}\0' 1<>"$BROWSER/in"
+    local pid i
+    pid=$(cat "$BROWSER/pid")
+    for i in $(seq 50); do
+        kill -0 "$pid" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+}
+
+browser_needed() {
+    [ -e "$BROWSER/pid" ] || skip 'there is no chromium here (tools/setup test installs it)'
+}
+
+# call METHOD [PARAMS]: sends a command, prints its result. What happens meanwhile goes to $EVENTS,
+# a line each. Fails where the browser says that it failed, or nothing for 20 s.
+call() {
+    local params=${2-} message
+    [ -n "$params" ] || params='{}'
+    # In a file: a call may be made in a subshell, and the next must not use its number again.
+    message_id=$(($(cat "$BROWSER/id" 2>/dev/null || echo 100) + 1))
+    echo "$message_id" >"$BROWSER/id"
+    jq -cn --arg session "${SESSION-}" --argjson id "$message_id" --arg method "$1" --argjson params "$params" \
+        '{$id, $method, $params} + if $session == "" then {} else {sessionId: $session} end' |
+        tr '\n' '\0' >"$BROWSER/in"
+    while IFS= read -r -d '' -t 20 message <"$BROWSER/out"; do
+        case $message in
+        "{\"id\":$message_id,\"error\""*)
+            echo "$1: $message" >&2
+            return 1
+            ;;
+        "{\"id\":$message_id,"*)
+            jq -c .result <<<"$message"
+            return 0
+            ;;
+        *) printf '%s\n' "$message" >>"$EVENTS" ;;
+        esac
+    done
+    echo "$1: the browser says nothing" >&2
+    return 1
+}
+
+# Opens a file in a page of its own, of a width, and waits until it is loaded.
+page_open() {
+    local target i
+    EVENTS=$BATS_TEST_TMPDIR/events
+    : >"$EVENTS"
+    SESSION=''
+    target=$(call Target.createTarget '{"url": "about:blank"}' | jq -r .targetId)
+    SESSION=$(call Target.attachToTarget "{\"targetId\": \"$target\", \"flatten\": true}" | jq -r .sessionId)
+    local domain
+    for domain in Page Runtime Log Network; do call "$domain.enable" >/dev/null; done
+    page_width "${2:-1280}"
+    call Page.navigate "$(jq -cn --arg url "file://$1" '{$url}')" >/dev/null
+    for i in $(seq 100); do
+        if [ "$(js 'document.readyState + location.protocol')" = 'completefile:' ]; then return 0; fi
+        sleep 0.05
+    done
+    echo "$1 was not loaded: $i" >&2
+    return 1
+}
+
+page_width() {
+    call Emulation.setDeviceMetricsOverride \
+        "{\"width\": $1, \"height\": 900, \"deviceScaleFactor\": 1, \"mobile\": false}" >/dev/null
+}
+
+# js EXPRESSION: prints its value, strings as they are, else JSON. Fails on an exception.
+js() {
+    local result
+    result=$(call Runtime.evaluate \
+        "$(jq -cn --arg expression "$1" '{$expression, returnByValue: true, awaitPromise: true}')")
+    jq -r 'if has("exceptionDetails") then error(tojson) else .result.value end |
+        if type == "string" then . else tojson end' <<<"$result"
+}
+
+# Moves the real pointer onto the middle of the first element that a selector finds.
+hover() {
+    local x y
+    read -r x y < <(js "(() => {
+        const it = document.querySelector('$1');
+        it.scrollIntoView({block: 'center', inline: 'center'});
+        const b = it.getBoundingClientRect();
+        return (b.x + b.width / 2) + ' ' + (b.y + b.height / 2);
+    })()")
+    call Input.dispatchMouseEvent "{\"type\": \"mouseMoved\", \"x\": $x, \"y\": $y}" >/dev/null
+    POINTER="\"x\": $x, \"y\": $y"
+}
+
+click() {
+    hover "$1"
+    local type
+    for type in mousePressed mouseReleased; do
+        call Input.dispatchMouseEvent "{\"type\": \"$type\", $POINTER, \"button\": \"left\", \"clickCount\": 1}" >/dev/null
+    done
+}
+
+# Presses a key by its DOM name.
+key() {
+    local type
+    for type in rawKeyDown keyUp; do
+        call Input.dispatchKeyEvent "{\"type\": \"$type\", \"key\": \"$1\", \"code\": \"$1\", \"windowsVirtualKeyCode\": ${2:-0}}" >/dev/null
+    done
+}
+
+typed() {
+    call Input.insertText "$(jq -cn --arg text "$1" '{$text}')" >/dev/null
+}
+
+# What the page complained of, or asked the network for: nothing, it should be.
+complaints() {
+    js 0 >/dev/null # whatever came before has come
+    jq -c 'select(.method == "Runtime.exceptionThrown" or .method == "Page.javascriptDialogOpening"
+        or (.method == "Log.entryAdded" and .params.entry.level == "error")
+        or (.method == "Runtime.consoleAPICalled" and .params.type == "error")
+        or (.method == "Network.requestWillBeSent" and (.params.request.url | test("^file:.*html$") | not)))' "$EVENTS"
+}
+
+# A picture of the page as it is, for a person to look at.
+picture() {
+    mkdir -p "$BUILT/report"
+    call Page.captureScreenshot '{"format": "png", "captureBeyondViewport": true}' | jq -r .data |
+        base64 -d >"$BUILT/report/$1.png"
+}

@@ -1,0 +1,98 @@
+# `worldswitch history` as a user keeps it: results in, lists and plots out.
+
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
+load common
+
+setup_file() {
+    export RUN=$BATS_FILE_TMPDIR/run
+    LIMIT=60 ws run --on lab:native --boots 1 --bench '^(in|set-cr3|print)$' -o "$RUN"
+    # The same run on a later day, on two kernels, with more instructions.
+    local day
+    for day in 1 2 3; do
+        mkdir -p "$RUN-$day"
+        jq --argjson day "$day" '.created = "2031-01-0\($day)T00:00:00Z" | .platform = "lab:kvm"
+            | .identity.subject.kernel = (if $day == 1 then "6.9" else "6.12" end)
+            | .rows[].metrics[].boots[].run[] += 10 * $day' "$RUN/lab-native.json" >"$RUN-$day/lab-kvm.json"
+    done
+}
+
+setup() {
+    common_setup
+    export XDG_DATA_HOME=$BATS_TEST_TMPDIR/data
+}
+
+@test "what is added is listed, shown and kept once, in the user's data directory" {
+    run --separate-stderr ws history list
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *"there is no history in $XDG_DATA_HOME/worldswitch/history.sqlite yet: history add makes it" ]]
+    [ ! -e "$XDG_DATA_HOME" ]
+    run --separate-stderr ws history add "$RUN" "$RUN-1"
+    [ "$status" -eq 0 ]
+    [[ "$stderr" = *'lab:kvm of 2031-01-01T00:00:00Z is run 2' ]]
+    run --separate-stderr ws history add "$RUN"
+    [[ "$stderr" = *'was there before as run 1' ]]
+    [ -s "$XDG_DATA_HOME/worldswitch/history.sqlite" ]
+    ws history list --json | jq -e 'map([.run, .platform, .kernel]) ==
+        [[1, "lab:native", null], [2, "lab:kvm", "6.9"]]'
+    ws history show 2 >shown.txt
+    ws show "$RUN-1:lab:kvm" >file.txt
+    cmp shown.txt file.txt
+}
+
+@test "a plot is by date, or by kernel with its versions in order" {
+    ws history --store here.sqlite add "$RUN-3" "$RUN-1" "$RUN-2"
+    ws history plot in --store here.sqlite >by-date.txt
+    [ "$(awk 'NR > 1 { print $1, $2, length($3) }' by-date.txt)" = '2031-01-01T00:00:00Z 11 14
+2031-01-02T00:00:00Z 21 27
+2031-01-03T00:00:00Z 31 40' ]
+    ws history plot in --by kernel --store here.sqlite >by-kernel.txt
+    [ "$(awk 'NR > 1 { print $1, $2 }' by-kernel.txt)" = '6.9 11
+6.12 26' ]
+    ws history plot in --store here.sqlite --svg in.svg
+    grep -q '^<svg xmlns=' in.svg
+    [ "$(grep -o '<circle' in.svg | wc -l)" -eq 3 ]
+}
+
+@test "two platforms never share an axis" {
+    ws history --store here.sqlite add "$RUN" "$RUN-1"
+    [ "$(ws history plot in --store here.sqlite | grep -c ' on lab:')" -eq 2 ]
+    run --separate-stderr ws history plot in --store here.sqlite --svg in.svg
+    [ "$status" -eq 2 ]
+    [[ "$stderr" = *'lab:kvm in insns, lab:native in insns: choose one with --platform' ]]
+    [ ! -e in.svg ]
+    ws history plot in --store here.sqlite --svg in.svg --platform lab:kvm
+    [ -s in.svg ]
+}
+
+@test "a run is pinned, and a platform has one pin" {
+    ws history --store here.sqlite add "$RUN-1" "$RUN-2"
+    ws history pin 1 --store here.sqlite
+    ws history pin 2 --store here.sqlite
+    ws history list --store here.sqlite --json | jq -e 'map(.pinned) == [false, true]'
+    ws history remove 2 --store here.sqlite
+    ws history list --store here.sqlite --json | jq -e 'map(.run) == [1]'
+}
+
+@test "bad input is an error that says what to do" {
+    ws history --store here.sqlite add "$RUN-1"
+    run --separate-stderr ws history plot bogus --store here.sqlite
+    [ "$status" -eq 2 ]
+    [[ "$stderr" = *'no figure of "bogus"; it has in, print, set-cr3' ]]
+    run --separate-stderr ws history show 77 --store here.sqlite
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *'there is no run 77 in the history; history list shows those that are' ]]
+    echo 'something else, and long enough to be looked at' >foreign
+    run --separate-stderr ws history add "$RUN-1" --store foreign
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *'foreign is no history of worldswitch' ]]
+    [ "$(cat foreign)" = 'something else, and long enough to be looked at' ]
+    head -c 100 "$RUN-1/lab-kvm.json" >cut.json
+    run --separate-stderr ws history add cut.json --store here.sqlite
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *'cut.json is no result file: EOF'* ]]
+    run --separate-stderr ws history add "$RUN-1" --store /proc/x/here.sqlite
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *"can't make the folder for /proc/x/here.sqlite"* ]]
+}

@@ -1,0 +1,227 @@
+# `worldswitch report` as a reader sees it: the page of a real run in a real browser.
+
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
+load common
+load browser
+
+setup_file() {
+    browser_start
+    export RUN=$BATS_FILE_TMPDIR/run
+    LIMIT=120 ws run --on lab:native,qemu-tcg --boots 2 --samples 3 --report -o "$RUN" \
+        >"$BATS_FILE_TMPDIR/table.txt" 2>"$BATS_FILE_TMPDIR/log.txt"
+    export PAGE=$RUN/report.html
+}
+
+teardown_file() { browser_stop; }
+
+setup() { common_setup; }
+
+# The values of the first table, benchmark by benchmark, as the page has them: in full where what
+# is shown is rounded.
+TABLE_VALUES='JSON.stringify([...document.querySelectorAll("#table tbody tr")].map((row) =>
+    [row.dataset.b, ...[...row.querySelectorAll("td:not(.category, .compared)")].map((cell) =>
+        Number(cell.dataset.v ?? cell.firstChild.textContent.replace(/[, ?]/g, "")))]))'
+
+VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].map((row) => row.dataset.b).join(" ")'
+
+@test "run --report writes the page beside the results and says where" {
+    [ -s "$PAGE" ]
+    grep -q "the report is $PAGE" "$BATS_FILE_TMPDIR/log.txt"
+    ws report "$RUN" -o again.html
+    cmp "$PAGE" again.html
+}
+
+@test "the page says nothing bad, and asks nothing of any network" {
+    browser_needed
+    page_open "$PAGE"
+    [ "$(complaints)" = '' ]
+    # Nor does it name anything outside of itself.
+    run ! grep -oE '(src|href)="[^#"][^"]*"|url\([^)]*\)|@import' "$PAGE"
+}
+
+@test "its tables hold the numbers of the results" {
+    browser_needed
+    page_open "$PAGE"
+    js "$TABLE_VALUES" | jq -c 'map({(.[0]): .[1:]}) | add' >page.json
+    ws show "$RUN" --json | jq -c '[.rows[] | {(.benchmark): [.cells[].value]}] | add' >results.json
+    jq -S . page.json >a
+    jq -S . results.json >b
+    diff a b
+    [ "$(jq length page.json)" -eq 18 ]
+    # Boot by boot: a mark for each boot that has samples, and a cell for each mark.
+    marks=$(js '[...document.querySelectorAll("#boots use")].length')
+    cells=$(js '[...document.querySelectorAll("#boots td[data-q]")].length')
+    boots=$(jq -s '[.[].rows[] | select(.status != "failed") | .metrics[] | select(.name == "cost").boots[]] | length' "$RUN"/*.json)
+    [ "$marks" -eq "$boots" ]
+    [ "$cells" -eq "$boots" ]
+}
+
+@test "filters by name, category and platform hide rows, plots and columns" {
+    browser_needed
+    page_open "$PAGE"
+    click '#by-name'
+    typed memory
+    [ "$(js "$VISIBLE_ROWS")" = 'hot-memory-access cold-memory-access' ]
+    [ "$(js '[...document.querySelectorAll("#boots .card:not([hidden])")].length')" -eq 4 ]
+    [ "$(js 'document.querySelector("#shown").textContent')" = '2 of 18 benchmarks, 2 of 2 platforms' ]
+    js 'document.querySelector("#by-name").value = ""; 0'
+    js 'const c = document.querySelector("#by-category"); c.value = "io"; c.dispatchEvent(new Event("input", {bubbles: true})); 0'
+    [ "$(js "$VISIBLE_ROWS")" = 'in out print' ]
+    click '.by-platform[value="1"]'
+    [ "$(js '[...document.querySelectorAll("#table td[data-q]")].filter((cell) => cell.offsetParent).length')" -eq 3 ]
+    [ "$(js '[...document.querySelectorAll("#boots g[data-p=\"1\"]")].every((lane) => lane.getBoundingClientRect().width === 0)')" = true ]
+    [ "$(complaints)" = '' ]
+}
+
+@test "pointing at a figure or a mark, or walking there by keys, tells what is behind it" {
+    browser_needed
+    page_open "$PAGE"
+    tip='document.querySelector("#tip:not([hidden])")?.textContent ?? ""'
+    [ "$(js "$tip")" = '' ]
+    hover '#table tr[data-b="sgdt"] td[data-q]'
+    [ "$(js "$tip")" = '1 insns: mode of 2 boots, 6 samples; least 1, greatest 1; exact: every boot gave the same samples; proved' ]
+    hover '#boots .card[data-b="sgdt"] use'
+    [ "$(js "$tip")" = 'lab:native, boot 1: 1; all samples alike; 3 samples of 1 operation' ]
+    hover h1
+    [ "$(js "$tip")" = '' ]
+    # By keys: one cell of the table is in the tab order, arrows go on from there.
+    [ "$(js '[...document.querySelectorAll("#table [tabindex=\"0\"]")].length')" -eq 1 ]
+    js 'document.querySelector("#table").closest(".scroll").focus(); 0'
+    key Tab 9
+    [ "$(js 'document.activeElement.closest("tr").dataset.b')" = idle ]
+    key ArrowDown 40
+    [ "$(js 'document.activeElement.closest("tr").dataset.b')" = sgdt ]
+    [[ "$(js "$tip")" = '1 insns: mode of 2 boots'* ]]
+    key ArrowRight 39
+    [[ "$(js "$tip")" = *tsc_ticks* ]]
+    key Escape 27
+    [ "$(js "$tip")" = '' ]
+    [ "$(complaints)" = '' ]
+}
+
+@test "the command line can be copied" {
+    browser_needed
+    page_open "$PAGE"
+    click .copy
+    [ "$(js 'getSelection().toString()')" = "$(jq -r '.command | join(" ")' "$RUN/lab-native.json")" ]
+    [[ "$(js 'document.querySelector(".copy").textContent')" = Copied* ]]
+}
+
+@test "every plot has a name and a table, every table a caption and heads" {
+    browser_needed
+    page_open "$PAGE"
+    [ "$(js '[...document.querySelectorAll("svg[role=img]")].length')" -ge 34 ]
+    [ "$(js '[...document.querySelectorAll("svg[role=img]")].every((svg) =>
+        svg.getAttribute("aria-label") && svg.closest(".card").querySelector("table tbody tr"))')" = true ]
+    [ "$(js '[...document.querySelectorAll("table")].every((table) => table.caption?.textContent)')" = true ]
+    [ "$(js '[...document.querySelectorAll("th")].every((head) => head.scope)')" = true ]
+    [ "$(js '[...document.querySelectorAll(".scroll")].every((box) => box.tabIndex === 0 && box.getAttribute("aria-label"))')" = true ]
+    # Ids are unique, and every link inside the page leads somewhere.
+    [ "$(js '(() => { const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
+        return new Set(ids).size === ids.length })()')" = true ]
+    [ "$(js '[...document.querySelectorAll("a[href]")].every((link) => document.querySelector(link.getAttribute("href")))')" = true ]
+}
+
+@test "text stands out from what is behind it, in light and dark" {
+    browser_needed
+    page_open "$PAGE"
+    for scheme in light dark; do
+        call Emulation.setEmulatedMedia "{\"features\": [{\"name\": \"prefers-color-scheme\", \"value\": \"$scheme\"}]}" >/dev/null
+        # WCAG 2.1, 1.4.3: at least 4.5 to 1.
+        # shellcheck disable=SC2016  # JavaScript's own
+        js '(() => {
+            const probe = document.body.appendChild(document.createElement("i"));
+            const rgb = (name) => {
+                probe.style.color = `var(--${name})`;
+                return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+            };
+            const light = (name) => rgb(name).map((c) => c / 255)
+                .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+                .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+            const contrast = (a, b) => {
+                const [low, high] = [light(a), light(b)].sort((x, y) => x - y);
+                return (high + 0.05) / (low + 0.05);
+            };
+            const pairs = [...["fg", "dim", "link", "good", "bad"].flatMap((text) => [[text, "bg"], [text, "panel"]]),
+                ...["c0", "c2", "c3", "c4", "c5", "c6"].map((back) => ["fg", back])];
+            const poor = pairs.filter(([a, b]) => contrast(a, b) < 4.5).map(([a, b]) => `${a} on ${b}: ${contrast(a, b)}`);
+            probe.remove();
+            return JSON.stringify(poor) + getComputedStyle(document.body).backgroundColor;
+        })()' >"$scheme.txt"
+    done
+    [ "$(cat light.txt)" = '[]rgb(255, 255, 255)' ]
+    [ "$(cat dark.txt)" = '[]rgb(13, 17, 23)' ]
+    picture dark
+}
+
+@test "at two widths nothing sticks out of the page" {
+    browser_needed
+    page_open "$PAGE" 1280
+    [ "$(js 'document.documentElement.scrollWidth')" -le 1280 ]
+    picture wide
+    page_width 390
+    [ "$(js 'document.documentElement.scrollWidth')" -le 390 ]
+    picture narrow
+}
+
+@test "it prints, with its tables open and without its buttons" {
+    browser_needed
+    page_open "$PAGE"
+    call Page.printToPDF '{"printBackground": true}' | jq -r .data | base64 -d >page.pdf
+    [ "$(head -c 5 page.pdf)" = %PDF- ]
+    call Emulation.setEmulatedMedia '{"media": "print"}' >/dev/null
+    [ "$(js '[...document.querySelectorAll("#filters, .copy, nav")].every((node) => node.offsetParent === null)')" = true ]
+    js 'dispatchEvent(new Event("beforeprint")); 0'
+    [ "$(js '[...document.querySelectorAll("details")].every((one) => one.open)')" = true ]
+    js 'dispatchEvent(new Event("afterprint")); 0'
+    [ "$(js '[...document.querySelectorAll("details")].every((one) => one.open)')" = false ]
+}
+
+@test "without its script it is whole" {
+    browser_needed
+    sed 's/<script>.*//; /^.use strict.;$/,$d' "$PAGE" >plain.html
+    page_open "$PWD/plain.html"
+    [ "$(js '[...document.querySelectorAll("#table tbody tr")].length')" -eq 18 ]
+    [ "$(js 'document.querySelector("#filters").offsetParent')" = null ]
+    # The page's policy stops a script that is not its own.
+    sed 's|<header>|<script>document.title = "foreign"</script><header>|' "$PAGE" >foreign.html
+    page_open "$PWD/foreign.html"
+    [ "$(js document.title)" = 'worldswitch: lab:native, qemu-tcg' ]
+    [[ "$(complaints)" = *'Content Security Policy'* ]]
+}
+
+@test "strings of a result stay strings" {
+    browser_needed
+    evil='"><img src=x onerror=alert(1)><script>alert(2)</script>'
+    mkdir evil
+    jq --arg evil "$evil" '.platform = $evil | .command += [$evil] | .identity.subject[$evil] = $evil
+        | .tool = $evil | .rows[0].benchmark = $evil | .rows[0].category = $evil
+        | .rows[1].status = "fault" | .rows[1].reason = $evil
+        | .boots[0].launches[0].end = "died" | .boots[0].launches[0].end_detail = $evil' \
+        "$RUN/qemu-tcg.json" >evil/evil.json
+    ws report evil -o evil.html
+    page_open "$PWD/evil.html"
+    [ "$(complaints)" = '' ]
+    [ "$(js 'document.querySelectorAll("script").length + " " + document.querySelectorAll("img").length')" = '1 0' ]
+    [ "$(js 'document.querySelector("#table tbody th").textContent')" = "$evil" ]
+    click '#by-name'
+    typed '"><img'
+    [ "$(js '[...document.querySelectorAll("#table tbody tr:not([hidden])")].length')" -eq 1 ]
+}
+
+@test "what cannot be a report is an error that says why" {
+    run --separate-stderr ws report nowhere -o x.html
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *'nowhere" is no file, no folder'* ]]
+    run --separate-stderr ws report "$RUN" --baseline qemu-kvm -o x.html
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *'there are results of lab:native, qemu-tcg'* ]]
+    run --separate-stderr ws report "$RUN" -o /proc/x.html
+    [ "$status" -eq 1 ]
+    [[ "$stderr" = *'cannot write in /proc'* ]]
+    run ws report
+    [ "$status" -eq 2 ]
+    [ ! -e x.html ]
+}
