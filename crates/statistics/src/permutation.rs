@@ -45,7 +45,7 @@ pub struct PermutationTest {
 }
 
 /// More additions than this and assignments are drawn instead.
-const EXACT_EFFORT: u64 = 40_000_000;
+const EXACT_EFFORT: u64 = 25_000_000;
 /// Assignments drawn where there are too many to count.
 const DRAWS: u32 = 50_000;
 /// Of the draws.

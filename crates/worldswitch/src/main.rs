@@ -23,6 +23,7 @@ mod limits;
 mod line;
 mod list;
 mod listen;
+mod model;
 mod nonce;
 mod output;
 mod plan;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
         Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
+        Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {
