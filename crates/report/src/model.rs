@@ -307,7 +307,7 @@ impl<'a> Page<'a> {
 
 fn range(low: f64, high: f64, value: &dyn Fn(f64) -> String) -> String {
     match low == high {
-        true => "exact".into(),
+        true => "boots agree".into(),
         false => format!("[{}, {}]", value(low), value(high)),
     }
 }

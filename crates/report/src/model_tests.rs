@@ -51,9 +51,9 @@ fn a_model_is_shown_with_its_terms_and_its_workload() {
         "    T_switch  0: nested paging lets the guest",
         "    T_two     0 (hot-memory-access)\n",
         "the operator (*) is not determined: it takes results with 3 iteration counts",
-        "  in                  T_in      100  3,121  312,100  exact  taken for linear\n",
-        "  T_io       312,100  exact   91 %  #####",
-        "  T_virt     343,310  exact\n",
+        "  in                  T_in      100  3,121  312,100  boots agree  taken for linear\n",
+        "  T_io       312,100  boots agree   91 %  #####",
+        "  T_virt     343,310  boots agree\n",
         "not in it: a \\u{1b} counter",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");

@@ -262,7 +262,7 @@ fn a_model_is_fitted_shown_and_used() {
     ]);
     expect_code(&output, 0);
     assert!(
-        text(&output.stdout).contains("T_virt     3,121,000  exact"),
+        text(&output.stdout).contains("T_virt     3,121,000  boots agree"),
         "{}",
         text(&output.stdout)
     );
@@ -280,7 +280,7 @@ fn a_model_is_fitted_shown_and_used() {
     ]);
     expect_code(&output, 0);
     assert!(
-        text(&output.stdout).contains("T_virt     124,840  exact"),
+        text(&output.stdout).contains("T_virt     124,840  boots agree"),
         "{}",
         text(&output.stdout)
     );
