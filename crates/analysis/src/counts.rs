@@ -158,6 +158,8 @@ impl Figure {
 }
 
 fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
+    // No shift is none, whatever the minimum.
+    let min_effect = min_effect.max(f64::MIN_POSITIVE);
     let farthest = (other.own.high - base.own.low).max(base.own.high - other.own.low);
     if farthest < min_effect {
         return Shift::Same;
@@ -399,6 +401,16 @@ mod tests {
             &[&[20, 20, 20, 45, 45, 45, 45]],
         );
         assert_eq!(judged(&base, &other).0, Verdict::Worse);
+    }
+
+    #[test]
+    fn without_a_minimum_equal_figures_are_still_equal() {
+        let (base, other) = (
+            side(&[&[24, 24, 25]], &[&[24; 3]]),
+            side(&[&[24; 3]], &[&[24; 3]]),
+        );
+        let judged = judge_counts(&base, &other, 0.0).unwrap();
+        assert_eq!(judged.verdict, Verdict::Inconclusive, "{}", judged.finding);
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! Statistics of samples and boots: pure functions, no clock, no file, no randomness.
+//! What results mean: pure functions, no clock, no file. What is drawn at random has a fixed seed.
 //!
 //! The order is always the same: samples give a cost for one operation ([`costs`]); the costs of
 //! one boot give that boot's estimate ([`BootEstimate`]); the boots' estimates, and never pooled
 //! samples, give the row's [`Summary`]; two summaries give a [`Comparison`]. Two boots of one
 //! binary can differ, tightly, by more than their own spread, which pooling would hide.
 //!
-//! Tests between rows (bootstrap intervals, permutation tests) take [`Summary::values`], one
-//! number a boot, and need nothing else from here.
+//! [`compare_results`] sets two results side by side and gives each benchmark a [`Verdict`]: on time
+//! by what each boot says ([`judge_times`]), on counts by whole distributions ([`judge_counts`]).
+//! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods themselves,
+//! with their sources, are in `ws-statistics`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

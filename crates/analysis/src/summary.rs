@@ -4,7 +4,7 @@ use crate::boot::BootEstimate;
 use crate::unit::UnitKind;
 use ws_results::Metric;
 use ws_statistics::{
-    Interval, bootstrap, lower_median, median, median_of, outliers, resample, robust_deviation,
+    Interval, bootstrap, drawn_median, lower_median, median, outliers, robust_deviation, sorted,
 };
 
 /// A row's cost on one platform.
@@ -37,11 +37,9 @@ impl Summary {
         if UnitKind::of(&self.unit) == UnitKind::Count || self.boots.len() < 3 {
             return None;
         }
-        let values = self.values();
-        let mut drawn = Vec::new();
+        let (values, mut counts) = (sorted(&self.values()), Vec::new());
         bootstrap(SEED, CONFIDENCE, REPLICATES, |rng| {
-            resample(&values, rng, &mut drawn);
-            median_of(&mut drawn)
+            drawn_median(&values, rng, &mut counts)
         })
     }
 

@@ -6,8 +6,8 @@
 use crate::summary::{REPLICATES, SEED};
 use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 use ws_statistics::{
-    Block, Interval, Method, RankTests, bootstrap, holm, median, median_of, needed_to_agree,
-    needed_to_differ, resample, smallest_p,
+    Block, Interval, Method, RankTests, bootstrap, drawn_median, holm, median, needed_to_agree,
+    needed_to_differ, smallest_p, sorted,
 };
 
 /// Boots of each side in a block, where there are more.
@@ -172,12 +172,11 @@ impl Found {
         let ratio = median(&other)? / median(&base)?;
         let blocks = row.fitting_blocks(interleaved, level);
         let test = tests.test(&blocks)?;
-        let mut drawn = Vec::new();
+        let (over, under) = (sorted(&other), sorted(&base));
+        let mut counts = Vec::new();
         let interval = bootstrap(SEED, 1.0 - thresholds.significance, REPLICATES, |rng| {
-            resample(&other, rng, &mut drawn);
-            let over = median_of(&mut drawn)?;
-            resample(&base, rng, &mut drawn);
-            Some(over / median_of(&mut drawn)?)
+            let over = drawn_median(&over, rng, &mut counts)?;
+            Some(over / drawn_median(&under, rng, &mut counts)?)
         });
         Some(Found {
             ratio,

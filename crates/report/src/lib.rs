@@ -11,6 +11,7 @@ mod export;
 mod grid;
 mod lines;
 mod markdown;
+mod model;
 mod notes;
 mod number;
 mod outside;
@@ -21,7 +22,8 @@ mod table;
 mod terminal;
 
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
+pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
 pub use number::value;
 pub use outside::Outside;
 pub use show::show;
-pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table};
+pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table, table_schema};

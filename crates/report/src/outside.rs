@@ -1,5 +1,6 @@
 //! What the table says of a row that the host timed too.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Summary, batch_cost, batch_span, difference, same_samples, summarize};
 use ws_results::{Metric, ResultFile, Row, Status};
@@ -11,7 +12,7 @@ const METRIC: &str = "cost_external";
 const IDLE: &str = "idle";
 
 /// A row's cost as the host timed it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outside {
     /// The cost of one operation, in the cell's unit; absent where the host timed no sample.
     pub value: Option<f64>,

@@ -5,7 +5,7 @@ use crate::number::{self, percent};
 use crate::style::Style;
 use crate::table::{SOFTWARE_KVM, is_software_kvm, status_word, verdict_word};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use ws_analysis::{BootEstimate, Histogram, Summary, summarize};
 use ws_results::{Boot, HostView, Launch, LaunchEnd, ResultFile, Row, Status, Verdict};
@@ -31,8 +31,9 @@ pub fn show(result: &ResultFile, colour: bool) -> String {
         page.boot(boot);
     }
     page.title("Benchmarks");
+    let perturbed = result.perturbed();
     for row in &result.rows {
-        page.row(row);
+        page.row(row, &perturbed);
     }
     page.out
 }
@@ -93,6 +94,17 @@ impl Page {
     }
 
     fn boot(&mut self, boot: &Boot) {
+        if let Some(change) = &boot.perturbed {
+            let pad = change.pad.map(|pad| format!("pad {pad}"));
+            let memory = change.memory_mib.map(|mib| format!("{mib} MiB of memory"));
+            let changes: Vec<String> = [pad, memory].into_iter().flatten().collect();
+            let text = format!(
+                "boot {} was perturbed on purpose, and stands in no figure but the band: {}",
+                boot.boot,
+                changes.join(", ")
+            );
+            self.line(1, &text);
+        }
         for (index, launch) in boot.launches.iter().enumerate() {
             self.launch(&format!("boot {}, launch {}", boot.boot, index + 1), launch);
         }
@@ -131,7 +143,7 @@ impl Page {
         }
     }
 
-    fn row(&mut self, row: &Row) {
+    fn row(&mut self, row: &Row, perturbed: &BTreeSet<u32>) {
         self.out.push('\n');
         let name = self.style.bold(&terminal(&row.benchmark));
         self.line(1, &format!("{name}  {}", terminal(&row.category)));
@@ -151,8 +163,9 @@ impl Page {
         for metric in &row.metrics {
             if row.status == Status::Failed {
                 self.line(2, "its samples mean nothing, so they are not shown");
-            } else if let Some(summary) = summarize(metric) {
+            } else if let Some(summary) = summarize(&metric.without(perturbed)) {
                 self.summary(&metric.name, &summary, metric);
+                self.band(metric, perturbed);
             }
         }
         for view in &row.host {
@@ -276,6 +289,7 @@ impl Page {
             false => agreement,
         };
         self.line(2, &format!("{} {value} {unit}{agreement}", terminal(name)));
+        self.dispersion(summary);
         let exact = summary.exact == Some(true);
         for boot in summary
             .boots
@@ -296,6 +310,59 @@ impl Page {
         }
     }
 
+    /// Where the value lies, how boots and samples scatter, and what lies far out.
+    fn dispersion(&mut self, summary: &Summary) {
+        let value = |v: f64| number::value(v, &summary.unit);
+        let mut parts = Vec::new();
+        if let Some(interval) = summary.interval() {
+            let confidence = percent(ws_analysis::CONFIDENCE);
+            let (low, high) = (value(interval.low), value(interval.high));
+            parts.push(format!("{confidence} interval over boots [{low}, {high}]"));
+        }
+        // Around what cannot be told from zero a fraction of it says nothing.
+        let scatter = |fraction: Option<f64>| fraction.filter(|_| !summary.is_near_zero());
+        if let Some(between) = scatter(summary.scatter_between()) {
+            parts.push(format!("boots scatter by {}", percent(between)));
+        }
+        if let Some(within) = scatter(summary.scatter_within()) {
+            parts.push(format!("samples within a boot by {}", percent(within)));
+        }
+        if !parts.is_empty() {
+            self.line(3, &parts.join(", "));
+        }
+        let far = summary.outlying_boots();
+        if !far.is_empty() && summary.exact.is_none() {
+            let far: Vec<String> = far.iter().map(u32::to_string).collect();
+            self.line(3, &format!("far from the others: boot {}", far.join(", ")));
+        }
+    }
+
+    /// In what band perturbed boots move the value.
+    fn band(&mut self, metric: &ws_results::Metric, perturbed: &BTreeSet<u32>) {
+        let boots = metric.boots.iter().map(|samples| samples.boot);
+        let own: BTreeSet<u32> = boots.filter(|boot| !perturbed.contains(boot)).collect();
+        let Some(moved) = summarize(&metric.without(&own)) else {
+            return;
+        };
+        let values: Vec<f64> = summarize(metric).map_or(Vec::new(), |all| all.values());
+        let value = |v: f64| number::value(v, &metric.unit);
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let text = match low == high {
+            true => format!(
+                "invariant: {} perturbed boots give the same",
+                moved.boots.len()
+            ),
+            false => format!(
+                "not invariant: with {} perturbed boots it lies from {} to {}",
+                moved.boots.len(),
+                value(low),
+                value(high)
+            ),
+        };
+        self.line(3, &text);
+    }
+
     fn estimate(&mut self, which: &str, boot: &BootEstimate, iterations: u64, unit: &str) {
         let [min, median, mean, max] =
             [boot.min, boot.median, boot.mean, boot.max].map(|value| number::value(value, unit));
@@ -305,6 +372,13 @@ impl Page {
             3,
             &format!("{which}: {samples} of {operations}: min {min}, median {median}, mean {mean}, max {max}"),
         );
+        if !boot.outliers.is_empty() {
+            let far = plural(boot.outliers.len() as u64, "sample");
+            self.line(
+                4,
+                &format!("{far} far from the others, and counted all the same"),
+            );
+        }
         if let Some(histogram) = boot.histogram.as_ref().filter(|h| h.bars.len() > 1) {
             self.histogram(histogram);
         }

@@ -2,6 +2,7 @@
 
 use crate::notes::Notes;
 use crate::outside::{IdleSpread, Outside};
+use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, summarize, unlike};
 use ws_results::{ResultFile, Row, Status, Verdict};
@@ -28,6 +29,11 @@ pub struct Options {
     pub allow: Vec<String>,
 }
 
+/// The JSON Schema of [`Table::to_json`], as `docs/table.schema.json` has it.
+pub fn table_schema() -> String {
+    format!("{:#}\n", schemars::schema_for!(Table).to_value())
+}
+
 /// Why no table can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
@@ -42,9 +48,10 @@ pub enum TableError {
 }
 
 /// Benchmarks by platforms. Strings are as they came: a renderer escapes them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
-    /// Always [`SCHEMA`].
+    /// Always `worldswitch-table/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
     /// The column that the others are compared with, from 0.
     pub baseline: Option<usize>,
@@ -57,7 +64,7 @@ pub struct Table {
 }
 
 /// A platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
     /// Its canonical name.
     pub platform: String,
@@ -72,7 +79,7 @@ pub struct Column {
 }
 
 /// A benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TableRow {
     /// Its name.
     pub benchmark: String,
@@ -83,7 +90,7 @@ pub struct TableRow {
 }
 
 /// A benchmark on a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// The row's status in its file. A cell can have a value and a bad status when some boots went
     /// well and one did not.

@@ -363,3 +363,28 @@ fn hostile_strings_reach_no_medium() {
     );
     assert!(!table.to_json().unwrap().contains('\u{1b}'));
 }
+
+const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/table.schema.json");
+
+/// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
+#[test]
+fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
+    if std::env::var_os("WS_BLESS").is_some() {
+        std::fs::write(SCHEMA_FILE, ws_report::table_schema()).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(SCHEMA_FILE).unwrap() == ws_report::table_schema(),
+        "docs/table.schema.json is out of date: WS_BLESS=1"
+    );
+    let schema: Value = serde_json::from_str(&ws_report::table_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let rows = vec![measured("in", "io", "insns", &[&[7, 7], &[7, 7]])];
+    let one = result("lab:native", 2, json!({"unit": "insns"}), rows);
+    let text = against(&[one.clone(), one], "lab:native")
+        .to_json()
+        .unwrap();
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    assert!(validator.is_valid(&value));
+    value["rows"][0]["cells"][0]["status"] = json!("fine");
+    assert!(!validator.is_valid(&value));
+}

@@ -54,23 +54,40 @@ pub fn bootstrap(
     })
 }
 
-/// Fills `into` with as many draws from `values`, with replacement, as there are values.
-pub fn resample(values: &[f64], rng: &mut Rng, into: &mut Vec<f64>) {
-    into.clear();
-    into.extend((0..values.len()).map(|_| values[rng.usize(0..values.len())]));
+/// The median of as many draws from `sorted`, with replacement, as it has values. `sorted` is in
+/// ascending order; `counts` is scratch space. `None` of nothing.
+pub fn drawn_median(sorted: &[f64], rng: &mut Rng, counts: &mut Vec<u32>) -> Option<f64> {
+    let n = sorted.len();
+    counts.clear();
+    counts.resize(n, 0);
+    // Which values are drawn how often is enough: no draw has to be put in order.
+    for _ in 0..n {
+        counts[rng.usize(0..n)] += 1;
+    }
+    let mut places = counts.iter().enumerate();
+    let (mut seen, mut last) = (0, None);
+    let mut value_at = |rank: usize| {
+        while seen <= rank {
+            let (place, count) = places.next()?;
+            seen += *count as usize;
+            last = Some(sorted[place]);
+        }
+        last
+    };
+    let lower = value_at((n.checked_sub(1)?) / 2)?;
+    let upper = value_at(n / 2)?;
+    Some(lower + (upper - lower) / 2.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::median;
     use proptest::prelude::*;
 
     fn of_median(values: &[f64], seed: u64) -> Option<Interval> {
-        let mut drawn = Vec::new();
+        let (sorted, mut counts) = (sorted(values), Vec::new());
         bootstrap(seed, 0.95, 2000, |rng| {
-            resample(values, rng, &mut drawn);
-            median(&drawn)
+            drawn_median(&sorted, rng, &mut counts)
         })
     }
 

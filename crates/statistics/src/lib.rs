@@ -17,10 +17,10 @@ mod ranksum;
 mod suite;
 mod trend;
 
-pub use bootstrap::{Interval, bootstrap, resample};
+pub use bootstrap::{Interval, bootstrap, drawn_median};
 pub use holm::holm;
 pub use normal::{needed_to_agree, needed_to_differ};
-pub use order::{lower_median, median, median_of, mid_ranks, quantile, robust_deviation, sorted};
+pub use order::{lower_median, median, mid_ranks, quantile, robust_deviation, sorted};
 pub use outliers::outliers;
 pub use permutation::{Block, Method, PermutationTest, RankTests, smallest_p, stratified_rank_sum};
 pub use suite::{Reliability, reliability};

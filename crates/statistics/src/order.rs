@@ -9,20 +9,9 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
 
 /// The middle value, or the mean of the two in the middle; `None` of nothing.
 pub fn median(values: &[f64]) -> Option<f64> {
-    median_of(&mut values.to_vec())
-}
-
-/// The same, of values whose order is lost. Faster: resampling does it thousands of times.
-pub fn median_of(values: &mut [f64]) -> Option<f64> {
-    if values.is_empty() {
-        return None;
-    }
-    let even = values.len() % 2 == 0;
-    let (below, &mut upper, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
-    if !even {
-        return Some(upper);
-    }
-    let lower = below.iter().copied().max_by(f64::total_cmp)?;
+    let sorted = sorted(values);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = *sorted.get((sorted.len() - 1) / 2)?;
     Some(lower + (upper - lower) / 2.0)
 }
 

@@ -62,6 +62,17 @@ Examples:
   worldswitch history plot hypercall --platform lab:kvm --by kernel
   worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg";
 
+const MODEL_EXAMPLES: &str = "\
+Examples:
+  worldswitch model run --native run:lab:native
+  worldswitch model i10 i100 i1000 --native native --paging nested
+                                   the operator too, from runs with --iters 10, 100 and 1000
+  worldswitch model run:kvm --native run:serial --events web.toml
+Events:
+  [events]
+  in = 2000
+  cold-memory-access = 512";
+
 /// Measures what virtualization costs: boots a small guest that times each operation which
 /// leaves a virtual machine, and shows the cost of one.
 #[derive(Debug, Parser)]
@@ -96,6 +107,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Keep results over time, and look at a benchmark by date or by kernel.
     History(HistoryArgs),
+    /// What each kind of event costs in a guest, and what a workload's events cost together.
+    Model(ModelArgs),
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }
@@ -362,6 +375,44 @@ pub struct PlotArgs {
 pub enum By {
     Date,
     Kernel,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = MODEL_EXAMPLES)]
+pub struct ModelArgs {
+    /// Results of guests: FOLDER, FOLDER:PLATFORM or a file. Several of one platform, with different
+    /// --iters or --page, make one model together.
+    #[arg(required = true, value_name = "GUEST")]
+    pub guests: Vec<String>,
+    /// The same measured natively.
+    #[arg(long, value_name = "NATIVE")]
+    pub native: String,
+    /// How the guests' addresses become the host's, where the results do not say.
+    #[arg(long, value_name = "PAGING")]
+    pub paging: Option<PagingKind>,
+    /// A workload's events: a TOML file with a table [events], by benchmark how often.
+    #[arg(long, value_name = "FILE", conflicts_with = "events_of")]
+    pub events: Option<PathBuf>,
+    /// The same from what the host counted while a benchmark of a result ran.
+    #[arg(long, num_args = 2, value_names = ["RESULT", "BENCHMARK"])]
+    pub events_of: Vec<String>,
+    /// Let guest and native differ in this condition; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    /// Also write the model as JSON (docs/model.schema.json).
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+}
+
+/// How guest addresses become the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PagingKind {
+    /// A second set of tables that the processor walks (EPT, NPT).
+    Nested,
+    /// Tables that the hypervisor keeps in place of the guest's.
+    Shadow,
+    /// By an emulator.
+    Software,
 }
 
 #[derive(Debug, Args)]

@@ -27,6 +27,7 @@ mod line;
 mod list;
 mod listen;
 mod measure;
+mod model;
 mod nonce;
 mod output;
 mod perturb;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
         Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
         Command::History(args) => history::history(&args, colours).map(|()| run::Done::Whole),
+        Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

@@ -555,7 +555,8 @@ fn notes(kind: UnitKind, paging: Paging, rows: &[RowCost]) -> Vec<String> {
     let mut notes = Vec::new();
     if kind == UnitKind::Count {
         notes.push(
-            "counted in instructions: a trap itself costs nothing here, only what handles it"
+            "counted in instructions: a trap itself costs nothing here, only what handles it. \
+             Costs are means: a workload is made of all operations, rare dear ones too"
                 .into(),
         );
         if paging == Paging::Nested {

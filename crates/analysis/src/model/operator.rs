@@ -9,7 +9,7 @@ use crate::unit::UnitKind;
 use crate::verdict::Thresholds;
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_statistics::{Interval, bootstrap, median, median_of, resample, trend};
+use ws_statistics::{Interval, bootstrap, drawn_median, median, sorted, trend};
 
 /// Counts that it takes at least, and on time boots at each.
 const COUNTS: usize = 3;
@@ -104,12 +104,11 @@ pub fn operator(kind: UnitKind, groups: &[(u64, Vec<f64>)], thresholds: &Thresho
 }
 
 fn interval(first: &[f64], costs: &[f64], thresholds: &Thresholds) -> Option<Interval> {
-    let mut drawn = Vec::new();
+    let (over, under) = (sorted(costs), sorted(first));
+    let mut counts = Vec::new();
     bootstrap(SEED, 1.0 - thresholds.significance, REPLICATES, |rng| {
-        resample(costs, rng, &mut drawn);
-        let over = median_of(&mut drawn)?;
-        resample(first, rng, &mut drawn);
-        Some(over / median_of(&mut drawn)?)
+        let over = drawn_median(&over, rng, &mut counts)?;
+        Some(over / drawn_median(&under, rng, &mut counts)?)
     })
 }
 

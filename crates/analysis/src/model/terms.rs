@@ -133,6 +133,15 @@ impl Paging {
             Some("N" | "0") => return Some(Paging::Shadow),
             _ => {}
         }
+        // Options that a lab machine loads the module with.
+        let options = says("kvm-amd.options").or(says("kvm-intel.options"));
+        for option in options.unwrap_or_default().split_whitespace() {
+            match option {
+                "npt=1" | "ept=1" => return Some(Paging::Nested),
+                "npt=0" | "ept=0" => return Some(Paging::Shadow),
+                _ => {}
+            }
+        }
         let name = result.platform.split(['@', '+']).next().unwrap_or_default();
         match name {
             "qemu-tcg" => Some(Paging::Software),

@@ -11,8 +11,8 @@ use super::words::{Caveat, plain, value_text};
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
-use ws_statistics::median;
 use ws_results::ResultFile;
+use ws_statistics::median;
 
 /// As many iteration counts as Figure 5 has; two points are always on a line.
 const COUNTS: usize = 3;

@@ -1,0 +1,107 @@
+//! How long it takes to compare two runs of 50 benchmarks by 50 boots, from files to verdicts:
+//! `cargo bench -p ws-analysis`. It should stay under a second.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::time::{Duration, Instant};
+use ws_analysis::{CompareOptions, compare_results};
+use ws_results::{Boot, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, Samples, Status};
+use ws_statistics::Rng;
+
+const BENCHMARKS: u32 = 50;
+const BOOTS: u32 = 50;
+const SAMPLES: u32 = 30;
+const ROUNDS: u32 = 5;
+
+/// A made-up run; `created` as its name. `whole` costs in whole ticks have ties.
+fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
+    let launch = Launch {
+        nonce: "1".into(),
+        vcpus: 1,
+        asked: vec![],
+        hello: None,
+        first_record_ms: None,
+        wall_ms: 1,
+        end: LaunchEnd::Bye,
+        end_detail: String::new(),
+        bad_lines: 0,
+        stale_records: 0,
+        lost_records: 0,
+        console_tail: String::new(),
+    };
+    let boot = |boot| Boot {
+        boot,
+        launches: vec![launch.clone()],
+        perturbed: None,
+    };
+    let mut row = |number: u32| {
+        let samples = |boot, rng: &mut Rng| {
+            let iterations = if whole { 1 } else { 1000 };
+            let base = 100 * iterations + rng.u64(0..=10 * iterations);
+            Samples {
+                boot,
+                iterations,
+                run: (0..SAMPLES)
+                    .map(|_| base + rng.u64(0..=iterations))
+                    .collect(),
+                control: vec![0; SAMPLES as usize],
+                ..Samples::default()
+            }
+        };
+        Row {
+            benchmark: format!("benchmark-{number}"),
+            category: "io".into(),
+            status: Status::Ok,
+            reason: None,
+            outcomes: vec![],
+            conditions: Default::default(),
+            exact: None,
+            metrics: vec![Metric {
+                name: "cost".into(),
+                unit: "tsc_ticks".into(),
+                boots: (1..=BOOTS).map(|boot| samples(boot, rng)).collect(),
+            }],
+            host: vec![],
+        }
+    };
+    ResultFile {
+        schema: ws_results::SCHEMA.into(),
+        created: created.into(),
+        tool: String::new(),
+        command: vec![],
+        platform: "made-up".into(),
+        identity: Identity::default(),
+        interrupted: false,
+        rows: (0..BENCHMARKS).map(&mut row).collect(),
+        boots: (1..=BOOTS).map(boot).collect(),
+    }
+}
+
+fn main() {
+    let dir = std::env::temp_dir().join(format!("ws-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    for (what, whole) in [
+        ("fractions of ticks", false),
+        ("whole ticks, with many ties", true),
+    ] {
+        let mut rng = Rng::with_seed(1);
+        let files = ["a", "b"].map(|name| {
+            let path = dir.join(name);
+            ws_results::write_file(&path, &run(name, &mut rng, whole)).unwrap();
+            path
+        });
+        let mut least = Duration::MAX;
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            let [a, b] = files
+                .each_ref()
+                .map(|path| ws_results::read_file(path).unwrap());
+            let compared = compare_results(&a, &b, &CompareOptions::default()).unwrap();
+            least = least.min(start.elapsed());
+            assert_eq!(compared.rows.len(), BENCHMARKS as usize);
+        }
+        println!(
+            "compare {BENCHMARKS} benchmarks by {BOOTS} boots, {what}: {least:?} (best of {ROUNDS})"
+        );
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}

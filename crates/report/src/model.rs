@@ -1,0 +1,334 @@
+//! The cost model for a reader: what each event costs, how cost goes with count, and what a workload's
+//! events cost together. For a terminal and as JSON. It decides nothing.
+
+use crate::lines::{Set, align, join};
+use crate::number;
+use crate::style::Style;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost};
+use ws_text::terminal;
+
+/// The schema of the JSON.
+pub const MODEL_SCHEMA: &str = "worldswitch-model/1";
+
+/// What `worldswitch model` found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Models {
+    /// Always `worldswitch-model/1`.
+    #[schemars(extend("const" = MODEL_SCHEMA))]
+    pub schema: &'static str,
+    /// One for each platform.
+    pub models: Vec<Modelled>,
+}
+
+/// One platform.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Modelled {
+    /// Its model.
+    pub model: Model,
+    /// What the workload costs there, where one was given.
+    pub prediction: Option<Prediction>,
+}
+
+/// The JSON Schema of [`Models::to_json`], as `docs/model.schema.json` has it.
+pub fn model_schema() -> String {
+    format!("{:#}\n", schemars::schema_for!(Models).to_value())
+}
+
+/// The columns of the longest bar.
+const BAR_COLUMNS: f64 = 60.0;
+
+impl Models {
+    /// Of these, in their order.
+    pub fn of(models: Vec<Modelled>) -> Self {
+        Models {
+            schema: MODEL_SCHEMA,
+            models,
+        }
+    }
+
+    /// Text for a terminal. Ends in a newline.
+    pub fn to_terminal(&self, colour: bool) -> String {
+        let style = Style::new(colour);
+        let pages = self.models.iter().map(|modelled| {
+            let mut out = Page::new(&style);
+            out.model(&modelled.model);
+            if let Some(prediction) = &modelled.prediction {
+                out.prediction(prediction, &modelled.model);
+            }
+            out.text
+        });
+        pages.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Everything, pretty-printed.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+struct Page<'a> {
+    style: &'a Style,
+    text: String,
+}
+
+impl<'a> Page<'a> {
+    fn new(style: &'a Style) -> Self {
+        Page {
+            style,
+            text: String::new(),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    fn title(&mut self, text: &str) {
+        let text = self.style.bold(text);
+        self.text.push('\n');
+        self.line(&text);
+    }
+
+    /// Lines in columns; the first is their head.
+    fn table(&mut self, sets: &[Set], lines: &[Vec<String>]) {
+        for (index, cells) in align(sets, lines).iter().enumerate() {
+            let line = join(cells);
+            let line = if index == 0 {
+                self.style.dim(&line)
+            } else {
+                line
+            };
+            self.line(&format!("  {line}"));
+        }
+    }
+
+    fn model(&mut self, model: &Model) {
+        let head = format!(
+            "{} against {}, in {}, {}",
+            model.platform,
+            model.native,
+            model.unit,
+            model.paging.word()
+        );
+        self.line(&self.style.bold(&terminal(&head)));
+        for note in &model.notes {
+            self.line(&format!("  {note}"));
+        }
+        self.title("The cost of one event");
+        self.rows(model);
+        self.title("The terms: T_virt = T_cpu + T_memory + T_io");
+        for component in [Component::Cpu, Component::Memory, Component::Io] {
+            let terms = model
+                .terms
+                .iter()
+                .filter(|term| term.component == component);
+            let terms: Vec<&TermCost> = terms.collect();
+            let sum: Vec<String> = terms
+                .iter()
+                .map(|t| {
+                    format!(
+                        "{} (*) {}",
+                        t.term.symbol().replacen('T', "C", 1),
+                        t.term.symbol()
+                    )
+                })
+                .collect();
+            self.line(&format!("  {} = {}", component.symbol(), sum.join(" + ")));
+            for term in terms {
+                self.line(&format!(
+                    "    {:<9} {}",
+                    term.term.symbol(),
+                    term_text(term, &model.unit)
+                ));
+            }
+        }
+        self.separation(model);
+        self.operators(model);
+    }
+
+    fn rows(&mut self, model: &Model) {
+        let ratios = model.rows.iter().any(|row| row.gnr.is_some());
+        let gnr = if ratios { "GNR" } else { "" };
+        let heads = [
+            "benchmark",
+            "term",
+            "guest",
+            "native",
+            "added",
+            "",
+            gnr,
+            "",
+            "operator",
+        ];
+        let mut lines = vec![heads.map(str::to_owned).to_vec()];
+        let value = |v: f64| number::value(v, &model.unit);
+        for row in &model.rows {
+            let range = match row.added_low == row.added_high {
+                true => String::new(),
+                false => format!("[{}, {}]", value(row.added_low), value(row.added_high)),
+            };
+            let gnr = row.gnr.map_or(String::new(), number::slowdown);
+            let gnr_range = match (row.gnr_low, row.gnr_high) {
+                (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
+                _ => String::new(),
+            };
+            lines.push(vec![
+                terminal(&row.benchmark).into_owned(),
+                row.term.map_or("-", |term| term.symbol()).into(),
+                value(row.guest),
+                if row.native_measured {
+                    value(row.native)
+                } else {
+                    "-".into()
+                },
+                value(row.added),
+                range,
+                gnr,
+                gnr_range,
+                row.operator.kind.word().into(),
+            ]);
+        }
+        let (left, right) = (Set::Left, Set::Right);
+        self.table(
+            &[left, left, right, right, right, left, right, left, left],
+            &lines,
+        );
+    }
+
+    fn separation(&mut self, model: &Model) {
+        if let Some(why) = &model.separation.why {
+            self.line(&format!("  T_cons and T_two are not told apart: {why}"));
+        }
+        for page in &model.separation.pages {
+            let value = |v: f64| number::value(v, &model.unit);
+            self.line(&format!(
+                "  with {} KiB pages of the guest: T_two {}, T_cons {} (cold less hot)",
+                page.page_bytes / 1024,
+                value(page.two),
+                value(page.cons)
+            ));
+        }
+    }
+
+    /// The paper's Fig. 5: the cost of one operation by count, normalized to the first.
+    fn operators(&mut self, model: &Model) {
+        // With fewer there is no figure: a guest that chooses its counts itself may choose two.
+        let several = |row: &&RowCost| row.operator.points.len() > 2;
+        let rows: Vec<&RowCost> = model.rows.iter().filter(several).collect();
+        if rows.is_empty() {
+            let why = model
+                .rows
+                .iter()
+                .find_map(|row| row.operator.why.as_deref());
+            if let Some(why) = why {
+                self.line(&format!("  the operator (*) is not determined: {why}"));
+            }
+            return;
+        }
+        self.title("The operator (*): the cost of one operation by their number, over the first's");
+        for row in rows {
+            let why = row
+                .operator
+                .why
+                .as_ref()
+                .map_or(String::new(), |why| format!(": {why}"));
+            let kind = row.operator.kind.word();
+            self.line(&format!("  {}: {kind}{why}", terminal(&row.benchmark)));
+            for point in &row.operator.points {
+                let Some(share) = point.normalized else {
+                    continue;
+                };
+                let bar = "#".repeat((share.clamp(0.0, 2.0) * BAR_COLUMNS / 2.0).round() as usize);
+                let range = match (point.low, point.high) {
+                    (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
+                    _ => String::new(),
+                };
+                let count = number::value(point.iterations as f64, "count");
+                self.line(&format!("    {count:>13} {share:>6.3} {range:<16} {bar}"));
+            }
+        }
+    }
+
+    fn prediction(&mut self, prediction: &Prediction, model: &Model) {
+        self.title("The workload's virtualization time");
+        let value = |v: f64| number::value(v, &model.unit);
+        let heads = ["event", "term", "times", "each", "total", "", "operator"];
+        let mut lines = vec![heads.map(str::to_owned).to_vec()];
+        for event in &prediction.events {
+            lines.push(vec![
+                terminal(&event.benchmark).into_owned(),
+                event.term.symbol().into(),
+                number::value(event.count, "count"),
+                value(event.each),
+                value(event.total),
+                range(event.low, event.high, &value),
+                match event.operator {
+                    OperatorKind::NotDetermined => "taken for linear".into(),
+                    other => other.word().into(),
+                },
+            ]);
+        }
+        let (left, right) = (Set::Left, Set::Right);
+        self.table(&[left, left, right, right, right, left, left], &lines);
+        self.text.push('\n');
+        let mut lines = vec![
+            ["component", "total", "", "share", ""]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        for part in &prediction.components {
+            let share = if prediction.total > 0.0 {
+                part.total / prediction.total
+            } else {
+                0.0
+            };
+            lines.push(vec![
+                part.component.symbol().into(),
+                value(part.total),
+                range(part.low, part.high, &value),
+                number::percent(share.max(0.0)),
+                "#".repeat((share.clamp(0.0, 1.0) * BAR_COLUMNS).round() as usize),
+            ]);
+        }
+        lines.push(vec![
+            "T_virt".into(),
+            value(prediction.total),
+            range(prediction.low, prediction.high, &value),
+        ]);
+        self.table(&[left, right, left, right, left], &lines);
+        for what in &prediction.left_out {
+            self.line(&format!("  not in it: {}", terminal(what)));
+        }
+    }
+}
+
+fn range(low: f64, high: f64, value: &dyn Fn(f64) -> String) -> String {
+    match low == high {
+        true => "boots agree".into(),
+        false => format!("[{}, {}]", value(low), value(high)),
+    }
+}
+
+fn term_text(term: &TermCost, unit: &str) -> String {
+    if let Some(why) = &term.zero {
+        return format!("0: {why}");
+    }
+    let (Some(least), Some(greatest)) = (term.least, term.greatest) else {
+        return "not measured: none of its benchmarks was".into();
+    };
+    let benchmarks: Vec<_> = term.benchmarks.iter().map(|name| terminal(name)).collect();
+    let (least, greatest) = (number::value(least, unit), number::value(greatest, unit));
+    let cost = if least == greatest {
+        least
+    } else {
+        format!("{least} to {greatest}")
+    };
+    format!("{cost} ({})", benchmarks.join(", "))
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

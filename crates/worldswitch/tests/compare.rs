@@ -1,0 +1,341 @@
+//! `compare` and `model` as a user types them: what they say, what they export, how they end.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::{expect_code, stderr, text, worldswitch};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::Output;
+use ws_results::ResultFile;
+
+/// A row of a test's result: name, and what one operation costs in each boot.
+type Costs<'a> = (&'a str, &'a [u64]);
+
+/// A folder of results.
+struct Runs(tempfile::TempDir);
+
+impl Runs {
+    fn new() -> Self {
+        Runs(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes RUN/PLATFORM.json. On `insns` the last boot is a perturbed one.
+    fn add(&self, run: &str, platform: &str, unit: &str, rows: &[Costs]) -> &Self {
+        let boots = rows[0].1.len();
+        let boots = (1..=boots).map(|boot| {
+            let mut value = json!({"boot": boot, "launches": [{"nonce": "1", "vcpus": 1, "asked": [],
+                "hello": null, "first_record_ms": null, "wall_ms": 1, "end": "bye", "end_detail": "",
+                "bad_lines": 0, "stale_records": 0, "lost_records": 0, "console_tail": ""}]});
+            if unit == "insns" && boot == boots {
+                value["perturbed"] = json!({"pad": 7, "memory_mib": 384});
+            }
+            value
+        });
+        let rows = rows.iter().map(|(name, costs)| {
+            let samples = (1..).zip(*costs).map(|(boot, cost): (u32, _)| {
+                json!({"boot": boot, "launch": 0, "iterations": 1, "run": [cost, cost, cost],
+                    "control": [0, 0, 0]})
+            });
+            json!({"benchmark": name, "category": "io", "status": "ok", "reason": null,
+                "outcomes": [], "conditions": {"vcpus": 1, "digest": "d"}, "exact": null,
+                "metrics": [{"name": "cost", "unit": unit, "boots": samples.collect::<Vec<_>>()}],
+                "host": [{"boot": 1, "launch": 0, "operations": 9, "returns": {"io": 40}}]})
+        });
+        let value = json!({"schema": ws_results::SCHEMA, "created": "2026-01-31T12:00:00Z", "tool": "t",
+            "command": [], "platform": platform, "identity": {"subject": {"platform": platform},
+            "conditions": {"unit": unit}}, "interrupted": false,
+            "boots": boots.collect::<Vec<_>>(), "rows": rows.collect::<Vec<_>>()});
+        let result: ResultFile = serde_json::from_value(value).unwrap();
+        ws_results::write_into(&self.path(run), &result).unwrap();
+        self
+    }
+
+    fn said(&self, arguments: &[&str]) -> Output {
+        worldswitch()
+            .current_dir(self.0.path())
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+}
+
+const FAST: &[u64] = &[100, 101, 102, 99, 98, 103, 97, 105];
+const SLOW: &[u64] = &[150, 151, 152, 149, 148, 153, 147, 155];
+
+#[test]
+fn exit_codes_say_what_came_of_it() {
+    let runs = Runs::new();
+    runs.add("fast", "kvm", "ns", &[("in", FAST), ("out", FAST)]);
+    runs.add("slow", "kvm", "ns", &[("in", FAST), ("out", SLOW)]);
+    runs.add(
+        "few",
+        "kvm",
+        "ns",
+        &[("in", &FAST[..4]), ("out", &SLOW[..4])],
+    );
+    let output = runs.said(&["compare", "fast", "slow"]);
+    expect_code(&output, 3);
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("kvm against kvm (base)\n"), "{shown}");
+    assert!(shown.contains("1 worse, 1 no change"), "{shown}");
+    expect_code(&runs.said(&["compare", "slow", "fast"]), 0);
+    expect_code(
+        &runs.said(&[
+            "compare",
+            "fast",
+            "fast:kvm",
+            "slow/kvm.json",
+            "--bench",
+            "in",
+        ]),
+        0,
+    );
+    let output = runs.said(&["compare", "few", "few"]);
+    expect_code(&output, 4);
+    assert!(text(&output.stdout).contains("too few boots"));
+    // A fifth more is no regression for one who allows a fifth.
+    expect_code(
+        &runs.said(&["compare", "fast", "slow", "--min-effect", "80%"]),
+        0,
+    );
+}
+
+#[test]
+fn instructions_are_compared_to_the_digit() {
+    let runs = Runs::new();
+    runs.add(
+        "run",
+        "lab:kvm",
+        "insns",
+        &[("in", &[3121; 3]), ("set-cr3", &[4; 3])],
+    );
+    runs.add(
+        "run",
+        "lab:kvm-shadow",
+        "insns",
+        &[("in", &[3121; 3]), ("set-cr3", &[6524; 3])],
+    );
+    runs.add(
+        "nop",
+        "lab:kvm",
+        "insns",
+        &[("in", &[3122; 3]), ("set-cr3", &[4; 3])],
+    );
+    let output = runs.said(&["compare", "run:lab:kvm", "run:lab:kvm-shadow"]);
+    expect_code(&output, 3);
+    assert!(
+        text(&output.stdout).contains("worse      6520 instructions more"),
+        "{}",
+        text(&output.stdout)
+    );
+    let output = runs.said(&["compare", "run:lab:kvm", "nop"]);
+    expect_code(&output, 3);
+    assert!(text(&output.stdout).contains("1 instruction more"));
+    expect_code(
+        &runs.said(&["compare", "run:lab:kvm", "nop", "--min-effect", "2insns"]),
+        0,
+    );
+    // A folder that holds the base too is not compared with itself.
+    let output = runs.said(&["compare", "run:lab:kvm", "run"]);
+    assert_eq!(text(&output.stdout).matches(" against ").count(), 1);
+    // Shown for itself, a result says that its figures are invariant.
+    let output = runs.said(&["show", "nop:lab:kvm"]);
+    assert!(text(&output.stdout).contains("invariant: 1 perturbed boots give the same"));
+    assert!(text(&output.stdout).contains("perturbed on purpose"));
+}
+
+#[test]
+fn what_must_not_be_compared_is_refused_by_name() {
+    let runs = Runs::new();
+    runs.add("time", "kvm", "ns", &[("in", FAST)]);
+    runs.add("count", "kvm", "insns", &[("in", FAST)]);
+    let output = runs.said(&["compare", "time", "count"]);
+    expect_code(&output, 1);
+    assert!(stderr(&output).contains("unit (\"insns\" here, \"ns\" there)"));
+    assert!(stderr(&output).contains("--allow FIELD"));
+    runs.add("two", "kvm", "ns", &[("in", FAST)])
+        .add("two", "qemu-tcg", "ns", &[("in", FAST)]);
+    runs.add("xen", "lab:xen", "ns", &[("in", FAST)]);
+    expect_code(&runs.said(&["compare", "two", "two"]), 0);
+    let output = runs.said(&["compare", "two", "xen"]);
+    expect_code(&output, 1);
+    assert!(
+        stderr(&output).contains("has no lab:xen, only"),
+        "{}",
+        stderr(&output)
+    );
+    let output = runs.said(&["compare", "time", "time", "--bench", "nothing"]);
+    expect_code(&output, 2);
+    for wrong in [
+        &["compare", "time"][..],
+        &["compare", "time", "time", "--min-effect", "5"],
+    ] {
+        expect_code(&runs.said(wrong), 2);
+    }
+}
+
+#[test]
+fn exports_hold_what_is_shown_and_fit_their_schema() {
+    let runs = Runs::new();
+    runs.add("fast", "kvm", "ns", &[("in", FAST)])
+        .add("slow", "kvm", "ns", &[("in", SLOW)]);
+    let output = runs.said(&[
+        "compare",
+        "fast",
+        "slow",
+        "--export-json",
+        "c.json",
+        "--export-csv",
+        "c.csv",
+        "--export-markdown",
+        "c.md",
+    ]);
+    expect_code(&output, 3);
+    let value = valid(&runs, "c.json", "comparison");
+    assert_eq!(value["comparisons"][0]["rows"][0]["verdict"], "worse");
+    let csv = std::fs::read_to_string(runs.path("c.csv")).unwrap();
+    assert!(
+        csv.lines()
+            .nth(1)
+            .unwrap()
+            .starts_with("kvm,kvm,in,io,ns,100.5,150.5,8,8,worse,")
+    );
+    assert!(
+        std::fs::read_to_string(runs.path("c.md"))
+            .unwrap()
+            .contains("| worse |")
+    );
+    let table = runs.said(&["show", "fast", "--json"]);
+    std::fs::write(runs.path("t.json"), &table.stdout).unwrap();
+    valid(&runs, "t.json", "table");
+    let output = runs.said(&[
+        "compare",
+        "fast",
+        "slow",
+        "--export-json",
+        "/nonexistent/c.json",
+    ]);
+    expect_code(&output, 1);
+}
+
+/// A file that a command wrote, held against a schema of `docs/`.
+fn valid(runs: &Runs, file: &str, schema: &str) -> Value {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let schema = std::fs::read_to_string(format!("{docs}/{schema}.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let text = std::fs::read_to_string(runs.path(file)).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert!(validator.is_valid(&value), "{text}");
+    value
+}
+
+#[test]
+fn a_model_is_fitted_shown_and_used() {
+    let runs = Runs::new();
+    runs.add(
+        "run",
+        "lab:kvm",
+        "insns",
+        &[("in", &[3122; 3]), ("out", &[3122; 3])],
+    );
+    runs.add(
+        "run",
+        "lab:native",
+        "insns",
+        &[("in", &[1; 3]), ("out", &[1; 3])],
+    );
+    std::fs::write(runs.path("web.toml"), "[events]\nin = 1000\n").unwrap();
+    let output = runs.said(&[
+        "model",
+        "run",
+        "--native",
+        "run:lab:native",
+        "--events",
+        "web.toml",
+        "--export-json",
+        "m.json",
+    ]);
+    expect_code(&output, 0);
+    assert!(
+        text(&output.stdout).contains("T_virt     3,121,000  boots agree"),
+        "{}",
+        text(&output.stdout)
+    );
+    let value = valid(&runs, "m.json", "model");
+    assert_eq!(value["models"][0]["prediction"]["total"], 3_121_000.0);
+    // What the host counted: 40 port accesses.
+    let output = runs.said(&[
+        "model",
+        "run",
+        "--native",
+        "run:lab:native",
+        "--events-of",
+        "run:lab:kvm",
+        "in",
+    ]);
+    expect_code(&output, 0);
+    assert!(
+        text(&output.stdout).contains("T_virt     124,840  boots agree"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn a_model_that_cannot_be_says_why() {
+    let runs = Runs::new();
+    runs.add("native", "serial:x", "ns", &[("in", FAST)]).add(
+        "guest",
+        "kvm",
+        "ns",
+        &[("in", SLOW)],
+    );
+    let why = |more: &[&str]| {
+        let output = runs.said(&[&["model", "guest", "--native", "native"], more].concat());
+        expect_code(&output, 1);
+        stderr(&output)
+    };
+    assert!(why(&[]).contains("--paging nested"));
+    std::fs::write(runs.path("bad.toml"), "[events]\nin = 1\nnothing = 2\n").unwrap();
+    let nested = ["--paging", "nested", "--events", "bad.toml"];
+    assert!(why(&nested).contains("no cost of nothing; it has in"));
+    std::fs::write(runs.path("bad.toml"), "[events\n").unwrap();
+    assert!(why(&nested).contains("no file of events"));
+    assert!(
+        why(&["--paging", "nested", "--events-of", "guest", "out"]).contains("no benchmark out")
+    );
+    let output = runs.said(&["model", "native", "--native", "native"]);
+    expect_code(&output, 1);
+    assert!(stderr(&output).contains("no result of a guest"));
+}
+
+#[test]
+fn a_damaged_file_is_refused_by_its_field() {
+    let runs = Runs::new();
+    runs.add("run", "kvm", "ns", &[("in", FAST)]);
+    let text = std::fs::read_to_string(runs.path("run/kvm.json")).unwrap();
+    std::fs::write(runs.path("cut.json"), &text[..text.len() / 2]).unwrap();
+    std::fs::write(
+        runs.path("old.json"),
+        text.replace("worldswitch-result/1", "worldswitch-result/0"),
+    )
+    .unwrap();
+    for (file, part) in [
+        ("cut.json", ": EOF while parsing"),
+        ("old.json", "worldswitch-result/0"),
+    ] {
+        for command in [
+            &["compare", "run", file][..],
+            &["model", file, "--native", "run"],
+        ] {
+            let output = runs.said(command);
+            expect_code(&output, 1);
+            assert!(stderr(&output).contains(part), "{}", stderr(&output));
+        }
+    }
+}
