@@ -1,54 +1,29 @@
-/* What the rest asks of arch/: all that depends on the processor, under the same names for each. */
-#ifndef ARCH_H
-#define ARCH_H
+/* What the rest asks of arch/: all that depends on the processor, under the same names for each
+ * (machine.c, boot.c, vcpu.c). */
+#pragma once
 
-#include <stddef.h>
-
-#include "kvm.h"
-#include "loader_elf.h"
-#include "vcpu.h"
-
-/* ---- KVM (arch/.../kvm.c) ------------------------------------------------------------------ */
+#include "vm.h"
 
 /* No hardware virtualization below /dev/kvm? */
 bool arch_kvm_is_software(void);
-
-/* Capabilities without which no guest of ours runs; the last has no name. */
-const struct kvm_need *arch_kvm_needs(void);
-
-/* ---- The machine (machine.c) --------------------------------------------------------------- */
-
-#define ARCH_NAME_BYTES 16
-extern const char arch_name[ARCH_NAME_BYTES];
-extern const uint16_t arch_elf_machine;
-
 /* Where in guest-physical addresses that much memory lies. */
 void arch_memory_layout(struct memory *memory, uint64_t bytes);
-
 /* Interrupt controller and timers, before the first vCPU. */
-bool arch_machine_init(struct vm *vm, struct error *error);
-
+bool arch_machine_init(struct vm *vm);
 /* Serial ports, power-off, reset. */
-bool arch_add_devices(struct vm *vm, struct error *error);
+bool arch_add_devices(struct vm *vm);
 
-/* ---- Boot (boot.c) ------------------------------------------------------------------------- */
-
-/* Below it lies what the boot protocol hands over: a kernel must be loaded above. */
-extern const uint64_t arch_kernel_lowest;
-
-/* Writes firmware tables and what the boot protocol hands over, and points vCPU 0 at the kernel. */
-bool arch_boot(struct vm *vm, const struct elf_kernel *kernel, const char *command_line,
-	       struct error *error);
-
+/* Puts a kernel into memory, by the loader for its kind of file. */
+bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+	       struct kernel *kernel);
+/* Writes firmware tables and what the boot protocol hands over, and points vCPU 0 at the kernel.
+ * The initial RAM disk has 0 bytes where there is none. */
+bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
+	       const char *command_line);
 /* A few instructions that do `exits` port writes between two rings of `doorbell` and then ring a
  * third time; vCPU 0 stands before the first. */
-bool arch_boot_probe(struct vm *vm, uint16_t doorbell, uint32_t exits, struct error *error);
+bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits);
 
-/* ---- vCPUs (vcpu.c) ------------------------------------------------------------------------ */
-
-bool arch_vcpu_init(struct vcpu *vcpu, struct error *error);
-
+bool arch_vcpu_init(struct vcpu *vcpu);
 /* Answers what KVM_RUN came back for; calls vm_end() where nothing can be done. */
 void arch_exit(struct vcpu *vcpu);
-
-#endif

@@ -1,30 +1,51 @@
-/*
- * Counts what happens between two rings; see bell.h. Runs on the vCPU that rings, under the devices'
- * lock. The note is the guest's: copied once, then checked.
- */
-#include "bell.h"
-
+/* The doorbell: a guest rings it before the first sample of a benchmark and after the last, and
+ * what happened between the two is written as an `exits` record (docs/records.md). Runs on the vCPU
+ * that rings, under the devices' lock. The note is the guest's: copied once, then checked. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
-#define ROOM_FOR_STAT (MAX_STAT_NAME + 32)
+#include "vm.h"
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
+/* The note that lies where a guest's write to the doorbell points (docs/guest.md). */
+#define NOTE_MAGIC 0x31425357u /* "WSB1" */
+enum { NOTE_BEGIN = 1, NOTE_END = 2 };
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+struct note {
+	uint32_t magic, kind;
+	uint64_t index, iterations, samples; /* the last two 0: nothing lies between the rings */
+	char bench[64];
+};
+
+/* What is counted: KVM_RUN's returns by reason and KVM's statistics, then these. */
+enum {
+	COUNT_KVM = MAX_REASONS,
+	COUNT_INTERRUPTED = COUNT_KVM + MAX_STATS,
+	COUNT_NOWHERE,
+	COUNT_FAULTS, /* page faults of this process */
+	COUNT_NS,
+	COUNTS
+};
+
+struct snapshot {
+	uint64_t counts[COUNTS];
+	uint64_t moves, pages; /* of the guest's memory; only where pages_known */
+	bool pages_known;
+};
+
+struct bell {
+	struct vm *vm;
+	bool begun;	       /* the first ring of a pair came */
+	struct snapshot begin; /* then */
+	bool own_known;
+	uint64_t own[COUNTS]; /* what a pair of rings costs by itself */
+};
 
 static void count(struct vm *vm, struct snapshot *to)
 {
 	struct rusage usage = { 0 };
 
-	for (unsigned i = 0; i < vm->vcpu_count; i++) {
-		struct vcpu *vcpu = &vm->vcpus[i];
-
+	for (struct vcpu *vcpu = vm->vcpus; vcpu < vm->vcpus + vm->vcpu_count; vcpu++) {
 		vcpu_look_where(vcpu);
 		for (unsigned reason = 0; reason < MAX_REASONS; reason++)
 			to->counts[reason] += vcpu->returns[reason];
@@ -66,26 +87,35 @@ static void learn_own(struct bell *bell, const uint64_t *passed)
 	bell->own_known = true;
 }
 
+/* KVM_RUN's returns that occur; others are "other". */
+static const char *const reasons[MAX_REASONS] = { [KVM_EXIT_IO] = "io",
+						  [KVM_EXIT_HLT] = "hlt",
+						  [KVM_EXIT_MMIO] = "mmio",
+						  [KVM_EXIT_INTR] = "intr",
+						  [KVM_EXIT_SHUTDOWN] = "shutdown",
+						  [KVM_EXIT_FAIL_ENTRY] = "fail_entry",
+						  [KVM_EXIT_INTERNAL_ERROR] = "internal_error" };
+
 /* An object of the counts that are not zero, as far as the line has room. */
 static void put_counts(struct text *out, const char *key, const uint64_t *counts, unsigned how_many,
 		       const struct stats *names)
 {
-	const char *separator = "";
+	const char *separator = "", *name;
 
 	text_printf(out, ",\"%s\":{", key);
 	for (unsigned i = 0; i < how_many; i++) {
-		if (!counts[i] || out->size - out->used < ROOM_FOR_STAT)
+		if (!counts[i] || out->size - out->used < MAX_STAT_NAME + 32)
 			continue;
-		text_printf(out, "%s\"%s\":%lu", separator,
-			    names ? names->names[i] : vcpu_reason_name(i), counts[i]);
+		name = names ? names->names[i] : reasons[i];
+		text_printf(out, "%s\"%s\":%lu", separator, name ? name : "other", counts[i]);
 		separator = ",";
 	}
 	text_printf(out, "}");
 }
 
-static void send(struct bell *bell, const struct bell_note *note, const struct snapshot *end)
+static void send(struct bell *bell, const struct note *note, const struct snapshot *end)
 {
-	const struct vm *vm = bell->vm;
+	struct vm *vm = bell->vm;
 	const uint64_t *counts = end->counts;
 	uint64_t operations;
 	struct record record;
@@ -110,26 +140,24 @@ static void send(struct bell *bell, const struct bell_note *note, const struct s
 	put_counts(out, "returns", counts, MAX_REASONS, NULL);
 	if (vm->stats.count)
 		put_counts(out, "kvm", counts + COUNT_KVM, vm->stats.count, &vm->stats);
-	record_send(&record, bell->line);
+	record_send(&record, &vm->console);
 }
 
-static void bell_access(void *context, const struct access *access)
+static void bell_access(void *context, struct access *access)
 {
 	struct bell *bell = context;
 	struct snapshot end;
-	struct bell_note note;
-	const void *at = memory_at(&bell->vm->memory, access_value(access), sizeof(note));
+	struct note note;
+	const void *at = memory_at(&bell->vm->memory, access->value, sizeof(note));
 
 	if (!access->write || !at)
 		return;
 	memcpy(&note, at, sizeof(note));
 	note.bench[sizeof(note.bench) - 1] = 0;
-	if (note.magic != BELL_MAGIC)
-		return;
-	if (note.kind == BELL_BEGIN) {
+	if (note.magic == NOTE_MAGIC && note.kind == NOTE_BEGIN) {
 		snapshot_take(bell->vm, &bell->begin, true);
 		bell->begun = true;
-	} else if (note.kind == BELL_END && bell->begun) {
+	} else if (note.magic == NOTE_MAGIC && note.kind == NOTE_END && bell->begun) {
 		bell->begun = false;
 		snapshot_take(bell->vm, &end, false);
 		subtract(end.counts, bell->begin.counts);
@@ -142,11 +170,14 @@ static void bell_access(void *context, const struct access *access)
 	}
 }
 
-bool bell_add(struct bell *bell, struct vm *vm, struct record_line *line, uint16_t port,
-	      struct error *error)
+bool bell_add(struct vm *vm, uint16_t port)
 {
-	const struct device row = { "doorbell", SPACE_PORT, port, 4, bell_access, bell };
+	struct bell *bell = calloc(1, sizeof(*bell));
 
-	*bell = (struct bell){ .vm = vm, .line = line };
-	return devices_add(&vm->devices, &row, error);
+	if (!bell)
+		return fail("no memory for the doorbell");
+	bell->vm = vm;
+	vm->doorbell = true;
+	return devices_add(&vm->devices,
+			   &(struct device){ "doorbell", SPACE_PORT, port, 4, bell_access, bell });
 }

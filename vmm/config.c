@@ -1,65 +1,46 @@
 /* Reads arguments and configuration files by one table of keys; see config.h. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib.h"
 
-#define HIGHEST_CPU 4095
+enum type { TEXT, NUMBER, FLAG, PIN, MODULE };
 
-/* CHOICE sets a number to `least`, SWITCH to 1 or, with the value `no`, 0: neither needs a value. */
-enum type { TEXT, NUMBER, SWITCH, CHOICE, PIN, PAGES, MODULE };
+#define AT(field)      offsetof(struct config, field)
+#define TEXT_OF(field) TEXT, AT(field), 0, sizeof(((struct config *)0)->field)
 
-#define FIELD(name) offsetof(struct config, name), sizeof(((struct config *)0)->name)
-
+/* `most`: of a text its bytes with the NUL, of a FLAG the number that it sets. */
 static const struct key {
 	const char *name, *value, *help;
 	enum type type;
-	size_t offset, bytes;
+	size_t offset;
 	uint64_t least, most;
 } keys[] = {
-	{ "kernel", "FILE", "the guest: an ELF64 file with a PVH entry", TEXT, FIELD(kernel), 0,
-	  0 },
-	{ "append", "TEXT", "the guest's command line", TEXT, FIELD(append), 0, 0 },
-	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, FIELD(vcpus), 1, MAX_VCPUS },
-	{ "memory", "MIB", "the guest's memory (512)", NUMBER, FIELD(memory_mib), 16, 1 << 20 },
-	{ "pages", "KIND", "what backs it: 4k (default), thp or hugetlb", PAGES, FIELD(backing), 0,
-	  0 },
-	{ "pin", "CPUS", "host CPUs of vCPU 0, 1, ..., as 0,1; - leaves one alone", PIN, FIELD(pin),
-	  0, 0 },
-	{ "console", "FILE", "where its first serial port goes (-: standard output)", TEXT,
-	  FIELD(console), 0, 0 },
-	{ "console-max", "BYTES", "more than this on it ends the guest (16777216)", NUMBER,
-	  FIELD(console_max_bytes), 1, UINT64_MAX },
-	{ "timeout", "SECONDS", "ends the guest after so long (0: never)", NUMBER, FIELD(timeout_s),
-	  0, 1000000 },
-	{ "insist", NULL, "run a kernel that is not worldswitch's guest on a software KVM", SWITCH,
-	  FIELD(insist), 0, 0 },
-	{ "die-with-parent", NULL, "end when the process that started this one ends", SWITCH,
-	  FIELD(die_with_parent), 0, 0 },
-	{ "module", "FILE", "load this kernel module first; may come 8 times", MODULE, 0, 0, 0, 0 },
-	{ "config", "FILE", "read such keys from a file, a key=value a line; arguments win", TEXT,
-	  FIELD(file), 0, 0 },
-	{ "probe", NULL, "run a few instructions in /dev/kvm; say in a JSON line how it is", CHOICE,
-	  FIELD(action), ACTION_PROBE, 0 },
-	{ "version", NULL, "say which version this is", CHOICE, FIELD(action), ACTION_VERSION, 0 },
-	{ "help", NULL, "this", CHOICE, FIELD(action), ACTION_HELP, 0 },
+	{ "kernel", "FILE", "the guest: ELF with a PVH entry, or a bzImage", TEXT_OF(kernel) },
+	{ "initrd", "FILE", "its initial RAM disk", TEXT_OF(initrd) },
+	{ "append", "TEXT", "its command line", TEXT_OF(append) },
+	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, AT(vcpus), 1, MAX_VCPUS },
+	{ "memory", "MIB", "its memory (512)", NUMBER, AT(memory_mib), 16, 1 << 20 },
+	{ "pin", "CPUS", "host CPUs of vCPU 0, 1, ..., as 0,1; - leaves one alone", PIN, 0, 0, 0 },
+	{ "console", "FILE", "its first serial port (-: standard output)", TEXT_OF(console) },
+	{ "console-max", "BYTES", "most on it (16 MiB)", NUMBER, AT(console_max_bytes), 1,
+	  UINT64_MAX },
+	{ "timeout", "SECONDS", "the longest it runs (0: any)", NUMBER, AT(timeout_s), 0, 1000000 },
+	{ "insist", NULL, "run others' kernels on a software KVM", FLAG, AT(insist), 0, 1 },
+	{ "module", "FILE", "load this kernel module first (up to 8)", MODULE, 0, 0,
+	  MAX_PATH_BYTES },
+	{ "config", "FILE", "read such keys from a file; arguments win", TEXT_OF(file) },
+	{ "probe", NULL, "say in JSON how /dev/kvm is", FLAG, AT(action), 0, ACTION_PROBE },
+	{ "version", NULL, "say which version this is", FLAG, AT(action), 0, ACTION_VERSION },
+	{ "help", NULL, "this", FLAG, AT(action), 0, ACTION_HELP },
 };
 
-#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
-
-static bool take_text(char *to, size_t bytes, const char *value, struct error *error)
-{
-	size_t length = strlen(value);
-
-	if (length >= bytes)
-		return error_set(error, "it is longer than %zu bytes", bytes - 1);
-	memcpy(to, value, length + 1);
-	return true;
-}
+#define KEYS_END (keys + sizeof(keys) / sizeof(keys[0]))
 
 /* "0,1,-": vCPU 0 on CPU 0, vCPU 1 on CPU 1, vCPU 2 where it likes. */
-static bool take_pin(struct config *config, const char *value, struct error *error)
+static bool take_pin(struct config *config, const char *value)
 {
 	for (unsigned i = 0; i < MAX_VCPUS; i++) {
 		size_t bytes = strcspn(value, ",");
@@ -69,126 +50,100 @@ static bool take_pin(struct config *config, const char *value, struct error *err
 		if (i && !value[0])
 			continue;
 		if (bytes != 1 || value[0] != '-') {
-			if (!parse_u64(value, bytes, &cpu) || cpu > HIGHEST_CPU)
-				return error_set(error, "CPU numbers are wanted, as 0,1,-");
+			if (!parse_u64(value, bytes, &cpu) || cpu >= MAX_HOST_CPUS)
+				return fail("CPU numbers are wanted, as 0,1,-");
 			config->pin[i] = (int)cpu;
 		}
 		value += bytes + (value[bytes] && value[bytes + 1]);
 	}
-	return !value[0] || error_set(error, "it names more than %u CPUs", MAX_VCPUS);
+	return !value[0] || fail("it names more than %u CPUs", MAX_VCPUS);
 }
 
-static bool take_pages(uint64_t *to, const char *value, struct error *error)
-{
-	static const char *const names[] = { "4k", "thp", "hugetlb" };
-
-	for (*to = 0; *to < sizeof(names) / sizeof(names[0]); ++*to)
-		if (strcmp(value, names[*to]) == 0)
-			return true;
-	*to = 0;
-	return error_set(error, "4k, thp or hugetlb is wanted");
-}
-
-/* `value` NULL: the key stands alone. */
-static bool take(struct config *config, const struct key *key, const char *value,
-		 struct error *error)
+static bool take(struct config *config, const struct key *key, const char *value)
 {
 	void *to = (char *)config + key->offset;
-	uint64_t number;
+	uint64_t number = key->most;
 
 	switch (key->type) {
-	case TEXT:
-		return take_text(to, key->bytes, value, error);
 	case NUMBER:
 		if (!parse_u64(value, strlen(value), &number) || number < key->least ||
 		    number > key->most)
-			return error_set(error, "a number from %lu to %lu is wanted", key->least,
-					 key->most);
+			return fail("a number from %lu to %lu is wanted", key->least, key->most);
+		/* fall through */
+	case FLAG:
 		*(uint64_t *)to = number;
 		return true;
-	case SWITCH:
-		*(uint64_t *)to = !value || strcmp(value, "yes") == 0;
-		return !value || *(uint64_t *)to || strcmp(value, "no") == 0 ||
-		       error_set(error, "yes or no is wanted");
-	case CHOICE:
-		*(uint64_t *)to = key->least;
-		return true;
 	case PIN:
-		return take_pin(config, value, error);
-	case PAGES:
-		return take_pages(to, value, error);
+		return take_pin(config, value);
 	case MODULE:
 		if (config->module_count == MAX_MODULES)
-			return error_set(error, "there are more than %u", MAX_MODULES);
-		return take_text(config->modules[config->module_count++], MAX_PATH_BYTES, value,
-				 error);
+			return fail("there are more than %u", MAX_MODULES);
+		to = config->modules[config->module_count++];
+		/* fall through */
+	case TEXT:
+		if (strlen(value) >= key->most)
+			return fail("it is longer than %lu bytes", key->most - 1);
+		strcpy(to, value);
+		return true;
 	}
 	return false;
 }
 
-static bool set(struct config *config, const struct key *key, const char *value,
-		struct error *error)
+/* `key=value`, a flag, or a key whose value is the word that follows, if any. */
+static bool take_word(struct config *config, const char *word, const char *next, bool *took_next)
 {
-	struct error why;
+	size_t bytes = strcspn(word, "=");
+	const char *value = word[bytes] ? word + bytes + 1 : NULL;
+	const struct key *key = keys;
 
-	return take(config, key, value, &why) ||
-	       error_set(error, "%s=%.200s: %s", key->name, value ? value : "", why.text);
+	while (key < KEYS_END &&
+	       (strlen(key->name) != bytes || memcmp(key->name, word, bytes) != 0))
+		key++;
+	if (key == KEYS_END)
+		return fail("%.200s means nothing here; --help tells what does", word);
+	*took_next = key->value && !value;
+	if (*took_next)
+		value = next;
+	if (!value != !key->value)
+		return fail(value ? "%s takes no value" : "%s wants a value", key->name);
+	return take(config, key, value) || fail("%s=%.200s: %s", key->name, value, error_text);
 }
 
-static const struct key *find_key(const char *name, size_t bytes)
-{
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (strlen(keys[i].name) == bytes && memcmp(keys[i].name, name, bytes) == 0)
-			return &keys[i];
-	return NULL;
-}
-
-bool config_arguments(struct config *config, int count, char *const *words, struct error *error)
+bool config_arguments(struct config *config, int count, char *const *words)
 {
 	for (int i = 0; i < count; i++) {
-		bool dashes = strncmp(words[i], "--", 2) == 0;
-		const char *name = dashes ? words[i] + 2 : "", *value = NULL;
-		size_t bytes = strcspn(name, "=");
-		const struct key *key = find_key(name, bytes);
+		bool took_next = false;
 
-		if (!key)
-			return error_set(error, "%.200s means nothing here; --help tells what does",
-					 words[i]);
-		if (name[bytes])
-			value = name + bytes + 1;
-		else if (key->value && i + 1 < count)
-			value = words[++i];
-		else if (key->value)
-			return error_set(error, "--%s wants a value: %s", key->name, key->value);
-		if (!set(config, key, value, error))
+		if (strncmp(words[i], "--", 2) != 0)
+			return fail("%.200s means nothing here; options begin with --", words[i]);
+		if (!take_word(config, words[i] + 2, i + 1 < count ? words[i + 1] : NULL,
+			       &took_next))
 			return false;
+		i += took_next;
 	}
 	return true;
 }
 
-bool config_text(struct config *config, const char *text, size_t bytes, struct error *error)
+bool config_text(struct config *config, const char *text, size_t bytes)
 {
 	char line[MAX_APPEND_BYTES + 64];
 	unsigned number = 1;
 
 	for (size_t at = 0, length; at < bytes; at += length + 1, number++) {
-		const char *end = memchr(text + at, '\n', bytes - at), *equals;
-		const struct key *key;
-		struct error why;
+		const char *end = memchr(text + at, '\n', bytes - at);
+		bool took_next;
 
 		length = end ? (size_t)(end - (text + at)) : bytes - at;
 		if (!length || text[at] == '#')
 			continue;
 		if (length >= sizeof(line) || memchr(text + at, 0, length))
-			return error_set(error, "line %u is too long, or no text", number);
+			return fail("line %u is too long, or no text", number);
 		memcpy(line, text + at, length);
 		line[length] = 0;
-		equals = strchr(line, '=');
-		key = equals ? find_key(line, (size_t)(equals - line)) : NULL;
-		if (!key || strcmp(key->name, "config") == 0)
-			return error_set(error, "line %u means nothing here: %.80s", number, line);
-		if (!set(config, key, equals + 1, &why))
-			return error_set(error, "line %u: %.400s", number, why.text);
+		if (strncmp(line, "config=", 7) == 0)
+			return fail("line %u: a file names no other", number);
+		if (!take_word(config, line, NULL, &took_next))
+			return fail("line %u: %s", number, error_text);
 	}
 	return true;
 }
@@ -202,31 +157,25 @@ void config_defaults(struct config *config)
 		config->pin[i] = PIN_NONE;
 }
 
-bool config_check(const struct config *config, struct error *error)
+bool config_check(const struct config *config)
 {
 	if (config->action == ACTION_RUN && !config->kernel[0])
-		return error_set(error, "which guest? --kernel FILE; --help tells more");
+		return fail("which guest? --kernel FILE; --help tells more");
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
-			return error_set(error, "pin= names more CPUs than there are vCPUs");
+			return fail("pin= names more CPUs than there are vCPUs");
 	return true;
 }
 
-void config_help(FILE *to)
+void config_help(void)
 {
-	fputs("vmm: runs a small kernel in a virtual machine by /dev/kvm\n\n"
-	      "  vmm --kernel build/guest/x86_64/guest.elf --append 'bench=^sgdt$'\n"
-	      "  vmm --probe\n\n",
-	      to);
-	for (const struct key *key = keys; key < keys + KEY_COUNT; key++)
-		fprintf(to, "  --%s %-*s %s\n", key->name, 19 - (int)strlen(key->name),
-			key->value ? key->value : "", key->help);
-	fputs("\nOf the guest's command line the monitor reads nonce=, unit=, doorbell= and\n"
-	      "hypercall= too; on a software KVM it makes that hypercall=none. Records go to the\n"
-	      "console, words to standard error. Exit status: 0 the guest powered off, 1 error,\n"
-	      "2 wrong usage, 10 reset or triple fault, 11 KVM gave the guest up, 12 console-max,\n"
-	      "13 timeout, 14 /dev/kvm can't be used, 128 + N signal N (docs/vmm.md).\n",
-	      to);
+	puts("vmm --kernel FILE [options]: runs a kernel in a virtual machine by /dev/kvm\n");
+	for (const struct key *key = keys; key < KEYS_END; key++)
+		printf("  --%s %-*s %s\n", key->name, 19 - (int)strlen(key->name),
+		       key->value ? key->value : "", key->help);
+	puts("\nExit status: 0 the guest powered off, 1 error, 2 wrong usage, 10 reset or triple\n"
+	     "fault, 11 KVM gave the guest up, 12 console-max, 13 timeout, 14 /dev/kvm can't be\n"
+	     "used, 128 + N signal N (docs/vmm.md).");
 }
 
 bool config_word(const char *line, const char *key, char *value, size_t bytes)
@@ -240,10 +189,8 @@ bool config_word(const char *line, const char *key, char *value, size_t bytes)
 		    memcmp(line, key, key_bytes) != 0)
 			continue;
 		found = length - key_bytes <= bytes;
-		if (found) {
-			memcpy(value, line + key_bytes + 1, length - key_bytes - 1);
-			value[length - key_bytes - 1] = 0;
-		}
+		if (found)
+			*(char *)mempcpy(value, line + key_bytes + 1, length - key_bytes - 1) = 0;
 	}
 	return found;
 }

@@ -1,4 +1,4 @@
-/* The record line's way out; see console.h. */
+/* The record line; see console.h. Text and CRC are the guest's own code (guest/core). */
 #include "console.h"
 
 #include <errno.h>
@@ -10,8 +10,7 @@
 void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop)
 {
 	*console = (struct console){ .fd = fd, .most = most, .stop = stop, .wake = -1 };
-	if (fd < 0)
-		console->state = CONSOLE_FAILED;
+	console->state = fd < 0 ? CONSOLE_FAILED : CONSOLE_OK;
 	pthread_mutex_init(&console->lock, NULL);
 }
 
@@ -33,8 +32,12 @@ static bool can_write(const struct console *console, int wait_ms)
 	}
 }
 
-static void emit(struct console *console, const char *bytes, size_t count)
+/* Writes bytes[0] to bytes[*used - 1], and then there are none. */
+static void emit(struct console *console, const char *bytes, size_t *used)
 {
+	size_t count = *used;
+
+	*used = 0;
 	if (count > console->most - console->written) {
 		count = console->most - console->written;
 		if (console->state == CONSOLE_OK)
@@ -54,12 +57,6 @@ static void emit(struct console *console, const char *bytes, size_t count)
 	}
 }
 
-static void emit_line(struct console *console)
-{
-	emit(console, console->line, console->used);
-	console->used = 0;
-}
-
 enum console_state console_put(struct console *console, uint8_t byte)
 {
 	bool text = (byte >= ' ' && byte < 0x7f) || byte == '\r' || byte == '\t';
@@ -68,19 +65,10 @@ enum console_state console_put(struct console *console, uint8_t byte)
 	pthread_mutex_lock(&console->lock);
 	console->line[console->used++] = (char)byte;
 	if (!text || console->used == sizeof(console->line))
-		emit_line(console);
+		emit(console, console->line, &console->used);
 	state = console->state;
 	pthread_mutex_unlock(&console->lock);
 	return state;
-}
-
-void console_line(struct console *console, const char *line, size_t bytes)
-{
-	pthread_mutex_lock(&console->lock);
-	if (console->mid_line)
-		emit(console, "\n", 1);
-	emit(console, line, bytes);
-	pthread_mutex_unlock(&console->lock);
 }
 
 void console_flush(struct console *console)
@@ -89,6 +77,38 @@ void console_flush(struct console *console)
 	if (pthread_mutex_trylock(&console->lock))
 		return;
 	if (can_write(console, 0))
-		emit_line(console);
+		emit(console, console->line, &console->used);
+	pthread_mutex_unlock(&console->lock);
+}
+
+void record_start(struct record *record, const char *kind)
+{
+	text_start(&record->text, record->buffer, sizeof(record->buffer));
+	text_printf(&record->text, "{\"kind\":\"%s\"", kind);
+}
+
+void record_string(struct record *record, const char *key, const char *value)
+{
+	text_printf(&record->text, ",\"%s\":", key);
+	text_json_string(&record->text, value);
+}
+
+void record_send(struct record *record, struct console *console)
+{
+	char covered[MAX_LINE_BYTES], line[MAX_LINE_BYTES + 1];
+	struct text text, out;
+
+	text_printf(&record->text, "}");
+	text_start(&text, covered, sizeof(covered));
+	text_printf(&text, "vmm %lx %lu %zu %s", console->nonce, console->sequence++,
+		    record->text.used, record->buffer);
+	text_start(&out, line, sizeof(line));
+	text_printf(&out, "@ws1 %08x %s\n", crc32(0, covered, text.used), covered);
+	if (record->text.full || text.full || out.full)
+		return;
+	pthread_mutex_lock(&console->lock);
+	if (console->mid_line)
+		emit(console, "\n", &(size_t){ 1 });
+	emit(console, line, &out.used);
 	pthread_mutex_unlock(&console->lock);
 }

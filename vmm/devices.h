@@ -1,28 +1,26 @@
-/* The table of devices: each row answers a range of ports or of guest-physical addresses. */
-#ifndef DEVICES_H
-#define DEVICES_H
+/* The table of devices: each row answers a range of ports or of guest-physical addresses. And the
+ * device that all machines have, a serial port (serial.c). */
+#pragma once
 
 #include <pthread.h>
-#include <stdint.h>
 
-#include "error.h"
+#include "host.h"
 
 enum space { SPACE_PORT, SPACE_MMIO };
 
-/* One access of a guest: `offset` from the row's first address, 1 to 8 bytes. `data` is what is
- * written, or takes what is read, and holds all ones then. */
+/* One access of a guest: 1 to 8 bytes, `offset` from the row's first address. `value` is what is
+ * written, or takes what is read, and is all ones then. */
 struct access {
 	bool write;
-	uint64_t offset;
-	uint8_t *data;
 	unsigned bytes;
+	uint64_t offset, value;
 };
 
 struct device {
 	const char *name;
 	enum space space;
 	uint64_t first, count;
-	void (*access)(void *context, const struct access *access);
+	void (*access)(void *context, struct access *access);
 	void *context;
 };
 
@@ -35,24 +33,25 @@ struct devices {
 	uint64_t nowhere; /* accesses that no row answered */
 };
 
-void devices_init(struct devices *devices);
-
 /* Adds a row. One that overlaps another is an error. */
-bool devices_add(struct devices *devices, const struct device *row, struct error *error);
-
-/* The row that answers this address; NULL: none does. */
-const struct device *devices_find(const struct devices *devices, enum space space,
-				  uint64_t address);
-
-/* Does one access of a guest. Where no device is, reads give all ones and writes go nowhere, as on
- * a PC's bus; both are counted. */
+bool devices_add(struct devices *devices, const struct device *row);
+/* Does one access of a guest, of `bytes` little-endian bytes. Where no device is, reads give all
+ * ones and writes go nowhere, as on a PC's bus; both are counted. */
 void devices_access(struct devices *devices, enum space space, uint64_t address, bool write,
 		    uint8_t *data, unsigned bytes);
 
-/* The value of a write, little-endian. */
-uint64_t access_value(const struct access *access);
+#define SERIAL_REGISTERS 8
 
-/* Answers a read. */
-void access_answer(const struct access *access, uint64_t value);
+/* A 16550 that only sends, and is always ready to. */
+struct serial {
+	uint8_t registers[SERIAL_REGISTERS]; /* as written; of reads only those that keep a byte */
+	uint8_t divisor[2];
+	bool sent;  /* and the guest has not been told yet that there is room again */
+	bool level; /* of the interrupt line */
+	void (*send)(void *context, uint8_t byte);    /* NULL: what is sent is discarded */
+	void (*interrupt)(void *context, bool level); /* NULL: the line leads nowhere */
+	void *context;
+};
 
-#endif
+/* A row's access function; the context is a struct serial. */
+void serial_access(void *context, struct access *access);

@@ -1,73 +1,30 @@
-/* vmm: runs a small kernel by /dev/kvm (docs/vmm.md). Reads what is asked, and has it done. */
-#include <signal.h>
+/* vmm: runs a kernel by /dev/kvm (docs/vmm.md). Reads what is asked, does the duties of a system's
+ * first process where it is that, and has the rest done. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "init.h"
-#include "probe.h"
-#include "session.h"
+#include "vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */
 
-static bool read_config_file(struct config *config, const char *path, struct error *error)
+static void mount_all(void)
 {
-	static char text[MAX_CONFIG_BYTES];
-	FILE *file = fopen(path, "re");
-	struct error why;
-	size_t bytes;
+	static const char *const types[] = { "proc", "sysfs", "devtmpfs" };
+	static const char *const places[] = { "/proc", "/sys", "/dev" };
 
-	if (!file)
-		return error_set(error, "can't open %s: %m", path);
-	bytes = fread(text, 1, sizeof(text), file);
-	fclose(file);
-	if (bytes == sizeof(text))
-		return error_set(error, "%.200s is too long", path);
-	return config_text(config, text, bytes, &why) ||
-	       error_set(error, "%.200s: %.300s", path, why.text);
-}
-
-/* Arguments win over the file that they name, so they are read again behind it. */
-static bool read_config(struct config *config, int count, char **words, struct error *error)
-{
-	char file[MAX_PATH_BYTES];
-
-	config_defaults(config);
-	if (!config_arguments(config, count, words, error))
-		return false;
-	if (!config->file[0] && getpid() == 1 && access(INIT_CONFIG, R_OK) == 0)
-		strcpy(config->file, INIT_CONFIG);
-	strcpy(file, config->file);
-	if (!file[0])
-		return config_check(config, error);
-	config_defaults(config);
-	return read_config_file(config, file, error) &&
-	       config_arguments(config, count, words, error) && config_check(config, error);
-}
-
-static int act(const struct config *config, pid_t parent)
-{
-	struct error error;
-
-	if (config->action == ACTION_HELP) {
-		config_help(stdout);
-		return END_OFF;
+	for (unsigned i = 0; i < 3; i++) {
+		(void)mkdir(places[i], 0755);
+		if (mount(types[i], places[i], types[i], 0, NULL) < 0 && errno != EBUSY)
+			fprintf(stderr, "vmm: can't mount %s\n", places[i]);
 	}
-	if (config->action == ACTION_VERSION) {
-		puts("vmm " VMM_VERSION);
-		return END_OFF;
-	}
-	/* The kernel tells us when our parent ends; of one that has ended already it never will. */
-	if (config->die_with_parent &&
-	    (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
-		return END_ERROR;
-	if (!init_modules(config, &error)) {
-		fprintf(stderr, "vmm: %s\n", error.text);
-		return END_ERROR;
-	}
-	return config->action == ACTION_PROBE ? probe() : session_run(config);
 }
 
 /* A kernel hands its own words that it does not know to the first process, beside ours. */
@@ -81,23 +38,80 @@ static int keep_options(int count, char **words)
 	return kept;
 }
 
+static void power_off(void)
+{
+	sync();
+	if (reboot(RB_POWER_OFF) < 0)
+		perror("vmm: the machine can't be powered off");
+	for (;;)
+		pause();
+}
+
+/* Each a file, and behind a blank the module's parameters. */
+static bool load_modules(struct config *config)
+{
+	for (unsigned i = 0; i < config->module_count; i++) {
+		char *file = strtok(config->modules[i], " "), *words = strtok(NULL, "");
+		int fd = open(file ? file : "", O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0 ||
+		    (syscall(SYS_finit_module, fd, words ? words : "", 0) < 0 && errno != EEXIST))
+			return fail("can't load the module %s: %m", config->modules[i]);
+		close(fd);
+	}
+	return true;
+}
+
+/* Arguments win over the file that they name, so they are read again behind it. */
+static bool read_config(struct config *config, int count, char **words, bool first)
+{
+	char path[MAX_PATH_BYTES], *text;
+	size_t bytes;
+
+	config_defaults(config);
+	if (!config_arguments(config, count, words))
+		return false;
+	if (!config->file[0] && first && access(INIT_CONFIG, R_OK) == 0)
+		strcpy(config->file, INIT_CONFIG);
+	strcpy(path, config->file);
+	if (!path[0])
+		return config_check(config);
+	text = file_read(path, MAX_CONFIG_BYTES, &bytes);
+	if (!text)
+		return false;
+	config_defaults(config);
+	if (!config_text(config, text, bytes))
+		return fail("%.200s: %s", path, error_text);
+	free(text);
+	return config_arguments(config, count, words) && config_check(config);
+}
+
+static int act(struct config *config)
+{
+	if (config->action == ACTION_HELP)
+		config_help();
+	else if (config->action == ACTION_VERSION)
+		puts("vmm " VMM_VERSION);
+	else if (!load_modules(config))
+		return complain(END_ERROR);
+	else
+		return config->action == ACTION_PROBE ? probe() : session_run(config);
+	return END_OFF;
+}
+
 int main(int count, char **words)
 {
 	static struct config config;
-	pid_t parent = getppid();
-	struct error error;
-	int end = END_USAGE;
+	bool first = getpid() == 1;
+	int end;
 
 	count--, words++;
-	if (getpid() == 1) {
-		init_mounts();
+	if (first) {
+		mount_all();
 		count = keep_options(count, words);
 	}
-	if (read_config(&config, count, words, &error))
-		end = act(&config, parent);
-	else
-		fprintf(stderr, "vmm: %s\n", error.text);
-	if (getpid() == 1)
-		init_power_off();
+	end = read_config(&config, count, words, first) ? act(&config) : complain(END_USAGE);
+	if (first)
+		power_off();
 	return end;
 }

@@ -8,76 +8,54 @@
 /* Documentation/admin-guide/mm/pagemap.rst: one word a page. */
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
+#define PAGEMAP_WORDS	1024u /* read at once */
 
-bool memory_map(struct memory *memory, enum backing backing, struct error *error)
+bool memory_map(struct memory *memory)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	uint64_t at = 0;
+	uint8_t *at = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (backing == BACKING_HUGETLB)
-		flags |= MAP_HUGETLB;
-	memory->base = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-	if (memory->base == MAP_FAILED) {
-		memory->base = NULL;
-		return error_set(
-			error,
-			"can't map %lu MiB of memory (pages=hugetlb needs free huge pages): "
-			"%m",
-			memory->bytes >> 20);
-	}
-	/* A kernel without THP refuses both, and then there is nothing to choose. */
-	if (backing != BACKING_HUGETLB)
-		(void)madvise(memory->base, memory->bytes,
-			      backing == BACKING_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	if (at == MAP_FAILED)
+		return fail("can't map %lu MiB of memory: %m", memory->bytes >> 20);
+	(void)madvise(at, memory->bytes, MADV_NOHUGEPAGE); /* fails where there is no THP */
+	memory->base = at;
 	for (unsigned i = 0; i < memory->count; i++) {
-		memory->regions[i].host = memory->base + at;
+		memory->regions[i].host = at;
 		at += memory->regions[i].bytes;
 	}
 	return true;
-}
-
-void memory_unmap(struct memory *memory)
-{
-	if (memory->base)
-		munmap(memory->base, memory->bytes);
-	memory->base = NULL;
 }
 
 void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes)
 {
 	for (unsigned i = 0; i < memory->count; i++) {
 		const struct region *region = &memory->regions[i];
+		uint64_t offset = guest - region->guest;
 
-		if (guest >= region->guest && guest - region->guest <= region->bytes &&
-		    bytes <= region->bytes - (guest - region->guest))
-			return region->host + (guest - region->guest);
+		if (guest >= region->guest && offset <= region->bytes &&
+		    bytes <= region->bytes - offset)
+			return region->host + offset;
 	}
 	return NULL;
 }
 
 bool memory_pages(const struct memory *memory, uint64_t *pages)
 {
-	uint64_t words[1024], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t words[PAGEMAP_WORDS], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t next = (uint64_t)memory->base / page_bytes;
 	uint64_t end = next + memory->bytes / page_bytes;
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	ssize_t got = 1;
 
-	if (fd < 0)
-		return false;
-	*pages = 0;
-	while (next < end) {
-		size_t wanted = sizeof(words);
-		ssize_t got;
+	for (*pages = 0; got > 0 && next < end; next += (uint64_t)got) {
+		uint64_t wanted = end - next < PAGEMAP_WORDS ? end - next : PAGEMAP_WORDS;
 
-		if (end - next < wanted / sizeof(words[0]))
-			wanted = (end - next) * sizeof(words[0]);
-		got = pread(fd, words, wanted, (off_t)(next * sizeof(words[0])));
-		if (got < (ssize_t)sizeof(words[0]))
-			break;
-		for (size_t i = 0; i < (size_t)got / sizeof(words[0]); i++)
+		got = pread(fd, words, wanted * sizeof(*words), (off_t)(next * sizeof(*words))) /
+		      (ssize_t)sizeof(*words);
+		for (ssize_t i = 0; i < got; i++)
 			*pages += (words[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)) != 0;
-		next += (size_t)got / sizeof(words[0]);
 	}
-	close(fd);
-	return next == end;
+	if (fd >= 0)
+		close(fd);
+	return got > 0;
 }

@@ -1,10 +1,7 @@
-/* A guest's memory: where the host keeps which guest-physical address. */
-#ifndef MEMORY_H
-#define MEMORY_H
+/* A guest's memory: where the host keeps which guest-physical address; and a kernel in it. */
+#pragma once
 
-#include <stdint.h>
-
-#include "error.h"
+#include "host.h"
 
 #define MAX_REGIONS 2
 
@@ -20,18 +17,25 @@ struct memory {
 	uint64_t bytes;
 };
 
-/* What lies behind the guest's memory on the host. THP would let one touch bring 512 pages. */
-enum backing { BACKING_4K, BACKING_THP, BACKING_HUGETLB };
-
-/* Maps memory->bytes, which the regions together have, and gives each region its part. */
-bool memory_map(struct memory *memory, enum backing backing, struct error *error);
-void memory_unmap(struct memory *memory);
-
+/* Maps memory->bytes, which the regions together have, and gives each region its part. Pages have
+ * 4 KiB: with transparent huge pages one touch of the guest would bring 512. */
+bool memory_map(struct memory *memory);
 /* The host's address of [guest, guest + bytes); NULL where not all of it is memory. */
 void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes);
-
-/* How many of the host's pages the guest's memory has, now, by /proc/self/pagemap: those that
- * are present or swapped out. False where that cannot be read. */
+/* How many pages of it the host has now, present or swapped. False where that can't be read. */
 bool memory_pages(const struct memory *memory, uint64_t *pages);
 
-#endif
+/* What a loader found. */
+struct kernel {
+	uint64_t entry;	     /* physical; 0: an ELF file without an entry for PVH */
+	uint64_t end;	     /* guest-physical, of what the kernel takes */
+	uint64_t initrd_end; /* an initial RAM disk must lie below; 0: anywhere */
+	const void *setup;   /* a bzImage's setup header, in the file; NULL: an ELF file */
+	bool worldswitch;    /* it carries the note that our own guest has */
+};
+
+/* Copies the PT_LOAD segments of an ELF file to their physical addresses, which must lie in
+ * [lowest, ) and be memory, and zeroes what a segment has beyond its bytes in the file. The machine
+ * must be `machine`, or `machine32` with 32-bit structures. An error leaves memory half written. */
+bool elf_load(const uint8_t *file, size_t bytes, uint16_t machine, uint16_t machine32,
+	      uint64_t lowest, const struct memory *memory, struct kernel *kernel);

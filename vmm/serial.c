@@ -1,14 +1,26 @@
-/* The 16550 as polling guests use it (National PC16550D data sheet). Called under the devices'
- * lock. */
-#include "serial.h"
+/* The 16550 (National PC16550D data sheet). Called under the devices' lock. */
+#include "devices.h"
 
 enum { DATA, INTERRUPTS, FIFO, LINE, MODEM, STATUS, MODEM_STATUS };
 
+#define INTERRUPTS_MASK	  0x0f /* the rest of the register reads as 0 */
+#define INTERRUPT_ROOM	  0x02 /* when there is room to send */
 #define LINE_DIVISOR	  0x80
 #define MODEM_LOOP	  0x10
 #define STATUS_EMPTY	  0x60 /* holding and shift register */
 #define NO_INTERRUPT	  0xc1 /* of the identification register, read at FIFO; FIFOs are on */
+#define ROOM_INTERRUPT	  0xc2
 #define MODEM_STATUS_IDLE 0xb0 /* carrier, data set ready, clear to send */
+
+static void set_line(struct serial *serial)
+{
+	bool level = serial->sent && serial->registers[INTERRUPTS] & INTERRUPT_ROOM;
+
+	if (level == serial->level || !serial->interrupt)
+		return;
+	serial->level = level;
+	serial->interrupt(serial->context, level);
+}
 
 static void write_register(struct serial *serial, uint64_t number, uint8_t value)
 {
@@ -16,12 +28,17 @@ static void write_register(struct serial *serial, uint64_t number, uint8_t value
 		serial->divisor[number] = value;
 		return;
 	}
-	serial->registers[number] = value;
+	serial->registers[number] = number == INTERRUPTS ? value & INTERRUPTS_MASK : value;
+	if (number > INTERRUPTS)
+		return;
 	if (number == DATA && serial->send && !(serial->registers[MODEM] & MODEM_LOOP))
 		serial->send(serial->context, value);
+	/* What is sent is gone at once; and whoever asks for the interrupt is told at once. */
+	serial->sent = true;
+	set_line(serial);
 }
 
-static uint8_t read_register(const struct serial *serial, uint64_t number)
+static uint8_t read_register(struct serial *serial, uint64_t number)
 {
 	if (serial->registers[LINE] & LINE_DIVISOR && number <= INTERRUPTS)
 		return serial->divisor[number];
@@ -29,7 +46,11 @@ static uint8_t read_register(const struct serial *serial, uint64_t number)
 	case DATA:
 		return 0; /* nothing is ever received */
 	case FIFO:
-		return NO_INTERRUPT;
+		if (!serial->sent || !(serial->registers[INTERRUPTS] & INTERRUPT_ROOM))
+			return NO_INTERRUPT;
+		serial->sent = false;
+		set_line(serial);
+		return ROOM_INTERRUPT;
 	case STATUS:
 		return STATUS_EMPTY;
 	case MODEM_STATUS:
@@ -40,14 +61,14 @@ static uint8_t read_register(const struct serial *serial, uint64_t number)
 }
 
 /* Its registers are a byte wide: a wider access goes to as many in a row. */
-void serial_access(void *context, const struct access *access)
+void serial_access(void *context, struct access *access)
 {
 	struct serial *serial = context;
+	uint8_t *data = (uint8_t *)&access->value; /* little-endian, as this processor */
 
-	for (unsigned i = 0; i < access->bytes && access->offset + i < SERIAL_REGISTERS; i++) {
+	for (unsigned i = 0; i < access->bytes && access->offset + i < SERIAL_REGISTERS; i++)
 		if (access->write)
-			write_register(serial, access->offset + i, access->data[i]);
+			write_register(serial, access->offset + i, data[i]);
 		else
-			access->data[i] = read_register(serial, access->offset + i);
-	}
+			data[i] = read_register(serial, access->offset + i);
 }

@@ -1,211 +1,155 @@
 /* One guest: load, boot, wait, tell how it ended. Called by main. The main thread only waits; guests
  * run on threads of their own. */
-#include "session.h"
-
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arch.h"
-#include "bell.h"
 
-#define MAX_KERNEL_BYTES (64u << 20)
-#define IDLE_MS		 100 /* an unfinished line on the console is shown after so long */
-#define HYPERCALL_NONE	 " hypercall=none"
-
-struct session {
-	const struct config *config;
-	struct kvm kvm;
-	struct vm vm;
-	struct bell bell;
-	struct record_line line;
-	char command_line[MAX_APPEND_BYTES];
-	int signal_fd;
-};
-
-/* ---- Before it runs ------------------------------------------------------------------------ */
+#define PAGE_BYTES     4096u
+#define HYPERCALL_NONE " hypercall=none"
 
 /* Our own guest executes a hypercall instruction only if its command line says so, and a software
  * KVM does not survive one. Of a kernel that we do not know, nobody can say. */
-static bool keep_from_hypercalls(struct session *session, bool ours, struct error *error)
+static bool keep_from_hypercalls(struct config *config, bool ours)
 {
 	char value[16] = "none";
 
-	if (!session->kvm.software)
-		return true;
-	if (!ours && !session->config->insist)
-		return error_set(
-			error,
-			"it is not worldswitch's guest, and this is a software KVM, where a "
-			"hypercall instruction hangs a guest: --insist runs it all the same");
-	(void)config_word(session->command_line, "hypercall", value, sizeof(value));
+	if (!ours && !config->insist)
+		return fail(
+			"it is not worldswitch's guest, and this is a software KVM: a hypercall "
+			"instruction, which other kernels may execute, hangs it or reaches "
+			"past it; --insist runs it all the same");
+	/* A value that does not fit is none for the guest either: then the one before it counts. */
+	(void)config_word(config->append, "hypercall", value, sizeof(value));
 	if (strcmp(value, "none") == 0)
 		return true;
-	fprintf(stderr, "vmm: this is a software KVM: hypercall=%s becomes hypercall=none\n",
-		value);
-	if (strlen(session->command_line) + sizeof(HYPERCALL_NONE) > MAX_APPEND_BYTES)
-		return error_set(error, "append= has no room for" HYPERCALL_NONE);
-	strcat(session->command_line, HYPERCALL_NONE);
+	fprintf(stderr, "vmm: on a software KVM hypercall=%s becomes hypercall=none\n", value);
+	if (strlen(config->append) + sizeof(HYPERCALL_NONE) > sizeof(config->append))
+		return fail("append= has no room for" HYPERCALL_NONE);
+	strcat(config->append, HYPERCALL_NONE);
 	return true;
 }
 
-static bool boot(struct session *session, const uint8_t *file, size_t bytes, struct error *error)
+/* As high as it may lie, and above the kernel. */
+static bool load_initrd(const struct memory *memory, const char *path, const struct kernel *kernel,
+			struct region *to)
 {
-	struct elf_kernel kernel;
+	uint64_t end = memory->regions[0].bytes;
+	uint8_t *content = file_read(path, end, &to->bytes);
 
-	return elf_load(file, bytes, arch_elf_machine, arch_kernel_lowest, &session->vm.memory,
-			&kernel, error) &&
-	       keep_from_hypercalls(session, kernel.worldswitch, error) &&
-	       arch_boot(&session->vm, &kernel, session->command_line, error);
+	if (!content)
+		return false;
+	if (kernel->initrd_end && kernel->initrd_end < end)
+		end = kernel->initrd_end;
+	to->guest = to->bytes < end ? (end - to->bytes) / PAGE_BYTES * PAGE_BYTES : 0;
+	to->host = to->guest < kernel->end ? NULL : memory_at(memory, to->guest, to->bytes);
+	if (to->host)
+		memcpy(to->host, content, to->bytes);
+	free(content);
+	return to->host || fail("%.200s: its %lu KiB do not fit between the kernel, which ends at "
+				"0x%lx, and 0x%lx: memory= gives more",
+				path, to->bytes >> 10, kernel->end, end);
 }
 
-static bool load(struct session *session, struct error *error)
+static bool load(struct vm *vm, struct config *config)
 {
-	const char *path = session->config->kernel;
-	uint8_t *content = malloc(MAX_KERNEL_BYTES);
-	FILE *file = fopen(path, "re");
-	struct error why = { "" };
+	struct region initrd = { 0 };
+	struct kernel kernel;
+	size_t bytes;
+	uint8_t *file = file_read(config->kernel, vm->memory.bytes, &bytes);
 	bool done = false;
 
-	if (!content || !file) {
-		error_set(&why, "it can't be opened: %m");
-	} else {
-		size_t bytes = fread(content, 1, MAX_KERNEL_BYTES, file);
-
-		if (ferror(file) || bytes == MAX_KERNEL_BYTES)
-			error_set(&why, "it can't be read, or has more than %u MiB",
-				  MAX_KERNEL_BYTES >> 20);
-		else
-			done = boot(session, content, bytes, &why);
-	}
-	if (file)
-		fclose(file);
-	free(content);
-	return done || error_set(error, "%.200s: %.300s", path, why.text);
+	if (!file)
+		return false;
+	if (!arch_load(file, bytes, &vm->memory, &kernel) ||
+	    (vm->kvm->software && !keep_from_hypercalls(config, kernel.worldswitch)))
+		fail("%.200s: %.300s", config->kernel, error_text);
+	else if (!config->initrd[0] || load_initrd(&vm->memory, config->initrd, &kernel, &initrd))
+		done = arch_boot(vm, &kernel, &initrd, config->append);
+	free(file);
+	return done;
 }
 
 /* What the guest's command line tells us too. */
-static bool heed_words(struct session *session, struct error *error)
+static bool heed_words(struct vm *vm, const char *line)
 {
 	char doorbell[32] = "none", nonce[32] = "0x";
 	uint64_t port;
 
-	session->line.console = &session->vm.console;
-	if (config_word(session->command_line, "nonce", nonce + 2, 17))
-		(void)parse_u64(nonce, strlen(nonce), &session->line.nonce);
-	(void)config_word(session->command_line, "doorbell", doorbell, sizeof(doorbell));
+	if (config_word(line, "nonce", nonce + 2, 17))
+		(void)parse_u64(nonce, strlen(nonce), &vm->console.nonce);
+	(void)config_word(line, "doorbell", doorbell, sizeof(doorbell));
 	if (strcmp(doorbell, "none") == 0)
 		return true;
 	if (!parse_u64(doorbell, strlen(doorbell), &port) || port > 0xfffc)
-		return error_set(error, "doorbell=%s is no port", doorbell);
-	return bell_add(&session->bell, &session->vm, &session->line, (uint16_t)port, error);
+		return fail("doorbell=%s is no port", doorbell);
+	return bell_add(vm, (uint16_t)port);
 }
 
-/* Signals that end us are read by the main thread; vCPU threads inherit that they are blocked. */
-static bool prepare(struct session *session, struct error *error)
+/* Signals that end us are read by the main thread; vCPU threads inherit that they are blocked. A
+ * console that is a broken pipe or a full file is an error and no signal. */
+static int catch_signals(void)
 {
-	const char *path = session->config->console;
-	int console = STDOUT_FILENO;
 	sigset_t set;
 
-	if (strcmp(path, "-") != 0)
-		console = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-	if (console < 0)
-		return error_set(error, "can't write %s: %m", path);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	vcpu_signals();
-	session->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (session->signal_fd < 0)
-		return error_set(error, "can't wait for signals: %m");
-	if (!vm_create(&session->vm, &session->kvm, session->config, console, error))
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static bool prepare(struct vm *vm, const struct kvm *kvm, struct config *config)
+{
+	int signal_fd = catch_signals(), console = STDOUT_FILENO;
+
+	if (strcmp(config->console, "-") != 0)
+		console = open(config->console, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
+			       0644);
+	if (console < 0 || signal_fd < 0)
+		return fail("can't write %s, or not wait for signals: %m", config->console);
+	if (!vm_create(vm, kvm, config, console))
 		return false;
-	session->vm.console.wake = session->signal_fd;
-	return load(session, error) && heed_words(session, error);
+	vm->console.wake = signal_fd;
+	return load(vm, config) && heed_words(vm, config->append);
 }
 
-/* ---- While it runs ------------------------------------------------------------------------- */
-
-static void wait_for_end(struct session *session)
+static void say_hello(struct vm *vm)
 {
-	struct vm *vm = &session->vm;
-	struct pollfd waits[] = { { .fd = vm->end_event, .events = POLLIN },
-				  { .fd = session->signal_fd, .events = POLLIN } };
-	uint64_t limit_s = session->config->timeout_s;
-	struct timespec start, now;
-
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (;;) {
-		int ready = poll(waits, 2, IDLE_MS);
-		struct signalfd_siginfo got;
-
-		if (ready > 0 && waits[0].revents)
-			return;
-		if (ready > 0 && read(session->signal_fd, &got, sizeof(got)) > 0)
-			vm_end(vm, END_SIGNAL + (int)got.ssi_signo, "ended by signal %u",
-			       got.ssi_signo);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (limit_s && (uint64_t)(now.tv_sec - start.tv_sec) >= limit_s &&
-		    (now.tv_nsec >= start.tv_nsec ||
-		     (uint64_t)(now.tv_sec - start.tv_sec) > limit_s))
-			vm_end(vm, END_TIMEOUT, "it ran longer than timeout=%lu", limit_s);
-		if (!ready)
-			console_flush(&vm->console);
-	}
-}
-
-/* ---- What we say --------------------------------------------------------------------------- */
-
-static const char *yes(bool is)
-{
-	return is ? "true" : "false";
-}
-
-static void say_hello(struct session *session)
-{
-	const struct vm *vm = &session->vm;
 	char unit[32] = "tsc_ticks";
 	struct record record;
 
-	(void)config_word(session->command_line, "unit", unit, sizeof(unit));
+	(void)config_word(vm->config->append, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);
 	text_printf(&record.text,
-		    ",\"protocol\":1,\"vmm\":\"" VMM_VERSION "\",\"arch\":\"%s\",\"cpus\":%u,"
-		    "\"memory_bytes\":%lu,\"kvm_api\":%d,\"software\":%s,\"stats\":%s,"
-		    "\"doorbell\":%s",
-		    arch_name, vm->vcpu_count, vm->memory.bytes, session->kvm.api,
-		    yes(session->kvm.software), yes(vm->stats.count), yes(session->bell.vm));
-	record_send(&record, &session->line);
+		    ",\"protocol\":1,\"vmm\":\"" VMM_VERSION "\",\"arch\":\"" ARCH_NAME
+		    "\",\"cpus\":%u,\"memory_bytes\":%lu,\"kvm_api\":%d,\"software\":%s,"
+		    "\"stats\":%s,\"doorbell\":%s",
+		    vm->vcpu_count, vm->memory.bytes, vm->kvm->api, json_bool(vm->kvm->software),
+		    json_bool(vm->stats.count), json_bool(vm->doorbell));
+	record_send(&record, &vm->console);
 }
 
-static const char *end_name(int end)
+static void say_bye(struct vm *vm)
 {
 	static const char *const names[END_SIGNAL] = {
 		[END_OFF] = "ok",      [END_RESET] = "reset",	  [END_KVM] = "kvm",
 		[END_FLOOD] = "flood", [END_TIMEOUT] = "timeout", [END_ERROR] = "error",
 	};
-
-	return end < END_SIGNAL ? names[end] : "signal";
-}
-
-static void say_bye(struct session *session)
-{
-	struct vm *vm = &session->vm;
 	struct record record;
 
 	console_flush(&vm->console);
 	record_start(&record, "bye");
-	record_string(&record, "status", end_name(vm->end));
+	record_string(&record, "status", vm->end < END_SIGNAL ? names[vm->end] : "signal");
 	record_string(&record, "why", vm->why);
 	text_printf(&record.text, ",\"nowhere\":%lu,\"vcpus\":", vm->devices.nowhere);
 	for (unsigned i = 0; i < vm->vcpu_count; i++)
@@ -213,51 +157,26 @@ static void say_bye(struct session *session)
 			    i ? ',' : '[', vm->config->pin[i], vm->vcpus[i].host_cpu,
 			    vm->vcpus[i].moves);
 	text_printf(&record.text, "]");
-	record_send(&record, &session->line);
+	record_send(&record, &vm->console);
 	if (vm->end != END_OFF)
 		fprintf(stderr, "vmm: %s\n", vm->why);
 }
 
-/* ---- All together -------------------------------------------------------------------------- */
-
-static int run(struct session *session)
+int session_run(struct config *config)
 {
-	struct vm *vm = &session->vm;
-	struct error error;
+	static struct kvm kvm;
+	static struct vm vm;
 
-	if (!prepare(session, &error)) {
-		fprintf(stderr, "vmm: %s\n", error.text);
-		return END_ERROR;
-	}
-	say_hello(session);
-	if (!vm_start(vm, &error))
-		vm_end(vm, END_ERROR, "%s", error.text);
-	wait_for_end(session);
-	if (!vm_join(vm)) {
+	if (!kvm_open(&kvm))
+		return complain(END_NO_KVM);
+	if (!prepare(&vm, &kvm, config))
+		return complain(END_ERROR);
+	say_hello(&vm);
+	if (!vm_run(&vm)) {
 		/* Its memory may still be in use: leave it to the kernel, which ends us. */
-		fprintf(stderr, "vmm: %s; a vCPU's thread does not come back\n", vm->why);
-		_exit(vm->end);
+		fprintf(stderr, "vmm: %s; a vCPU's thread does not come back\n", vm.why);
+		_exit(vm.end);
 	}
-	say_bye(session);
-	return vm->end;
-}
-
-int session_run(const struct config *config)
-{
-	struct session *session = calloc(1, sizeof(*session));
-	struct error error = { "no memory" };
-	int end = END_NO_KVM;
-
-	if (session && kvm_open(&session->kvm, &error)) {
-		session->config = config;
-		session->vm.fd = session->vm.end_event = -1;
-		memcpy(session->command_line, config->append, sizeof(session->command_line));
-		end = run(session);
-		vm_destroy(&session->vm);
-		kvm_close(&session->kvm);
-	} else {
-		fprintf(stderr, "vmm: %s\n", error.text);
-	}
-	free(session);
-	return end;
+	say_bye(&vm);
+	return vm.end;
 }

@@ -198,6 +198,40 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     [ "$status" -eq 0 ]
 }
 
+# Kernels that are not ours: foreign.elf, for PVH, and foreign.bzimage.
+make_foreign() {
+    as --32 "$ROOT/tests/guests/foreign.S" -o foreign.o
+    ld -m elf_i386 -Ttext-segment=0x100000 foreign.o -o foreign.elf
+    as --32 --defsym BZIMAGE=1 "$ROOT/tests/guests/foreign.S" -o foreign.o
+    ld -m elf_i386 --oformat binary -Ttext=0 foreign.o -o foreign.bzimage
+}
+
+@test "kernels of others, by PVH and as a bzImage, get their command line and RAM disk" {
+    needs_kvm
+    make_foreign
+    printf 'and a RAM disk' >ramdisk
+    for kernel in foreign.elf foreign.bzimage; do
+        if is_software; then
+            vmm --kernel "$kernel"
+            [ "$status" -eq 1 ]
+            grep -q -- 'software KVM.*--insist' said.txt
+            [ ! -s console.txt ]
+        fi
+        vmm --insist --kernel "$kernel" --append 'some words, ' --initrd ramdisk
+        [ "$status" -eq 0 ]
+        grep -qx 'some words, and a RAM disk' console.txt
+        vmm --insist --kernel "$kernel" --append 'no disk'
+        grep -qx 'no disk' console.txt
+        vmm --insist --kernel "$kernel" --initrd missing
+        [ "$status" -eq 1 ]
+        grep -q 'missing: ' said.txt
+        truncate -s 15M large
+        vmm --insist --kernel "$kernel" --memory 16 --initrd large
+        [ "$status" -eq 1 ]
+        grep -q 'do not fit' said.txt
+    done
+}
+
 @test "hypercalls: as many exits as operations, by the kernel's own count" {
     needs_kvm
     ! is_software || skip "a software KVM does not survive a hypercall instruction"
@@ -302,17 +336,6 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     for task in "${tasks[@]}"; do
         [ ! -e "/proc/${task##*/}" ]
     done
-}
-
-@test "--die-with-parent: it ends with the process that started it" {
-    needs_kvm
-    bash -c '"$@" & echo $! >pid; sleep 600 & echo $! >sleeper; wait' - "$VMM" --die-with-parent \
-        --console "$BATS_TEST_TMPDIR/console.txt" --kernel "$HOSTILE" \
-        --append 'bench=^hostile-spin$ samples=1' 3>&- &
-    parent=$!
-    eventually grep -q '"bench":"hostile-spin"' console.txt
-    kill -9 "$parent" "$(cat sleeper)"
-    eventually is_gone "$(cat pid)"
 }
 
 @test "a console that nobody reads any more: it ends; one that blocks: it can be ended" {

@@ -1,5 +1,5 @@
 /*
- * Fuzzes what reads bytes from outside: the loader, the configuration, a guest's command line
+ * Fuzzes what reads bytes from outside: the loaders, the configuration, a guest's command line
  * (libFuzzer, under ASan and UBSan; make -C vmm fuzz SECONDS=N). What must hold is asserted, not only
  * survived.
  */
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "config.h"
-#include "elf_maker.h"
-#include "loader_elf.h"
+#include "kernel_maker.h"
+#include "machine.h"
 
 #define LOWEST 0x1000
 
@@ -20,16 +20,14 @@ static void fuzz_loader(const uint8_t *file, size_t bytes)
 {
 	static uint8_t ram[0x10000];
 	const struct memory memory = { .regions = { { 0, sizeof(ram), ram } }, .count = 1 };
-	struct elf_kernel kernel;
-	struct error error = { "" };
+	struct kernel kernel;
 
 	memset(ram, 0, LOWEST);
-	if (elf_load(file, bytes, EM_X86_64, LOWEST, &memory, &kernel, &error)) {
-		assert(kernel.start >= LOWEST && kernel.start < kernel.end);
-		assert(kernel.end <= sizeof(ram));
-	} else {
-		assert(error.text[0]);
-	}
+	error_text[0] = 0;
+	if (elf_load(file, bytes, EM_X86_64, EM_386, LOWEST, &memory, &kernel))
+		assert(kernel.end > LOWEST && kernel.end <= sizeof(ram));
+	else
+		assert(error_text[0]);
 	/* What lies below is the boot protocol's. */
 	for (unsigned i = 0; i < LOWEST; i++)
 		assert(!ram[i]);
@@ -49,23 +47,76 @@ static void fuzz_segments(const uint8_t *data, size_t size)
 	fuzz_loader(file.bytes, sizeof(file.header) + size);
 }
 
+/* The same with 32-bit structures. */
+static void fuzz_narrow_segments(const uint8_t *data, size_t size)
+{
+	Elf32_Ehdr header = { .e_type = ET_EXEC,
+			      .e_machine = EM_386,
+			      .e_phoff = sizeof(header),
+			      .e_phentsize = sizeof(Elf32_Phdr),
+			      .e_phnum = (uint16_t)(1 + size % 8) };
+	uint8_t *file = malloc(sizeof(header) + size);
+
+	assert(file);
+	memcpy(header.e_ident, ELFMAG, SELFMAG);
+	header.e_ident[EI_CLASS] = ELFCLASS32;
+	header.e_ident[EI_DATA] = ELFDATA2LSB;
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + sizeof(header), data, size);
+	fuzz_loader(file, sizeof(header) + size);
+	free(file);
+}
+
+/* A setup header of these bytes, its marks good, in front of as many. */
+static void fuzz_bzimage(const uint8_t *data, size_t size)
+{
+	static uint8_t ram[0x200000];
+	const struct memory memory = { .regions = { { 0, sizeof(ram), ram } }, .count = 1 };
+	uint8_t *file = malloc(0x1f1 + size + 1);
+	struct setup_header marks;
+	struct kernel kernel;
+
+	assert(file);
+	memset(file, 0, 0x1f1);
+	memcpy(file + 0x1f1, data, size);
+	if (size >= sizeof(marks)) {
+		memcpy(&marks, data, sizeof(marks));
+		marks.init_size %= sizeof(ram); /* so that some fit */
+		marks.boot_flag = 0xaa55;
+		marks.header = 0x53726448;
+		memcpy(file + 0x1f1, &marks, sizeof(marks));
+	}
+	error_text[0] = 0;
+	if (bzimage_load(file, 0x1f1 + size, &memory, &kernel)) {
+		const uint8_t *setup = kernel.setup;
+
+		assert(kernel.entry >= 0x100000 && kernel.end <= sizeof(ram));
+		assert(setup >= file && setup + sizeof(marks) <= file + 0x1f1 + size);
+	} else {
+		assert(error_text[0]);
+	}
+	for (unsigned i = 0; i < 0x100000; i += 0x1000)
+		assert(!ram[i]);
+	free(file);
+}
+
 static void fuzz_config(const char *text, size_t bytes)
 {
 	static struct config config;
-	struct error error = { "" };
 	char word[64], *line = malloc(bytes + 1);
 
 	config_defaults(&config);
-	if (config_text(&config, text, bytes, &error)) {
+	error_text[0] = 0;
+	if (config_text(&config, text, bytes)) {
 		assert(config.vcpus >= 1 && config.vcpus <= MAX_VCPUS && config.memory_mib >= 16);
 		assert(memchr(config.append, 0, sizeof(config.append)));
 		assert(memchr(config.kernel, 0, sizeof(config.kernel)));
-		assert(config.module_count <= MAX_MODULES && config.backing <= BACKING_HUGETLB);
+		assert(config.module_count <= MAX_MODULES);
 		for (unsigned i = 0; i < MAX_VCPUS; i++)
 			assert(config.pin[i] >= PIN_NONE);
-		(void)config_check(&config, &error);
+		(void)config_check(&config);
 	} else {
-		assert(error.text[0]);
+		assert(error_text[0]);
 	}
 	assert(line);
 	memcpy(line, text, bytes);
@@ -73,7 +124,7 @@ static void fuzz_config(const char *text, size_t bytes)
 	if (config_word(line, "nonce", word, sizeof(word)))
 		assert(strstr(line, word));
 	config_defaults(&config);
-	(void)config_arguments(&config, 1, &line, &error);
+	(void)config_arguments(&config, 1, &line);
 	free(line);
 }
 
@@ -81,6 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	fuzz_loader(data, size);
 	fuzz_segments(data, size);
+	fuzz_narrow_segments(data, size);
+	fuzz_bzimage(data, size);
 	fuzz_config((const char *)data, size);
 	return 0;
 }

@@ -1,165 +1,111 @@
-/*
- * ACPI tables (ACPI 6.5, chapter 5) of a machine that has CPUs, an I/O APIC and a power switch.
- * Called by boot.c. Tables are written by the offsets that the specification gives.
- */
-#include "acpi.h"
-
+/* ACPI tables (ACPI 6.5, chapter 5) of a machine that has CPUs, an I/O APIC and a power switch.
+ * Called by boot.c. Tables are written by the offsets that the specification gives. */
 #include <string.h>
 
 #include "machine.h"
 
-#define HEADER_BYTES  36 /* 5.2.6; the sum is its tenth byte */
-#define HEADER_SUM    9
-#define ROOT_BYTES    36 /* 5.2.5.3; version 1 had 20 of them */
-#define ROOT_BYTES_1  20
-#define FADT_BYTES    276 /* 5.2.9, revision 6 */
-#define MADT_AT	      44  /* 5.2.12: entries behind the local APIC's address and the flags */
+/* Where each table lies; the last is as long as there are CPUs. */
+#define RSDP_AT 0x000
+#define XSDT_AT 0x030
+#define DSDT_AT 0x070
+#define FADT_AT 0x0b0
+#define MADT_AT 0x1d0
+
+#define RSDP_BYTES    36 /* 5.2.5.3; version 1 had 20 of them */
+#define HEADER_BYTES  36 /* 5.2.6 */
+#define FADT_BYTES    276
+#define MADT_CPUS     44 /* 5.2.12: behind the local APIC's address and the flags */
 #define CPU_BYTES     8
 #define IO_APIC_BYTES 12
 
-/* Where the next table goes. Once one did not fit, `to` is NULL and all later ones do not either. */
-struct writer {
-	uint8_t *to;
-	size_t bytes, used;
-	uint64_t address; /* of to[0], as the guest sees it */
+/* A number at an offset of a table. */
+struct field {
+	uint16_t offset, bytes;
+	uint64_t value;
 };
 
-/* Little-endian, at an offset of a table; nothing where there is no table. */
+/* FADT (5.2.9). No SMI command: ACPI is always on. No processor block: there is no C2, no C3. */
+static const struct field fadt[] = {
+	{ 46, 2, 9 }, /* SCI's interrupt */
+	{ 56, 4, PM1_EVENT },
+	{ 64, 4, PM1_CONTROL },
+	{ 88, 1, 4 },			 /* bytes of the event block */
+	{ 89, 1, 2 },			 /* ... of the control block */
+	{ 109, 2, 1 | 1 << 2 | 1 << 5 }, /* ISA devices, no VGA, no CMOS clock */
+	{ 112, 4, 1 | 1 << 4 | 1 << 5 }, /* WBINVD works; no buttons */
+};
+
+/* Name (\_S5_, Package () { 5, 5, 0, 0 }) in AML (20.2). */
+static const uint8_t dsdt[] = {
+	0x08, '_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, SLEEP_TYPE_OFF, 0x0a, SLEEP_TYPE_OFF, 0, 0
+};
+
 static void put(uint8_t *table, size_t offset, uint64_t value, unsigned bytes)
 {
-	for (unsigned i = 0; table && i < bytes; i++)
-		table[offset + i] = (uint8_t)(value >> 8 * i);
-}
-
-static uint8_t *reserve(struct writer *writer, size_t bytes)
-{
-	size_t at = (writer->used + 15) / 16 * 16;
-
-	if (!writer->to || bytes > writer->bytes || at > writer->bytes - bytes) {
-		writer->to = NULL;
-		return NULL;
-	}
-	writer->used = at + bytes;
-	return memset(writer->to + at, 0, bytes);
-}
-
-static uint64_t address_of(const struct writer *writer, const uint8_t *table)
-{
-	return table ? writer->address + (uint64_t)(table - writer->to) : 0;
+	memcpy(table + offset, &value, bytes); /* little-endian, as this processor */
 }
 
 /* Makes all bytes add up to zero. */
 static void sum_up(uint8_t *table, size_t bytes, size_t sum_at)
 {
-	uint8_t sum = 0;
-
-	for (size_t i = 0; table && i < bytes; i++)
-		sum = (uint8_t)(sum + table[i]);
-	put(table, sum_at, (uint8_t)(0 - sum), 1);
+	for (size_t i = 0; i < bytes; i++)
+		if (i != sum_at)
+			table[sum_at] = (uint8_t)(table[sum_at] - table[i]);
 }
 
-/* A table, with its header but for the sum: finish() is due. */
-static uint8_t *start(struct writer *writer, const char *signature, uint8_t revision, size_t bytes)
+/* The header of a table, once all else is there. */
+static void finish(uint8_t *table, const char *signature, uint8_t revision, size_t bytes)
 {
-	uint8_t *table = reserve(writer, bytes);
-
+	memcpy(table, signature, 4);
 	put(table, 4, bytes, 4);
 	put(table, 8, revision, 1);
+	memcpy(table + 10, "WORLDSWORLDSWI", 14); /* whose, and which */
 	put(table, 24, 1, 4);
+	memcpy(table + 28, "WSVM", 4); /* made by */
 	put(table, 32, 1, 4);
-	if (table) {
-		memcpy(table, signature, 4);
-		memcpy(table + 10, "WORLDSWORLDSWI", 14); /* whose, and which */
-		memcpy(table + 28, "WSVM", 4);		  /* made by */
-	}
-	return table;
+	sum_up(table, bytes, 9);
 }
 
-static uint64_t finish(const struct writer *writer, uint8_t *table, size_t bytes)
+static void write_madt(uint8_t *madt, unsigned cpus, size_t bytes)
 {
-	sum_up(table, bytes, HEADER_SUM);
-	return address_of(writer, table);
-}
-
-/* Name (\_S5_, Package () { 5, 5, 0, 0 }) in AML (20.2). */
-static uint64_t write_dsdt(struct writer *writer)
-{
-	static const uint8_t code[] = {
-		0x08,		'_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, SLEEP_TYPE_OFF, 0x0a,
-		SLEEP_TYPE_OFF, 0,   0
-	};
-	uint8_t *dsdt = start(writer, "DSDT", 2, HEADER_BYTES + sizeof(code));
-
-	if (dsdt)
-		memcpy(dsdt + HEADER_BYTES, code, sizeof(code));
-	return finish(writer, dsdt, HEADER_BYTES + sizeof(code));
-}
-
-/* A generic address (5.2.3.2) in port space. */
-static void put_port(uint8_t *table, size_t offset, uint16_t port, uint8_t bits, uint8_t access)
-{
-	put(table, offset, 1, 1);
-	put(table, offset + 1, bits, 1);
-	put(table, offset + 3, access, 1);
-	put(table, offset + 4, port, 8);
-}
-
-static uint64_t write_fadt(struct writer *writer, uint64_t dsdt)
-{
-	uint8_t *fadt = start(writer, "FACP", 6, FADT_BYTES);
-
-	put(fadt, 40, dsdt, 4);
-	put(fadt, 46, 9, 2); /* SCI's interrupt */
-	put(fadt, 56, PM1_EVENT, 4);
-	put(fadt, 64, PM1_CONTROL, 4);
-	put(fadt, 88, 4, 1);	/* bytes of the event block */
-	put(fadt, 89, 2, 1);	/* ... of the control block */
-	put(fadt, 96, 101, 2);	/* C2 is not there: it takes more than 100 us */
-	put(fadt, 98, 1001, 2); /* nor is C3: 1000 us */
-	put(fadt, 109, 1, 2);	/* there are ISA devices */
-	put(fadt, 112, 1u << 0 | 1u << 4 | 1u << 5, 4); /* WBINVD works; no buttons */
-	put(fadt, 131, 5, 1);				/* of 6.5 */
-	put(fadt, 140, dsdt, 8);
-	put_port(fadt, 148, PM1_EVENT, 32, 3);
-	put_port(fadt, 172, PM1_CONTROL, 16, 2);
-	return finish(writer, fadt, FADT_BYTES);
-}
-
-static uint64_t write_madt(struct writer *writer, unsigned cpus)
-{
-	size_t bytes = MADT_AT + cpus * CPU_BYTES + IO_APIC_BYTES, at = MADT_AT;
-	uint8_t *madt = start(writer, "APIC", 5, bytes);
+	uint8_t *at = madt + MADT_CPUS;
 
 	put(madt, 36, LOCAL_APIC, 4);
 	put(madt, 40, 1, 4); /* the two 8259s are there too */
 	for (unsigned i = 0; i < cpus; i++, at += CPU_BYTES) {
-		put(madt, at + 1, CPU_BYTES, 1); /* type 0: a local APIC */
-		put(madt, at + 2, i, 1);	 /* its processor */
-		put(madt, at + 3, i, 1);	 /* its id */
-		put(madt, at + 4, 1, 4);	 /* enabled */
+		put(at, 1, CPU_BYTES, 1);  /* type 0: a local APIC */
+		put(at, 2, i << 8 | i, 2); /* its processor and its id */
+		put(at, 4, 1, 4);	   /* enabled */
 	}
-	put(madt, at, 1, 1); /* type 1: an I/O APIC */
-	put(madt, at + 1, IO_APIC_BYTES, 1);
-	put(madt, at + 4, IO_APIC, 4);
-	return finish(writer, madt, bytes);
+	put(at, 0, IO_APIC_BYTES << 8 | 1, 2); /* type 1: an I/O APIC */
+	put(at, 4, IO_APIC, 4);
+	finish(madt, "APIC", 5, bytes);
 }
 
 size_t acpi_write(uint8_t *to, size_t bytes, uint64_t address, unsigned cpus)
 {
-	struct writer writer = { .to = to, .bytes = bytes, .address = address };
-	uint8_t *root = reserve(&writer, ROOT_BYTES);
-	uint8_t *xsdt = start(&writer, "XSDT", 1, HEADER_BYTES + 16);
+	size_t madt_bytes = MADT_CPUS + cpus * CPU_BYTES + IO_APIC_BYTES;
 
-	put(xsdt, HEADER_BYTES, write_fadt(&writer, write_dsdt(&writer)), 8);
-	put(xsdt, HEADER_BYTES + 8, write_madt(&writer, cpus), 8);
-	if (!writer.to)
+	if (bytes < MADT_AT + madt_bytes)
 		return 0;
-	memcpy(root, "RSD PTR ", 8);
-	memcpy(root + 9, "WORLDS", 6);
-	put(root, 15, 2, 1); /* revision */
-	put(root, 20, ROOT_BYTES, 4);
-	put(root, 24, finish(&writer, xsdt, HEADER_BYTES + 16), 8);
-	sum_up(root, ROOT_BYTES_1, 8);
-	sum_up(root, ROOT_BYTES, 32);
-	return writer.used;
+	memset(to, 0, MADT_AT + madt_bytes);
+	write_madt(to + MADT_AT, cpus, madt_bytes);
+	memcpy(to + DSDT_AT + HEADER_BYTES, dsdt, sizeof(dsdt));
+	finish(to + DSDT_AT, "DSDT", 2, HEADER_BYTES + sizeof(dsdt));
+	for (size_t i = 0; i < sizeof(fadt) / sizeof(fadt[0]); i++)
+		put(to + FADT_AT, fadt[i].offset, fadt[i].value, fadt[i].bytes);
+	put(to + FADT_AT, 40, address + DSDT_AT, 4);
+	put(to + FADT_AT, 140, address + DSDT_AT, 8);
+	finish(to + FADT_AT, "FACP", 6, FADT_BYTES);
+	put(to + XSDT_AT, HEADER_BYTES, address + FADT_AT, 8);
+	put(to + XSDT_AT, HEADER_BYTES + 8, address + MADT_AT, 8);
+	finish(to + XSDT_AT, "XSDT", 1, HEADER_BYTES + 16);
+	memcpy(to + RSDP_AT, "RSD PTR ", 8);
+	memcpy(to + RSDP_AT + 9, "WORLDS", 6);
+	put(to + RSDP_AT, 15, 2, 1); /* revision */
+	put(to + RSDP_AT, 20, RSDP_BYTES, 4);
+	put(to + RSDP_AT, 24, address + XSDT_AT, 8);
+	sum_up(to + RSDP_AT, 20, 8);
+	sum_up(to + RSDP_AT, RSDP_BYTES, 32);
+	return MADT_AT + madt_bytes;
 }

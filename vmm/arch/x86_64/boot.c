@@ -1,139 +1,164 @@
-/*
- * Boot by PVH (Xen, docs/misc/pvh.pandoc; xen/include/public/arch-x86/hvm/start_info.h): a start_info
- * structure, a memory map, a command line, and vCPU 0 in 32-bit protected mode (see arch.h).
- */
+/* How a kernel starts (see arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
+ * xen/include/public/arch-x86/hvm/start_info.h) or by Linux's 32-bit boot protocol
+ * (Documentation/arch/x86/boot.rst). Both enter it in flat 32-bit protected mode, with a memory map,
+ * a command line and perhaps an initial RAM disk. */
+#include <asm/bootparam.h>
+#include <elf.h>
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "acpi.h"
 #include "arch.h"
 #include "machine.h"
-#include "vm.h"
 
 #define PVH_MAGIC    0x336ec578
-#define PVH_RAM	     1
-#define PVH_RESERVED 2
+#define RAM	     1 /* in both protocols' maps */
+#define RESERVED     2
 #define MAX_RANGES   4
+#define LOADER_OTHER 0xff /* a loader that has no number of its own */
 
 struct pvh_start_info { /* version 1 */
 	uint32_t magic, version, flags, module_count;
 	uint64_t modules, cmdline, rsdp, memory_map;
 	uint32_t memory_map_count, reserved;
+	/* Behind it, where we choose, what modules and memory_map point to. */
+	struct pvh_module {
+		uint64_t start, bytes, cmdline, reserved;
+	} initrd;
+	struct pvh_range {
+		uint64_t start, bytes;
+		uint32_t type, reserved;
+	} ranges[MAX_RANGES];
 };
 
-struct pvh_range {
-	uint64_t start, bytes;
-	uint32_t type, reserved;
-};
+bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+	       struct kernel *kernel)
+{
+	if (bzimage_is(file, bytes))
+		return bzimage_load(file, bytes, memory, kernel);
+	return elf_load(file, bytes, EM_X86_64, EM_386, ACPI_END, memory, kernel) &&
+	       (kernel->entry || fail("it has no PVH entry (the note that Xen defines)"));
+}
 
 static uint32_t write_ranges(const struct memory *memory, struct pvh_range ranges[MAX_RANGES])
 {
 	uint32_t count = 0;
 
-	ranges[count++] = (struct pvh_range){ .start = 0, .bytes = LOW_MEMORY, .type = PVH_RAM };
-	ranges[count++] = (struct pvh_range){ .start = ACPI_START,
-					      .bytes = ACPI_END - ACPI_START,
-					      .type = PVH_RESERVED };
-	for (unsigned i = 0; i < memory->count; i++) {
-		uint64_t start = memory->regions[i].guest, bytes = memory->regions[i].bytes;
-
-		if (!i) {
-			start += ACPI_END;
-			bytes -= ACPI_END;
-		}
-		ranges[count++] =
-			(struct pvh_range){ .start = start, .bytes = bytes, .type = PVH_RAM };
-	}
+	ranges[count++] = (struct pvh_range){ 0, LOW_MEMORY, RAM, 0 };
+	ranges[count++] = (struct pvh_range){ ACPI_START, ACPI_BYTES, RESERVED, 0 };
+	for (unsigned i = 0; i < memory->count; i++)
+		ranges[count++] = (struct pvh_range){ memory->regions[i].guest,
+						      memory->regions[i].bytes, RAM, 0 };
+	ranges[2].start = ACPI_END;
+	ranges[2].bytes -= ACPI_END;
 	return count;
 }
 
-#define CR0_PE 1u
-#define CR0_ET (1u << 4)
-
-/* Flat segments of 4 GiB, as the protocol wants them; `type` is the descriptor's (SDM 3A, 3.4.5.1). */
-static struct kvm_segment flat(uint8_t type)
+static void write_pvh(struct pvh_start_info *info, const struct memory *memory,
+		      const struct region *initrd)
 {
-	return (struct kvm_segment){
-		.limit = 0xffffffff, .type = type, .present = 1, .db = 1, .s = 1, .g = 1
-	};
-}
-
-static bool enter_at(struct vm *vm, uint64_t entry, uint64_t start_info, struct error *error)
-{
-	struct kvm_regs registers = { .rip = entry, .rbx = start_info, .rflags = 2 };
-	struct kvm_sregs special;
-
-	if (ioctl(vm->vcpus[0].fd, KVM_GET_SREGS, &special) < 0)
-		return error_set(error, "KVM_GET_SREGS: %m");
-	special.cr0 = CR0_PE | CR0_ET;
-	special.cr4 = 0;
-	special.cs = flat(11);
-	special.ds = special.es = special.fs = special.gs = special.ss = flat(3);
-	special.tr = (struct kvm_segment){ .limit = 0x67, .type = 11, .present = 1 };
-	if (ioctl(vm->vcpus[0].fd, KVM_SET_SREGS, &special) < 0)
-		return error_set(error, "KVM_SET_SREGS: %m");
-	if (ioctl(vm->vcpus[0].fd, KVM_SET_REGS, &registers) < 0)
-		return error_set(error, "KVM_SET_REGS: %m");
-	return true;
-}
-
-bool arch_boot(struct vm *vm, const struct elf_kernel *kernel, const char *command_line,
-	       struct error *error)
-{
-	struct pvh_start_info *info = memory_at(&vm->memory, BOOT_INFO, sizeof(*info));
-	struct pvh_range *ranges =
-		memory_at(&vm->memory, BOOT_MEMORY, MAX_RANGES * sizeof(*ranges));
-	char *text = memory_at(&vm->memory, BOOT_CMDLINE, MAX_APPEND_BYTES);
-	uint8_t *tables = memory_at(&vm->memory, ACPI_START, ACPI_END - ACPI_START);
-
-	if (!kernel->pvh_entry)
-		return error_set(error, "it has no PVH entry (the note that Xen defines)");
-	if (!info || !ranges || !text || !tables ||
-	    !acpi_write(tables, ACPI_END - ACPI_START, ACPI_START, vm->vcpu_count))
-		return error_set(error, "the guest's first MiB is too small for its boot tables");
-	strncpy(text, command_line, MAX_APPEND_BYTES - 1);
 	*info = (struct pvh_start_info){
 		.magic = PVH_MAGIC,
 		.version = 1,
 		.cmdline = BOOT_CMDLINE,
 		.rsdp = ACPI_START,
-		.memory_map = BOOT_MEMORY,
-		.memory_map_count = write_ranges(&vm->memory, ranges),
+		.modules = BOOT_INFO + offsetof(struct pvh_start_info, initrd),
+		.module_count = initrd->bytes != 0,
+		.initrd = { .start = initrd->guest, .bytes = initrd->bytes },
+		.memory_map = BOOT_INFO + offsetof(struct pvh_start_info, ranges)
 	};
-	return enter_at(vm, kernel->pvh_entry, BOOT_INFO, error);
+	info->memory_map_count = write_ranges(memory, info->ranges);
 }
 
-/* ---- The probe's guest --------------------------------------------------------------------- */
+static void write_linux(struct boot_params *params, const struct setup_header *header,
+			const struct memory *memory, const struct region *initrd)
+{
+	/* The header ends behind the jump that stands in it; what follows is code. */
+	size_t bytes = offsetof(struct setup_header, header) + (header->jump >> 8);
+	struct pvh_range ranges[MAX_RANGES];
+
+	memset(params, 0, sizeof(*params));
+	memcpy(&params->hdr, header, bytes < sizeof(*header) ? bytes : sizeof(*header));
+	params->hdr.type_of_loader = LOADER_OTHER;
+	params->hdr.cmd_line_ptr = BOOT_CMDLINE;
+	params->hdr.ramdisk_image = (uint32_t)initrd->guest;
+	params->hdr.ramdisk_size = (uint32_t)initrd->bytes;
+	params->acpi_rsdp_addr = ACPI_START;
+	params->e820_entries = (uint8_t)write_ranges(memory, ranges);
+	for (unsigned i = 0; i < params->e820_entries; i++)
+		params->e820_table[i] = (struct boot_e820_entry){ ranges[i].start, ranges[i].bytes,
+								  ranges[i].type };
+}
+
+#define CR0_PROTECTED 0x11 /* PE and ET (SDM 3A, 2.5) */
+
+/* Flat segments of 4 GiB (SDM 3A, 3.4.5); Linux wants these selectors. */
+#define FLAT .limit = 0xffffffff, .present = 1, .db = 1, .s = 1, .g = 1
+static const struct kvm_segment code = { .selector = 0x10, .type = 11, FLAT };
+static const struct kvm_segment data = { .selector = 0x18, .type = 3, FLAT };
+
+/* PVH has the address of what it hands over in EBX, Linux in ESI. */
+static bool enter_at(struct vm *vm, struct kvm_regs registers)
+{
+	static const uint64_t gdt[] = { 0, 0, 0x00cf9b000000ffff, 0x00cf93000000ffff };
+	void *to = memory_at(&vm->memory, BOOT_GDT, sizeof(gdt));
+	int vcpu = vm->vcpus[0].fd;
+	struct kvm_sregs special;
+
+	if (!to || ioctl(vcpu, KVM_GET_SREGS, &special) < 0)
+		return fail("KVM_GET_SREGS: %m");
+	memcpy(to, gdt, sizeof(gdt));
+	registers.rflags = 2;
+	special.cr0 = CR0_PROTECTED;
+	special.cr4 = 0;
+	special.gdt = (struct kvm_dtable){ .base = BOOT_GDT, .limit = sizeof(gdt) - 1 };
+	special.cs = code;
+	special.ds = special.es = special.fs = special.gs = special.ss = data;
+	special.tr = (struct kvm_segment){ .limit = 0x67, .type = 11, .present = 1 };
+	return (ioctl(vcpu, KVM_SET_SREGS, &special) == 0 &&
+		ioctl(vcpu, KVM_SET_REGS, &registers) == 0) ||
+	       fail("KVM_SET_SREGS or KVM_SET_REGS: %m");
+}
+
+bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
+	       const char *command_line)
+{
+	const struct setup_header *setup = kernel->setup;
+	uint8_t *low = memory_at(&vm->memory, 0, ACPI_END);
+
+	if (!low || !acpi_write(low + ACPI_START, ACPI_BYTES, ACPI_START, vm->vcpu_count))
+		return fail("the guest's first MiB is too small for its boot tables");
+	strncpy((char *)low + BOOT_CMDLINE, command_line, MAX_APPEND_BYTES - 1);
+	if (!setup) {
+		write_pvh((void *)(low + BOOT_INFO), &vm->memory, initrd);
+		return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry, .rbx = BOOT_INFO });
+	}
+	if (strlen(command_line) > setup->cmdline_size)
+		return fail("its command line has %u bytes at most", setup->cmdline_size);
+	write_linux((void *)(low + BOOT_INFO), setup, &vm->memory, initrd);
+	return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry, .rsi = BOOT_INFO });
+}
 
 #define PROBE_AT   0x1000
 #define PROBE_PORT 0x80 /* a PC's diagnostic port: nothing is there */
 
-bool arch_boot_probe(struct vm *vm, uint16_t doorbell, uint32_t exits, struct error *error)
+bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 {
-	uint8_t code[] = {
-		0x66, 0xba,	  0, 0,	   /* mov $doorbell, %dx */
+	uint8_t program[] = {
+		0xe6, doorbell,		   /* out %al, $doorbell */
 		0xb9, 0,	  0, 0, 0, /* mov $exits, %ecx */
-		0xb0, 1,		   /* mov $1, %al */
-		0xee,			   /* out %al, %dx */
 		0xe6, PROBE_PORT,	   /* 1: out %al, $PROBE_PORT */
 		0xe2, 0xfc,		   /* loop 1b */
-		0xb0, 2,		   /* mov $2, %al */
-		0xee,			   /* out %al, %dx */
-		0x31, 0xc0,		   /* xor %eax, %eax */
+		0xe6, doorbell,		   /* out %al, $doorbell */
 		0x0f, 0xa2,		   /* cpuid: an exit that the kernel answers */
-		0xb0, 3,		   /* mov $3, %al */
-		0x66, 0xba,	  0, 0,	   /* mov $doorbell, %dx, which cpuid overwrote */
-		0xee,			   /* out %al, %dx */
+		0xe6, doorbell,		   /* out %al, $doorbell */
 		0xf4,			   /* hlt */
 	};
-	uint8_t *to = memory_at(&vm->memory, PROBE_AT, sizeof(code));
+	uint8_t *to = memory_at(&vm->memory, PROBE_AT, sizeof(program));
 
 	if (!to)
-		return error_set(error, "no memory for the probe");
-	memcpy(code + 2, &doorbell, sizeof(doorbell));
-	memcpy(code + 27, &doorbell, sizeof(doorbell));
-	memcpy(code + 5, &exits, sizeof(exits));
-	memcpy(to, code, sizeof(code));
-	return enter_at(vm, PROBE_AT, 0, error);
+		return fail("no memory for the probe");
+	memcpy(program + 3, &exits, sizeof(exits));
+	memcpy(to, program, sizeof(program));
+	return enter_at(vm, (struct kvm_regs){ .rip = PROBE_AT });
 }

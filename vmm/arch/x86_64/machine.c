@@ -1,17 +1,31 @@
-/* A PC as far as small kernels need one: memory layout, interrupt controllers, the rows of its
- * devices (see arch.h). */
+/* A PC as far as kernels need one that ask for little: memory layout, interrupt controllers, the
+ * rows of its devices; and what it needs of KVM (see arch.h). */
 #include "machine.h"
 
-#include <elf.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "arch.h"
-#include "vm.h"
 
-const char arch_name[ARCH_NAME_BYTES] = "x86_64";
-const uint16_t arch_elf_machine = EM_X86_64;
-const uint64_t arch_kernel_lowest = ACPI_END;
+/* A KVM without VMX and SVM emulates its guests. The kernel takes both flags away where the
+ * firmware has switched virtualization off. A processor list that cannot be read counts as
+ * software: then nothing is executed that such a KVM does not survive. */
+bool arch_kvm_is_software(void)
+{
+	char line[8192];
+	bool software = true;
+	FILE *file = fopen("/proc/cpuinfo", "re");
+
+	while (file && software && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = ' ';
+		if (strncmp(line, "flags", 5) == 0)
+			software = !strstr(line, " vmx ") && !strstr(line, " svm ");
+	}
+	if (file)
+		fclose(file);
+	return software;
+}
 
 void arch_memory_layout(struct memory *memory, uint64_t bytes)
 {
@@ -22,36 +36,34 @@ void arch_memory_layout(struct memory *memory, uint64_t bytes)
 	memory->regions[1] = (struct region){ .guest = HOLE_END, .bytes = bytes - low };
 }
 
-bool arch_machine_init(struct vm *vm, struct error *error)
+bool arch_machine_init(struct vm *vm)
 {
 	struct kvm_pit_config pit = { .flags = KVM_PIT_SPEAKER_DUMMY };
 
-	if (ioctl(vm->fd, KVM_SET_TSS_ADDR, TSS_PAGES) < 0)
-		return error_set(error, "KVM_SET_TSS_ADDR: %m");
-	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
-		return error_set(error, "KVM_CREATE_IRQCHIP: %m");
-	if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
-		return error_set(error, "KVM_CREATE_PIT2: %m");
-	return true;
+	return (ioctl(vm->fd, KVM_SET_TSS_ADDR, TSS_PAGES) == 0 &&
+		ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) == 0 &&
+		ioctl(vm->fd, KVM_CREATE_PIT2, &pit) == 0) ||
+	       fail("KVM can't make the interrupt controllers and the timer: %m");
 }
-
-/* ---- Devices ------------------------------------------------------------------------------- */
 
 static void com1_send(void *context, uint8_t byte)
 {
 	struct vm *vm = context;
+	enum console_state state = console_put(&vm->console, byte);
 
-	switch (console_put(&vm->console, byte)) {
-	case CONSOLE_OK:
-		break;
-	case CONSOLE_FULL:
+	if (state == CONSOLE_FULL)
 		vm_end(vm, END_FLOOD, "the guest wrote more than the %lu bytes of console-max",
 		       vm->console.most);
-		break;
-	case CONSOLE_FAILED:
+	else if (state == CONSOLE_FAILED)
 		vm_end(vm, END_ERROR, "the console can't be written");
-		break;
-	}
+}
+
+static void com1_interrupt(void *context, bool level)
+{
+	struct kvm_irq_level line = { .irq = COM1_INTERRUPT, .level = level };
+
+	if (ioctl(((struct vm *)context)->fd, KVM_IRQ_LINE, &line) < 0)
+		vm_end(context, END_KVM, "the first serial port can't interrupt: %m");
 }
 
 /* PM1 registers (ACPI 6.5, 4.8.3). No SMI command in the tables: ACPI mode is always on. */
@@ -60,40 +72,45 @@ static void com1_send(void *context, uint8_t byte)
 #define SLEEP_ENABLE   (1u << 13)
 #define SLEEP_TYPE(to) ((to) >> 10 & 7)
 
-static void power_access(void *context, const struct access *access)
+static void power_access(void *context, struct access *access)
 {
-	uint64_t value = access_value(access);
-
 	if (!access->write)
-		access_answer(access, access->offset == CONTROL_AT ? SCI_ENABLED : 0);
-	else if (access->offset == CONTROL_AT && value & SLEEP_ENABLE &&
-		 SLEEP_TYPE(value) == SLEEP_TYPE_OFF)
+		access->value = access->offset == CONTROL_AT ? SCI_ENABLED : 0;
+	else if (access->offset == CONTROL_AT && access->value & SLEEP_ENABLE &&
+		 SLEEP_TYPE(access->value) == SLEEP_TYPE_OFF)
 		vm_end(context, END_OFF, "the guest powered off");
+}
+
+static void debug_access(void *context, struct access *access)
+{
+	if (access->write)
+		com1_send(context, (uint8_t)access->value);
 }
 
 #define RESET_PULSE 0xfe
 
-static void keyboard_access(void *context, const struct access *access)
+static void keyboard_access(void *context, struct access *access)
 {
 	if (!access->write)
-		access_answer(access, 0);
-	else if (access->data[0] == RESET_PULSE)
+		access->value = 0;
+	else if ((uint8_t)access->value == RESET_PULSE)
 		vm_end(context, END_RESET, "the guest asked for a reset");
 }
 
-bool arch_add_devices(struct vm *vm, struct error *error)
+bool arch_add_devices(struct vm *vm)
 {
 	const struct device rows[] = {
 		{ "COM1", SPACE_PORT, COM1, SERIAL_REGISTERS, serial_access, &vm->serial[0] },
 		{ "COM2", SPACE_PORT, COM2, SERIAL_REGISTERS, serial_access, &vm->serial[1] },
 		{ "PM1", SPACE_PORT, PM1_EVENT, 6, power_access, vm },
 		{ "keyboard", SPACE_PORT, KEYBOARD_COMMAND, 1, keyboard_access, vm },
+		{ "debug", SPACE_PORT, DEBUG_CONSOLE, 1, debug_access, vm },
 	};
 
-	vm->serial[0].send = com1_send;
-	vm->serial[0].context = vm;
+	vm->serial[0] =
+		(struct serial){ .send = com1_send, .interrupt = com1_interrupt, .context = vm };
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!devices_add(&vm->devices, &rows[i], error))
+		if (!devices_add(&vm->devices, &rows[i]))
 			return false;
 	return true;
 }

@@ -1,11 +1,13 @@
-/* Makes small ELF files for the tests: a header, segments, their bytes. */
-#ifndef ELF_MAKER_H
-#define ELF_MAKER_H
+/* Makes small kernels for the tests: ELF files and bzImages. */
+#ifndef KERNEL_MAKER_H
+#define KERNEL_MAKER_H
 
+#include <asm/bootparam.h>
 #include <elf.h>
 #include <stdint.h>
 #include <string.h>
 
+/* A header, segments, their bytes. */
 struct elf_file {
 	uint8_t bytes[8192];
 	size_t used;
@@ -65,6 +67,26 @@ static inline void elf_finish(struct elf_file *file)
 {
 	memcpy(file->bytes, &file->header, sizeof(file->header));
 	memcpy(file->bytes + sizeof(file->header), file->segments, sizeof(file->segments));
+}
+
+/* Two sectors of real-mode code, with the setup header in them, and four bytes. */
+struct bzimage {
+	uint8_t bytes[1024 + 4];
+	struct setup_header *header; /* among the bytes, to be spoiled */
+};
+
+static inline void bzimage_make(struct bzimage *image)
+{
+	memset(image, 0, sizeof(*image));
+	memcpy(image->bytes + 1024, "code", 4);
+	image->header = (void *)(image->bytes + 0x1f1);
+	image->header->setup_sects = 1;
+	image->header->boot_flag = 0xaa55;
+	image->header->jump = 0x66eb;
+	image->header->header = 0x53726448; /* "HdrS" */
+	image->header->version = 0x20f;
+	image->header->loadflags = LOADED_HIGH;
+	image->header->cmdline_size = 2047;
 }
 
 #endif
