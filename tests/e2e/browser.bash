@@ -16,6 +16,11 @@ browser_start() {
         --disable-dev-shm-usage --no-first-run --user-data-dir="$BROWSER/profile" about:blank \
         3<>"$BROWSER/in" 4<>"$BROWSER/out" >"$BROWSER/log" 2>&1 &
     echo $! >"$BROWSER/pid"
+    # One that does not come up fails the file at once, not each test after its time.
+    EVENTS=$BROWSER/events call Browser.getVersion >/dev/null || {
+        cat "$BROWSER/log" >&2
+        return 1
+    }
 }
 
 # Ends it; to be called in teardown_file.

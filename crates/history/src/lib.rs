@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod kernel;
+mod schema;
 mod store;
 #[cfg(test)]
 mod store_tests;

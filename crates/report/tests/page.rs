@@ -5,6 +5,7 @@
 #[allow(dead_code)]
 mod support;
 
+use proptest::prelude::*;
 use serde_json::json;
 use support::{house, many_runs, measured, result};
 use ws_report::page::*;
@@ -269,4 +270,33 @@ fn fifty_runs_stay_below_two_megabytes() {
         section(&page, "overview").matches("<tr data-b=").count(),
         18
     );
+}
+
+proptest! {
+    /// Whatever a result file may hold: extreme ticks, unknown units, strings of a hostile guest.
+    #[test]
+    fn any_results_make_a_page(
+        boots in proptest::collection::vec(proptest::collection::vec(any::<(u64, u64)>(), 1..4), 0..4),
+        iterations in 1u64.., unit in "(insns|tsc_ticks|per_s|\\PC{0,5})", text in any::<String>(),
+    ) {
+        let runs: Vec<Vec<u64>> = boots.iter().map(|b| b.iter().map(|s| s.0).collect()).collect();
+        let runs: Vec<&[u64]> = runs.iter().map(Vec::as_slice).collect();
+        let mut row = measured(&text, &text, &unit, &runs);
+        for (samples, boot) in row.metrics[0].boots.iter_mut().zip(&boots) {
+            samples.control = boot.iter().map(|s| s.1).collect();
+            samples.iterations = iterations;
+        }
+        let mut rows = vec![row.clone()];
+        row.benchmark.push('2');
+        rows.push(row);
+        let conditions = json!({"unit": unit, "pinning": text});
+        let mut results = [
+            result(&text, 3, conditions.clone(), rows.clone()),
+            result("lab:native", 3, conditions, rows),
+        ];
+        results[0].command.push("--iters".into());
+        let page = page(&results);
+        prop_assert_eq!(page.matches("<script").count(), 1);
+        prop_assert_eq!(page.matches("</section>").count(), 9);
+    }
 }

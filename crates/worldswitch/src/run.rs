@@ -236,10 +236,6 @@ fn finish(
         baseline: baseline.filter(|name| results.iter().any(|result| result.platform == *name)),
         allow: args.allow.clone(),
     };
-    if args.report {
-        let path = folder.0.join(report::FILE);
-        report::write(&path, &results, options.baseline.clone(), &args.allow)?;
-    }
     let table = ws_report::table(&results, &options)?;
     export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
@@ -262,7 +258,9 @@ fn finish(
     }
     output::remark(&format!("results are in {}", folder.0.display()), colours);
     if args.report {
-        output::remark(&report::told(&folder.0.join(report::FILE)), colours);
+        let path = folder.0.join(report::FILE);
+        report::write(&path, &results, options.baseline, &args.allow)?;
+        output::remark(&report::told(&path), colours);
     }
     Ok(done)
 }

@@ -11,6 +11,7 @@ use super::words::{Caveat, plain, value_text};
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
+use ws_analysis::unlike;
 use ws_results::ResultFile;
 use ws_statistics::median;
 
@@ -103,31 +104,16 @@ pub(crate) fn placement(
 ) -> Result<Markup, PlotError> {
     let mut panels = Vec::new();
     for (platform, unit) in subjects(results, series) {
-        // The pinnings in the order in which they come: the first is what the others relate to.
-        let mut pinnings: Vec<String> = Vec::new();
-        for series in series.iter().filter(|s| s.result.platform == platform) {
-            let pinning = pinning(series);
-            if !pinnings.contains(&pinning) {
-                pinnings.push(pinning);
-            }
-        }
+        let runs = by_pinning(series, platform);
         let rows = benchmarks(series, platform)
             .into_iter()
             .filter_map(|benchmark| {
-                let settings: Vec<(String, f64)> = pinnings
-                    .iter()
-                    .filter_map(|wanted| {
-                        let boots = series
-                            .iter()
-                            .filter(|s| s.result.platform == platform && pinning(s) == *wanted);
-                        let values: Vec<f64> = boots
-                            .filter_map(|s| s.cost(benchmark))
-                            .filter(|cost| cost.summary.unit == unit)
-                            .flat_map(|cost| cost.summary.values())
-                            .collect();
-                        Some((format!("pinned to {wanted}"), median(&values)?))
-                    })
-                    .collect();
+                let cost = |run: &Series| {
+                    let summary = &run.cost(benchmark)?.summary;
+                    Some((pinned(run), summary.value)).filter(|_| summary.unit == unit)
+                };
+                let settings: Vec<(String, f64)> =
+                    runs.iter().filter_map(|run| cost(run)).collect();
                 (settings.len() > 1).then_some(Row {
                     benchmark,
                     settings,
@@ -149,7 +135,10 @@ pub(crate) fn placement(
             h2 { "Cost by where the vCPUs run (HyperBench, Figure 6)" }
             @if any {
                 (caveat_of(&panels, caveat))
-                p { "The cost of one operation with the vCPUs pinned in different ways, over that with the first." }
+                p {
+                    "The cost of one operation with the vCPUs pinned in different ways, over that with the first: "
+                    "the newest run of each, where all other conditions agree."
+                }
                 (draw(&panels, "pinnings")?)
             } @else {
                 p.absent {
@@ -172,9 +161,42 @@ fn caveat_of(panels: &[Panel], caveat: Caveat) -> Markup {
     }
 }
 
-fn pinning(series: &Series) -> String {
-    let pinning = series.result.identity.conditions.get("pinning");
-    pinning.map_or_else(|| "unknown".into(), value_text)
+/// The condition that this view lets differ.
+const PINNING: &str = "pinning";
+
+/// The newest run with each pinning, in the order in which they come; of those that agree with the
+/// first of them in all other conditions.
+fn by_pinning<'a>(series: &'a [Series<'a>], platform: &str) -> Vec<&'a Series<'a>> {
+    let mut runs: Vec<&Series> = Vec::new();
+    for run in series.iter().filter(|s| s.result.platform == platform) {
+        let conditions = |run: &Series<'a>| &run.result.identity.conditions;
+        let alike = |first: &&&Series<'a>| {
+            unlike(conditions(run), conditions(first), &[PINNING.to_owned()]).is_empty()
+        };
+        if runs.first().is_some_and(|first| !alike(&first)) {
+            continue;
+        }
+        match runs.iter_mut().find(|other| pinned(other) == pinned(run)) {
+            Some(other) => *other = run,
+            None => runs.push(run),
+        }
+    }
+    runs
+}
+
+fn pinned(series: &Series) -> String {
+    match series
+        .result
+        .identity
+        .conditions
+        .get(PINNING)
+        .map(value_text)
+        .as_deref()
+    {
+        None => "pinning unknown".into(),
+        Some("none") => "not pinned".into(),
+        Some(cpus) => format!("pinned to {cpus}"),
+    }
 }
 
 /// Each platform with each unit that it has figures in.

@@ -25,19 +25,24 @@ pub(crate) fn published(
     table: &Table,
     caveat: Caveat,
 ) -> Markup {
-    // Of each platform the newest result: the papers have one each, too.
-    let newest: Vec<usize> = (0..series.len())
-        .filter(|&index| {
-            let here = &series[index];
-            let later = |other: &Series| {
-                other.platform == here.platform && other.result.created > here.result.created
-            };
-            let twin = series[index + 1..].iter().any(|other| {
-                other.platform == here.platform && other.result.created == here.result.created
-            });
-            !series.iter().any(later) && !twin
-        })
-        .collect();
+    // Of each platform one result, as the papers have: the newest of those that measured most.
+    let rank = |index: usize| {
+        let measured = |row: &&crate::table::TableRow| {
+            row.cells[index]
+                .as_ref()
+                .is_some_and(|cell| cell.value.is_some())
+        };
+        let count = table.rows.iter().filter(measured).count();
+        (count, &series[index].result.created, index)
+    };
+    let best = |index: &usize| {
+        let alike = |&other: &usize| series[other].platform == series[*index].platform;
+        (0..series.len())
+            .filter(alike)
+            .max_by_key(|&other| rank(other))
+            == Some(*index)
+    };
+    let newest: Vec<usize> = (0..series.len()).filter(best).collect();
     html! {
         section #published {
             h2 { "The papers' figures beside these" }
