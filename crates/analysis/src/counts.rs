@@ -66,7 +66,7 @@ enum Figure {
 enum Shift {
     /// Nothing, or less than counts.
     Same,
-    /// So much, and the bands do not meet.
+    /// So much, between the boots as they are; and the bands do not meet.
     Outside(f64),
     /// Something, but the bands meet, or nobody looked how wide they are.
     Inside,
@@ -166,10 +166,10 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     }
     let above = other.band.low - base.band.high;
     let below = base.band.low - other.band.high;
-    match () {
-        _ if banded && above >= min_effect => Shift::Outside(above),
-        _ if banded && below >= min_effect => Shift::Outside(-below),
-        _ => Shift::Inside,
+    if banded && above.max(below) >= min_effect {
+        Shift::Outside(middle(other.own) - middle(base.own))
+    } else {
+        Shift::Inside
     }
 }
 
@@ -325,6 +325,18 @@ mod tests {
         assert_eq!(
             judge_counts(&base, &other, 2.0).unwrap().verdict,
             Verdict::NoChange
+        );
+    }
+
+    #[test]
+    fn a_shift_is_named_whole_though_the_bands_are_nearer() {
+        let (base, other) = (
+            side(&[&[30; 8]], &[&[29; 8]]),
+            side(&[&[20; 8]], &[&[21; 8]]),
+        );
+        assert_eq!(
+            judged(&base, &other),
+            (Verdict::Better, "10 instructions less".into())
         );
     }
 

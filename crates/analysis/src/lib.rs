@@ -41,3 +41,4 @@ pub use summary::{CONFIDENCE, Summary, exact, spread, summarize};
 pub use times::{TimeRow, TimeVerdict, Why, judge_times};
 pub use unit::UnitKind;
 pub use verdict::{MAX_BOOTS, Thresholds, Verdict};
+pub use ws_statistics::median;

@@ -1,0 +1,96 @@
+# Verdicts and predictions on real results: A/A in the lab, a planted instruction, nested against shadow
+# paging, and a workload that the cost model has not seen.
+
+load common
+
+setup_file() {
+    export VERDICTS=$BATS_FILE_TMPDIR LIMIT=250
+    # Whole runs with perturbed boots, which a verdict on instructions needs.
+    if ! ws run --help | grep -q -- '--perturb'; then
+        echo "run has no --perturb: there is no band, so no verdict on instructions" >"$VERDICTS/skip"
+        return
+    fi
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c" OUT="$BUILT/mixed" >&2
+    local platforms=lab:native kvm
+    kvm=$(ws list platforms --json |
+        jq -r '[.platforms[] | select(.name == "lab:kvm" or .name == "lab:kvm-shadow") | .usable] | length == 2 and all')
+    if [ "$kvm" = true ]; then
+        platforms=lab:native,lab:kvm,lab:kvm-shadow
+    else
+        echo "lab:kvm and lab:kvm-shadow are not usable here: worldswitch list platforms" >"$VERDICTS/no-kvm"
+    fi
+    ws run --on "$platforms" --perturb 2 --guest "$BUILT/mixed/guest.elf" -o "$VERDICTS/run" \
+        --bench '^(sgdt|pushf-popf|set-cr3|hypercall|hot-memory-access|cold-memory-access|in|mixed)$' \
+        >"$VERDICTS/log" 2>&1 || { cat "$VERDICTS/log" >&2; return 1; }
+}
+
+setup() {
+    common_setup
+    [ ! -f "$VERDICTS/skip" ] || skip "$(cat "$VERDICTS/skip")"
+}
+
+needs_kvm() {
+    [ ! -f "$VERDICTS/no-kvm" ] || skip "$(cat "$VERDICTS/no-kvm")"
+}
+
+# Compares and keeps the exit code: `status` and c.json are what it left.
+compared() {
+    status=0
+    ws compare "$@" --export-json c.json >table.txt || status=$?
+    cat table.txt
+}
+
+verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict" c.json; }
+
+@test "a second run of the same is no change, to the digit" {
+    ws run --on lab:native --perturb 2 --guest "$BUILT/mixed/guest.elf" -o again \
+        --bench '^(sgdt|pushf-popf|in|cold-memory-access)$' >/dev/null 2>&1
+    compared "$VERDICTS/run:lab:native" again --bench '^(sgdt|pushf-popf|in|cold-memory-access)$'
+    [ "$status" -eq 0 ]
+    [ "$(jq '[.comparisons[0].rows[] | select(.verdict == "no-change" and .counts.identical)] | length' c.json)" -eq 4 ]
+}
+
+@test "a single planted instruction is found, and named" {
+    cp -r "$ROOT/guest" nop
+    sed -i 's/\(#define OP_PORT_IN *"in %dx, %al\)"/\1\\n\\tnop"/' nop/arch/x86_64/include/timed.h
+    grep -q 'OP_PORT_IN.*nop' nop/arch/x86_64/include/timed.h
+    make -s -C nop OUT="$PWD/planted" >&2
+    ws run --on lab:native --perturb 2 --guest planted/guest.elf --bench '^(in|sgdt)$' -o with >/dev/null 2>&1
+    # The row's code is another, and that is said first.
+    compared "$VERDICTS/run:lab:native" with --bench '^(in|sgdt)$'
+    [ "$status" -eq 1 ]
+    grep -q 'unlike digest' table.txt
+    compared "$VERDICTS/run:lab:native" with --bench '^(in|sgdt)$' --allow digest
+    [ "$status" -eq 3 ]
+    grep -q 'worse *1 instruction more' table.txt
+    [ "$(verdict sgdt)" = no-change ]
+}
+
+@test "shadow paging: root switch and cold access worse, unprivileged instructions no change" {
+    needs_kvm
+    compared "$VERDICTS/run:lab:kvm" "$VERDICTS/run:lab:kvm-shadow"
+    [ "$status" -eq 3 ]
+    [ "$(verdict set-cr3)" = worse ]
+    [ "$(verdict cold-memory-access)" = worse ]
+    [ "$(verdict sgdt)" = no-change ]
+    [ "$(verdict pushf-popf)" = no-change ]
+    grep -Eq 'set-cr3 .* worse +[0-9]+ instructions more' table.txt
+}
+
+@test "the cost model predicts a workload that it has not seen within 2 %" {
+    needs_kvm
+    ws model "$VERDICTS/run" --native "$VERDICTS/run:lab:native" --export-json m.json \
+        --events "$ROOT/docs/examples/mixed.toml" >/dev/null
+    local platform predicted measured
+    for platform in kvm kvm-shadow; do
+        predicted=$(jq ".models[] | select(.model.platform == \"lab:$platform\").prediction.total" m.json)
+        # The mean of a pass, over all samples of the first boot.
+        measured=$(jq '.rows[] | select(.benchmark == "mixed").metrics[0].boots[0] | . as $b |
+            [range(.run | length) | ($b.run[.] - $b.control[.]) / $b.iterations] | add / length' \
+            "$VERDICTS/run/lab-$platform.json")
+        echo "lab:$platform: predicted $predicted, measured $measured"
+        jq -en "($predicted / $measured - 1) | fabs < 0.02"
+        # Not one of the rows that the model was made from.
+        [ "$(jq "[.models[].model.rows[] | select(.benchmark == \"mixed\")] | length" m.json)" -eq 0 ]
+    done
+}
