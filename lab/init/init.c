@@ -1,0 +1,124 @@
+/*
+ * The first process of a lab machine whose monitor is somebody else's: mounts what such a program
+ * reads, loads kernel modules, runs one program, and powers the machine off when that ends.
+ *
+ * /init.conf, a line each:
+ *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters, loaded in this order
+ *	word=TEXT			a word of the program's command line; the first is its path
+ *
+ * It never returns: a kernel whose first process ends panics.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CONFIG	  "/init.conf"
+#define MAX_WORDS 255
+#define MAX_LINE  8192
+
+static _Noreturn void power_off(void)
+{
+	sync();
+	if (reboot(RB_POWER_OFF) < 0)
+		perror("init: the machine can't be powered off");
+	for (;;)
+		pause();
+}
+
+static _Noreturn void give_up(const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	fputs("init: ", stderr);
+	vfprintf(stderr, format, values);
+	fputs("\n", stderr);
+	va_end(values);
+	power_off();
+}
+
+static void mount_all(void)
+{
+	static const char *const mounts[][2] = { { "proc", "/proc" },
+						 { "sysfs", "/sys" },
+						 { "devtmpfs", "/dev" },
+						 { "tmpfs", "/tmp" } };
+
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		(void)mkdir(mounts[i][1], 0755);
+		if (mount(mounts[i][0], mounts[i][1], mounts[i][0], 0, NULL) < 0 && errno != EBUSY)
+			give_up("can't mount %s: %m", mounts[i][1]);
+	}
+}
+
+static void load_module(char *line)
+{
+	char *file = strtok(line, " "), *parameters = strtok(NULL, "");
+	int fd = open(file ? file : "", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 ||
+	    (syscall(SYS_finit_module, fd, parameters ? parameters : "", 0) < 0 && errno != EEXIST))
+		give_up("can't load the module %s: %m", file ? file : "without a name");
+	close(fd);
+}
+
+/* Loads the modules; returns the program's words, NULL behind them. */
+static char **read_config(void)
+{
+	static char *words[MAX_WORDS + 1];
+	static char line[MAX_LINE];
+	FILE *file = fopen(CONFIG, "re");
+	unsigned count = 0;
+
+	if (!file)
+		give_up("can't open " CONFIG ": %m");
+	while (fgets(line, sizeof(line), file)) {
+		size_t length = strcspn(line, "\n");
+
+		if (!line[length])
+			give_up("a line of " CONFIG " is too long or has no end");
+		line[length] = '\0';
+		if (strncmp(line, "module=", 7) == 0)
+			load_module(line + 7);
+		else if (strncmp(line, "word=", 5) != 0)
+			give_up(CONFIG " has a line that is none of its own: %s", line);
+		else if (count == MAX_WORDS || !(words[count++] = strdup(line + 5)))
+			give_up("too many words in " CONFIG);
+	}
+	fclose(file);
+	if (count == 0)
+		give_up(CONFIG " names no program");
+	return words;
+}
+
+int main(void)
+{
+	char **words;
+	int status;
+	pid_t child;
+
+	mount_all();
+	words = read_config();
+	child = fork();
+	if (child == 0) {
+		execv(words[0], words);
+		fprintf(stderr, "init: can't run %s: %m\n", words[0]);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		give_up("can't run %s: %m", words[0]);
+	if (status != 0)
+		give_up("%s ended with %s %d", words[0], WIFSIGNALED(status) ? "signal" : "status",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	power_off();
+}
