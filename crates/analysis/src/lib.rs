@@ -21,6 +21,7 @@ mod counts;
 mod fixture;
 pub mod model;
 mod outside;
+mod pair;
 mod suite;
 mod summary;
 mod times;

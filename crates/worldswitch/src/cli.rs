@@ -137,9 +137,10 @@ pub struct RunArgs {
     pub boots: Option<u32>,
     /// Where instructions are counted: so many boots more, in which something differs that should
     /// not matter (passes of an empty loop before each batch, the size of memory). How far figures
-    /// move with it is their invariance band, beyond which compare sees a difference.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub perturb: u32,
+    /// move with it is their invariance band, beyond which compare sees a difference. Default: 2,
+    /// and none where --boots says how many there are to be.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub perturb: Option<u32>,
     /// Samples of each benchmark in a boot. Default: the guest chooses.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub samples: Option<u64>,

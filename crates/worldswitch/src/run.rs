@@ -20,6 +20,8 @@ use ws_results::{ResultFile, SCHEMA};
 
 /// The second boot proves the digits of the first.
 const EXACT_BOOTS: u32 = 2;
+/// One with another padding, one with another memory size.
+const PERTURBED_BOOTS: u32 = 2;
 /// Fewer can't tell a difference from chance.
 const TIMED_BOOTS: u32 = 5;
 
@@ -118,7 +120,10 @@ fn open(
             external: args.external,
         },
         smp: args.smp,
-        perturbed_boots: args.perturb,
+        perturbed_boots: args.perturb.unwrap_or(match args.boots {
+            None => PERTURBED_BOOTS,
+            Some(_) => 0,
+        }),
         digits: resources
             .store()
             .ok()
