@@ -37,6 +37,7 @@ run:
 build:
 	@$(MAKE) -s -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
 	@$(MAKE) -s -C vmm >&2
+	@$(MAKE) -s -C lab/init >&2
 	@cargo build --release --locked $(QUIET) >&2
 
 test:

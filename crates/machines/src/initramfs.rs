@@ -10,9 +10,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Linux' S_IFDIR and S_IFREG, with their permissions.
+/// Linux' S_IFDIR, S_IFREG and S_IFLNK, with their permissions.
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
 
 /// Where the kernel's own file systems are mounted.
 const MOUNT_POINTS: [&str; 3] = ["dev", "proc", "sys"];
@@ -21,7 +22,26 @@ const MOUNT_POINTS: [&str; 3] = ["dev", "proc", "sys"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub path: String,
-    pub bytes: Vec<u8>,
+    pub content: Content,
+}
+
+/// What a file of the archive is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Bytes, executable.
+    Bytes(Vec<u8>),
+    /// A symbolic link to a path.
+    Link(String),
+}
+
+impl Entry {
+    /// A file of these bytes.
+    pub fn file(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            path: path.into(),
+            content: Content::Bytes(bytes.into()),
+        }
+    }
 }
 
 /// An archive that a child process can inherit.
@@ -29,7 +49,7 @@ pub struct Entry {
 pub struct Initramfs(OwnedFd);
 
 impl Initramfs {
-    /// Packs `entries`, all executable, beside empty folders for /dev, /proc and /sys. Folders that
+    /// Packs `entries` beside empty folders for /dev, /proc and /sys. Folders that
     /// an entry's path needs come before it.
     ///
     /// # Errors
@@ -83,7 +103,10 @@ fn write(to: &mut impl Write, entries: &[Entry]) -> io::Result<()> {
                 folders.push(folder);
             }
         }
-        add(to, &entry.path, PROGRAM, &entry.bytes)?;
+        match &entry.content {
+            Content::Bytes(bytes) => add(to, &entry.path, PROGRAM, bytes)?,
+            Content::Link(target) => add(to, &entry.path, LINK, target.as_bytes())?,
+        }
     }
     newc::trailer(to).map(|_| ())
 }
@@ -96,10 +119,7 @@ mod tests {
     fn packed(entries: &[(&str, &[u8])]) -> Vec<u8> {
         let entries: Vec<Entry> = entries
             .iter()
-            .map(|(path, bytes)| Entry {
-                path: (*path).into(),
-                bytes: bytes.to_vec(),
-            })
+            .map(|(path, bytes)| Entry::file(*path, *bytes))
             .collect();
         let initramfs = Initramfs::pack(&entries).unwrap();
         let mut bytes = Vec::new();

@@ -64,7 +64,7 @@ fn other(error: &dyn std::error::Error) -> MachineError {
 
 fn of_recipe(recipe: Recipe) -> Platform {
     let mut needs = vec!["the guest image".to_owned()];
-    if recipe.monitor != Monitor::None {
+    if recipe.monitor == Monitor::Vmm {
         needs.push("the monitor vmm".to_owned());
     }
     let sets = recipe.sets().join(" ");

@@ -19,6 +19,9 @@ pub struct Resources {
     pub initrd: Option<PathBuf>,
     /// The monitor, or why there is none and the cure.
     pub vmm: Option<Result<PathBuf, String>>,
+    /// The first process of a lab machine whose monitor is not ours, or why there is none and the
+    /// cure.
+    pub init: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty: where the host likes.
     pub pins: Vec<u32>,
     /// The lab's recipes, and where the packages of its machines lie; or why they can't be had.
@@ -93,6 +96,14 @@ impl Resources {
     /// There is none, and the cure.
     pub fn monitor(&self) -> Result<PathBuf, MachineError> {
         found(&self.vmm, "monitor")
+    }
+
+    /// The first process of a lab machine whose monitor is not ours.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn init(&self) -> Result<PathBuf, MachineError> {
+        found(&self.init, "first process of lab machines")
     }
 
     /// The guest image.

@@ -31,6 +31,13 @@ const MONITOR: Part = Part {
     cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
 };
 
+const INIT: Part = Part {
+    name: "first process of lab machines",
+    path: "lab/x86_64/init",
+    tree: "build",
+    cure: "make build makes it (or make -C lab/init)",
+};
+
 /// One file of the folder with lab recipes and sets of packages.
 const LAB: Part = Part {
     name: "folder of lab recipes",
@@ -46,6 +53,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         qemu: parts.qemu.clone(),
         guest: Some(guest_image(parts.guest.as_deref())),
         vmm: Some(monitor(parts.vmm.as_deref())),
+        init: Some(found(INIT)),
         lab: Some(lab::files(&parts.lab).map_err(|e| e.to_string())),
         pins,
         ..Resources::default()

@@ -1,9 +1,9 @@
 //! From a recipe to a machine: finds the parts that it names, and says what they are.
 
 use super::machine::Settings;
-use super::payload::{self, GUEST, INITRD, Linux, Payload};
+use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use crate::emulator::Emulator;
-use crate::initramfs::Entry;
+use crate::initramfs::{Content, Entry};
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use crate::vmm;
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;
 use ws_lab::kernel::Kernel;
+use ws_lab::manifest;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
 use ws_lab::store::Unpacked;
 
@@ -25,8 +26,10 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
         }
     }
     emulator(recipe, resources)?;
-    if recipe.monitor != Monitor::None {
-        resources.monitor()?;
+    match recipe.monitor {
+        Monitor::None => {}
+        Monitor::Vmm => drop(resources.monitor()?),
+        Monitor::Qemu { .. } => drop(resources.init()?),
     }
     if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
         resources.dom0()?;
@@ -97,7 +100,7 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
     })
 }
 
-/// A Linux whose only program is our monitor.
+/// A Linux that runs a monitor and nothing else.
 fn linux(
     recipe: &Recipe,
     resources: &Resources,
@@ -121,47 +124,79 @@ fn linux(
     described.file("kernel", &found.image)?;
     described.part("kernel", json!(format!("linux {}", found.release)));
     described.part("kernel_parameters", json!(words(&kernel.parameters)));
-    let monitor = resources.monitor()?;
-    described.file("monitor", &monitor)?;
-    described.part("monitor", json!(vmm::version(&monitor)?));
-    let mut files = vec![
-        payload::init(read(&monitor)?),
-        Entry {
-            path: GUEST.into(),
-            bytes: read(guest)?,
-        },
-    ];
+    let mut files = vec![Entry::file(GUEST, read(guest)?)];
     if let Some(initrd) = &resources.initrd {
         described.file("initrd", initrd)?;
-        files.push(Entry {
-            path: INITRD.into(),
-            bytes: read(initrd)?,
-        });
+        files.push(Entry::file(INITRD, read(initrd)?));
     }
-    let mut config = Vec::new();
+    let mut modules = Vec::new();
     for module in &kernel.modules {
         let file = found.module(&module.name).map_err(MachineError::Other)?;
         described.file(&module.name, &file)?;
         let path = format!("{}.ko", module.name);
-        config.push(
-            format!("module=/{path} {}", module.options)
-                .trim_end()
-                .to_owned(),
-        );
+        let line = format!("module=/{path} {}", module.options);
+        modules.push(line.trim_end().to_owned());
         if !module.options.is_empty() {
             described.part(&format!("{}.options", module.name), json!(module.options));
         }
-        files.push(Entry {
-            path,
-            bytes: read(&file)?,
-        });
+        files.push(Entry::file(path, read(&file)?));
     }
+    let monitor = match &recipe.monitor {
+        Monitor::Qemu { package, program } => {
+            let init = resources.init()?;
+            described.file("init", &init)?;
+            files.push(payload::init(read(&init)?));
+            qemu(package, program, resources, &mut files, described)?
+        }
+        Monitor::Vmm | Monitor::None => {
+            let monitor = resources.monitor()?;
+            described.file("monitor", &monitor)?;
+            described.part("monitor", json!(vmm::version(&monitor)?));
+            files.push(payload::init(read(&monitor)?));
+            LinuxMonitor::Vmm
+        }
+    };
     Ok(Payload::Linux(Linux {
         kernel: found.image,
         parameters: words(&kernel.parameters),
         files,
-        config,
+        monitor,
+        modules,
     }))
+}
+
+/// A QEMU for the inside of the machine: its files, under the paths that they have in their
+/// packages, and the words that start it there.
+fn qemu(
+    package: &str,
+    program: &str,
+    resources: &Resources,
+    files: &mut Vec<Entry>,
+    described: &mut Described,
+) -> Result<LinuxMonitor, MachineError> {
+    let set = found(resources, package)?;
+    described.set(&set);
+    let outer = set.program(program).map_err(|e| said(&e))?;
+    let version = Emulator::started_by(&outer)?.version;
+    described.part("monitor", json!(format!("qemu {version}")));
+    // What the set has of other programs is of no use there, and costs boot time.
+    let other = |path: &str| path.starts_with("usr/bin/") && !path.ends_with(program);
+    for (path, entry) in set.manifest().files.iter().filter(|(path, _)| !other(path)) {
+        let content = match entry {
+            manifest::Entry::File { .. } => Content::Bytes(read(&set.root.join(path))?),
+            manifest::Entry::Link { to } => Content::Link(to.clone()),
+        };
+        files.push(Entry {
+            path: path.clone(),
+            content,
+        });
+    }
+    // The store's folder is the root there.
+    let root = set.root.to_string_lossy().into_owned();
+    let words = outer
+        .iter()
+        .map(|word| word.to_string_lossy().replace(&root, ""));
+    Ok(LinuxMonitor::Qemu(words.collect()))
 }
 
 /// The emulator that the user named, else the lab's own.

@@ -21,6 +21,36 @@ pub struct Launch<'a> {
     pub initramfs: &'a str,
 }
 
+/// The guest of a QEMU that is the monitor inside a lab machine.
+#[derive(Clone, Debug)]
+pub struct Inner<'a> {
+    pub vcpus: u32,
+    pub memory_mib: u64,
+    pub command_line: &'a str,
+    /// Paths inside the machine.
+    pub guest: &'a str,
+    pub initrd: Option<String>,
+}
+
+/// The arguments of such a QEMU: as `qemu-kvm` on a host, and nothing that differs from boot to
+/// boot.
+pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
+    let mut arguments: Vec<String> = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
+    add(&["-no-user-config", "-nodefaults", "-machine", "pc"]);
+    add(&["-accel", "kvm", "-cpu", "host"]);
+    add(&["-smp", &inner.vcpus.to_string()]);
+    add(&["-m", &inner.memory_mib.to_string()]);
+    add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
+    add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
+    add(&["-serial", "file:/proc/self/fd/1", "-serial", "null"]);
+    add(&["-kernel", inner.guest, "-append", inner.command_line]);
+    if let Some(initrd) = &inner.initrd {
+        add(&["-initrd", initrd]);
+    }
+    arguments
+}
+
 /// The emulator's arguments. Its console is its standard output.
 pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
     match recipe.emulator.kind {

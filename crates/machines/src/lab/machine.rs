@@ -1,7 +1,7 @@
 //! The machine of a lab platform.
 
-use super::command::{self, Launch};
-use super::payload::{GUEST, INITRD, Payload};
+use super::command::{self, Inner, Launch};
+use super::payload::{GUEST, INITRD, LinuxMonitor, Payload};
 use crate::child::{Child, Look};
 use crate::emulator::Emulator;
 use crate::initramfs::Initramfs;
@@ -76,6 +76,21 @@ impl LabMachine {
         let Payload::Linux(linux) = &self.settings.payload else {
             return Ok(None);
         };
+        if let LinuxMonitor::Qemu(words) = &linux.monitor {
+            let inner = command::monitor(&Inner {
+                vcpus: request.vcpus,
+                memory_mib: self.settings.guest_memory_mib(request),
+                command_line: &request.command_line,
+                guest: &format!("/{GUEST}"),
+                initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
+            });
+            let lines: Vec<String> = words
+                .iter()
+                .chain(&inner)
+                .map(|word| format!("word={word}"))
+                .collect();
+            return linux.initramfs(&lines).map(Some);
+        }
         let mut lines = vec![
             format!("kernel=/{GUEST}"),
             format!("append={}", request.command_line),

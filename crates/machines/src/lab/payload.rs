@@ -8,7 +8,6 @@ use std::path::PathBuf;
 pub const GUEST: &str = "guest.elf";
 pub const INITRD: &str = "initrd";
 const INIT: &str = "init";
-const CONFIG: &str = "vmm.conf";
 
 /// What the emulator boots.
 #[derive(Clone, Debug)]
@@ -32,10 +31,31 @@ pub struct Linux {
     pub kernel: PathBuf,
     /// The kernel's command line.
     pub parameters: String,
-    /// The monitor, the guest, and what else `/init` needs: modules under their file's names.
+    /// `/init`, the guest, and what else is needed: modules under their files' names.
     pub files: Vec<Entry>,
-    /// Lines of the monitor's configuration that every launch has.
-    pub config: Vec<String>,
+    /// What `/init` is.
+    pub monitor: LinuxMonitor,
+    /// The lines of its configuration that load the modules.
+    pub modules: Vec<String>,
+}
+
+/// What creates the guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinuxMonitor {
+    /// Our own, which is `/init` itself.
+    Vmm,
+    /// QEMU, which `/init` starts by these words.
+    Qemu(Vec<String>),
+}
+
+impl LinuxMonitor {
+    /// Where `/init` reads what to do.
+    fn config(&self) -> &'static str {
+        match self {
+            LinuxMonitor::Vmm => "vmm.conf",
+            LinuxMonitor::Qemu(_) => "init.conf",
+        }
+    }
 }
 
 impl Linux {
@@ -46,21 +66,16 @@ impl Linux {
     /// No memory for it.
     pub fn initramfs(&self, lines: &[String]) -> Result<Initramfs, MachineError> {
         let mut files = self.files.clone();
-        let lines = self.config.iter().chain(lines);
-        files.push(Entry {
-            path: CONFIG.into(),
-            bytes: lines
-                .flat_map(|line| [line, "\n"].concat().into_bytes())
-                .collect(),
-        });
+        let lines = self.modules.iter().chain(lines);
+        let bytes: Vec<u8> = lines
+            .flat_map(|line| [line, "\n"].concat().into_bytes())
+            .collect();
+        files.push(Entry::file(self.monitor.config(), bytes));
         Initramfs::pack(&files)
     }
 }
 
-/// The monitor as the first process.
+/// The first process.
 pub fn init(bytes: Vec<u8>) -> Entry {
-    Entry {
-        path: INIT.into(),
-        bytes,
-    }
+    Entry::file(INIT, bytes)
 }

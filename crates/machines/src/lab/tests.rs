@@ -2,7 +2,7 @@
 
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
-use super::payload::{self, Linux, Payload};
+use super::payload::{self, Linux, LinuxMonitor, Payload};
 use crate::emulator::Emulator;
 use crate::machine::{Engine, Machine};
 use std::path::Path;
@@ -53,7 +53,8 @@ fn linux() -> Payload {
         kernel: "/k/vmlinuz".into(),
         parameters: "console=ttyS0 quiet".into(),
         files: vec![payload::init(b"program".to_vec())],
-        config: vec!["module=/kvm.ko".into()],
+        monitor: LinuxMonitor::Vmm,
+        modules: vec!["module=/kvm.ko".into()],
     })
 }
 
