@@ -18,6 +18,10 @@ pub struct Params {
     pub stuck_rule: bool,
     /// A queue with requests is stuck when it has got no new one for this long, in ns.
     pub stuck_ns: u64,
+    /// Most requests that a stuck queue may hold. The paper has no such bound; without one, a
+    /// driver that keeps a fixed number of requests outstanding counts as stuck however many they
+    /// are, and busy queues cut each other's visits short.
+    pub stuck_pending: u16,
     /// How many other queues are looked at for each request served, to find one that is stuck.
     pub peeks: u32,
     /// Data that makes a request one unit of work, in bytes.
@@ -44,6 +48,7 @@ impl Default for Params {
             min_work: 4,
             stuck_rule: true,
             stuck_ns: 4_000,
+            stuck_pending: 8,
             peeks: 2,
             unit_bytes: 4096,
             polling: true,
@@ -109,6 +114,7 @@ impl Params {
         };
         least("min_work", self.min_work.into(), 1)?;
         least("max_work", self.max_work.into(), self.min_work.into())?;
+        least("stuck_pending", self.stuck_pending.into(), 1)?;
         least("unit_bytes", self.unit_bytes.into(), 512)?;
         least("poll_on_kicks", self.poll_on_kicks.into(), 1)?;
         least("poll_on_gap_ns", self.poll_on_gap_ns, 1)?;

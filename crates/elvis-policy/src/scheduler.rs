@@ -423,6 +423,7 @@ impl Scheduler {
             return false;
         };
         if (queue.seen.pending == 0 && !listed_as_work)
+            || queue.seen.pending > self.params.stuck_pending
             || now_ns.saturating_sub(queue.last_new_ns) < self.params.stuck_ns
         {
             return false;
