@@ -25,6 +25,24 @@ pub struct QueueCounters {
     pub polling_started: u64,
 }
 
+impl QueueCounters {
+    /// The sums of two.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            bytes: self.bytes + other.bytes,
+            kicks: self.kicks + other.kicks,
+            visits: self.visits + other.visits,
+            empty_polls: self.empty_polls + other.empty_polls,
+            stuck_exits: self.stuck_exits + other.stuck_exits,
+            waits_for_share: self.waits_for_share + other.waits_for_share,
+            waits_for_rate: self.waits_for_rate + other.waits_for_rate,
+            polling_started: self.polling_started + other.polling_started,
+        }
+    }
+}
+
 /// Counters of one core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CoreCounters {

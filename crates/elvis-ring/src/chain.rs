@@ -153,6 +153,43 @@ impl Chain {
         true
     }
 
+    /// Copies `bytes` of a span to where the device writes, from its start. False where there is
+    /// no room, or not as much.
+    pub fn write_span(&self, from: &Span, offset: usize, bytes: u64) -> bool {
+        if bytes > self.writable_bytes {
+            return false;
+        }
+        let Some(mut source) = from.address(offset, bytes as usize) else {
+            return false;
+        };
+        for piece in Self::pieces(self.writable(), 0, bytes) {
+            // SAFETY: the piece lies in memory that this chain keeps, the source in the span.
+            unsafe { span::copy_across(source, piece.place, piece.bytes as usize) };
+            source = source.wrapping_add(piece.bytes as usize);
+        }
+        true
+    }
+
+    /// Copies `bytes` of what the device reads, from `skip` on, into a span. False where there is
+    /// no room, or not as much.
+    pub fn read_span(&self, skip: u64, to: &Span, offset: usize, bytes: u64) -> bool {
+        if skip
+            .checked_add(bytes)
+            .is_none_or(|end| end > self.readable_bytes)
+        {
+            return false;
+        }
+        let Some(mut target) = to.address(offset, bytes as usize) else {
+            return false;
+        };
+        for piece in Self::pieces(self.readable(), skip, bytes) {
+            // SAFETY: as above, the other way.
+            unsafe { span::copy_across(piece.place, target, piece.bytes as usize) };
+            target = target.wrapping_add(piece.bytes as usize);
+        }
+        true
+    }
+
     /// Writes the last byte that the device may write: a block device's status. False where there
     /// is none.
     #[inline]

@@ -140,6 +140,12 @@ impl Span {
         }
     }
 
+    /// Fills it with zeros.
+    pub fn zero(&self) {
+        // SAFETY: the whole span lies in a mapping that it keeps.
+        unsafe { fill(self.start.as_ptr(), self.bytes, 0) }
+    }
+
     /// Sets bits of a byte, and leaves the others as they are whoever else sets them.
     #[inline]
     pub fn set_bits(&self, offset: usize, bits: u8) {
@@ -169,6 +175,16 @@ pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
 pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     // SAFETY: as in `copy_out`.
     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+}
+
+/// Copies shared memory, which may overlap.
+///
+/// # Safety
+///
+/// Both, and the bytes after them, lie in mappings that live.
+pub(crate) unsafe fn copy_across(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: both are mapped, as the caller says; `copy` allows overlaps.
+    unsafe { std::ptr::copy(from, to, bytes) }
 }
 
 /// Fills shared memory.
