@@ -73,7 +73,7 @@ impl Server {
             ..config.params
         };
         if config.derive_window && polling {
-            params = params.with_wake_cost(measure_wake_ns()?);
+            params = params.with_wake_cost(measure_wake_ns(config.io_cores.first().copied())?);
         }
         params.check().map_err(io::Error::other)?;
         let mut server = Self {
