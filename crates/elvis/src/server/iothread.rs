@@ -171,6 +171,8 @@ impl Drop for IoThread {
 /// Epoll's names for what is ready; smaller ones are slots of queues.
 const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
+/// Why a queue fails whose memory is gone.
+const SHORTENED: &str = "its front-end shortened its memory";
 /// Visits in vain between two looks at the clock.
 const CLOCK_EVERY: u32 = 8;
 
@@ -785,6 +787,12 @@ impl Core {
         if slot.queue.fault.is_some() {
             return;
         }
+        // Zeros in the place of lost memory look like a broken ring.
+        let why = if slot.queue.ring.broken() {
+            SHORTENED
+        } else {
+            why
+        };
         let (name, index) = (&slot.queue.shared.name, slot.queue.index);
         eprintln!("elvis: {name}: queue {index} is served no longer: {why}");
         slot.queue.fault = Some(why.to_owned());
@@ -798,7 +806,7 @@ impl Core {
         self.faults = sigbus::faults();
         for at in 0..self.slots.len() {
             if matches!(&self.slots[at], Some(slot) if slot.queue.ring.broken()) {
-                self.fail(at, "its front-end shortened its memory");
+                self.fail(at, SHORTENED);
             }
         }
     }
