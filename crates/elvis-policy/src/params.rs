@@ -79,11 +79,15 @@ impl Params {
     /// How much longer than that gap a polled queue must be idle before polling stops.
     pub const HYSTERESIS: u64 = 4;
 
+    /// Least cost of sleeping and waking that is believed, in ns. Two threads on one CPU wake each
+    /// other sooner, and say nothing of a CPU that was idle.
+    pub const LEAST_WAKE_NS: u64 = 5_000;
+
     /// The polling window that fits a measured cost of sleeping and waking. A window shorter than
     /// that cost is worse than either extreme: the thread pays for polling, and for the wake.
     #[must_use]
     pub fn with_wake_cost(mut self, wake_ns: u64) -> Self {
-        let wake_ns = wake_ns.clamp(500, 1_000_000);
+        let wake_ns = wake_ns.clamp(Self::LEAST_WAKE_NS, 1_000_000);
         self.poll_on_gap_ns = wake_ns * Self::ON_GAP_WAKES;
         self.poll_off_idle_ns = self.poll_on_gap_ns * Self::HYSTERESIS;
         self

@@ -188,7 +188,7 @@ fn devices() -> impl Strategy<Value = Vec<(u32, RateLimit, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Every request is served, whoever sends how much and when, and nobody is forgotten asleep.
     #[test]

@@ -171,7 +171,7 @@ fn word() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4096), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_ring_is_an_error_or_sound(words in prop::collection::vec((any::<u16>(), word()), 0..64), event_idx: bool) {

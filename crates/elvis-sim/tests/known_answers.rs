@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// Nothing costs anything but requests themselves.
 const FREE: Costs = Costs {
-    poll_ns: 1,
+    poll_ns: 10,
     visit_ns: 0,
     look_ns: 0,
     wake_ns: 0,
@@ -60,7 +60,7 @@ fn one_queue_is_an_m_d_1() {
             scenario.costs = FREE;
             scenario.params.max_work = 1;
             scenario.params.min_work = 1;
-            scenario.duration_ns = 1_000_000_000;
+            scenario.duration_ns = 400_000_000;
             let outcome = play(&scenario);
             let found_ns = outcome.groups[0].mean_ns;
             assert!(
@@ -76,7 +76,7 @@ fn one_queue_is_an_m_d_1() {
 fn a_full_core_serves_what_it_can_and_fairly() {
     for mode in Mode::ALL {
         let mut scenario = scenario(mode, vec![closed(14, 32, 0)]);
-        scenario.duration_ns = 1_000_000_000;
+        scenario.duration_ns = 200_000_000;
         let outcome = play(&scenario);
         assert!(
             (900_000.0..=1_000_000.0).contains(&outcome.per_s),

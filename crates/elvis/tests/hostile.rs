@@ -1,6 +1,6 @@
 //! Front-ends that attack the daemon, and a daemon that dies. Others keep their service.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod client;
 mod raw;

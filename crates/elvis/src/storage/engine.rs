@@ -48,7 +48,7 @@ pub type Results = Vec<(u64, i32)>;
 /// An engine of one I/O thread.
 pub enum Engine {
     /// io_uring.
-    Uring(Uring),
+    Uring(Box<Uring>),
     /// Threads.
     Pool(Pool),
 }
@@ -62,7 +62,7 @@ impl Engine {
     pub fn new(threads_only: bool) -> io::Result<Self> {
         if !threads_only {
             if let Ok(uring) = Uring::new() {
-                return Ok(Self::Uring(uring));
+                return Ok(Self::Uring(Box::new(uring)));
             }
         }
         Ok(Self::Pool(Pool::new()?))
