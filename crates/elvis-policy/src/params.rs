@@ -53,8 +53,8 @@ impl Default for Params {
             unit_bytes: 4096,
             polling: true,
             poll_on_kicks: 8,
-            poll_on_gap_ns: 100_000,
-            poll_off_idle_ns: 400_000,
+            poll_on_gap_ns: 160_000,
+            poll_off_idle_ns: 3_200_000,
             events_ns: 20_000,
         }
     }
@@ -75,9 +75,9 @@ pub struct ParamsError {
 impl Params {
     /// Mean gap between kicks below which polling starts, in times the cost of sleeping and
     /// waking: closer together, the thread hardly ever sleeps between them in any case.
-    pub const ON_GAP_WAKES: u64 = 10;
+    pub const ON_GAP_WAKES: u64 = 20;
     /// How much longer than that gap a polled queue must be idle before polling stops.
-    pub const HYSTERESIS: u64 = 4;
+    pub const HYSTERESIS: u64 = 20;
 
     /// Least cost of sleeping and waking that is believed, in ns. Two threads on one CPU wake each
     /// other sooner, and say nothing of a CPU that was idle.

@@ -31,6 +31,13 @@ pub fn region_bytes(queue_size: u16) -> u64 {
     (STATES as u64 + STATE as u64 * u64::from(queue_size)).next_multiple_of(64)
 }
 
+/// Entries that a region of this size has room for.
+#[must_use]
+pub fn region_entries(bytes: u64) -> u16 {
+    let entries = bytes.saturating_sub(STATES as u64) / STATE as u64;
+    u16::try_from(entries.min(32_768)).unwrap_or(32_768)
+}
+
 impl Inflight {
     /// The region of a queue of this size; a region that is all zeros is initialised. None where
     /// it is too small, not aligned, or not for such a queue.

@@ -9,15 +9,21 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use vhost::vhost_user::{BackendReqHandler, Error};
 
 /// Stack of a device's control thread; a thousand of them must be cheap.
 const STACK: usize = 256 << 10;
+
+/// How long a socket that somebody listens at is waited for: a process that was killed has its sockets
+/// until the kernel has ended its requests.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// What a device is to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -167,23 +173,23 @@ impl Drop for Device {
 ///
 /// The socket can't be made, or something else is there.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
-    match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if UnixStream::connect(path).is_ok() {
-                let why = "somebody listens there; choose another path or stop that process";
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
-            }
-            use std::os::unix::fs::FileTypeExt;
+    let in_use = |why| Err(io::Error::new(io::ErrorKind::AddrInUse, why));
+    let end = Instant::now() + LINGER;
+    loop {
+        match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            other => return other,
+        }
+        if UnixStream::connect(path).is_err() {
             if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
-                return Err(io::Error::new(
-                    io::ErrorKind::AddrInUse,
-                    "there is a file that is no socket",
-                ));
+                return in_use("there is a file that is no socket");
             }
             std::fs::remove_file(path)?;
-            UnixListener::bind(path)
+        } else if Instant::now() > end {
+            return in_use("somebody listens there; choose another path or stop that process");
+        } else {
+            std::thread::sleep(Duration::from_millis(20));
         }
-        other => other,
     }
 }
 

@@ -31,6 +31,9 @@ const LOG_ALL: u64 = 1 << 26;
 /// Memory regions of one front-end; QEMU's limit is the same.
 const MAX_REGIONS: usize = 509;
 
+/// The largest ring that QEMU lets a guest use.
+const LARGEST_USUAL_RING: u16 = 1024;
+
 /// A queue as the front-end sets it up.
 #[derive(Default)]
 struct Setup {
@@ -61,7 +64,8 @@ struct VringAddresses {
 struct InflightArea {
     file: File,
     offset: u64,
-    queue_size: u16,
+    /// Of each queue's region.
+    bytes: u64,
 }
 
 /// One connection's state.
@@ -229,12 +233,18 @@ impl Frontend {
         let Some(area) = &self.inflight else {
             return Ok(None);
         };
-        let size = self
+        // As large as the area is and not as this ring: firmware and kernel of one guest may use
+        // rings of different sizes with the same area.
+        let (bytes, size) = (area.bytes, inflight::region_entries(area.bytes));
+        let ring = self
             .queues
             .get(index as usize)
             .map_or(0, |queue| queue.size);
-        let size = u16::try_from(size).map_err(|_| Error::InvalidParam)?;
-        let bytes = inflight::region_bytes(area.queue_size);
+        if ring > u32::from(size) {
+            return Err(refused(format!(
+                "a ring of {ring}, and an in-flight area for {size}"
+            )));
+        }
         let small = || refused("the in-flight area is too small for its queues");
         let start = area
             .offset
@@ -519,7 +529,10 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         if queues == 0 || usize::from(queues) > self.queues.len() || queue_size == 0 {
             return Err(refused("an in-flight area for queues that are not there"));
         }
-        let bytes = inflight::region_bytes(queue_size) * u64::from(queues);
+        // Larger than asked for: QEMU lets a guest take a ring larger than the queue size that it
+        // asks with.
+        let region = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING));
+        let bytes = region * u64::from(queues);
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("elvis-inflight", flags).map_err(failed)?;
         let file = File::from(file);
@@ -530,22 +543,23 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         self.inflight = Some(InflightArea {
             file: kept,
             offset: 0,
-            queue_size,
+            bytes: region,
         });
         Ok((VhostUserInflight::new(bytes, 0, queues, queue_size), file))
     }
 
     fn set_inflight_fd(&mut self, area: &VhostUserInflight, file: File) -> Result<()> {
-        let (offset, queue_size) = (area.mmap_offset, area.queue_size);
-        let needed = inflight::region_bytes(queue_size) * u64::from(area.num_queues);
-        if queue_size == 0 || needed > area.mmap_size {
+        // The size tells how large the regions are, as whoever made the area chose them.
+        let queues = u64::from(area.num_queues).max(1);
+        let (offset, bytes) = (area.mmap_offset, area.mmap_size / queues / 64 * 64);
+        if bytes < inflight::region_bytes(area.queue_size) {
             return Err(refused("the in-flight area is too small for its queues"));
         }
         self.changed(|frontend| {
             frontend.inflight = Some(InflightArea {
                 file,
                 offset,
-                queue_size,
+                bytes,
             });
             Ok(())
         })
