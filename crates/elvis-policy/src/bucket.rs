@@ -1,0 +1,169 @@
+//! Rate limits of a device, as token buckets.
+
+use serde::{Deserialize, Serialize};
+
+const NS_PER_S: u128 = 1_000_000_000;
+
+/// What a device may use at most. Nothing set is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateLimit {
+    /// Requests a second.
+    pub requests_per_s: Option<u64>,
+    /// Bytes of data a second.
+    pub bytes_per_s: Option<u64>,
+    /// How long a device that was idle may exceed its rate: the bucket holds what the rate gives
+    /// in this time, in ns. 0 is 10 ms.
+    pub burst_ns: u64,
+}
+
+impl RateLimit {
+    /// The time that a bucket holds where `burst_ns` is 0, in ns.
+    pub const DEFAULT_BURST_NS: u64 = 10_000_000;
+
+    fn burst_ns(&self) -> u64 {
+        if self.burst_ns == 0 {
+            Self::DEFAULT_BURST_NS
+        } else {
+            self.burst_ns
+        }
+    }
+}
+
+/// One bucket. A request may overdraw it, and the debt is paid before the next one, so that a
+/// request larger than the bucket is served too and the long-run rate holds.
+#[derive(Debug, Clone)]
+struct Bucket {
+    per_s: u64,
+    full: i128,
+    /// Tokens times 10^9.
+    level: i128,
+    filled_at_ns: u64,
+}
+
+impl Bucket {
+    fn new(per_s: u64, burst_ns: u64) -> Self {
+        let full = i128::from(per_s.max(1)) * i128::from(burst_ns);
+        // A bucket that can't hold one token would never give one.
+        let full = full.max(NS_PER_S as i128);
+        Self {
+            per_s: per_s.max(1),
+            full,
+            level: full,
+            filled_at_ns: 0,
+        }
+    }
+
+    fn fill(&mut self, now_ns: u64) {
+        let passed = now_ns.saturating_sub(self.filled_at_ns);
+        self.filled_at_ns = self.filled_at_ns.max(now_ns);
+        let gain = i128::from(passed) * i128::from(self.per_s);
+        self.level = self.level.saturating_add(gain).min(self.full);
+    }
+
+    /// When a request may next be served: not after `now_ns` where it may at once.
+    fn ready_at_ns(&self) -> u64 {
+        if self.level > 0 {
+            return self.filled_at_ns;
+        }
+        let wait = (1 - self.level) as u128;
+        let wait = wait.div_ceil(u128::from(self.per_s));
+        self.filled_at_ns
+            .saturating_add(u64::try_from(wait).unwrap_or(u64::MAX))
+    }
+
+    fn take(&mut self, tokens: u64) {
+        self.level = self
+            .level
+            .saturating_sub(i128::from(tokens) * NS_PER_S as i128);
+    }
+}
+
+/// The buckets of one device.
+#[derive(Debug, Clone)]
+pub struct Limiter {
+    requests: Option<Bucket>,
+    bytes: Option<Bucket>,
+}
+
+impl Limiter {
+    pub fn new(limit: &RateLimit) -> Self {
+        let bucket = |per_s: Option<u64>| per_s.map(|rate| Bucket::new(rate, limit.burst_ns()));
+        Self {
+            requests: bucket(limit.requests_per_s),
+            bytes: bucket(limit.bytes_per_s),
+        }
+    }
+
+    fn buckets(&mut self) -> impl Iterator<Item = &mut Bucket> {
+        self.requests.iter_mut().chain(self.bytes.iter_mut())
+    }
+
+    /// When the device may be served: None for at once.
+    pub fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
+        let mut until = 0;
+        for bucket in self.buckets() {
+            bucket.fill(now_ns);
+            until = until.max(bucket.ready_at_ns());
+        }
+        (until > now_ns).then_some(until)
+    }
+
+    pub fn take(&mut self, bytes: u64) {
+        if let Some(bucket) = &mut self.requests {
+            bucket.take(1);
+        }
+        if let Some(bucket) = &mut self.bytes {
+            bucket.take(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn no_limit_never_waits() {
+        let mut free = Limiter::new(&RateLimit::default());
+        free.take(u64::MAX);
+        assert_eq!(free.wait_until(0), None);
+    }
+
+    #[test]
+    fn the_wait_is_as_long_as_the_debt() {
+        let limit = RateLimit {
+            requests_per_s: Some(1000),
+            burst_ns: 1,
+            ..RateLimit::default()
+        };
+        let mut limiter = Limiter::new(&limit);
+        assert_eq!(limiter.wait_until(0), None);
+        limiter.take(512);
+        assert_eq!(limiter.wait_until(0), Some(1), "the one token is gone");
+        limiter.take(512);
+        assert_eq!(limiter.wait_until(1), Some(1_000_001), "one token is owed");
+    }
+
+    proptest! {
+        /// Whoever asks before each request gets the rate, and one bucket and one request more.
+        #[test]
+        fn the_rate_holds(rate in 1u64..1_000_000, bytes in 1u64..1_000_000, burst_ns in 1u64..100_000_000) {
+            let limit = RateLimit { bytes_per_s: Some(rate), burst_ns, ..RateLimit::default() };
+            let mut limiter = Limiter::new(&limit);
+            let (mut now_ns, mut taken) = (0u64, 0u128);
+            for _ in 0..200 {
+                if let Some(until) = limiter.wait_until(now_ns) {
+                    now_ns = until;
+                }
+                prop_assert_eq!(limiter.wait_until(now_ns), None);
+                limiter.take(bytes);
+                taken += u128::from(bytes);
+            }
+            let bucket = (u128::from(rate) * u128::from(burst_ns) / NS_PER_S).max(1);
+            let most = u128::from(rate) * u128::from(now_ns) / NS_PER_S + bucket + u128::from(bytes) + 1;
+            prop_assert!(taken <= most, "{} taken, {} allowed", taken, most);
+        }
+    }
+}

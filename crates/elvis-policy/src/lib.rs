@@ -1,0 +1,27 @@
+//! Which virtqueue an I/O core serves next, and for how long.
+//!
+//! The policy of ELVIS (USENIX ATC 2013, sections 3.1 to 3.4) for one I/O thread that serves the
+//! virtqueues of many devices, and what the paper leaves as future work: weights and rate limits a
+//! device. It is pure: it has no descriptor and no clock, whoever calls it says what was seen and
+//! at which nanosecond. The daemon and the simulator drive the same code.
+//!
+//! [`Scheduler`] is the way in; [`Params`] holds every constant.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![forbid(unsafe_code)]
+
+mod bucket;
+mod counters;
+mod list;
+mod params;
+mod polling;
+mod scheduler;
+mod share;
+mod terms;
+
+pub use bucket::RateLimit;
+pub use counters::{CoreCounters, QueueCounters};
+pub use params::{Params, ParamsError};
+pub use scheduler::Scheduler;
+pub use share::MAX_WEIGHT;
+pub use terms::{Begin, DeviceId, Look, QueueId, Step, Then, Visit};

@@ -1,0 +1,499 @@
+//! The scheduler of one I/O core.
+//!
+//! Its driver (an I/O thread, or the simulator) asks [`Scheduler::next`] what to do. For a visit
+//! it looks at the queue and calls [`Scheduler::begin`], serves requests one by one as long as
+//! [`Scheduler::go_on`] allows, and calls [`Scheduler::end`]. What it hears meanwhile it tells by
+//! [`Scheduler::kicked`], [`Scheduler::woken`] and [`Scheduler::completed`].
+//!
+//! Times are nanoseconds of any clock that does not run backwards.
+
+use crate::bucket::{Limiter, RateLimit};
+use crate::list::List;
+use crate::polling::Polling;
+use crate::share::Share;
+use crate::{
+    Begin, CoreCounters, DeviceId, Look, Params, QueueCounters, QueueId, Step, Then, Visit,
+};
+
+#[derive(Debug)]
+struct Device {
+    share: Share,
+    limiter: Limiter,
+    queues: u32,
+}
+
+#[derive(Debug)]
+struct Queue {
+    device: u32,
+    polling: Polling,
+    seen: Look,
+    last_new_ns: u64,
+    parked_until_ns: Option<u64>,
+    counters: QueueCounters,
+}
+
+/// The state of one I/O core.
+#[derive(Debug)]
+pub struct Scheduler {
+    params: Params,
+    devices: Vec<Option<Device>>,
+    queues: Vec<Option<Queue>>,
+    /// Queues that are polled, the next one first.
+    poll: List,
+    /// Queues that something was heard of (section 3.1), the next one first.
+    work: List,
+    work_was_last: bool,
+    parked: Vec<u32>,
+    unpark_ns: u64,
+    last_events_ns: u64,
+    round: u64,
+    heaviest: u32,
+    /// Visits since one that left requests behind which may be served in this round, and the
+    /// fewest rounds that a device found in them must wait.
+    fruitless: u32,
+    rounds_needed: u64,
+    counters: CoreCounters,
+}
+
+impl Scheduler {
+    /// A core without devices.
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            devices: Vec::new(),
+            queues: Vec::new(),
+            poll: List::new(),
+            work: List::new(),
+            work_was_last: false,
+            parked: Vec::new(),
+            unpark_ns: u64::MAX,
+            last_events_ns: 0,
+            round: 0,
+            heaviest: 1,
+            fruitless: 0,
+            rounds_needed: u64::MAX,
+            counters: CoreCounters::default(),
+        }
+    }
+
+    /// The constants in use.
+    #[must_use]
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Adds a device. Among devices that always have requests, each gets core time (in units of
+    /// work) in proportion to its weight, 1 to [`crate::MAX_WEIGHT`].
+    pub fn add_device(&mut self, weight: u32, limit: &RateLimit) -> DeviceId {
+        let device = Device {
+            share: Share::new(weight, self.round),
+            limiter: Limiter::new(limit),
+            queues: 0,
+        };
+        let id = DeviceId(fill_slot(&mut self.devices, device));
+        self.find_heaviest();
+        id
+    }
+
+    /// Changes the weight and the limits of a device; its share of this round is lost.
+    pub fn change_device(&mut self, id: DeviceId, weight: u32, limit: &RateLimit) {
+        if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
+            device.share = Share::new(weight, self.round.wrapping_add(1));
+            device.limiter = Limiter::new(limit);
+        }
+        self.find_heaviest();
+    }
+
+    /// Removes a device that has no queue left; one that has is kept.
+    pub fn remove_device(&mut self, id: DeviceId) {
+        if let Some(slot) = self.devices.get_mut(id.0 as usize) {
+            if slot.as_ref().is_some_and(|device| device.queues == 0) {
+                *slot = None;
+            }
+        }
+        self.find_heaviest();
+    }
+
+    /// Adds a queue, not polled, which is visited once soon: what was there before it came is
+    /// seen. None where there is no such device.
+    pub fn add_queue(&mut self, device: DeviceId, seen: Look, now_ns: u64) -> Option<QueueId> {
+        self.devices.get_mut(device.0 as usize)?.as_mut()?.queues += 1;
+        let queue = Queue {
+            device: device.0,
+            polling: Polling::new(),
+            seen,
+            last_new_ns: now_ns,
+            parked_until_ns: None,
+            counters: QueueCounters::default(),
+        };
+        let id = fill_slot(&mut self.queues, queue);
+        self.work.put_last(id);
+        Some(QueueId(id))
+    }
+
+    /// Removes a queue, and returns what it counted.
+    pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
+        let queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        self.poll.remove(id.0);
+        self.work.remove(id.0);
+        self.parked.retain(|&parked| parked != id.0);
+        if let Some(Some(device)) = self.devices.get_mut(queue.device as usize) {
+            device.queues -= 1;
+        }
+        Some(queue.counters)
+    }
+
+    /// What a queue has counted.
+    #[must_use]
+    pub fn queue_counters(&self, id: QueueId) -> Option<&QueueCounters> {
+        self.queue(id.0).map(|queue| &queue.counters)
+    }
+
+    /// What the core has counted.
+    #[must_use]
+    pub fn counters(&self) -> &CoreCounters {
+        &self.counters
+    }
+
+    /// Whether a queue is polled now.
+    #[must_use]
+    pub fn polled(&self, id: QueueId) -> bool {
+        self.queue(id.0).is_some_and(|queue| queue.polling.polled())
+    }
+
+    /// What to do next. Looks into the work queue and into the poll queue by turns.
+    pub fn next(&mut self, now_ns: u64) -> Step {
+        if now_ns >= self.unpark_ns {
+            self.unpark(now_ns);
+        }
+        let (work, poll) = (self.work.front(), self.poll.front());
+        let Some(either) = work.or(poll) else {
+            self.counters.sleeps += 1;
+            self.last_events_ns = now_ns;
+            let until_ns = (self.unpark_ns != u64::MAX).then_some(self.unpark_ns);
+            return Step::Sleep { until_ns };
+        };
+        if now_ns.saturating_sub(self.last_events_ns) >= self.params.events_ns {
+            self.last_events_ns = now_ns;
+            return Step::Events;
+        }
+        let queue = match (work, poll) {
+            (Some(work), Some(poll)) => {
+                self.work_was_last = !self.work_was_last;
+                if self.work_was_last { work } else { poll }
+            }
+            _ => either,
+        };
+        Step::Visit(QueueId(queue))
+    }
+
+    /// Says what to do with a queue of which this was seen.
+    pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
+        self.note(id.0, look, now_ns);
+        let scan = scan_len(&self.work, &self.poll);
+        self.work.remove(id.0);
+        let Self {
+            params,
+            queues,
+            devices,
+            ..
+        } = self;
+        let Some(Some(queue)) = queues.get_mut(id.0 as usize) else {
+            return Begin::Empty;
+        };
+        let Some(Some(device)) = devices.get_mut(queue.device as usize) else {
+            return Begin::Empty;
+        };
+        if look.pending == 0 {
+            queue.counters.empty_polls += 1;
+            self.fruitless = self.fruitless.saturating_add(1);
+            if queue.polling.found_empty(params, queue.last_new_ns, now_ns) {
+                self.poll.remove(id.0);
+                return Begin::Arm;
+            }
+            if !queue.polling.polled() {
+                return Begin::Arm;
+            }
+            self.poll.put_last(id.0);
+            return Begin::Empty;
+        }
+        if let Some(until_ns) = device.limiter.wait_until(now_ns) {
+            queue.counters.waits_for_rate += 1;
+            queue.parked_until_ns = Some(until_ns);
+            self.unpark_ns = self.unpark_ns.min(until_ns);
+            self.parked.push(id.0);
+            self.poll.remove(id.0);
+            return Begin::Wait;
+        }
+        device
+            .share
+            .enter(self.round, params.max_work, self.heaviest);
+        if device.share.units() == 0 {
+            let wait = device.share.rounds_to_wait(params.max_work, self.heaviest);
+            self.rounds_needed = self.rounds_needed.min(wait);
+            self.fruitless = self.fruitless.saturating_add(1);
+            if self.fruitless >= scan {
+                // All queues were seen since then: none has both requests and quantum left.
+                self.round = self.round.wrapping_add(self.rounds_needed);
+                self.counters.rounds += self.rounds_needed;
+                (self.fruitless, self.rounds_needed) = (0, u64::MAX);
+                device
+                    .share
+                    .enter(self.round, params.max_work, self.heaviest);
+            }
+        }
+        let units = device.share.units();
+        if units == 0 {
+            queue.counters.waits_for_share += 1;
+            self.relist(id.0);
+            return Begin::Wait;
+        }
+        queue.counters.visits += 1;
+        Begin::Serve(Visit {
+            queue: id,
+            budget: units.min(params.max_work),
+            spent: 0,
+            requests: 0,
+            bytes: 0,
+            peeks_owed: 0,
+            peeked: id.0,
+            stuck: false,
+            left_early: false,
+        })
+    }
+
+    /// Notes that a request with this much data was served.
+    pub fn charge(&mut self, visit: &mut Visit, bytes: u64) {
+        visit.spent = visit.spent.saturating_add(self.params.units(bytes));
+        visit.requests += 1;
+        visit.bytes += bytes;
+        if self.params.stuck_rule {
+            visit.peeks_owed = (visit.peeks_owed + self.params.peeks).min(self.poll.len());
+        }
+        if let Some(device) = self.device_of(visit.queue.0) {
+            device.limiter.take(bytes);
+        }
+    }
+
+    /// Another queue to look at before the next request, for [`Scheduler::peeked`]. Ask until
+    /// there is none.
+    pub fn peek(&mut self, visit: &mut Visit) -> Option<QueueId> {
+        while visit.peeks_owed > 0 && !visit.stuck {
+            visit.peeks_owed -= 1;
+            visit.peeked = self.poll.after(visit.peeked)?;
+            if visit.peeked != visit.queue.0 {
+                self.counters.peeks += 1;
+                return Some(QueueId(visit.peeked));
+            }
+        }
+        None
+    }
+
+    /// Notes what a look at another queue has shown.
+    pub fn peeked(&mut self, visit: &mut Visit, id: QueueId, look: Look, now_ns: u64) {
+        self.note(id.0, look, now_ns);
+        visit.stuck |= self.is_stuck(id.0, now_ns);
+    }
+
+    /// Says whether the queue may be served one request more.
+    pub fn go_on(&mut self, visit: &mut Visit, now_ns: u64) -> bool {
+        if visit.spent >= visit.budget {
+            return false;
+        }
+        let queue = visit.queue.0;
+        let waits = |device: &mut Device| device.limiter.wait_until(now_ns).is_some();
+        if self.device_of(queue).is_none_or(waits) {
+            return false;
+        }
+        if !self.params.stuck_rule || visit.spent < self.params.min_work {
+            return true;
+        }
+        if let Some(first) = self
+            .work
+            .front()
+            .filter(|&first| first != queue && !visit.stuck)
+        {
+            visit.stuck = self.is_stuck(first, now_ns);
+        }
+        visit.left_early = visit.stuck;
+        !visit.stuck
+    }
+
+    /// Ends a visit: the queue goes to the end of its list.
+    pub fn end(&mut self, visit: Visit, look: Look, now_ns: u64) -> Then {
+        self.note(visit.queue.0, look, now_ns);
+        let (max_work, heaviest) = (self.params.max_work, self.heaviest);
+        if let Some(device) = self.device_of(visit.queue.0) {
+            device.share.charge(visit.spent);
+            let (units, wait) = (
+                device.share.units(),
+                device.share.rounds_to_wait(max_work, heaviest),
+            );
+            if look.pending == 0 {
+                self.fruitless = self.fruitless.saturating_add(1);
+            } else if units == 0 {
+                self.fruitless = self.fruitless.saturating_add(1);
+                self.rounds_needed = self.rounds_needed.min(wait);
+            } else {
+                (self.fruitless, self.rounds_needed) = (0, u64::MAX);
+            }
+        }
+        let Some(Some(queue)) = self.queues.get_mut(visit.queue.0 as usize) else {
+            return Then::Nothing;
+        };
+        queue.counters.requests += visit.requests;
+        queue.counters.bytes += visit.bytes;
+        queue.counters.stuck_exits += u64::from(visit.left_early);
+        if look.pending == 0 && !queue.polling.polled() {
+            return Then::Arm;
+        }
+        // What is left over would have been a kick, had its notifications been on.
+        if look.pending > 0 && queue.polling.active(&self.params, now_ns) {
+            queue.counters.polling_started += 1;
+        }
+        self.relist(visit.queue.0);
+        Then::Nothing
+    }
+
+    /// Notes a notification from a queue's driver. True where the queue is polled from now on, so
+    /// that its notifications are to be turned off.
+    pub fn kicked(&mut self, id: QueueId, now_ns: u64) -> bool {
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return false;
+        };
+        queue.counters.kicks += 1;
+        let starts = queue.polling.active(&self.params, now_ns);
+        if starts {
+            queue.counters.polling_started += 1;
+        }
+        if queue.parked_until_ns.is_none() {
+            if starts {
+                self.poll.put_last(id.0);
+            }
+            self.woken(id, now_ns);
+        }
+        starts
+    }
+
+    /// Notes that a queue may have requests, though nobody was notified.
+    pub fn woken(&mut self, id: QueueId, now_ns: u64) {
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return;
+        };
+        if queue.parked_until_ns.is_none() && !self.work.contains(id.0) {
+            queue.last_new_ns = now_ns;
+            self.work.put_last(id.0);
+        }
+    }
+
+    /// Notes that replies were given for requests which a queue made earlier. "For fairness, any
+    /// time work is done on a virtqueue for any reason, this virtqueue is moved to the end of the
+    /// poll queue" (section 3.4).
+    pub fn completed(&mut self, id: QueueId) {
+        if self.poll.contains(id.0) {
+            self.poll.put_last(id.0);
+        }
+    }
+
+    fn queue(&self, id: u32) -> Option<&Queue> {
+        self.queues.get(id as usize)?.as_ref()
+    }
+
+    fn device_of(&mut self, queue: u32) -> Option<&mut Device> {
+        let device = self.queue(queue)?.device;
+        self.devices.get_mut(device as usize)?.as_mut()
+    }
+
+    /// Keeps what was seen, and when the queue last had something new.
+    fn note(&mut self, id: u32, look: Look, now_ns: u64) {
+        if let Some(Some(queue)) = self.queues.get_mut(id as usize) {
+            if queue.seen.avail != look.avail {
+                queue.last_new_ns = now_ns;
+            }
+            queue.seen = look;
+        }
+    }
+
+    /// A queue that has requests, gets no new ones, and could be served at once.
+    fn is_stuck(&mut self, id: u32, now_ns: u64) -> bool {
+        let listed_as_work = self.work.contains(id);
+        let (round, max_work, heaviest) = (self.round, self.params.max_work, self.heaviest);
+        let Some(queue) = self.queue(id) else {
+            return false;
+        };
+        if (queue.seen.pending == 0 && !listed_as_work)
+            || queue.seen.pending > self.params.stuck_pending
+            || now_ns.saturating_sub(queue.last_new_ns) < self.params.stuck_ns
+        {
+            return false;
+        }
+        self.device_of(id).is_some_and(|device| {
+            device.share.enter(round, max_work, heaviest);
+            device.share.units() > 0 && device.limiter.wait_until(now_ns).is_none()
+        })
+    }
+
+    /// The end of the poll queue for a queue that is polled, of the work queue for another.
+    fn relist(&mut self, id: u32) {
+        if self.polled(QueueId(id)) {
+            &mut self.poll
+        } else {
+            &mut self.work
+        }
+        .put_last(id);
+    }
+
+    fn unpark(&mut self, now_ns: u64) {
+        let mut next_ns = u64::MAX;
+        for id in std::mem::take(&mut self.parked) {
+            let Some(Some(queue)) = self.queues.get_mut(id as usize) else {
+                continue;
+            };
+            match queue.parked_until_ns {
+                Some(until_ns) if until_ns > now_ns => {
+                    next_ns = next_ns.min(until_ns);
+                    self.parked.push(id);
+                }
+                _ => {
+                    queue.parked_until_ns = None;
+                    self.work.put_last(id);
+                    if self.polled(QueueId(id)) {
+                        self.poll.put_last(id);
+                    }
+                }
+            }
+        }
+        self.unpark_ns = next_ns;
+    }
+
+    fn find_heaviest(&mut self) {
+        let weights = self
+            .devices
+            .iter()
+            .flatten()
+            .map(|device| device.share.weight);
+        self.heaviest = weights.max().unwrap_or(1);
+    }
+}
+
+/// Visits after which every listed queue has had one, as the two lists take turns.
+fn scan_len(work: &List, poll: &List) -> u32 {
+    if work.len() == 0 || poll.len() == 0 {
+        return work.len() + poll.len();
+    }
+    2 * work.len().max(poll.len())
+}
+
+/// Puts a value into the first free slot.
+fn fill_slot<T>(slots: &mut Vec<Option<T>>, value: T) -> u32 {
+    let free = slots
+        .iter()
+        .position(Option::is_none)
+        .unwrap_or(slots.len());
+    if free == slots.len() {
+        slots.push(None);
+    }
+    slots[free] = Some(value);
+    u32::try_from(free).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,392 @@
+//! What the scheduler promises, whatever its devices do.
+
+#![allow(clippy::unwrap_used)]
+
+use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, RateLimit, Scheduler, Step, Then};
+use proptest::prelude::*;
+
+/// Costs on the core of this play, in ns.
+const SERVE_NS: u64 = 1_000;
+const POLL_NS: u64 = 5;
+
+struct Queue {
+    id: QueueId,
+    /// Driver's and device's free-running indices.
+    avail: u16,
+    taken: u16,
+    /// Whether a new request is notified of.
+    armed: bool,
+    /// Data of each request.
+    bytes: u64,
+    served: u64,
+    units: u64,
+}
+
+impl Queue {
+    fn look(&self) -> Look {
+        Look {
+            avail: self.avail,
+            pending: self.avail.wrapping_sub(self.taken),
+        }
+    }
+}
+
+/// One core with its queues, one a device, and the checks that hold in every visit.
+struct Play {
+    core: Scheduler,
+    queues: Vec<Queue>,
+    now_ns: u64,
+    stuck_exits: u64,
+}
+
+impl Play {
+    fn new(params: Params, devices: &[(u32, RateLimit, u64)]) -> Self {
+        params.check().unwrap();
+        let mut core = Scheduler::new(params);
+        let queues = devices.iter().map(|&(weight, limit, bytes)| {
+            let device = core.add_device(weight, &limit);
+            let id = core
+                .add_queue(
+                    device,
+                    Look {
+                        avail: 0,
+                        pending: 0,
+                    },
+                    0,
+                )
+                .unwrap();
+            Queue {
+                id,
+                avail: 0,
+                taken: 0,
+                armed: false,
+                bytes,
+                served: 0,
+                units: 0,
+            }
+        });
+        let queues = queues.collect();
+        Self {
+            core,
+            queues,
+            now_ns: 1,
+            stuck_exits: 0,
+        }
+    }
+
+    fn index(&self, id: QueueId) -> usize {
+        self.queues.iter().position(|queue| queue.id == id).unwrap()
+    }
+
+    /// A driver adds requests, and kicks where it was asked to.
+    fn submit(&mut self, index: usize, count: u16) {
+        let queue = &mut self.queues[index];
+        queue.avail = queue.avail.wrapping_add(count);
+        if queue.armed && count > 0 {
+            queue.armed = !self.core.kicked(queue.id, self.now_ns);
+        }
+    }
+
+    fn arm(&mut self, index: usize) {
+        self.queues[index].armed = true;
+        if self.queues[index].look().pending > 0 {
+            self.core.woken(self.queues[index].id, self.now_ns);
+        }
+    }
+
+    /// One step; returns the queue that was served.
+    fn step(&mut self) -> Option<usize> {
+        let id = match self.core.next(self.now_ns) {
+            Step::Events => return None,
+            Step::Sleep { until_ns } => {
+                assert!(
+                    until_ns.is_some() || self.queues.iter().all(|queue| queue.look().pending == 0),
+                    "asleep, and requests wait"
+                );
+                self.now_ns = until_ns.unwrap_or(self.now_ns).max(self.now_ns + 1);
+                return None;
+            }
+            Step::Visit(id) => id,
+        };
+        self.now_ns += POLL_NS;
+        let index = self.index(id);
+        match self.core.begin(id, self.queues[index].look(), self.now_ns) {
+            Begin::Empty | Begin::Wait => None,
+            Begin::Arm => {
+                self.arm(index);
+                None
+            }
+            Begin::Serve(mut visit) => {
+                self.queues[index].armed = false;
+                let params = *self.core.params();
+                let (mut spent, mut ended) = (0, false);
+                while self.queues[index].look().pending > 0 {
+                    if !self.core.go_on(&mut visit, self.now_ns) {
+                        ended = true;
+                        break;
+                    }
+                    let queue = &mut self.queues[index];
+                    queue.taken = queue.taken.wrapping_add(1);
+                    queue.served += 1;
+                    queue.units += u64::from(params.units(queue.bytes));
+                    spent += params.units(queue.bytes);
+                    self.now_ns += SERVE_NS;
+                    let bytes = queue.bytes;
+                    self.core.charge(&mut visit, bytes);
+                    while let Some(other) = self.core.peek(&mut visit) {
+                        let look = self.queues[self.index(other)].look();
+                        self.core.peeked(&mut visit, other, look, self.now_ns);
+                    }
+                }
+                let most = params.max_work + params.units(self.queues[index].bytes) - 1;
+                assert!(spent <= most, "{spent} units in a visit of at most {most}");
+                let look = self.queues[index].look();
+                let before = self.core.queue_counters(id).unwrap().stuck_exits;
+                let then = self.core.end(visit, look, self.now_ns);
+                let exits = self.core.queue_counters(id).unwrap().stuck_exits - before;
+                self.stuck_exits += exits;
+                assert!(
+                    exits == 0 || (ended && spent >= params.min_work),
+                    "left before the minimum"
+                );
+                if then == Then::Arm {
+                    self.arm(index);
+                }
+                (spent > 0).then_some(index)
+            }
+        }
+    }
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    (
+        1u32..100,
+        0u32..200,
+        any::<bool>(),
+        0u64..100_000,
+        0u32..8,
+        any::<bool>(),
+        1u32..10,
+    )
+        .prop_map(
+            |(min_work, more, stuck_rule, stuck_ns, peeks, polling, poll_on_kicks)| Params {
+                min_work,
+                max_work: min_work + more,
+                stuck_rule,
+                stuck_ns,
+                peeks,
+                polling,
+                poll_on_kicks,
+                ..Params::default()
+            },
+        )
+}
+
+fn devices() -> impl Strategy<Value = Vec<(u32, RateLimit, u64)>> {
+    let bytes = prop_oneof![Just(512u64), Just(4096), Just(65_536)];
+    prop::collection::vec((1u32..20, Just(RateLimit::default()), bytes), 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Every request is served, whoever sends how much and when, and nobody is forgotten asleep.
+    #[test]
+    fn everything_is_served(params in params(), devices in devices(), load in prop::collection::vec((0usize..12, 0u16..300, 0u64..50_000), 0..60)) {
+        let mut play = Play::new(params, &devices);
+        let mut sent = vec![0u64; devices.len()];
+        for (index, count, pause_ns) in load {
+            let index = index % devices.len();
+            play.submit(index, count);
+            sent[index] += u64::from(count);
+            play.now_ns += pause_ns;
+            for _ in 0..3 {
+                play.step();
+            }
+        }
+        for _ in 0..400_000 {
+            if play.queues.iter().all(|queue| queue.look().pending == 0) {
+                break;
+            }
+            play.step();
+        }
+        let served: Vec<u64> = play.queues.iter().map(|queue| queue.served).collect();
+        prop_assert_eq!(served, sent);
+    }
+
+    /// Between two services of a device that always has requests, no other gets more than its
+    /// quanta of two rounds and what one request overdraws; and the core is not idle meanwhile.
+    #[test]
+    fn nobody_starves(params in params(), devices in devices()) {
+        let mut play = Play::new(params, &devices);
+        let largest = devices.iter().map(|device| params.units(device.2)).max().unwrap();
+        let heaviest = devices.iter().map(|device| device.0).max().unwrap();
+        // The rounds that the lightest may need to pay for one request.
+        let rounds = |weight: u32| {
+            let quantum = f64::from(params.max_work) * f64::from(weight) / f64::from(heaviest);
+            2.0 + (f64::from(largest) / quantum).ceil()
+        };
+        let mut since: Vec<Vec<u64>> = vec![vec![0; devices.len()]; devices.len()];
+        let mut fruitless = 0u32;
+        for _ in 0..4_000 {
+            for index in 0..devices.len() {
+                let room = 1024 - play.queues[index].look().pending.min(1024);
+                play.submit(index, room);
+            }
+            let before: Vec<u64> = play.queues.iter().map(|queue| queue.units).collect();
+            let Some(served) = play.step() else {
+                fruitless += 1;
+                let scan = 2 * u32::try_from(devices.len()).unwrap();
+                prop_assert!(fruitless <= 4 * scan + 4, "{} steps without work", fruitless);
+                continue;
+            };
+            fruitless = 0;
+            let units = play.queues[served].units - before[served];
+            for (index, others) in since.iter_mut().enumerate() {
+                others[served] += units;
+                let (mine, its) = (devices[index].0, devices[served].0);
+                let quantum = f64::from(params.max_work) * f64::from(its) / f64::from(heaviest);
+                let most = rounds(mine) * (quantum + 1.0) + 2.0 * f64::from(largest);
+                prop_assert!(others[served] as f64 <= most, "{} units of {} before {} had its turn, {} allowed", others[served], served, index, most);
+            }
+            since[served].fill(0);
+        }
+    }
+
+    /// Shares of devices that always have requests are as their weights, in units of work,
+    /// whether or not visits end early.
+    #[test]
+    fn shares_are_as_weights(params in params(), devices in devices()) {
+        let mut play = Play::new(params, &devices);
+        let weights: f64 = devices.iter().map(|device| f64::from(device.0)).sum();
+        let round: f64 = devices.iter().map(|device| f64::from(params.max_work) * f64::from(device.0)).sum::<f64>() / f64::from(devices.iter().map(|device| device.0).max().unwrap());
+        let enough = 200.0 * (round + 16.0 * devices.len() as f64);
+        let total = |play: &Play| play.queues.iter().map(|queue| queue.units).sum::<u64>() as f64;
+        while total(&play) < enough {
+            for index in 0..devices.len() {
+                let room = 1024 - play.queues[index].look().pending.min(1024);
+                play.submit(index, room);
+            }
+            play.step();
+        }
+        for (queue, device) in play.queues.iter().zip(&devices) {
+            let share = queue.units as f64 / total(&play);
+            let right = f64::from(device.0) / weights;
+            prop_assert!((share / right - 1.0).abs() < 0.1, "share {} where {} is right", share, right);
+        }
+    }
+
+    /// A device with a limit gets its rate, and the others lose nothing by it.
+    #[test]
+    fn limits_hold_and_waste_nothing(params in params(), rate in 1_000u64..100_000) {
+        let limit = RateLimit { requests_per_s: Some(rate), burst_ns: 1_000_000, ..RateLimit::default() };
+        let free = RateLimit::default();
+        let mut play = Play::new(params, &[(1, limit, 4096), (1, free, 4096)]);
+        while play.now_ns < 100_000_000 {
+            for index in 0..2 {
+                let room = 1024 - play.queues[index].look().pending.min(1024);
+                play.submit(index, room);
+            }
+            play.step();
+        }
+        let most = rate * play.now_ns / 1_000_000_000 + rate / 1000 + 2;
+        prop_assert!(play.queues[0].served <= most, "{} of {}", play.queues[0].served, most);
+        let both = play.queues[0].served + play.queues[1].served;
+        prop_assert!(both >= 100_000 * 9 / 10, "the core served {} of 100000", both);
+    }
+}
+
+/// Section 4.6 in small: one device with a full ring and six that wait for each reply.
+fn worst_wait(stuck_rule: bool) -> (u64, u64) {
+    let params = Params {
+        stuck_rule,
+        ..Params::default()
+    };
+    let free = RateLimit::default();
+    let mut play = Play::new(params, &[(1, free, 4096); 7]);
+    // The latency devices are polled, as they would be in such a load.
+    let mut sent_ns = [None::<u64>; 7];
+    let (mut worst_ns, mut think_ns) = (0, 0);
+    while play.now_ns < 200_000_000 {
+        let room = 256 - play.queues[0].look().pending.min(256);
+        play.submit(0, room);
+        for (index, sent) in sent_ns.iter_mut().enumerate().skip(1) {
+            let queue = &play.queues[index];
+            if queue.look().pending == 0 {
+                if let Some(sent_ns) = sent.take().filter(|_| play.now_ns > 50_000_000) {
+                    worst_ns = worst_ns.max(play.now_ns - sent_ns);
+                }
+                think_ns = (think_ns + 7_919) % 40_000;
+                if think_ns < 8_000 {
+                    *sent = Some(play.now_ns);
+                    play.submit(index, 1);
+                }
+            }
+        }
+        play.step();
+    }
+    (worst_ns, play.stuck_exits)
+}
+
+#[test]
+fn a_stuck_queue_ends_a_long_visit() {
+    let (with_ns, exits) = worst_wait(true);
+    let (without_ns, none) = worst_wait(false);
+    assert!(exits > 0);
+    assert_eq!(none, 0);
+    assert!(
+        with_ns * 2 < without_ns,
+        "{with_ns} ns with the rule, {without_ns} ns without"
+    );
+}
+
+#[test]
+fn an_idle_core_sleeps_and_a_busy_queue_is_not_kicked() {
+    let mut play = Play::new(Params::default(), &[(1, RateLimit::default(), 4096)]);
+    let id = play.queues[0].id;
+    for _ in 0..20_000 {
+        play.submit(0, 1);
+        while play.queues[0].look().pending > 0 {
+            play.step();
+        }
+        play.now_ns += 1_000;
+    }
+    let kicks = play.core.queue_counters(id).unwrap().kicks;
+    assert!(kicks <= 10, "{kicks} kicks for 20000 requests");
+    assert!(play.core.polled(id));
+    for _ in 0..1_000_000 {
+        play.step();
+    }
+    assert!(!play.core.polled(id));
+    assert!(matches!(
+        play.core.next(play.now_ns),
+        Step::Sleep { until_ns: None }
+    ));
+    play.submit(0, 1);
+    assert_eq!(play.core.queue_counters(id).unwrap().kicks, kicks + 1);
+}
+
+#[test]
+fn devices_and_queues_come_and_go() {
+    let mut core = Scheduler::new(Params::default());
+    let empty = Look {
+        avail: 0,
+        pending: 0,
+    };
+    let first = core.add_device(1, &RateLimit::default());
+    let queue = core.add_queue(first, empty, 0).unwrap();
+    core.remove_device(first);
+    assert!(
+        core.add_queue(first, empty, 0).is_some(),
+        "a device with queues stays"
+    );
+    assert!(core.remove_queue(queue).is_some());
+    assert!(core.remove_queue(queue).is_none());
+    assert!(core.remove_queue(QueueId(1)).is_some());
+    core.remove_device(first);
+    assert!(core.add_queue(first, empty, 0).is_none());
+    assert!(core.add_queue(DeviceId(77), empty, 0).is_none());
+    assert_eq!(core.begin(queue, empty, 5), Begin::Empty);
+    assert!(!core.kicked(queue, 5));
+    assert!(matches!(core.next(5), Step::Sleep { until_ns: None }));
+}

@@ -1,0 +1,330 @@
+//! Descriptor chains: one request's buffers, checked (VIRTIO 1.2, 2.7.4 and 2.7.5).
+
+use crate::ring::RingError;
+use crate::span;
+use crate::{Memory, Span};
+use std::sync::Arc;
+
+/// Longest chain, in descriptors, direct or in an indirect table.
+pub const LONGEST: usize = 1024;
+
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+/// Bytes of a descriptor.
+pub(crate) const DESCRIPTOR: usize = 16;
+
+/// One descriptor, read once.
+#[derive(Debug, Clone, Copy)]
+struct Descriptor {
+    guest: u64,
+    bytes: u32,
+    flags: u16,
+    next: u16,
+}
+
+impl Descriptor {
+    #[inline]
+    fn read(table: &Span, index: usize) -> Self {
+        let [guest, rest] = table.load_pair(index * DESCRIPTOR);
+        Self {
+            guest: u64::from_le(guest),
+            bytes: u64::from_le(rest) as u32,
+            flags: (u64::from_le(rest) >> 32) as u16,
+            next: (u64::from_le(rest) >> 48) as u16,
+        }
+    }
+}
+
+/// A contiguous piece of a buffer. It lies in the memory that its [`Chain`] keeps mapped.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Guest-physical address, for the dirty log.
+    pub guest: u64,
+    /// Address here.
+    pub place: *mut u8,
+    /// Length.
+    pub bytes: u32,
+}
+
+// SAFETY: the address is of shared memory, which any thread may use; it is read and written only
+// through `Chain`, which keeps it mapped.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+/// The buffers of one request: first those that the device reads, then those that it writes.
+#[derive(Debug, Default)]
+pub struct Chain {
+    head: u16,
+    segments: Vec<Segment>,
+    readable: usize,
+    readable_bytes: u64,
+    writable_bytes: u64,
+    memory: Option<Arc<Memory>>,
+}
+
+impl Chain {
+    /// An empty chain, to be filled by [`crate::Ring::take`]; its allocation is used again.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The descriptor that it starts with; it names the request in the used ring.
+    #[must_use]
+    pub fn head(&self) -> u16 {
+        self.head
+    }
+
+    /// Bytes that the device reads.
+    #[must_use]
+    pub fn readable_bytes(&self) -> u64 {
+        self.readable_bytes
+    }
+
+    /// Bytes that the device writes.
+    #[must_use]
+    pub fn writable_bytes(&self) -> u64 {
+        self.writable_bytes
+    }
+
+    /// What the device reads.
+    #[must_use]
+    pub fn readable(&self) -> &[Segment] {
+        &self.segments[..self.readable]
+    }
+
+    /// What the device writes.
+    #[must_use]
+    pub fn writable(&self) -> &[Segment] {
+        &self.segments[self.readable..]
+    }
+
+    /// The pieces of `segments` from `skip` bytes on, `bytes` of them.
+    pub fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> impl Iterator<Item = Segment> {
+        let mut at = 0u64;
+        segments.iter().filter_map(move |segment| {
+            let (start, end) = (at, at + u64::from(segment.bytes));
+            at = end;
+            let from = skip.max(start);
+            let until = skip.saturating_add(bytes).min(end);
+            (from < until).then(|| Segment {
+                guest: segment.guest + (from - start),
+                place: segment.place.wrapping_add((from - start) as usize),
+                bytes: (until - from) as u32,
+            })
+        })
+    }
+
+    /// Copies what the device reads, from `skip` bytes on. False where there is not as much.
+    pub fn read(&self, skip: u64, to: &mut [u8]) -> bool {
+        if skip
+            .checked_add(to.len() as u64)
+            .is_none_or(|end| end > self.readable_bytes)
+        {
+            return false;
+        }
+        let mut done = 0;
+        for piece in Self::pieces(self.readable(), skip, to.len() as u64) {
+            let end = done + piece.bytes as usize;
+            // SAFETY: the piece lies in a segment, which lies in the memory that this chain keeps.
+            unsafe { span::copy_out(piece.place, &mut to[done..end]) };
+            done = end;
+        }
+        true
+    }
+
+    /// Copies to where the device writes, from `skip` bytes on. False where there is no room.
+    pub fn write(&self, skip: u64, from: &[u8]) -> bool {
+        if skip
+            .checked_add(from.len() as u64)
+            .is_none_or(|end| end > self.writable_bytes)
+        {
+            return false;
+        }
+        let mut done = 0;
+        for piece in Self::pieces(self.writable(), skip, from.len() as u64) {
+            let end = done + piece.bytes as usize;
+            // SAFETY: as in `read`.
+            unsafe { span::copy_in(&from[done..end], piece.place) };
+            done = end;
+        }
+        true
+    }
+
+    /// Copies `bytes` of a span to where the device writes, from its start. False where there is
+    /// no room, or not as much.
+    pub fn write_span(&self, from: &Span, offset: usize, bytes: u64) -> bool {
+        if bytes > self.writable_bytes {
+            return false;
+        }
+        let Some(mut source) = from.address(offset, bytes as usize) else {
+            return false;
+        };
+        for piece in Self::pieces(self.writable(), 0, bytes) {
+            // SAFETY: the piece lies in memory that this chain keeps, the source in the span.
+            unsafe { span::copy_across(source, piece.place, piece.bytes as usize) };
+            source = source.wrapping_add(piece.bytes as usize);
+        }
+        true
+    }
+
+    /// Copies `bytes` of what the device reads, from `skip` on, into a span. False where there is
+    /// no room, or not as much.
+    pub fn read_span(&self, skip: u64, to: &Span, offset: usize, bytes: u64) -> bool {
+        if skip
+            .checked_add(bytes)
+            .is_none_or(|end| end > self.readable_bytes)
+        {
+            return false;
+        }
+        let Some(mut target) = to.address(offset, bytes as usize) else {
+            return false;
+        };
+        for piece in Self::pieces(self.readable(), skip, bytes) {
+            // SAFETY: as above, the other way.
+            unsafe { span::copy_across(piece.place, target, piece.bytes as usize) };
+            target = target.wrapping_add(piece.bytes as usize);
+        }
+        true
+    }
+
+    /// Writes the last byte that the device may write: a block device's status. False where there
+    /// is none.
+    #[inline]
+    pub fn write_last(&self, value: u8) -> bool {
+        let Some(last) = self.writable().last() else {
+            return false;
+        };
+        let place = last.place.wrapping_add(last.bytes as usize - 1);
+        // SAFETY: as in `read`; a segment has at least one byte.
+        unsafe { span::copy_in(&[value], place) };
+        true
+    }
+
+    /// Fills what the device writes with one value. False where there is no room.
+    pub fn fill(&self, skip: u64, bytes: u64, value: u8) -> bool {
+        if skip
+            .checked_add(bytes)
+            .is_none_or(|end| end > self.writable_bytes)
+        {
+            return false;
+        }
+        for piece in Self::pieces(self.writable(), skip, bytes) {
+            // SAFETY: as in `read`.
+            unsafe { span::fill(piece.place, piece.bytes as usize, value) };
+        }
+        true
+    }
+
+    /// Reads the chain that starts at `head` of the table.
+    pub(crate) fn fetch(
+        &mut self,
+        table: &Span,
+        head: u16,
+        memory: &Arc<Memory>,
+        hit: &mut usize,
+    ) -> Result<(), RingError> {
+        self.head = head;
+        self.segments.clear();
+        (self.readable, self.readable_bytes, self.writable_bytes) = (0, 0, 0);
+        if !self
+            .memory
+            .as_ref()
+            .is_some_and(|mine| Arc::ptr_eq(mine, memory))
+        {
+            self.memory = Some(Arc::clone(memory));
+        }
+        let first = Descriptor::read(table, usize::from(head));
+        if first.flags & INDIRECT == 0 {
+            return self.walk(table, first, memory, hit);
+        }
+        if first.flags & NEXT != 0 {
+            return Err(RingError::Indirect(
+                "an indirect descriptor has a successor",
+            ));
+        }
+        let bytes = first.bytes as usize;
+        if bytes == 0 || bytes % DESCRIPTOR != 0 || bytes / DESCRIPTOR > LONGEST {
+            return Err(RingError::Indirect("an indirect table has a wrong length"));
+        }
+        let outside = RingError::Outside {
+            guest: first.guest,
+            bytes: first.bytes,
+        };
+        let table = memory
+            .span(first.guest, u64::from(first.bytes))
+            .ok_or(outside)?;
+        if !table.aligned(8) {
+            return Err(RingError::Indirect("an indirect table is not aligned"));
+        }
+        let first = Descriptor::read(&table, 0);
+        self.walk(&table, first, memory, hit)
+    }
+
+    fn walk(
+        &mut self,
+        table: &Span,
+        first: Descriptor,
+        memory: &Memory,
+        hit: &mut usize,
+    ) -> Result<(), RingError> {
+        let entries = table.bytes() / DESCRIPTOR;
+        let mut descriptor = first;
+        for _ in 0..entries.min(LONGEST) {
+            if descriptor.flags & INDIRECT != 0 {
+                return Err(RingError::Indirect("an indirect descriptor inside a chain"));
+            }
+            self.add(&descriptor, memory, hit)?;
+            if descriptor.flags & NEXT == 0 {
+                return Ok(());
+            }
+            let next = usize::from(descriptor.next);
+            if next >= entries {
+                return Err(RingError::Descriptor {
+                    index: descriptor.next,
+                });
+            }
+            descriptor = Descriptor::read(table, next);
+        }
+        Err(RingError::Endless)
+    }
+
+    #[inline]
+    fn add(
+        &mut self,
+        descriptor: &Descriptor,
+        memory: &Memory,
+        hit: &mut usize,
+    ) -> Result<(), RingError> {
+        let writable = descriptor.flags & WRITE != 0;
+        if !writable && self.readable < self.segments.len() {
+            return Err(RingError::Order);
+        }
+        let (mut guest, mut left) = (descriptor.guest, descriptor.bytes);
+        let outside = RingError::Outside { guest, bytes: left };
+        if left == 0 {
+            return Err(outside);
+        }
+        while left > 0 {
+            let (place, bytes) = memory.find(guest, left, hit).ok_or(outside)?;
+            self.segments.push(Segment {
+                guest,
+                place,
+                bytes,
+            });
+            left -= bytes;
+            if left > 0 {
+                guest = guest.checked_add(u64::from(bytes)).ok_or(outside)?;
+            }
+        }
+        if writable {
+            self.writable_bytes += u64::from(descriptor.bytes);
+        } else {
+            self.readable = self.segments.len();
+            self.readable_bytes += u64::from(descriptor.bytes);
+        }
+        Ok(())
+    }
+}

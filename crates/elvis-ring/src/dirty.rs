@@ -1,0 +1,44 @@
+//! The log of pages that the device wrote, for live migration (vhost-user: LOG_SHMFD).
+
+use crate::{Mapping, Span};
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes of guest memory that one bit stands for.
+const PAGE: u64 = 4096;
+
+/// A bitmap that the front-end shares; bit n is the page at guest-physical address n * 4096.
+#[derive(Debug, Clone)]
+pub struct DirtyLog {
+    bits: Span,
+}
+
+impl DirtyLog {
+    /// Maps the log that a front-end gave.
+    ///
+    /// # Errors
+    ///
+    /// It can't be mapped.
+    pub fn map(file: &File, offset: u64, bytes: u64) -> io::Result<Self> {
+        let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "the log is too large");
+        let end = offset.checked_add(bytes).ok_or_else(invalid)?;
+        let mapping = Arc::new(Mapping::new(file, end)?);
+        Ok(Self {
+            bits: Span::new(&mapping, offset, bytes).ok_or_else(invalid)?,
+        })
+    }
+
+    /// Marks what was written. Pages that the log has no bit for are left out, as they are no
+    /// memory of the guest's.
+    pub fn mark(&self, guest: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let last = guest.saturating_add(bytes - 1) / PAGE;
+        let end = (self.bits.bytes() as u64).saturating_mul(8);
+        for page in (guest / PAGE)..=last.min(end.saturating_sub(1)) {
+            self.bits.set_bits((page / 8) as usize, 1 << (page % 8));
+        }
+    }
+}

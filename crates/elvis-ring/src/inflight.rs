@@ -1,0 +1,136 @@
+//! Requests in flight, noted where they outlive this process (vhost-user: "Inflight I/O tracking",
+//! split virtqueues).
+//!
+//! The front-end keeps the memory and hands it to the next process, which runs again what was not
+//! acknowledged, and nothing else. The order of the writes here is the specification's.
+
+use crate::Span;
+use std::sync::atomic::{Ordering, fence};
+
+const VERSION: usize = 8;
+const DESC_NUM: usize = 10;
+const LAST_BATCH_HEAD: usize = 12;
+const USED_IDX: usize = 14;
+const STATES: usize = 16;
+const STATE: usize = 16;
+const STATE_NEXT: usize = 6;
+const STATE_COUNTER: usize = 8;
+
+/// The region of one queue.
+#[derive(Debug)]
+pub struct Inflight {
+    region: Span,
+    size: u16,
+    counter: u64,
+    batch: Vec<u16>,
+}
+
+/// Bytes of one queue's region, a multiple of 64 so that regions share no cache line.
+#[must_use]
+pub fn region_bytes(queue_size: u16) -> u64 {
+    (STATES as u64 + STATE as u64 * u64::from(queue_size)).next_multiple_of(64)
+}
+
+/// Entries that a region of this size has room for.
+#[must_use]
+pub fn region_entries(bytes: u64) -> u16 {
+    let entries = bytes.saturating_sub(STATES as u64) / STATE as u64;
+    u16::try_from(entries.min(32_768)).unwrap_or(32_768)
+}
+
+impl Inflight {
+    /// The region of a queue of this size; a region that is all zeros is initialised. None where
+    /// it is too small, not aligned, or not for such a queue.
+    #[must_use]
+    pub fn new(region: Span, size: u16) -> Option<Self> {
+        if (region.bytes() as u64) < STATES as u64 + STATE as u64 * u64::from(size)
+            || !region.aligned(8)
+        {
+            return None;
+        }
+        match region.load_u16(VERSION, Ordering::Relaxed) {
+            0 => {
+                region.store_u16(DESC_NUM, size, Ordering::Relaxed);
+                region.store_u16(VERSION, 1, Ordering::Release);
+            }
+            1 if region.load_u16(DESC_NUM, Ordering::Relaxed) >= size => {}
+            _ => return None,
+        }
+        Some(Self {
+            region,
+            size,
+            counter: 0,
+            batch: Vec::new(),
+        })
+    }
+
+    fn state(head: u16) -> usize {
+        STATES + STATE * usize::from(head)
+    }
+
+    /// What the last process left: heads of requests that are not acknowledged, in the order in
+    /// which they were taken. `used` is the used ring's index.
+    pub fn recover(&mut self, used: u16) -> Vec<u16> {
+        let left = self.region.load_u16(USED_IDX, Ordering::Relaxed);
+        if left != used {
+            // It ended between publishing its last batch and noting so.
+            let mut head = self.region.load_u16(LAST_BATCH_HEAD, Ordering::Relaxed);
+            for _ in 0..used.wrapping_sub(left).min(self.size) {
+                if head >= self.size {
+                    break;
+                }
+                self.region
+                    .store_u8(Self::state(head), 0, Ordering::Relaxed);
+                head = self
+                    .region
+                    .load_u16(Self::state(head) + STATE_NEXT, Ordering::Relaxed);
+            }
+            fence(Ordering::SeqCst);
+            self.region.store_u16(USED_IDX, used, Ordering::Relaxed);
+        }
+        let counter = |head| {
+            self.region
+                .load_u64(Self::state(head) + STATE_COUNTER, Ordering::Relaxed)
+        };
+        let mut heads: Vec<(u64, u16)> = (0..self.size)
+            .filter(|&head| self.region.load_u8(Self::state(head), Ordering::Relaxed) == 1)
+            .map(|head| (counter(head), head))
+            .collect();
+        heads.sort_unstable();
+        self.counter = heads.last().map_or(0, |(last, _)| last.wrapping_add(1));
+        heads.into_iter().map(|(_, head)| head).collect()
+    }
+
+    /// Notes that a request was taken.
+    pub fn taken(&mut self, head: u16) {
+        self.region.store_u64(
+            Self::state(head) + STATE_COUNTER,
+            self.counter,
+            Ordering::Relaxed,
+        );
+        self.counter = self.counter.wrapping_add(1);
+        self.region
+            .store_u8(Self::state(head), 1, Ordering::Release);
+    }
+
+    /// Notes that a request was put into the used ring, which is not yet published.
+    pub fn used(&mut self, head: u16) {
+        let last = self.region.load_u16(LAST_BATCH_HEAD, Ordering::Relaxed);
+        self.region
+            .store_u16(Self::state(head) + STATE_NEXT, last, Ordering::Relaxed);
+        self.region
+            .store_u16(LAST_BATCH_HEAD, head, Ordering::Release);
+        self.batch.push(head);
+    }
+
+    /// Notes that the used ring was published up to this index.
+    pub fn published(&mut self, used: u16) {
+        fence(Ordering::SeqCst);
+        for head in self.batch.drain(..) {
+            self.region
+                .store_u8(Self::state(head), 0, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+        self.region.store_u16(USED_IDX, used, Ordering::Release);
+    }
+}

@@ -1,0 +1,152 @@
+//! A driver's memory: regions of guest-physical addresses, each a part of a mapped file.
+
+use crate::{Mapping, Span};
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// One region, as the front-end announced it (vhost-user: "memory region description").
+#[derive(Debug, Clone)]
+pub struct Region {
+    guest: u64,
+    user: u64,
+    bytes: u64,
+    span: Span,
+}
+
+impl Region {
+    /// Maps a region: `bytes` of `file` from `file_offset` on, which the driver knows by the
+    /// address `guest` and the front-end by `user`.
+    ///
+    /// # Errors
+    ///
+    /// It can't be mapped, or its addresses wrap.
+    pub fn map(
+        file: &File,
+        file_offset: u64,
+        guest: u64,
+        user: u64,
+        bytes: u64,
+    ) -> io::Result<Self> {
+        let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        let wraps = || invalid("the region's addresses wrap");
+        let end = file_offset.checked_add(bytes).ok_or_else(wraps)?;
+        guest
+            .checked_add(bytes)
+            .and(user.checked_add(bytes))
+            .ok_or_else(wraps)?;
+        let mapping = Arc::new(Mapping::new(file, end)?);
+        let span = Span::new(&mapping, file_offset, bytes).ok_or_else(wraps)?;
+        Ok(Self {
+            guest,
+            user,
+            bytes,
+            span,
+        })
+    }
+
+    /// Its first guest-physical address.
+    #[must_use]
+    pub fn guest(&self) -> u64 {
+        self.guest
+    }
+
+    /// Its first address in the front-end.
+    #[must_use]
+    pub fn user(&self) -> u64 {
+        self.user
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// All regions of one driver. It does not change: another set of regions is another `Memory`, and
+/// what still uses this one keeps it mapped.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// By guest address; they don't overlap.
+    regions: Vec<Region>,
+}
+
+impl Memory {
+    /// A driver's memory.
+    ///
+    /// # Errors
+    ///
+    /// Two regions overlap.
+    pub fn new(mut regions: Vec<Region>) -> io::Result<Self> {
+        regions.sort_by_key(|region| region.guest);
+        if regions
+            .windows(2)
+            .any(|pair| pair[0].guest + pair[0].bytes > pair[1].guest)
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "two memory regions overlap",
+            ));
+        }
+        Ok(Self { regions })
+    }
+
+    /// The regions, by guest address.
+    #[must_use]
+    pub fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
+    /// Whether a file of it was shortened (see [`crate::sigbus`]).
+    #[must_use]
+    pub fn broken(&self) -> bool {
+        self.regions
+            .iter()
+            .any(|region| region.span.mapping().broken())
+    }
+
+    /// The guest-physical address of a front-end's address.
+    #[must_use]
+    pub fn guest_of_user(&self, user: u64) -> Option<u64> {
+        let region = self
+            .regions
+            .iter()
+            .find(|region| user >= region.user && user - region.user < region.bytes)?;
+        Some(user - region.user + region.guest)
+    }
+
+    /// A range that lies in one region.
+    #[must_use]
+    pub fn span(&self, guest: u64, bytes: u64) -> Option<Span> {
+        let region = self
+            .regions
+            .iter()
+            .find(|region| guest >= region.guest && guest - region.guest < region.bytes)?;
+        let offset = usize::try_from(guest - region.guest).ok()?;
+        region.span.part(offset, usize::try_from(bytes).ok()?)
+    }
+
+    /// The host address of the start of a range, and how much of the range follows it in the same
+    /// region. `hit` is the region to try first, and becomes the one that was right.
+    #[inline]
+    pub(crate) fn find(&self, guest: u64, bytes: u32, hit: &mut usize) -> Option<(*mut u8, u32)> {
+        let inside = |region: &Region| guest >= region.guest && guest - region.guest < region.bytes;
+        let region = match self.regions.get(*hit).filter(|region| inside(region)) {
+            Some(region) => region,
+            None => {
+                let index = self.regions.partition_point(|region| region.guest <= guest);
+                *hit = index.checked_sub(1)?;
+                self.regions.get(*hit).filter(|region| inside(region))?
+            }
+        };
+        let offset = guest - region.guest;
+        let here = u32::try_from(region.bytes - offset)
+            .unwrap_or(u32::MAX)
+            .min(bytes);
+        let place = region
+            .span
+            .address(usize::try_from(offset).ok()?, here as usize)?;
+        Some((place, here))
+    }
+}

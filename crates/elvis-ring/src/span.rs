@@ -1,0 +1,198 @@
+//! A piece of shared memory, and each kind of access to it. One of the modules with `unsafe`.
+//!
+//! Drivers write to this memory at any time, so no reference into it is ever made. Fields are
+//! accessed by atomics; data is copied. An access outside the span reads 0 or does nothing; callers
+//! check before, this is the second lock on the door.
+
+use crate::Mapping;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// A piece of a [`Mapping`], which it keeps mapped.
+#[derive(Debug, Clone)]
+pub struct Span {
+    start: NonNull<u8>,
+    bytes: usize,
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: a span is a range of a mapping that it keeps alive, and has no access but by atomics and
+// copies.
+unsafe impl Send for Span {}
+// SAFETY: as above.
+unsafe impl Sync for Span {}
+
+macro_rules! access {
+    ($load:ident, $store:ident, $atomic:ty, $value:ty, $what:literal) => {
+        #[doc = concat!("Reads ", $what, " once. 0 outside the span or where it is not aligned.")]
+        #[inline]
+        #[must_use]
+        pub fn $load(&self, offset: usize, order: Ordering) -> $value {
+            match self.place(offset, size_of::<$value>()) {
+                // SAFETY: `place` found it inside the span and aligned, and the mapping lives.
+                Some(place) => unsafe { <$atomic>::from_ptr(place.cast()) }.load(order),
+                None => 0,
+            }
+        }
+
+        #[doc = concat!("Writes ", $what, ". Nothing outside the span or where it is not aligned.")]
+        #[inline]
+        pub fn $store(&self, offset: usize, value: $value, order: Ordering) {
+            if let Some(place) = self.place(offset, size_of::<$value>()) {
+                // SAFETY: as for the read.
+                unsafe { <$atomic>::from_ptr(place.cast()) }.store(value, order);
+            }
+        }
+    };
+}
+
+impl Span {
+    /// The `bytes` of a mapping from `offset` on; None where it has not as many.
+    #[must_use]
+    pub fn new(mapping: &Arc<Mapping>, offset: u64, bytes: u64) -> Option<Self> {
+        let (offset, bytes) = (usize::try_from(offset).ok()?, usize::try_from(bytes).ok()?);
+        if offset.checked_add(bytes)? > mapping.bytes() {
+            return None;
+        }
+        // SAFETY: the offset is at most the mapping's length, checked above.
+        let start = unsafe { mapping.base().add(offset) };
+        Some(Self {
+            start,
+            bytes,
+            mapping: Arc::clone(mapping),
+        })
+    }
+
+    /// A part of this span; None where it is not inside.
+    #[must_use]
+    pub fn part(&self, offset: usize, bytes: usize) -> Option<Self> {
+        if offset.checked_add(bytes)? > self.bytes {
+            return None;
+        }
+        // SAFETY: the offset is at most the span's length, checked above.
+        let start = unsafe { self.start.add(offset) };
+        Some(Self {
+            start,
+            bytes,
+            mapping: Arc::clone(&self.mapping),
+        })
+    }
+
+    /// Bytes in it.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What it lies in.
+    #[must_use]
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// Whether its start is at a multiple of this power of two.
+    #[must_use]
+    pub fn aligned(&self, to: usize) -> bool {
+        (self.start.as_ptr() as usize) & (to - 1) == 0
+    }
+
+    /// The address of a byte, for system calls that check it themselves; None outside.
+    #[must_use]
+    pub fn address(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        if offset.checked_add(bytes)? > self.bytes {
+            return None;
+        }
+        // SAFETY: inside the span, checked above.
+        Some(unsafe { self.start.add(offset) }.as_ptr())
+    }
+
+    #[inline]
+    fn place(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        self.place_aligned(offset, bytes, bytes)
+    }
+
+    #[inline]
+    fn place_aligned(&self, offset: usize, bytes: usize, to: usize) -> Option<*mut u8> {
+        if offset.checked_add(bytes)? > self.bytes {
+            return None;
+        }
+        // SAFETY: inside the span, checked above.
+        let place = unsafe { self.start.add(offset) }.as_ptr();
+        ((place as usize) & (to - 1) == 0).then_some(place)
+    }
+
+    access!(load_u8, store_u8, AtomicU8, u8, "a byte");
+    access!(load_u16, store_u16, AtomicU16, u16, "16 bits");
+    access!(load_u32, store_u32, AtomicU32, u32, "32 bits");
+    access!(load_u64, store_u64, AtomicU64, u64, "64 bits");
+
+    /// Reads two times 64 bits, each once. Zeros outside the span or where it is not aligned.
+    #[inline]
+    #[must_use]
+    pub fn load_pair(&self, offset: usize) -> [u64; 2] {
+        match self.place_aligned(offset, 16, 8) {
+            // SAFETY: `place` found both inside the span and aligned, and the mapping lives.
+            Some(place) => [0, 8].map(|half| unsafe {
+                AtomicU64::from_ptr(place.add(half).cast()).load(Ordering::Relaxed)
+            }),
+            None => [0; 2],
+        }
+    }
+
+    /// Fills it with zeros.
+    pub fn zero(&self) {
+        // SAFETY: the whole span lies in a mapping that it keeps.
+        unsafe { fill(self.start.as_ptr(), self.bytes, 0) }
+    }
+
+    /// Sets bits of a byte, and leaves the others as they are whoever else sets them.
+    #[inline]
+    pub fn set_bits(&self, offset: usize, bits: u8) {
+        if let Some(place) = self.place(offset, 1) {
+            // SAFETY: `place` found it inside the span; a byte is always aligned.
+            unsafe { AtomicU8::from_ptr(place) }.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Copies shared memory into ours.
+///
+/// # Safety
+///
+/// `from` and the bytes after it lie in a mapping that lives.
+pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
+    // SAFETY: the source is mapped, as the caller says, and a slice of ours is no part of it. A
+    // driver may write at the same time: any mix of old and new bytes is a valid result.
+    unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
+}
+
+/// Copies our memory into shared memory.
+///
+/// # Safety
+///
+/// `to` and the bytes after it lie in a mapping that lives.
+pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
+    // SAFETY: as in `copy_out`.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+}
+
+/// Copies shared memory, which may overlap.
+///
+/// # Safety
+///
+/// Both, and the bytes after them, lie in mappings that live.
+pub(crate) unsafe fn copy_across(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: both are mapped, as the caller says; `copy` allows overlaps.
+    unsafe { std::ptr::copy(from, to, bytes) }
+}
+
+/// Fills shared memory.
+///
+/// # Safety
+///
+/// `to` and the bytes after it lie in a mapping that lives.
+pub(crate) unsafe fn fill(to: *mut u8, bytes: usize, value: u8) {
+    // SAFETY: the destination is mapped, as the caller says.
+    unsafe { std::ptr::write_bytes(to, value, bytes) }
+}

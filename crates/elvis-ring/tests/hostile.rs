@@ -1,0 +1,286 @@
+//! Drivers that break every rule: an error or a sound chain, and nothing else.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{chain_is_sound, memfd, pair};
+use elvis_ring::driver::Driver;
+use elvis_ring::{Chain, Inflight, Mapping, Ring, RingError, Span, sigbus};
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const DATA: u64 = 0x8_0000;
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+
+fn taken(prepare: impl Fn(&mut Driver)) -> Result<bool, RingError> {
+    let (mut driver, mut ring) = pair(8, true);
+    prepare(&mut driver);
+    ring.look()?;
+    ring.take(&mut Chain::new())
+}
+
+#[test]
+fn each_broken_rule_has_its_error() {
+    let outside = |guest, bytes| Err(RingError::Outside { guest, bytes });
+    assert_eq!(
+        taken(|d| d.offer(8)),
+        Err(RingError::Descriptor { index: 8 })
+    );
+    assert_eq!(
+        taken(|d| (0..9).for_each(|_| d.offer(0))),
+        Err(RingError::Jump {
+            avail: 9,
+            pending: 9,
+            size: 8
+        })
+    );
+    let one = |guest, bytes, flags, next| {
+        taken(move |d: &mut Driver| {
+            d.describe(0, guest, bytes, flags, next);
+            d.offer(0);
+        })
+    };
+    assert_eq!(
+        one(DATA, 16, 0, 99),
+        Ok(true),
+        "next means nothing without its flag"
+    );
+    assert_eq!(
+        one(DATA, 16, NEXT, 8),
+        Err(RingError::Descriptor { index: 8 })
+    );
+    assert_eq!(one(DATA, 16, NEXT, 0), Err(RingError::Endless));
+    assert_eq!(one(DATA, 0, 0, 0), outside(DATA, 0));
+    assert_eq!(one(0x10_0000 - 8, 16, 0, 0), outside(0x10_0000 - 8, 16));
+    assert_eq!(one(u64::MAX, 16, 0, 0), outside(u64::MAX, 16));
+    assert_eq!(one(DATA, u32::MAX, WRITE, 0), outside(DATA, u32::MAX));
+    assert!(matches!(
+        one(DATA, 16, INDIRECT | NEXT, 0),
+        Err(RingError::Indirect(_))
+    ));
+    assert!(matches!(
+        one(DATA, 17, INDIRECT, 0),
+        Err(RingError::Indirect(_))
+    ));
+    assert!(matches!(
+        one(DATA + 1, 16, INDIRECT, 0),
+        Err(RingError::Indirect(_))
+    ));
+    assert!(matches!(
+        one(DATA, 1 << 30, INDIRECT, 0),
+        Err(RingError::Indirect(_))
+    ));
+    assert_eq!(one(0xf_fff0, 32, INDIRECT, 0), outside(0xf_fff0, 32));
+    // An indirect table that is the table itself: its entry 0 is indirect again.
+    assert!(matches!(
+        one(0, 16, INDIRECT, 0),
+        Err(RingError::Indirect(_))
+    ));
+    let order = taken(|d| {
+        d.describe(0, DATA, 16, WRITE | NEXT, 1);
+        d.describe(1, DATA, 16, 0, 0);
+        d.offer(0);
+    });
+    assert_eq!(order, Err(RingError::Order));
+}
+
+#[test]
+fn a_ring_must_lie_in_memory() {
+    let (driver, _) = pair(8, true);
+    let new = |size, change: fn(&mut elvis_ring::RingAddresses)| {
+        let mut at = driver.addresses();
+        change(&mut at);
+        Ring::new(size, &at, driver.memory(), 0, true).map(|_| ())
+    };
+    assert_eq!(new(8, |_| ()), Ok(()));
+    assert_eq!(new(0, |_| ()), Err(RingError::Size(0)));
+    assert_eq!(new(12, |_| ()), Err(RingError::Size(12)));
+    assert_eq!(new(65_536, |_| ()), Err(RingError::Size(65_536)));
+    assert_eq!(
+        new(8, |at| at.descriptors = 8),
+        Err(RingError::Address("descriptor table"))
+    );
+    assert_eq!(
+        new(8, |at| at.available = 1),
+        Err(RingError::Address("available ring"))
+    );
+    assert_eq!(
+        new(8, |at| at.used = 0xf_fffc),
+        Err(RingError::Address("used ring"))
+    );
+    assert_eq!(
+        new(8, |at| at.used = u64::MAX),
+        Err(RingError::Address("used ring"))
+    );
+}
+
+/// The whole life of a ring whose memory holds these words.
+fn live(words: &[(u16, u64)], event_idx: bool, steps: u32) {
+    let (driver, mut ring) = pair(16, event_idx);
+    let span = driver.span().clone();
+    let mut chain = Chain::new();
+    let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
+    ring.track(Inflight::new(Span::new(&notes, 0, 4096).unwrap(), 16).unwrap());
+    for step in 0..steps {
+        for (offset, word) in words {
+            let offset = usize::from(*offset) * 8 % span.bytes();
+            span.store_u64(offset & !7, word.rotate_left(step), Ordering::Relaxed);
+        }
+        if ring.look().is_err() {
+            return;
+        }
+        loop {
+            match ring.take(&mut chain) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return,
+            }
+            assert!(chain_is_sound(&chain, driver.memory()));
+            let mut header = [0u8; 16];
+            chain.read(0, &mut header);
+            // Buffers may lie in the ring itself.
+            chain.write(0, &header);
+            ring.put(chain.head(), u32::MAX);
+        }
+        ring.publish();
+        if step % 2 == 0 {
+            ring.arm()
+        } else {
+            ring.disarm()
+        }
+    }
+}
+
+/// A word that is likely to be a descriptor's half, or two.
+fn word() -> impl Strategy<Value = u64> {
+    let length = prop_oneof![Just(0u32), 1u32..64, any::<u32>()];
+    prop_oneof![
+        any::<u64>(),
+        (0u64..0x10_0010),
+        (length, 0u16..8, 0u16..20).prop_map(|(length, flags, next)| {
+            u64::from(length) | u64::from(flags) << 32 | u64::from(next) << 48
+        }),
+        (0u64..5, 0u64..5, 0u64..5, 0u64..20)
+            .prop_map(|(a, b, c, d)| a | b << 16 | c << 32 | d << 48),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4096), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_ring_is_an_error_or_sound(words in prop::collection::vec((any::<u16>(), word()), 0..64), event_idx: bool) {
+        live(&words, event_idx, 8);
+    }
+
+    /// What a front-end gives as notes of another process may be anything.
+    #[test]
+    fn any_notes_are_an_error_or_taken(words in prop::collection::vec((0usize..66, any::<u64>()), 0..64), used: u16) {
+        let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
+        let span = Span::new(&notes, 0, 4096).unwrap();
+        for (at, word) in words {
+            span.store_u64(at * 8, word, Ordering::Relaxed);
+        }
+        if let Some(mut inflight) = Inflight::new(span, 32) {
+            let heads = inflight.recover(used);
+            prop_assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
+            heads.iter().for_each(|&head| inflight.used(head));
+            inflight.published(used);
+        }
+    }
+}
+
+/// Another thread that writes to the ring all the time, as fast as it can.
+#[test]
+fn memory_that_changes_underneath() {
+    let (mut driver, mut ring) = pair(16, true);
+    let span = driver.span().clone();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let writer = std::thread::spawn(move || {
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        while !stopped.load(Ordering::Relaxed) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            // Descriptors: mostly addresses in memory, any length, flags and successor.
+            let offset = (random >> 8) as usize % 32 * 8;
+            let word = if offset % 16 == 0 {
+                random % 0x10_0000
+            } else {
+                random >> 20 & 0x001f_0007_0000_3fff
+            };
+            span.store_u64(offset, word, Ordering::Relaxed);
+        }
+    });
+    let mut chain = Chain::new();
+    let (mut sound, mut errors) = (0u64, 0u64);
+    // As long as it takes for both to come up, wherever the scheduler puts the two threads.
+    let (least, most) = (
+        Instant::now() + Duration::from_millis(300),
+        Instant::now() + Duration::from_secs(30),
+    );
+    while Instant::now() < least || (sound.min(errors) <= 100 && Instant::now() < most) {
+        std::thread::yield_now();
+        for head in 0..8 {
+            driver.offer(head);
+        }
+        ring.look().unwrap();
+        loop {
+            match ring.take(&mut chain) {
+                Ok(true) => {
+                    assert!(chain_is_sound(&chain, driver.memory()));
+                    sound += 1;
+                    ring.put(chain.head(), 1);
+                }
+                Ok(false) => break,
+                // A real device would stop here; this one goes on behind the request.
+                Err(_) => {
+                    errors += 1;
+                    let next = ring.next().wrapping_add(1);
+                    ring = Ring::new(16, &driver.addresses(), driver.memory(), next, true).unwrap();
+                    ring.look().unwrap();
+                }
+            }
+        }
+        ring.publish();
+        while driver.reply().is_some() {}
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert!(
+        sound > 100 && errors > 100,
+        "{sound} sound, {errors} errors"
+    );
+}
+
+/// A front-end that shortens its memory file: the access succeeds, and the memory is marked.
+#[test]
+fn a_shortened_file_is_contained() {
+    let file = memfd(1 << 20);
+    let mut driver = Driver::new(&file, 8, true).unwrap();
+    let mut ring = Ring::new(8, &driver.addresses(), driver.memory(), 0, true).unwrap();
+    let (mut other, mut others_ring) = pair(8, true);
+    driver
+        .submit(&[(DATA, 16, false), (DATA + 4096, 4096, true)])
+        .unwrap();
+    other.submit(&[(DATA, 16, false)]).unwrap();
+    ring.look().unwrap();
+    let mut chain = Chain::new();
+    assert!(ring.take(&mut chain).unwrap());
+    let before = sigbus::faults();
+    file.set_len(0).unwrap();
+    assert!(chain.write(0, &[1; 4096]));
+    ring.put(chain.head(), 4096);
+    ring.publish();
+    assert!(ring.broken());
+    assert!(sigbus::faults() > before);
+    assert_eq!(others_ring.look().unwrap().pending, 1);
+    assert!(!others_ring.broken());
+    assert!(ring.look().is_ok_and(|look| look.pending <= 8) || ring.look().is_err());
+}

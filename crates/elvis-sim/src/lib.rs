@@ -1,0 +1,31 @@
+//! A discrete-event simulation of I/O cores that serve many devices.
+//!
+//! The ELVIS modes are driven by the policy that the daemon uses ([`elvis_policy`]), not by a
+//! model of it. Their peer, a thread for each device, stands on a model of a fair operating-system
+//! scheduler ([`threads`]). Costs and arrivals are parameters ([`Scenario`]); the same scenario and
+//! seed give the same [`Outcome`], to the digit.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![forbid(unsafe_code)]
+
+mod clients;
+mod outcome;
+mod scenario;
+mod shared;
+pub mod threads;
+
+pub use outcome::{CoreTime, GroupOutcome, Outcome, jain};
+pub use scenario::{Arrival, Costs, Group, Mode, Scenario, ScenarioError};
+
+/// Plays a scenario.
+///
+/// # Errors
+///
+/// What in the scenario can't be played, by name.
+pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
+    scenario.check()?;
+    Ok(match scenario.mode {
+        Mode::Elvis | Mode::FineGrained => shared::play(scenario),
+        Mode::PerDevice | Mode::PerDevicePinned => threads::play(scenario),
+    })
+}

@@ -1,0 +1,192 @@
+//! What a play came to.
+
+use crate::scenario::{Group, Mode, Scenario};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Longest latency that is told from longer ones, in ns.
+const LONGEST_NS: u64 = 60_000_000_000;
+
+/// What one client saw.
+pub struct Tally {
+    latencies: Option<Histogram<u64>>,
+    replies: u64,
+    total_ns: u128,
+    pub lost: u64,
+}
+
+impl Tally {
+    pub fn new() -> Self {
+        // Two digits: 1 % of a latency. The bounds are right, so this is never None.
+        let latencies = Histogram::new_with_bounds(1, LONGEST_NS, 2).ok();
+        Self {
+            latencies,
+            replies: 0,
+            total_ns: 0,
+            lost: 0,
+        }
+    }
+
+    pub fn reply(&mut self, latency_ns: u64) {
+        self.replies += 1;
+        self.total_ns += u128::from(latency_ns);
+        if let Some(latencies) = &mut self.latencies {
+            latencies.saturating_record(latency_ns.max(1));
+        }
+    }
+}
+
+/// Where the time of the I/O cores went; all cores together, in ns of counted time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CoreTime {
+    /// Serving requests and telling drivers.
+    pub serving_ns: u64,
+    /// Looking at queues in vain.
+    pub polling_ns: u64,
+    /// Switching, waking, looking for events.
+    pub overhead_ns: u64,
+    /// Asleep.
+    pub asleep_ns: u64,
+}
+
+/// What devices of one group saw.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupOutcome {
+    /// The group.
+    pub name: String,
+    /// How many devices it has.
+    pub devices: u32,
+    /// Requests replied to a second, all devices of the group together.
+    pub per_s: f64,
+    /// Mean latency, in ns.
+    pub mean_ns: f64,
+    /// Half of the latencies are at most this, in ns.
+    pub p50_ns: u64,
+    /// 99 % are at most this, in ns.
+    pub p99_ns: u64,
+    /// 99.9 % are at most this, in ns.
+    pub p999_ns: u64,
+    /// The longest, in ns.
+    pub max_ns: u64,
+    /// Jain's index of the devices' rates: 1 where all are equal, 1/n where one has all.
+    pub jain: f64,
+    /// Requests that found their ring full.
+    pub lost: u64,
+}
+
+/// What a play came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// How devices were served.
+    pub mode: Mode,
+    /// Requests replied to a second, all devices together.
+    pub per_s: f64,
+    /// Jain's index of all devices' rates, each over its weight.
+    pub jain: f64,
+    /// Of each group, in the scenario's order.
+    pub groups: Vec<GroupOutcome>,
+    /// Where core time went.
+    pub cores: CoreTime,
+    /// Notifications from drivers.
+    pub kicks: u64,
+    /// Notifications to drivers.
+    pub calls: u64,
+    /// Looks at queues that showed nothing.
+    pub empty_polls: u64,
+    /// Visits ended for another queue that was stuck.
+    pub stuck_exits: u64,
+}
+
+/// What is counted while it is played.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    pub cores: CoreTime,
+    pub kicks: u64,
+    pub calls: u64,
+    pub empty_polls: u64,
+    pub stuck_exits: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: &Self) {
+        self.cores.serving_ns += other.cores.serving_ns;
+        self.cores.polling_ns += other.cores.polling_ns;
+        self.cores.overhead_ns += other.cores.overhead_ns;
+        self.cores.asleep_ns += other.cores.asleep_ns;
+        self.kicks += other.kicks;
+        self.calls += other.calls;
+        self.empty_polls += other.empty_polls;
+        self.stuck_exits += other.stuck_exits;
+    }
+}
+
+/// Jain's fairness index: (sum x)^2 / (n * sum x^2). 1 where there is nothing to be unfair with.
+#[must_use]
+pub fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    if squares == 0.0 {
+        1.0
+    } else {
+        sum * sum / (rates.len() as f64 * squares)
+    }
+}
+
+impl Outcome {
+    /// Takes together what each client saw: its group's number and its tally.
+    pub fn gather(scenario: &Scenario, tallies: &[(usize, Tally)], counts: &Counts) -> Self {
+        let seconds = scenario.duration_ns as f64 / 1e9;
+        let rate = |tally: &Tally| tally.replies as f64 / seconds;
+        let group = |(index, group): (usize, &Group)| {
+            let mine: Vec<&Tally> = tallies
+                .iter()
+                .filter(|(of, _)| *of == index)
+                .map(|(_, tally)| tally)
+                .collect();
+            let replies: u64 = mine.iter().map(|tally| tally.replies).sum();
+            let total_ns: u128 = mine.iter().map(|tally| tally.total_ns).sum();
+            let mut all = Tally::new().latencies;
+            for tally in &mine {
+                if let (Some(all), Some(its)) = (&mut all, &tally.latencies) {
+                    // The same bounds: this can't fail.
+                    let _ = all.add(its);
+                }
+            }
+            let quantile = |q: f64| all.as_ref().map_or(0, |all| all.value_at_quantile(q));
+            let rates: Vec<f64> = mine.iter().map(|tally| rate(tally)).collect();
+            GroupOutcome {
+                name: group.name.clone(),
+                devices: group.devices,
+                per_s: replies as f64 / seconds,
+                mean_ns: if replies == 0 {
+                    0.0
+                } else {
+                    total_ns as f64 / replies as f64
+                },
+                p50_ns: quantile(0.5),
+                p99_ns: quantile(0.99),
+                p999_ns: quantile(0.999),
+                max_ns: all.as_ref().map_or(0, Histogram::max),
+                jain: jain(&rates),
+                lost: mine.iter().map(|tally| tally.lost).sum(),
+            }
+        };
+        let groups: Vec<GroupOutcome> = scenario.groups.iter().enumerate().map(group).collect();
+        let weighted = |(index, tally): &(usize, Tally)| {
+            let weight = scenario.groups.get(*index).map_or(1, |group| group.weight);
+            rate(tally) / f64::from(weight)
+        };
+        let rates: Vec<f64> = tallies.iter().map(weighted).collect();
+        Self {
+            mode: scenario.mode,
+            per_s: groups.iter().map(|group| group.per_s).sum(),
+            jain: jain(&rates),
+            groups,
+            cores: counts.cores,
+            kicks: counts.kicks,
+            calls: counts.calls,
+            empty_polls: counts.empty_polls,
+            stuck_exits: counts.stuck_exits,
+        }
+    }
+}

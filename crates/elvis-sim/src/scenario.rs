@@ -1,0 +1,283 @@
+//! What is played: devices, their load, the costs on the core, the mode.
+
+use elvis_policy::{Params, ParamsError, RateLimit};
+use serde::{Deserialize, Serialize};
+
+/// How devices are served. The daemon has the same modes (section 4.2 and 4.7 of the paper).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// One thread a core for all devices, which polls.
+    Elvis,
+    /// One thread a core for all devices, notified of each request.
+    FineGrained,
+    /// A thread a device, on any of the cores: the paper's Baseline.
+    PerDevice,
+    /// A thread a device, each bound to one of the cores: Baseline with Affinity.
+    PerDevicePinned,
+}
+
+impl Mode {
+    /// All modes, the paper's own first.
+    pub const ALL: [Self; 4] = [
+        Self::Elvis,
+        Self::FineGrained,
+        Self::PerDevice,
+        Self::PerDevicePinned,
+    ];
+
+    /// The mode's name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Elvis => "elvis",
+            Self::FineGrained => "fine-grained",
+            Self::PerDevice => "per-device",
+            Self::PerDevicePinned => "per-device-pinned",
+        }
+    }
+}
+
+/// When a device's driver makes requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrival {
+    /// `depth` requests at a time, each made anew when its reply has come and after a pause of
+    /// `think_ns` (exponentially distributed, this is its mean; 0 is none).
+    Closed {
+        /// Requests outstanding.
+        depth: u16,
+        /// Mean pause between a reply and the next request, in ns.
+        think_ns: u64,
+    },
+    /// A Poisson process, whatever the replies do.
+    Open {
+        /// Mean rate.
+        per_s: f64,
+    },
+    /// A Poisson process that is on and off by turns, each for exponentially distributed times.
+    Bursts {
+        /// Mean rate while it is on.
+        per_s: f64,
+        /// Mean length of a burst, in ns.
+        on_ns: u64,
+        /// Mean pause between bursts, in ns.
+        off_ns: u64,
+    },
+}
+
+/// Devices that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// What results call it.
+    pub name: String,
+    /// How many there are.
+    pub devices: u32,
+    /// Their load.
+    pub arrival: Arrival,
+    /// Core time of one request, in ns.
+    pub service_ns: u64,
+    /// Data in one request; it counts as work and against rate limits.
+    pub bytes: u64,
+    /// Time that a request then spends in storage, off the core, in ns; 0 where the core itself
+    /// does all of it, as with a RAM disk.
+    pub storage_ns: u64,
+    /// Weight of each.
+    pub weight: u32,
+    /// Limits of each.
+    pub limit: RateLimit,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self {
+            name: "all".to_owned(),
+            devices: 1,
+            arrival: Arrival::Closed {
+                depth: 1,
+                think_ns: 0,
+            },
+            service_ns: 1_000,
+            bytes: 4096,
+            storage_ns: 0,
+            weight: 1,
+            limit: RateLimit::default(),
+        }
+    }
+}
+
+/// What things cost on the core, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Costs {
+    /// A look at a queue that shows nothing.
+    pub poll_ns: u64,
+    /// Turning to a queue that has something, beside its requests.
+    pub visit_ns: u64,
+    /// A look for kicks and completions (epoll without waiting).
+    pub look_ns: u64,
+    /// From a driver's notification until the thread that waits for it runs: the exit in the
+    /// guest, the eventfd and the wake.
+    pub wake_ns: u64,
+    /// From a driver's notification until a thread that is awake can see it: the exit alone.
+    pub kick_ns: u64,
+    /// Telling a driver of replies (an eventfd's write).
+    pub call_ns: u64,
+    /// From there until the driver sees them (the interrupt).
+    pub interrupt_ns: u64,
+    /// Taking in one completion from storage.
+    pub complete_ns: u64,
+    /// Switching from one thread to another (per-device modes).
+    pub switch_ns: u64,
+    /// How long the operating system lets a thread run while others wait (per-device modes).
+    pub slice_ns: u64,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            poll_ns: 5,
+            visit_ns: 50,
+            look_ns: 400,
+            wake_ns: 8_000,
+            kick_ns: 2_000,
+            call_ns: 400,
+            interrupt_ns: 2_000,
+            complete_ns: 200,
+            switch_ns: 1_500,
+            slice_ns: 3_000_000,
+        }
+    }
+}
+
+/// One play.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// How devices are served.
+    pub mode: Mode,
+    /// The devices; they are dealt out to cores one by one.
+    pub groups: Vec<Group>,
+    /// I/O cores.
+    pub cores: u32,
+    /// What things cost.
+    pub costs: Costs,
+    /// The policy's constants (in the per-device modes, `max_work` alone is used: replies are
+    /// told after as many).
+    pub params: Params,
+    /// Time that is played before anything is counted, in ns.
+    pub warmup_ns: u64,
+    /// Time that is counted, in ns.
+    pub duration_ns: u64,
+    /// Seed of all that is random.
+    pub seed: u64,
+}
+
+/// Why a scenario can't be played.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScenarioError {
+    /// A constant of the policy.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// Anything else.
+    #[error("{key} is {value}, and must be {must}")]
+    Value {
+        /// Which value.
+        key: &'static str,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        must: &'static str,
+    },
+}
+
+impl Scenario {
+    /// Says whether this can be played.
+    ///
+    /// # Errors
+    ///
+    /// The first value that is out of its range.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let within = |key, value: u64, least: u64, most: u64, must| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(ScenarioError::Value {
+                key,
+                value: value.to_string(),
+                must,
+            })
+        };
+        self.params.check()?;
+        let hour_ns = 3_600_000_000_000;
+        within("cores", self.cores.into(), 1, 1024, "1 to 1024")?;
+        within(
+            "duration_ns",
+            self.duration_ns,
+            1,
+            hour_ns,
+            "1 ns to an hour",
+        )?;
+        within("warmup_ns", self.warmup_ns, 0, hour_ns, "at most an hour")?;
+        within("poll_ns", self.costs.poll_ns, 1, 1_000_000, "1 ns to 1 ms")?;
+        within(
+            "slice_ns",
+            self.costs.slice_ns,
+            1_000,
+            hour_ns,
+            "1 us to an hour",
+        )?;
+        let devices = self
+            .groups
+            .iter()
+            .map(|group| u64::from(group.devices))
+            .sum();
+        within("devices", devices, 1, 65_536, "1 to 65536 in all")?;
+        for group in &self.groups {
+            within(
+                "service_ns",
+                group.service_ns,
+                1,
+                1_000_000_000,
+                "1 ns to 1 s",
+            )?;
+            let weight = u64::from(group.weight);
+            within(
+                "weight",
+                weight,
+                1,
+                elvis_policy::MAX_WEIGHT.into(),
+                "1 to 10000",
+            )?;
+            let rate = |per_s: f64| {
+                // Above this the arrivals alone would be all that is simulated.
+                if per_s > 0.0 && per_s <= 1e8 {
+                    return Ok(());
+                }
+                let value = per_s.to_string();
+                Err(ScenarioError::Value {
+                    key: "per_s",
+                    value,
+                    must: "above 0, at most 1e8",
+                })
+            };
+            match group.arrival {
+                Arrival::Closed { depth, think_ns } => {
+                    within("depth", depth.into(), 1, 32_768, "1 to 32768")?;
+                    within("think_ns", think_ns, 0, hour_ns, "at most an hour")?;
+                }
+                Arrival::Open { per_s } => rate(per_s)?,
+                Arrival::Bursts {
+                    per_s,
+                    on_ns,
+                    off_ns,
+                } => {
+                    rate(per_s)?;
+                    within("on_ns", on_ns, 1, hour_ns, "1 ns to an hour")?;
+                    within("off_ns", off_ns, 0, hour_ns, "at most an hour")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,320 @@
+//! The block device's protocol (VIRTIO 1.2, section 5.2): requests, features, configuration.
+
+use elvis_ring::Chain;
+
+/// Bytes of a sector.
+pub const SECTOR: u64 = 512;
+/// Bytes of a request's header: type, reserved, sector.
+pub const HEADER: u64 = 16;
+/// Bytes of a discard or write-zeroes segment: sector, number of sectors, flags.
+const RANGE: u64 = 16;
+/// Bytes of a device id.
+pub const ID: usize = 20;
+/// Most sectors in one discard or write-zeroes request: 1 GiB.
+const RANGE_SECTORS: u32 = 1 << 21;
+/// Most data segments in a request; with header and status they fit a ring of 128.
+const SEG_MAX: u32 = 126;
+
+/// Feature bits of the block device.
+pub mod feature {
+    /// `seg_max` is valid.
+    pub const SEG_MAX: u64 = 1 << 2;
+    /// Writes fail.
+    pub const RO: u64 = 1 << 5;
+    /// `blk_size` is valid.
+    pub const BLK_SIZE: u64 = 1 << 6;
+    /// There is a cache, and flush empties it.
+    pub const FLUSH: u64 = 1 << 9;
+    /// The driver may turn the cache off.
+    pub const CONFIG_WCE: u64 = 1 << 11;
+    /// Several queues.
+    pub const MQ: u64 = 1 << 12;
+    /// Discard.
+    pub const DISCARD: u64 = 1 << 13;
+    /// Write zeroes.
+    pub const WRITE_ZEROES: u64 = 1 << 14;
+}
+
+/// How a request ended, as its last byte says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// Failed.
+    IoError = 1,
+    /// Not known, or not possible with this disk.
+    Unsupported = 2,
+}
+
+/// A request, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Read; all in bytes.
+    Read {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// Write.
+    Write {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// Empty the cache.
+    Flush,
+    /// Say the serial number.
+    Id,
+    /// The range's data are not needed any more.
+    Discard {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// Make the range read as zeros.
+    Zero {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+        /// Whether its space may be given back.
+        unmap: bool,
+    },
+}
+
+impl Request {
+    /// Bytes of data that it moves, which count as work and against limits.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        match *self {
+            Self::Read { bytes, .. } | Self::Write { bytes, .. } => bytes,
+            _ => 0,
+        }
+    }
+
+    /// Reads and checks the request in a chain, for a disk of `capacity` bytes.
+    ///
+    /// # Errors
+    ///
+    /// The status that is its reply.
+    pub fn parse(chain: &Chain, capacity: u64, readonly: bool) -> Result<Self, Status> {
+        let mut header = [0u8; HEADER as usize];
+        if !chain.read(0, &mut header) || chain.writable_bytes() == 0 {
+            return Err(Status::IoError);
+        }
+        let [t0, t1, t2, t3, _, _, _, _, sector @ ..] = header;
+        let sector = u64::from_le_bytes(sector);
+        let out_bytes = chain.readable_bytes() - HEADER;
+        let in_bytes = chain.writable_bytes() - 1;
+        let range = |sector: u64, bytes: u64| {
+            let offset = sector.checked_mul(SECTOR).ok_or(Status::IoError)?;
+            let end = offset.checked_add(bytes).ok_or(Status::IoError)?;
+            if bytes % SECTOR != 0 || end > capacity {
+                return Err(Status::IoError);
+            }
+            Ok((offset, bytes))
+        };
+        let kind = u32::from_le_bytes([t0, t1, t2, t3]);
+        if readonly && matches!(kind, 1 | 11 | 13) {
+            return Err(Status::IoError);
+        }
+        match kind {
+            0 => range(sector, in_bytes).map(|(offset, bytes)| Self::Read { offset, bytes }),
+            1 => range(sector, out_bytes).map(|(offset, bytes)| Self::Write { offset, bytes }),
+            4 => Ok(Self::Flush),
+            8 if in_bytes >= ID as u64 => Ok(Self::Id),
+            8 => Err(Status::IoError),
+            11 | 13 => {
+                let mut segment = [0u8; RANGE as usize];
+                if out_bytes != RANGE || !chain.read(HEADER, &mut segment) {
+                    return Err(Status::IoError);
+                }
+                let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, n3, flags @ ..] = segment;
+                let sectors = u32::from_le_bytes([n0, n1, n2, n3]);
+                let flags = u32::from_le_bytes(flags);
+                // "The device MUST set status to UNSUPP if an unknown flag is set, or if unmap is
+                // set in a discard" (5.2.6.2).
+                if flags > 1 || (kind == 11 && flags != 0) {
+                    return Err(Status::Unsupported);
+                }
+                if sectors > RANGE_SECTORS {
+                    return Err(Status::IoError);
+                }
+                let sector = u64::from_le_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
+                let (offset, bytes) = range(sector, u64::from(sectors) * SECTOR)?;
+                Ok(match kind {
+                    11 => Self::Discard { offset, bytes },
+                    _ => Self::Zero {
+                        offset,
+                        bytes,
+                        unmap: flags == 1,
+                    },
+                })
+            }
+            _ => Err(Status::Unsupported),
+        }
+    }
+}
+
+/// Bytes of the configuration space.
+pub const CONFIG: usize = 60;
+/// Where `writeback` is in it.
+pub const WRITEBACK: u32 = 32;
+
+/// The configuration space of a disk.
+#[must_use]
+pub fn config(capacity: u64, queues: u16, writeback: bool) -> [u8; CONFIG] {
+    let mut space = [0; CONFIG];
+    let mut set = |at: usize, value: &[u8]| space[at..at + value.len()].copy_from_slice(value);
+    set(0, &(capacity / SECTOR).to_le_bytes());
+    set(12, &SEG_MAX.to_le_bytes());
+    set(20, &(SECTOR as u32).to_le_bytes());
+    set(WRITEBACK as usize, &[u8::from(writeback)]);
+    set(34, &queues.to_le_bytes());
+    set(36, &RANGE_SECTORS.to_le_bytes());
+    set(40, &1u32.to_le_bytes());
+    set(44, &1u32.to_le_bytes());
+    set(48, &RANGE_SECTORS.to_le_bytes());
+    set(52, &1u32.to_le_bytes());
+    set(56, &[1]);
+    space
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elvis_ring::driver::Driver;
+    use elvis_ring::{Ring, Span};
+    use proptest::prelude::*;
+    use std::fs::File;
+
+    fn parse(
+        request: &[u8],
+        in_bytes: u32,
+        capacity: u64,
+        readonly: bool,
+    ) -> Result<Request, Status> {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let file = File::from(rustix::fs::memfd_create("blk-test", flags).unwrap());
+        file.set_len(1 << 16).unwrap();
+        let mut driver = Driver::new(&file, 8, false).unwrap();
+        let data: Span = driver.memory().span(0x8000, 0x1000).unwrap();
+        for (at, byte) in request.iter().enumerate() {
+            data.store_u8(at, *byte, std::sync::atomic::Ordering::Relaxed);
+        }
+        let mut buffers = vec![(0x8000, request.len() as u32, false)];
+        if in_bytes > 0 {
+            buffers.push((0x9000, in_bytes, true));
+        }
+        driver.submit(&buffers).unwrap();
+        let mut ring = Ring::new(8, &driver.addresses(), driver.memory(), 0, false).unwrap();
+        let mut chain = Chain::new();
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        Request::parse(&chain, capacity, readonly)
+    }
+
+    fn header(kind: u32, sector: u64) -> Vec<u8> {
+        [&kind.to_le_bytes()[..], &[0; 4], &sector.to_le_bytes()].concat()
+    }
+
+    fn with_range(kind: u32, sector: u64, sectors: u32, flags: u32) -> Vec<u8> {
+        let range = [
+            &sector.to_le_bytes()[..],
+            &sectors.to_le_bytes(),
+            &flags.to_le_bytes(),
+        ];
+        [header(kind, 0), range.concat()].concat()
+    }
+
+    #[test]
+    fn each_kind() {
+        let size = 8 * SECTOR;
+        let ok = |request: &[u8], in_bytes| parse(request, in_bytes, size, false);
+        let read = Ok(Request::Read {
+            offset: 512,
+            bytes: 512,
+        });
+        assert_eq!(ok(&header(0, 1), 513), read);
+        let write = [header(1, 7), vec![0; 512]].concat();
+        assert_eq!(
+            ok(&write, 1),
+            Ok(Request::Write {
+                offset: 7 * 512,
+                bytes: 512
+            })
+        );
+        assert_eq!(parse(&write, 1, size, true), Err(Status::IoError));
+        assert_eq!(ok(&header(4, 0), 1), Ok(Request::Flush));
+        assert_eq!(ok(&header(8, 0), 21), Ok(Request::Id));
+        assert_eq!(ok(&header(8, 0), 20), Err(Status::IoError));
+        assert_eq!(
+            ok(&with_range(11, 1, 2, 0), 1),
+            Ok(Request::Discard {
+                offset: 512,
+                bytes: 1024
+            })
+        );
+        assert_eq!(ok(&with_range(11, 1, 2, 1), 1), Err(Status::Unsupported));
+        assert_eq!(
+            ok(&with_range(13, 1, 2, 1), 1),
+            Ok(Request::Zero {
+                offset: 512,
+                bytes: 1024,
+                unmap: true
+            })
+        );
+        assert_eq!(ok(&with_range(13, 7, 2, 0), 1), Err(Status::IoError));
+        assert_eq!(ok(&header(99, 0), 1), Err(Status::Unsupported));
+    }
+
+    #[test]
+    fn nothing_outside_the_disk() {
+        let size = 8 * SECTOR;
+        for (sector, in_bytes) in [
+            (8, 513),
+            (7, 1025),
+            (u64::MAX, 513),
+            (u64::MAX / 512, 513),
+            (0, 100),
+        ] {
+            assert_eq!(
+                parse(&header(0, sector), in_bytes, size, false),
+                Err(Status::IoError)
+            );
+        }
+        assert_eq!(
+            parse(&header(0, 0)[..15], 513, size, false),
+            Err(Status::IoError)
+        );
+        assert_eq!(parse(&header(0, 0), 0, size, false), Err(Status::IoError));
+    }
+
+    #[test]
+    fn the_configuration_says_the_size() {
+        let space = config(1 << 30, 4, true);
+        assert_eq!(space[..8], (1u64 << 21).to_le_bytes());
+        assert_eq!((space[32], space[34]), (1, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn any_request_is_in_the_disk_or_refused(request in prop::collection::vec(any::<u8>(), 1..64), kind in 0u32..16, in_bytes in 0u32..2000, sectors in 0u64..100) {
+            let mut request = request;
+            if request.len() >= 4 {
+                request[..4].copy_from_slice(&kind.to_le_bytes());
+            }
+            let capacity = sectors * SECTOR;
+            match parse(&request, in_bytes, capacity, false) {
+                Ok(Request::Read { offset, bytes } | Request::Write { offset, bytes } | Request::Discard { offset, bytes } | Request::Zero { offset, bytes, .. }) => {
+                    prop_assert!(offset + bytes <= capacity);
+                }
+                Ok(Request::Flush | Request::Id) | Err(_) => {}
+            }
+        }
+    }
+}

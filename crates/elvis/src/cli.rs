@@ -1,0 +1,140 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use elvis_sim::Mode;
+use std::path::PathBuf;
+
+/// Serves the block devices of many machines from few I/O cores, over vhost-user.
+#[derive(Debug, Parser)]
+#[command(name = "elvis", version, about)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve devices until SIGINT, SIGTERM or `ctl drain`.
+    Serve(ServeArgs),
+    /// Talk to an `elvis serve --control` that runs.
+    Ctl(CtlArgs),
+    /// Play a load on simulated I/O cores, with the daemon's own policy.
+    Simulate(SimulateArgs),
+}
+
+/// How devices are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// One thread an I/O core, which polls busy queues.
+    Elvis,
+    /// One thread an I/O core, notified of requests.
+    FineGrained,
+    /// A thread a device, on any of the I/O cores.
+    PerDevice,
+    /// A thread a device, each bound to one I/O core.
+    PerDevicePinned,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Elvis => Self::Elvis,
+            ModeArg::FineGrained => Self::FineGrained,
+            ModeArg::PerDevice => Self::PerDevice,
+            ModeArg::PerDevicePinned => Self::PerDevicePinned,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Configuration file (TOML); arguments win over it.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A device. IMAGE is a raw file or block device, ram:SIZE, or null:SIZE; more words:
+    /// readonly, direct, queues=N, weight=N, requests_per_s=N, bytes_per_s=N, name=TEXT,
+    /// serial=TEXT.
+    #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
+    pub blk: Vec<String>,
+    /// CPUs for I/O threads; without, one thread that is bound to none.
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub io_cores: Vec<usize>,
+    /// How devices are served.
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// Where `elvis ctl` connects.
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
+    /// Use threads for files even where io_uring is allowed.
+    #[arg(long)]
+    pub threads_only: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CtlArgs {
+    /// The control socket of the server.
+    #[arg(long, value_name = "SOCKET")]
+    pub control: PathBuf,
+    #[command(subcommand)]
+    pub what: Ctl,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Ctl {
+    /// Add a device.
+    Add {
+        /// As for `serve --blk`.
+        #[arg(value_name = "SOCKET=IMAGE[,WORD]...")]
+        device: String,
+    },
+    /// Remove a device, when its requests in flight have ended.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// List devices.
+    List,
+    /// Show all counters.
+    Stats,
+    /// End the server, when all requests in flight have ended.
+    Drain,
+}
+
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// Devices that are alike: devices=N,depth=N,think_us=N (closed loop) or per_s=N (open; with
+    /// on_us=N,off_us=N in bursts), service_ns=N, storage_us=N, bytes=N, weight=N, limit_per_s=N,
+    /// name=TEXT.
+    #[arg(
+        long,
+        value_name = "KEY=VALUE,...",
+        default_value = "devices=14,depth=8,think_us=50"
+    )]
+    pub group: Vec<String>,
+    /// Modes to play, one after another.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "elvis,fine-grained,per-device,per-device-pinned"
+    )]
+    pub mode: Vec<ModeArg>,
+    /// I/O cores.
+    #[arg(long, default_value_t = 1)]
+    pub cores: u32,
+    /// Time that is counted.
+    #[arg(long, default_value_t = 200)]
+    pub duration_ms: u64,
+    /// Time before it.
+    #[arg(long, default_value_t = 20)]
+    pub warmup_ms: u64,
+    /// Seed of all that is random.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Set a constant of the policy or a cost, by its name in docs/elvis.md.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,427 @@
+//! The configuration: read, checked, and only then used.
+
+use crate::server::DeviceSpec;
+use crate::size;
+use crate::storage::Source;
+use elvis_policy::{MAX_WEIGHT, Params, RateLimit};
+use elvis_sim::Mode;
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// Bytes that a socket's path may have (unix(7)).
+const SOCKET_PATH: usize = 107;
+/// Most queues of a device.
+const MAX_QUEUES: u16 = 256;
+
+/// What `elvis serve` is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// How devices are served.
+    pub mode: Mode,
+    /// The CPUs for I/O threads; none is one thread, bound to none.
+    pub io_cores: Vec<usize>,
+    /// Where `elvis ctl` connects.
+    pub control: Option<PathBuf>,
+    /// The policy's constants.
+    pub params: Params,
+    /// Whether the polling window is to be derived from the cost of waking on this host.
+    pub derive_window: bool,
+    /// Use threads for files even where io_uring is allowed.
+    pub threads_only: bool,
+    /// The devices to start with.
+    pub devices: Vec<DeviceSpec>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Elvis,
+            io_cores: Vec::new(),
+            control: None,
+            params: Params::default(),
+            derive_window: true,
+            threads_only: false,
+            devices: Vec::new(),
+        }
+    }
+}
+
+/// Why a configuration can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{where_}: {key}: {why}")]
+pub struct ConfigError {
+    /// The file and line, or the argument.
+    pub where_: String,
+    /// The key.
+    pub key: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// The file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawConfig {
+    mode: Option<Mode>,
+    io_cores: Option<Vec<usize>>,
+    control: Option<PathBuf>,
+    #[serde(default)]
+    threads_only: bool,
+    policy: Option<Spanned<Params>>,
+    #[serde(default)]
+    device: Vec<RawDevice>,
+}
+
+/// A device as it is written, in a file or in a message to the control socket.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawDevice {
+    name: Option<Spanned<String>>,
+    socket: Spanned<PathBuf>,
+    image: Spanned<String>,
+    #[serde(default)]
+    readonly: bool,
+    #[serde(default)]
+    direct: bool,
+    queues: Option<Spanned<u16>>,
+    weight: Option<Spanned<u32>>,
+    serial: Option<Spanned<String>>,
+    requests_per_s: Option<Spanned<u64>>,
+    bytes_per_s: Option<Spanned<u64>>,
+}
+
+/// A value that can't be used: where it stands, its key, what is wrong.
+type Wrong = (Range<usize>, &'static str, String);
+
+impl RawDevice {
+    fn check(&self) -> Result<DeviceSpec, Wrong> {
+        let socket = self.socket.get_ref().clone();
+        let wrong = |span: Range<usize>, key, why: String| Err((span, key, why));
+        let bytes = socket.as_os_str().len();
+        if bytes == 0 || bytes > SOCKET_PATH {
+            let why = format!("a socket's path has 1 to {SOCKET_PATH} bytes, this has {bytes}");
+            return wrong(self.socket.span(), "socket", why);
+        }
+        let stem = socket
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let name = self
+            .name
+            .as_ref()
+            .map(|name| name.get_ref().clone())
+            .or(stem);
+        let name = name.unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            let span = self.name.as_ref().map_or(self.socket.span(), Spanned::span);
+            return wrong(
+                span,
+                "name",
+                format!("{name:?} is no name; use 1 to 64 of a-z 0-9 - _ . :"),
+            );
+        }
+        let image = self.image.get_ref().as_str();
+        let sized = |text: &str| size::parse(text).map_err(|why| (self.image.span(), "image", why));
+        let source = match image.split_once(':') {
+            Some(("ram", bytes)) => Source::Ram {
+                bytes: sized(bytes)?,
+            },
+            Some(("null", bytes)) => Source::Null {
+                bytes: sized(bytes)?,
+            },
+            _ if image.is_empty() => {
+                return wrong(self.image.span(), "image", "it is empty".to_owned());
+            }
+            _ => Source::File {
+                path: image.into(),
+                direct: self.direct,
+            },
+        };
+        let queues = self.queues.as_ref().map_or(1, |queues| *queues.get_ref());
+        if let Some(span) = self.queues.as_ref().map(Spanned::span) {
+            if !(1..=MAX_QUEUES).contains(&queues) {
+                return wrong(
+                    span,
+                    "queues",
+                    format!("{queues} is not in 1 to {MAX_QUEUES}"),
+                );
+            }
+        }
+        let weight = self.weight.as_ref().map_or(1, |weight| *weight.get_ref());
+        if let Some(span) = self.weight.as_ref().map(Spanned::span) {
+            if !(1..=MAX_WEIGHT).contains(&weight) {
+                return wrong(
+                    span,
+                    "weight",
+                    format!("{weight} is not in 1 to {MAX_WEIGHT}"),
+                );
+            }
+        }
+        let serial = self
+            .serial
+            .as_ref()
+            .map_or(name.clone(), |serial| serial.get_ref().clone());
+        if let Some(span) = self.serial.as_ref().map(Spanned::span) {
+            if serial.len() > crate::blk::ID || !serial.is_ascii() {
+                return wrong(
+                    span,
+                    "serial",
+                    "a serial number is ASCII, of 20 bytes at most".to_owned(),
+                );
+            }
+        }
+        let rate = |value: &Option<Spanned<u64>>, key| match value {
+            Some(value) if *value.get_ref() == 0 => Err((
+                value.span(),
+                key,
+                "0 would never serve; leave it out for no limit".to_owned(),
+            )),
+            value => Ok(value.as_ref().map(|value| *value.get_ref())),
+        };
+        let limit = RateLimit {
+            requests_per_s: rate(&self.requests_per_s, "requests_per_s")?,
+            bytes_per_s: rate(&self.bytes_per_s, "bytes_per_s")?,
+            burst_ns: 0,
+        };
+        let readonly = self.readonly;
+        Ok(DeviceSpec {
+            name,
+            socket,
+            source,
+            readonly,
+            queues,
+            weight,
+            limit,
+            serial,
+        })
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
+}
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong: its line, its key, why.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError {
+            where_: file.clone(),
+            key: "file".to_owned(),
+            why: error.to_string(),
+        })?;
+        Self::parse(&file, &text)
+    }
+
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Config::read`].
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let error = |span: Range<usize>, key: &str, why: String| ConfigError {
+            where_: format!("{file}:{}", line_of(text, span.start)),
+            key: key.to_owned(),
+            why,
+        };
+        let raw: RawConfig = toml::from_str(text).map_err(|wrong| {
+            let span = wrong.span().unwrap_or(0..0);
+            let line = text
+                .lines()
+                .nth(line_of(text, span.start) - 1)
+                .unwrap_or_default();
+            let key = line.split('=').next().unwrap_or_default().trim().to_owned();
+            error(span, &key, wrong.message().to_owned())
+        })?;
+        let table: toml::Table = toml::from_str(text).unwrap_or_default();
+        let policy = table.get("policy").and_then(toml::Value::as_table);
+        let given = |key| policy.is_some_and(|policy| policy.contains_key(key));
+        let mut config = Self {
+            mode: raw.mode.unwrap_or(Mode::Elvis),
+            io_cores: raw.io_cores.unwrap_or_default(),
+            control: raw.control,
+            derive_window: !given("poll_on_gap_ns") && !given("poll_off_idle_ns"),
+            threads_only: raw.threads_only,
+            ..Self::default()
+        };
+        if let Some(policy) = &raw.policy {
+            config.params = *policy.get_ref();
+            if let Err(wrong) = config.params.check() {
+                let at = text.find(wrong.key).unwrap_or(policy.span().start);
+                let why = format!("{} is not possible, it must be {}", wrong.value, wrong.must);
+                return Err(error(at..at, wrong.key, why));
+            }
+        }
+        for device in &raw.device {
+            let spec = device
+                .check()
+                .map_err(|(span, key, why)| error(span, key, why))?;
+            config
+                .add(spec)
+                .map_err(|why| error(device.socket.span(), "device", why))?;
+        }
+        Ok(config)
+    }
+
+    /// Adds a device.
+    ///
+    /// # Errors
+    ///
+    /// Another device has its name or its socket.
+    pub fn add(&mut self, spec: DeviceSpec) -> Result<(), String> {
+        let mut names = HashSet::new();
+        for other in self.devices.iter().chain([&spec]) {
+            if !names.insert(other.name.clone()) || (other != &spec && other.socket == spec.socket)
+            {
+                return Err(format!(
+                    "two devices are called {:?} or share a socket",
+                    spec.name
+                ));
+            }
+        }
+        self.devices.push(spec);
+        Ok(())
+    }
+}
+
+/// Reads a device from JSON, as the control socket gets it.
+///
+/// # Errors
+///
+/// The key, and what is wrong.
+pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> {
+    // By way of TOML, whose spans are not used here: one definition, one check.
+    let table: toml::Table = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let text = toml::to_string(&table).map_err(|error| error.to_string())?;
+    let raw: RawDevice = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
+    raw.check().map_err(|(_, key, why)| format!("{key}: {why}"))
+}
+
+/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,KEY=VALUE]...`, as JSON for
+/// [`device_from_json`].
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
+    let mut words = argument.split(',');
+    let disk = words.next().unwrap_or_default();
+    let (socket, image) = disk.split_once('=').ok_or_else(|| {
+        format!("{disk:?} is not SOCKET=IMAGE, as in /run/vm1.sock=/var/lib/vm1.raw")
+    })?;
+    let mut device = serde_json::Map::new();
+    device.insert("socket".to_owned(), socket.into());
+    device.insert("image".to_owned(), image.into());
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, "true"));
+        let value = match key {
+            "readonly" | "direct" => match value {
+                "true" => true.into(),
+                "false" => false.into(),
+                _ => return Err(format!("{word:?}: true or false")),
+            },
+            "queues" | "weight" | "requests_per_s" | "bytes_per_s" => {
+                let number: u64 = value.parse().map_err(|_| format!("{word:?}: no number"))?;
+                number.into()
+            }
+            "name" | "serial" => value.into(),
+            _ => return Err(format!("{key:?} is no word for a device")),
+        };
+        device.insert(key.to_owned(), value);
+    }
+    Ok(device.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn wrong(text: &str) -> String {
+        Config::parse("elvis.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_whole_file() {
+        let text = r#"
+mode = "fine-grained"
+io_cores = [2, 3]
+control = "/run/elvis.sock"
+[policy]
+max_work = 32
+[[device]]
+socket = "/run/vm1.sock"
+image = "/var/lib/vm1.raw"
+[[device]]
+name = "scratch"
+socket = "/run/vm2.sock"
+image = "ram:1G"
+readonly = true
+queues = 4
+weight = 3
+requests_per_s = 1000
+"#;
+        let config = Config::parse("elvis.toml", text).unwrap();
+        assert_eq!(
+            (config.mode, &config.io_cores[..]),
+            (Mode::FineGrained, &[2, 3][..])
+        );
+        assert_eq!((config.params.max_work, config.params.min_work), (32, 4));
+        assert!(config.derive_window);
+        assert_eq!(config.devices[0].name, "vm1");
+        let scratch = &config.devices[1];
+        assert_eq!(scratch.source, Source::Ram { bytes: 1 << 30 });
+        assert_eq!(
+            (scratch.queues, scratch.weight, scratch.readonly),
+            (4, 3, true)
+        );
+        assert_eq!(scratch.limit.requests_per_s, Some(1000));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        assert!(wrong("mode = \"best\"").starts_with("elvis.toml:1: mode: unknown variant"));
+        assert!(wrong("\n\nspeed = 3\n").starts_with("elvis.toml:3: speed: unknown field"));
+        assert!(wrong("[policy]\nmax_work = 1").starts_with("elvis.toml:2: max_work: 1 is not"));
+        let device = "[[device]]\nsocket = \"/s\"\nimage = \"ram:1G\"\n";
+        assert!(wrong(&format!("{device}weight = 0")).starts_with("elvis.toml:4: weight: 0"));
+        assert!(wrong(&format!("{device}queues = 999")).starts_with("elvis.toml:4: queues: 999"));
+        assert!(wrong(&format!("{device}{device}")).starts_with("elvis.toml:5: device: two"));
+        assert!(
+            wrong("[[device]]\nsocket = \"/s\"\nimage = \"ram:x\"")
+                .starts_with("elvis.toml:3: image")
+        );
+        assert!(wrong("[[device]]\nsocket = \"/s\"").contains("missing field `image`"));
+    }
+
+    #[test]
+    fn a_device_as_an_argument() {
+        let argument = "/run/a.sock=/img,readonly,queues=2,weight=7,name=x";
+        let spec = device_from_json(device_argument(argument).unwrap()).unwrap();
+        assert_eq!((spec.name.as_str(), spec.queues, spec.weight), ("x", 2, 7));
+        assert!(device_argument("/run/a.sock").is_err());
+        assert!(device_argument("/a=/b,fast").is_err());
+        assert!(device_from_json(device_argument("/a=/b,queues=0").unwrap()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_an_error_or_taken(text in "\\PC{0,200}", argument in "\\PC{0,60}") {
+            let _ = Config::parse("f", &text);
+            if let Ok(device) = device_argument(&argument) {
+                let _ = device_from_json(device);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The control socket: a line of JSON in, a line of JSON out.
+//!
+//! `{"do":"list"}`, `{"do":"stats"}`, `{"do":"add","device":{...}}`, `{"do":"remove","name":"..."}`,
+//! `{"do":"drain"}`. A reply has `"ok"`: true, with what was asked for, or false with an `"error"`.
+
+use crate::config::device_from_json;
+use crate::serve::Server;
+use crate::server;
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest request, in bytes.
+const LONGEST: u64 = 64 << 10;
+/// How long a client may take to send one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers one request. True with it where the server is to end after the reply.
+#[must_use]
+pub fn answer(server: &Server, request: &str) -> (Value, bool) {
+    let (reply, end) = match serde_json::from_str::<Value>(request) {
+        Ok(request) => carry_out(server, request),
+        Err(error) => (Err(format!("this is no JSON: {error}")), false),
+    };
+    (
+        reply.unwrap_or_else(|error| json!({ "ok": false, "error": error })),
+        end,
+    )
+}
+
+fn carry_out(server: &Server, mut request: Value) -> (Result<Value, String>, bool) {
+    let said = |done: io::Result<()>| {
+        done.map(|()| json!({ "ok": true }))
+            .map_err(|e| e.to_string())
+    };
+    let reply = match request["do"].as_str() {
+        Some("list") => Ok(json!({ "ok": true, "devices": server.list() })),
+        Some("stats") => server
+            .stats()
+            .map(|stats| json!({ "ok": true, "stats": stats }))
+            .map_err(|error| error.to_string()),
+        Some("add") => {
+            device_from_json(request["device"].take()).and_then(|spec| said(server.add(spec)))
+        }
+        Some("remove") => match request["name"].as_str() {
+            Some(name) => said(server.remove(name)),
+            None => Err("remove needs a name".to_owned()),
+        },
+        Some("drain") => {
+            server.drain();
+            return (Ok(json!({ "ok": true })), true);
+        }
+        _ => Err("\"do\" is one of list, stats, add, remove, drain".to_owned()),
+    };
+    (reply, false)
+}
+
+/// Listens at a path that only this user may connect to.
+///
+/// # Errors
+///
+/// The socket can't be made, or somebody listens there.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let listener = server::listen(path).map_err(named)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(named)?;
+    Ok(listener)
+}
+
+/// Answers clients, one after another, until the server is to end.
+pub fn run(listener: &UnixListener, server: &Arc<Server>) {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else { continue };
+        // A client that says nothing is left alone after a while; errors are its own.
+        if let Ok(true) = one_client(&stream, server) {
+            return;
+        }
+    }
+}
+
+fn one_client(stream: &UnixStream, server: &Server) -> io::Result<bool> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
+    let (reply, end) = answer(server, &line);
+    let mut stream = stream;
+    // The server ends though the client is gone, if it said so.
+    let sent = writeln!(stream, "{reply}");
+    if end { Ok(true) } else { sent.map(|()| false) }
+}
+
+/// Sends one request, and returns the reply.
+///
+/// # Errors
+///
+/// Nobody listens there, or what came is no reply.
+pub fn ask(path: &Path, request: &Value) -> io::Result<Value> {
+    let named = |error: io::Error| {
+        io::Error::new(
+            error.kind(),
+            format!(
+                "{}: {error}; does \"elvis serve --control\" run?",
+                path.display()
+            ),
+        )
+    };
+    let mut stream = UnixStream::connect(path).map_err(named)?;
+    writeln!(stream, "{request}")?;
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply)?;
+    serde_json::from_str(&reply).map_err(|error| io::Error::other(format!("no reply: {error}")))
+}

@@ -1,0 +1,160 @@
+//! `elvis`: the command. Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage.
+
+mod cli;
+
+use anyhow::Context;
+use clap::Parser;
+use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
+use elvis::config::{self, Config};
+use elvis::serve::Server;
+use elvis::{control, simulate};
+use elvis_policy::Params;
+use elvis_sim::{Costs, Mode, Scenario};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Wrong usage that the command line's definition alone does not show.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody is left to be told when the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let done = match cli.command {
+        Command::Serve(args) => serve(&args),
+        Command::Ctl(args) => ctl(&args.control, &args.what),
+        Command::Simulate(args) => play(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("elvis: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// The whole configuration, from the file and the arguments, which win.
+fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
+    let usage = |error: String| anyhow::Error::from(Usage(error));
+    let mut config = match &args.config {
+        Some(path) => Config::read(path).map_err(|error| usage(error.to_string()))?,
+        None => Config::default(),
+    };
+    config.mode = args.mode.map_or(config.mode, Mode::from);
+    if !args.io_cores.is_empty() {
+        config.io_cores.clone_from(&args.io_cores);
+    }
+    config.control = args.control.clone().or(config.control);
+    config.threads_only |= args.threads_only;
+    for argument in &args.blk {
+        let named = |why: String| usage(format!("--blk {argument}: {why}"));
+        let device = config::device_argument(argument).map_err(named)?;
+        let spec = config::device_from_json(device).map_err(named)?;
+        config.add(spec).map_err(named)?;
+    }
+    if config.devices.is_empty() && config.control.is_none() {
+        let why = "there is nothing to serve: give --blk SOCKET=IMAGE, or --control to add devices";
+        return Err(usage(why.to_owned()));
+    }
+    Ok(config)
+}
+
+fn serve(args: &ServeArgs) -> anyhow::Result<()> {
+    let config = configuration(args)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let control = config.control.as_deref().map(control::listen).transpose()?;
+    let server = Arc::new(Server::start(&config)?);
+    if let Some(control) = control {
+        let (server, handle) = (Arc::clone(&server), signals.handle());
+        std::thread::Builder::new()
+            .name("elvis-ctl".to_owned())
+            .spawn(move || {
+                control::run(&control, &server);
+                handle.close();
+            })?;
+    }
+    let params = server.params();
+    eprintln!(
+        "elvis: {} devices, mode {}, {}",
+        config.devices.len(),
+        config.mode.name(),
+        match params.polling {
+            true => format!(
+                "polling above {} notifications/s, until idle for {} us",
+                1_000_000_000 / params.poll_on_gap_ns,
+                params.poll_off_idle_ns / 1000
+            ),
+            false => "no polling".to_owned(),
+        }
+    );
+    if signals.forever().next().is_some() {
+        eprintln!("elvis: ending when requests in flight have ended");
+    }
+    server.drain();
+    if let Some(path) = &config.control {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+fn ctl(path: &std::path::Path, what: &Ctl) -> anyhow::Result<()> {
+    let request = match what {
+        Ctl::Add { device } => {
+            let device = config::device_argument(device).map_err(Usage)?;
+            json!({ "do": "add", "device": device })
+        }
+        Ctl::Remove { name } => json!({ "do": "remove", "name": name }),
+        Ctl::List => json!({ "do": "list" }),
+        Ctl::Stats => json!({ "do": "stats" }),
+        Ctl::Drain => json!({ "do": "drain" }),
+    };
+    let mut reply = control::ask(path, &request)?;
+    if reply["ok"] != json!(true) {
+        anyhow::bail!("{}", reply["error"].as_str().unwrap_or("it was refused"));
+    }
+    for key in ["devices", "stats"] {
+        let value = reply[key].take();
+        if value != Value::Null {
+            println!("{}", serde_json::to_string_pretty(&value)?);
+        }
+    }
+    Ok(())
+}
+
+fn play(args: &SimulateArgs) -> anyhow::Result<()> {
+    let (mut params, mut costs) = (Params::default(), Costs::default());
+    simulate::set(&mut params, &mut costs, &args.set).map_err(Usage)?;
+    let groups = args.group.iter().map(|group| simulate::group(group));
+    let groups = groups.collect::<Result<Vec<_>, _>>().map_err(Usage)?;
+    let nanoseconds = |ms: u64| ms.saturating_mul(1_000_000);
+    let scenario = Scenario {
+        mode: Mode::Elvis,
+        groups,
+        cores: args.cores,
+        costs,
+        params,
+        warmup_ns: nanoseconds(args.warmup_ms),
+        duration_ns: nanoseconds(args.duration_ms),
+        seed: args.seed,
+    };
+    let modes: Vec<Mode> = args.mode.iter().map(|&mode| mode.into()).collect();
+    let outcomes = simulate::play(&scenario, &modes).map_err(Usage)?;
+    if args.json {
+        let all = json!({ "scenario": scenario, "outcomes": outcomes });
+        println!("{}", serde_json::to_string_pretty(&all).context("JSON")?);
+    } else {
+        print!("{}", simulate::table(&outcomes));
+    }
+    Ok(())
+}

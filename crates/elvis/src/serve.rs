@@ -1,0 +1,241 @@
+//! The server: I/O threads by mode, and devices on them.
+
+use crate::config::Config;
+use crate::server::{
+    CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, QueueStats, measure_wake_ns,
+};
+use elvis_policy::Params;
+use elvis_sim::Mode;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A server that runs. Dropping it ends all service, when requests in flight have ended.
+pub struct Server {
+    mode: Mode,
+    cpus: Vec<usize>,
+    params: Params,
+    threads_only: bool,
+    /// One for each I/O core; none in the per-device modes.
+    shared: Vec<Arc<IoThread>>,
+    devices: Mutex<Devices>,
+}
+
+#[derive(Default)]
+struct Devices {
+    by_name: BTreeMap<String, Device>,
+    /// Devices that were started so far.
+    started: usize,
+}
+
+/// A device, as `elvis ctl list` shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeviceView {
+    /// Its name.
+    pub name: String,
+    /// Where front-ends connect.
+    pub socket: String,
+    /// The size of its disk.
+    pub bytes: u64,
+    /// Whether writes fail.
+    pub readonly: bool,
+    /// How many queues it offers.
+    pub queues: u16,
+    /// Its weight.
+    pub weight: u32,
+    /// Whether a front-end is connected.
+    pub connected: bool,
+}
+
+/// All counters, as `elvis ctl stats` shows them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stats {
+    /// How devices are served.
+    pub mode: Mode,
+    /// I/O threads.
+    pub cores: Vec<CoreStats>,
+    /// The running queues of each device.
+    pub devices: BTreeMap<String, Vec<QueueStats>>,
+}
+
+impl Server {
+    /// Starts I/O threads and devices.
+    ///
+    /// # Errors
+    ///
+    /// What could not be started; all else is ended again.
+    pub fn start(config: &Config) -> io::Result<Self> {
+        raise_descriptor_limit();
+        let polling = config.mode == Mode::Elvis && config.params.polling;
+        let mut params = Params {
+            polling,
+            ..config.params
+        };
+        if config.derive_window && polling {
+            params = params.with_wake_cost(measure_wake_ns(config.io_cores.first().copied())?);
+        }
+        params.check().map_err(io::Error::other)?;
+        let mut server = Self {
+            mode: config.mode,
+            cpus: config.io_cores.clone(),
+            params,
+            threads_only: config.threads_only,
+            shared: Vec::new(),
+            devices: Mutex::new(Devices::default()),
+        };
+        if matches!(config.mode, Mode::Elvis | Mode::FineGrained) {
+            let cpus = config.io_cores.iter().map(|&cpu| vec![cpu]);
+            let cpus: Vec<_> = if config.io_cores.is_empty() {
+                vec![vec![]]
+            } else {
+                cpus.collect()
+            };
+            for cpus in cpus {
+                let thread = server.thread(cpus)?;
+                server.shared.push(Arc::new(thread));
+            }
+        }
+        for spec in &config.devices {
+            server.add(spec.clone())?;
+        }
+        Ok(server)
+    }
+
+    fn thread(&self, cpus: Vec<usize>) -> io::Result<IoThread> {
+        IoThread::start(&IoThreadSpec {
+            params: self.params,
+            cpus,
+            threads_only: self.threads_only,
+        })
+    }
+
+    fn devices(&self) -> MutexGuard<'_, Devices> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The constants of the policy in use.
+    #[must_use]
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Adds a device, on the I/O thread that has fewest (or on one of its own, by mode).
+    ///
+    /// # Errors
+    ///
+    /// Its name is taken, or its disk or socket can't be opened.
+    pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
+        let mut devices = self.devices();
+        if devices.by_name.contains_key(&spec.name) {
+            let why = format!("there is a device called {:?} already", spec.name);
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        let load = |thread: &&Arc<IoThread>| Arc::strong_count(thread);
+        let thread = match self.shared.iter().min_by_key(load) {
+            Some(least) => Arc::clone(least),
+            None if self.mode == Mode::PerDevicePinned && !self.cpus.is_empty() => {
+                let cpu = self.cpus[devices.started % self.cpus.len()];
+                Arc::new(self.thread(vec![cpu])?)
+            }
+            None => Arc::new(self.thread(self.cpus.clone())?),
+        };
+        let name = spec.name.clone();
+        let device = Device::start(spec, thread)
+            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        devices.started += 1;
+        devices.by_name.insert(name, device);
+        Ok(())
+    }
+
+    /// Removes a device, when its requests in flight have ended.
+    ///
+    /// # Errors
+    ///
+    /// There is none of this name.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        let device = self.devices().by_name.remove(name);
+        let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"));
+        device.map(drop).ok_or_else(missing)
+    }
+
+    /// Removes all devices.
+    pub fn drain(&self) {
+        let devices = std::mem::take(&mut self.devices().by_name);
+        drop(devices);
+    }
+
+    /// All devices.
+    #[must_use]
+    pub fn list(&self) -> Vec<DeviceView> {
+        let view = |device: &Device| DeviceView {
+            name: device.spec().name.clone(),
+            socket: device.spec().socket.display().to_string(),
+            bytes: device.bytes(),
+            readonly: device.spec().readonly,
+            queues: device.spec().queues,
+            weight: device.spec().weight,
+            connected: device.connected(),
+        };
+        self.devices().by_name.values().map(view).collect()
+    }
+
+    /// All counters.
+    ///
+    /// # Errors
+    ///
+    /// An I/O thread has ended.
+    pub fn stats(&self) -> io::Result<Stats> {
+        let devices = self.devices();
+        let mut threads: Vec<Arc<IoThread>> = self.shared.clone();
+        for device in devices.by_name.values() {
+            if !threads
+                .iter()
+                .any(|thread| Arc::ptr_eq(thread, device.thread()))
+            {
+                threads.push(Arc::clone(device.thread()));
+            }
+        }
+        let mut stats = Stats {
+            mode: self.mode,
+            cores: Vec::new(),
+            devices: BTreeMap::new(),
+        };
+        let names: BTreeMap<u64, &String> = devices
+            .by_name
+            .iter()
+            .map(|(name, device)| (device.number(), name))
+            .collect();
+        for name in names.values() {
+            stats.devices.insert((*name).clone(), Vec::new());
+        }
+        for thread in threads {
+            let mut core = thread.stats()?;
+            for queue in core.queues.drain(..) {
+                if let Some(name) = names.get(&queue.device) {
+                    stats
+                        .devices
+                        .entry((*name).clone())
+                        .or_default()
+                        .push(queue);
+                }
+            }
+            stats.cores.push(core);
+        }
+        Ok(stats)
+    }
+}
+
+/// A device takes about ten descriptors; the usual soft limit of 1024 is for a hundred.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Not allowed is no harm: adding a device says when there are no more.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
+}

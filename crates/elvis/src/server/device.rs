@@ -1,0 +1,248 @@
+//! A device: its socket, and the thread that answers the front-end on it.
+
+use super::frontend::Frontend;
+use super::iothread::IoThread;
+use super::queue::Shared;
+use crate::storage::{Disk, Source};
+use elvis_policy::RateLimit;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use vhost::vhost_user::{BackendReqHandler, Error};
+
+/// Stack of a device's control thread; a thousand of them must be cheap.
+const STACK: usize = 256 << 10;
+
+/// How long a socket that somebody listens at is waited for: a process that was killed has its sockets
+/// until the kernel has ended its requests.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What a device is to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceSpec {
+    /// Its name, unique.
+    pub name: String,
+    /// Where front-ends connect.
+    pub socket: PathBuf,
+    /// What its disk is made of.
+    pub source: Source,
+    /// Whether writes fail.
+    pub readonly: bool,
+    /// How many queues it offers.
+    pub queues: u16,
+    /// Its weight among the devices of its I/O thread.
+    pub weight: u32,
+    /// Its limits.
+    pub limit: RateLimit,
+    /// What the guest sees as its serial number, at most 20 bytes.
+    pub serial: String,
+}
+
+/// What the control thread and the device's owner share.
+struct State {
+    stop: AtomicBool,
+    wake: OwnedFd,
+    stream: Mutex<Option<UnixStream>>,
+    connected: AtomicBool,
+}
+
+/// A device that front-ends can connect to, one at a time. Dropping it closes its socket, waits for
+/// its requests in flight, and closes its disk.
+pub struct Device {
+    spec: DeviceSpec,
+    shared: Arc<Shared>,
+    thread: Arc<IoThread>,
+    state: Arc<State>,
+    control: Option<JoinHandle<()>>,
+}
+
+impl Device {
+    /// Opens the disk and the socket, and answers front-ends from then on.
+    ///
+    /// # Errors
+    ///
+    /// The disk or the socket can't be opened; what it says names it.
+    pub fn start(spec: DeviceSpec, thread: Arc<IoThread>) -> io::Result<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let disk = Disk::open(&spec.source, spec.readonly).map_err(io::Error::other)?;
+        let listener = listen(&spec.socket).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
+        })?;
+        let shared = Arc::new(Shared {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            name: spec.name.clone(),
+            disk,
+            readonly: spec.readonly,
+            writeback: AtomicBool::new(true),
+            serial: spec.serial.clone(),
+            weight: spec.weight,
+            limit: spec.limit,
+        });
+        let state = Arc::new(State {
+            stop: AtomicBool::new(false),
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            stream: Mutex::new(None),
+            connected: AtomicBool::new(false),
+        });
+        let control = {
+            let (shared, thread, state) =
+                (Arc::clone(&shared), Arc::clone(&thread), Arc::clone(&state));
+            let queues = spec.queues;
+            std::thread::Builder::new()
+                .name("elvis-control".to_owned())
+                .stack_size(STACK)
+                .spawn(move || answer(&listener, &shared, &thread, &state, queues))?
+        };
+        Ok(Self {
+            spec,
+            shared,
+            thread,
+            state,
+            control: Some(control),
+        })
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn spec(&self) -> &DeviceSpec {
+        &self.spec
+    }
+
+    /// Its number in this process.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.shared.number
+    }
+
+    /// The size of its disk, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.shared.disk.bytes()
+    }
+
+    /// Whether a front-end is connected.
+    #[must_use]
+    pub fn connected(&self) -> bool {
+        self.state.connected.load(Ordering::Relaxed)
+    }
+
+    /// The thread that serves it.
+    #[must_use]
+    pub fn thread(&self) -> &Arc<IoThread> {
+        &self.thread
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.state.stop.store(true, Ordering::SeqCst);
+        let _ = rustix::io::write(&self.state.wake, &1u64.to_ne_bytes());
+        let stream = self
+            .state
+            .stream
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = &*stream {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        drop(stream);
+        if let Some(control) = self.control.take() {
+            if control.join().is_err() {
+                eprintln!(
+                    "elvis: {}: its control thread ended by a panic",
+                    self.spec.name
+                );
+            }
+        }
+        let _ = std::fs::remove_file(&self.spec.socket);
+    }
+}
+
+/// Listens at a path. A socket that is left over from a process that ended is replaced; one that
+/// somebody listens at is not.
+///
+/// # Errors
+///
+/// The socket can't be made, or something else is there.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    let in_use = |why| Err(io::Error::new(io::ErrorKind::AddrInUse, why));
+    let end = Instant::now() + LINGER;
+    loop {
+        match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            other => return other,
+        }
+        if UnixStream::connect(path).is_err() {
+            if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+                return in_use("there is a file that is no socket");
+            }
+            std::fs::remove_file(path)?;
+        } else if Instant::now() > end {
+            return in_use("somebody listens there; choose another path or stop that process");
+        } else {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn answer(
+    listener: &UnixListener,
+    shared: &Arc<Shared>,
+    thread: &Arc<IoThread>,
+    state: &State,
+    queues: u16,
+) {
+    loop {
+        let mut fds = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(&state.wake, PollFlags::IN),
+        ];
+        let ready = poll(&mut fds, None);
+        if state.stop.load(Ordering::SeqCst) {
+            return;
+        }
+        if ready.is_err() || fds[0].revents().is_empty() {
+            continue;
+        }
+        let Ok((stream, _)) = listener.accept() else {
+            continue;
+        };
+        let Ok(clone) = stream.try_clone() else {
+            continue;
+        };
+        *state.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(clone);
+        if state.stop.load(Ordering::SeqCst) {
+            return;
+        }
+        shared.writeback.store(true, Ordering::Relaxed);
+        state.connected.store(true, Ordering::Relaxed);
+        let frontend = Frontend::new(Arc::clone(shared), Arc::clone(thread), queues);
+        let frontend = Arc::new(Mutex::new(frontend));
+        let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(&frontend));
+        let error = loop {
+            // What is refused is answered by its acknowledgement, if one was asked for. Without, a
+            // front-end would go on as if all were well: so the connection ends in either case.
+            if let Err(error) = handler.handle_request() {
+                break error;
+            }
+        };
+        if !matches!(error, Error::Disconnected) {
+            eprintln!("elvis: {}: the connection is closed: {error}", shared.name);
+        }
+        drop(handler);
+        frontend
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .stop();
+        *state.stream.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        state.connected.store(false, Ordering::Relaxed);
+    }
+}

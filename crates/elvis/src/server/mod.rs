@@ -1,0 +1,15 @@
+//! The running back-end: I/O threads, devices, and the sockets that they are reached by.
+
+mod device;
+mod frontend;
+mod iothread;
+mod notify;
+mod pending;
+mod queue;
+mod stats;
+mod wake;
+
+pub use device::{Device, DeviceSpec, listen};
+pub use iothread::{IoThread, IoThreadSpec};
+pub use stats::{CoreStats, QueueStats};
+pub use wake::measure_wake_ns;

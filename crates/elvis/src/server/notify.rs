@@ -1,0 +1,127 @@
+//! Descriptors of strangers that this process is to notify or to be notified by.
+//!
+//! A front-end hands over eventfds, and keeps them. It can make one whose write blocks (its counter
+//! full), or hand over something else. Neither may stop an I/O thread: what is no eventfd is
+//! refused, and a watchdog ends a write that blocks.
+
+use crate::sys;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::time::Duration;
+
+/// A write that has lasted for one to two of these is ended.
+const WATCH: Duration = Duration::from_millis(20);
+
+/// Checks that a descriptor is an eventfd.
+///
+/// # Errors
+///
+/// It is something else.
+pub fn check_eventfd(file: File) -> io::Result<OwnedFd> {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    if link.to_str() == Some("anon_inode:[eventfd]") {
+        return Ok(file.into());
+    }
+    let why = format!(
+        "a notification descriptor is no eventfd but {}",
+        link.display()
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+}
+
+/// Watches the writes of one thread.
+#[derive(Debug)]
+pub struct Guard {
+    /// Odd while a write lasts.
+    writes: AtomicU64,
+    thread: AtomicI32,
+}
+
+static GUARDS: Mutex<Vec<(Weak<Guard>, u64)>> = Mutex::new(Vec::new());
+
+impl Guard {
+    /// A guard for the thread that calls this.
+    ///
+    /// # Errors
+    ///
+    /// The watchdog can't be started.
+    pub fn new() -> io::Result<Arc<Self>> {
+        static WATCHDOG: Once = Once::new();
+        let mut started = Ok(());
+        WATCHDOG.call_once(|| {
+            sys::interruptible();
+            let watchdog = std::thread::Builder::new().name("elvis-watchdog".to_owned());
+            started = watchdog.stack_size(64 << 10).spawn(watch).map(drop);
+        });
+        started?;
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        let guard = Arc::new(Self {
+            writes: AtomicU64::new(0),
+            thread: AtomicI32::new(thread),
+        });
+        let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
+        guards.push((Arc::downgrade(&guard), 0));
+        Ok(guard)
+    }
+
+    /// Adds 1 to an eventfd. Returns within tens of milliseconds in any case.
+    ///
+    /// # Errors
+    ///
+    /// It can't be written, or its counter is full.
+    pub fn notify(&self, eventfd: &impl AsFd) -> io::Result<()> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        let done = rustix::io::write(eventfd, &1u64.to_ne_bytes());
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        done.map(drop).map_err(io::Error::from)
+    }
+}
+
+fn watch() {
+    loop {
+        std::thread::sleep(WATCH);
+        let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
+        guards.retain_mut(|(guard, before)| {
+            let Some(guard) = guard.upgrade() else {
+                return false;
+            };
+            let writes = guard.writes.load(Ordering::Relaxed);
+            if writes % 2 == 1 && writes == *before {
+                sys::interrupt(guard.thread.load(Ordering::Relaxed));
+            }
+            *before = writes;
+            true
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+    use std::time::Instant;
+
+    #[test]
+    fn a_full_eventfd_does_not_stop_the_thread() {
+        let full = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        rustix::io::write(&full, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+        let guard = Guard::new().unwrap();
+        let start = Instant::now();
+        assert!(guard.notify(&full).is_err());
+        assert!(start.elapsed() < Duration::from_secs(5));
+        let good = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        assert!(guard.notify(&good).is_ok());
+    }
+
+    #[test]
+    fn only_an_eventfd_is_taken() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        assert!(check_eventfd(OwnedFd::from(writer).into()).is_err());
+        assert!(check_eventfd(OwnedFd::from(reader).into()).is_err());
+        let good = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        assert!(check_eventfd(good.into()).is_ok());
+    }
+}

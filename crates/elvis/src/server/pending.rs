@@ -1,0 +1,274 @@
+//! Requests that an engine carries out.
+
+use crate::blk::{Request, SECTOR, Status};
+use crate::storage::{Disk, Job, Operation};
+use crate::sys::Piece;
+use elvis_ring::{Chain, DirtyLog};
+use std::os::fd::AsRawFd;
+
+/// fallocate's modes, from linux/falloc.h.
+const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
+const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE;
+const ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
+
+/// One request on its way.
+#[derive(Debug)]
+pub struct Pending {
+    /// The slot of its queue.
+    pub slot: usize,
+    /// Its buffers.
+    pub chain: Chain,
+    /// What it asks for.
+    pub request: Request,
+    /// When it was taken.
+    pub taken_ns: u64,
+    pieces: Vec<Piece>,
+    done: u64,
+    dsync: bool,
+    bounce: Option<Bounce>,
+}
+
+/// Aligned memory of our own, for buffers that O_DIRECT does not take.
+#[derive(Debug)]
+struct Bounce {
+    memory: Vec<u8>,
+    start: usize,
+}
+
+impl Bounce {
+    fn new(bytes: u64) -> Self {
+        let mut memory = vec![0; bytes as usize + SECTOR as usize];
+        let start = memory
+            .as_mut_ptr()
+            .align_offset(SECTOR as usize)
+            .min(SECTOR as usize);
+        Self { memory, start }
+    }
+
+    fn bytes(&mut self, bytes: u64) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + bytes as usize]
+    }
+}
+
+/// What a result means for its request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A part is done, or nothing was: the rest is to be submitted.
+    Again,
+    /// It has ended.
+    Ended(Status),
+}
+
+impl Pending {
+    /// A request for a disk in a file.
+    pub fn new(
+        slot: usize,
+        chain: Chain,
+        request: Request,
+        taken_ns: u64,
+        dsync: bool,
+        align: u64,
+    ) -> Self {
+        let mut pending = Self {
+            slot,
+            chain,
+            request,
+            taken_ns,
+            pieces: Vec::new(),
+            done: 0,
+            dsync,
+            bounce: None,
+        };
+        let (segments, skip, bytes) = match request {
+            Request::Read { bytes, .. } => (pending.chain.writable(), 0, bytes),
+            Request::Write { bytes, .. } => (pending.chain.readable(), crate::blk::HEADER, bytes),
+            _ => return pending,
+        };
+        pending.pieces = Chain::pieces(segments, skip, bytes)
+            .map(|piece| Piece::new(piece.place, piece.bytes as usize))
+            .collect();
+        let crooked = |piece: &Piece| (piece.address() | piece.bytes()) as u64 % align != 0;
+        if pending.pieces.iter().any(crooked) {
+            let mut bounce = Bounce::new(bytes);
+            if let Request::Write { bytes, .. } = request {
+                pending.chain.read(skip, bounce.bytes(bytes));
+            }
+            pending.pieces = vec![Piece::new(bounce.bytes(bytes).as_mut_ptr(), bytes as usize)];
+            pending.bounce = Some(bounce);
+        }
+        pending
+    }
+
+    /// What is left to be done, as the engine takes it. None where the disk is no file.
+    pub fn job(&self, token: u64, disk: &Disk) -> Option<Job<'_>> {
+        let Disk::File { file, .. } = disk else {
+            return None;
+        };
+        let (operation, offset) = match self.request {
+            Request::Read { offset, .. } => (Operation::Read, offset + self.done),
+            Request::Write { offset, .. } => {
+                (Operation::Write { dsync: self.dsync }, offset + self.done)
+            }
+            Request::Flush | Request::Id => (Operation::Flush, 0),
+            Request::Discard { offset, bytes } => (
+                Operation::Allocate {
+                    mode: PUNCH_HOLE | KEEP_SIZE,
+                    bytes,
+                },
+                offset,
+            ),
+            Request::Zero {
+                offset,
+                bytes,
+                unmap,
+            } => {
+                let mode = if unmap { PUNCH_HOLE } else { ZERO_RANGE };
+                (
+                    Operation::Allocate {
+                        mode: mode | KEEP_SIZE,
+                        bytes,
+                    },
+                    offset,
+                )
+            }
+        };
+        Some(Job {
+            token,
+            fd: file.as_raw_fd(),
+            operation,
+            offset,
+            pieces: &self.pieces,
+        })
+    }
+
+    /// Takes in what the engine says.
+    pub fn result(&mut self, result: i32) -> Outcome {
+        if result == -libc::EINTR || result == -libc::EAGAIN {
+            return Outcome::Again;
+        }
+        let ranged = matches!(self.request, Request::Discard { .. } | Request::Zero { .. });
+        if result == -libc::EOPNOTSUPP && ranged {
+            return Outcome::Ended(Status::Unsupported);
+        }
+        let Ok(moved) = u64::try_from(result) else {
+            return Outcome::Ended(Status::IoError);
+        };
+        let wanted = self.request.data_bytes();
+        if wanted == 0 {
+            return Outcome::Ended(Status::Ok);
+        }
+        self.done += moved;
+        if self.done < wanted {
+            // The end of a file that became shorter, or a device that takes nothing more.
+            if moved == 0 {
+                return Outcome::Ended(Status::IoError);
+            }
+            self.drop_front(moved as usize);
+            return Outcome::Again;
+        }
+        if let (Request::Read { bytes, .. }, Some(bounce)) = (self.request, &mut self.bounce) {
+            let copied = self.chain.write(0, bounce.bytes(bytes));
+            return Outcome::Ended(if copied { Status::Ok } else { Status::IoError });
+        }
+        Outcome::Ended(Status::Ok)
+    }
+
+    fn drop_front(&mut self, mut bytes: usize) {
+        let whole = self.pieces.iter().take_while(|piece| {
+            let taken = piece.bytes() <= bytes;
+            if taken {
+                bytes -= piece.bytes();
+            }
+            taken
+        });
+        let whole = whole.count();
+        self.pieces.drain(..whole);
+        if let Some(first) = self.pieces.first_mut() {
+            *first = first.skip(bytes);
+        }
+    }
+}
+
+/// Writes the reply into a request's buffers, notes what was written, and returns how much of them.
+pub fn reply(
+    chain: &Chain,
+    request: Option<&Request>,
+    status: Status,
+    log: Option<&DirtyLog>,
+) -> u32 {
+    if !chain.write_last(status as u8) {
+        return 0;
+    }
+    // "The device MAY write anything there" for what is not Ok: it counts as not written.
+    let data = match (request, status) {
+        (Some(Request::Read { bytes, .. }), Status::Ok) => *bytes,
+        (Some(Request::Id), Status::Ok) => crate::blk::ID as u64,
+        _ => 0,
+    };
+    if let Some(log) = log {
+        for segment in chain.writable() {
+            log.mark(segment.guest, segment.bytes.into());
+        }
+    }
+    // The status is the last byte of all; where the buffers before it are not full, the driver does
+    // not look at this length.
+    u32::try_from(data + 1).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pending(lengths: &[usize]) -> Pending {
+        let bytes = lengths.iter().sum::<usize>() as u64;
+        let request = Request::Write {
+            offset: 4096,
+            bytes,
+        };
+        let mut pending = Pending::new(0, Chain::new(), request, 0, false, 1);
+        let mut at = 0x1000;
+        pending.pieces = lengths
+            .iter()
+            .map(|&bytes| {
+                let piece = Piece::new(at as *mut u8, bytes);
+                at += bytes;
+                piece
+            })
+            .collect();
+        pending
+    }
+
+    #[test]
+    fn a_short_write_goes_on_where_it_ended() {
+        let mut pending = pending(&[512, 1024, 512]);
+        assert_eq!(pending.result(-libc::EINTR), Outcome::Again);
+        assert_eq!(pending.result(700), Outcome::Again);
+        let left: Vec<_> = pending
+            .pieces
+            .iter()
+            .map(|p| (p.address(), p.bytes()))
+            .collect();
+        assert_eq!(left, [(0x1000 + 700, 836), (0x1000 + 1536, 512)]);
+        assert_eq!(pending.result(836), Outcome::Again);
+        assert_eq!(pending.result(512), Outcome::Ended(Status::Ok));
+    }
+
+    #[test]
+    fn errors_end_it() {
+        assert_eq!(pending(&[512]).result(0), Outcome::Ended(Status::IoError));
+        assert_eq!(
+            pending(&[512]).result(-libc::ENOSPC),
+            Outcome::Ended(Status::IoError)
+        );
+        let mut discard = pending(&[]);
+        discard.request = Request::Discard {
+            offset: 0,
+            bytes: 512,
+        };
+        assert_eq!(
+            discard.result(-libc::EOPNOTSUPP),
+            Outcome::Ended(Status::Unsupported)
+        );
+        assert_eq!(discard.result(0), Outcome::Ended(Status::Ok));
+    }
+}

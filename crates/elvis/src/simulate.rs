@@ -1,0 +1,196 @@
+//! `elvis simulate`: plays of the simulator, as tables or JSON.
+
+use elvis_policy::{Params, RateLimit};
+use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Write;
+
+/// Reads a group of devices from `KEY=VALUE,...`: `devices`, `depth` and `think_us` (a closed loop),
+/// `per_s` (open), with `on_us` and `off_us` (bursts), `service_ns`, `storage_us`, `bytes`,
+/// `weight`, `limit_per_s`, `name`.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn group(text: &str) -> Result<Group, String> {
+    let mut group = Group {
+        name: text.to_owned(),
+        ..Group::default()
+    };
+    let (mut depth, mut think_ns, mut per_s, mut on_ns, mut off_ns) = (None, 0, None, None, 0);
+    for word in text.split(',') {
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| format!("{word:?} is not KEY=VALUE"))?;
+        let wrong = || format!("{word:?}: {value:?} is no number for this");
+        let number = || value.parse::<u64>().map_err(|_| wrong());
+        let us = || number()?.checked_mul(1000).ok_or_else(wrong);
+        match key {
+            "name" => value.clone_into(&mut group.name),
+            "devices" => group.devices = value.parse().map_err(|_| wrong())?,
+            "depth" => depth = Some(value.parse().map_err(|_| wrong())?),
+            "think_us" => think_ns = us()?,
+            "per_s" => per_s = Some(value.parse().map_err(|_| wrong())?),
+            "on_us" => on_ns = Some(us()?),
+            "off_us" => off_ns = us()?,
+            "service_ns" => group.service_ns = number()?,
+            "storage_us" => group.storage_ns = us()?,
+            "bytes" => group.bytes = number()?,
+            "weight" => group.weight = value.parse().map_err(|_| wrong())?,
+            "limit_per_s" => {
+                group.limit = RateLimit {
+                    requests_per_s: Some(number()?),
+                    ..RateLimit::default()
+                };
+            }
+            _ => return Err(format!("{key:?} is no word for a group of devices")),
+        }
+    }
+    group.arrival = match (depth, per_s, on_ns) {
+        (Some(_), Some(_), _) => return Err("depth and per_s exclude each other".to_owned()),
+        (depth, None, _) => Arrival::Closed {
+            depth: depth.unwrap_or(1),
+            think_ns,
+        },
+        (None, Some(per_s), None) => Arrival::Open { per_s },
+        (None, Some(per_s), Some(on_ns)) => Arrival::Bursts {
+            per_s,
+            on_ns,
+            off_ns,
+        },
+    };
+    Ok(group)
+}
+
+/// Sets constants of the policy or costs, each `NAME=VALUE`, by the names that they have in
+/// [`Params`] and [`Costs`].
+///
+/// # Errors
+///
+/// A name that neither has, or a value that it can't have.
+pub fn set(params: &mut Params, costs: &mut Costs, settings: &[String]) -> Result<(), String> {
+    for setting in settings {
+        let (key, value) = setting
+            .split_once('=')
+            .ok_or_else(|| format!("{setting:?} is not NAME=VALUE"))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+        if !change(params, key, &value)? && !change(costs, key, &value)? {
+            return Err(format!(
+                "{key:?} is neither a constant of the policy nor a cost"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Changes one field by its name. False where there is none of that name.
+fn change<T: Serialize + DeserializeOwned>(
+    fields: &mut T,
+    key: &str,
+    value: &serde_json::Value,
+) -> Result<bool, String> {
+    let mut all = serde_json::to_value(&*fields).map_err(|error| error.to_string())?;
+    let Some(field) = all.get_mut(key) else {
+        return Ok(false);
+    };
+    field.clone_from(value);
+    *fields = serde_json::from_value(all).map_err(|error| format!("{key}: {error}"))?;
+    Ok(true)
+}
+
+/// Plays the same load in several modes.
+///
+/// # Errors
+///
+/// What can't be played.
+pub fn play(scenario: &Scenario, modes: &[Mode]) -> Result<Vec<Outcome>, String> {
+    let one = |&mode: &Mode| {
+        elvis_sim::simulate(&Scenario {
+            mode,
+            ..scenario.clone()
+        })
+        .map_err(|e| e.to_string())
+    };
+    modes.iter().map(one).collect()
+}
+
+/// The outcomes as a table.
+#[must_use]
+pub fn table(outcomes: &[Outcome]) -> String {
+    let mut text = String::new();
+    let us = |ns: u64| ns as f64 / 1e3;
+    // Writing to a string can't fail.
+    let _ = writeln!(
+        text,
+        "{:<18} {:<24} {:>7} {:>11} {:>9} {:>9} {:>9} {:>6} {:>9}",
+        "mode", "devices", "number", "requests/s", "p50 us", "p99 us", "p99.9 us", "Jain", "kicks"
+    );
+    for outcome in outcomes {
+        for (row, group) in outcome.groups.iter().enumerate() {
+            let (mode, kicks) = match row {
+                0 => (outcome.mode.name(), outcome.kicks.to_string()),
+                _ => ("", String::new()),
+            };
+            let name: String = group.name.chars().take(24).collect();
+            let _ = writeln!(
+                text,
+                "{mode:<18} {name:<24} {:>7} {:>11.0} {:>9.1} {:>9.1} {:>9.1} {:>6.3} {kicks:>9}",
+                group.devices,
+                group.per_s,
+                us(group.p50_ns),
+                us(group.p99_ns),
+                us(group.p999_ns),
+                group.jain,
+            );
+        }
+        let cores = outcome.cores;
+        let all = cores.serving_ns + cores.polling_ns + cores.overhead_ns + cores.asleep_ns;
+        let share = |ns: u64| 100.0 * ns as f64 / all.max(1) as f64;
+        let _ = writeln!(
+            text,
+            "{:<18} core time: {:.1} % serving, {:.1} % polling in vain, {:.1} % switching and \
+             waking, {:.1} % asleep; {} calls, {} stuck exits; Jain of all {:.3}",
+            "",
+            share(cores.serving_ns),
+            share(cores.polling_ns),
+            share(cores.overhead_ns),
+            share(cores.asleep_ns),
+            outcome.calls,
+            outcome.stuck_exits,
+            outcome.jain,
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_and_settings() {
+        let closed = group("devices=14,depth=8,think_us=50,name=vms").unwrap();
+        assert_eq!(
+            closed.arrival,
+            Arrival::Closed {
+                depth: 8,
+                think_ns: 50_000
+            }
+        );
+        assert_eq!((closed.devices, closed.name.as_str()), (14, "vms"));
+        assert!(matches!(
+            group("per_s=10").unwrap().arrival,
+            Arrival::Open { .. }
+        ));
+        for wrong in ["", "depth", "depth=x", "depth=1,per_s=2", "speed=1"] {
+            assert!(group(wrong).is_err(), "{wrong}");
+        }
+        let (mut params, mut costs) = (Params::default(), Costs::default());
+        let settings = ["stuck_rule=false", "wake_ns=5000"].map(str::to_owned);
+        set(&mut params, &mut costs, &settings).unwrap();
+        assert!(!params.stuck_rule && costs.wake_ns == 5000);
+        assert!(set(&mut params, &mut costs, &["speed=1".to_owned()]).is_err());
+        assert!(set(&mut params, &mut costs, &["max_work=much".to_owned()]).is_err());
+    }
+}

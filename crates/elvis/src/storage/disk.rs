@@ -1,0 +1,207 @@
+//! Disks.
+
+use elvis_ring::{Chain, Mapping, Span};
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes of a sector, the unit of the virtio block protocol.
+pub const SECTOR: u64 = 512;
+
+/// What a disk is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Takes what is written, reads as whatever is in the guest's buffer; for measurements.
+    Null {
+        /// Its size.
+        bytes: u64,
+    },
+    /// Memory of this process, gone when it ends.
+    Ram {
+        /// Its size.
+        bytes: u64,
+    },
+    /// A raw image or a block device.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// Whether to bypass the page cache (O_DIRECT).
+        direct: bool,
+    },
+}
+
+/// A disk that is open.
+#[derive(Debug)]
+pub enum Disk {
+    /// See [`Source::Null`].
+    Null {
+        /// Its size.
+        bytes: u64,
+    },
+    /// See [`Source::Ram`].
+    Ram {
+        /// Its memory.
+        memory: Span,
+    },
+    /// See [`Source::File`].
+    File {
+        /// The file, locked.
+        file: File,
+        /// Its size, in whole sectors.
+        bytes: u64,
+        /// Alignment that buffers and lengths must have, 1 where there is none.
+        align: u64,
+    },
+}
+
+/// Why a disk can't be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {cause}")]
+pub struct DiskError {
+    what: String,
+    cause: io::Error,
+}
+
+impl Disk {
+    /// How long a file that is locked is waited for: a process that was killed keeps its lock
+    /// until its last request has ended.
+    const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+    /// Opens a disk. A file is locked first, so that two processes never serve it at once.
+    ///
+    /// # Errors
+    ///
+    /// It can't be opened, has no size, or is in use.
+    pub fn open(source: &Source, readonly: bool) -> Result<Self, DiskError> {
+        match source {
+            Source::Null { bytes } => Ok(Self::Null {
+                bytes: bytes / SECTOR * SECTOR,
+            }),
+            Source::Ram { bytes } => Self::ram(*bytes).map_err(|cause| DiskError {
+                what: format!("a RAM disk of {bytes} bytes"),
+                cause,
+            }),
+            Source::File { path, direct } => {
+                Self::file(path, readonly, *direct).map_err(|cause| DiskError {
+                    what: path.display().to_string(),
+                    cause,
+                })
+            }
+        }
+    }
+
+    fn ram(bytes: u64) -> io::Result<Self> {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let file = File::from(rustix::fs::memfd_create("elvis-ram-disk", flags)?);
+        let bytes = bytes / SECTOR * SECTOR;
+        file.set_len(bytes)?;
+        let mapping = Arc::new(Mapping::new(&file, bytes)?);
+        let small = || io::Error::new(io::ErrorKind::InvalidInput, "too large");
+        Ok(Self::Ram {
+            memory: Span::new(&mapping, 0, bytes).ok_or_else(small)?,
+        })
+    }
+
+    fn file(path: &Path, readonly: bool, direct: bool) -> io::Result<Self> {
+        let flags = if direct {
+            OFlags::DIRECT.bits() as i32
+        } else {
+            0
+        };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!readonly)
+            .custom_flags(flags)
+            .open(path)?;
+        let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        let kind = file.metadata()?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(invalid("neither a file nor a block device"));
+        }
+        lock(&file, readonly, Self::LOCK_WAIT)?;
+        let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))? / SECTOR * SECTOR;
+        if bytes == 0 {
+            return Err(invalid(
+                "it has less than one sector; give it a size (truncate -s)",
+            ));
+        }
+        // Buffers of a guest are aligned to 512 at least where its driver knows our block size.
+        let align = if direct { SECTOR } else { 1 };
+        Ok(Self::File { file, bytes, align })
+    }
+
+    /// Its size, a multiple of [`SECTOR`].
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Null { bytes } | Self::File { bytes, .. } => *bytes,
+            Self::Ram { memory } => memory.bytes() as u64,
+        }
+    }
+
+    /// Reads into what the device may write of a chain, at once. None where the engine must.
+    #[must_use]
+    pub fn read_now(&self, chain: &Chain, offset: u64, bytes: u64) -> Option<bool> {
+        match self {
+            Self::Null { .. } => Some(true),
+            Self::Ram { memory } => Some(chain.write_span(memory, offset as usize, bytes)),
+            Self::File { .. } => None,
+        }
+    }
+
+    /// Writes what follows `skip` bytes of a chain, at once. None where the engine must.
+    #[must_use]
+    pub fn write_now(&self, chain: &Chain, skip: u64, offset: u64, bytes: u64) -> Option<bool> {
+        match self {
+            Self::Null { .. } => Some(true),
+            Self::Ram { memory } => Some(chain.read_span(skip, memory, offset as usize, bytes)),
+            Self::File { .. } => None,
+        }
+    }
+
+    /// Makes a range read as zeros, at once. None where the engine must.
+    #[must_use]
+    pub fn zero_now(&self, offset: u64, bytes: u64) -> Option<bool> {
+        match self {
+            Self::Null { .. } => Some(true),
+            Self::Ram { memory } => {
+                let range = memory.part(offset as usize, bytes as usize)?;
+                range.zero();
+                Some(true)
+            }
+            Self::File { .. } => None,
+        }
+    }
+}
+
+/// Takes an OFD lock on the whole file: shared where it is only read.
+fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
+    let end = Instant::now() + wait;
+    loop {
+        match try_lock(file, readonly) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+                if Instant::now() >= end {
+                    let why = "another process has locked it; stop that one first";
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Open file description locks belong to the open file, not to the process (fcntl(2)), and so to
+/// its requests in flight too.
+fn try_lock(file: &File, readonly: bool) -> io::Result<()> {
+    let kind = if readonly {
+        libc::F_RDLCK
+    } else {
+        libc::F_WRLCK
+    };
+    crate::sys::ofd_lock(file, kind)
+}

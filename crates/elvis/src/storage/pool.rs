@@ -1,0 +1,108 @@
+//! Requests by threads that wait for them, where io_uring is not allowed.
+
+use super::engine::{Job, Operation, Results};
+use crate::sys::{self, Piece};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Threads of one I/O thread's pool.
+const THREADS: usize = 4;
+
+struct Order {
+    token: u64,
+    fd: RawFd,
+    operation: Operation,
+    offset: u64,
+    pieces: Vec<Piece>,
+}
+
+struct Shared {
+    orders: Mutex<Receiver<Order>>,
+    results: Mutex<Results>,
+    ready: OwnedFd,
+}
+
+/// Threads that carry out requests one at a time each. They end when it is dropped.
+pub struct Pool {
+    orders: Sender<Order>,
+    shared: Arc<Shared>,
+}
+
+impl Pool {
+    pub fn new() -> io::Result<Self> {
+        let (orders, receiver) = channel();
+        let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let shared = Arc::new(Shared {
+            orders: Mutex::new(receiver),
+            results: Mutex::new(Vec::new()),
+            ready,
+        });
+        for number in 0..THREADS {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new()
+                .name(format!("elvis-file-{number}"))
+                .stack_size(128 << 10)
+                .spawn(move || work(&shared))?;
+        }
+        Ok(Self { orders, shared })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.shared.ready.as_fd()
+    }
+
+    pub fn submit(&self, job: &Job) -> io::Result<()> {
+        let order = Order {
+            token: job.token,
+            fd: job.fd,
+            operation: job.operation,
+            offset: job.offset,
+            pieces: job.pieces.to_vec(),
+        };
+        self.orders
+            .send(order)
+            .map_err(|_| io::Error::other("the threads for files have ended"))
+    }
+
+    pub fn reap(&self, results: &mut Results) {
+        let mut theirs = self
+            .shared
+            .results
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !theirs.is_empty() {
+            // Under the lock, so that a result which comes now makes it readable again.
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&self.shared.ready, &mut count);
+            results.append(&mut theirs);
+        }
+    }
+}
+
+fn work(shared: &Shared) {
+    loop {
+        let order = shared
+            .orders
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok(order) = order else { return };
+        let result = match order.operation {
+            Operation::Read => sys::readv(order.fd, &order.pieces, order.offset),
+            Operation::Write { dsync } => sys::writev(order.fd, &order.pieces, order.offset, dsync),
+            Operation::Flush => sys::datasync(order.fd),
+            Operation::Allocate { mode, bytes } => {
+                sys::allocate(order.fd, mode, order.offset, bytes)
+            }
+        };
+        let mut results = shared
+            .results
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        results.push((order.token, result));
+        let _ = rustix::io::write(&shared.ready, &1u64.to_ne_bytes());
+    }
+}

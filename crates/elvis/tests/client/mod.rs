@@ -1,0 +1,225 @@
+//! A client that nobody here wrote: libblkio's own driver (crate virtio-driver), and a server in this
+//! process.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use elvis::config::{Config, device_argument, device_from_json};
+use elvis::serve::Server;
+use elvis_sim::Mode;
+use memmap2::MmapMut;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use virtio_driver::{
+    VhostUser, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport, VirtioFeatureFlags,
+};
+
+/// Binds the thread that calls this to the first CPU that it may use, and returns the last, for an I/O
+/// thread: one that polls must not share a CPU with its client.
+pub fn split_cpus() -> usize {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let all = sched_getaffinity(None).unwrap();
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| all.is_set(cpu));
+    let first = cpus.next().unwrap();
+    let mut set = CpuSet::new();
+    set.set(first);
+    let last = cpus.next_back().unwrap_or(first);
+    sched_setaffinity(None, &set).unwrap();
+    last
+}
+
+/// A server with these devices (`--blk` words, sockets in `dir`).
+pub fn serve(dir: &Path, mode: Mode, devices: &[&str]) -> Server {
+    serve_on(dir, mode, devices, &[])
+}
+
+/// The same, with I/O threads on these CPUs.
+pub fn serve_on(dir: &Path, mode: Mode, devices: &[&str], io_cores: &[usize]) -> Server {
+    let mut config = Config {
+        mode,
+        io_cores: io_cores.to_vec(),
+        ..Config::default()
+    };
+    for device in devices {
+        let (socket, rest) = device.split_once('=').unwrap();
+        let argument = format!("{}={rest}", dir.join(socket).display());
+        let spec = device_from_json(device_argument(&argument).unwrap()).unwrap();
+        config.add(spec).unwrap();
+    }
+    Server::start(&config).unwrap()
+}
+
+/// One device, connected, with memory for its buffers.
+pub struct Client {
+    pub transport: Box<VirtioBlkTransport>,
+    pub queues: Vec<VirtioBlkQueue<'static, usize>>,
+    pub memory: MmapMut,
+    pub memory_file: File,
+    /// Where the next buffer of [`Client::write`] and [`Client::read`] is.
+    pub replies: u64,
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub fn socket(dir: &Path, name: &str) -> PathBuf {
+    dir.join(name)
+}
+
+impl Client {
+    pub fn connect(socket: &Path, queues: usize, depth: u16, bytes: u64) -> Self {
+        Self::with_features(
+            socket,
+            queues,
+            depth,
+            bytes,
+            VirtioFeatureFlags::all().bits(),
+        )
+    }
+
+    pub fn with_features(socket: &Path, queues: usize, depth: u16, bytes: u64, ring: u64) -> Self {
+        let packed = VirtioFeatureFlags::RING_PACKED.bits();
+        let features = (ring & !packed) | VirtioBlkFeatureFlags::all().bits();
+        let transport = VhostUser::new(socket.to_str().unwrap(), features).unwrap();
+        let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
+        let queues = VirtioBlkQueue::setup_queues(&mut *transport, queues, depth).unwrap();
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory_file = File::from(rustix::fs::memfd_create("client", flags).unwrap());
+        memory_file.set_len(bytes).unwrap();
+        // SAFETY: a memory file of this process; only the device under test writes to it besides.
+        let memory = unsafe { MmapMut::map_mut(&memory_file) }.unwrap();
+        let address = memory.as_ptr() as usize;
+        transport
+            .map_mem_region(address, bytes as usize, memory_file.as_raw_fd(), 0)
+            .unwrap();
+        Self {
+            transport,
+            queues,
+            memory,
+            memory_file,
+            replies: 0,
+        }
+    }
+
+    pub fn kick(&mut self, queue: usize) {
+        if self.queues[queue].avail_notif_needed() {
+            self.transport
+                .get_submission_notifier(queue)
+                .notify()
+                .unwrap();
+        }
+    }
+
+    /// Waits for one reply by looking, and returns its context and result.
+    pub fn reply(&mut self, queue: usize) -> (usize, i32) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(completion) = self.queues[queue].completions().next() {
+                self.replies += 1;
+                return (completion.context, completion.ret);
+            }
+            assert!(Instant::now() < end, "no reply in {PATIENCE:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The buffer number `slot` of 4 KiB.
+    pub fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.memory[slot * 4096..(slot + 1) * 4096]
+    }
+
+    fn place(&mut self, slot: usize) -> *mut u8 {
+        self.buffer(slot).as_mut_ptr()
+    }
+
+    pub fn submit_read(&mut self, queue: usize, offset: u64, slot: usize) {
+        let place = self.place(slot);
+        // SAFETY: the buffer lies in the mapping, which lives as long as this client.
+        unsafe { self.queues[queue].read_raw(offset, place, 4096, slot) }.unwrap();
+        self.kick(queue);
+    }
+
+    pub fn submit_write(&mut self, queue: usize, offset: u64, slot: usize) {
+        let place = self.place(slot);
+        // SAFETY: as for reads.
+        unsafe { self.queues[queue].write_raw(offset, place, 4096, slot) }.unwrap();
+        self.kick(queue);
+    }
+
+    pub fn write(&mut self, offset: u64, value: u8) -> i32 {
+        self.buffer(0).fill(value);
+        self.submit_write(0, offset, 0);
+        self.reply(0).1
+    }
+
+    pub fn read(&mut self, offset: u64) -> (i32, Vec<u8>) {
+        self.buffer(0).fill(0xee);
+        self.submit_read(0, offset, 0);
+        let result = self.reply(0).1;
+        (result, self.buffer(0).to_vec())
+    }
+
+    pub fn flush(&mut self) -> i32 {
+        self.queues[0].flush(0).unwrap();
+        self.kick(0);
+        self.reply(0).1
+    }
+}
+
+/// Random 4 KiB writes, then reads of all that was written, compared: `count` requests, `depth` at a
+/// time. Each block holds its number and the generation of its last write.
+pub fn verify(client: &mut Client, queue: usize, blocks: u64, count: u64, depth: usize, seed: u64) {
+    let mut random = seed | 1;
+    let mut next = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut generation = vec![0u64; blocks as usize];
+    let mut busy = vec![None::<(u64, bool)>; depth];
+    let (mut made, mut ended) = (0, 0);
+    while ended < count {
+        while made < count {
+            let Some(slot) = busy.iter().position(Option::is_none) else {
+                break;
+            };
+            let block = next() % blocks;
+            if busy.iter().flatten().any(|(other, _)| *other == block) {
+                continue;
+            }
+            let write = next() % 2 == 0;
+            if write {
+                generation[block as usize] += 1;
+                let mark = [block, generation[block as usize], seed, !block];
+                for (place, word) in client.buffer(slot).chunks_mut(8).zip(mark.iter().cycle()) {
+                    place.copy_from_slice(&word.to_le_bytes());
+                }
+                client.submit_write(queue, block * 4096, slot);
+            } else {
+                client.submit_read(queue, block * 4096, slot);
+            }
+            busy[slot] = Some((block, write));
+            made += 1;
+        }
+        let (slot, result) = client.reply(queue);
+        assert_eq!(result, 0);
+        let (block, write) = busy[slot].take().unwrap();
+        if !write {
+            let wrote = generation[block as usize];
+            let mark = if wrote == 0 {
+                [0; 4]
+            } else {
+                [block, wrote, seed, !block]
+            };
+            for (place, word) in client.buffer(slot).chunks(8).zip(mark.iter().cycle()) {
+                assert_eq!(
+                    u64::from_le_bytes(place.try_into().unwrap()),
+                    *word,
+                    "block {block}"
+                );
+            }
+        }
+        ended += 1;
+    }
+}

@@ -1,0 +1,307 @@
+//! Front-ends that attack the daemon, and a daemon that dies. Others keep their service.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod client;
+mod raw;
+
+use client::{Client, serve, serve_on, socket, split_cpus};
+use elvis::serve::Server;
+use elvis_sim::Mode;
+use proptest::prelude::*;
+use raw::{Raw, SIZE};
+use std::io::Write;
+use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use vhost::VhostBackend;
+use vhost::vhost_user::VhostUserFrontend;
+use vmm_sys_util::eventfd::EventFd;
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn fault(server: &Server, device: &str) -> Option<String> {
+    let end = Instant::now() + SOON;
+    loop {
+        let stats = server.stats().unwrap();
+        let fault = stats.devices[device]
+            .first()
+            .and_then(|queue| queue.fault.clone());
+        if fault.is_some() || Instant::now() > end {
+            return fault;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A victim on the same I/O thread as the attacker.
+fn pair(dir: &Path) -> (Server, Raw, Client) {
+    let server = serve(dir, Mode::Elvis, &["a=ram:1M", "b=ram:1M"]);
+    let mut attacker = Raw::connect(&socket(dir, "a"));
+    attacker.start(0);
+    let victim = Client::connect(&socket(dir, "b"), 1, 64, 1 << 20);
+    (server, attacker, victim)
+}
+
+#[test]
+fn a_full_call_eventfd_stops_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, mut attacker, mut victim) = pair(dir.path());
+    attacker.call.write(u64::MAX - 1).unwrap();
+    attacker.driver.want_calls(true);
+    attacker.submit_write(0, 0, 1);
+    attacker.kick();
+    let start = Instant::now();
+    for value in 0..100 {
+        assert_eq!(victim.write(0, value), 0);
+    }
+    assert!(start.elapsed() < SOON);
+    let why = fault(&server, "a").unwrap();
+    assert!(why.contains("can't be called"), "{why}");
+    assert_eq!(victim.read(0).0, 0);
+}
+
+#[test]
+fn a_call_descriptor_that_is_no_eventfd_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, attacker, mut victim) = pair(dir.path());
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let descriptor = std::os::fd::OwnedFd::from(writer).into_raw_fd();
+    // SAFETY: the descriptor was just taken from its owner.
+    let pipe = unsafe { EventFd::from_raw_fd(descriptor) };
+    assert!(attacker.frontend.set_vring_call(0, &pipe).is_err());
+    assert_eq!(victim.write(0, 3), 0);
+}
+
+#[test]
+fn memory_that_is_shortened_ends_its_device_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, mut attacker, mut victim) = pair(dir.path());
+    attacker.submit_write(0, 0, 1);
+    attacker.kick();
+    attacker.reply_within(SOON).unwrap();
+    attacker.memory.set_len(0).unwrap();
+    attacker.kick.write(1).unwrap();
+    let why = fault(&server, "a").unwrap();
+    assert!(why.contains("shortened"), "{why}");
+    assert_eq!(victim.write(0, 3), 0);
+    assert_eq!(victim.read(0), (0, vec![3; 4096]));
+}
+
+#[test]
+fn a_broken_ring_ends_until_it_is_reset() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, mut attacker, mut victim) = pair(dir.path());
+    attacker.driver.offer(SIZE);
+    attacker.kick();
+    let why = fault(&server, "a").unwrap();
+    assert!(why.contains("is not in the table"), "{why}");
+    assert_eq!(victim.write(0, 3), 0);
+    // The front-end resets the device and starts again.
+    assert!(attacker.frontend.get_vring_base(0).is_ok());
+    drop(attacker);
+    let mut good = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
+    assert_eq!(good.write(0, 9), 0);
+}
+
+#[test]
+fn a_connection_closed_in_a_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M"]);
+    for cut in 0..20 {
+        let mut stream = UnixStream::connect(socket(dir.path(), "a")).unwrap();
+        let message = [
+            &2u32.to_ne_bytes()[..],
+            &1u32.to_ne_bytes(),
+            &8u32.to_ne_bytes(),
+            &[0; 8],
+        ];
+        stream.write_all(&message.concat()[..cut]).unwrap();
+    }
+    let mut client = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
+    assert_eq!(client.write(0, 9), 0);
+    drop(server);
+}
+
+#[test]
+fn a_ring_is_drained_and_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(1 << 20)
+        .unwrap();
+    let device = format!("a={}", image.display());
+    let _server = serve(dir.path(), Mode::Elvis, &[&device]);
+    let mut client = Raw::connect(&socket(dir.path(), "a"));
+    client.start(0);
+    let mut sent = 0u16;
+    for round in 0..20u64 {
+        for number in 0..8 {
+            client
+                .submit_write(number, number, round as u8 + 1)
+                .unwrap();
+            sent += 1;
+        }
+        client.kick();
+        let base = client.frontend.get_vring_base(0).unwrap() as u16;
+        // All that was taken was replied to; the rest is in the ring.
+        let mut replies = 0;
+        while client.driver.reply().is_some() {
+            replies += 1;
+        }
+        assert_eq!(base, sent - 8 + replies);
+        client.start(base);
+        for _ in replies..8 {
+            client.reply_within(SOON).unwrap();
+        }
+    }
+    assert_eq!(std::fs::read(&image).unwrap()[..8 * 4096], [20; 8 * 4096]);
+}
+
+struct Daemon(Child);
+
+impl Daemon {
+    fn start(device: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_elvis"));
+        child.args(["serve", "--blk", device]).stderr(Stdio::null());
+        let daemon = Self(child.spawn().unwrap());
+        let socket = Path::new(device.split('=').next().unwrap());
+        let end = Instant::now() + SOON;
+        while UnixStream::connect(socket).is_err() {
+            assert!(Instant::now() < end, "the daemon does not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        daemon
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// kill -9 in the middle of writes, many times: each write is acknowledged once, and the image has
+/// the last one of each block.
+#[test]
+fn requests_survive_the_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    let file = std::fs::File::create(&image).unwrap();
+    file.set_len(64 * 4096).unwrap();
+    let path = socket(dir.path(), "a");
+    let device = format!("{}={}", path.display(), image.display());
+    let mut daemon = Daemon::start(&device);
+    let mut client = Raw::connect(&path);
+    client.track_inflight();
+    client.start(0);
+    let (mut made, mut ended) = (0u64, 0u64);
+    let mut of_head = vec![None; usize::from(SIZE)];
+    let mut kills = 0;
+    while kills < 8 || ended < made {
+        // A slot's block is written again only when its last write was acknowledged.
+        while kills < 8 && made - ended < 16 {
+            let number = made;
+            if of_head
+                .iter()
+                .flatten()
+                .any(|other: &u64| other % 16 == number % 16)
+            {
+                break;
+            }
+            let head = client.submit_write(number % 16, number % 16, (number / 16 % 251) as u8);
+            of_head[usize::from(head.unwrap())] = Some(number);
+            made += 1;
+        }
+        client.kick();
+        if let Some(head) = client.reply_within(Duration::from_millis(20)) {
+            let number = of_head[usize::from(head)]
+                .take()
+                .expect("acknowledged twice");
+            assert_eq!(client.status(number % 16), 0);
+            ended += 1;
+            if ended % 97 != 0 || kills == 8 {
+                continue;
+            }
+        } else if ended == made {
+            continue;
+        }
+        if kills < 8 {
+            drop(daemon);
+            kills += 1;
+            daemon = Daemon::start(&device);
+            client.reconnect(&path);
+            client.start(0);
+        }
+    }
+    assert!(of_head.iter().all(Option::is_none));
+    for block in 0..16u64 {
+        let last = (made - 1 - block) / 16 * 16 + block;
+        let last = if last >= made { last - 16 } else { last };
+        let mut data = [0; 4096];
+        std::fs::File::open(&image)
+            .unwrap()
+            .read_exact_at(&mut data, block * 4096)
+            .unwrap();
+        assert_eq!(data, [(last / 16 % 251) as u8; 4096], "block {block}");
+    }
+    drop(daemon);
+}
+
+#[test]
+fn an_idle_device_is_asleep_and_wakes() {
+    let dir = tempfile::tempdir().unwrap();
+    let io_core = split_cpus();
+    let server = serve_on(dir.path(), Mode::Elvis, &["a=ram:1M"], &[io_core]);
+    let mut client = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
+    for value in 0..200 {
+        client.write(0, value);
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let before = server.stats().unwrap().cores[0].clone();
+    std::thread::sleep(Duration::from_millis(300));
+    let after = server.stats().unwrap().cores[0].clone();
+    let awake_ns = after.polling_ns - before.polling_ns;
+    assert!(
+        awake_ns < 30_000_000,
+        "{awake_ns} ns awake in 300 ms of idleness"
+    );
+    assert_eq!(client.read(0), (0, vec![199; 4096]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any messages: the connection may end, the daemon not.
+    #[test]
+    fn any_messages(messages in prop::collection::vec((0u32..45, any::<bool>(), prop::collection::vec(any::<u8>(), 0..80)), 1..12)) {
+        let dir = tempfile::tempdir().unwrap();
+        let server = serve(dir.path(), Mode::Elvis, &["a=null:1M"]);
+        let mut stream = UnixStream::connect(socket(dir.path(), "a")).unwrap();
+        for (code, ack, body) in messages {
+            let flags = 1 | u32::from(ack) << 3;
+            let head = [code.to_ne_bytes(), flags.to_ne_bytes(), (body.len() as u32).to_ne_bytes()];
+            if stream.write_all(&[&head.concat()[..], &body].concat()).is_err() {
+                break;
+            }
+        }
+        drop(stream);
+        let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
+        prop_assert_eq!(client.write(0, 1), 0);
+        drop(server);
+    }
+}
+
+#[test]
+fn features_that_were_not_offered_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let _server = serve(dir.path(), Mode::Elvis, &["a=null:1M"]);
+    let mut raw = Raw::connect(&socket(dir.path(), "a"));
+    assert_eq!(raw.frontend.get_queue_num().unwrap(), 1);
+    assert!(raw.frontend.set_features(1 << 60).is_err());
+}

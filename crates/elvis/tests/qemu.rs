@@ -1,0 +1,94 @@
+//! QEMU as the front-end: SeaBIOS' driver boots from a disk that elvis serves.
+
+#![allow(clippy::unwrap_used)]
+
+mod client;
+
+use client::{serve, socket};
+use elvis_sim::Mode;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A boot sector for 16-bit mode: writes its text to the first serial port, then ends QEMU through
+/// the isa-debug-exit device.
+fn boot_sector(text: &str) -> Vec<u8> {
+    let code = [
+        0x31, 0xc0, // xor ax, ax
+        0x8e, 0xd8, // mov ds, ax
+        0xbe, 0x19, 0x7c, // mov si, 0x7c19: the text
+        0xba, 0xf8, 0x03, // mov dx, 0x3f8
+        0xac, // lodsb
+        0x84, 0xc0, // test al, al
+        0x74, 0x03, // jz end
+        0xee, // out dx, al
+        0xeb, 0xf8, // jmp lodsb
+        0xba, 0xf4, 0x00, // end: mov dx, 0xf4
+        0xee, // out dx, al
+        0xf4, // hlt
+        0xeb, 0xfd, // jmp hlt
+    ];
+    let mut sector = code.to_vec();
+    sector.extend_from_slice(text.as_bytes());
+    sector.resize(510, 0);
+    sector.extend_from_slice(&[0x55, 0xaa]);
+    sector
+}
+
+#[test]
+fn a_machine_boots_from_an_elvis_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    let mut disk = boot_sector("booted from elvis\n");
+    disk.resize(1 << 20, 0);
+    std::fs::write(&image, disk).unwrap();
+    for mode in [Mode::Elvis, Mode::PerDevice] {
+        let server = serve(dir.path(), mode, &[&format!("a={}", image.display())]);
+        let serial = dir.path().join("serial");
+        let mut qemu = Command::new("qemu-system-x86_64")
+            .args([
+                "-accel",
+                "tcg",
+                "-m",
+                "64",
+                "-nodefaults",
+                "-display",
+                "none",
+            ])
+            .args([
+                "-object",
+                "memory-backend-memfd,id=memory,size=64M,share=on",
+            ])
+            .args(["-machine", "pc,memory-backend=memory"])
+            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
+            .args(["-device", "vhost-user-blk-pci,chardev=disk,bootindex=1"])
+            .arg("-chardev")
+            .arg(format!(
+                "socket,id=disk,path={}",
+                socket(dir.path(), "a").display()
+            ))
+            .arg("-serial")
+            .arg(format!("file:{}", serial.display()))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            if let Some(status) = qemu.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > end {
+                qemu.kill().unwrap();
+                qemu.wait().unwrap();
+                panic!(
+                    "the machine did not end: {:?}",
+                    std::fs::read_to_string(&serial)
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(status.code(), Some(1), "isa-debug-exit with 0");
+        let said = std::fs::read_to_string(&serial).unwrap();
+        assert!(said.contains("booted from elvis"), "{said:?}");
+        drop(server);
+    }
+}

@@ -1,0 +1,163 @@
+//! A front-end with a ring in its own hands, which may break every rule. On the vhost crate's own
+//! front-end side.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use elvis_ring::driver::Driver;
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use vhost::vhost_user::message::{
+    VhostUserHeaderFlag, VhostUserInflight, VhostUserProtocolFeatures as Protocol,
+};
+use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
+use vmm_sys_util::eventfd::EventFd;
+
+pub const SIZE: u16 = 64;
+const MEMORY: u64 = 4 << 20;
+/// The front-end's addresses are the guest's and this.
+const USER: u64 = 0x7000_0000_0000;
+/// Where buffers lie: of request n a header, a status and 4 KiB of data.
+const HEADERS: u64 = 0x4_0000;
+const DATA: u64 = 0x10_0000;
+
+pub fn memfd(bytes: u64) -> File {
+    let file = rustix::fs::memfd_create("raw-client", MemfdFlags::CLOEXEC).unwrap();
+    let file = File::from(file);
+    file.set_len(bytes).unwrap();
+    file
+}
+
+pub struct Raw {
+    pub frontend: Frontend,
+    pub driver: Driver,
+    pub memory: File,
+    pub kick: EventFd,
+    pub call: EventFd,
+    pub inflight: Option<(VhostUserInflight, File)>,
+}
+
+impl Raw {
+    /// Memory and a ring, not connected to anything yet.
+    pub fn connect(socket: &Path) -> Self {
+        let memory = memfd(MEMORY);
+        let driver = Driver::new(&memory, SIZE, true).unwrap();
+        let frontend = negotiate(socket);
+        let (kick, call) = (EventFd::new(0).unwrap(), EventFd::new(0).unwrap());
+        Self {
+            frontend,
+            driver,
+            memory,
+            kick,
+            call,
+            inflight: None,
+        }
+    }
+
+    /// Connects again, to another process at the same place; ring and memory stay.
+    pub fn reconnect(&mut self, socket: &Path) {
+        self.frontend = negotiate(socket);
+    }
+
+    pub fn track_inflight(&mut self) {
+        let wanted = VhostUserInflight::new(0, 0, 1, SIZE);
+        self.inflight = Some(self.frontend.get_inflight_fd(&wanted).unwrap());
+    }
+
+    /// Shares memory and starts the ring at entry `base`.
+    pub fn start(&mut self, base: u16) {
+        if let Some((area, file)) = &self.inflight {
+            self.frontend
+                .set_inflight_fd(area, file.as_raw_fd())
+                .unwrap();
+        }
+        let region = VhostUserMemoryRegionInfo {
+            guest_phys_addr: 0,
+            memory_size: MEMORY,
+            userspace_addr: USER,
+            mmap_offset: 0,
+            mmap_handle: self.memory.as_raw_fd(),
+        };
+        self.frontend.set_mem_table(&[region]).unwrap();
+        self.frontend.set_vring_num(0, SIZE).unwrap();
+        let at = self.driver.addresses();
+        let rings = VringConfigData {
+            queue_max_size: SIZE,
+            queue_size: SIZE,
+            flags: 0,
+            desc_table_addr: USER + at.descriptors,
+            used_ring_addr: USER + at.used,
+            avail_ring_addr: USER + at.available,
+            log_addr: None,
+        };
+        self.frontend.set_vring_addr(0, &rings).unwrap();
+        self.frontend.set_vring_base(0, base).unwrap();
+        self.frontend.set_vring_call(0, &self.call).unwrap();
+        self.frontend.set_vring_kick(0, &self.kick).unwrap();
+        self.frontend.set_vring_enable(0, true).unwrap();
+    }
+
+    /// Makes a write of 4 KiB of `value` at block `block`. Returns its head.
+    pub fn submit_write(&mut self, number: u64, block: u64, value: u8) -> Option<u16> {
+        let slot = number % 64;
+        let (header, data) = (HEADERS + slot * 64, DATA + slot * 4096);
+        let memory = self.driver.memory();
+        let span = memory.span(header, 64).unwrap();
+        span.store_u64(0, 1, Ordering::Relaxed);
+        span.store_u64(8, block * 8, Ordering::Relaxed);
+        span.store_u8(32, 0xff, Ordering::Relaxed);
+        let bytes = memory.span(data, 4096).unwrap();
+        for word in 0..512 {
+            bytes.store_u64(word * 8, u64::from_ne_bytes([value; 8]), Ordering::Relaxed);
+        }
+        self.driver.submit(&[
+            (header, 16, false),
+            (data, 4096, false),
+            (header + 32, 1, true),
+        ])
+    }
+
+    pub fn status(&self, number: u64) -> u8 {
+        let span = self
+            .driver
+            .memory()
+            .span(HEADERS + number % 64 * 64 + 32, 1)
+            .unwrap();
+        span.load_u8(0, Ordering::Relaxed)
+    }
+
+    pub fn kick(&mut self) {
+        if self.driver.kick_wanted() {
+            self.kick.write(1).unwrap();
+        }
+    }
+
+    pub fn reply_within(&mut self, patience: Duration) -> Option<u16> {
+        let end = Instant::now() + patience;
+        loop {
+            if let Some((head, _)) = self.driver.reply() {
+                return Some(head);
+            }
+            if Instant::now() > end {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn negotiate(socket: &Path) -> Frontend {
+    let mut frontend = Frontend::connect(socket, 1).unwrap();
+    frontend.set_owner().unwrap();
+    let features = frontend.get_features().unwrap();
+    frontend.set_features(features).unwrap();
+    let protocol = frontend.get_protocol_features().unwrap();
+    assert!(protocol.contains(Protocol::INFLIGHT_SHMFD | Protocol::LOG_SHMFD));
+    frontend.set_protocol_features(protocol).unwrap();
+    frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
+    frontend
+}
