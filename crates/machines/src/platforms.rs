@@ -31,6 +31,8 @@ pub struct Platform {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Lab(Box<Recipe>),
+    /// The lab's recipes are not to be had, and why.
+    NoLab(String),
     Qemu,
     Vmm,
     QemuKvm,
@@ -42,12 +44,20 @@ enum Kind {
 const DEFAULT_LAB: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 
 /// Every platform, in the order in which they are listed and run: the lab's machines, by their
-/// recipes' names but the guest alone first, and then what this host has.
+/// recipes' names but the guest alone first, and then what this host has. Without recipes the lab
+/// is one platform that says why it can't be used.
 ///
 /// # Errors
-/// The lab's recipes can't be read, or one is wrong.
+/// One of the lab's recipes is wrong.
 pub fn all(resources: &Resources) -> Result<Vec<Platform>, MachineError> {
-    let lab = resources.lab()?;
+    let lab = match resources.lab() {
+        Ok(lab) => lab,
+        Err(why) => {
+            let mut all = vec![no_lab(why.to_string())];
+            all.extend(of_host());
+            return Ok(all);
+        }
+    };
     let mut names = lab.recipes().map_err(|e| other(&e))?;
     names.sort_by_key(|name| (name != "native", name.clone()));
     let mut all = Vec::new();
@@ -79,6 +89,18 @@ fn of_recipe(recipe: Recipe) -> Platform {
         unit: "insns",
         default: DEFAULT_LAB.contains(&recipe.name.as_str()),
         kind: Kind::Lab(Box::new(recipe)),
+    }
+}
+
+/// The lab where there are no recipes.
+fn no_lab(why: String) -> Platform {
+    Platform {
+        name: "lab:NAME".into(),
+        summary: "the deterministic lab: machines that count instructions".into(),
+        needs: "its recipes".into(),
+        unit: "insns",
+        default: true,
+        kind: Kind::NoLab(why),
     }
 }
 
@@ -172,7 +194,7 @@ impl Kind {
         match self {
             Kind::Qemu | Kind::QemuKvm => &["cpu", "memory"],
             Kind::Vmm => &["memory"],
-            Kind::Lab(_) | Kind::Serial | Kind::Log => &[],
+            Kind::Lab(_) | Kind::NoLab(_) | Kind::Serial | Kind::Log => &[],
         }
     }
 }
@@ -307,6 +329,7 @@ fn distance(a: &str, b: &str) -> usize {
 pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
     let needs = match &platform.kind {
         Kind::Serial | Kind::Log => return Usable::Depends,
+        Kind::NoLab(why) => return Usable::No(why.clone()),
         Kind::Lab(recipe) => lab::missing(recipe, resources).map(|()| Engine::Emulator),
         Kind::Qemu => resources.emulator().map(|_| Engine::Emulator),
         Kind::Vmm => resources.kvm().map(|kvm| kvm.engine),
@@ -333,7 +356,7 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
         Kind::Qemu | Kind::Vmm | Kind::QemuKvm => {
             Err("this host's CPU has another counter than its guest")
         }
-        Kind::Lab(_) => Err(
+        Kind::Lab(_) | Kind::NoLab(_) => Err(
             "it counts instructions, which no clock outside of it can see, and its console is a file so that no reader changes its digits",
         ),
         Kind::Serial => {
@@ -362,6 +385,7 @@ pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machin
         })))
     };
     match platform.kind {
+        Kind::NoLab(why) => Err(MachineError::Other(why)),
         Kind::Serial => Ok(Box::new(SerialLine::new(&name.name))),
         Kind::Log => Ok(Box::new(LogFile::new(&name.name))),
         Kind::Lab(recipe) => {
