@@ -1,9 +1,9 @@
 //! Two results, benchmark by benchmark, and as a whole.
 
-use crate::boot::BootEstimate;
 use crate::conditions::{Unlike, unlike};
 use crate::counts::{Band, CountSide, CountVerdict, judge_counts};
-use crate::summary::{Summary, summarize};
+use crate::measured::Measured;
+use crate::summary::Summary;
 use crate::times::{TimeRow, TimeVerdict, Why, judge_times};
 use crate::unit::UnitKind;
 use crate::verdict::{Thresholds, Verdict};
@@ -12,9 +12,6 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use ws_results::{ResultFile, Row, Status};
 use ws_statistics::{Method, reliability};
-
-/// The metric that is compared.
-const METRIC: &str = "cost";
 
 /// Chen et al.'s level for a single benchmark, in [`SuiteReliability`].
 const RELIABILITY_LEVEL: f64 = 0.05;
@@ -46,6 +43,8 @@ pub struct SuiteComparison {
     pub subject: Vec<Unlike>,
     /// Conditions that differ and were let through.
     pub allowed: Vec<Unlike>,
+    /// What a reader of either's figures must know of the machine (subject `caveat`).
+    pub caveats: Vec<String>,
     /// What it took to call a difference one.
     pub thresholds: Thresholds,
     /// Whether both are of one run, in which they took turns boot by boot. If not, whatever changed
@@ -228,6 +227,7 @@ pub fn compare_results(
         other: RunHead::of(other),
         subject: unlike(&ours.subject, &theirs.subject, &[]),
         allowed,
+        caveats: caveats(base, other),
         thresholds: options.thresholds,
         interleaved,
         reliability: suite_reliability(&rows),
@@ -245,6 +245,14 @@ impl RunHead {
             perturbed_boots,
         }
     }
+}
+
+/// Of both, each once.
+fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
+    let said = [base, other].map(|result| result.identity.subject.get("caveat")?.as_str());
+    let mut said: Vec<String> = said.into_iter().flatten().map(str::to_owned).collect();
+    said.dedup();
+    said
 }
 
 /// All names, the base's first.
@@ -269,36 +277,29 @@ struct Pair<'a> {
 /// A row of a result.
 struct Side<'a> {
     row: &'a Row,
-    /// Of its boots as they are; absent where it has no figures that mean anything.
-    summary: Option<Summary>,
-    perturbed: Vec<BootEstimate>,
+    /// Absent where it has no figures that mean anything.
+    measured: Option<Measured>,
 }
 
 impl<'a> Side<'a> {
     fn of(name: &str, result: &'a ResultFile) -> Option<Self> {
         let row = result.rows.iter().find(|row| row.benchmark == name)?;
-        let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
-        let metric = metric.filter(|_| row.status != Status::Failed);
-        let perturbed = result.perturbed();
-        let estimates = metric.into_iter().flat_map(|metric| {
-            let kind = UnitKind::of(&metric.unit);
-            let boots = metric.boots.iter();
-            let boots = boots.filter(|samples| perturbed.contains(&samples.boot));
-            boots.filter_map(move |samples| BootEstimate::of(samples, kind))
-        });
         Some(Side {
             row,
-            summary: metric.and_then(|metric| summarize(&metric.without(&perturbed))),
-            perturbed: estimates.collect(),
+            measured: Measured::of(row, &result.perturbed()),
         })
     }
 
+    fn summary(&self) -> Option<&Summary> {
+        self.measured.as_ref().map(|measured| &measured.summary)
+    }
+
     fn counts(&self) -> CountSide {
-        let boots = self.summary.as_ref().map(|summary| summary.boots.clone());
-        CountSide {
-            boots: boots.unwrap_or_default(),
-            perturbed: self.perturbed.clone(),
-        }
+        let sides = self.measured.as_ref().map(|measured| CountSide {
+            boots: measured.summary.boots.clone(),
+            perturbed: measured.perturbed.clone(),
+        });
+        sides.unwrap_or_default()
     }
 }
 
@@ -306,7 +307,7 @@ impl<'a> Pair<'a> {
     fn of(name: &str, base: &'a ResultFile, other: &'a ResultFile, allow: &[String]) -> Self {
         let (base, other) = (Side::of(name, base), Side::of(name, other));
         let differ = |allow: &[String]| match (&base, &other) {
-            (Some(base), Some(other)) if base.summary.is_some() && other.summary.is_some() => {
+            (Some(base), Some(other)) if base.measured.is_some() && other.measured.is_some() => {
                 unlike(&other.row.conditions, &base.row.conditions, allow)
             }
             _ => Vec::new(),
@@ -324,8 +325,8 @@ impl<'a> Pair<'a> {
 
     fn summaries(&self) -> Option<(&Summary, &Summary)> {
         Some((
-            self.base.as_ref()?.summary.as_ref()?,
-            self.other.as_ref()?.summary.as_ref()?,
+            self.base.as_ref()?.summary()?,
+            self.other.as_ref()?.summary()?,
         ))
     }
 
@@ -333,7 +334,7 @@ impl<'a> Pair<'a> {
     fn obstacle(&self) -> Option<(String, bool)> {
         let missing = |side: &Option<Side>| match side {
             None => Some("not asked for".to_owned()),
-            Some(side) if side.summary.is_none() => {
+            Some(side) if side.measured.is_none() => {
                 let reason = side.row.reason.as_deref().unwrap_or("no reason is given");
                 Some(format!("{}: {reason}", word(side.row.status)))
             }
@@ -398,9 +399,9 @@ impl<'a> Pair<'a> {
 
     fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
-        let value = |side: &Option<Side>| Some(side.as_ref()?.summary.as_ref()?.value);
+        let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
         let boots = |side: &Option<Side>| {
-            let summary = side.as_ref().and_then(|side| side.summary.as_ref());
+            let summary = side.as_ref().and_then(Side::summary);
             summary.map_or(0, |summary| summary.boots.len())
         };
         let both = self.summaries();
