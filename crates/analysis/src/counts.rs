@@ -196,7 +196,7 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
         let why = if banded {
             "the shift lies inside the band in which layout alone moves it"
         } else {
-            "it differs, but without perturbed boots on both sides nobody knows whether layout alone does that"
+            "it differs, but without perturbed boots on both sides nobody knows whether layout alone does that: worldswitch run --perturb 2"
         };
         return (Verdict::Inconclusive, why.to_owned());
     }

@@ -19,6 +19,7 @@ mod cost;
 mod counts;
 #[cfg(test)]
 mod fixture;
+mod measured;
 pub mod model;
 mod outside;
 mod pair;
@@ -33,6 +34,7 @@ pub use compare::{CompareError, Comparison, compare};
 pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
 pub use counts::{Band, CountSide, CountVerdict, instructions, judge_counts};
+pub use measured::Measured;
 pub use outside::{batch_cost, batch_span, difference, same_samples};
 pub use suite::{
     CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,

@@ -1,18 +1,15 @@
 //! One benchmark's row in two results: what keeps it from being judged, and what came of it.
 
-use crate::boot::BootEstimate;
 use crate::conditions::{Unlike, unlike};
 use crate::counts::{CountSide, CountVerdict, judge_counts};
+use crate::measured::Measured;
 use crate::suite::{CountFigures, RowComparison, TimeFigures};
-use crate::summary::{Summary, summarize};
+use crate::summary::Summary;
 use crate::times::{TimeRow, TimeVerdict, Why};
 use crate::unit::UnitKind;
 use crate::verdict::{Thresholds, Verdict};
 use ws_results::{ResultFile, Row, Status};
 use ws_statistics::Method;
-
-/// The metric that is compared.
-const METRIC: &str = "cost";
 
 /// One benchmark's row in both results.
 pub(crate) struct Pair<'a> {
@@ -27,36 +24,29 @@ pub(crate) struct Pair<'a> {
 /// A row of a result.
 struct Side<'a> {
     row: &'a Row,
-    /// Of its boots as they are; absent where it has no figures that mean anything.
-    summary: Option<Summary>,
-    perturbed: Vec<BootEstimate>,
+    /// Absent where it has no figures that mean anything.
+    measured: Option<Measured>,
 }
 
 impl<'a> Side<'a> {
     fn of(name: &str, result: &'a ResultFile) -> Option<Self> {
         let row = result.rows.iter().find(|row| row.benchmark == name)?;
-        let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
-        let metric = metric.filter(|_| row.status != Status::Failed);
-        let perturbed = result.perturbed();
-        let estimates = metric.into_iter().flat_map(|metric| {
-            let kind = UnitKind::of(&metric.unit);
-            let boots = metric.boots.iter();
-            let boots = boots.filter(|samples| perturbed.contains(&samples.boot));
-            boots.filter_map(move |samples| BootEstimate::of(samples, kind))
-        });
         Some(Side {
             row,
-            summary: metric.and_then(|metric| summarize(&metric.without(&perturbed))),
-            perturbed: estimates.collect(),
+            measured: Measured::of(row, &result.perturbed()),
         })
     }
 
+    fn summary(&self) -> Option<&Summary> {
+        self.measured.as_ref().map(|measured| &measured.summary)
+    }
+
     fn counts(&self) -> CountSide {
-        let boots = self.summary.as_ref().map(|summary| summary.boots.clone());
-        CountSide {
-            boots: boots.unwrap_or_default(),
-            perturbed: self.perturbed.clone(),
-        }
+        let sides = self.measured.as_ref().map(|measured| CountSide {
+            boots: measured.summary.boots.clone(),
+            perturbed: measured.perturbed.clone(),
+        });
+        sides.unwrap_or_default()
     }
 }
 
@@ -64,7 +54,7 @@ impl<'a> Pair<'a> {
     pub fn of(name: &str, base: &'a ResultFile, other: &'a ResultFile, allow: &[String]) -> Self {
         let (base, other) = (Side::of(name, base), Side::of(name, other));
         let differ = |allow: &[String]| match (&base, &other) {
-            (Some(base), Some(other)) if base.summary.is_some() && other.summary.is_some() => {
+            (Some(base), Some(other)) if base.measured.is_some() && other.measured.is_some() => {
                 unlike(&other.row.conditions, &base.row.conditions, allow)
             }
             _ => Vec::new(),
@@ -82,8 +72,8 @@ impl<'a> Pair<'a> {
 
     fn summaries(&self) -> Option<(&Summary, &Summary)> {
         Some((
-            self.base.as_ref()?.summary.as_ref()?,
-            self.other.as_ref()?.summary.as_ref()?,
+            self.base.as_ref()?.summary()?,
+            self.other.as_ref()?.summary()?,
         ))
     }
 
@@ -91,7 +81,7 @@ impl<'a> Pair<'a> {
     fn obstacle(&self) -> Option<(String, bool)> {
         let missing = |side: &Option<Side>| match side {
             None => Some("not asked for".to_owned()),
-            Some(side) if side.summary.is_none() => {
+            Some(side) if side.measured.is_none() => {
                 let reason = side.row.reason.as_deref().unwrap_or("no reason is given");
                 Some(format!("{}: {reason}", word(side.row.status)))
             }
@@ -156,9 +146,9 @@ impl<'a> Pair<'a> {
 
     pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
-        let value = |side: &Option<Side>| Some(side.as_ref()?.summary.as_ref()?.value);
+        let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
         let boots = |side: &Option<Side>| {
-            let summary = side.as_ref().and_then(|side| side.summary.as_ref());
+            let summary = side.as_ref().and_then(Side::summary);
             summary.map_or(0, |summary| summary.boots.len())
         };
         let both = self.summaries();

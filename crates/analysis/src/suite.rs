@@ -41,6 +41,8 @@ pub struct SuiteComparison {
     pub subject: Vec<Unlike>,
     /// Conditions that differ and were let through.
     pub allowed: Vec<Unlike>,
+    /// What a reader of either's figures must know of the machine (subject `caveat`).
+    pub caveats: Vec<String>,
     /// What it took to call a difference one.
     pub thresholds: Thresholds,
     /// Whether both are of one run, in which they took turns boot by boot. If not, whatever changed
@@ -223,6 +225,7 @@ pub fn compare_results(
         other: RunHead::of(other),
         subject: unlike(&ours.subject, &theirs.subject, &[]),
         allowed,
+        caveats: caveats(base, other),
         thresholds: options.thresholds,
         interleaved,
         reliability: suite_reliability(&rows),
@@ -240,6 +243,14 @@ impl RunHead {
             perturbed_boots,
         }
     }
+}
+
+/// Of both, each once.
+fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
+    let said = [base, other].map(|result| result.identity.subject.get("caveat")?.as_str());
+    let mut said: Vec<String> = said.into_iter().flatten().map(str::to_owned).collect();
+    said.dedup();
+    said
 }
 
 /// All names, the base's first.

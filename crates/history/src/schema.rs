@@ -69,7 +69,9 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, create: bool) -> Result<
             }
         }
     };
-    if check(db)? {
+    // In one transaction, or another program may make the tables between two looks.
+    let ours = check(&*db.transaction().map_err(failed)?)?;
+    if ours {
         return Ok(());
     }
     let write = db

@@ -5,14 +5,11 @@ use crate::{Error, kernel};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use ws_analysis::summarize;
-use ws_results::{ResultFile, Status};
+use ws_analysis::Measured;
+use ws_results::ResultFile;
 
 /// How long to wait for another program that writes.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The metric that is kept beside the results.
-const METRIC: &str = "cost";
 
 /// A history that is open.
 #[derive(Debug)]
@@ -164,13 +161,9 @@ impl Store {
             )
             .map_err(failed)?;
         let id = write.last_insert_rowid();
-        for row in result
-            .rows
-            .iter()
-            .filter(|row| row.status != Status::Failed)
-        {
-            let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
-            let Some(summary) = metric.and_then(summarize) else {
+        let perturbed = result.perturbed();
+        for row in &result.rows {
+            let Some(Measured { summary, .. }) = Measured::of(row, &perturbed) else {
                 continue;
             };
             write
@@ -307,12 +300,24 @@ impl Store {
         Ok(run)
     }
 
-    /// Each pinned run with the newest of its platform that began after it, or was added after it.
+    /// Whether a platform has a pinned run.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn has_pin(&self, platform: &str) -> Result<bool, Error> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM pins WHERE platform = ?1)";
+        self.db
+            .query_row(sql, [platform], |row| row.get(0))
+            .map_err(self.failed())
+    }
+
+    /// Each pinned run, or those of a platform and its variants, with the newest of its platform that
+    /// began after it, or was added after it.
     ///
     /// # Errors
     /// The file can't be read, or a result in it is damaged.
-    pub fn pairs(&self) -> Result<Vec<Pair>, Error> {
-        let runs = self.runs(None)?;
+    pub fn pairs(&self, platform: Option<&str>) -> Result<Vec<Pair>, Error> {
+        let runs = self.runs(platform)?;
         let with = |run: &Run| Ok::<_, Error>((run.clone(), self.result(run.id)?));
         let mut pairs = Vec::new();
         for pinned in runs.iter().filter(|run| run.pinned) {

@@ -106,11 +106,11 @@ fn the_newest_run_is_paired_with_the_pinned_one_of_its_platform() {
     add("lab:kvm", 5, 3001);
     let alone = add("lab:xen", 3, 2594);
     add("lab:native", 4, 1);
-    assert_eq!(store.pairs().unwrap(), []);
+    assert_eq!(store.pairs(None).unwrap(), []);
     store.pin(old).unwrap();
     store.pin(alone).unwrap();
     let ids: Vec<_> = store
-        .pairs()
+        .pairs(None)
         .unwrap()
         .iter()
         .map(|pair| {
@@ -122,8 +122,39 @@ fn the_newest_run_is_paired_with_the_pinned_one_of_its_platform() {
         .collect();
     assert_eq!(ids, [(old, Some(newest)), (alone, None)]);
     store.pin(newest).unwrap();
-    assert_eq!(store.pairs().unwrap().len(), 2, "a platform has one pin");
+    assert_eq!(
+        store.pairs(None).unwrap().len(),
+        2,
+        "a platform has one pin"
+    );
+    assert!(store.has_pin("lab:kvm").unwrap() && !store.has_pin("lab:native").unwrap());
+    let of_xen = store.pairs(Some("lab:xen")).unwrap();
+    assert_eq!((of_xen.len(), of_xen[0].pinned.0.id), (1, alone));
     assert!(store.run(newest).unwrap().pinned && !store.run(old).unwrap().pinned);
+}
+
+#[test]
+fn a_perturbed_boot_is_in_no_figure() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&at(&dir)).unwrap();
+    let mut result = result("lab:kvm", "2026-01-01T00:00:00Z", 3000);
+    result.boots.push(Boot {
+        boot: 77,
+        launches: vec![],
+        perturbed: Some(Perturbation {
+            pad: Some(17),
+            memory_mib: None,
+        }),
+    });
+    let samples = &mut result.rows[0].metrics[0].boots;
+    let mut moved = samples[0].clone();
+    moved.boot = 77;
+    moved.run.iter_mut().for_each(|ticks| *ticks = 1);
+    samples.extend([moved.clone(), moved]);
+    let boots = u32::try_from(samples.len()).unwrap() - 2;
+    store.add(&result).unwrap();
+    let point = &store.points("in", None).unwrap()[0];
+    assert_eq!((point.value, point.boots), (3000.0, boots));
 }
 
 #[test]
@@ -137,7 +168,7 @@ fn what_is_removed_leaves_no_figure_and_no_pin() {
     store.pin(id).unwrap();
     store.remove(id).unwrap();
     assert_eq!(store.points("in", None).unwrap(), []);
-    assert_eq!(store.pairs().unwrap(), []);
+    assert_eq!(store.pairs(None).unwrap(), []);
     for error in [store.remove(id).unwrap_err(), store.pin(id).unwrap_err()] {
         assert!(
             matches!(error, Error::NoRun(missing) if missing == id),

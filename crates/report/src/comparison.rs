@@ -72,30 +72,12 @@ impl Comparisons {
         }
     }
 
-    /// What is needed to read the figures that there are.
-    fn legend(&self) -> Vec<&'static str> {
-        let rows = || self.comparisons.iter().flat_map(|one| &one.rows);
-        let mut legend = Vec::new();
-        if rows().any(|row| row.time.is_some()) {
-            legend.extend([
-                "ratio: the other's time over the base's, medians of the boots' values; in brackets its interval.",
-                "p: the permutation test's, corrected for all benchmarks (Holm).",
-            ]);
-        }
-        if rows().any(|row| row.counts.is_some()) {
-            legend.push(
-                "added: instructions of one operation more than in the base, the modes; in brackets the mean's.",
-            );
-        }
-        legend
-    }
-
     /// Text for a terminal. Ends in a newline.
     pub fn to_terminal(&self, colour: bool) -> String {
         let style = Style::new(colour);
         let blocks = self.comparisons.iter();
         let mut out: String = blocks.map(|one| block(one, &style) + "\n").collect();
-        for line in self.legend() {
+        for line in legend(&self.comparisons) {
             out += &style.dim(line);
             out.push('\n');
         }
@@ -119,7 +101,7 @@ impl Comparisons {
             }
             out += &format!("\n{}\n\n", markdown(&tally(one)));
         }
-        for line in self.legend() {
+        for line in legend(&self.comparisons) {
             out += &format!("- {}\n", markdown(line));
         }
         out
@@ -142,6 +124,24 @@ impl Comparisons {
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// What is needed to read the figures that there are.
+pub(crate) fn legend(comparisons: &[SuiteComparison]) -> Vec<&'static str> {
+    let rows = || comparisons.iter().flat_map(|one| &one.rows);
+    let mut legend = Vec::new();
+    if rows().any(|row| row.time.is_some()) {
+        legend.extend([
+            "ratio: the other's time over the base's, medians of the boots' values; in brackets its interval.",
+            "p: the permutation test's, corrected for all benchmarks (Holm).",
+        ]);
+    }
+    if rows().any(|row| row.counts.is_some()) {
+        legend.push(
+            "added: instructions of one operation more than in the base, the modes; in brackets the mean's.",
+        );
+    }
+    legend
 }
 
 fn block(one: &SuiteComparison, style: &Style) -> String {
@@ -190,7 +190,7 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
 }
 
 /// What is to be known before the table: what the comparison is about, and what limits it.
-fn remarks(one: &SuiteComparison) -> Vec<String> {
+pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let named = |fields: &[Unlike]| {
         let fields: Vec<String> = fields.iter().map(Unlike::describe).collect();
@@ -206,6 +206,7 @@ fn remarks(one: &SuiteComparison) -> Vec<String> {
             named(&one.allowed)
         ));
     }
+    remarks.extend(one.caveats.iter().cloned());
     let timed = one.rows.iter().any(|row| row.time.is_some());
     if timed && !one.interleaved {
         remarks.push(
@@ -237,7 +238,7 @@ fn rounded_down(confidence: f64) -> String {
 }
 
 /// The texts of a row, not escaped.
-fn cells(row: &RowComparison) -> [String; 8] {
+pub(crate) fn cells(row: &RowComparison) -> [String; 8] {
     let value = |value: Option<f64>| match (value, &row.unit) {
         (Some(value), Some(unit)) => number::value(value, unit),
         (Some(value), None) => number::value(value, ""),
@@ -278,7 +279,7 @@ fn count_cells(counts: &CountFigures) -> (String, String, String) {
 }
 
 /// `2 worse, 1 better, 9 no change, 1 inconclusive, 3 not compared`.
-fn tally(one: &SuiteComparison) -> String {
+pub(crate) fn tally(one: &SuiteComparison) -> String {
     let verdicts = [
         Some(Verdict::Worse),
         Some(Verdict::Better),

@@ -6,6 +6,7 @@ use crate::number;
 use crate::style::Style;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ws_analysis::UnitKind;
 use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost};
 use ws_text::terminal;
 
@@ -152,19 +153,21 @@ impl<'a> Page<'a> {
     fn rows(&mut self, model: &Model) {
         let ratios = model.rows.iter().any(|row| row.gnr.is_some());
         let gnr = if ratios { "GNR" } else { "" };
+        // Without several counts there is no operator, and what lacks is said once, below.
+        let counts = model.rows.iter().any(has_counts);
         let heads = [
             "benchmark",
             "term",
             "guest",
             "native",
             "added",
-            "",
+            ranges(model),
             gnr,
-            "",
-            "operator",
+            if ratios { ranges(model) } else { "" },
+            if counts { "operator" } else { "" },
         ];
         let mut lines = vec![heads.map(str::to_owned).to_vec()];
-        let value = |v: f64| number::value(v, &model.unit);
+        let value = |v: f64| cost(v, &model.unit);
         for row in &model.rows {
             let range = match row.added_low == row.added_high {
                 true => String::new(),
@@ -188,7 +191,10 @@ impl<'a> Page<'a> {
                 range,
                 gnr,
                 gnr_range,
-                row.operator.kind.word().into(),
+                match counts {
+                    true => row.operator.kind.word().into(),
+                    false => String::new(),
+                },
             ]);
         }
         let (left, right) = (Set::Left, Set::Right);
@@ -203,7 +209,7 @@ impl<'a> Page<'a> {
             self.line(&format!("  T_cons and T_two are not told apart: {why}"));
         }
         for page in &model.separation.pages {
-            let value = |v: f64| number::value(v, &model.unit);
+            let value = |v: f64| cost(v, &model.unit);
             self.line(&format!(
                 "  with {} KiB pages of the guest: T_two {}, T_cons {} (cold less hot)",
                 page.page_bytes / 1024,
@@ -215,16 +221,16 @@ impl<'a> Page<'a> {
 
     /// The paper's Fig. 5: the cost of one operation by count, normalized to the first.
     fn operators(&mut self, model: &Model) {
-        // With fewer there is no figure: a guest that chooses its counts itself may choose two.
-        let several = |row: &&RowCost| row.operator.points.len() > 2;
-        let rows: Vec<&RowCost> = model.rows.iter().filter(several).collect();
+        let rows: Vec<&RowCost> = model.rows.iter().filter(|row| has_counts(row)).collect();
         if rows.is_empty() {
             let why = model
                 .rows
                 .iter()
                 .find_map(|row| row.operator.why.as_deref());
             if let Some(why) = why {
-                self.line(&format!("  the operator (*) is not determined: {why}"));
+                self.line(&format!(
+                    "  the operator (*) is not determined, and taken for linear: {why}"
+                ));
             }
             return;
         }
@@ -254,8 +260,18 @@ impl<'a> Page<'a> {
 
     fn prediction(&mut self, prediction: &Prediction, model: &Model) {
         self.title("The workload's virtualization time");
-        let value = |v: f64| number::value(v, &model.unit);
-        let heads = ["event", "term", "times", "each", "total", "", "operator"];
+        let value = |v: f64| cost(v, &model.unit);
+        let counts = model.rows.iter().any(has_counts);
+        let operator = if counts { "operator" } else { "" };
+        let heads = [
+            "event",
+            "term",
+            "times",
+            "each",
+            "total",
+            ranges(model),
+            operator,
+        ];
         let mut lines = vec![heads.map(str::to_owned).to_vec()];
         for event in &prediction.events {
             lines.push(vec![
@@ -266,6 +282,7 @@ impl<'a> Page<'a> {
                 value(event.total),
                 range(event.low, event.high, &value),
                 match event.operator {
+                    _ if !counts => String::new(),
                     OperatorKind::NotDetermined => "taken for linear".into(),
                     other => other.word().into(),
                 },
@@ -275,7 +292,7 @@ impl<'a> Page<'a> {
         self.table(&[left, left, right, right, right, left, left], &lines);
         self.text.push('\n');
         let mut lines = vec![
-            ["component", "total", "", "share", ""]
+            ["component", "total", ranges(model), "share", ""]
                 .map(str::to_owned)
                 .to_vec(),
         ];
@@ -305,14 +322,36 @@ impl<'a> Page<'a> {
     }
 }
 
-fn range(low: f64, high: f64, value: &dyn Fn(f64) -> String) -> String {
+/// An added cost. Instructions are means here: what is behind the point says nothing of thousands.
+pub(crate) fn cost(value: f64, unit: &str) -> String {
+    let step = if value.abs() < 1000.0 { 0.1 } else { 1.0 };
+    match UnitKind::of(unit) {
+        UnitKind::Count => number::value((value / step).round() * step, unit),
+        _ => number::value(value, unit),
+    }
+}
+
+/// What stands in brackets.
+fn ranges(model: &Model) -> &'static str {
+    match UnitKind::of(&model.unit) {
+        UnitKind::Count => "over all boots",
+        _ => "95 %",
+    }
+}
+
+/// Whether there are counts enough for a figure. A guest that chooses its counts itself may choose two.
+fn has_counts(row: &RowCost) -> bool {
+    row.operator.points.len() > 2
+}
+
+pub(crate) fn range(low: f64, high: f64, value: &dyn Fn(f64) -> String) -> String {
     match low == high {
         true => "boots agree".into(),
         false => format!("[{}, {}]", value(low), value(high)),
     }
 }
 
-fn term_text(term: &TermCost, unit: &str) -> String {
+pub(crate) fn term_text(term: &TermCost, unit: &str) -> String {
     if let Some(why) = &term.zero {
         return format!("0: {why}");
     }
@@ -320,7 +359,7 @@ fn term_text(term: &TermCost, unit: &str) -> String {
         return "not measured: none of its benchmarks was".into();
     };
     let benchmarks: Vec<_> = term.benchmarks.iter().map(|name| terminal(name)).collect();
-    let (least, greatest) = (number::value(least, unit), number::value(greatest, unit));
+    let (least, greatest) = (cost(least, unit), cost(greatest, unit));
     let cost = if least == greatest {
         least
     } else {

@@ -46,13 +46,13 @@ fn a_model_is_shown_with_its_terms_and_its_workload() {
     for part in [
         "lab:kvm against lab:native, in insns, nested paging\n",
         "in the lab nested page walks cost nothing",
-        "  in                  T_in    3,122       1  3,121  not determined\n",
+        "  in                  T_in    3,122       1  3,121\n",
         "  T_cpu = C_sen (*) T_sen + C_ext (*) T_ext\n    T_sen     not measured",
         "    T_switch  0: nested paging lets the guest",
         "    T_two     0 (hot-memory-access)\n",
-        "the operator (*) is not determined: it takes results with 3 iteration counts",
-        "  in                  T_in      100  3,121  312,100  boots agree  taken for linear\n",
-        "  T_io       312,100  boots agree   91 %  #####",
+        "the operator (*) is not determined, and taken for linear: it takes results with 3 iteration counts",
+        "  in                  T_in      100  3,121  312,100  boots agree\n",
+        "  T_io       312,100  boots agree      91 %  #####",
         "  T_virt     343,310  boots agree\n",
         "not in it: a \\u{1b} counter",
     ] {

@@ -4,14 +4,11 @@ use crate::notes::Notes;
 use crate::outside::{IdleSpread, Outside};
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, summarize, unlike};
+use ws_analysis::{CompareError, Comparison, Measured, Summary, Unlike, compare, unlike};
 use ws_results::{ResultFile, Row, Status, Verdict};
 
 /// The schema of the table's JSON.
 pub const SCHEMA: &str = "worldswitch-table/1";
-
-/// The metric that the table shows.
-const METRIC: &str = "cost";
 
 /// The lab's machine without a hypervisor.
 const NATIVE: &str = "lab:native";
@@ -164,14 +161,15 @@ pub(crate) fn compared(
     baselines: &[Option<usize>],
     allow: &[String],
 ) -> Table {
-    let measured: Vec<Vec<Measured>> = results
+    let measured: Vec<Vec<Summed>> = results
         .iter()
         .map(|result| {
-            result
-                .rows
-                .iter()
-                .map(|row| Measured::of(row, result))
-                .collect()
+            let perturbed = result.perturbed();
+            let summed = |row| Summed {
+                row,
+                summary: Measured::of(row, &perturbed).map(|measured| measured.summary),
+            };
+            result.rows.iter().map(summed).collect()
         })
         .collect();
 
@@ -262,23 +260,13 @@ pub(crate) fn is_software_kvm(result: &ResultFile) -> bool {
 }
 
 /// A row of a file with its summary.
-struct Measured<'a> {
+struct Summed<'a> {
     row: &'a Row,
     /// Absent also where the benchmark's check failed: those figures mean nothing.
     summary: Option<Summary>,
 }
 
-impl<'a> Measured<'a> {
-    fn of(row: &'a Row, result: &ResultFile) -> Self {
-        let metric = row.metrics.iter().find(|metric| metric.name == METRIC);
-        let summary = metric
-            .filter(|_| row.status != Status::Failed)
-            .and_then(|metric| summarize(&metric.without(&result.perturbed())));
-        Measured { row, summary }
-    }
-}
-
-fn column(result: &ResultFile, rows: &[Measured]) -> Column {
+fn column(result: &ResultFile, rows: &[Summed]) -> Column {
     let mut units = rows
         .iter()
         .filter_map(|m| m.summary.as_ref().map(|s| &s.unit));
@@ -313,8 +301,8 @@ fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
     all
 }
 
-fn cell(measured: &Measured, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
-    let Measured { row, summary } = measured;
+fn cell(measured: &Summed, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
+    let Summed { row, summary } = measured;
     let mut cell = Cell {
         status: row.status,
         unit: None,
@@ -375,8 +363,8 @@ fn cell(measured: &Measured, idle: Option<IdleSpread>, notes: &mut Notes) -> Cel
 
 /// A benchmark on a platform and on the baseline.
 struct Pair<'a> {
-    here: (&'a ResultFile, &'a Measured<'a>),
-    base: (&'a ResultFile, Option<&'a Measured<'a>>),
+    here: (&'a ResultFile, &'a Summed<'a>),
+    base: (&'a ResultFile, Option<&'a Summed<'a>>),
     allow: &'a [String],
 }
 

@@ -91,22 +91,34 @@ fn a_run_is_compared_with_the_baseline_of_its_own_run() {
 fn what_the_lab_does_not_show_stands_where_its_counts_do_and_only_there() {
     let of = |platform: &str, unit: &str| {
         let rows = vec![measured("in", "io", unit, &[&[1]])];
-        page(&[result(
-            platform,
-            1,
-            json!({"unit": unit, "arch": "x86_64"}),
-            rows,
-        )])
+        result(platform, 1, json!({"unit": unit, "arch": "x86_64"}), rows)
     };
-    let counted = of("lab:kvm", "insns");
+    // What a machine's recipe says stands with the machines that say it.
+    let said = |name: &str, caveat: &str| {
+        let mut result = of(name, "insns");
+        let subject = &mut result.identity.subject;
+        subject.insert("caveat".into(), caveat.into());
+        result
+    };
+    let counted = page(&[
+        of("lab:native", "insns"),
+        said("lab:kvm", "no NRIPS"),
+        said("lab:kvm-shadow", "no NRIPS"),
+        said("lab:xen", "walks tables"),
+    ]);
     for id in ["overview", "boots", "published"] {
-        assert!(
-            section(&counted, id).contains("no microarchitecture"),
-            "{id}"
-        );
-        assert!(section(&counted, id).contains("no NRIPS"), "{id}");
+        let section = section(&counted, id);
+        for part in [
+            "no microarchitecture",
+            "lab:kvm, lab:kvm-shadow: no NRIPS.",
+            "lab:xen: walks tables.",
+        ] {
+            assert!(section.contains(part), "{part} is not in {id}");
+        }
     }
-    assert!(!of("qemu-tcg", "tsc_ticks").contains("no microarchitecture"));
+    let bare = page(&[of("lab:native", "insns")]);
+    assert!(bare.contains("no microarchitecture") && !bare.contains("NRIPS"));
+    assert!(!page(&[of("qemu-tcg", "tsc_ticks")]).contains("no microarchitecture"));
 }
 
 #[test]
@@ -191,61 +203,97 @@ fn the_papers_figures_name_their_machine_and_unit() {
     );
 }
 
+/// Of one row each, the last boot perturbed.
+fn banded(platform: &str, benchmark: &str, boots: &[&[u64]]) -> ResultFile {
+    let rows = vec![measured(benchmark, "io", "insns", boots)];
+    let count = u32::try_from(boots.len()).unwrap();
+    let mut result = result(platform, count, json!({"unit": "insns"}), rows);
+    result.boots.last_mut().unwrap().perturbed = Some(ws_results::Perturbation {
+        pad: Some(17),
+        memory_mib: None,
+    });
+    result
+}
+
+#[test]
+fn a_perturbed_boot_has_no_mark_but_a_band() {
+    let results = [banded("lab:kvm", "in", &[&[3000], &[3000], &[3011]])];
+    let page = page(&results);
+    let boots = section(&page, "boots");
+    assert_eq!(boots.matches("<use ").count(), 2);
+    assert!(boots.contains("<rect class=\"band\""), "{boots}");
+    assert!(boots.contains("3,000 to 3,011 with 1 perturbed boot"));
+    assert!(boots.contains(">exact<"));
+    let page = self::page(&[banded("lab:kvm", "in", &[&[7], &[7], &[7]])]);
+    assert!(section(&page, "boots").contains("invariant with 1 perturbed boot"));
+}
+
 #[test]
 fn verdicts_and_predictions_are_drawn_and_escaped() {
-    let row = Compared {
-        benchmark: "set-cr3".into(),
-        unit: "insns".into(),
-        base: "4".into(),
-        other: "6,524".into(),
-        change: "+6,520".into(),
-        interval: "exact".into(),
-        verdict: Verdict::Worse,
-        note: "<b>".into(),
-    };
-    let component = |name: &str, cost, why: &str| Component {
-        name: name.into(),
-        cost,
-        interval: Some((cost, cost * 1.1)),
-        why: why.into(),
+    let name = "<q>in";
+    let mut native = banded("lab:native", name, &[&[1], &[1], &[1]]);
+    native.rows[0].benchmark = name.into();
+    let base = banded("lab:kvm", name, &[&[3000], &[3000], &[3000]]);
+    let mut other = banded("lab:kvm-shadow", name, &[&[3369], &[3369], &[3369]]);
+    let subject = &mut other.identity.subject;
+    subject.insert("caveat".into(), "<i>no NRIPS".into());
+    let compared =
+        ws_analysis::compare_results(&base, &other, &ws_analysis::CompareOptions::default());
+    let modelled = |guest: &ResultFile| {
+        let model = ws_analysis::model::fit(
+            std::slice::from_ref(guest),
+            std::slice::from_ref(&native),
+            &ws_analysis::model::ModelOptions::default(),
+        )
+        .unwrap();
+        let counts = [(name.to_owned(), 2.0)].into();
+        let prediction = ws_analysis::model::predict(&model, &counts, vec!["<u>".into()]);
+        ws_report::Modelled {
+            model,
+            prediction: Some(prediction.unwrap()),
+        }
     };
     let report = Report {
-        results: &house(),
-        comparisons: vec![Comparison {
-            base: "lab:kvm".into(),
-            other: "lab:kvm-shadow".into(),
-            differs: vec![["npt".into(), "1".into(), "0".into()]],
-            method: "1 instruction".into(),
-            rows: vec![row],
-        }],
-        predictions: vec![Prediction {
-            name: "<mixed>".into(),
-            unit: "insns".into(),
-            components: vec![
-                component("T_ext", 3022.0, "hypercall"),
-                component("T_sync", 0.0, "nested paging keeps no shadow tables"),
-            ],
-            measured: Some(3050.0),
-        }],
+        results: &[native.clone(), base.clone(), other.clone()],
+        comparisons: vec![compared.unwrap()],
+        not_compared: vec!["no <base>".into()],
+        models: vec![modelled(&base), modelled(&other)],
+        workload: "<web>".into(),
+        not_modelled: vec!["no <paging>".into()],
         ..Report::default()
     };
     let page = render(&report).unwrap();
+    for text in ["<q>", "<i>", "<u>", "<base>", "<web>", "<paging>"] {
+        assert!(!page.contains(text), "{text}");
+    }
     let verdicts = section(&page, "verdicts");
-    assert!(
-        verdicts.contains("<td class=\"verdict worse\">worse</td>")
-            && verdicts.contains("&lt;b&gt;")
-    );
-    assert!(verdicts.contains("npt: 1, here 0"));
+    for part in [
+        "<h3>lab:kvm-shadow against lab:kvm</h3>",
+        "<td class=\"verdict worse\">worse</td>",
+        ">+369<",
+        "369 instructions more",
+        "Not compared: no &lt;base&gt;",
+        "&lt;i&gt;no NRIPS",
+    ] {
+        assert!(verdicts.contains(part), "{part} is not in {verdicts}");
+    }
     let model = section(&page, "model");
     assert_eq!(
         model.matches("<rect class=\"h").count(),
         2,
-        "one for each component"
+        "one for each platform, of one term"
     );
-    assert!(
-        model.contains("nested paging keeps no shadow tables") && model.contains("&lt;mixed&gt;")
-    );
-    assert!(model.contains("no microarchitecture"));
+    for part in [
+        "&lt;web&gt;: what virtualization adds",
+        "<td class=\"value\">5,998</td>",
+        "<td class=\"value\"><b>6,736</b></td>",
+        "0: nested paging leaves",
+        "not in it: &lt;u&gt;",
+        "No model: no &lt;paging&gt;",
+        "no microarchitecture",
+    ] {
+        assert!(model.contains(part), "{part} is not in {model}");
+    }
 }
 
 #[test]

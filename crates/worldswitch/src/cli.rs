@@ -60,7 +60,10 @@ Examples:
   worldswitch history add ws-runs/*
   worldswitch history list --platform lab:kvm
   worldswitch history plot hypercall --platform lab:kvm --by kernel
-  worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg";
+  worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg
+  worldswitch history pin 12
+  worldswitch history check               the newest of each platform against the pinned one
+Exit codes of check: those of compare.";
 
 const MODEL_EXAMPLES: &str = "\
 Examples:
@@ -138,7 +141,7 @@ pub struct RunArgs {
     /// Where instructions are counted: so many boots more, in which something differs that should
     /// not matter (passes of an empty loop before each batch, the size of memory). How far figures
     /// move with it is their invariance band, beyond which compare sees a difference. Default: 2,
-    /// and none where --boots says how many there are to be.
+    /// none where --boots is given, and with --quick as many as fit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
     /// Samples of each benchmark in a boot. Default: the guest chooses.
@@ -257,6 +260,13 @@ pub struct CompareArgs {
     /// What to compare: the same.
     #[arg(required = true, value_name = "OTHER")]
     pub others: Vec<String>,
+    #[command(flatten)]
+    pub how: JudgeArgs,
+}
+
+/// How results are judged, and where what was found goes.
+#[derive(Debug, Args)]
+pub struct JudgeArgs {
     /// Only benchmarks in whose name this regular expression is found.
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
@@ -301,6 +311,13 @@ pub struct ReportArgs {
     /// Compare the other platforms with this one. Default: lab:native, where it is among them.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,
+    /// Older results: verdicts of each platform against the same of this run.
+    #[arg(long, value_name = "RUN")]
+    pub base: Option<String>,
+    /// A workload's events, whose cost the model predicts: a file as `worldswitch model` takes it.
+    /// Default: one event of each term.
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
     /// Let compared results differ in this condition; may be given again.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
@@ -323,6 +340,9 @@ pub enum HistoryWhat {
     Add {
         #[arg(required = true, value_name = "RESULT")]
         runs: Vec<String>,
+        /// Pin those whose platform has no pinned run yet.
+        #[arg(long)]
+        pin_first: bool,
     },
     /// The runs that are kept, the oldest first.
     List {
@@ -346,6 +366,15 @@ pub enum HistoryWhat {
         /// Its number, as list has it.
         #[arg(value_name = "RUN")]
         run: i64,
+    },
+    /// Judge the newest run of each pinned platform against the pinned one, as compare does and with
+    /// its exit codes.
+    Check {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        #[command(flatten)]
+        how: Box<JudgeArgs>,
     },
     /// Take a run out of the history.
     Remove {

@@ -1,7 +1,8 @@
-//! `worldswitch compare`: finds the pairs, has them judged, shows and exports what was found.
+//! `worldswitch compare`: finds the pairs, has them judged, shows and exports what was found. `history
+//! check` judges its pairs in the same way.
 
 use crate::Usage;
-use crate::cli::{CompareArgs, Effect};
+use crate::cli::{CompareArgs, Effect, JudgeArgs};
 use crate::output::{self, Colours};
 use crate::run::export;
 use anyhow::bail;
@@ -15,27 +16,48 @@ use ws_results::ResultFile;
 /// There is no such result, it can't be read, platforms have no counterpart, conditions differ, or
 /// something can't be written.
 pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
-    let mut bases = ws_results::load(&args.base)?;
+    let bases = ws_results::load(&args.base)?;
     let mut others = Vec::new();
     for other in &args.others {
         others.extend(ws_results::load(other)?);
     }
-    for result in bases.iter_mut().chain(&mut others) {
-        select(result, args.bench.as_ref());
-    }
+    judge(&pairs(&bases, &others)?, &args.how, colours)
+}
+
+/// Judges pairs of a base and another, shows the tables, and exports them. A pair whose conditions
+/// differ hides no other's verdicts.
+///
+/// # Errors
+/// No benchmark is left, the conditions of all pairs differ, or something can't be written.
+pub fn judge(
+    pairs: &[(&ResultFile, &ResultFile)],
+    args: &JudgeArgs,
+    colours: Colours,
+) -> anyhow::Result<Outcome> {
     let options = CompareOptions {
         thresholds: thresholds(args),
         allow: args.allow.clone(),
     };
-    let mut compared = Vec::new();
-    for (base, other) in pairs(&bases, &others)? {
-        compared.push(compare_results(base, other, &options)?);
+    let (mut compared, mut refused) = (Vec::new(), Vec::new());
+    for (base, other) in pairs {
+        let (base, other) = (selected(base, args), selected(other, args));
+        match compare_results(&base, &other, &options) {
+            Ok(one) => compared.push(one),
+            Err(why) => refused.push(why),
+        }
+    }
+    if compared.is_empty() {
+        if let Some(why) = refused.into_iter().next() {
+            return Err(why.into());
+        }
+        return Ok(Outcome::NoRegression);
     }
     if compared.iter().all(|one| one.rows.is_empty()) {
         return Err(Usage("no benchmark is left to compare: see --bench".into()).into());
     }
     let outcomes = compared.iter().map(|one| one.outcome());
-    let outcome = outcomes.max().unwrap_or(Outcome::NoRegression);
+    let apart = (!refused.is_empty()).then_some(Outcome::Refused);
+    let outcome = outcomes.chain(apart).max().unwrap_or(Outcome::NoRegression);
     let comparisons = Comparisons::of(compared);
     export(args.export_json.as_deref(), || Ok(comparisons.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()?))?;
@@ -43,7 +65,11 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
         Ok(comparisons.to_markdown())
     })?;
     output::data(&comparisons.to_terminal(colours.stdout))?;
-    if outcome == Outcome::Refused {
+    for why in refused {
+        output::error(&why.into(), colours);
+    }
+    let rows = comparisons.comparisons.iter().flat_map(|one| &one.rows);
+    if rows.into_iter().any(|row| row.refused) {
         output::remark(
             "benchmarks whose own conditions differ were not compared: --allow FIELD compares them, --bench leaves them out",
             colours,
@@ -63,7 +89,7 @@ pub fn exit_code(outcome: Outcome) -> u8 {
 }
 
 /// The last of each kind counts.
-fn thresholds(args: &CompareArgs) -> Thresholds {
+fn thresholds(args: &JudgeArgs) -> Thresholds {
     let mut thresholds = Thresholds {
         significance: args.significance,
         ..Thresholds::default()
@@ -77,9 +103,12 @@ fn thresholds(args: &CompareArgs) -> Thresholds {
     thresholds
 }
 
-fn select(result: &mut ResultFile, bench: Option<&regex::Regex>) {
-    let wanted = |name: &str| bench.is_none_or(|bench| bench.is_match(name));
+/// The result with the benchmarks of `--bench` only.
+fn selected(result: &ResultFile, args: &JudgeArgs) -> ResultFile {
+    let mut result = result.clone();
+    let wanted = |name: &str| args.bench.as_ref().is_none_or(|bench| bench.is_match(name));
     result.rows.retain(|row| wanted(&row.benchmark));
+    result
 }
 
 /// What is compared with what. With one base, all others; with several, each with the base of its
@@ -97,27 +126,35 @@ fn pairs<'a>(
         };
         return Ok(others.into_iter().map(|other| (base, other)).collect());
     }
-    let mut pairs = Vec::new();
-    for other in others {
-        let mut like = bases.iter().filter(|base| base.platform == other.platform);
-        match (like.next(), like.next()) {
-            (Some(base), None) => pairs.push((base, other)),
-            (Some(_), Some(_)) => bail!(
-                "the base has several results of {}: name one of its files",
-                ws_text::terminal(&other.platform)
-            ),
-            (None, _) => {
-                let there: Vec<_> = bases
-                    .iter()
-                    .map(|base| ws_text::terminal(&base.platform))
-                    .collect();
-                bail!(
-                    "the base has no {}, only {}: name the one to compare with, as FOLDER:PLATFORM",
-                    ws_text::terminal(&other.platform),
-                    there.join(", ")
-                )
-            }
+    let pair = |other: &'a ResultFile| Ok((counterpart(bases, other)?, other));
+    others.iter().map(pair).collect()
+}
+
+/// The base that is of the same platform.
+///
+/// # Errors
+/// There is none, or more than one.
+pub fn counterpart<'a>(
+    bases: &'a [ResultFile],
+    other: &ResultFile,
+) -> anyhow::Result<&'a ResultFile> {
+    let mut like = bases.iter().filter(|base| base.platform == other.platform);
+    match (like.next(), like.next()) {
+        (Some(base), None) => Ok(base),
+        (Some(_), Some(_)) => bail!(
+            "the base has several results of {}: name one of its files",
+            ws_text::terminal(&other.platform)
+        ),
+        (None, _) => {
+            let there: Vec<_> = bases
+                .iter()
+                .map(|base| ws_text::terminal(&base.platform))
+                .collect();
+            bail!(
+                "the base has no {}, only {}: name the one to compare with, as FOLDER:PLATFORM",
+                ws_text::terminal(&other.platform),
+                there.join(", ")
+            )
         }
     }
-    Ok(pairs)
 }

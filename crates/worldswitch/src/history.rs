@@ -1,13 +1,16 @@
 //! `worldswitch history`: results over time, in a store of their own.
 
 use crate::Usage;
-use crate::cli::{By, HistoryArgs, HistoryWhat, PlotArgs};
+use crate::cli::{By, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
+use crate::compare;
 use crate::output::{self, Colours};
+use crate::run::Done;
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use ws_analysis::Outcome;
 use ws_history::{Point, Run, Store, by_version};
 use ws_text::{pad_left, pad_right, terminal, width};
 
@@ -18,14 +21,14 @@ const BAR: f64 = 40.0;
 ///
 /// # Errors
 /// There is no history, or no such run, or it can't be read or written.
-pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<()> {
+pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
     let path = match &args.store {
         Some(path) => path.clone(),
         None => default_store()?,
     };
     let path = path.as_path();
     match &args.what {
-        HistoryWhat::Add { runs } => add(path, runs, colours)?,
+        HistoryWhat::Add { runs, pin_first } => add(path, runs, *pin_first, colours)?,
         HistoryWhat::List { platform, json } => {
             list(&Store::open(path)?, platform.as_deref(), *json)?
         }
@@ -36,11 +39,16 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<()> {
         HistoryWhat::Plot(plot) => draw(&Store::open(path)?, plot, colours)?,
         HistoryWhat::Pin { run } => {
             let run = Store::open(path)?.pin(*run)?;
-            let text = format!(
-                "newer runs of {} are judged against run {}",
-                run.platform, run.id
-            );
-            output::remark(&text, colours);
+            output::remark(&pinned(&run), colours);
+        }
+        HistoryWhat::Check { platform, how } => {
+            let store = Store::open(path)?;
+            return Ok(Done::Judged(check(
+                &store,
+                platform.as_deref(),
+                how,
+                colours,
+            )?));
         }
         HistoryWhat::Remove { run } => {
             let run = Store::open(path)?.remove(*run)?;
@@ -50,7 +58,44 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<()> {
             );
         }
     }
-    Ok(())
+    Ok(Done::Whole)
+}
+
+fn pinned(run: &Run) -> String {
+    let platform = terminal(&run.platform);
+    format!("newer runs of {platform} are judged against run {}", run.id)
+}
+
+/// The newest run of each pinned platform against the pinned one.
+fn check(
+    store: &Store,
+    platform: Option<&str>,
+    how: &JudgeArgs,
+    colours: Colours,
+) -> anyhow::Result<Outcome> {
+    let pairs = store.pairs(platform)?;
+    if pairs.is_empty() {
+        bail!(
+            "no run{} is pinned, so there is nothing to judge against: history list shows the runs, history pin RUN pins one",
+            platform.map_or(String::new(), |name| format!(" of {:?}", terminal(name)))
+        );
+    }
+    let mut judged = Vec::new();
+    for pair in &pairs {
+        let (run, base) = &pair.pinned;
+        match &pair.newest {
+            Some((_, newest)) => judged.push((base, newest)),
+            None => {
+                let name = terminal(&run.platform);
+                let text = format!(
+                    "{name} was not judged: no run is newer than the pinned {}",
+                    run.id
+                );
+                output::remark(&text, colours);
+            }
+        }
+    }
+    compare::judge(&judged, how, colours)
 }
 
 /// `$XDG_DATA_HOME/worldswitch/history.sqlite`, by default in `~/.local/share` (XDG Base Directory
@@ -66,7 +111,7 @@ fn default_store() -> anyhow::Result<PathBuf> {
     Ok(data.join("worldswitch/history.sqlite"))
 }
 
-fn add(path: &Path, specs: &[String], colours: Colours) -> anyhow::Result<()> {
+fn add(path: &Path, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
     let mut results = Vec::new();
     for spec in specs {
         results.extend(ws_results::load(spec)?);
@@ -84,6 +129,9 @@ fn add(path: &Path, specs: &[String], colours: Colours) -> anyhow::Result<()> {
             &format!("{platform} of {} {what} run {id}", result.created),
             colours,
         );
+        if pin_first && !store.has_pin(&result.platform)? {
+            output::remark(&pinned(&store.pin(id)?), colours);
+        }
     }
     Ok(())
 }

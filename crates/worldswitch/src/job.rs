@@ -151,6 +151,11 @@ impl Job {
         }
     }
 
+    /// Whether the boot that comes next is a perturbed one.
+    pub fn is_next_perturbed(&self) -> bool {
+        self.boots_left() > 0 && self.boots_left() <= self.perturbed
+    }
+
     /// What a boot takes, measured or guessed.
     pub fn estimate(&self, rows: usize) -> Duration {
         match u32::try_from(self.took.len()) {

@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Command::Lab { what } => lab::lab(&what),
         Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
         Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
-        Command::History(args) => history::history(&args, colours).map(|()| run::Done::Whole),
+        Command::History(args) => history::history(&args, colours),
         Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };

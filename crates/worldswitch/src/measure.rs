@@ -11,12 +11,12 @@ use ws_machines::machine::Control;
 /// Boots all platforms. Those that count instructions go first and side by side, for no load can
 /// change their digits; those that measure time follow, one machine at a time.
 pub fn all(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
-    side_by_side(common, jobs, progress);
+    side_by_side(quick, common, jobs, progress);
     in_turn(quick, common, jobs, progress);
 }
 
 /// Boots the platforms that count instructions, as many at once as this host has CPUs.
-fn side_by_side(common: &Common, jobs: &mut [Job], progress: &Progress) {
+fn side_by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progress) {
     let exact: Vec<&mut Job> = jobs
         .iter_mut()
         .filter(|job| job.control() == Control::Launched && job.is_exact())
@@ -30,18 +30,23 @@ fn side_by_side(common: &Common, jobs: &mut [Job], progress: &Progress) {
             scope.spawn(|| {
                 let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 while let Some(job) = next() {
-                    boot_all(common, job, progress);
+                    boot_all(quick, common, job, progress);
                 }
             });
         }
     });
 }
 
-/// All boots of one platform.
-fn boot_all(common: &Common, job: &mut Job, progress: &Progress) {
+/// All boots of one platform. In a quick run perturbed ones leave the half of the budget to those that
+/// measure time.
+fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
     while job.boots_left() > 0 {
         if common.stop.requested() {
             job.cut = true;
+            break;
+        }
+        let end = progress.elapsed() + job.estimate(common.rows.len());
+        if quick && job.is_next_perturbed() && end > quick::BUDGET / 2 {
             break;
         }
         let left_after = job.estimate(common.rows.len()) * (job.boots_left() - 1);

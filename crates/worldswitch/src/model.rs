@@ -106,7 +106,20 @@ struct EventFile {
     events: BTreeMap<String, f64>,
 }
 
-fn read(path: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
+/// A workload's events.
+#[derive(Debug)]
+pub struct Workload {
+    /// What it is called.
+    pub name: String,
+    /// How often each event occurs, by the benchmark that measures it.
+    pub counts: BTreeMap<String, f64>,
+}
+
+/// Reads a file of events.
+///
+/// # Errors
+/// It can't be read, or is none.
+pub fn read(path: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
     let what = || format!("can't read the events in {}", path.display());
     let file = std::fs::File::open(path).with_context(what)?;
     let mut text = String::new();

@@ -20,7 +20,7 @@ use ws_results::{ResultFile, SCHEMA};
 
 /// The second boot proves the digits of the first.
 const EXACT_BOOTS: u32 = 2;
-/// One with another padding, one with another memory size.
+/// One with another padding, one with more memory.
 const PERTURBED_BOOTS: u32 = 2;
 /// Fewer can't tell a difference from chance.
 const TIMED_BOOTS: u32 = 5;
@@ -121,8 +121,8 @@ fn open(
         },
         smp: args.smp,
         perturbed_boots: args.perturb.unwrap_or(match args.boots {
-            None => PERTURBED_BOOTS,
             Some(_) => 0,
+            None => PERTURBED_BOOTS,
         }),
         digits: resources
             .store()
@@ -264,7 +264,12 @@ fn finish(
     output::remark(&format!("results are in {}", folder.0.display()), colours);
     if args.report {
         let path = folder.0.join(report::FILE);
-        report::write(&path, &results, options.baseline, &args.allow)?;
+        let asked = report::Asked {
+            baseline: options.baseline,
+            allow: args.allow.clone(),
+            ..report::Asked::default()
+        };
+        report::write(&path, &results, asked)?;
         output::remark(&report::told(&path), colours);
     }
     Ok(done)

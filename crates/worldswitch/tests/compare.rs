@@ -339,3 +339,96 @@ fn a_damaged_file_is_refused_by_its_field() {
         }
     }
 }
+
+#[test]
+fn history_check_judges_the_newest_against_the_pinned() {
+    let runs = Runs::new();
+    runs.add("old", "lab:kvm", "insns", &[("in", &[3000, 3000, 3000])])
+        .add("old", "lab:native", "insns", &[("in", &[1, 1, 1])])
+        .add("same", "lab:kvm", "insns", &[("in", &[3000, 3000, 3001])])
+        .add("worse", "lab:kvm", "insns", &[("in", &[3009, 3009, 3009])]);
+    let history = |words: &[&str]| {
+        let store = ["history", "--store", "h.sqlite"];
+        runs.said(&[&store, words].concat())
+    };
+    expect_code(&history(&["add", "old"]), 0);
+    // Nothing is judged in silence.
+    let none = history(&["check"]);
+    expect_code(&none, 1);
+    assert!(
+        stderr(&none).contains("no run is pinned"),
+        "{}",
+        stderr(&none)
+    );
+    let pinned = history(&["add", "old:lab:kvm", "--pin-first"]);
+    assert!(stderr(&pinned).contains("newer runs of lab:kvm are judged against run"));
+    let first = history(&["check"]);
+    expect_code(&first, 0);
+    assert!(stderr(&first).contains("lab:kvm was not judged: no run is newer"));
+
+    expect_code(&history(&["add", "same", "--pin-first"]), 0);
+    let check = history(&["check"]);
+    expect_code(&check, 0);
+    let compared = runs.said(&["compare", "old:lab:kvm", "same"]);
+    assert_eq!(
+        text(&check.stdout),
+        text(&compared.stdout),
+        "compare's table"
+    );
+
+    expect_code(&history(&["add", "worse"]), 0);
+    let check = history(&["check", "--export-json", "c.json"]);
+    expect_code(&check, 3);
+    assert!(text(&check.stdout).contains("worse    9 instructions more"));
+    assert!(runs.path("c.json").exists());
+    expect_code(&history(&["check", "--min-effect", "10insns"]), 0);
+    expect_code(&history(&["check", "--platform", "lab:xen"]), 1);
+    expect_code(&history(&["check", "--bench", "nothing"]), 2);
+}
+
+#[test]
+fn one_pair_that_is_refused_hides_no_regression_in_another() {
+    let runs = Runs::new();
+    runs.add("old", "lab:kvm", "insns", &[("in", &[3000, 3000, 3000])])
+        .add("old", "lab:xen", "insns", &[("in", &[3000, 3000, 3000])])
+        .add("new", "lab:kvm", "insns", &[("in", &[3009, 3009, 3009])])
+        .add("new", "lab:xen", "tsc_ticks", &[("in", &[3, 3, 3])]);
+    let both = runs.said(&["compare", "old", "new"]);
+    expect_code(&both, 3);
+    assert!(stderr(&both).contains("not measured under the same conditions: unit"));
+    expect_code(&runs.said(&["compare", "old", "new:lab:xen"]), 1);
+}
+
+#[test]
+fn the_page_has_verdicts_and_a_model_where_the_results_allow() {
+    let runs = Runs::new();
+    runs.add("old", "lab:kvm", "insns", &[("in", &[2990, 2990, 2990])])
+        .add("run", "lab:native", "insns", &[("in", &[1, 1, 1])])
+        .add("run", "lab:kvm", "insns", &[("in", &[3000, 3000, 3000])])
+        .add(
+            "run",
+            "lab:kvm-shadow",
+            "insns",
+            &[("in", &[2998, 2998, 2998])],
+        );
+    let page = |words: &[&str]| {
+        expect_code(&runs.said(&[&["report", "run"], words].concat()), 0);
+        std::fs::read_to_string(runs.path("report.html")).unwrap()
+    };
+    let plain = page(&[]);
+    assert!(plain.contains("<h3>lab:kvm-shadow against lab:kvm</h3>"));
+    assert!(plain.contains("2 instructions less"));
+    assert!(plain.contains("One event of each term") && plain.contains("2,999 (in)"));
+    assert!(!plain.contains("against lab:kvm of"));
+    let based = page(&["--base", "old"]);
+    assert!(based.contains("<h3>lab:kvm against lab:kvm of 2026-01-31T12:00:00Z</h3>"));
+    assert!(based.contains("10 instructions more"));
+    assert!(based.contains("Not compared: the base has no lab:native, only lab:kvm"));
+    std::fs::write(runs.path("web.toml"), "[events]\nin = 1000\n").unwrap();
+    let web = page(&["--events", "web.toml"]);
+    assert!(web.contains("web.toml: what virtualization adds") && web.contains("2,999,000"));
+    std::fs::write(runs.path("web.toml"), "[events]\nprint = 1\n").unwrap();
+    let unknown = runs.said(&["report", "run", "--events", "web.toml"]);
+    expect_code(&unknown, 1);
+    assert!(stderr(&unknown).contains("has no cost of print"));
+}

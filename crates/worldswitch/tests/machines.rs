@@ -149,8 +149,9 @@ fn exact_platforms_boot_twice_and_agree() {
     let output = lab.run("lab:native", &[]).output().unwrap();
     expect_code(&output, 0);
     let result = lab.result("lab:native");
-    let perturbed: Vec<bool> = result.boots.iter().map(|b| b.perturbed.is_some()).collect();
-    assert_eq!(perturbed, [false, false, true, true]);
+    // And twice more, perturbed: the digits agree without those.
+    assert_eq!(result.boots.len(), 4);
+    assert_eq!(result.perturbed(), [3, 4].into());
     assert_eq!(row(&result, "a").exact, Some(true));
     assert_eq!(row(&result, "a").metrics[0].unit, "insns");
     let nonces = |boot: usize| -> Vec<String> {
@@ -243,11 +244,25 @@ fn quick_says_what_it_chose() {
     let told = stderr(&output);
     assert!(told.contains("quick: boots 5 x qemu-tcg"), "{told}");
     assert_eq!(lab.result("qemu-tcg").boots.len(), 5);
-    assert_eq!(
-        lab.result("lab:native").boots.len(),
-        4,
-        "two of them perturbed"
-    );
+    assert_eq!(lab.result("lab:native").perturbed().len(), 2);
+}
+
+#[test]
+fn who_chooses_the_boots_gets_no_others_unless_asked() {
+    let lab = Lab::new(&["a"]);
+    for (words, boots, perturbed) in [
+        (&["--boots", "3"][..], 3, 0),
+        (&["--boots", "1", "--perturb", "1"], 2, 1),
+        (&["--perturb", "0"], 2, 0),
+    ] {
+        expect_code(&lab.run("lab:native", words).output().unwrap(), 0);
+        let result = lab.result("lab:native");
+        assert_eq!(
+            (result.boots.len(), result.perturbed().len()),
+            (boots, perturbed),
+            "{words:?}"
+        );
+    }
 }
 
 /// Waits until `ready` says so.

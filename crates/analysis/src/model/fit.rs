@@ -217,7 +217,7 @@ pub fn fit(
     Ok(Model {
         platform: guest.platform.clone(),
         native: native.platform.clone(),
-        notes: notes(kind, paging, &rows),
+        notes: notes(guest, kind, paging, &rows),
         terms: terms(paging, &rows),
         unit,
         paging,
@@ -440,7 +440,7 @@ fn terms(paging: Paging, rows: &[RowCost]) -> Vec<TermCost> {
     TERMS.into_iter().map(of).collect()
 }
 
-fn notes(kind: UnitKind, paging: Paging, rows: &[RowCost]) -> Vec<String> {
+fn notes(guest: &ResultFile, kind: UnitKind, paging: Paging, rows: &[RowCost]) -> Vec<String> {
     let mut notes = Vec::new();
     if kind == UnitKind::Count {
         notes.push(
@@ -456,6 +456,8 @@ fn notes(kind: UnitKind, paging: Paging, rows: &[RowCost]) -> Vec<String> {
             );
         }
     }
+    let caveat = guest.identity.subject.get("caveat");
+    notes.extend(caveat.and_then(|said| said.as_str()).map(str::to_owned));
     if rows.iter().any(|row| !row.native_measured) {
         notes.push("a hypercall does not occur natively: all of its cost is added".into());
     }

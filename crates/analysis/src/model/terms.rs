@@ -146,6 +146,7 @@ impl Paging {
         match name {
             "qemu-tcg" => Some(Paging::Software),
             "lab:kvm-shadow" => Some(Paging::Shadow),
+            "lab:xen" => Some(Paging::Nested),
             _ if name.starts_with("lab:kvm") => Some(Paging::Nested),
             _ => None,
         }

@@ -6,7 +6,7 @@ use super::words::{Caveat, per_operation, plain, plural};
 use crate::number;
 use crate::table::{Table, TableRow};
 use maud::{Markup, PreEscaped, html};
-use ws_analysis::BootEstimate;
+use ws_analysis::{Band, BootEstimate};
 
 /// Colours and shapes of marks; further platforms begin anew.
 pub(crate) const HUES: usize = 8;
@@ -19,9 +19,10 @@ pub(crate) fn boots(
     series: &[Series],
     platforms: &[&str],
     table: &Table,
-    caveat: Caveat,
+    caveat: &Caveat,
 ) -> Result<Markup, PlotError> {
     let mut cards = Vec::new();
+    let banded = series.iter().any(Series::has_band);
     for row in &table.rows {
         for unit in units(series, &row.benchmark) {
             cards.push(card(series, platforms, row, &unit)?);
@@ -35,6 +36,10 @@ pub(crate) fn boots(
                 "A mark is one boot: the mode of its samples where instructions are counted, else their "
                 "median. The thin bar behind it holds the middle half of its samples. Boots follow each "
                 "other downward, in the order of the runs."
+                @if banded {
+                    " The shaded band reaches from the least to the greatest that any boot gave, with those that "
+                    "were perturbed on purpose, which have no mark: layout alone moves the figure so far."
+                }
             }
             div.cards { @for card in &cards { (card) } }
         }
@@ -100,7 +105,8 @@ fn plot(
                     .boots
                     .iter()
                     .flat_map(|b| [b.quartiles.0, b.quartiles.1]);
-                values.chain(quartiles)
+                let band = cost.band.iter().flat_map(|band| [band.low, band.high]);
+                values.chain(quartiles).chain(band)
             })
             .collect(),
         from_zero: false,
@@ -123,6 +129,10 @@ fn plot(
                 let hue = series.platform % HUES;
                 Some(html! {
                     g class={ "h" (hue) } data-p=(series.platform) data-r=(index) {
+                        @if let Some(band) = cost.band {
+                            @let (from, to) = (place(band.low), place(band.high));
+                            rect.band x=(from - 2) width=(to - from + 4) y=(tops[lane] + 2) height=(height(count) - 4) {}
+                        }
                         path.within d=(within(cost, place, &y)) {}
                         @for (boot, estimate) in cost.summary.boots.iter().enumerate() {
                             (mark(hue, place(estimate.value), y(boot)))
@@ -158,6 +168,7 @@ fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
         .map(|(_, cost)| cost.summary.boots.len())
         .max()
         .unwrap_or(0);
+    let banded = here.iter().any(|(_, cost)| cost.band.is_some());
     html! {
         details {
             summary { "Table of these " (plural(most.max(1) * here.len(), "value")) }
@@ -168,6 +179,7 @@ fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
                         th scope="col" { "result" }
                         @for boot in 1..=most { th scope="col" { "boot " (boot) } }
                         th scope="col" { "spread" }
+                        @if banded { th scope="col" { "band" } }
                     } }
                     tbody {
                         @for (series, cost) in here {
@@ -184,12 +196,26 @@ fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
                                         _ => {},
                                     }
                                 }
+                                @if banded { td { @if let Some(band) = cost.band { (band_text(band, cost.perturbed, unit)) } } }
                             }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// Where perturbed boots put the value.
+fn band_text(band: Band, perturbed: usize, unit: &str) -> String {
+    let with = format!("with {}", plural(perturbed, "perturbed boot"));
+    match band.low == band.high {
+        true => format!("invariant {with}"),
+        false => format!(
+            "{} to {} {with}",
+            number::value(band.low, unit),
+            number::value(band.high, unit)
+        ),
     }
 }
 

@@ -18,14 +18,14 @@ mod verdicts;
 mod words;
 
 pub use line::line;
-pub use model::{Component, Prediction};
 pub use plot::PlotError;
-pub use verdicts::{Compared, Comparison, Verdict};
 
+use crate::model::Modelled;
 use crate::table::compared;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain, plural};
+use ws_analysis::SuiteComparison;
 use ws_results::ResultFile;
 
 const STYLE: &str = include_str!("page.css");
@@ -45,9 +45,15 @@ pub struct Report<'a> {
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
     /// Comparisons with verdicts.
-    pub comparisons: Vec<Comparison>,
-    /// What the cost model predicts.
-    pub predictions: Vec<Prediction>,
+    pub comparisons: Vec<SuiteComparison>,
+    /// Comparisons that were to be made and could not, in words.
+    pub not_compared: Vec<String>,
+    /// The cost model of each guest's platform, and what a workload costs there.
+    pub models: Vec<Modelled>,
+    /// What that workload is, in words.
+    pub workload: String,
+    /// Platforms that were to have a model and have none, in words.
+    pub not_modelled: Vec<String>,
 }
 
 /// Why there is no report.
@@ -80,16 +86,21 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         Some(report.baseline.as_deref().unwrap_or(BASELINE)),
     );
     let table = compared(results, &baselines, &report.allow);
-    let caveat = Caveat::of(results);
+    let caveat = &Caveat::of(results);
     let reference = ws_reference::load()?;
     let sections = [
         identity::identity(results),
         overview::overview(results, &series, &table, &baselines, caveat),
-        verdicts::verdicts(&report.comparisons),
+        verdicts::verdicts(&report.comparisons, &report.not_compared),
         boots::boots(&series, &platforms, &table, caveat)?,
         normalized::iterations(results, &series, caveat)?,
         normalized::placement(results, &series, caveat)?,
-        model::model(&report.predictions, caveat)?,
+        model::model(
+            &report.models,
+            &report.workload,
+            &report.not_modelled,
+            caveat,
+        )?,
         published::published(&reference, &series, &table, caveat),
         noise::noise(&series),
     ];

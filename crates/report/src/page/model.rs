@@ -1,149 +1,163 @@
-//! The cost model of HyperBench (equations 2 to 6), stacked: what a workload's events cost, by
-//! component. The caller fits and predicts; this module draws.
+//! The cost model of HyperBench (equations 2 to 6): what one event of each term costs on a platform,
+//! and what a workload's events cost, stacked.
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot, PlotError};
 use super::words::{Caveat, plain};
-use crate::number;
+use crate::model::{Modelled, cost, range, term_text};
 use maud::{Markup, html};
+use ws_analysis::model::{Component, Prediction, TERMS, Term};
 
-/// One component's share of a prediction.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Component {
-    /// `T_sen`, `T_ext`, `T_switch`, `T_sync`, `T_cons`, `T_two`, `T_in`, `T_out`.
-    pub name: String,
-    /// Its cost, in the prediction's unit; zero where the platform does not have it.
-    pub cost: f64,
-    /// Between these it lies, where that is known.
-    pub interval: Option<(f64, f64)>,
-    /// Why it is zero, or what it was fitted from.
-    pub why: String,
-}
-
-/// What a workload costs on a platform.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Prediction {
-    /// The platform, and the workload where there are several.
-    pub name: String,
-    /// The unit; predictions of one unit share a plot.
-    pub unit: String,
-    /// In the model's order.
-    pub components: Vec<Component>,
-    /// What was measured, where it was.
-    pub measured: Option<f64>,
-}
-
-/// The view.
-pub(crate) fn model(predictions: &[Prediction], caveat: Caveat) -> Result<Markup, PlotError> {
-    let mut units: Vec<&str> = predictions.iter().map(|p| p.unit.as_str()).collect();
+/// The view. `workload` names what the predictions are of; `refused` are platforms without a model,
+/// in words.
+pub(crate) fn model(
+    models: &[Modelled],
+    workload: &str,
+    refused: &[String],
+    caveat: &Caveat,
+) -> Result<Markup, PlotError> {
+    let mut units: Vec<&str> = models.iter().map(|m| m.model.unit.as_str()).collect();
     units.sort_unstable();
     units.dedup();
     let mut cards = Vec::new();
     for unit in units {
-        let here: Vec<&Prediction> = predictions.iter().filter(|p| p.unit == unit).collect();
-        cards.push(one(unit, &here)?);
+        let here: Vec<&Modelled> = models.iter().filter(|m| m.model.unit == unit).collect();
+        cards.push(card(unit, &here, workload)?);
+    }
+    let mut notes: Vec<&str> = Vec::new();
+    for note in models.iter().flat_map(|m| &m.model.notes) {
+        if !notes.contains(&note.as_str()) {
+            notes.push(note);
+        }
     }
     Ok(html! {
         section #model {
             h2 { "The cost model" }
-            @if predictions.is_empty() {
-                p.absent { "No workload's event counts were given, so nothing is predicted." }
-            } @else { (caveat.markup()) }
+            @if models.is_empty() && refused.is_empty() {
+                p.absent { "No model: it takes a guest's result and the native one in the same unit." }
+            }
+            @for why in refused { p.absent { "No model: " (plain(why)) } }
+            @if !models.is_empty() {
+                (caveat.markup())
+                p { "T_virt = T_cpu + T_memory + T_io: what virtualization adds to the machine's own time." }
+                ul { @for note in notes { li { (note) } } }
+            }
             @for card in &cards { (card) }
         }
     })
 }
 
-fn one(unit: &str, predictions: &[&Prediction]) -> Result<Markup, PlotError> {
-    const LANE: u32 = 30;
-    let name = format!("Predicted cost by component, {unit}");
-    let total = |p: &Prediction| p.components.iter().map(|c| c.cost.max(0.0)).sum::<f64>();
-    let mut names: Vec<&str> = Vec::new();
-    for component in predictions.iter().flat_map(|p| &p.components) {
-        if !names.contains(&component.name.as_str()) {
-            names.push(&component.name);
+fn card(unit: &str, models: &[&Modelled], workload: &str) -> Result<Markup, PlotError> {
+    let name = format!("{workload}: what virtualization adds, by term, {unit}");
+    Ok(html! {
+        div.card.wide {
+            h3 { (plain(&name)) }
+            @if models.iter().any(|m| m.prediction.is_some()) { (stacks(&name, unit, models)?) }
+            (values(&name, unit, models))
         }
-    }
-    let hue =
-        |component: &Component| names.iter().position(|n| *n == component.name).unwrap_or(0) % HUES;
+    })
+}
+
+/// A bar for each platform, in parts of its terms.
+fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Result<Markup, PlotError> {
+    const LANE: u32 = 30;
+    let bars: Vec<(&str, Vec<f64>)> = models
+        .iter()
+        .filter_map(|modelled| {
+            let prediction = modelled.prediction.as_ref()?;
+            let parts = TERMS.iter().map(|term| total(prediction, *term).max(0.0));
+            Some((modelled.model.platform.as_str(), parts.collect()))
+        })
+        .collect();
     let plot = Plot {
         name: &format!("{name}; the table below has the values"),
         axis: unit,
-        lanes: predictions
+        lanes: bars
             .iter()
-            .map(|p| Lane {
-                name: &p.name,
+            .map(|(platform, _)| Lane {
+                name: platform,
                 platform: None,
                 height: LANE,
             })
             .collect(),
-        values: predictions
-            .iter()
-            .flat_map(|p| [Some(total(p)), p.measured].into_iter().flatten())
-            .collect(),
+        values: bars.iter().map(|(_, parts)| parts.iter().sum()).collect(),
         from_zero: true,
         mark: None,
     };
     let drawn = plot.draw(|place, tops| {
         html! {
-            @for (prediction, top) in predictions.iter().zip(tops) {
-                @for (from, component) in stacked(&prediction.components) {
-                    @let (left, right) = (place(from), place(from + component.cost.max(0.0)));
-                    rect class={ "h" (hue(component)) } x=(left) width=(right - left) y=(top + 6) height=(LANE - 12) {}
-                }
-                @if let Some(measured) = prediction.measured {
-                    path.measured d={ "M" (place(measured)) "," (top + 2) "v" (LANE - 4) } {}
+            @for ((_, parts), top) in bars.iter().zip(tops) {
+                @for (hue, part) in parts.iter().enumerate() {
+                    @let from: f64 = parts[..hue].iter().sum();
+                    @let (left, right) = (place(from), place(from + part));
+                    @if right > left {
+                        rect class={ "h" (hue % HUES) } x=(left) width=(right - left) y=(top + 6) height=(LANE - 12) {}
+                    }
                 }
             }
         }
     })?;
+    let used = |hue: usize| bars.iter().any(|(_, parts)| parts[hue] > 0.0);
     Ok(html! {
-        div.card.wide {
-            (drawn)
-            p.keys {
-                @for (index, name) in names.iter().enumerate() {
-                    span class={ "h" (index % HUES) } {
-                        svg.key viewBox="-6 -6 12 12" aria-hidden="true" { rect x="-5" y="-5" width="10" height="10" {} }
-                    }
-                    (plain(name)) " "
+        (drawn)
+        p.keys {
+            @for (hue, term) in TERMS.iter().enumerate().filter(|(hue, _)| used(*hue)) {
+                span class={ "h" (hue % HUES) } {
+                    svg.key viewBox="-6 -6 12 12" aria-hidden="true" { rect x="-5" y="-5" width="10" height="10" {} }
                 }
-                "The line across a bar is what was measured."
-            }
-            div.scroll tabindex="0" role="region" aria-label=(plain(&name)) {
-                table.grid {
-                    caption { (plain(&name)) }
-                    thead { tr { @for head in ["prediction", "component", "cost", "interval", "why"] { th scope="col" { (head) } } } }
-                    tbody { @for prediction in predictions {
-                        @for component in &prediction.components { tr {
-                            th scope="row" { (plain(&prediction.name)) }
-                            td { (plain(&component.name)) }
-                            td.value { (number::value(component.cost, unit)) }
-                            td { @if let Some((from, to)) = component.interval { (number::value(from, unit)) " to " (number::value(to, unit)) } }
-                            td { (plain(&component.why)) }
-                        } }
-                        tr {
-                            th scope="row" { (plain(&prediction.name)) }
-                            td { "all" }
-                            td.value { (number::value(total(prediction), unit)) }
-                            td { @if let Some(measured) = prediction.measured { "measured " (number::value(measured, unit)) } }
-                            td {}
-                        }
-                    } }
-                }
+                (term.symbol()) " "
             }
         }
     })
 }
 
-/// Each component with where it begins.
-fn stacked(components: &[Component]) -> Vec<(f64, &Component)> {
-    let mut from = 0.0;
-    components
-        .iter()
-        .map(|component| {
-            let begins = from;
-            from += component.cost.max(0.0);
-            (begins, component)
-        })
-        .collect()
+/// The terms of each platform, what one event costs and why one is zero, and the workload's sums.
+fn values(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
+    let value = |v: f64| cost(v, unit);
+    let heads = ["platform", "part", "one event", "in all", "interval"];
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(plain(name)) {
+            table.grid {
+                caption { (plain(name)) }
+                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                tbody { @for modelled in models {
+                    @let (model, prediction) = (&modelled.model, modelled.prediction.as_ref());
+                    @for component in [Component::Cpu, Component::Memory, Component::Io] {
+                        @for term in model.terms.iter().filter(|term| term.component == component) {
+                            tr {
+                                th scope="row" { (plain(&model.platform)) }
+                                td { (term.term.symbol()) }
+                                td { (plain(&term_text(term, unit))) }
+                                td.value { @if let Some(prediction) = prediction { (value(total(prediction, term.term))) } }
+                                td {}
+                            }
+                        }
+                        @if let Some(sum) = prediction.and_then(|p| p.components.iter().find(|c| c.component == component)) {
+                            tr {
+                                th scope="row" { (plain(&model.platform)) }
+                                td { b { (component.symbol()) } }
+                                td {}
+                                td.value { b { (value(sum.total)) } }
+                                td { (range(sum.low, sum.high, &value)) }
+                            }
+                        }
+                    }
+                    @if let Some(prediction) = prediction {
+                        tr {
+                            th scope="row" { (plain(&model.platform)) }
+                            td { b { "T_virt" } }
+                            td { @for what in &prediction.left_out { "not in it: " (plain(what)) br; } }
+                            td.value { b { (value(prediction.total)) } }
+                            td { (range(prediction.low, prediction.high, &value)) }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn total(prediction: &Prediction, term: Term) -> f64 {
+    let events = prediction.events.iter();
+    events.filter(|e| e.term == term).map(|e| e.total).sum()
 }

@@ -35,7 +35,7 @@ struct Row<'a> {
 pub(crate) fn iterations(
     results: &[ResultFile],
     series: &[Series],
-    caveat: Caveat,
+    caveat: &Caveat,
 ) -> Result<Markup, PlotError> {
     let mut panels = Vec::new();
     let mut most = 0;
@@ -100,7 +100,7 @@ pub(crate) fn iterations(
 pub(crate) fn placement(
     results: &[ResultFile],
     series: &[Series],
-    caveat: Caveat,
+    caveat: &Caveat,
 ) -> Result<Markup, PlotError> {
     let mut panels = Vec::new();
     for (platform, unit) in subjects(results, series) {
@@ -152,7 +152,7 @@ pub(crate) fn placement(
 }
 
 /// What the lab does not show, where a panel is in its unit.
-fn caveat_of(panels: &[Panel], caveat: Caveat) -> Markup {
+fn caveat_of(panels: &[Panel], caveat: &Caveat) -> Markup {
     let counted = |panel: &Panel| panel.unit == "insns" && !panel.rows.is_empty();
     if panels.iter().any(counted) {
         caveat.markup()

@@ -63,7 +63,7 @@ pub(crate) fn overview(
     series: &[Series],
     table: &Table,
     baselines: &[Option<usize>],
-    caveat: Caveat,
+    caveat: &Caveat,
 ) -> Markup {
     // A column has a second half where something in it is compared.
     let compared = |column: usize| baselines[column].is_some_and(|baseline| baseline != column);

@@ -23,7 +23,7 @@ pub(crate) fn published(
     reference: &Reference,
     series: &[Series],
     table: &Table,
-    caveat: Caveat,
+    caveat: &Caveat,
 ) -> Markup {
     // Of each platform one result, as the papers have: the newest of those that measured most.
     let rank = |index: usize| {

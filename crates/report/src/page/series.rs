@@ -1,11 +1,8 @@
 //! What the views draw: results with a short name each, and what each boot of a benchmark says.
 
 use std::collections::BTreeMap;
-use ws_analysis::{Summary, costs, summarize};
-use ws_results::{Metric, ResultFile, Row, Status};
-
-/// The metric that the report is about.
-pub(crate) const METRIC: &str = "cost";
+use ws_analysis::{Band, Measured, Summary, costs};
+use ws_results::{Metric, ResultFile};
 
 /// One result.
 pub(crate) struct Series<'a> {
@@ -24,6 +21,10 @@ pub(crate) struct Cost {
     pub summary: Summary,
     /// Of each boot of the summary.
     pub boots: Vec<BootDetail>,
+    /// From where to where perturbed boots move the value.
+    pub band: Option<Band>,
+    /// How many of those there are.
+    pub perturbed: usize,
 }
 
 /// What a boot's samples say beside its estimate.
@@ -38,6 +39,11 @@ impl<'a> Series<'a> {
     /// The benchmark's figures; absent where it has none, or where its check failed.
     pub(crate) fn cost(&self, benchmark: &str) -> Option<&Cost> {
         self.costs.get(benchmark)
+    }
+
+    /// Whether any of its figures has a band.
+    pub(crate) fn has_band(&self) -> bool {
+        self.costs.values().any(|cost| cost.band.is_some())
     }
 }
 
@@ -57,7 +63,8 @@ pub(crate) fn all(results: &[ResultFile]) -> Vec<Series<'_>> {
     let platforms = platforms(results);
     results
         .iter()
-        .map(|result| Series {
+        .map(|result| (result, result.perturbed()))
+        .map(|(result, perturbed)| Series {
             result,
             label: [result.platform.as_str(), &when(result, results)]
                 .join(" ")
@@ -71,7 +78,9 @@ pub(crate) fn all(results: &[ResultFile]) -> Vec<Series<'_>> {
             costs: result
                 .rows
                 .iter()
-                .filter_map(|row| Some((row.benchmark.as_str(), cost(row)?)))
+                .filter_map(|row| {
+                    Some((row.benchmark.as_str(), cost(Measured::of(row, &perturbed)?)))
+                })
                 .collect(),
         })
         .collect()
@@ -94,18 +103,17 @@ fn when(result: &ResultFile, results: &[ResultFile]) -> String {
     }
 }
 
-fn cost(row: &Row) -> Option<Cost> {
-    let metric = row.metrics.iter().find(|metric| metric.name == METRIC)?;
-    if row.status == Status::Failed {
-        return None;
+fn cost(measured: Measured) -> Cost {
+    let band = measured.band();
+    let boots = measured.summary.boots.iter();
+    Cost {
+        boots: boots
+            .map(|boot| detail(&measured.metric, boot.boot))
+            .collect(),
+        summary: measured.summary,
+        band,
+        perturbed: measured.perturbed.len(),
     }
-    let summary = summarize(metric)?;
-    let boots = summary
-        .boots
-        .iter()
-        .map(|boot| detail(metric, boot.boot))
-        .collect();
-    Some(Cost { summary, boots })
 }
 
 fn detail(metric: &Metric, boot: u32) -> BootDetail {

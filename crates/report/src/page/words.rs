@@ -23,42 +23,47 @@ pub(crate) fn value_text(value: &serde_json::Value) -> String {
 const LAB: &str = "insns are executed instructions: the length of software paths, exact, not time. \
     They show no microarchitecture: a trap, a page walk or a cache miss itself costs nothing.";
 
-/// The artefact of QEMU's SVM, for machines of the lab with a hypervisor on x86.
-const NRIPS: &str = "QEMU's SVM has no NRIPS, so KVM fetches and decodes each instruction that it \
-    steps over: about 60 % of a hypercall's instructions here, which no real AMD processor needs.";
-
-/// Which sentences the results call for.
-#[derive(Clone, Copy, Default)]
+/// What a reader of instruction counts must know, as far as the results call for it.
+#[derive(Clone, Default)]
 pub(crate) struct Caveat {
     insns: bool,
-    nrips: bool,
+    /// What the recipes of lab machines say (subject `caveat`), with the platforms that say it.
+    machines: Vec<(String, Vec<String>)>,
 }
 
 impl Caveat {
     pub(crate) fn of(results: &[ResultFile]) -> Self {
         let mut caveat = Caveat::default();
         for result in results {
-            let counted = result
-                .rows
-                .iter()
-                .flat_map(|row| &row.metrics)
-                .any(|m| m.unit == "insns");
-            let x86 = result
-                .identity
-                .conditions
-                .get("arch")
-                .is_none_or(|arch| arch == "x86_64");
-            caveat.insns |= counted;
-            caveat.nrips |= counted && x86 && result.platform.starts_with("lab:");
+            let metrics = result.rows.iter().flat_map(|row| &row.metrics);
+            caveat.insns |= metrics.into_iter().any(|m| m.unit == "insns");
+            let said = result.identity.subject.get("caveat");
+            let Some(said) = said.and_then(|said| said.as_str()) else {
+                continue;
+            };
+            let known = caveat.machines.iter().position(|(text, _)| text == said);
+            let at = known.unwrap_or(caveat.machines.len());
+            if known.is_none() {
+                caveat.machines.push((said.to_owned(), Vec::new()));
+            }
+            let platforms = &mut caveat.machines[at].1;
+            if !platforms.contains(&result.platform) {
+                platforms.push(result.platform.clone());
+            }
         }
         caveat
     }
 
     /// The sentences; nothing without instruction counts.
-    pub(crate) fn markup(self) -> Markup {
+    pub(crate) fn markup(&self) -> Markup {
         html! {
             @if self.insns {
-                p.caveat { (LAB) @if self.nrips { " " (NRIPS) } }
+                p.caveat {
+                    (LAB)
+                    @for (text, platforms) in &self.machines {
+                        br; (plain(&platforms.join(", "))) ": " (plain(text)) "."
+                    }
+                }
             }
         }
     }
