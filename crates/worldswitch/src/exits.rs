@@ -33,7 +33,7 @@ const PRINT_BYTES: u64 = 32;
 /// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); which controls KVM
 /// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). Each row's page in
 /// docs/benchmarks tells more. A benchmark that is not here depends.
-const RULES: [(&str, Rule); 19] = [
+const RULES: [(&str, Rule); 20] = [
     // RDTSC: KVM sets neither "RDTSC exiting" nor its intercept.
     ("idle", Rule::Never),
     // "Descriptor-table exiting" only for a guest that sets CR4.UMIP on a CPU that lacks it.
@@ -60,6 +60,7 @@ const RULES: [(&str, Rule); 19] = [
     // With shadow paging.
     ("set-page-table-4k", Rule::Depends),
     ("set-page-table-2m", Rule::Depends),
+    ("remap-page", Rule::Depends),
     // KVM lets no port through to a guest; one of the monitor's devices comes back to it.
     ("in", Rule::Returns("io", 1)),
     ("out", Rule::Returns("io", 1)),

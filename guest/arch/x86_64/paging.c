@@ -10,6 +10,7 @@
 #define WRITABLE 2ull
 #define USER	 4ull
 #define ACCESSED (1ull << 5)
+#define DIRTY	 (1ull << 6)
 #define LARGE	 (1ull << 7)
 #define ADDRESS	 0x000ffffffffff000ull
 
@@ -96,6 +97,24 @@ bool page_accessed(uint64_t va)
 	const uint64_t *entry = walk(va, &shift);
 
 	return entry && *entry & ACCESSED;
+}
+
+/* Accessed and dirty from the start, as systems write entries that they are about to use: no
+ * processor, and no hypervisor in its place, has to mark them. */
+bool remap_operand_fill(struct remap_operand *operand, uint64_t va, uint64_t first, uint64_t second,
+			uint64_t page_bytes)
+{
+	unsigned shift;
+
+	if (!install_pte(va, first, page_bytes))
+		return false;
+	operand->entry = walk(va, &shift);
+	*operand->entry |= ACCESSED | DIRTY;
+	operand->va = va;
+	operand->value = *operand->entry;
+	operand->change = first ^ second;
+	operand->sum = 0;
+	return true;
 }
 
 bool setup_mmu(void)

@@ -170,7 +170,7 @@ pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> 
         // Privileged and sensitive everywhere; with shadow tables it also switches theirs.
         "set-cr3" if paging == Paging::Nested => Some(Term::Sen),
         "set-cr3" => Some(Term::Switch),
-        "set-page-table-4k" | "set-page-table-2m" => Some(Term::Sync),
+        "remap-page" | "set-page-table-4k" | "set-page-table-2m" => Some(Term::Sync),
         "cold-memory-access" => Some(Term::Cons),
         "hot-memory-access" => Some(Term::Two),
         "in" => Some(Term::In),

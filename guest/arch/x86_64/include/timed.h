@@ -197,6 +197,30 @@ struct set_pt_operand {
 #define AFTER_SET_PT "mov %r9, 8(%rsi)\n\tmov %r10, 16(%rsi)"
 
 /*
+ * Remap Page: gives a mapped page, in turn, one of two pieces of memory, as an operating system does
+ * that moves a page: a write to the entry, INVLPG, and a read through the new mapping.
+ */
+struct remap_operand {
+	uint64_t *entry; /* of the last level, where it lies in memory */
+	uint64_t va;	 /* the address that it maps */
+	uint64_t value;	 /* the entry as it is now */
+	uint64_t change; /* what turns the one entry into the other, by exclusive or */
+	uint64_t sum;	 /* of all that was read */
+};
+/* r8 = entry, r9 = va, r10 = value, rcx = change, rdx = sum */
+#define BEFORE_REMAP                                                    \
+	"mov (%rsi), %r8\n\tmov 8(%rsi), %r9\n\tmov 16(%rsi), %r10\n\t" \
+	"mov 24(%rsi), %rcx\n\tmov 32(%rsi), %rdx"
+#define EACH_REMAP  "xor %rcx, %r10"
+#define OP_REMAP    "mov %r10, (%r8)\n\tinvlpg (%r9)\n\tadd (%r9), %rdx"
+#define AFTER_REMAP "mov %r10, 16(%rsi)\n\tmov %rdx, 32(%rsi)"
+
+/* Maps the page at va to `first`, and fills an operand that exchanges it for `second` and back.
+ * Both are page_bytes long. False: no memory for the tables. */
+bool remap_operand_fill(struct remap_operand *operand, uint64_t va, uint64_t first, uint64_t second,
+			uint64_t page_bytes);
+
+/*
  * IPI: sends one interrupt to another CPU and waits until its handler has counted it.
  * With `yield` the waiting loop has a PAUSE, which lets an emulator that runs all CPUs on one
  * thread turn to the receiver; on hardware there is none, because many in a row exit to the
