@@ -1,14 +1,14 @@
-/* Set CR3: loads the page-table root with the value that it has. */
+/* Set CR3: loads the page-table root (CR3, TTBR0) with the value that it has. */
 #include "bench.h"
 
-TIMED_PAIR(set_cr3, BEFORE_SET_ROOT, "", OP_SET_ROOT, "");
+TIMED_SET_ROOT(set_cr3);
 
-static uint64_t root;
+static struct root_operand operand;
 
 static bool init(struct bench_run *run)
 {
-	root = cpu_page_table_root();
-	run->operand = &root;
+	operand = cpu_root_operand();
+	run->operand = &operand;
 	return true;
 }
 
@@ -16,12 +16,12 @@ static enum check check(struct bench_run *run)
 {
 	uint64_t pa, page_bytes;
 
-	if (!translate((uint64_t)&root, &pa, &page_bytes) || pa != (uint64_t)&root) {
+	if (!translate((uint64_t)&operand, &pa, &page_bytes) || pa != (uint64_t)&operand) {
 		bench_note(run, "the guest's own memory is not mapped 1:1 any more");
 		return CHECK_FAILED;
 	}
-	if (cpu_current_root() != root) {
-		bench_note(run, "loaded %lx, found %lx", root, cpu_current_root());
+	if (cpu_current_root() != operand.root) {
+		bench_note(run, "loaded %lx, found %lx", operand.root, cpu_current_root());
 		return CHECK_FAILED;
 	}
 	bench_note(run, "the register holds what was loaded");

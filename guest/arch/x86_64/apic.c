@@ -2,6 +2,8 @@
 #include "apic.h"
 #include "arch.h"
 #include "cpu.h"
+#include "relax.h"
+#include "tables.h"
 
 #define BASE_ENABLE    (1u << 11)
 #define BASE_X2APIC    (1u << 10)

@@ -4,7 +4,6 @@
  * mute, and runs on.
  */
 #include "console.h"
-#include "lib.h"
 #include "posih.h"
 
 #define COM1 0x3f8
@@ -71,22 +70,24 @@ void console_put(uint8_t byte)
 	out8(COM1 + UART_DATA, byte);
 }
 
-void console_printf(const char *format, ...)
+uint64_t scratch_port(void)
 {
-	static char buffer[4400]; /* a record line, and some */
-	struct text text;
-	va_list values;
-
-	text_start(&text, buffer, sizeof(buffer));
-	va_start(values, format);
-	text_vprintf(&text, format, values);
-	va_end(values);
-	console_write(buffer, text.used);
+	return COM1 + UART_SCRATCH;
 }
 
-bool serial_port_present(uint16_t port)
+uint8_t scratch_pattern(unsigned which)
 {
-	uint16_t scratch = (uint16_t)(port + UART_SCRATCH);
+	return which ? 0x94 : 0x6b;
+}
+
+bool console_needs_port(uint64_t port, uint64_t registers)
+{
+	return port + registers > COM1 && port < COM1 + UART_SCRATCH;
+}
+
+bool serial_port_present(uint64_t port)
+{
+	uint64_t scratch = port + UART_SCRATCH;
 	uint8_t before = in8(scratch);
 	bool kept;
 
@@ -98,7 +99,7 @@ bool serial_port_present(uint16_t port)
 	return kept;
 }
 
-bool serial_port_drained(uint16_t port)
+bool serial_port_drained(uint64_t port)
 {
-	return uart_wait(port, STATUS_IDLE);
+	return uart_wait((uint16_t)port, STATUS_IDLE);
 }

@@ -34,7 +34,7 @@
  * machines that we know (above the BIOS data area, below GRUB's and firmware's buffers). */
 #define TRAMPOLINE 0x8000
 
-/* Offsets in struct cpu (smp.h). */
+/* Offsets in struct cpu (core/smp.h). */
 #define CPU_READY 0
 #define CPU_SPIN  8
 
@@ -104,12 +104,6 @@ static inline uint16_t in16(uint16_t port)
 static inline void out16(uint16_t port, uint16_t value)
 {
 	__asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port) : "memory");
-}
-
-/* Tells the CPU, and an emulator below it, that this one only waits. */
-static inline void relax(void)
-{
-	__asm__ volatile("pause" : : : "memory");
 }
 
 #endif

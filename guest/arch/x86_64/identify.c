@@ -1,5 +1,6 @@
 /* What checks ask the CPU about itself. */
 #include "cpu.h"
+#include "posih.h"
 #include "timed.h"
 
 #define EFLAGS_ID (1ull << 21)
@@ -15,6 +16,26 @@ uint64_t cpu_msw(void)
 uint64_t cpu_current_root(void)
 {
 	return read_cr3();
+}
+
+struct root_operand cpu_root_operand(void)
+{
+	return (struct root_operand){ .root = cpu_page_table_root() };
+}
+
+/* KVM: a number that means nothing gives -KVM_ENOSYS (include/uapi/linux/kvm_para.h). */
+#define KVM_UNKNOWN 0x7fffffff
+#define KVM_ENOSYS  1000
+/* Xen: xen_version, command 0, gives major << 16 | minor (xen/include/public/version.h). */
+#define XEN_VERSION 17
+
+struct hypercall_operand hypercall_operand(enum hypercall_abi abi)
+{
+	return (struct hypercall_operand){
+		.amd = cpu_is_amd(),
+		.number = abi == HYPERCALL_KVM ? KVM_UNKNOWN : XEN_VERSION,
+		.wanted = abi == HYPERCALL_KVM ? 0 - (uint64_t)KVM_ENOSYS : 0,
+	};
 }
 
 bool cpu_flags_can_be_written(void)

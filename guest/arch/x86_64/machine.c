@@ -6,7 +6,8 @@
 #include "console.h"
 #include "cpu.h"
 #include "lib.h"
-#include "smp.h"
+#include "relax.h"
+#include "tables.h"
 #include "timed.h"
 
 static struct acpi acpi;
@@ -114,12 +115,29 @@ static uint64_t measure_clock_hz(void)
 	return least;
 }
 
+void arch_cmdline_limits(struct cmdline_limits *limits)
+{
+	*limits = (struct cmdline_limits){
+		.tick_unit = "tsc_ticks",
+		.port_max = 0xffff,
+		.scratch_port = scratch_port(),
+		.print_port = 0x2f8, /* COM2: never the record line */
+	};
+}
+
+/* Nothing tells; whoever boots us knows. */
+bool clock_can_count_insns(void)
+{
+	return true;
+}
+
 void machine_facts(struct machine_facts *facts, bool measure)
 {
 	struct cpuid ratio = { 0 };
 
 	*facts = (struct machine_facts){
 		.arch = "x86_64",
+		.clock = "tsc",
 		.interrupt_controller = apic_is_x2apic() ? "x2apic" : "xapic",
 	};
 	read_brand(facts->cpu);

@@ -36,6 +36,9 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 		".size " symbol ", . - " symbol "\n"                            \
 		".popsection\n")
 
+/* A body that does nothing. */
+#define TIMED_NOTHING "xor %eax, %eax"
+
 #define TIMED_DECLARE(name)    \
 	timed_loop name##_run; \
 	timed_loop name##_control
@@ -94,9 +97,11 @@ struct table_register {
 
 /* ---- Operations with registers loaded once ------------------------------------------------- */
 
-/* The page-table root. operand: uint64_t, its present value. */
-#define BEFORE_SET_ROOT "mov (%rsi), %rax"
-#define OP_SET_ROOT	"mov %rax, %cr3"
+/* The page-table root. */
+struct root_operand {
+	uint64_t root; /* its present value */
+};
+#define TIMED_SET_ROOT(name) TIMED_PAIR(name, "mov (%rsi), %rax", "", "mov %rax, %cr3", "")
 
 /*
  * One hypercall that does next to nothing. The choice of the vendor's instruction costs one jump
@@ -119,10 +124,17 @@ struct hypercall_operand {
 	"mov %r10, %rax\n\ttest %r9, %r9"
 #define OP_HYPERCALL	"jz 2f\n\tvmmcall\n\tjmp 3f\n2:\tvmcall\n3:"
 #define AFTER_HYPERCALL "mov %rax, 32(%r8)"
+#define TIMED_HYPERCALL(name) \
+	TIMED_PAIR(name, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL, AFTER_HYPERCALL)
+
+/* A call that does next to nothing; `wanted` is filled where the answer is known beforehand. */
+enum hypercall_abi;
+struct hypercall_operand hypercall_operand(enum hypercall_abi abi);
 
 /* Port I/O. */
+typedef uint32_t io_port;
 struct port_operand {
-	uint32_t port;
+	io_port port;
 	uint32_t value;	    /* written, or last read */
 	const char *string; /* for OP_PORT_STRING */
 	uint64_t bytes;
@@ -223,6 +235,7 @@ void cpu_load_ldt(void);
 void cpu_unload_ldt(void);
 uint64_t cpu_msw(void);
 uint64_t cpu_page_table_root(void);  /* as this guest set it */
+struct root_operand cpu_root_operand(void);
 uint64_t cpu_current_root(void);     /* as the CPU has it */
 bool cpu_flags_can_be_written(void); /* POPF changes, PUSHF shows: tried on EFLAGS.ID */
 bool cpu_is_amd(void);
