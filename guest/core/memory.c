@@ -4,7 +4,7 @@
  */
 #include "arch.h"
 
-#define LOWEST	      MIB /* the first MiB belongs to firmware and to starting CPUs */
+#define LOWEST	       MIB /* the first MiB belongs to firmware and to starting CPUs */
 #define MAX_HEAP_BYTES (64 * MIB)
 
 static struct memory_range heap, untouched;

@@ -169,10 +169,10 @@ struct params {
 	uint64_t iters;	  /* 0: the row's own choice */
 	uint64_t page_bytes, ws_bytes;
 	uint64_t in_port, out_port, print_port; /* PORT_NONE: there is none */
-	uint64_t doorbell;   /* where a monitor listens; PORT_NONE: nowhere */
-	uint64_t smp;	     /* 0: all CPUs */
-	uint64_t pad;	     /* passes of an empty loop before each timed batch */
-	bool external;	     /* send marker bytes around each timed batch */
+	uint64_t doorbell;			/* where a monitor listens; PORT_NONE: nowhere */
+	uint64_t smp;				/* 0: all CPUs */
+	uint64_t pad;  /* passes of an empty loop before each timed batch */
+	bool external; /* send marker bytes around each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
 	/* What the architecture allows: see struct cmdline_limits in lib.h. */
