@@ -66,10 +66,10 @@ pub struct Hello {
     /// The guest's own version.
     #[serde(default)]
     pub guest: String,
-    /// The boot protocol: `pvh`, `multiboot`.
+    /// The boot protocol: `pvh`, `multiboot`, `arm64-image`.
     #[serde(default)]
     pub boot: String,
-    /// `xapic` or `x2apic`.
+    /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `none`.
     #[serde(default)]
     pub apic: String,
     /// Memory that the guest may use.
