@@ -26,41 +26,23 @@ static struct try_frame *innermost; /* of the first CPU: no other one calls benc
 static unsigned nested;
 
 /* DDI 0487, ESR_EL1.EC. */
-static const char *class_name(uint64_t class)
-{
-	switch (class) {
-	case 0x00:
-		return "undefined";
-	case 0x01:
-		return "wfi";
-	case 0x07:
-		return "fp";
-	case 0x0e:
-		return "illegal-state";
-	case 0x15:
-		return "svc";
-	case 0x16:
-		return "hvc";
-	case 0x17:
-		return "smc";
-	case 0x18:
-		return "system-register";
-	case 0x20:
-	case 0x21:
-		return "instruction-abort";
-	case 0x22:
-		return "pc-alignment";
-	case 0x24:
-	case 0x25:
-		return "data-abort";
-	case 0x26:
-		return "sp-alignment";
-	case 0x3c:
-		return "brk";
-	default:
-		return "synchronous";
-	}
-}
+static const char *const class_names[64] = {
+	[0x00] = "undefined",
+	[0x01] = "wfi",
+	[0x07] = "fp",
+	[0x0e] = "illegal-state",
+	[0x15] = "svc",
+	[0x16] = "hvc",
+	[0x17] = "smc",
+	[0x18] = "system-register",
+	[0x20] = "instruction-abort",
+	[0x21] = "instruction-abort",
+	[0x22] = "pc-alignment",
+	[0x24] = "data-abort",
+	[0x25] = "data-abort",
+	[0x26] = "sp-alignment",
+	[0x3c] = "brk",
+};
 
 bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
 {
@@ -88,7 +70,7 @@ static struct fault describe(uint64_t kind)
 		return fault;
 	}
 	fault.vector = (unsigned)(syndrome >> ESR_CLASS_SHIFT & 63);
-	fault.name = class_name(fault.vector);
+	fault.name = class_names[fault.vector] ? class_names[fault.vector] : "synchronous";
 	/* FAR holds an address for aborts and alignment faults only. */
 	if (fault.vector >= 0x20 && fault.vector <= 0x25)
 		fault.address = READ_OWN(far);

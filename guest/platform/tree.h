@@ -3,19 +3,11 @@
 #define TREE_H
 
 #include "arch.h"
+#include "uart.h"
 
 #define TREE_MAX_UARTS	  4
 #define TREE_MAX_REGIONS  8
 #define TREE_MAX_RESERVED 32
-
-enum uart_kind { UART_PL011, UART_SBSA, UART_16550 };
-
-struct uart {
-	enum uart_kind kind;
-	uint64_t base;	/* address of its first register */
-	uint32_t shift; /* 16550: register n lies at base + (n << shift), */
-	uint32_t width; /* ... and is read and written by so many bytes */
-};
 
 enum psci_conduit { PSCI_NONE, PSCI_HVC, PSCI_SMC };
 
@@ -42,7 +34,7 @@ struct tree {
 
 /*
  * Reads the tree at `bytes`, of which at most `most` may be read. Returns NULL, or what is wrong in
- * words; *tree then has what was found before that. Pure, and total: see firmware/fdt.h.
+ * words; *tree then has what was found before that. Pure, and total: see fdt.h.
  */
 const char *tree_read(struct tree *tree, const void *bytes, uint32_t most);
 
