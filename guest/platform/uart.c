@@ -51,8 +51,8 @@ static void put(const struct uart *uart, unsigned number, uint8_t value)
 void uart_init(const struct uart *uart)
 {
 	if (uart->kind == UART_16550) {
-		put(uart, UART_INTERRUPTS, 0);
 		put(uart, UART_LINE, LINE_8N1);
+		put(uart, UART_INTERRUPTS, 0);
 		put(uart, UART_FIFO, FIFO_ON);
 		put(uart, UART_MODEM, MODEM_DTR_RTS);
 		return;

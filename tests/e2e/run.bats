@@ -21,7 +21,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     cmp a b
     cmp first.txt second.txt || diff first.txt second.txt
     # Not a single measured row may be other than exact, and all of the suite must be measured.
-    [ "$(jq '[.rows[] | select(.status == "ok")] | length' first/lab-native.json)" -eq 17 ]
+    [ "$(jq '[.rows[] | select(.status == "ok")] | length' first/lab-native.json)" -eq 19 ]
     [ "$(jq '[.rows[] | select(.status == "ok" and .exact != true)] | length' first/lab-native.json)" -eq 0 ]
 }
 
@@ -56,7 +56,7 @@ COSTS
     grep -q lab:native table.txt
     grep -q qemu-tcg table.txt
     [ "$(result qemu-tcg .schema)" = worldswitch-result/1 ]
-    [ "$(result qemu-tcg '.rows | length')" -eq 18 ]
+    [ "$(result qemu-tcg '.rows | length')" -eq 20 ]
     [ "$(result qemu-tcg '.rows[] | select(.benchmark == "hypercall").status')" = skip ]
 }
 
@@ -166,7 +166,7 @@ COSTS
 @test "lists: benchmarks from the image, platforms with what they lack" {
     ws list benchmarks | grep -q '^ *set-page-table-2m .* yes$'
     ws list benchmarks --json >list.json
-    [ "$(jq '.benchmarks | length' list.json)" -eq 18 ]
+    [ "$(jq '.benchmarks | length' list.json)" -eq 20 ]
     # Every row is usable here but perhaps the hypercall, and then with the reason and the cure.
     [ "$(jq '[.benchmarks[] | select(.usable | not).name] - ["hypercall"] | length' list.json)" -eq 0 ]
     jq -e '.benchmarks[] | select(.name == "hypercall") | .usable or (.why | test("VMX or SVM"))' list.json

@@ -28,8 +28,10 @@
 #define CPU_STACK_END 16
 
 /* The software-generated interrupt of on_cpu(). */
-#define SGI_IPI	      1
-#define INTID_SPECIAL 1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
+#define SGI_IPI	       1
+/* ... and of the row irq-completion. */
+#define SGI_COMPLETION 2
+#define INTID_SPECIAL  1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
 
 /* By encoding: older assemblers lack the names (GICv3 and v4, 12.2). */
 #define ICC_PMR_EL1	s3_0_c4_c6_0

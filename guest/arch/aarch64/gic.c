@@ -1,5 +1,5 @@
-/* The interrupt controller; see gic.h. Called by machine.c, by smp.c for each CPU, and by on_cpu(). */
-#include "gic.h"
+/* The interrupt controller, GICv2 (Arm IHI 0048) or GICv3 (IHI 0069). Called by machine.c, by smp.c
+ * for each CPU, and by on_cpu(). */
 #include "arch.h"
 #include "cpu.h"
 #include "machine.h"
@@ -9,12 +9,16 @@
 
 /* Of the distributor, in both versions; GICR_... + SGI_FRAME has the same for one CPU in version 3. */
 #define GICD_CTLR	0x000
+#define GICD_IIDR	0x008
 #define GICD_IGROUPR	0x080
 #define GICD_ISENABLER	0x100
 #define GICD_ICENABLER	0x180
+#define GICD_ISACTIVER	0x300
 #define GICD_IPRIORITYR 0x400
 #define GICD_ITARGETSR	0x800
 #define GICD_SGIR	0xf00
+
+#define SGIR_TO_SELF (2u << 24)
 
 #define GICC_CTLR 0x00
 #define GICC_PMR  0x04
@@ -47,16 +51,6 @@ static uint8_t masks[MAX_CPUS]; /* version 2: the bit by which each CPU is calle
 
 uint64_t gic_cpu_interface; /* version 2; exceptions.S reads it. 0: system registers */
 
-bool gic_is_v3(void)
-{
-	return version == 3;
-}
-
-uint64_t gic_distributor(void)
-{
-	return distributor;
-}
-
 const char *gic_name(void)
 {
 	if (version == 3)
@@ -74,13 +68,13 @@ static bool wait_clear(uint64_t address, uint32_t bits)
 	return false;
 }
 
-/* The registers at `frame` of the 32 interrupts that each CPU has of its own: ours alone is on. */
+/* The registers at `frame` of the 32 interrupts that each CPU has of its own: two of them are on. */
 static void enable_own(uint64_t frame)
 {
 	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
 	for (unsigned i = 0; i < 4; i++)
 		mmio_write32(frame + GICD_IPRIORITYR + i * 4, MIDDLE_PRIORITIES);
-	mmio_write32(frame + GICD_ISENABLER, 1u << SGI_IPI);
+	mmio_write32(frame + GICD_ISENABLER, 1u << SGI_IPI | 1u << SGI_COMPLETION);
 }
 
 static uint64_t affinity(void)
@@ -178,25 +172,25 @@ const char *gic_init(const struct tree *tree)
 	return "the interrupt controller does not answer as the device tree says";
 }
 
-uint64_t gic_ipi_command(const struct cpu *to)
+static uint64_t command(const struct cpu *to, uint64_t sgi)
 {
 	uint64_t id = to->id;
 
 	if (version == 2)
-		return (uint64_t)masks[to->number] << 16 | SGI_IPI;
+		return (uint64_t)masks[to->number] << 16 | sgi;
 	/* ICC_SGI1R_EL1: a list of 16 CPUs, which of the lists (RS), affinities 1 to 3, the INTID. */
 	return 1ull << (id & 15) | (id >> 4 & 15) << 44 | (id >> 8 & 0xff) << 16 |
-	       (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 | (uint64_t)SGI_IPI << 24;
+	       (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 | sgi << 24;
 }
 
 void arch_send_ipi(const struct cpu *to)
 {
 	data_barrier();
 	if (version == 3) {
-		WRITE_REGISTER(ICC_SGI1R_EL1, gic_ipi_command(to));
+		WRITE_REGISTER(ICC_SGI1R_EL1, command(to, SGI_IPI));
 		instruction_barrier();
 	} else if (version == 2) {
-		mmio_write32(distributor + GICD_SGIR, (uint32_t)gic_ipi_command(to));
+		mmio_write32(distributor + GICD_SGIR, (uint32_t)command(to, SGI_IPI));
 	}
 }
 
@@ -206,7 +200,7 @@ bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield)
 		return false;
 	*operand = (struct ipi_operand){
 		.gicv3 = version == 3,
-		.command = gic_ipi_command(&cpus[cpu]),
+		.command = command(&cpus[cpu], SGI_IPI),
 		.sgir = (volatile uint32_t *)(distributor + GICD_SGIR),
 		.received = &ipi_received,
 		.ready = &cpus[cpu].ready,
@@ -214,4 +208,33 @@ bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield)
 		.settle_passes = 64,
 	};
 	return true;
+}
+
+bool controller_operand_fill(struct controller_operand *operand)
+{
+	if (!version)
+		return false;
+	*operand = (struct controller_operand){ .address = distributor + GICD_IIDR };
+	operand->wanted = mmio_read32(operand->address);
+	return true;
+}
+
+bool completion_operand_fill(struct completion_operand *operand)
+{
+	*operand = (struct completion_operand){
+		.cpu_interface = gic_cpu_interface,
+		/* Version 2: to oneself. The CPU's own bit reads as 0 where it is alone. */
+		.command = version == 2 ? SGIR_TO_SELF | SGI_COMPLETION
+					: command(&cpus[0], SGI_COMPLETION),
+		.sgir = (volatile uint32_t *)(distributor + GICD_SGIR),
+		.wanted = SGI_COMPLETION,
+	};
+	return version;
+}
+
+bool completion_is_active(void)
+{
+	uint64_t frame = version == 3 ? own_redistributor() + GICR_SGI_FRAME : distributor;
+
+	return mmio_read32(frame + GICD_ISACTIVER) & 1u << SGI_COMPLETION;
 }

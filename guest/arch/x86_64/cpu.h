@@ -18,10 +18,12 @@
 #define MSR_EFER      0xc0000080
 #define MSR_GS_BASE   0xc0000101
 
-#define MSR_X2APIC_ID  0x802
-#define MSR_X2APIC_EOI 0x80b
-#define MSR_X2APIC_SVR 0x80f
-#define MSR_X2APIC_ICR 0x830
+#define MSR_X2APIC_ID	   0x802
+#define MSR_X2APIC_EOI	   0x80b
+#define MSR_X2APIC_SVR	   0x80f
+#define MSR_X2APIC_ISR	   0x810
+#define MSR_X2APIC_ICR	   0x830
+#define MSR_X2APIC_DIVIDER 0x83e
 
 /* Segment selectors: offsets into the GDT (boot.S). */
 #define SELECTOR_CODE 0x08

@@ -3,10 +3,11 @@
 #include "apic.h"
 #include "arch.h"
 #include "boot.h"
-#include "console.h"
 #include "cpu.h"
 #include "lib.h"
+#include "pit.h"
 #include "relax.h"
+#include "smp.h"
 #include "tables.h"
 #include "timed.h"
 
@@ -26,7 +27,7 @@ static void mask_old_interrupt_controllers(void)
 
 void arch_init(void)
 {
-	smp_init();
+	cpu_own(&cpus[0]);
 	tables_init();
 	console_init();
 	boot_read();
@@ -81,40 +82,6 @@ static void read_hypervisor(char *to)
 		put_registers(to, signature, 3);
 }
 
-/* Counts ticks over 10 ms of the 8254's channel 2 (Intel 8254 data sheet, mode 0). 0: no 8254. */
-static uint64_t count_clock_hz(void)
-{
-	const uint64_t input_hz = 1193182, passes = input_hz / 100;
-	uint8_t gate = in8(0x61);
-	uint64_t start, ticks;
-	bool ended = false;
-
-	out8(0x61, (uint8_t)((gate & 0xfc) | 1)); /* gate on, speaker off */
-	out8(0x43, 0xb0);
-	out8(0x42, (uint8_t)passes);
-	out8(0x42, (uint8_t)(passes >> 8));
-	start = rdtimer();
-	for (unsigned i = 0; i < 1000000 && !ended; i++)
-		ended = in8(0x61) & 0x20;
-	ticks = rdtimer() - start;
-	out8(0x61, gate);
-	return ended ? ticks * 100 : 0;
-}
-
-/* The least of three: a host that takes the CPU away in between only adds ticks. */
-static uint64_t measure_clock_hz(void)
-{
-	uint64_t least = count_clock_hz();
-
-	for (unsigned i = 0; i < 2 && least; i++) {
-		uint64_t hz = count_clock_hz();
-
-		if (hz < least)
-			least = hz;
-	}
-	return least;
-}
-
 void arch_cmdline_limits(struct cmdline_limits *limits)
 {
 	*limits = (struct cmdline_limits){
@@ -152,7 +119,7 @@ void machine_facts(struct machine_facts *facts, bool measure)
 	if (!facts->clock_hz && ratio.a && ratio.b && ratio.c)
 		facts->clock_hz = (uint64_t)ratio.c * ratio.b / ratio.a;
 	if (!facts->clock_hz) {
-		facts->clock_hz = measure_clock_hz();
+		facts->clock_hz = pit_measure_hz();
 		facts->clock_hz_from = "pit";
 	}
 }

@@ -33,11 +33,6 @@ struct cpu *cpu_self(void)
 	return (struct cpu *)read_msr(MSR_GS_BASE);
 }
 
-void smp_init(void)
-{
-	cpu_own(&cpus[0]);
-}
-
 _Noreturn void cpu_started(void)
 {
 	struct cpu *self = starting;

@@ -84,15 +84,23 @@ struct register_operand {
  * Passes timed one by one and added up, for operations that need a settling time between them
  * (`settle`, in both loops, not timed).
  */
-#define TIMED_EACH_BODY(symbol, op, settle)                                                      \
-	TIMED_BODY(symbol,                                                                       \
-		   "mov x15, #0\n1:\t" TIMED_NOW("x14") "\n\t" op "\n\t" TIMED_NOW(              \
-			   "x16") "\n\tsub x16, x16, x14\n\tadd x15, "                           \
-				  "x15, x16\n\t" settle "\n\tsubs x0, x0, #1\n\tb.ne 1b\n\tmov " \
+#define TIMED_EACH_BODY(symbol, before, timed, after)                                           \
+	TIMED_BODY(symbol,                                                                      \
+		   "mov x15, #0\n1:\t" before                                                   \
+		   "\n\t" TIMED_NOW("x14") "\n\t" timed "\n\t" TIMED_NOW(                       \
+			   "x16") "\n\tsub x16, x16, x14\n\tadd x15, "                          \
+				  "x15, x16\n\t" after "\n\tsubs x0, x0, #1\n\tb.ne 1b\n\tmov " \
 				  "x0, x15")
-#define TIMED_EACH(name, op, settle)                   \
-	TIMED_EACH_BODY(#name "_run", op, settle);     \
-	TIMED_EACH_BODY(#name "_control", "", settle); \
+#define TIMED_EACH(name, op, settle)                       \
+	TIMED_EACH_BODY(#name "_run", "", op, settle);     \
+	TIMED_EACH_BODY(#name "_control", "", "", settle); \
+	TIMED_DECLARE(name)
+
+/* The same, for operations that use something up: `before` makes it, in both loops and not timed, and
+ * the control uses it up not timed. */
+#define TIMED_EACH_AFTER(name, before, op)                 \
+	TIMED_EACH_BODY(#name "_run", before, op, "");     \
+	TIMED_EACH_BODY(#name "_control", before, "", op); \
 	TIMED_DECLARE(name)
 
 /* ---- Operations on registers --------------------------------------------------------------- */
@@ -262,6 +270,49 @@ struct ipi_operand {
 
 /* Fills an operand for interrupts to `cpu`, which rests. False: no such CPU runs. */
 bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield);
+
+/*
+ * An access to a register of the interrupt controller that hypervisors emulate: a read of GICD_IIDR,
+ * which says who made the distributor. kvm-unit-tests reads it too (mmio_read_vgic).
+ */
+struct controller_operand {
+	uint64_t address;
+	uint64_t value;	 /* last read */
+	uint64_t wanted; /* what it must be */
+};
+#define TIMED_CONTROLLER_ACCESS(name) \
+	TIMED_PAIR(name, "ldr x2, [x1]\n\tmov x3, #0", "", "ldr w3, [x2]", "str x3, [x1, #8]")
+
+/* Fills it. False: there is no interrupt controller. */
+bool controller_operand_fill(struct controller_operand *operand);
+
+/*
+ * The end of an interrupt that is active. In each pass, not timed: an interrupt to this CPU, which
+ * keeps it masked and takes it by reading the acknowledge register. The control ends it too, not
+ * timed.
+ */
+struct completion_operand {
+	uint64_t cpu_interface; /* GICv2: its registers; 0: system registers */
+	uint64_t command;	/* what to write to ICC_SGI1R_EL1, or to GICD_SGIR */
+	volatile uint32_t *sgir;
+	uint64_t wanted; /* the interrupt's number */
+	uint64_t missed; /* passes in which it never came */
+	uint64_t acknowledged;
+};
+/* x2 = CPU interface, x4 = what was acknowledged. A bounded wait for it. */
+#define BEFORE_COMPLETION                                                                   \
+	"ldp x2, x3, [x1]\n\tldp x5, x6, [x1, #16]\n\tmov x7, #10000\n\tdsb sy\n\t"         \
+	"cbz x2, 2f\n\tstr w3, [x5]\n3:\tldr w4, [x2, #12]\n\tb 4f\n2:\tmsr "               \
+	"s3_0_c12_c11_5, x3\n\tisb\n5:\tmrs x4, s3_0_c12_c12_0\n\tdsb sy\n4:\tand x8, x4, " \
+	"#0x3ff\n\tcmp x8, x6\n\tb.eq 6f\n\tsubs x7, x7, #1\n\tb.eq 7f\n\tcbnz x2, 3b\n\t"  \
+	"b 5b\n7:\tldr x8, [x1, #32]\n\tadd x8, x8, #1\n\tstr x8, [x1, #32]\n6:\tstr x4, [x1, #40]"
+#define COMPLETION_FROM_OPERAND "ldr x2, [x1]\n\tldr x4, [x1, #40]"
+#define OP_COMPLETION		"cbnz x2, 8f\n\tmsr s3_0_c12_c12_1, x4\n\tb 9f\n8:\tstr w4, [x2, #16]\n9:"
+
+/* Fills it. False: there is no interrupt controller. */
+bool completion_operand_fill(struct completion_operand *operand);
+/* Is the interrupt of that row active, by the controller's own word? */
+bool completion_is_active(void);
 
 /* ---- What checks compare with -------------------------------------------------------------- */
 

@@ -70,14 +70,21 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
  * Passes timed one by one and added up, for operations that need a settling time between them
  * (`settle`, in both loops, not timed). Leaves r8 and r9 alone; rax, rcx, rdx, r10, r11 are free.
  */
-#define TIMED_EACH_BODY(symbol, op, settle)                                             \
-	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                           \
-			   "1:\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" op "\n\t" TIMED_NOW \
-			   "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" settle              \
+#define TIMED_EACH_BODY(symbol, before, timed, after)                                      \
+	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                              \
+			   "1:\t" before "\n\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" timed    \
+			   "\n\t" TIMED_NOW "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" after \
 			   "\n\tdec %rdi\n\tjnz 1b\n\tmov %r8, %rax")
-#define TIMED_EACH(name, op, settle)                   \
-	TIMED_EACH_BODY(#name "_run", op, settle);     \
-	TIMED_EACH_BODY(#name "_control", "", settle); \
+#define TIMED_EACH(name, op, settle)                       \
+	TIMED_EACH_BODY(#name "_run", "", op, settle);     \
+	TIMED_EACH_BODY(#name "_control", "", "", settle); \
+	TIMED_DECLARE(name)
+
+/* The same, for operations that use something up: `before` makes it, in both loops and not timed, and
+ * the control uses it up not timed. */
+#define TIMED_EACH_AFTER(name, before, op)                 \
+	TIMED_EACH_BODY(#name "_run", before, op, "");     \
+	TIMED_EACH_BODY(#name "_control", before, "", op); \
 	TIMED_DECLARE(name)
 
 /* ---- Operations on the memory at the operand ----------------------------------------------- */
@@ -225,6 +232,60 @@ struct ipi_operand {
 /* Fills an operand for interrupts to `cpu`, which rests. False: no such CPU runs. */
 struct bench_run;
 bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield);
+
+/*
+ * An access to a register of the interrupt controller that hypervisors emulate in their kernel: a
+ * write of the APIC timer's divider, which stands still. APIC virtualization leaves it to software,
+ * unlike most reads (SDM vol. 3C, "APIC-Write Emulation", and the MSR bitmaps for x2APIC).
+ */
+struct controller_operand {
+	uint64_t x2apic;
+	uint64_t address; /* memory-mapped registers */
+	uint64_t wanted;  /* to write */
+	uint64_t value;	  /* as the register read behind the last pass */
+};
+#define CONTROLLER_BODY(symbol, memory, msr)                                                      \
+	TIMED_BODY(symbol, TIMED_COUNT                                                            \
+		   "mov 8(%rsi), %r8\n\tmov $0x83e, %ecx\n\tmov 16(%rsi), %rax\n\txor %edx, %edx" \
+		   "\n\tcmpl $0, (%rsi)\n\tjne 2f\n1:\t" memory TIMED_NEXT                        \
+		   "mov (%r8), %eax\n\tjmp 9f\n2:\t" msr                                          \
+		   "\n\tdec %r11\n\tjnz 2b\n\trdmsr\n9:\tmov %eax, %eax\n\tmov %rax, 24(%rsi)")
+#define TIMED_CONTROLLER_ACCESS(name)                              \
+	CONTROLLER_BODY(#name "_run", "mov %eax, (%r8)", "wrmsr"); \
+	CONTROLLER_BODY(#name "_control", "", "");                 \
+	TIMED_DECLARE(name)
+
+/* Fills it. False: there is no interrupt controller. */
+bool controller_operand_fill(struct controller_operand *operand);
+
+/*
+ * The end of an interrupt that is in service. In each pass, not timed: an interrupt to this CPU, which
+ * is let in, and whose handler counts it and does not end it. The control ends it too, not timed.
+ */
+struct completion_operand {
+	uint64_t x2apic;
+	uint64_t icr_low, icr_high; /* as for IPIs, to this CPU */
+	volatile uint32_t *apic;
+	volatile uint64_t *taken; /* the handler's count */
+	uint64_t missed;	  /* passes in which it never came */
+};
+/* r10 = taken, r11 = what it was. An interrupt to oneself comes within a few instructions, except
+ * where somebody emulates it: a bounded wait. */
+#define BEFORE_COMPLETION                                                                 \
+	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\tsti\n\tmov 8(%rsi), %eax\n\t"          \
+	"mov 16(%rsi), %edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\tmov $0x830, %ecx\n\twrmsr\n\t" \
+	"jmp 3f\n2:\tmov 24(%rsi), %rcx\n\tmov %edx, 0x310(%rcx)\n\tmov %eax, "           \
+	"0x300(%rcx)\n3:\tmov $100000, %ecx\n4:\tcmp (%r10), %r11\n\tjne 5f\n\tdec "      \
+	"%ecx\n\tjnz 4b\n\tincq 40(%rsi)\n5:\tcli\n\tmov 24(%rsi), %r10"
+#define COMPLETION_FROM_OPERAND "mov 24(%rsi), %r10"
+#define OP_COMPLETION                                                                          \
+	"cmpl $0, (%rsi)\n\tje 6f\n\tmov $0x80b, %ecx\n\txor %eax, %eax\n\txor %edx, %edx\n\t" \
+	"wrmsr\n\tjmp 7f\n6:\tmovl $0, 0xb0(%r10)\n7:"
+
+/* Fills it. False: there is no interrupt controller. */
+bool completion_operand_fill(struct completion_operand *operand);
+/* Is the interrupt of that row in service, by the controller's own word? */
+bool completion_is_active(void);
 
 /* ---- What checks compare with -------------------------------------------------------------- */
 
