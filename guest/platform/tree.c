@@ -7,6 +7,7 @@
  */
 #include "tree.h"
 #include "fdt.h"
+#include "lib.h"
 
 enum property {
 	COMPATIBLE,

@@ -2,7 +2,8 @@
 #ifndef TREE_H
 #define TREE_H
 
-#include "arch.h"
+#include "handover.h"
+#include "posih.h"
 #include "uart.h"
 
 #define TREE_MAX_UARTS	  4

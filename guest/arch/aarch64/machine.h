@@ -2,6 +2,7 @@
 #ifndef MACHINE_H
 #define MACHINE_H
 
+#include "arch.h"
 #include "tree.h"
 
 const struct tree *machine_tree(void);
