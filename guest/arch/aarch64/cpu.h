@@ -41,6 +41,7 @@
 #define ICC_SRE_EL1	s3_0_c12_c12_5
 #define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
 #define ICC_SGI1R_EL1	s3_0_c12_c11_5
+#define ICC_RPR_EL1	s3_0_c12_c11_3
 #define ICC_SRE_EL2	s3_4_c12_c9_5
 
 #ifndef __ASSEMBLER__

@@ -13,7 +13,6 @@
 #define GICD_IGROUPR	0x080
 #define GICD_ISENABLER	0x100
 #define GICD_ICENABLER	0x180
-#define GICD_ISACTIVER	0x300
 #define GICD_IPRIORITYR 0x400
 #define GICD_ITARGETSR	0x800
 #define GICD_SGIR	0xf00
@@ -22,6 +21,8 @@
 
 #define GICC_CTLR 0x00
 #define GICC_PMR  0x04
+#define GICC_RPR  0x14
+#define IDLE	  0xff
 
 #define GICR_TYPER     0x0008
 #define GICR_WAKER     0x0014
@@ -232,9 +233,12 @@ bool completion_operand_fill(struct completion_operand *operand)
 	return version;
 }
 
+/* By the running priority, which the CPU interface keeps: hypervisors need not emulate it, and some do
+ * not emulate the distributor's register. No other interrupt is ever active on this CPU. */
 bool completion_is_active(void)
 {
-	uint64_t frame = version == 3 ? own_redistributor() + GICR_SGI_FRAME : distributor;
+	uint64_t priority = version == 3 ? READ_REGISTER(ICC_RPR_EL1)
+					 : mmio_read32(gic_cpu_interface + GICC_RPR);
 
-	return mmio_read32(frame + GICD_ISACTIVER) & 1u << SGI_COMPLETION;
+	return (priority & IDLE) != IDLE;
 }
