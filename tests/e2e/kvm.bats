@@ -49,7 +49,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     grep -q '^kvm: a software KVM' log.txt
     [ "$(result kvm .identity.subject.kvm)" = software ]
     # Every row that needs no hypercall is measured.
-    [ "$(statuses kvm | grep -c ' ok$')" -eq 17 ]
+    [ "$(statuses kvm | grep -c ' ok$')" -eq 19 ]
     [ "$(row kvm hypercall .status)" = skip ]
     [[ $(row kvm hypercall .reason) == *'software KVM'* ]]
     # The machines' own command lines, as they were started.
