@@ -275,7 +275,7 @@ struct completion_operand {
 	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\tsti\n\tmov 8(%rsi), %eax\n\t"          \
 	"mov 16(%rsi), %edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\tmov $0x830, %ecx\n\twrmsr\n\t" \
 	"jmp 3f\n2:\tmov 24(%rsi), %rcx\n\tmov %edx, 0x310(%rcx)\n\tmov %eax, "           \
-	"0x300(%rcx)\n3:\tmov $10000, %ecx\n4:\tcmp (%r10), %r11\n\tjne 5f\n\tdec "      \
+	"0x300(%rcx)\n3:\tmov $10000, %ecx\n4:\tcmp (%r10), %r11\n\tjne 5f\n\tdec "       \
 	"%ecx\n\tjnz 4b\n\tincq 40(%rsi)\n5:\tcli\n\tmov 24(%rsi), %r10"
 #define COMPLETION_FROM_OPERAND "mov 24(%rsi), %r10"
 #define OP_COMPLETION                                                                          \
