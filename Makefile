@@ -36,6 +36,7 @@ run:
 
 build:
 	@$(MAKE) -s -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
+	@$(MAKE) -s -C guest ARCH=aarch64 >&2
 	@$(MAKE) -s -C vmm >&2
 	@cargo build --release --locked $(QUIET) >&2
 
