@@ -12,6 +12,7 @@ EXTRA_BENCH ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 COMMAND := $(TARGET)/release/worldswitch
 
+# The monitor for aarch64 is built where its cross compiler is: only tests need that (tools/setup test).
 # The first build takes a minute and shows its progress; later ones speak only on errors.
 QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 
@@ -36,8 +37,10 @@ run:
 
 build:
 	@$(MAKE) -s -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
+	@$(MAKE) -s -C guest ARCH=aarch64 >&2
 	@$(MAKE) -s -C vmm >&2
 	@$(MAKE) -s -C lab/init >&2
+	@! command -v aarch64-linux-gnu-gcc >/dev/null || $(MAKE) -s -C vmm ARCH=aarch64 CC=gcc >&2
 	@cargo build --release --locked $(QUIET) >&2
 
 test:

@@ -35,7 +35,8 @@ EOF
 
 run_setup() { PATH=$bin run "$setup_script" "$@"; }
 
-everything='make gcc libc6-dev binutils clang lld llvm qemu-system-x86 ca-certificates bats jq procps shellcheck
+everything='make gcc libc6-dev binutils clang lld llvm qemu-system-x86 ca-certificates
+    qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross bats jq procps shellcheck
 clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso mtools chromium'
 
 @test "another system: exactly what is missing is named, exit 1, nothing installed" {

@@ -170,7 +170,7 @@ static void bell_access(void *context, struct access *access)
 	}
 }
 
-bool bell_add(struct vm *vm, uint16_t port)
+bool bell_add(struct vm *vm, uint64_t port)
 {
 	struct bell *bell = calloc(1, sizeof(*bell));
 
@@ -179,5 +179,5 @@ bool bell_add(struct vm *vm, uint16_t port)
 	bell->vm = vm;
 	vm->doorbell = true;
 	return devices_add(&vm->devices,
-			   &(struct device){ "doorbell", SPACE_PORT, port, 4, bell_access, bell });
+			   &(struct device){ "doorbell", ARCH_PORTS, port, 8, bell_access, bell });
 }

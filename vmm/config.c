@@ -18,7 +18,7 @@ static const struct key {
 	size_t offset;
 	uint64_t least, most;
 } keys[] = {
-	{ "kernel", "FILE", "the guest: ELF with a PVH entry, or a bzImage", TEXT_OF(kernel) },
+	{ "kernel", "FILE", "the guest: ELF (PVH), bzImage, arm64 Image", TEXT_OF(kernel) },
 	{ "initrd", "FILE", "its initial RAM disk", TEXT_OF(initrd) },
 	{ "append", "TEXT", "its command line", TEXT_OF(append) },
 	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, AT(vcpus), 1, MAX_VCPUS },
@@ -29,6 +29,7 @@ static const struct key {
 	  UINT64_MAX },
 	{ "timeout", "SECONDS", "the longest it runs (0: any)", NUMBER, AT(timeout_s), 0, 1000000 },
 	{ "insist", NULL, "run others' kernels on a software KVM", FLAG, AT(insist), 0, 1 },
+	{ "el2", NULL, "aarch64: the guest starts at a virtual EL2", FLAG, AT(el2), 0, 1 },
 	{ "module", "FILE", "load this kernel module first (up to 8)", MODULE, 0, 0,
 	  MAX_PATH_BYTES },
 	{ "config", "FILE", "read such keys from a file; arguments win", TEXT_OF(file) },
@@ -161,6 +162,8 @@ bool config_check(const struct config *config)
 {
 	if (config->action == ACTION_RUN && !config->kernel[0])
 		return fail("which guest? --kernel FILE; --help tells more");
+	if (config->el2 && strcmp(ARCH_NAME, "aarch64") != 0)
+		return fail("el2 is for aarch64");
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
 			return fail("pin= names more CPUs than there are vCPUs");

@@ -20,8 +20,8 @@ struct config {
 	char console[MAX_PATH_BYTES];				  /* "-": standard output */
 	char file[MAX_PATH_BYTES];				  /* config=; "": none */
 	uint64_t memory_mib, console_max_bytes, vcpus, timeout_s; /* timeout 0: none */
-	int pin[MAX_VCPUS]; /* the host CPU of each vCPU, or PIN_NONE */
-	uint64_t insist;
+	int pin[MAX_VCPUS];   /* the host CPU of each vCPU, or PIN_NONE */
+	uint64_t insist, el2; /* el2: the guest starts at a virtual EL2; aarch64 only */
 	char modules[MAX_MODULES][MAX_PATH_BYTES];
 	unsigned module_count;
 };

@@ -30,7 +30,7 @@ static void on_ring(void *context, struct access *access)
 /* Runs the probe's guest; true when all its rings came. */
 static bool run(struct probe *probe, struct kvm *kvm, struct config *config)
 {
-	const struct device row = { "probe", SPACE_PORT, PROBE_DOORBELL, 1, on_ring, probe };
+	const struct device row = { "probe", ARCH_PORTS, PROBE_DOORBELL, 1, on_ring, probe };
 	struct vm *vm = &probe->vm;
 
 	config_defaults(config);

@@ -22,8 +22,7 @@ static bool keep_from_hypercalls(struct config *config, bool ours)
 	if (!ours && !config->insist)
 		return fail(
 			"it is not worldswitch's guest, and this is a software KVM: a hypercall "
-			"instruction, which other kernels may execute, hangs it or reaches "
-			"past it; --insist runs it all the same");
+			"instruction hangs it or reaches past it; --insist runs it all the same");
 	/* A value that does not fit is none for the guest either: then the one before it counts. */
 	(void)config_word(config->append, "hypercall", value, sizeof(value));
 	if (strcmp(value, "none") == 0)
@@ -39,8 +38,8 @@ static bool keep_from_hypercalls(struct config *config, bool ours)
 static bool load_initrd(const struct memory *memory, const char *path, const struct kernel *kernel,
 			struct region *to)
 {
-	uint64_t end = memory->regions[0].bytes;
-	uint8_t *content = file_read(path, end, &to->bytes);
+	uint64_t end = memory->regions[0].guest + memory->regions[0].bytes;
+	uint8_t *content = file_read(path, memory->regions[0].bytes, &to->bytes);
 
 	if (!content)
 		return false;
@@ -86,9 +85,9 @@ static bool heed_words(struct vm *vm, const char *line)
 	(void)config_word(line, "doorbell", doorbell, sizeof(doorbell));
 	if (strcmp(doorbell, "none") == 0)
 		return true;
-	if (!parse_u64(doorbell, strlen(doorbell), &port) || port > 0xfffc)
+	if (!parse_u64(doorbell, strlen(doorbell), &port) || port > ARCH_PORT_MAX)
 		return fail("doorbell=%s is no port", doorbell);
-	return bell_add(vm, (uint16_t)port);
+	return bell_add(vm, port);
 }
 
 /* Signals that end us are read by the main thread; vCPU threads inherit that they are blocked. A
@@ -124,7 +123,7 @@ static bool prepare(struct vm *vm, const struct kvm *kvm, struct config *config)
 
 static void say_hello(struct vm *vm)
 {
-	char unit[32] = "tsc_ticks";
+	char unit[32] = ARCH_UNIT;
 	struct record record;
 
 	(void)config_word(vm->config->append, "unit", unit, sizeof(unit));

@@ -14,9 +14,8 @@
 #define MAX_STAT_NAME 48
 
 struct kvm {
-	int fd, api;
-	int run_bytes; /* of struct kvm_run's mapping */
-	int max_vcpus;
+	int fd, api, max_vcpus;
+	int run_bytes;	/* of struct kvm_run's mapping */
 	bool software;	/* no hardware virtualization below: guests are emulated */
 	bool has_stats; /* KVM_CAP_BINARY_STATS_FD */
 };
@@ -102,4 +101,4 @@ int session_run(struct config *config);
  * output. Returns END_OFF where a guest runs, else END_NO_KVM. */
 int probe(void);
 /* Adds the doorbell (bell.c) at a port. It lasts as long as the machine. */
-bool bell_add(struct vm *vm, uint16_t port);
+bool bell_add(struct vm *vm, uint64_t port);

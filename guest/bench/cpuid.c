@@ -1,7 +1,7 @@
 /* CPUID, leaf 0: an instruction that every hypervisor has to answer itself. */
 #include "bench.h"
 
-TIMED_PAIR(cpuid, BEFORE_CPUID, EACH_CPUID, OP_CPUID, AFTER_CPUID);
+TIMED_CPUID(cpuid);
 
 static struct cpuid_operand operand, control_operand;
 

@@ -3,9 +3,10 @@
  * back, and the sending alone. Two rows.
  */
 #include "bench.h"
+#include "timed_xen.h"
 
-TIMED_PAIR(event_round, BEFORE_EVENT, "", OP_EVENT_ROUND, AFTER_EVENT);
-TIMED_PAIR(event_send, BEFORE_EVENT, EACH_EVENT_TAKE, OP_EVENT_SEND, AFTER_EVENT);
+TIMED_EVENT_ROUND(event_round);
+TIMED_EVENT_SEND(event_send);
 
 static struct event_channel_operand round, own, idle;
 static uint64_t answered_before;

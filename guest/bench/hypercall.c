@@ -1,13 +1,7 @@
 /* Hypercall: a call into the hypervisor that comes back without doing work there. */
 #include "bench.h"
 
-TIMED_PAIR(hypercall, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL, AFTER_HYPERCALL);
-
-/* KVM: a number that means nothing gives -KVM_ENOSYS (include/uapi/linux/kvm_para.h). */
-#define KVM_UNKNOWN 0x7fffffff
-#define KVM_ENOSYS  1000
-/* Xen: xen_version, command 0, gives major << 16 | minor (xen/include/public/version.h). */
-#define XEN_VERSION 17
+TIMED_HYPERCALL(hypercall);
 
 static struct hypercall_operand operand, control_operand;
 
@@ -24,10 +18,7 @@ static const char *needs(const struct params *params)
 		return "hypercall=none: no hypervisor here is known to answer hypercalls";
 	if (params->hypercall == HYPERCALL_HYPERV)
 		return "this guest makes no Hyper-V hypercalls";
-	operand = (struct hypercall_operand){
-		.amd = cpu_is_amd(),
-		.number = params->hypercall == HYPERCALL_KVM ? KVM_UNKNOWN : XEN_VERSION,
-	};
+	operand = hypercall_operand(params->hypercall);
 	if (!try_call(one, &operand, &fault))
 		return "the hypercall instruction raised an exception: no hypervisor takes it";
 	return NULL;
@@ -38,10 +29,9 @@ static bool init(struct bench_run *run)
 	int64_t version = (int64_t)operand.last;
 
 	/* KVM's answer is known; Xen's is the one that the probe got, if it is a version. */
-	operand.wanted = operand.last;
-	if (run->params->hypercall == HYPERCALL_KVM)
-		operand.wanted = 0 - (uint64_t)KVM_ENOSYS;
-	else if (version <= 0 || version >> 32)
+	if (run->params->hypercall == HYPERCALL_XEN)
+		operand.wanted = operand.last;
+	if (run->params->hypercall == HYPERCALL_XEN && (version <= 0 || version >> 32))
 		run->reason = "the hypervisor answered xen_version with an error";
 	operand.wrong = 0;
 	control_operand = operand;

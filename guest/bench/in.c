@@ -1,29 +1,31 @@
-/* IN: reads a byte from a port. By default the first serial port's scratch register, which keeps a
- * byte and does nothing else; in= names another. */
+/* IN: reads a byte from a port. By default a register of the console's device that keeps a byte and
+ * does nothing else; in= names another. */
 #include "bench.h"
 
 TIMED_PAIR(in, BEFORE_PORT, "", OP_PORT_IN, AFTER_PORT_IN);
 
-#define SCRATCH 0x3ff /* of the first serial port */
-#define PATTERN 0x6b
-
 static struct port_operand operand, control_operand;
+
+static const char *needs(const struct params *params)
+{
+	return params->in_port == PORT_NONE ? "no device register is known here: give in=" : NULL;
+}
 
 static bool init(struct bench_run *run)
 {
-	operand = (struct port_operand){ .port = run->params->in_port };
+	operand = (struct port_operand){ .port = (io_port)run->params->in_port };
 	control_operand = operand;
 	run->operand = &operand;
 	run->control_operand = &control_operand;
 	/* Whatever else in= names might take a byte amiss. */
-	if (run->params->in_port == SCRATCH)
-		out8(SCRATCH, PATTERN);
+	if (run->params->in_port == scratch_port())
+		out8(scratch_port(), scratch_pattern(0));
 	return true;
 }
 
 static enum check check(struct bench_run *run)
 {
-	if (run->params->in_port == SCRATCH && operand.value == PATTERN) {
+	if (run->params->in_port == scratch_port() && operand.value == scratch_pattern(0)) {
 		bench_note(run, "the port gave the byte that was written to it before");
 		return CHECK_PROVED;
 	}
@@ -36,6 +38,7 @@ BENCHMARK(in) = {
 	.category = "io",
 	.summary = "read a byte from a port",
 	.requires = "",
+	.needs = needs,
 	.init = init,
 	.run = in_run,
 	.control = in_control,

@@ -1,24 +1,26 @@
-/* OUT: writes a byte to a port. By default the first serial port's scratch register, which keeps a
- * byte and does nothing else; out= names another. */
+/* OUT: writes a byte to a port. By default a register of the console's device that keeps a byte and
+ * does nothing else; out= names another. */
 #include "bench.h"
 
 TIMED_PAIR(out, BEFORE_PORT, "", OP_PORT_OUT, "");
 
-#define PATTERN 0x94
-
 static struct port_operand operand;
 
-/* The record line's own registers, but for the scratch register. */
 static const char *needs(const struct params *params)
 {
-	if (params->out_port >= 0x3f8 && params->out_port < 0x3ff)
+	if (params->out_port == PORT_NONE)
+		return "no device register is known here: give out=";
+	if (console_needs_port(params->out_port, 1))
 		return "out= names a register of the record line: choose another port";
 	return NULL;
 }
 
 static bool init(struct bench_run *run)
 {
-	operand = (struct port_operand){ .port = run->params->out_port, .value = PATTERN };
+	operand = (struct port_operand){
+		.port = (io_port)run->params->out_port,
+		.value = scratch_pattern(1),
+	};
 	run->operand = &operand;
 	out8(run->params->out_port, 0);
 	return true;
@@ -26,7 +28,7 @@ static bool init(struct bench_run *run)
 
 static enum check check(struct bench_run *run)
 {
-	if (in8(run->params->out_port) == PATTERN) {
+	if (in8(run->params->out_port) == scratch_pattern(1)) {
 		bench_note(run, "the port gives back the byte that was written");
 		return CHECK_PROVED;
 	}

@@ -1,11 +1,10 @@
-/* Print: sends a string to the serial port that print= names, by string I/O. Never to the record
+/* Print: sends a string to the serial port that print= names, byte by byte. Never to the record
  * line. */
 #include "bench.h"
 
 TIMED_PAIR(print, BEFORE_STRING, EACH_STRING, OP_PORT_STRING, "");
 
-/* The eight registers of the record line, and where a port would overlap them. */
-#define RECORD_LINE    0x3f8
+/* Of a serial port: that many may not overlap the record line's. */
 #define PORT_REGISTERS 8
 
 static const char string[] = "worldswitch prints this string.\n"; /* 32 characters */
@@ -14,12 +13,11 @@ static struct port_operand operand;
 
 static const char *needs(const struct params *params)
 {
-	if (params->print_port == PRINT_PORT_NONE)
+	if (params->print_port == PORT_NONE)
 		return "print=none: this platform gives no second serial port";
-	if (params->print_port > RECORD_LINE - PORT_REGISTERS &&
-	    params->print_port < RECORD_LINE + PORT_REGISTERS)
+	if (console_needs_port(params->print_port, PORT_REGISTERS))
 		return "print= names the record line: choose another port";
-	if (!serial_port_present((uint16_t)params->print_port))
+	if (!serial_port_present(params->print_port))
 		return "no serial port answers at print=: give the machine a second one, or its port";
 	return NULL;
 }
@@ -27,7 +25,7 @@ static const char *needs(const struct params *params)
 static bool init(struct bench_run *run)
 {
 	operand = (struct port_operand){
-		.port = run->params->print_port,
+		.port = (io_port)run->params->print_port,
 		.string = string,
 		.bytes = sizeof(string) - 1,
 	};
@@ -37,7 +35,7 @@ static bool init(struct bench_run *run)
 
 static enum check check(struct bench_run *run)
 {
-	if (!serial_port_drained((uint16_t)run->params->print_port)) {
+	if (!serial_port_drained(run->params->print_port)) {
 		bench_note(run, "the port did not send what it was given");
 		return CHECK_FAILED;
 	}
@@ -48,7 +46,7 @@ static enum check check(struct bench_run *run)
 BENCHMARK(print) = {
 	.name = "print",
 	.category = "io",
-	.summary = "write a string of 32 bytes to a serial port (string I/O)",
+	.summary = "write a string of 32 bytes to a serial port (byte by byte)",
 	.requires = "a second serial port",
 	.needs = needs,
 	.init = init,

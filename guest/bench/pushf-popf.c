@@ -1,4 +1,4 @@
-/* PUSHF-POPF: the flags to the stack and back. */
+/* PUSHF-POPF: reads the flags, among them the interrupt mask, and writes them back. */
 #include "bench.h"
 
 TIMED_LOOP(pushf_popf, OP_PUSHF_POPF);
@@ -12,17 +12,17 @@ static bool init(struct bench_run *run)
 static enum check check(struct bench_run *run)
 {
 	if (!cpu_flags_can_be_written()) {
-		bench_note(run, "POPF did not change a flag that it may change");
+		bench_note(run, "writing the flags did not change one that it may change");
 		return CHECK_FAILED;
 	}
-	bench_note(run, "POPF writes and PUSHF shows a flag (EFLAGS.ID)");
+	bench_note(run, "a flag that is written is the flag that is read");
 	return CHECK_PROVED;
 }
 
 BENCHMARK(pushf_popf) = {
 	.name = "pushf-popf",
 	.category = "unprivileged",
-	.summary = "push the flags and pop them again (unprivileged, sensitive)",
+	.summary = "read the flags and write them back (unprivileged, sensitive)",
 	.requires = "",
 	.init = init,
 	.run = pushf_popf_run,

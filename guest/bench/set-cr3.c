@@ -1,22 +1,55 @@
-/* Set CR3: loads the page-table root with the value that it has. */
+/* Set CR3: loads the page-table root (CR3, TTBR0) with the value that it has. */
 #include "bench.h"
 
-TIMED_PAIR(set_cr3, BEFORE_SET_ROOT, "", OP_SET_ROOT, "");
+TIMED_SET_ROOT(set_cr3);
 
-static uint64_t root;
+static struct root_operand operand;
 
 static bool init(struct bench_run *run)
 {
-	root = cpu_page_table_root();
-	run->operand = &root;
+	operand = cpu_root_operand();
+	run->operand = &operand;
 	return true;
+}
+
+/*
+ * Does an address show other memory when another root is loaded? A copy of the root is that other
+ * one; the window leads elsewhere from it. The register is not read: QEMU 10's SVM shows a guest
+ * under shadow paging the shadow's root. The guest's own root is back afterwards.
+ */
+static bool root_load_takes_effect(void)
+{
+	const uint64_t *own = (const uint64_t *)cpu_page_table_root();
+	uint64_t *other = heap_alloc_page(4 * KIB);
+	uint64_t *here = heap_alloc_page(4 * KIB), *there = heap_alloc_page(4 * KIB);
+	volatile uint64_t *window = (volatile uint64_t *)window_base();
+	bool shown;
+
+	if (!other || !here || !there)
+		return false;
+	*here = 1;
+	*there = 2;
+	window_clear();
+	if (!install_pte(window_base(), (uint64_t)there, 4 * KIB))
+		return false;
+	for (unsigned i = 0; i < 4 * KIB / sizeof(*own); i++)
+		other[i] = own[i];
+	window_clear();
+	if (!install_pte(window_base(), (uint64_t)here, 4 * KIB))
+		return false;
+	cpu_load_root((uint64_t)other);
+	shown = *window == 2;
+	cpu_load_root((uint64_t)own);
+	shown = shown && *window == 1;
+	window_clear();
+	return shown;
 }
 
 static enum check check(struct bench_run *run)
 {
 	uint64_t pa, page_bytes;
 
-	if (!translate((uint64_t)&root, &pa, &page_bytes) || pa != (uint64_t)&root) {
+	if (!translate((uint64_t)&operand, &pa, &page_bytes) || pa != (uint64_t)&operand) {
 		bench_note(run, "the guest's own memory is not mapped 1:1 any more");
 		return CHECK_FAILED;
 	}

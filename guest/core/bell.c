@@ -15,7 +15,7 @@ static struct {
 
 static void ring(const struct params *params, uint32_t kind)
 {
-	if (params->doorbell == DOORBELL_NONE)
+	if (params->doorbell == PORT_NONE)
 		return;
 	note.magic = MAGIC;
 	note.kind = kind;

@@ -37,14 +37,9 @@ static bool value_number(const struct word *word, uint64_t lowest, uint64_t high
 	return true;
 }
 
-static bool value_port(const struct word *word, uint16_t *to)
+static bool value_port(const struct word *word, const struct params *params, uint64_t *to)
 {
-	uint64_t value;
-
-	if (!value_number(word, 0, 0xffff, &value))
-		return false;
-	*to = (uint16_t)value;
-	return true;
+	return value_number(word, 0, params->port_max, to);
 }
 
 static bool value_hypercall(const struct word *word, enum hypercall_abi *to)
@@ -72,12 +67,12 @@ static bool value_page(const struct word *word, uint64_t *to)
 	return true;
 }
 
-static bool value_unit(const struct word *word, enum tick_unit *to)
+static bool value_unit(const struct word *word, struct params *params)
 {
 	if (value_is(word, "insns"))
-		*to = UNIT_INSNS;
-	else if (value_is(word, "tsc_ticks"))
-		*to = UNIT_TIME;
+		params->unit = UNIT_INSNS;
+	else if (value_is(word, params->tick_unit))
+		params->unit = UNIT_TIME;
 	else
 		return false;
 	return true;
@@ -121,24 +116,11 @@ static bool value_bench(const struct word *word, struct params *params, char *st
 	return regex_valid(storage);
 }
 
-static bool value_print(const struct word *word, uint32_t *to)
-{
-	uint16_t port;
-
-	if (value_is(word, "none"))
-		*to = PRINT_PORT_NONE;
-	else if (value_port(word, &port))
-		*to = port;
-	else
-		return false;
-	return true;
-}
-
-static bool value_doorbell(const struct word *word, uint64_t *to)
+static bool value_port_or_none(const struct word *word, const struct params *params, uint64_t *to)
 {
 	if (!value_is(word, "none"))
-		return value_number(word, 0, 0xffff, to);
-	*to = DOORBELL_NONE;
+		return value_port(word, params, to);
+	*to = PORT_NONE;
 	return true;
 }
 
@@ -169,13 +151,13 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 	if (key_is(word, "hypercall"))
 		return value_hypercall(word, &params->hypercall);
 	if (key_is(word, "in"))
-		return value_port(word, &params->in_port);
+		return value_port(word, params, &params->in_port);
 	if (key_is(word, "out"))
-		return value_port(word, &params->out_port);
+		return value_port(word, params, &params->out_port);
 	if (key_is(word, "print"))
-		return value_print(word, &params->print_port);
+		return value_port_or_none(word, params, &params->print_port);
 	if (key_is(word, "doorbell"))
-		return value_doorbell(word, &params->doorbell);
+		return value_port_or_none(word, params, &params->doorbell);
 	if (key_is(word, "channel"))
 		return value_channel(word, &params->channel);
 	if (key_is(word, "answers"))
@@ -187,22 +169,24 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 	if (key_is(word, "external"))
 		return value_switch(word, &params->external);
 	if (key_is(word, "unit"))
-		return value_unit(word, &params->unit);
+		return value_unit(word, params);
 	return false;
 }
 
-void cmdline_defaults(struct params *params)
+void cmdline_defaults(struct params *params, const struct cmdline_limits *limits)
 {
 	*params = (struct params){
 		.unit = UNIT_TIME,
 		.hypercall = HYPERCALL_NONE,
 		.page_bytes = 4 * KIB,
 		.ws_bytes = 2 * MIB,
-		.in_port = 0x3ff,    /* COM1's scratch register: every 16550 has it, */
-		.out_port = 0x3ff,   /* and it does nothing but keep a byte */
-		.print_port = 0x2f8, /* COM2: never the record line */
-		.doorbell = DOORBELL_NONE,
+		.in_port = limits->scratch_port,
+		.out_port = limits->scratch_port,
+		.print_port = limits->print_port,
+		.doorbell = PORT_NONE,
 		.bench = "",
+		.tick_unit = limits->tick_unit,
+		.port_max = limits->port_max,
 	};
 }
 

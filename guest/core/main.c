@@ -15,19 +15,27 @@ static bool selected(const struct bench *bench)
 	return !params.bench[0] || regex_search(params.bench, bench->name);
 }
 
+static void send_port(struct text *out, const char *key, uint64_t port)
+{
+	text_printf(out, "%s", key);
+	if (port == PORT_NONE)
+		text_printf(out, "null");
+	else
+		text_printf(out, "%lu", port);
+}
+
 static void send_ports(struct text *out)
 {
 	record_key("ports");
-	text_printf(out, "{\"in\":%u,\"out\":%u,\"print\":", params.in_port, params.out_port);
-	if (params.print_port == PRINT_PORT_NONE)
-		text_printf(out, "null}");
-	else
-		text_printf(out, "%u}", params.print_port);
+	send_port(out, "{\"in\":", params.in_port);
+	send_port(out, ",\"out\":", params.out_port);
+	send_port(out, ",\"print\":", params.print_port);
+	text_printf(out, "}");
 }
 
 static void send_clock(struct text *out, const struct machine_facts *facts)
 {
-	record_string("clock", "tsc");
+	record_string("clock", facts->clock);
 	if (facts->clock_hz) {
 		record_u64("clock_hz", facts->clock_hz);
 		record_string("clock_hz_from", facts->clock_hz_from);
@@ -68,10 +76,12 @@ static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *u
 	record_string("guest", GUEST_VERSION);
 	record_string("arch", facts.arch);
 	record_string("boot", boot_info.protocol);
-	record_string("unit", params.unit == UNIT_INSNS ? "insns" : "tsc_ticks");
+	record_string("unit", params.unit == UNIT_INSNS ? "insns" : params.tick_unit);
 	record_u64("cpus", cpus_online());
 	record_u64("cpus_wanted", cpus_wanted);
 	record_string("apic", facts.interrupt_controller);
+	if (facts.exception_level)
+		record_string("exception_level", facts.exception_level);
 	record_u64("memory_bytes", memory_bytes());
 	record_string("cpu", facts.cpu);
 	record_string("hypervisor", facts.hypervisor);
@@ -118,14 +128,20 @@ _Noreturn void guest_main(void);
 _Noreturn void guest_main(void)
 {
 	char unknown_buffer[512];
+	struct cmdline_limits limits;
 	struct text unknown;
 	uint64_t index = 0, rows = 0;
 	unsigned wanted;
 
 	arch_init();
 	text_start(&unknown, unknown_buffer, sizeof(unknown_buffer));
-	cmdline_defaults(&params);
+	arch_cmdline_limits(&limits);
+	cmdline_defaults(&params, &limits);
 	cmdline_parse(boot_info.cmdline, &params, pattern, sizeof(pattern), &unknown);
+	if (params.unit == UNIT_INSNS && !clock_can_count_insns()) {
+		params.unit = UNIT_TIME;
+		text_printf(&unknown, unknown.used ? " unit=insns" : "unit=insns");
+	}
 	record_set_nonce(params.nonce);
 	/* Instructions have no clock outside of the machine. */
 	params.external = params.external && params.unit == UNIT_TIME;

@@ -6,7 +6,6 @@
 
 #define LOWEST	       MIB /* the first MiB belongs to firmware and to starting CPUs */
 #define MAX_HEAP_BYTES (64 * MIB)
-#define ONE_TO_ONE_END (4 * GIB) /* what the boot tables map */
 
 static struct memory_range heap, untouched;
 
@@ -39,8 +38,8 @@ bool early_mem_init(void)
 		if (range.start < boot_info.reserved_end)
 			range.start = boot_info.reserved_end;
 		low = range;
-		if (low.end > ONE_TO_ONE_END)
-			low.end = ONE_TO_ONE_END;
+		if (low.end > boot_info.mapped_end)
+			low.end = boot_info.mapped_end;
 		low.start = round_up(low.start, 4 * KIB);
 		/* The heap lies in the first large range: it must be mapped from the start. */
 		if (!size_of(&heap) && size_of(&low) >= 4 * MIB) {

@@ -5,40 +5,33 @@
 #ifndef ARCH_H
 #define ARCH_H
 
+#include "boot_info.h"
+#include "lib.h"
 #include "posih.h"
-
-struct memory_range {
-	uint64_t start, end; /* bytes; end is behind the last */
-};
-
-#define MAX_RANGES	  64
-#define MAX_CMDLINE_BYTES 2048
-
-/* What the boot protocol handed over, copied before any of that memory is used again. */
-struct boot_info {
-	const char *protocol; /* "pvh", "multiboot" */
-	char cmdline[MAX_CMDLINE_BYTES];
-	struct memory_range ram[MAX_RANGES];
-	unsigned ram_count;
-	uint64_t rsdp;	       /* physical address of ACPI's root pointer; 0: not told */
-	uint64_t reserved_end; /* memory below it is not for the heap */
-};
-extern struct boot_info boot_info;
 
 /* What the machine says of itself. */
 struct machine_facts {
 	const char *arch;
-	const char *interrupt_controller; /* "xapic", "x2apic" */
+	const char *interrupt_controller; /* "xapic", "x2apic", "gicv2", "gicv3", "gicv3-its" */
+	const char *exception_level;	  /* "el1", "el2", "el2-vhe"; NULL where there are none */
 	char cpu[64];
 	char hypervisor[16]; /* "" where none shows itself */
+	const char *clock;   /* "tsc", "cntvct" */
 	uint64_t clock_hz;   /* 0: not known */
 	const char *clock_hz_from;
 };
 /* `measure`: may the clock be measured against another one, if no table tells its frequency? */
 void machine_facts(struct machine_facts *facts, bool measure);
 
-/* First: exceptions, console. Last: see start_others(). */
+/* First of all: exceptions, console, the boot protocol's words. Where nothing can be done without
+ * what was not there, says so on the console if there is one and ends the machine. */
 void arch_init(void);
+
+/* What the command line may say here; after arch_init(). */
+void arch_cmdline_limits(struct cmdline_limits *limits);
+
+/* Can a tick of the clock be one instruction, by all that this CPU says of it? */
+bool clock_can_count_insns(void);
 
 /* Ends the machine, or halts this CPU for ever where nothing ends it. */
 _Noreturn void power_off(enum hypercall_abi hypercall);

@@ -44,9 +44,6 @@ void spin_unlock(struct spinlock *lock);
 
 /* ---- Interrupts and faults ---------------------------------------------------------------- */
 
-/* Points an interrupt vector at an entry written in assembly (arch/<arch>/ has them). */
-void set_idt_entry(unsigned vector, void (*entry)(void));
-
 /* Sends CPU `cpu` an interrupt that does nothing but be counted. */
 void on_cpu(unsigned cpu);
 
@@ -109,12 +106,16 @@ bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes);
 /* Was the page at va used by this mapping since install_pte()? (The accessed bit.) */
 bool page_accessed(uint64_t va);
 
+/* Does this CPU keep accessed bits? Where it does not, page_accessed() tells nothing. */
+bool page_accessed_known(void);
+
 void mem_tlb_flush(void);
 
 /* ---- I/O ---------------------------------------------------------------------------------- */
 
-uint8_t in8(uint16_t port);
-void out8(uint16_t port, uint8_t value);
+/* A byte from or to a port: a number on x86_64, an address elsewhere. */
+uint8_t in8(uint64_t port);
+void out8(uint64_t port, uint8_t value);
 uint32_t mmio_read32(uint64_t address);
 void mmio_write32(uint64_t address, uint32_t value);
 
@@ -122,11 +123,22 @@ void mmio_write32(uint64_t address, uint32_t value);
 void console_write(const char *text, size_t bytes);
 void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Does a serial port answer at `port`? Looks at its scratch register and leaves it as it was. */
-bool serial_port_present(uint16_t port);
+/* Does a serial port answer at `port`? Leaves it as it was. */
+bool serial_port_present(uint64_t port);
+
+/* Is it among `registers` registers from `port` on that the console needs as they are? All that it
+ * has, but for scratch_port(). */
+bool console_needs_port(uint64_t port, uint64_t registers);
+
+/* A register of the console's device that keeps a byte and does nothing else; PORT_NONE: there is
+ * none. Which bits of a byte it keeps: scratch_pattern(). */
+uint64_t scratch_port(void);
+
+/* A byte, not 0, that scratch_port() keeps; another for another `which`, 0 or 1. */
+uint8_t scratch_pattern(unsigned which);
 
 /* Are all bytes that were given to the serial port at `port` sent? Waits a bounded time. */
-bool serial_port_drained(uint16_t port);
+bool serial_port_drained(uint64_t port);
 
 /* Is all that was written to the console sent, so that the next byte leaves at once? Waits a
  * bounded time. */
@@ -156,18 +168,19 @@ struct params {
 	uint64_t samples; /* 0: the row's own choice */
 	uint64_t iters;	  /* 0: the row's own choice */
 	uint64_t page_bytes, ws_bytes;
-	uint16_t in_port, out_port;
-	uint32_t print_port; /* PRINT_PORT_NONE: there is none */
-	uint64_t doorbell;   /* where a monitor listens; DOORBELL_NONE: nowhere */
-	uint32_t channel;    /* Xen: event channel to a domain that answers events; 0: none */
-	uint64_t answers;    /* physical address at which that domain counts its answers */
-	uint64_t smp;	     /* 0: all CPUs */
-	uint64_t pad;	     /* passes of an empty loop before each timed batch */
-	bool external;	     /* send marker bytes around each timed batch */
+	uint64_t in_port, out_port, print_port; /* PORT_NONE: there is none */
+	uint64_t doorbell;			/* where a monitor listens; PORT_NONE: nowhere */
+	uint32_t channel; /* Xen: event channel to a domain that answers events; 0: none */
+	uint64_t answers; /* physical address at which that domain counts its answers */
+	uint64_t smp;	  /* 0: all CPUs */
+	uint64_t pad;	  /* passes of an empty loop before each timed batch */
+	bool external;	  /* send marker bytes around each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
+	/* What the architecture allows: see struct cmdline_limits in lib.h. */
+	const char *tick_unit;
+	uint64_t port_max;
 };
-#define PRINT_PORT_NONE 0xffffffffu
-#define DOORBELL_NONE	UINT64_MAX
+#define PORT_NONE UINT64_MAX
 
 #endif

@@ -78,7 +78,7 @@ static void ring(const struct bench_run *run, uint64_t at)
 
 static enum check check_bell(struct bench_run *run)
 {
-	if (run->params->doorbell == DOORBELL_NONE)
+	if (run->params->doorbell == PORT_NONE)
 		return CHECK_UNPROVEN;
 	ring(run, NOWHERE);
 	ring(run, 0xffffffff);

@@ -29,6 +29,11 @@ const HYPERCALL_BIT: u32 = 5;
 /// `vmcall` and `vmmcall` (Intel SDM vol. 2, VMCALL; AMD APM vol. 3, VMMCALL).
 const HYPERCALLS: [[u8; 3]; 2] = [[0x0f, 0x01, 0xc1], [0x0f, 0x01, 0xd9]];
 
+/// The bits of an A64 instruction that say whether it is `hvc` or `smc`, and what they are then (Arm
+/// DDI 0487, C6.2, HVC and SMC); between them lies the immediate.
+const A64_CALL_MASK: u32 = 0xffe0_001f;
+const A64_CALLS: [u32; 2] = [0xd400_0002, 0xd400_0003];
+
 /// A guest image and what it can measure.
 #[derive(Clone, Debug)]
 pub struct GuestImage {
@@ -176,8 +181,8 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
             .map(|(_, name)| name)
             .collect(),
         has_hypercall: word(15) >> HYPERCALL_BIT & 1 == 1
-            || holds_hypercall(run)
-            || holds_hypercall(control),
+            || (image.holds_hypercall)(run)
+            || (image.holds_hypercall)(control),
         digest: hex(&digest.finalize()),
     })
 }
@@ -187,6 +192,15 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
 fn holds_hypercall(code: &[u8]) -> bool {
     code.windows(3)
         .any(|bytes| HYPERCALLS.iter().any(|call| call == bytes))
+}
+
+/// The same for A64, in which every instruction has four bytes.
+fn holds_a64_hypercall(code: &[u8]) -> bool {
+    code.chunks_exact(4).any(|bytes| {
+        let mut word = [0u8; 4];
+        word.copy_from_slice(bytes);
+        A64_CALLS.contains(&(u32::from_le_bytes(word) & A64_CALL_MASK))
+    })
 }
 
 /// A word that may stand in a command line's `bench=` without meaning anything but itself.
@@ -211,6 +225,8 @@ struct Image<'data> {
     segments: Vec<(u64, &'data [u8])>,
     symbols: HashMap<&'data str, u64>,
     function_bytes: HashMap<u64, u64>,
+    /// Whether a function's bytes hold a hypercall instruction of its architecture.
+    holds_hypercall: fn(&[u8]) -> bool,
 }
 
 impl<'data> Image<'data> {
@@ -233,6 +249,10 @@ impl<'data> Image<'data> {
             segments,
             symbols,
             function_bytes,
+            holds_hypercall: match elf.architecture() {
+                object::Architecture::Aarch64 => holds_a64_hypercall,
+                _ => holds_hypercall,
+            },
         }
     }
 

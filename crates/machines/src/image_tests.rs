@@ -65,6 +65,18 @@ fn a_hypercall_instruction_in_the_timed_code_is_found() {
 }
 
 #[test]
+fn the_calls_of_a64_are_found_whatever_their_immediate() {
+    // hvc #0, hvc #0xea1, smc #0; behind a nop each.
+    for call in [0xd400_0002u32, 0xd41d_4422, 0xd400_0003] {
+        let mut code = 0xd503_201fu32.to_le_bytes().to_vec();
+        code.extend(call.to_le_bytes());
+        assert!(holds_a64_hypercall(&code));
+        assert!(!holds_a64_hypercall(&code[1..]), "not between instructions");
+    }
+    assert!(!holds_a64_hypercall(&0xd400_0001u32.to_le_bytes()), "svc");
+}
+
+#[test]
 fn a_changed_instruction_moves_only_its_own_rows_digest() {
     let before = parse(&image()).unwrap();
     let mut changed = image();

@@ -66,10 +66,10 @@ pub struct Hello {
     /// The guest's own version.
     #[serde(default)]
     pub guest: String,
-    /// The boot protocol: `pvh`, `multiboot`.
+    /// The boot protocol: `pvh`, `multiboot`, `arm64-image`.
     #[serde(default)]
     pub boot: String,
-    /// `xapic` or `x2apic`.
+    /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `none`.
     #[serde(default)]
     pub apic: String,
     /// Memory that the guest may use.
@@ -122,18 +122,19 @@ pub struct Hello {
     pub unknown: Vec<String>,
 }
 
-/// The I/O ports of the benchmarks `in`, `out` and `print`.
+/// The I/O ports of the benchmarks `in`, `out` and `print`, or the addresses of registers where the
+/// architecture has no ports. None: the guest knows of none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ports {
     /// Read by `in`.
     #[serde(rename = "in")]
-    pub input: u64,
+    pub input: Option<u64>,
     /// Written by `out`.
     #[serde(rename = "out")]
-    pub output: u64,
+    pub output: Option<u64>,
     /// Written by `print`.
-    pub print: u64,
+    pub print: Option<u64>,
 }
 
 /// A benchmark starts.

@@ -18,6 +18,9 @@ pub fn complete(
     subject.insert("guest".into(), said("guest"));
     subject.insert("boot_protocol".into(), said("boot"));
     subject.insert("apic".into(), said("apic"));
+    if let level @ Value::String(_) = said("exception_level") {
+        subject.insert("exception_level".into(), level);
+    }
     if said("external") == true {
         subject.insert("timed_from_outside".into(), json!(true));
     }
@@ -42,7 +45,8 @@ pub fn complete(
     }
     // A frequency that the guest measured differs a little in every boot, so it could never
     // agree; under icount it is exact, and one that the CPU states is a fact.
-    let stated = said("clock_hz_from") == "cpuid" || said("unit") == "insns";
+    let from = said("clock_hz_from");
+    let stated = from == "cpuid" || from == "cntfrq" || said("unit") == "insns";
     let place = if stated {
         &mut identity.conditions
     } else {

@@ -2,6 +2,9 @@
 #include "apic.h"
 #include "arch.h"
 #include "cpu.h"
+#include "relax.h"
+#include "tables.h"
+#include "timed.h"
 
 #define BASE_ENABLE    (1u << 11)
 #define BASE_X2APIC    (1u << 10)
@@ -9,8 +12,12 @@
 #define SVR_ENABLE     (1u << 8)
 #define XAPIC_ID       0x20
 #define XAPIC_SVR      0xf0
+#define XAPIC_ISR      0x100
 #define XAPIC_ICR_LOW  0x300
 #define XAPIC_ICR_HIGH 0x310
+#define XAPIC_DIVIDER  0x3e0
+#define DIVIDE_BY_1    0xb
+#define DIVIDE_BY_16   0x3
 
 #define ICR_INIT	 0x00000500
 #define ICR_STARTUP	 0x00000600
@@ -24,12 +31,16 @@ uint64_t apic_registers;
 
 void ipi_entry_xapic(void);
 void ipi_entry_x2apic(void);
+void completion_entry(void);
+
+uint64_t completions_taken; /* counted by exceptions.S */
 
 void apic_init(void)
 {
 	x2apic = cpuid(1, 0).c & CPUID_1_C_X2APIC;
 	apic_registers = read_msr(MSR_APIC_BASE) & BASE_ADDRESS;
 	set_idt_entry(VECTOR_IPI, x2apic ? ipi_entry_x2apic : ipi_entry_xapic);
+	set_idt_entry(VECTOR_COMPLETION, completion_entry);
 	apic_enable();
 }
 
@@ -93,4 +104,39 @@ void apic_fixed_command(uint32_t to, uint8_t vector, uint64_t *low, uint64_t *hi
 {
 	*low = ICR_ASSERT | vector;
 	*high = x2apic ? to : to << 24;
+}
+
+bool controller_operand_fill(struct controller_operand *operand)
+{
+	*operand = (struct controller_operand){
+		.x2apic = x2apic,
+		.address = apic_registers + XAPIC_DIVIDER,
+		.wanted = DIVIDE_BY_1,
+	};
+	/* Another value first, so that what is written shows. */
+	if (x2apic)
+		write_msr(MSR_X2APIC_DIVIDER, DIVIDE_BY_16);
+	else
+		mmio_write32(operand->address, DIVIDE_BY_16);
+	return apic_registers != 0;
+}
+
+bool completion_operand_fill(struct completion_operand *operand)
+{
+	*operand = (struct completion_operand){
+		.x2apic = x2apic,
+		.apic = (volatile uint32_t *)apic_registers,
+		.taken = &completions_taken,
+	};
+	apic_fixed_command(apic_id(), VECTOR_COMPLETION, &operand->icr_low, &operand->icr_high);
+	return apic_registers != 0;
+}
+
+bool completion_is_active(void)
+{
+	uint32_t word = VECTOR_COMPLETION / 32, bit = 1u << VECTOR_COMPLETION % 32;
+
+	if (x2apic)
+		return read_msr(MSR_X2APIC_ISR + word) & bit;
+	return mmio_read32(apic_registers + XAPIC_ISR + word * 16) & bit;
 }

@@ -102,6 +102,7 @@ static void read_multiboot(const struct multiboot_info *info)
 void boot_read(void)
 {
 	boot_info.reserved_end = (uint64_t)image_end;
+	boot_info.mapped_end = 4 * GIB;
 	if (boot_is_multiboot)
 		read_multiboot((const struct multiboot_info *)(uint64_t)boot_handover);
 	else

@@ -1,92 +1,31 @@
-/*
- * The console: a 16550 at COM1, 115200 baud, 8 data bits, no parity, polled (National PC16550D
- * data sheet). It is the record line. Every wait is bounded: without a serial port the guest is
- * mute, and runs on.
- */
+/* The console is the 16550 at COM1, 115200 baud. Every other port may be a 16550 too. */
 #include "console.h"
-#include "lib.h"
+#include "boot.h"
 #include "posih.h"
 
-#define COM1 0x3f8
+#define COM1	     0x3f8
+#define DIVISOR_LOW  0
+#define DIVISOR_HIGH 1
+#define LINE	     3
+#define LINE_DIVISOR 0x80
+#define BAUD_115200  1
 
-#define UART_DATA	 0
-#define UART_INTERRUPTS	 1
-#define UART_DIVISOR_LOW 0
-#define UART_FIFO	 2
-#define UART_LINE	 3
-#define UART_MODEM	 4
-#define UART_STATUS	 5
-#define UART_SCRATCH	 7
-
-#define LINE_8N1	0x03
-#define LINE_DIVISOR	0x80
-#define FIFO_ON		0x07 /* and both emptied */
-#define MODEM_DTR_RTS	0x03
-#define STATUS_CAN_TAKE 0x20
-#define STATUS_IDLE	0x40
-#define BAUD_115200	1
-/* A byte takes 87 us at 115200 baud, a port read about 1 us: a hundred times a full FIFO. */
-#define MAX_POLLS	200000
-
-static void uart_init(uint16_t base)
-{
-	out8((uint16_t)(base + UART_INTERRUPTS), 0);
-	out8((uint16_t)(base + UART_LINE), LINE_DIVISOR);
-	out8((uint16_t)(base + UART_DIVISOR_LOW), BAUD_115200);
-	out8((uint16_t)(base + UART_DIVISOR_LOW + 1), 0);
-	out8((uint16_t)(base + UART_LINE), LINE_8N1);
-	out8((uint16_t)(base + UART_FIFO), FIFO_ON);
-	out8((uint16_t)(base + UART_MODEM), MODEM_DTR_RTS);
-}
-
-static bool uart_wait(uint16_t base, uint8_t status)
-{
-	for (unsigned i = 0; i < MAX_POLLS; i++)
-		if ((in8((uint16_t)(base + UART_STATUS)) & status) == status)
-			return true;
-	return false;
-}
+static const struct uart com1 = { .kind = UART_16550, .base = COM1, .width = 1 };
 
 void console_init(void)
 {
-	uart_init(COM1);
+	out8(COM1 + LINE, LINE_DIVISOR);
+	out8(COM1 + DIVISOR_LOW, BAUD_115200);
+	out8(COM1 + DIVISOR_HIGH, 0);
+	uart_init(&com1);
+	console_use(&com1);
 }
 
-void console_write(const char *text, size_t bytes)
+/* By its scratch register. */
+bool serial_port_present(uint64_t port)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		if (!uart_wait(COM1, STATUS_CAN_TAKE))
-			return;
-		out8(COM1 + UART_DATA, (uint8_t)text[i]);
-	}
-}
-
-bool console_drained(void)
-{
-	return uart_wait(COM1, STATUS_IDLE);
-}
-
-void console_put(uint8_t byte)
-{
-	out8(COM1 + UART_DATA, byte);
-}
-
-void console_printf(const char *format, ...)
-{
-	static char buffer[4400]; /* a record line, and some */
-	struct text text;
-	va_list values;
-
-	text_start(&text, buffer, sizeof(buffer));
-	va_start(values, format);
-	text_vprintf(&text, format, values);
-	va_end(values);
-	console_write(buffer, text.used);
-}
-
-bool serial_port_present(uint16_t port)
-{
-	uint16_t scratch = (uint16_t)(port + UART_SCRATCH);
+	const struct uart uart = { .kind = UART_16550, .base = port, .width = 1 };
+	uint64_t scratch = uart_scratch(&uart);
 	uint8_t before = in8(scratch);
 	bool kept;
 
@@ -98,7 +37,9 @@ bool serial_port_present(uint16_t port)
 	return kept;
 }
 
-bool serial_port_drained(uint16_t port)
+bool serial_port_drained(uint64_t port)
 {
-	return uart_wait(port, STATUS_IDLE);
+	const struct uart uart = { .kind = UART_16550, .base = port, .width = 1 };
+
+	return uart_wait_idle(&uart);
 }

@@ -18,10 +18,12 @@
 #define MSR_EFER      0xc0000080
 #define MSR_GS_BASE   0xc0000101
 
-#define MSR_X2APIC_ID  0x802
-#define MSR_X2APIC_EOI 0x80b
-#define MSR_X2APIC_SVR 0x80f
-#define MSR_X2APIC_ICR 0x830
+#define MSR_X2APIC_ID	   0x802
+#define MSR_X2APIC_EOI	   0x80b
+#define MSR_X2APIC_SVR	   0x80f
+#define MSR_X2APIC_ISR	   0x810
+#define MSR_X2APIC_ICR	   0x830
+#define MSR_X2APIC_DIVIDER 0x83e
 
 /* Segment selectors: offsets into the GDT (boot.S). */
 #define SELECTOR_CODE 0x08
@@ -34,7 +36,7 @@
  * machines that we know (above the BIOS data area, below GRUB's and firmware's buffers). */
 #define TRAMPOLINE 0x8000
 
-/* Offsets in struct cpu (smp.h). */
+/* Offsets in struct cpu (core/smp.h). */
 #define CPU_READY 0
 #define CPU_SPIN  8
 
@@ -96,12 +98,6 @@ static inline uint16_t in16(uint16_t port)
 static inline void out16(uint16_t port, uint16_t value)
 {
 	__asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port) : "memory");
-}
-
-/* Tells the CPU, and an emulator below it, that this one only waits. */
-static inline void relax(void)
-{
-	__asm__ volatile("pause" : : : "memory");
 }
 
 #endif

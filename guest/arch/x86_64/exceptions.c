@@ -2,6 +2,7 @@
 #include "arch.h"
 #include "cpu.h"
 #include "smp.h"
+#include "tables.h"
 
 #define PAGE_FAULT 14
 

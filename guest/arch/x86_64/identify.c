@@ -1,6 +1,8 @@
 /* What checks ask the CPU about itself. */
 #include "cpu.h"
+#include "posih.h"
 #include "timed.h"
+#include "xen.h"
 
 #define EFLAGS_ID (1ull << 21)
 
@@ -10,6 +12,25 @@ uint64_t cpu_msw(void)
 
 	__asm__ volatile("mov %%cr0, %0" : "=r"(cr0));
 	return cr0;
+}
+
+struct root_operand cpu_root_operand(void)
+{
+	return (struct root_operand){ .root = cpu_page_table_root() };
+}
+
+/* KVM: a number that means nothing gives -KVM_ENOSYS (include/uapi/linux/kvm_para.h). */
+#define KVM_UNKNOWN 0x7fffffff
+#define KVM_ENOSYS  1000
+
+/* Xen's is xen_version, command 0: major << 16 | minor (xen/include/public/version.h). */
+struct hypercall_operand hypercall_operand(enum hypercall_abi abi)
+{
+	return (struct hypercall_operand){
+		.amd = cpu_is_amd(),
+		.number = abi == HYPERCALL_KVM ? KVM_UNKNOWN : XEN_VERSION_OP,
+		.wanted = abi == HYPERCALL_KVM ? 0 - (uint64_t)KVM_ENOSYS : 0,
+	};
 }
 
 bool cpu_flags_can_be_written(void)

@@ -3,17 +3,17 @@
 #include "cpu.h"
 #include "posih.h"
 
-uint8_t in8(uint16_t port)
+uint8_t in8(uint64_t port)
 {
 	uint8_t value;
 
-	__asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port) : "memory");
+	__asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"((uint16_t)port) : "memory");
 	return value;
 }
 
-void out8(uint16_t port, uint8_t value)
+void out8(uint64_t port, uint8_t value)
 {
-	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port) : "memory");
+	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"((uint16_t)port) : "memory");
 }
 
 /* One port write of the note's physical address: the image lies below 4 GiB, mapped 1:1. */

@@ -3,10 +3,12 @@
 #include "apic.h"
 #include "arch.h"
 #include "boot.h"
-#include "console.h"
 #include "cpu.h"
 #include "lib.h"
+#include "pit.h"
+#include "relax.h"
 #include "smp.h"
+#include "tables.h"
 #include "timed.h"
 #include "xen.h"
 
@@ -26,7 +28,7 @@ static void mask_old_interrupt_controllers(void)
 
 void arch_init(void)
 {
-	smp_init();
+	cpu_own(&cpus[0]);
 	tables_init();
 	console_init();
 	boot_read();
@@ -81,38 +83,20 @@ static void read_hypervisor(char *to)
 		put_registers(to, signature, 3);
 }
 
-/* Counts ticks over 10 ms of the 8254's channel 2 (Intel 8254 data sheet, mode 0). 0: no 8254. */
-static uint64_t count_clock_hz(void)
+void arch_cmdline_limits(struct cmdline_limits *limits)
 {
-	const uint64_t input_hz = 1193182, passes = input_hz / 100;
-	uint8_t gate = in8(0x61);
-	uint64_t start, ticks;
-	bool ended = false;
-
-	out8(0x61, (uint8_t)((gate & 0xfc) | 1)); /* gate on, speaker off */
-	out8(0x43, 0xb0);
-	out8(0x42, (uint8_t)passes);
-	out8(0x42, (uint8_t)(passes >> 8));
-	start = rdtimer();
-	for (unsigned i = 0; i < 1000000 && !ended; i++)
-		ended = in8(0x61) & 0x20;
-	ticks = rdtimer() - start;
-	out8(0x61, gate);
-	return ended ? ticks * 100 : 0;
+	*limits = (struct cmdline_limits){
+		.tick_unit = "tsc_ticks",
+		.port_max = 0xffff,
+		.scratch_port = scratch_port(),
+		.print_port = 0x2f8, /* COM2: never the record line */
+	};
 }
 
-/* The least of three: a host that takes the CPU away in between only adds ticks. */
-static uint64_t measure_clock_hz(void)
+/* Nothing tells; whoever boots us knows. */
+bool clock_can_count_insns(void)
 {
-	uint64_t least = count_clock_hz();
-
-	for (unsigned i = 0; i < 2 && least; i++) {
-		uint64_t hz = count_clock_hz();
-
-		if (hz < least)
-			least = hz;
-	}
-	return least;
+	return true;
 }
 
 void machine_facts(struct machine_facts *facts, bool measure)
@@ -121,6 +105,7 @@ void machine_facts(struct machine_facts *facts, bool measure)
 
 	*facts = (struct machine_facts){
 		.arch = "x86_64",
+		.clock = "tsc",
 		.interrupt_controller = apic_is_x2apic() ? "x2apic" : "xapic",
 	};
 	read_brand(facts->cpu);
@@ -135,7 +120,7 @@ void machine_facts(struct machine_facts *facts, bool measure)
 	if (!facts->clock_hz && ratio.a && ratio.b && ratio.c)
 		facts->clock_hz = (uint64_t)ratio.c * ratio.b / ratio.a;
 	if (!facts->clock_hz) {
-		facts->clock_hz = measure_clock_hz();
+		facts->clock_hz = pit_measure_hz();
 		facts->clock_hz_from = "pit";
 	}
 }

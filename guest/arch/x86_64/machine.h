@@ -9,6 +9,4 @@ const struct acpi *machine_acpi(void);
 /* Where the APIC's registers are in memory (apic.c). */
 extern uint64_t apic_registers;
 
-void smp_init(void);
-
 #endif

@@ -37,10 +37,10 @@ bool page_size_supported(uint64_t page_bytes)
 	return page_bytes == 4 * KIB || page_bytes == 2 * MIB;
 }
 
-/* Maps in the tables below `table`. */
-static bool install_in(uint64_t *table, uint64_t va, uint64_t pa, uint64_t page_bytes)
+bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
 {
 	unsigned last = leaf_shift(page_bytes);
+	uint64_t *table = root;
 
 	for (unsigned shift = 39; shift > last; shift -= 9) {
 		uint64_t *entry = slot(table, va, shift);
@@ -56,11 +56,6 @@ static bool install_in(uint64_t *table, uint64_t va, uint64_t pa, uint64_t page_
 	}
 	*slot(table, va, last) = pa | PRESENT | WRITABLE | (last > 12 ? LARGE : 0);
 	return true;
-}
-
-bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
-{
-	return install_in(root, va, pa, page_bytes);
 }
 
 /* The last entry on the way to va, present; NULL where va is not mapped. */
@@ -88,6 +83,11 @@ bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes)
 		return false;
 	*page_bytes = 1ull << shift;
 	*pa = (*entry & ADDRESS & ~(*page_bytes - 1)) | (va & (*page_bytes - 1));
+	return true;
+}
+
+bool page_accessed_known(void)
+{
 	return true;
 }
 
@@ -161,29 +161,9 @@ void mem_tlb_flush(void)
 	write_cr3((uint64_t)root);
 }
 
-bool root_load_takes_effect(void)
+void cpu_load_root(uint64_t other)
 {
-	uint64_t *other = heap_alloc_page(4 * KIB);
-	uint64_t *here = heap_alloc_page(4 * KIB), *there = heap_alloc_page(4 * KIB);
-	volatile uint64_t *window = (volatile uint64_t *)window_base();
-	bool shown;
-
-	if (!other || !here || !there)
-		return false;
-	window_clear();
-	for (unsigned i = 0; i < 512; i++)
-		other[i] = root[i];
-	if (!install_in(root, window_base(), (uint64_t)here, 4 * KIB) ||
-	    !install_in(other, window_base(), (uint64_t)there, 4 * KIB))
-		return false;
-	*here = 1;
-	*there = 2;
-	write_cr3((uint64_t)other);
-	shown = *window == 2;
-	write_cr3((uint64_t)root);
-	shown = shown && *window == 1;
-	window_clear();
-	return shown;
+	write_cr3(other);
 }
 
 uint64_t cpu_page_table_root(void)

@@ -6,6 +6,7 @@
 #include "cpu.h"
 #include "posih.h"
 #include "smp.h"
+#include "tables.h"
 #include "timed.h"
 
 #define GATE_INTERRUPT 0x8e /* present, ring 0, 64-bit interrupt gate (SDM vol. 3A, 6.14.1) */

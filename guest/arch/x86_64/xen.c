@@ -2,7 +2,7 @@
  * benchmarks, and by the tool stack. Makes no hypercall unless it is called. */
 #include "xen.h"
 #include "arch.h"
-#include "timed.h"
+#include "timed_xen.h"
 
 /* Where Linux has it too (arch/x86/xen/enlighten_hvm.c): tool stacks keep that MiB free. In memory
  * it would split the large page around it, and every walk of Xen's through that page would be

@@ -18,8 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "xen.h"
-
 typedef uint64_t timed_loop(uint64_t iterations, void *operand);
 
 struct timed {
@@ -37,6 +35,9 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 		".type " symbol ", @function\n" symbol ":\n\t" body "\n\tret\n" \
 		".size " symbol ", . - " symbol "\n"                            \
 		".popsection\n")
+
+/* A body that does nothing. */
+#define TIMED_NOTHING "xor %eax, %eax"
 
 #define TIMED_DECLARE(name)    \
 	timed_loop name##_run; \
@@ -69,14 +70,21 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
  * Passes timed one by one and added up, for operations that need a settling time between them
  * (`settle`, in both loops, not timed). Leaves r8 and r9 alone; rax, rcx, rdx, r10, r11 are free.
  */
-#define TIMED_EACH_BODY(symbol, op, settle)                                             \
-	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                           \
-			   "1:\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" op "\n\t" TIMED_NOW \
-			   "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" settle              \
+#define TIMED_EACH_BODY(symbol, before, timed, after)                                      \
+	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                              \
+			   "1:\t" before "\n\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" timed    \
+			   "\n\t" TIMED_NOW "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" after \
 			   "\n\tdec %rdi\n\tjnz 1b\n\tmov %r8, %rax")
-#define TIMED_EACH(name, op, settle)                   \
-	TIMED_EACH_BODY(#name "_run", op, settle);     \
-	TIMED_EACH_BODY(#name "_control", "", settle); \
+#define TIMED_EACH(name, op, settle)                       \
+	TIMED_EACH_BODY(#name "_run", "", op, settle);     \
+	TIMED_EACH_BODY(#name "_control", "", "", settle); \
+	TIMED_DECLARE(name)
+
+/* The same, for operations that use something up: `before` makes it, in both loops and not timed, and
+ * the control uses it up not timed. */
+#define TIMED_EACH_AFTER(name, before, op)                 \
+	TIMED_EACH_BODY(#name "_run", before, op, "");     \
+	TIMED_EACH_BODY(#name "_control", before, "", op); \
 	TIMED_DECLARE(name)
 
 /* ---- Operations on the memory at the operand ----------------------------------------------- */
@@ -96,18 +104,21 @@ struct table_register {
 
 /* ---- Operations with registers loaded once ------------------------------------------------- */
 
-/* The page-table root. operand: uint64_t, its present value. */
-#define BEFORE_SET_ROOT "mov (%rsi), %rax"
-#define OP_SET_ROOT	"mov %rax, %cr3"
+/* The page-table root. */
+struct root_operand {
+	uint64_t root; /* its present value */
+};
+#define TIMED_SET_ROOT(name) TIMED_PAIR(name, "mov (%rsi), %rax", "", "mov %rax, %cr3", "")
 
 /* The CPU's identification, leaf 0. rbx is the caller's: kept in r8. */
 struct cpuid_operand {
 	char vendor[13]; /* in the order EBX, EDX, ECX, and a NUL */
 };
-#define BEFORE_CPUID "mov %rbx, %r8"
-#define EACH_CPUID   "xor %eax, %eax\n\txor %ecx, %ecx"
-#define OP_CPUID     "cpuid"
-#define AFTER_CPUID  "mov %ebx, (%rsi)\n\tmov %edx, 4(%rsi)\n\tmov %ecx, 8(%rsi)\n\tmov %r8, %rbx"
+#define BEFORE_CPUID	  "mov %rbx, %r8"
+#define EACH_CPUID	  "xor %eax, %eax\n\txor %ecx, %ecx"
+#define OP_CPUID	  "cpuid"
+#define AFTER_CPUID	  "mov %ebx, (%rsi)\n\tmov %edx, 4(%rsi)\n\tmov %ecx, 8(%rsi)\n\tmov %r8, %rbx"
+#define TIMED_CPUID(name) TIMED_PAIR(name, BEFORE_CPUID, EACH_CPUID, OP_CPUID, AFTER_CPUID)
 
 /*
  * One hypercall that does next to nothing. The choice of the vendor's instruction costs one jump
@@ -130,10 +141,17 @@ struct hypercall_operand {
 	"mov %r10, %rax\n\ttest %r9, %r9"
 #define OP_HYPERCALL	"jz 2f\n\tvmmcall\n\tjmp 3f\n2:\tvmcall\n3:"
 #define AFTER_HYPERCALL "mov %rax, 32(%r8)"
+#define TIMED_HYPERCALL(name) \
+	TIMED_PAIR(name, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL, AFTER_HYPERCALL)
+
+/* A call that does next to nothing; `wanted` is filled where the answer is known beforehand. */
+enum hypercall_abi;
+struct hypercall_operand hypercall_operand(enum hypercall_abi abi);
 
 /* Port I/O. */
+typedef uint32_t io_port;
 struct port_operand {
-	uint32_t port;
+	io_port port;
 	uint32_t value;	    /* written, or last read */
 	const char *string; /* for OP_PORT_STRING */
 	uint64_t bytes;
@@ -249,42 +267,59 @@ struct ipi_operand {
 struct bench_run;
 bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield);
 
-/* Xen's event channels: sends an event, and waits for one. */
-struct event_channel_operand {
-	uint64_t amd;		    /* 1: VMMCALL; 0: VMCALL */
-	const void *send;	    /* EVTCHNOP_send's argument: the port */
-	const void *poll;	    /* SCHEDOP_poll's */
-	volatile uint64_t *pending; /* the word of shared_info with the bit below */
-	uint64_t bit;		    /* pending when an event has come */
-	uint64_t events;	    /* how many came */
-	uint64_t waits;		    /* how often there was none yet, and the CPU was given up */
-	uint32_t port;
-	struct xen_poll poll_argument;
+/*
+ * An access to a register of the interrupt controller that hypervisors emulate in their kernel: a
+ * write of the APIC timer's divider, which stands still. APIC virtualization leaves it to software,
+ * unlike most reads (SDM vol. 3C, "APIC-Write Emulation", and the MSR bitmaps for x2APIC).
+ */
+struct controller_operand {
+	uint64_t x2apic;
+	uint64_t address; /* memory-mapped registers */
+	uint64_t wanted;  /* to write */
+	uint64_t value;	  /* as the register read behind the last pass */
 };
-/* r8 = operand, r9 = amd, rcx = pending, r10 = bit, rdx = events. A call with two arguments changes
- * rax, and in debug builds of Xen rdi and rsi. */
-#define BEFORE_EVENT                                                                    \
-	"mov %rsi, %r8\n\tmov (%r8), %r9\n\tmov 24(%r8), %rcx\n\tmov 32(%r8), %r10\n\t" \
-	"mov 40(%r8), %rdx"
-#define AFTER_EVENT   "mov %rdx, 40(%r8)"
-/* xen.h's XEN_EVENT_CHANNEL_OP, XEN_EVENT_SEND; XEN_SCHED_OP, XEN_SCHED_POLL */
-#define EVENT_CALL    "\n\ttest %r9, %r9\n\tjz 2f\n\tvmmcall\n\tjmp 3f\n2:\tvmcall\n3:\t"
-#define OP_EVENT_SEND "mov $32, %eax\n\tmov $4, %edi\n\tmov 8(%r8), %rsi" EVENT_CALL
-#define EVENT_POLL    "mov $29, %eax\n\tmov $3, %edi\n\tmov 16(%r8), %rsi" EVENT_CALL
-#define OP_EVENT_ROUND                                                                      \
-	OP_EVENT_SEND "\n4:\tlock btr %r10, (%rcx)\n\tjc 5f\n\tincq 48(%r8)\n\t" EVENT_POLL \
-		      "jmp 4b\n5:\tinc %rdx"
-/* Takes an event that has come, with what tells this CPU of it (struct vcpu_info: the byte
- * evtchn_upcall_pending, the word evtchn_pending_sel), so that each send does all of its work. */
-#define EACH_EVENT_TAKE \
-	"lock btr %r10, (%rcx)\n\tadc $0, %rdx\n\tmovb $0, -2048(%rcx)\n\tmovq $0, -2040(%rcx)"
+#define CONTROLLER_BODY(symbol, memory, msr)                                                      \
+	TIMED_BODY(symbol, TIMED_COUNT                                                            \
+		   "mov 8(%rsi), %r8\n\tmov $0x83e, %ecx\n\tmov 16(%rsi), %rax\n\txor %edx, %edx" \
+		   "\n\tcmpl $0, (%rsi)\n\tjne 2f\n1:\t" memory TIMED_NEXT                        \
+		   "mov (%r8), %eax\n\tjmp 9f\n2:\t" msr                                          \
+		   "\n\tdec %r11\n\tjnz 2b\n\trdmsr\n9:\tmov %eax, %eax\n\tmov %rax, 24(%rsi)")
+#define TIMED_CONTROLLER_ACCESS(name)                              \
+	CONTROLLER_BODY(#name "_run", "mov %eax, (%r8)", "wrmsr"); \
+	CONTROLLER_BODY(#name "_control", "", "");                 \
+	TIMED_DECLARE(name)
 
-/* Fills an operand for the channel at `port`. False: Xen gives no shared information page. */
-bool event_channel_fill(struct event_channel_operand *operand, uint32_t port);
-/* ... for a new channel from this domain to itself. False: Xen refuses one. */
-bool event_channel_loop_back(struct event_channel_operand *operand);
-/* Does somebody answer an event? Sends one, and waits a bounded time. */
-bool event_channel_answers(struct event_channel_operand *operand);
+/* Fills it. False: there is no interrupt controller. */
+bool controller_operand_fill(struct controller_operand *operand);
+
+/*
+ * The end of an interrupt that is in service. In each pass, not timed: an interrupt to this CPU, which
+ * is let in, and whose handler counts it and does not end it. The control ends it too, not timed.
+ */
+struct completion_operand {
+	uint64_t x2apic;
+	uint64_t icr_low, icr_high; /* as for IPIs, to this CPU */
+	volatile uint32_t *apic;
+	volatile uint64_t *taken; /* the handler's count */
+	uint64_t missed;	  /* passes in which it never came */
+};
+/* r10 = taken, r11 = what it was. An interrupt to oneself comes within a few instructions, except
+ * where somebody emulates it: a bounded wait. */
+#define BEFORE_COMPLETION                                                                 \
+	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\tsti\n\tmov 8(%rsi), %eax\n\t"          \
+	"mov 16(%rsi), %edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\tmov $0x830, %ecx\n\twrmsr\n\t" \
+	"jmp 3f\n2:\tmov 24(%rsi), %rcx\n\tmov %edx, 0x310(%rcx)\n\tmov %eax, "           \
+	"0x300(%rcx)\n3:\tmov $10000, %ecx\n4:\tcmp (%r10), %r11\n\tjne 5f\n\tdec "       \
+	"%ecx\n\tjnz 4b\n\tincq 40(%rsi)\n5:\tcli\n\tmov 24(%rsi), %r10"
+#define COMPLETION_FROM_OPERAND "mov 24(%rsi), %r10"
+#define OP_COMPLETION                                                                          \
+	"cmpl $0, (%rsi)\n\tje 6f\n\tmov $0x80b, %ecx\n\txor %eax, %eax\n\txor %edx, %edx\n\t" \
+	"wrmsr\n\tjmp 7f\n6:\tmovl $0, 0xb0(%r10)\n7:"
+
+/* Fills it. False: there is no interrupt controller. */
+bool completion_operand_fill(struct completion_operand *operand);
+/* Is the interrupt of that row in service, by the controller's own word? */
+bool completion_is_active(void);
 
 /* ---- What checks compare with -------------------------------------------------------------- */
 
@@ -295,8 +330,9 @@ void cpu_load_ldt(void);
 void cpu_unload_ldt(void);
 uint64_t cpu_msw(void);
 uint64_t cpu_page_table_root(void); /* as this guest set it */
-/* Does an address show other memory when another root is loaded? The guest's own is back then. */
-bool root_load_takes_effect(void);
+struct root_operand cpu_root_operand(void);
+/* Loads another root, and forgets what was translated by the one before. */
+void cpu_load_root(uint64_t root);
 bool cpu_flags_can_be_written(void); /* POPF changes, PUSHF shows: tried on EFLAGS.ID */
 bool cpu_is_amd(void);
 

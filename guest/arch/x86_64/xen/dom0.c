@@ -8,14 +8,13 @@
 #include "answer.h"
 #include "arch.h"
 #include "boot.h"
-#include "console.h"
 #include "domain.h"
 #include "elf.h"
 #include "handover.h"
-#include "machine.h"
 #include "pvh.h"
 #include "record.h"
 #include "smp.h"
+#include "tables.h"
 #include "words.h"
 
 #define PAGE		    (4 * KIB)
@@ -205,11 +204,12 @@ static uint8_t *hand_over(const struct words *words, const char *guest_words)
 static volatile uint64_t *build(const struct words *words, const struct pvh_module *module,
 				const char *guest_words)
 {
-	unsigned cpus = (unsigned)words->cpus;
+	unsigned cpu_count = (unsigned)words->cpus;
 	uint8_t *handed_over;
 	uint64_t entry;
 
-	if (!domain_create(&domain, cpus) || !domain_add_memory(&domain, words->memory_mib, cpus) ||
+	if (!domain_create(&domain, cpu_count) ||
+	    !domain_add_memory(&domain, words->memory_mib, cpu_count) ||
 	    !load(module, words->memory_mib * MIB, &entry) || !open_channels())
 		return NULL;
 	handed_over = hand_over(words, guest_words);
@@ -276,7 +276,7 @@ _Noreturn void guest_main(void)
 	struct text unknown;
 
 	/* Not arch_init(): an APIC that is switched on would lengthen each of dom0's turns. */
-	smp_init();
+	cpu_own(&cpus[0]);
 	tables_init();
 	console_init();
 	boot_read();

@@ -226,15 +226,28 @@ static void regex_refuses_what_is_too_large(void **state)
 
 static char storage[2048], unknown_buffer[256];
 
-static struct params parse(const char *line)
+/* An x86_64 machine's. */
+static const struct cmdline_limits limits = {
+	.tick_unit = "tsc_ticks",
+	.port_max = 0xffff,
+	.scratch_port = 0x3ff,
+	.print_port = 0x2f8,
+};
+
+static struct params parse_for(const struct cmdline_limits *machine, const char *line)
 {
 	struct params params;
 	struct text unknown;
 
 	text_start(&unknown, unknown_buffer, sizeof(unknown_buffer));
-	cmdline_defaults(&params);
+	cmdline_defaults(&params, machine);
 	cmdline_parse(line, &params, storage, sizeof(storage), &unknown);
 	return params;
+}
+
+static struct params parse(const char *line)
+{
+	return parse_for(&limits, line);
 }
 
 static void cmdline_has_defaults(void **state)
@@ -248,7 +261,7 @@ static void cmdline_has_defaults(void **state)
 	assert_int_equal(params.ws_bytes, 2 << 20);
 	assert_int_equal(params.in_port, 0x3ff);
 	assert_int_equal(params.print_port, 0x2f8);
-	assert_true(params.doorbell == DOORBELL_NONE);
+	assert_true(params.doorbell == PORT_NONE);
 	assert_false(params.external);
 	assert_string_equal(params.bench, "");
 	assert_string_equal(unknown_buffer, "");
@@ -272,13 +285,13 @@ static void cmdline_takes_every_word(void **state)
 	assert_int_equal(params.hypercall, HYPERCALL_XEN);
 	assert_int_equal(params.in_port, 0xe9);
 	assert_int_equal(params.out_port, 235);
-	assert_int_equal(params.print_port, PRINT_PORT_NONE);
+	assert_true(params.print_port == PORT_NONE);
 	assert_int_equal(params.nonce, 0xff);
 	assert_int_equal(params.pad, 3);
 	assert_int_equal(params.doorbell, 0x510);
 	assert_int_equal(params.channel, 5);
 	assert_int_equal(params.answers, 0x4000);
-	assert_true(parse("doorbell=9 doorbell=none").doorbell == DOORBELL_NONE);
+	assert_true(parse("doorbell=9 doorbell=none").doorbell == PORT_NONE);
 	assert_true(params.external);
 	assert_string_equal(unknown_buffer, "");
 }
@@ -297,7 +310,29 @@ static void cmdline_names_what_it_cannot_use(void **state)
 	assert_false(params.external);
 	assert_int_equal(params.samples, 12);
 	assert_int_equal(params.nonce, 0);
-	assert_true(params.doorbell == DOORBELL_NONE);
+	assert_true(params.doorbell == PORT_NONE);
+}
+
+static void cmdline_heeds_the_machines_limits(void **state)
+{
+	static const struct cmdline_limits arm = {
+		.tick_unit = "cntvct_ticks",
+		.port_max = (1ull << 48) - 1,
+		.scratch_port = PORT_NONE,
+		.print_port = PORT_NONE,
+	};
+	struct params params =
+		parse_for(&arm, "unit=insns unit=cntvct_ticks in=0x9000038 unit=tsc_ticks");
+
+	(void)state;
+	assert_int_equal(params.unit, UNIT_TIME);
+	assert_true(params.in_port == 0x9000038);
+	assert_true(params.out_port == PORT_NONE && params.print_port == PORT_NONE);
+	assert_string_equal(unknown_buffer, "unit=tsc_ticks");
+	parse_for(&arm, "out=0x1000000000000 doorbell=0xffffffffffff");
+	assert_string_equal(unknown_buffer, "out=0x1000000000000");
+	parse("unit=cntvct_ticks");
+	assert_string_equal(unknown_buffer, "unit=cntvct_ticks");
 }
 
 static void cmdline_runs_nothing_for_a_wrong_pattern(void **state)
@@ -330,6 +365,7 @@ int main(void)
 		cmocka_unit_test(cmdline_has_defaults),
 		cmocka_unit_test(cmdline_takes_every_word),
 		cmocka_unit_test(cmdline_names_what_it_cannot_use),
+		cmocka_unit_test(cmdline_heeds_the_machines_limits),
 		cmocka_unit_test(cmdline_runs_nothing_for_a_wrong_pattern),
 	};
 

@@ -32,8 +32,7 @@ struct address { /* 5.2.3.2 */
 	uint64_t address;
 } __attribute__((packed));
 
-#define SPACE_MEMORY 0
-#define SPACE_PORT   1
+#define SPACE_PORT 1
 
 struct fadt { /* 5.2.9; what lies between is not read */
 	struct header header;

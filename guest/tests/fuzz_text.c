@@ -15,6 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char line[2048], storage[2048], unknown_buffer[512], json[4096];
+	static const struct cmdline_limits limits = {
+		.tick_unit = "tsc_ticks",
+		.port_max = 0xffff,
+		.scratch_port = 0x3ff,
+		.print_port = 0x2f8,
+	};
 	struct params params;
 	struct text unknown, out;
 
@@ -24,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	line[size] = 0;
 
 	text_start(&unknown, unknown_buffer, sizeof(unknown_buffer));
-	cmdline_defaults(&params);
+	cmdline_defaults(&params, &limits);
 	cmdline_parse(line, &params, storage, sizeof(storage), &unknown);
 	assert(params.samples <= 1024 && params.smp <= MAX_CPUS);
 	assert(params.page_bytes && params.ws_bytes >= 4096);

@@ -1,0 +1,195 @@
+/*
+ * From Linux' arm64 boot protocol (Documentation/arch/arm64/booting.rst) to guest_main(), and from
+ * PSCI's CPU_ON to cpu_started().
+ *
+ *   first CPU     x0 = physical address of the device tree
+ *   others        x0 = what CPU_ON was given: this CPU's struct cpu
+ *
+ * Both enter with the MMU off, interrupts masked, at EL2 or EL1. The image may lie anywhere: the
+ * addresses in it are moved first. With the MMU off we write past the caches, so the image's lines
+ * are thrown out of them before and after.
+ */
+#include "cpu.h"
+
+/* Little-endian, pages of 4 KiB, may be placed anywhere in memory (bits 0, 1-2, 3). */
+#define IMAGE_FLAGS	  0xa
+#define R_AARCH64_RELATIVE 1027
+#define STACK_BYTES	  32768
+/* By this note, of a name of our own, a monitor knows that the kernel is this guest. */
+#define WORLDSWITCH_NOTE  1
+
+	.macro address register, symbol
+	adrp \register, \symbol
+	add \register, \register, :lo12:\symbol
+	.endm
+
+	.section .head, "ax", %progbits
+	b first_entry
+	.long 0
+	.quad 0				/* text_offset: on a boundary of 2 MiB */
+	.quad image_bytes
+	.quad IMAGE_FLAGS
+	.quad 0, 0, 0
+	.ascii "ARM\x64"
+	.long 0
+
+	.section .note.worldswitch, "a", %note
+	.balign 4
+	.long worldswitch_name_end - worldswitch_name, 0, WORLDSWITCH_NOTE
+worldswitch_name:
+	.asciz "worldswitch"
+worldswitch_name_end:
+	.balign 4
+
+	.text
+first_entry:
+	msr daifset, #0xf
+	mov x19, x0
+	bl drop_image_lines
+
+	/* Relocations: {offset, type, addend}; only the relative type is left by the linker. */
+	address x0, image_start
+	ldr x1, =GUEST_BASE
+	sub x0, x0, x1
+	address x1, relocations_start
+	address x2, relocations_end
+1:	cmp x1, x2
+	b.hs 2f
+	ldp x3, x4, [x1], #16
+	ldr x5, [x1], #8
+	cmp w4, #R_AARCH64_RELATIVE
+	b.ne 1b
+	add x5, x5, x0
+	str x5, [x3, x0]
+	b 1b
+
+2:	address x0, bss_start
+	address x1, image_end
+1:	stp xzr, xzr, [x0], #16
+	cmp x0, x1
+	b.lo 1b
+
+	address x0, boot_stack_end
+	mov sp, x0
+	bl enter_level
+	address x1, cpu_level
+	str x0, [x1]
+	address x18, cpus
+	mov x0, x19
+	bl boot_map			/* void boot_map(uint64_t tree) */
+	bl drop_image_lines
+	bl mmu_on
+	mov x0, x19
+	address x1, boot_tree
+	str x0, [x1]
+	bl guest_main			/* does not return */
+
+	.globl other_entry
+other_entry:
+	msr daifset, #0xf
+	mov x18, x0
+	bl enter_level
+	bl mmu_on
+	ldr x0, [x18, #CPU_STACK_END]
+	mov sp, x0
+	bl cpu_started			/* does not return */
+
+/*
+ * uint64_t enter_level(void);   sets this CPU up for the level that it is at, and says which
+ *   out  x0 = LEVEL_...   clobbers x1
+ * No other level will do: below EL1 and above EL2 the CPU stands still.
+ */
+enter_level:
+	mrs x0, CurrentEL
+	cmp x0, #CURRENT_EL1
+	b.eq 1f
+	cmp x0, #CURRENT_EL2
+	b.ne stand_still
+	msr cntvoff_el2, xzr
+	mrs x0, id_aa64mmfr1_el1
+	ubfx x0, x0, #ID_MMFR1_VH_SHIFT, #4
+	cbz x0, 2f
+	ldr x1, =(HCR_E2H | HCR_TGE | HCR_RW)
+	msr hcr_el2, x1
+	isb
+	mov x0, #LEVEL_EL2_VHE
+	ret
+2:	ldr x1, =(HCR_RW | HCR_AMO | HCR_IMO | HCR_FMO)
+	msr hcr_el2, x1
+	isb
+	mov x0, #LEVEL_EL2
+	ret
+1:	mov x0, #LEVEL_EL1
+	ret
+
+	.globl stand_still
+stand_still:
+	msr daifset, #0xf
+	wfi
+	b stand_still
+
+/*
+ * void mmu_on(void);   by what boot_map() left in mmu_registers; vectors too
+ *   clobbers x0 to x5
+ */
+mmu_on:
+	address x0, mmu_registers	/* mair, tcr, ttbr0, sctlr */
+	ldp x1, x2, [x0]
+	ldp x3, x4, [x0, #16]
+	address x5, vectors
+	address x0, cpu_level
+	ldr x0, [x0]
+	cmp x0, #LEVEL_EL2
+	b.eq 1f
+	msr vbar_el1, x5
+	msr mair_el1, x1
+	msr tcr_el1, x2
+	msr ttbr0_el1, x3
+	isb
+	tlbi vmalle1
+	dsb nsh
+	ic iallu
+	dsb nsh
+	isb
+	msr sctlr_el1, x4
+	isb
+	ret
+1:	msr vbar_el2, x5
+	msr mair_el2, x1
+	msr tcr_el2, x2
+	msr ttbr0_el2, x3
+	isb
+	tlbi alle2
+	dsb nsh
+	ic iallu
+	dsb nsh
+	isb
+	msr sctlr_el2, x4
+	isb
+	ret
+
+/*
+ * void drop_image_lines(void);   throws the image's lines out of the caches; clobbers x0 to x3
+ */
+drop_image_lines:
+	address x0, image_start
+	address x1, image_end
+	mrs x2, ctr_el0
+	ubfx x2, x2, #16, #4		/* DminLine: log2 of words */
+	mov x3, #4
+	lsl x2, x3, x2
+	dsb sy
+1:	dc ivac, x0
+	add x0, x0, x2
+	cmp x0, x1
+	b.lo 1b
+	dsb sy
+	ret
+
+	.bss
+	.balign 16
+boot_stack:
+	.skip STACK_BYTES
+boot_stack_end:
+
+	.section .note.GNU-stack, "", %progbits

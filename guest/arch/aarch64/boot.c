@@ -1,0 +1,59 @@
+/* Reads what the boot protocol handed over, the device tree, and says which memory is free. */
+#include "cpu.h"
+#include "fdt.h"
+#include "machine.h"
+
+#define TREE_ALIGNMENT 8
+
+extern char image_start[], image_end[];
+
+/* boot.S leaves there where the device tree lies. */
+uint64_t boot_tree;
+uint64_t cpu_level;
+
+struct boot_info boot_info;
+
+static void add_ram(uint64_t start, uint64_t end)
+{
+	if (boot_info.ram_count < MAX_RANGES && start < end)
+		boot_info.ram[boot_info.ram_count++] =
+			(struct memory_range){ .start = start, .end = end };
+}
+
+/* Takes [start, end) out of the memory that can be used, in whole pages. */
+static void take_away(uint64_t start, uint64_t end)
+{
+	unsigned count = boot_info.ram_count;
+
+	start &= ~(4 * KIB - 1);
+	end = (end + 4 * KIB - 1) & ~(4 * KIB - 1);
+	for (unsigned i = 0; i < count; i++) {
+		struct memory_range *range = &boot_info.ram[i], whole = *range;
+
+		if (end <= whole.start || whole.end <= start)
+			continue;
+		range->end = start > whole.start ? start : whole.start;
+		add_ram(end, whole.end);
+	}
+}
+
+const char *boot_read(struct tree *tree)
+{
+	const char *wrong;
+
+	boot_info.protocol = "arm64-image";
+	boot_info.mapped_end = 512 * GIB;
+	if (!boot_tree || boot_tree % TREE_ALIGNMENT)
+		return "the boot protocol gave no device tree";
+	wrong = tree_read(tree, (const void *)boot_tree, FDT_MAX_BYTES);
+	for (unsigned i = 0; i < MAX_CMDLINE_BYTES; i++)
+		boot_info.cmdline[i] = tree->bootargs[i];
+	for (unsigned i = 0; i < tree->ram_count; i++)
+		add_ram(tree->ram[i].start, tree->ram[i].end);
+	take_away((uint64_t)image_start, (uint64_t)image_end);
+	/* Read, and never again; but no benchmark is to find it where nothing was ever written. */
+	take_away(boot_tree, boot_tree + FDT_MAX_BYTES);
+	for (unsigned i = 0; i < tree->reserved_count; i++)
+		take_away(tree->reserved[i].start, tree->reserved[i].end);
+	return wrong;
+}

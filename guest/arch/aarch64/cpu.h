@@ -1,0 +1,101 @@
+/* Registers of AArch64 by name (Arm Architecture Reference Manual, DDI 0487, chapter D24). Only
+ * arch/aarch64 includes it. */
+#ifndef CPU_H
+#define CPU_H
+
+/* ---- Also for assembly -------------------------------------------------------------------- */
+
+/* Where the guest runs, and by which names it reaches its own registers. */
+#define LEVEL_EL1     0
+#define LEVEL_EL2     1 /* without E2H: by the names that end in _EL2 */
+#define LEVEL_EL2_VHE 2 /* with E2H and TGE: by the names that end in _EL1 */
+
+#define CURRENT_EL1 (1 << 2)
+#define CURRENT_EL2 (2 << 2)
+
+#define HCR_FMO (1 << 3)
+#define HCR_IMO (1 << 4)
+#define HCR_AMO (1 << 5)
+#define HCR_TGE (1 << 27)
+#define HCR_RW	(1 << 31)
+#define HCR_E2H (1 << 34)
+
+#define ID_MMFR1_VH_SHIFT 8 /* four bits */
+
+/* Offsets in struct cpu (core/smp.h). */
+#define CPU_READY     0
+#define CPU_SPIN      8
+#define CPU_STACK_END 16
+
+/* The software-generated interrupt of on_cpu(). */
+#define SGI_IPI	       1
+/* ... and of the row irq-completion. */
+#define SGI_COMPLETION 2
+#define INTID_SPECIAL  1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
+
+/* By encoding: older assemblers lack the names (GICv3 and v4, 12.2). */
+#define ICC_PMR_EL1	s3_0_c4_c6_0
+#define ICC_IAR1_EL1	s3_0_c12_c12_0
+#define ICC_EOIR1_EL1	s3_0_c12_c12_1
+#define ICC_CTLR_EL1	s3_0_c12_c12_4
+#define ICC_SRE_EL1	s3_0_c12_c12_5
+#define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
+#define ICC_SGI1R_EL1	s3_0_c12_c11_5
+#define ICC_RPR_EL1	s3_0_c12_c11_3
+#define ICC_SRE_EL2	s3_4_c12_c9_5
+
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+#define TEXT_OF(name)	#name
+#define NAME_TEXT(name) TEXT_OF(name)
+
+#define READ_REGISTER(name)                                                               \
+	({                                                                                \
+		uint64_t value_;                                                          \
+		__asm__ volatile("mrs %0, " NAME_TEXT(name) : "=r"(value_) : : "memory"); \
+		value_;                                                                   \
+	})
+#define WRITE_REGISTER(name, value) \
+	__asm__ volatile("msr " NAME_TEXT(name) ", %0" : : "r"((uint64_t)(value)) : "memory")
+
+/* LEVEL_...; set by boot.S. */
+extern uint64_t cpu_level;
+
+/* A register that EL1 and EL2 each have: the one of the level that we run at. */
+#define READ_OWN(name) \
+	(cpu_level == LEVEL_EL2 ? READ_REGISTER(name##_el2) : READ_REGISTER(name##_el1))
+#define WRITE_OWN(name, value)                             \
+	do {                                               \
+		if (cpu_level == LEVEL_EL2)                \
+			WRITE_REGISTER(name##_el2, value); \
+		else                                       \
+			WRITE_REGISTER(name##_el1, value); \
+	} while (0)
+
+static inline void instruction_barrier(void)
+{
+	__asm__ volatile("isb" : : : "memory");
+}
+
+/* Waits until all that was done before is done for every observer. */
+static inline void data_barrier(void)
+{
+	__asm__ volatile("dsb sy" : : : "memory");
+}
+
+/* Writes the cache's lines of [from, from + bytes) to memory, for a CPU whose MMU is off. */
+void clean_to_memory(const void *from, uint64_t bytes);
+
+struct cpu;
+static inline struct cpu *cpu_self(void)
+{
+	struct cpu *self;
+
+	__asm__("mov %0, x18" : "=r"(self));
+	return self;
+}
+
+#endif
+#endif

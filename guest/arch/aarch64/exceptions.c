@@ -1,0 +1,97 @@
+/* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
+#include "exceptions.h"
+#include "arch.h"
+#include "cpu.h"
+#include "machine.h"
+#include "smp.h"
+
+#define ESR_CLASS_SHIFT 26
+/* Vectors in fault records: the exception class of a synchronous one (0 to 63), then the others. */
+#define VECTOR_OTHERS	64
+/* So many exceptions on the way to saying one, and saying is given up. */
+#define MAX_NESTED	3
+
+/* The first word is exceptions.S's. */
+struct try_frame {
+	uint64_t sp;
+	struct try_frame *outer;
+	struct fault *fault;
+};
+
+bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
+_Noreturn void try_leave(struct try_frame *frame);
+_Noreturn void exception_taken(uint64_t kind);
+
+static struct try_frame *innermost; /* of the first CPU: no other one calls benchmarks */
+static unsigned nested;
+
+/* DDI 0487, ESR_EL1.EC. */
+static const char *const class_names[64] = {
+	[0x00] = "undefined",
+	[0x01] = "wfi",
+	[0x07] = "fp",
+	[0x0e] = "illegal-state",
+	[0x15] = "svc",
+	[0x16] = "hvc",
+	[0x17] = "smc",
+	[0x18] = "system-register",
+	[0x20] = "instruction-abort",
+	[0x21] = "instruction-abort",
+	[0x22] = "pc-alignment",
+	[0x24] = "data-abort",
+	[0x25] = "data-abort",
+	[0x26] = "sp-alignment",
+	[0x3c] = "brk",
+};
+
+bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
+{
+	struct try_frame frame = { .outer = innermost, .fault = fault };
+	bool returned;
+
+	innermost = &frame;
+	returned = try_enter(fn, arg, &frame);
+	innermost = frame.outer;
+	return returned;
+}
+
+static struct fault describe(uint64_t kind)
+{
+	static const char *const others[] = { "fiq", "serror", "unexpected" };
+	uint64_t syndrome = READ_OWN(esr);
+	struct fault fault = {
+		.vector = (unsigned)(VECTOR_OTHERS + kind - EXCEPTION_FIQ),
+		.error = syndrome,
+		.ip = READ_OWN(elr),
+	};
+
+	if (kind != EXCEPTION_SYNCHRONOUS) {
+		fault.name = others[kind - EXCEPTION_FIQ];
+		return fault;
+	}
+	fault.vector = (unsigned)(syndrome >> ESR_CLASS_SHIFT & 63);
+	fault.name = class_names[fault.vector] ? class_names[fault.vector] : "synchronous";
+	/* FAR holds an address for aborts and alignment faults only. */
+	if (fault.vector >= 0x20 && fault.vector <= 0x25)
+		fault.address = READ_OWN(far);
+	return fault;
+}
+
+_Noreturn void exception_taken(uint64_t kind)
+{
+	struct fault fault = describe(kind);
+	unsigned number = cpu_self()->number;
+
+	if (number) {
+		/* Not our record line's CPU: say it as console text; the row it served times out. */
+		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
+		stand_still();
+	}
+	if (innermost) {
+		*innermost->fault = fault;
+		try_leave(innermost);
+	}
+	if (++nested > MAX_NESTED)
+		stand_still();
+	fault_outside(&fault);
+}

@@ -1,0 +1,274 @@
+/*
+ * Page tables (DDI 0487, D8): all memory 1:1, and a window for benchmarks. Mappings of 4 KiB, 2 MiB
+ * and 1 GiB, 48 bits of virtual address, one set of tables at every level.
+ *
+ * The MMU starts with 512 GiB of device memory, in which the image and the device tree are made
+ * ordinary memory; setup_mmu() makes all memory so that the tree names. Device memory is never read
+ * ahead, so that what is mapped and not there does no harm.
+ */
+#include "arch.h"
+#include "cpu.h"
+#include "fdt.h"
+#include "machine.h"
+#include "timed.h"
+
+#define VALID	   1ull
+#define TABLE	   2ull	       /* at the last level: page */
+#define NORMAL	   (1ull << 2) /* attributes 1 of MAIR, else 0 */
+#define EL2_RES1   (1ull << 6) /* AP[1], where EL2 has tables of its own kind */
+#define INNER	   (3ull << 8) /* shareable */
+#define ACCESSED   (1ull << 10)
+#define NO_EXECUTE (3ull << 53)
+#define ADDRESS	   0x0000fffffffff000ull
+
+#define MAIR_ATTRIBUTES 0xff04ull /* 0: device nGnRE; 1: write-back, read and write allocate */
+
+#define TCR_WALKS	 (16ull | 1 << 8 | 1 << 10 | 3 << 12) /* T0SZ; write-back, inner shareable */
+#define TCR_NO_TTBR1	 (1ull << 23)
+#define TCR_IPS_SHIFT	 32
+#define TCR_HA		 (1ull << 39)
+#define TCR_EL2_RES1	 (1ull << 31 | 1ull << 23)
+#define TCR_EL2_PS_SHIFT 16
+#define TCR_EL2_HA	 (1ull << 21)
+
+/* MMU, data and instruction caches on, stack alignment checked, and the bits that are 1 in v8.0. */
+#define SCTLR_ON       (1ull | 1 << 2 | 1 << 3 | 1 << 12)
+#define SCTLR_EL1_RES1 (1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29)
+#define SCTLR_EL2_RES1 (0x30c50830ull)
+
+#define WINDOW_SLOT 128		/* of the top table: virtual addresses from 64 TiB on */
+#define MAPPED_END  (512 * GIB) /* what one slot of the top table maps; more stays unmapped */
+#define POOL_PAGES  16
+
+extern char image_start[], image_end[];
+
+/* boot.S writes them to the registers of every CPU, before its MMU is on. */
+struct {
+	uint64_t mair, tcr, ttbr0, sctlr;
+} mmu_registers __attribute__((aligned(64)));
+
+/* The first tables: there is no heap yet. */
+static uint64_t pool[POOL_PAGES][512] __attribute__((aligned(4096)));
+static unsigned pool_used;
+static uint64_t *root;
+static bool keeps_accessed; /* the hardware sets ACCESSED */
+
+static uint64_t *new_table(void)
+{
+	return pool_used < POOL_PAGES ? pool[pool_used++] : heap_alloc_page(4 * KIB);
+}
+
+static uint64_t *slot(uint64_t *table, uint64_t va, unsigned shift)
+{
+	return &table[va >> shift & 511];
+}
+
+/* Attributes of a mapping that is used from the start. */
+static uint64_t attributes(bool normal)
+{
+	return VALID | ACCESSED | (cpu_level == LEVEL_EL2 ? EL2_RES1 : 0) |
+	       (normal ? NORMAL | INNER : NO_EXECUTE);
+}
+
+/* Replaces an entry that may be in use: invalid in between, as the architecture wants (D8.16.1). */
+static void replace(uint64_t *entry, uint64_t value)
+{
+	*entry = 0;
+	mem_tlb_flush();
+	*entry = value;
+	mem_tlb_flush();
+}
+
+/* The table of 2 MiB entries for the GiB at `pa`, in place of one entry if need be. */
+static uint64_t *split(uint64_t *entry)
+{
+	uint64_t old = *entry, *table;
+
+	if (old & TABLE)
+		return (uint64_t *)(old & ADDRESS);
+	table = new_table();
+	for (unsigned i = 0; table && i < 512; i++)
+		table[i] = old + i * 2 * MIB;
+	if (table)
+		replace(entry, (uint64_t)table | TABLE | VALID);
+	return table;
+}
+
+/* Makes [start, end) ordinary memory, in pieces of 1 GiB where it can. */
+static bool make_normal(uint64_t start, uint64_t end)
+{
+	uint64_t *gib_entries = (uint64_t *)(root[0] & ADDRESS);
+
+	for (uint64_t at = start & ~(2 * MIB - 1); at < end && at < MAPPED_END;) {
+		uint64_t *entry = slot(gib_entries, at, 30), *table, *piece;
+
+		if (!(at & (GIB - 1)) && end - at >= GIB && !(*entry & TABLE)) {
+			replace(entry, at | attributes(true));
+			at += GIB;
+			continue;
+		}
+		table = split(entry);
+		if (!table)
+			return false;
+		piece = slot(table, at, 21);
+		if (!(*piece & NORMAL))
+			replace(piece, at | attributes(true));
+		at += 2 * MIB;
+	}
+	return true;
+}
+
+static void fill_registers(void)
+{
+	uint64_t bits = READ_REGISTER(id_aa64mmfr0_el1) & 15;
+
+	keeps_accessed = READ_REGISTER(id_aa64mmfr1_el1) & 15;
+	if (bits > 5)
+		bits = 5; /* 48: all that these tables can hold */
+	mmu_registers.mair = MAIR_ATTRIBUTES;
+	mmu_registers.ttbr0 = (uint64_t)root;
+	if (cpu_level == LEVEL_EL2) {
+		mmu_registers.tcr = TCR_WALKS | TCR_EL2_RES1 | bits << TCR_EL2_PS_SHIFT |
+				    (keeps_accessed ? TCR_EL2_HA : 0);
+		mmu_registers.sctlr = SCTLR_ON | SCTLR_EL2_RES1;
+	} else {
+		mmu_registers.tcr = TCR_WALKS | TCR_NO_TTBR1 | bits << TCR_IPS_SHIFT |
+				    (keeps_accessed ? TCR_HA : 0);
+		mmu_registers.sctlr = SCTLR_ON | SCTLR_EL1_RES1;
+	}
+}
+
+void boot_map(uint64_t tree)
+{
+	uint64_t *gib_entries;
+
+	root = new_table();
+	gib_entries = new_table();
+	root[0] = (uint64_t)gib_entries | TABLE | VALID;
+	for (uint64_t i = 0; i < 512; i++)
+		gib_entries[i] = i * GIB | attributes(false);
+	fill_registers();
+	make_normal((uint64_t)image_start, (uint64_t)image_end);
+	make_normal(tree, tree + FDT_MAX_BYTES);
+}
+
+bool setup_mmu(void)
+{
+	const struct tree *tree = machine_tree();
+
+	for (unsigned i = 0; i < tree->ram_count; i++)
+		if (!make_normal(tree->ram[i].start, tree->ram[i].end))
+			return false;
+	return true;
+}
+
+bool page_size_supported(uint64_t page_bytes)
+{
+	return page_bytes == 4 * KIB || page_bytes == 2 * MIB || page_bytes == GIB;
+}
+
+bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
+{
+	unsigned last = page_bytes == GIB ? 30 : page_bytes == 2 * MIB ? 21 : 12;
+	uint64_t *table = root;
+
+	for (unsigned shift = 39; shift > last; shift -= 9) {
+		uint64_t *entry = slot(table, va, shift);
+
+		if (!(*entry & VALID)) {
+			void *page = heap_alloc_page(4 * KIB);
+
+			if (!page)
+				return false;
+			*entry = (uint64_t)page | TABLE | VALID;
+		}
+		table = (uint64_t *)(*entry & ADDRESS);
+	}
+	*slot(table, va, last) = (pa | attributes(true) | (last == 12 ? TABLE : 0)) &
+				 ~(keeps_accessed ? ACCESSED : 0);
+	__asm__ volatile("dsb ishst\n\tisb" : : : "memory");
+	return true;
+}
+
+/* The last entry on the way to va, valid; NULL where va is not mapped. */
+static uint64_t *walk(uint64_t va, unsigned *shift)
+{
+	uint64_t *table = root;
+
+	for (*shift = 39;; *shift -= 9) {
+		uint64_t *entry = slot(table, va, *shift);
+
+		if (!(*entry & VALID))
+			return NULL;
+		if (*shift == 12 || !(*entry & TABLE))
+			return entry;
+		table = (uint64_t *)(*entry & ADDRESS);
+	}
+}
+
+bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes)
+{
+	unsigned shift;
+	const uint64_t *entry = walk(va, &shift);
+
+	if (!entry)
+		return false;
+	*page_bytes = 1ull << shift;
+	*pa = (*entry & ADDRESS & ~(*page_bytes - 1)) | (va & (*page_bytes - 1));
+	return true;
+}
+
+bool page_accessed_known(void)
+{
+	return keeps_accessed;
+}
+
+bool page_accessed(uint64_t va)
+{
+	unsigned shift;
+	const uint64_t *entry = walk(va, &shift);
+
+	return entry && *entry & ACCESSED;
+}
+
+uint64_t window_base(void)
+{
+	return (uint64_t)WINDOW_SLOT << 39;
+}
+
+void window_clear(void)
+{
+	root[WINDOW_SLOT] = 0;
+	mem_tlb_flush();
+}
+
+void mem_tlb_flush(void)
+{
+	if (cpu_level == LEVEL_EL2)
+		__asm__ volatile("dsb ishst\n\ttlbi alle2\n\tdsb nsh\n\tisb" : : : "memory");
+	else
+		__asm__ volatile("dsb ishst\n\ttlbi vmalle1\n\tdsb nsh\n\tisb" : : : "memory");
+}
+
+void cpu_load_root(uint64_t other)
+{
+	data_barrier(); /* its tables are written */
+	WRITE_OWN(ttbr0, other);
+	instruction_barrier();
+	mem_tlb_flush(); /* both roots have the same ASID */
+}
+
+void clean_to_memory(const void *from, uint64_t bytes)
+{
+	uint64_t line = 4ull << (READ_REGISTER(ctr_el0) >> 16 & 15);
+	uint64_t at = (uint64_t)from & ~(line - 1), end = (uint64_t)from + bytes;
+
+	for (; at < end; at += line)
+		__asm__ volatile("dc cvac, %0" : : "r"(at) : "memory");
+	data_barrier();
+}
+
+uint64_t cpu_page_table_root(void)
+{
+	return (uint64_t)root;
+}

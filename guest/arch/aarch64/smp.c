@@ -1,0 +1,58 @@
+/* How the other CPUs are started, and where they come to rest. Called by core/smp.c. */
+#include "smp.h"
+#include "cpu.h"
+#include "machine.h"
+
+#define MPIDR_AFFINITY 0xff00ffffffull
+
+_Noreturn void cpu_rest_loop(void);
+_Noreturn void cpu_started(void);
+void other_entry(void);
+
+extern char mmu_registers[];
+
+_Noreturn void cpu_started(void)
+{
+	struct cpu *self = cpu_self();
+
+	if (!gic_enable())
+		stand_still();
+	self->started = 1;
+	cpu_rest_loop();
+}
+
+/* A second, or what most machines call so where the clock does not tell. */
+uint64_t arch_long_ticks(void)
+{
+	uint64_t hz = READ_REGISTER(cntfrq_el0);
+
+	return hz ? hz : 1000000000;
+}
+
+unsigned arch_list_cpus(uint64_t *ids, unsigned most, uint64_t *own)
+{
+	const struct tree *tree = machine_tree();
+	unsigned listed = 0;
+
+	*own = READ_REGISTER(mpidr_el1) & MPIDR_AFFINITY;
+	if (!tree->gic_version)
+		return 0;
+	for (unsigned i = 0; i < tree->cpu_count && listed < most; i++)
+		if (tree->cpu_ids[i] != *own)
+			ids[listed++] = tree->cpu_ids[i];
+	return listed;
+}
+
+/* They read these with their MMU off. */
+void arch_prepare_start(unsigned count)
+{
+	(void)count;
+	clean_to_memory(mmu_registers, 32);
+	clean_to_memory(&cpu_level, sizeof(cpu_level));
+}
+
+/* A second call for a CPU that is on its way is refused by PSCI, and does no harm. */
+void arch_start_cpu(struct cpu *cpu)
+{
+	psci_cpu_on(cpu->id, (uint64_t)other_entry, (uint64_t)cpu);
+}

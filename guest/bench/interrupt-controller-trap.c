@@ -1,0 +1,41 @@
+/* Interrupt Controller Trap (Dall et al., ISCA 2016, Table 1): an access to a register of the interrupt
+ * controller that the hypervisor emulates in its kernel. */
+#include "bench.h"
+
+TIMED_CONTROLLER_ACCESS(interrupt_controller_trap);
+
+static struct controller_operand operand;
+
+static bool init(struct bench_run *run)
+{
+	run->operand = &operand;
+	run->reason = "there is no interrupt controller that this guest knows";
+	return controller_operand_fill(&operand);
+}
+
+static enum check check(struct bench_run *run)
+{
+	bench_note(run, "the register reads as %lx, %s; only the host can count exits",
+		   operand.value,
+		   operand.value == operand.wanted ? "as it must" : "which is wrong");
+	if (operand.value != operand.wanted)
+		return CHECK_FAILED;
+	/* What is not there often reads as 0. */
+	return operand.wanted ? CHECK_PROVED : CHECK_UNPROVEN;
+}
+
+BENCHMARK(interrupt_controller_trap) = {
+	.name = "interrupt-controller-trap",
+	.category = "exception",
+	.summary = "access a register of the emulated interrupt controller",
+	.requires = "an interrupt controller",
+	.init = init,
+	.run = interrupt_controller_trap_run,
+	.control = interrupt_controller_trap_control,
+	.check = check,
+	.cpus = 1,
+	.min_iterations = 100,
+	.max_iterations = 1000000,
+	.insns_iterations = 1,
+	.insns_samples = 64,
+};

@@ -1,0 +1,135 @@
+/* How a kernel starts (see arch.h): by Linux' arm64 boot protocol
+ * (Documentation/arch/arm64/booting.rst), with a device tree that says what
+ * machine this is. The interrupt controller is made here, because KVM wants to
+ * know the vCPUs first. */
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "arch.h"
+#include "machine.h"
+
+#define INTERRUPTS	  64 /* INTIDs, the private ones among them */
+/* Linux 6.14's; older headers lack it. */
+#define GROUP_MAINTENANCE 9
+
+bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+	       struct kernel *kernel)
+{
+	return image_load(file, bytes, memory, kernel);
+}
+
+static bool set(int device, uint32_t group, uint64_t attribute, void *value)
+{
+	struct kvm_device_attr attr = { .group = group,
+					.attr = attribute,
+					.addr = (uint64_t)value };
+
+	return ioctl(device, KVM_SET_DEVICE_ATTR, &attr) == 0;
+}
+
+static bool set_address(int device, uint64_t type, uint64_t address)
+{
+	return set(device, KVM_DEV_ARM_VGIC_GRP_ADDR, type, &address);
+}
+
+static int create_device(const struct vm *vm, uint32_t type)
+{
+	struct kvm_create_device device = { .type = type };
+
+	return ioctl(vm->fd, KVM_CREATE_DEVICE, &device) < 0 ? -1 : (int)device.fd;
+}
+
+/* GICv3, or version 2 where the hardware below has nothing newer. */
+static bool create_gic(const struct vm *vm, struct machine_tree *tree)
+{
+	uint32_t interrupts = INTERRUPTS, maintenance = 16 + MAINTENANCE_INTERRUPT;
+	int gic = create_device(vm, KVM_DEV_TYPE_ARM_VGIC_V3), its;
+	bool placed;
+
+	tree->gic_version = gic < 0 ? 2 : 3;
+	if (tree->gic_version == 3) {
+		placed = set_address(gic, KVM_VGIC_V3_ADDR_TYPE_DIST, GIC_DISTRIBUTOR) &&
+			 set_address(gic, KVM_VGIC_V3_ADDR_TYPE_REDIST, GIC_REDISTRIBUTORS);
+	} else {
+		gic = create_device(vm, KVM_DEV_TYPE_ARM_VGIC_V2);
+		if (gic < 0)
+			return fail("KVM has no interrupt controller for guests: %m");
+		placed = set_address(gic, KVM_VGIC_V2_ADDR_TYPE_DIST, GIC_DISTRIBUTOR) &&
+			 set_address(gic, KVM_VGIC_V2_ADDR_TYPE_CPU, GIC_CPU_INTERFACE);
+	}
+	if (!placed || !set(gic, KVM_DEV_ARM_VGIC_GRP_NR_IRQS, 0, &interrupts) ||
+	    (tree->el2 && !set(gic, GROUP_MAINTENANCE, 0, &maintenance)) ||
+	    !set(gic, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL))
+		return fail("KVM can't make the interrupt controller, a GICv%u: %m",
+			    tree->gic_version);
+	its = tree->gic_version == 3 ? create_device(vm, KVM_DEV_TYPE_ARM_VGIC_ITS) : -1;
+	tree->has_its = its >= 0 && set_address(its, KVM_VGIC_ITS_ADDR_TYPE, GIC_ITS) &&
+			set(its, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL);
+	return true;
+}
+
+static bool set_register(const struct vcpu *vcpu, size_t offset, uint64_t value)
+{
+	struct kvm_one_reg reg = { .addr = (uint64_t)&value };
+
+	reg.id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | offset / sizeof(uint32_t);
+	return ioctl(vcpu->fd, KVM_SET_ONE_REG, &reg) == 0 ||
+	       fail("KVM can't set a register of vCPU %u: %m", vcpu->number);
+}
+
+static bool enter_at(const struct vm *vm, uint64_t entry, uint64_t first)
+{
+	return set_register(&vm->vcpus[0], offsetof(struct kvm_regs, regs.pc), entry) &&
+	       set_register(&vm->vcpus[0], offsetof(struct kvm_regs, regs.regs[0]), first);
+}
+
+bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
+	       const char *command_line)
+{
+	struct machine_tree tree = { .cpus = vm->vcpu_count,
+				     .el2 = vm->config->el2,
+				     .memory_bytes = vm->memory.bytes,
+				     .initrd = initrd->guest,
+				     .initrd_bytes = initrd->bytes,
+				     .command_line = command_line };
+	uint64_t at = (kernel->end + KERNEL_BOUNDARY - 1) & ~(KERNEL_BOUNDARY - 1);
+	uint8_t *to = memory_at(&vm->memory, at, TREE_BYTES);
+
+	if (!to || (initrd->bytes && initrd->guest < at + TREE_BYTES))
+		return fail("no room for a device tree behind the kernel: memory= gives more");
+	if (!create_gic(vm, &tree))
+		return false;
+	if (!tree_write(to, TREE_BYTES, &tree))
+		return fail("the device tree has more than %u KiB", TREE_BYTES >> 10);
+	return enter_at(vm, kernel->entry, at);
+}
+
+#define PROBE_NOWHERE 0x1000 /* an address at which nothing is */
+
+bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
+{
+	const uint32_t program[] = {
+		0xd2800000u | (uint32_t)doorbell << 5, /* mov x0, #doorbell */
+		0xd2800001u | (uint32_t)exits << 5,    /* mov x1, #exits */
+		0xd2800002u | PROBE_NOWHERE << 5,      /* mov x2, #PROBE_NOWHERE */
+		0xb900001fu,			       /* str wzr, [x0] */
+		0xb900005fu,			       /* 1: str wzr, [x2] */
+		0xf1000421u,			       /* subs x1, x1, #1 */
+		0x54ffffc1u,			       /* b.ne 1b */
+		0xb900001fu,			       /* str wzr, [x0] */
+		0xaa0003e4u,			       /* mov x4, x0 */
+		0x52b08000u,			       /* mov w0, #0x84000000: PSCI_VERSION */
+		0xd4000002u,			       /* hvc #0: an exit that the kernel answers */
+		0xb900009fu,			       /* str wzr, [x4] */
+		0xd503207fu,			       /* 2: wfi */
+		0x17ffffffu,			       /* b 2b */
+	};
+	struct machine_tree tree = { 0 };
+	uint8_t *to = memory_at(&vm->memory, RAM, sizeof(program));
+
+	if (!to)
+		return fail("no memory for the probe");
+	memcpy(to, program, sizeof(program));
+	return create_gic(vm, &tree) && enter_at(vm, RAM, 0);
+}

@@ -1,0 +1,83 @@
+/* What the files of this architecture share: addresses, and each other's
+ * functions. */
+#pragma once
+
+#include "devices.h"
+#include "memory.h"
+
+/* As QEMU's `virt` has them, for no other reason than that they are as good as
+ * any. */
+#define GIC_DISTRIBUTOR		0x08000000ull
+#define GIC_DISTRIBUTOR_BYTES	0x10000
+#define GIC_CPU_INTERFACE	0x08010000ull /* GICv2 */
+#define GIC_CPU_INTERFACE_BYTES 0x10000
+#define GIC_ITS			0x08080000ull
+#define GIC_ITS_BYTES		0x20000
+#define GIC_REDISTRIBUTORS	0x080a0000ull /* GICv3: 128 KiB a vCPU */
+#define GIC_REDISTRIBUTOR_BYTES 0x20000
+#define UART0			0x09000000ull
+#define UART1			0x09010000ull
+#define UART_BYTES		0x1000
+#define RAM			0x40000000ull
+
+#define UART0_INTERRUPT	      1 /* shared interrupts, counted from INTID 32 on */
+#define UART1_INTERRUPT	      2
+#define MAINTENANCE_INTERRUPT 9 /* private ones, from 16 on */
+
+/* The boundary that Linux' boot protocol wants under a kernel; the tree has one
+ * of its own. */
+#define KERNEL_BOUNDARY 0x200000ull
+#define TREE_BYTES	0x10000u
+
+/* ---- The device tree (tree.c) ---- */
+struct machine_tree {
+	unsigned cpus, gic_version;
+	bool has_its, el2;
+	uint64_t memory_bytes;
+	uint64_t initrd, initrd_bytes; /* 0 bytes: there is none */
+	const char *command_line;
+};
+/* Writes it. Returns its bytes; 0: they do not fit into `most`. */
+size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
+
+/* ---- A flattened device tree in the making (dtb.c) ---- */
+#define DTB_STRINGS_BYTES 512
+struct dtb {
+	uint8_t *at;
+	size_t most, used;
+	char strings[DTB_STRINGS_BYTES];
+	size_t strings_used;
+	bool full; /* something did not fit, and is not there */
+};
+void dtb_start(struct dtb *dtb, uint8_t *to, size_t most);
+void dtb_node(struct dtb *dtb, const char *name);
+void dtb_node_end(struct dtb *dtb);
+void dtb_bytes(struct dtb *dtb, const char *name, const void *value, size_t bytes);
+/* Several strings, as one literal with NULs between them, or one. */
+#define dtb_text(dtb, name, text) dtb_bytes(dtb, name, text, sizeof(text))
+void dtb_cells(struct dtb *dtb, const char *name, unsigned count, const uint32_t *cells);
+#define DTB_CELLS(dtb, name, ...)                                                    \
+	dtb_cells(dtb, name, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), \
+		  (uint32_t[]){ __VA_ARGS__ })
+/* Two cells of a number. */
+#define TWO_CELLS(number) (uint32_t)((uint64_t)(number) >> 32), (uint32_t)(number)
+/* Returns the tree's bytes, 0 where it did not fit. */
+size_t dtb_finish(struct dtb *dtb);
+
+/* ---- PL011 (pl011.c) ---- */
+struct vm;
+/* What it needs beyond a struct serial, of which it uses the functions and the
+ * line's level. */
+struct pl011 {
+	struct serial *serial;
+	uint16_t mask, raw; /* of interrupts */
+	uint32_t kept[4];   /* registers that keep what is written and do nothing */
+};
+/* A row's access function; the context is a struct pl011. */
+void pl011_access(void *context, struct access *access);
+
+/* ---- Loader (loader_image.c) ---- */
+/* Linux' arm64 Image (Documentation/arch/arm64/booting.rst), to the start of
+ * memory; as elf_load(). */
+bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+		struct kernel *kernel);

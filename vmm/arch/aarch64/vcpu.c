@@ -1,0 +1,93 @@
+/* A vCPU of ARM: what it is, and what its exits mean (see arch.h). */
+#include <sys/ioctl.h>
+
+#include "arch.h"
+
+/* Bits of kvm_vcpu_init.features; Linux 6.16's, older headers lack it. */
+#define HAS_EL2	       7
+/* Of KVM_CHECK_EXTENSION, the same. */
+#define CAPABILITY_EL2 240
+
+bool arch_vcpu_init(struct vcpu *vcpu)
+{
+	const struct vm *vm = vcpu->vm;
+	struct kvm_vcpu_init init;
+
+	if (vm->config->el2 && kvm_capability(vm->kvm, CAPABILITY_EL2) <= 0)
+		return fail("this KVM gives guests no EL2: it needs a processor with "
+			    "FEAT_NV2, Linux "
+			    "6.16 or newer, and kvm-arm.mode=nested on its command line");
+	if (ioctl(vm->fd, KVM_ARM_PREFERRED_TARGET, &init) < 0)
+		return fail("KVM does not say which processor it can give: %m");
+	init.features[0] |= 1u << KVM_ARM_VCPU_PSCI_0_2;
+	if (vcpu->number)
+		init.features[0] |= 1u << KVM_ARM_VCPU_POWER_OFF;
+	if (vm->config->el2)
+		init.features[0] |= 1u << HAS_EL2;
+	return ioctl(vcpu->fd, KVM_ARM_VCPU_INIT, &init) == 0 ||
+	       fail("KVM can't set up vCPU %u: %m", vcpu->number);
+}
+
+static uint64_t core_register(const struct vcpu *vcpu, size_t offset)
+{
+	uint64_t value = 0;
+	struct kvm_one_reg reg = { .addr = (uint64_t)&value };
+
+	reg.id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | offset / sizeof(uint32_t);
+	(void)ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg);
+	return value;
+}
+
+/* Ends the machine, and says where the guest stands. */
+static void give_up(struct vcpu *vcpu, const char *why, unsigned long number)
+{
+	vm_end(vcpu->vm, END_KVM, "%s on vCPU %u at pc 0x%lx, pstate 0x%lx (exit reason %u, 0x%lx)",
+	       why, vcpu->number, core_register(vcpu, offsetof(struct kvm_regs, regs.pc)),
+	       core_register(vcpu, offsetof(struct kvm_regs, regs.pstate)), vcpu->run->exit_reason,
+	       number);
+}
+
+static void system_event(struct vcpu *vcpu)
+{
+	switch (vcpu->run->system_event.type) {
+	case KVM_SYSTEM_EVENT_SHUTDOWN:
+		vm_end(vcpu->vm, END_OFF, "the guest powered off");
+		return;
+	case KVM_SYSTEM_EVENT_RESET:
+		vm_end(vcpu->vm, END_RESET, "the guest asked for a reset");
+		return;
+	default:
+		give_up(vcpu, "a system event that nobody answers", vcpu->run->system_event.type);
+	}
+}
+
+void arch_exit(struct vcpu *vcpu)
+{
+	struct kvm_run *run = vcpu->run;
+
+	switch (run->exit_reason) {
+	case KVM_EXIT_MMIO:
+		devices_access(&vcpu->vm->devices, SPACE_MMIO, run->mmio.phys_addr,
+			       run->mmio.is_write, run->mmio.data,
+			       run->mmio.len <= 8 ? run->mmio.len : 8);
+		return;
+	case KVM_EXIT_INTR:
+		return;
+	case KVM_EXIT_SYSTEM_EVENT:
+		system_event(vcpu);
+		return;
+	case KVM_EXIT_ARM_NISV:
+		give_up(vcpu, "an access to a device that KVM can't decode",
+			run->arm_nisv.fault_ipa);
+		return;
+	case KVM_EXIT_INTERNAL_ERROR:
+		give_up(vcpu, "KVM internal error", run->internal.suberror);
+		return;
+	case KVM_EXIT_FAIL_ENTRY:
+		give_up(vcpu, "the processor refused to enter",
+			run->fail_entry.hardware_entry_failure_reason);
+		return;
+	default:
+		give_up(vcpu, "an exit that nobody answers", 0);
+	}
+}

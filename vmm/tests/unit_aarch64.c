@@ -1,0 +1,246 @@
+/* Unit tests of what the monitor has for aarch64 and needs no /dev/kvm, on the
+ * host, under ASan and UBSan (make -C vmm test). The device tree is read back
+ * by the guest's own reader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "tree.h"
+
+#include <cmocka.h> /* last: fail() is a macro there */
+
+/* ---- device tree
+ * ---------------------------------------------------------------------------
+ */
+
+static uint8_t bytes[TREE_BYTES];
+static struct tree tree;
+
+static const struct machine_tree machine = { .cpus = 20,
+					     .gic_version = 3,
+					     .has_its = true,
+					     .memory_bytes = 5ull << 30,
+					     .initrd = 0x48000000,
+					     .initrd_bytes = 0x1234,
+					     .command_line = "bench=idle nonce=7" };
+
+static void read_back(const struct machine_tree *of)
+{
+	size_t size = tree_write(bytes, sizeof(bytes), of);
+
+	assert_int_not_equal(size, 0);
+	assert_null(tree_read(&tree, bytes, (uint32_t)size));
+}
+
+static void the_guest_finds_what_the_monitor_has(void **state)
+{
+	(void)state;
+	read_back(&machine);
+	assert_string_equal(tree.bootargs, "bench=idle nonce=7");
+	assert_int_equal(tree.ram_count, 1);
+	assert_true(tree.ram[0].start == RAM && tree.ram[0].end == RAM + (5ull << 30));
+	assert_true(tree.reserved[0].start == 0x48000000 && tree.reserved[0].end == 0x48001234);
+	assert_int_equal(tree.cpu_count, 20);
+	assert_int_equal(tree.cpu_ids[15], 15);
+	assert_int_equal(tree.cpu_ids[16], 0x100);
+	assert_int_equal(tree.psci, PSCI_HVC);
+	assert_true(tree.has_timer);
+	assert_int_equal(tree.uart_count, 2);
+	assert_true(tree.uarts[tree.console].base == UART0);
+	assert_int_equal(tree.gic_version, 3);
+	assert_true(tree.has_its);
+	assert_true(tree.redistributors[0].end == GIC_REDISTRIBUTORS + 20 * 0x20000);
+}
+
+static void version_2_and_virtual_el2_are_told(void **state)
+{
+	const struct machine_tree other = { .cpus = 1,
+					    .gic_version = 2,
+					    .el2 = true,
+					    .memory_bytes = 16 << 20,
+					    .command_line = "" };
+
+	(void)state;
+	read_back(&other);
+	assert_int_equal(tree.gic_version, 2);
+	assert_true(tree.gic_cpu_interface == GIC_CPU_INTERFACE);
+	assert_false(tree.has_its);
+	assert_int_equal(tree.psci, PSCI_SMC);
+	assert_int_equal(tree.reserved_count, 0);
+}
+
+static void a_tree_that_does_not_fit_is_none(void **state)
+{
+	size_t size = tree_write(bytes, sizeof(bytes), &machine);
+
+	(void)state;
+	for (size_t most = 0; most < size; most++) {
+		uint8_t *exact = malloc(most + 1);
+
+		assert_int_equal(tree_write(exact, most, &machine), 0);
+		free(exact);
+	}
+	assert_int_equal(tree_write(bytes, size, &machine), size);
+}
+
+/* ---- arm64 Image
+ * ---------------------------------------------------------------------------
+ */
+
+static uint8_t ram[0x300000];
+static const struct memory memory = {
+	.regions = { { .guest = RAM, .bytes = sizeof(ram), .host = ram } },
+	.count = 1,
+	.bytes = sizeof(ram),
+};
+static struct kernel kernel;
+
+struct image {
+	uint32_t code[2];
+	uint64_t text_offset, image_bytes, flags, reserved[3];
+	uint32_t magic, pe, note[3];
+	char name[12];
+};
+
+static struct image good(void)
+{
+	return (struct image){ .text_offset = 0x1000,
+			       .image_bytes = 0x20000,
+			       .flags = 0xa,
+			       .magic = 0x644d5241,
+			       .note = { 12, 0, 1 },
+			       .name = "worldswitch" };
+}
+
+static bool load(const struct image *image, size_t size)
+{
+	uint8_t *exact = malloc(size + 1);
+	bool done;
+
+	memcpy(exact, image, size);
+	done = image_load(exact, size, &memory, &kernel);
+	free(exact);
+	return done;
+}
+
+static void an_image_is_loaded_where_it_wants(void **state)
+{
+	struct image image = good();
+
+	(void)state;
+	assert_true(load(&image, sizeof(image)));
+	assert_true(kernel.entry == RAM + 0x1000 && kernel.end == RAM + 0x21000);
+	assert_true(kernel.worldswitch);
+	assert_memory_equal(ram + 0x1000, &image, sizeof(image));
+	image.name[0] = 'W';
+	assert_true(load(&image, sizeof(image)) && !kernel.worldswitch);
+	assert_true(load(&image, 64) && !kernel.worldswitch);
+	image.image_bytes = 0; /* an old one */
+	assert_true(load(&image, sizeof(image)));
+	assert_true(kernel.entry == RAM + 0x80000 && kernel.end == kernel.entry + sizeof(image));
+}
+
+static void what_is_no_image_is_refused(void **state)
+{
+	struct image image = good();
+
+	(void)state;
+	for (size_t size = 0; size < 64; size++)
+		assert_false(load(&image, size));
+	image.magic++;
+	assert_false(load(&image, sizeof(image)));
+	assert_non_null(strstr(error_text, "no arm64 Image"));
+	image = good();
+	image.flags |= 1;
+	assert_false(load(&image, sizeof(image)));
+	for (uint64_t wrong = 0x200000; wrong; wrong <<= 1) {
+		image = good();
+		image.text_offset = wrong;
+		assert_false(load(&image, sizeof(image)));
+		image = good();
+		image.image_bytes = wrong + 0x100000;
+		assert_false(load(&image, sizeof(image)));
+	}
+}
+
+/* ---- PL011
+ * ---------------------------------------------------------------------------------
+ */
+
+static char sent[16];
+static size_t sent_bytes;
+static bool line;
+
+static void send(void *context, uint8_t byte)
+{
+	(void)context;
+	sent[sent_bytes++] = (char)byte;
+}
+
+static void interrupt(void *context, bool level)
+{
+	(void)context;
+	line = level;
+}
+
+static struct serial serial = { .send = send, .interrupt = interrupt };
+static struct pl011 uart = { .serial = &serial };
+
+static uint64_t get(uint64_t offset)
+{
+	struct access access = { .bytes = 4, .offset = offset, .value = UINT64_MAX };
+
+	pl011_access(&uart, &access);
+	return access.value;
+}
+
+static void put(uint64_t offset, uint64_t value)
+{
+	pl011_access(&uart, &(struct access){ true, 4, offset, value });
+}
+
+static void a_pl011_sends_keeps_and_interrupts(void **state)
+{
+	(void)state;
+	assert_int_equal(get(0x18), 0x90);
+	put(0, 'a');
+	put(0, 0x100 | 'b');
+	assert_string_equal(sent, "ab");
+	put(0x44, 0x7ff);
+	assert_false(line);
+	put(0x38, 0x80); /* an interrupt that never comes: the guest's scratch register */
+	assert_int_equal(get(0x38), 0x80);
+	assert_false(line);
+	put(0x38, 0x20); /* sent: room at once */
+	assert_true(line);
+	assert_int_equal(get(0x40), 0x20);
+	put(0x44, 0x20);
+	assert_false(line);
+	put(0, 'c');
+	assert_true(line);
+	put(0x38, 0);
+	assert_false(line);
+	put(0x30, 0x301);
+	assert_int_equal(get(0x30), 0x301);
+	assert_int_equal(get(0xfe0) | get(0xfe4) << 8 | get(0xfe8) << 16, 0x141011);
+	assert_int_equal(get(0xffc), 0xb1);
+	assert_int_equal(get(0x100), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_guest_finds_what_the_monitor_has),
+		cmocka_unit_test(version_2_and_virtual_el2_are_told),
+		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
+		cmocka_unit_test(an_image_is_loaded_where_it_wants),
+		cmocka_unit_test(what_is_no_image_is_refused),
+		cmocka_unit_test(a_pl011_sends_keeps_and_interrupts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
