@@ -70,7 +70,9 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(js 'document.querySelector("#shown").textContent')" = "2 of $ROWS benchmarks, 2 of 2 platforms" ]
     js 'document.querySelector("#by-name").value = ""; 0'
     js 'const c = document.querySelector("#by-category"); c.value = "io"; c.dispatchEvent(new Event("input", {bubbles: true})); 0'
-    [ "$(js "$VISIBLE_ROWS")" = 'in out print' ]
+    io=$(jq -r '[.rows[] | select(.category == "io").benchmark] | join(" ")' "$RUN/lab-native.json")
+    [[ "$io" = 'in out print'* ]]
+    [ "$(js "$VISIBLE_ROWS")" = "$io" ]
     click '.by-platform[value="1"]'
     [ "$(js '[...document.querySelectorAll("#table td[data-q]")].filter((cell) => cell.offsetParent).length')" -eq 3 ]
     [ "$(js '[...document.querySelectorAll("#boots g[data-p=\"1\"]")].every((lane) => lane.getBoundingClientRect().width === 0)')" = true ]
