@@ -325,13 +325,18 @@ fn a_damaged_file_is_refused_by_its_field() {
         text.replace("worldswitch-result/1", "worldswitch-result/0"),
     )
     .unwrap();
+    std::fs::write(runs.path("foreign.json"), "{\"results\": []}").unwrap();
     for (file, part) in [
-        ("cut.json", ": EOF while parsing"),
+        ("cut.json", "rows[0]"),
         ("old.json", "worldswitch-result/0"),
+        ("foreign.json", "it has no \"schema\""),
     ] {
         for command in [
             &["compare", "run", file][..],
             &["model", file, "--native", "run"],
+            &["report", file],
+            &["report", "run", "--base", file],
+            &["history", "--store", "h.sqlite", "add", file],
         ] {
             let output = runs.said(command);
             expect_code(&output, 1);

@@ -95,12 +95,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         boots::boots(&series, &platforms, &table, caveat)?,
         normalized::iterations(results, &series, caveat)?,
         normalized::placement(results, &series, caveat)?,
-        model::model(
-            &report.models,
-            &report.workload,
-            &report.not_modelled,
-            caveat,
-        )?,
+        model::model(&report.models, &report.workload, &report.not_modelled)?,
         published::published(&reference, &series, &table, caveat),
         noise::noise(&series),
     ];

@@ -3,7 +3,7 @@
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot, PlotError};
-use super::words::{Caveat, plain};
+use super::words::plain;
 use crate::model::{Modelled, cost, range, term_text};
 use maud::{Markup, html};
 use ws_analysis::model::{Component, Prediction, TERMS, Term};
@@ -14,7 +14,6 @@ pub(crate) fn model(
     models: &[Modelled],
     workload: &str,
     refused: &[String],
-    caveat: &Caveat,
 ) -> Result<Markup, PlotError> {
     let mut units: Vec<&str> = models.iter().map(|m| m.model.unit.as_str()).collect();
     units.sort_unstable();
@@ -38,9 +37,8 @@ pub(crate) fn model(
             }
             @for why in refused { p.absent { "No model: " (plain(why)) } }
             @if !models.is_empty() {
-                (caveat.markup())
                 p { "T_virt = T_cpu + T_memory + T_io: what virtualization adds to the machine's own time." }
-                ul { @for note in notes { li { (note) } } }
+                ul { @for note in notes { li { (plain(note)) } } }
             }
             @for card in &cards { (card) }
         }
@@ -104,8 +102,8 @@ fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Result<Markup, PlotEr
             @for (hue, term) in TERMS.iter().enumerate().filter(|(hue, _)| used(*hue)) {
                 span class={ "h" (hue % HUES) } {
                     svg.key viewBox="-6 -6 12 12" aria-hidden="true" { rect x="-5" y="-5" width="10" height="10" {} }
+                    " " (term.symbol())
                 }
-                (term.symbol()) " "
             }
         }
     })

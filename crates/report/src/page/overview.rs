@@ -282,7 +282,7 @@ fn notes(results: &[ResultFile], table: &Table) -> Markup {
     html! {
         @if !table.notes.is_empty() {
             h3 { "Notes" }
-            p { (plural(skipped, "row")) " could not be run where it was asked for; the reasons are among these." }
+            p { (plural(skipped, "row")) " could not be run; the reasons are among these." }
             ol.notes {
                 @for (index, note) in table.notes.iter().enumerate() {
                     li id={ "note-" (index + 1) } { (plain(note)) }

@@ -35,6 +35,7 @@ fn one(comparison: &SuiteComparison) -> Markup {
     if base.platform == other.platform {
         name = format!("{name} of {}", plain(&base.created));
     }
+    let timed = comparison.rows.iter().any(|row| row.time.is_some());
     html! {
         h3 { (name) }
         ul { @for remark in remarks(comparison) { li { (plain(&remark)) } } }
@@ -42,21 +43,24 @@ fn one(comparison: &SuiteComparison) -> Markup {
             table.grid {
                 caption { (name) ": " (tally(comparison)) }
                 thead { tr {
-                    @for head in ["benchmark", "unit", "base", "other", "ratio, added", "interval, mean", "p", "verdict", "what was found"] {
-                        th scope="col" { (head) }
+                    @for head in ["benchmark", "verdict", "unit", "base", "other"] { th scope="col" { (head) } }
+                    @if timed {
+                        @for head in ["ratio", "interval", "p", ""] { th scope="col" { (head) } }
+                    } @else {
+                        @for head in ["added", "mean", "what was found"] { th scope="col" { (head) } }
                     }
                 } }
                 tbody { @for row in &comparison.rows {
                     @let [benchmark, base, other, change, interval, p, verdict, why] = cells(row);
                     tr data-b=(plain(&row.benchmark)) {
                         th scope="row" { (plain(&benchmark)) }
+                        td class={ "verdict " (class(row.verdict)) } { (verdict) }
                         td { (plain(row.unit.as_deref().unwrap_or(""))) }
                         td.value { (base) }
                         td.value { (other) }
                         td.value { (change) }
                         td.value { (interval) }
-                        td.value { (p) }
-                        td class={ "verdict " (class(row.verdict)) } { (verdict) }
+                        @if timed { td.value { (p) } }
                         td { (plain(&why)) }
                     }
                 } }
