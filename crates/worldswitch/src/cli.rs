@@ -121,7 +121,7 @@ pub enum When {
     Never,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArgs {
     /// Platforms, separated by commas; may be given again. Default: the usable ones of
@@ -201,6 +201,23 @@ pub struct RunArgs {
     /// Also write the table as Markdown.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
+}
+
+/// What `--timeout` is if nobody says.
+const BENCH_LIMIT: Duration = Duration::from_secs(30);
+
+impl RunArgs {
+    /// These benchmarks on these platforms, and all else as if nobody said: for other commands
+    /// that measure.
+    pub fn of(on: PlatformList, bench: regex::Regex, parts: Parts) -> Self {
+        Self {
+            on: vec![on],
+            bench: Some(bench),
+            timeout: BENCH_LIMIT,
+            parts,
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -425,7 +442,7 @@ pub struct DoctorArgs {
 }
 
 /// What machines are made from, where the user names something else than what is found.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct Parts {
     /// The guest image to use. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
@@ -583,6 +600,7 @@ mod tests {
         };
         let names: Vec<String> = run.on.iter().flatten().map(ToString::to_string).collect();
         assert_eq!(names, ["lab:native", "qemu-tcg", "log:x"]);
+        assert_eq!(run.timeout, BENCH_LIMIT);
         let error = Cli::try_parse_from(["ws", "run", "--on", "lab native"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
