@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and what `--help` teaches.
 
+use crate::bisect::cli::BisectArgs;
 use crate::lab::cli::{LabCommand, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ Examples:
   worldswitch show before                 the table of an earlier run
   worldswitch show before:lab:native      all about one of its platforms
   worldswitch compare before after        what became better, what worse; for scripts too
+  worldswitch lab check --budget kvm.toml and against a budget, for a CI
+  worldswitch bisect --kernel-tree linux --good v6.12 --bad v6.13 --bench hypercall
+                                          which commit of Linux changed it
   worldswitch report before -o page.html  a page to look at, with plots
   worldswitch list platforms              what can be used here, and what is missing
   worldswitch doctor                      what on this host spoils measurements, and the cure
@@ -103,6 +107,8 @@ pub enum Command {
     },
     /// Better, worse, no change or inconclusive: results against a base.
     Compare(CompareArgs),
+    /// Find the commit of a kernel tree from which on a benchmark counts otherwise in the lab.
+    Bisect(Box<BisectArgs>),
     /// Write a page of results: tables, plots, the papers' figures beside them.
     Report(ReportArgs),
     /// Keep results over time, and look at a benchmark by date or by kernel.
@@ -482,7 +488,8 @@ impl Page {
     }
 }
 
-fn platforms(text: &str) -> Result<PlatformList, String> {
+/// A list of platforms, as `--on` takes it.
+pub fn platforms(text: &str) -> Result<PlatformList, String> {
     parse_list(text).map_err(|e| e.to_string())
 }
 
