@@ -26,4 +26,6 @@ pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
 pub use number::value;
 pub use outside::Outside;
 pub use show::show;
-pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table, table_schema};
+pub use table::{
+    Cell, Column, Options, SCHEMA, Table, TableError, TableRow, status_word, table, table_schema,
+};

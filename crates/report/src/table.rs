@@ -426,7 +426,7 @@ fn worst_check(row: &Row) -> Option<Verdict> {
 }
 
 /// The status as a word, as the result file has it.
-pub(crate) fn status_word(status: Status) -> &'static str {
+pub fn status_word(status: Status) -> &'static str {
     match status {
         Status::Ok => "ok",
         Status::Skip => "skip",

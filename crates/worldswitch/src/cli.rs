@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and what `--help` teaches.
 
+use crate::bisect::cli::BisectArgs;
 use crate::lab::cli::{LabCommand, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ Examples:
   worldswitch show before                 the table of an earlier run
   worldswitch show before:lab:native      all about one of its platforms
   worldswitch compare before after        what became better, what worse; for scripts too
+  worldswitch lab check --budget kvm.toml and against a budget, for a CI
+  worldswitch bisect --kernel-tree linux --good v6.12 --bad v6.13 --bench hypercall
+                                          which commit of Linux changed it
   worldswitch report before -o page.html  a page to look at, with plots
   worldswitch list platforms              what can be used here, and what is missing
   worldswitch doctor                      what on this host spoils measurements, and the cure
@@ -106,6 +110,8 @@ pub enum Command {
     },
     /// Better, worse, no change or inconclusive: results against a base.
     Compare(CompareArgs),
+    /// Find the commit of a kernel tree from which on a benchmark counts otherwise in the lab.
+    Bisect(Box<BisectArgs>),
     /// Write a page of results: tables, plots, the papers' figures beside them.
     Report(ReportArgs),
     /// Keep results over time, and look at a benchmark by date or by kernel.
@@ -124,7 +130,7 @@ pub enum When {
     Never,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArgs {
     /// Platforms, separated by commas; may be given again. Default: the usable ones of
@@ -205,6 +211,23 @@ pub struct RunArgs {
     /// Also write the table as Markdown.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
+}
+
+/// What `--timeout` is if nobody says.
+const BENCH_LIMIT: Duration = Duration::from_secs(30);
+
+impl RunArgs {
+    /// These benchmarks on these platforms, and all else as if nobody said: for other commands
+    /// that measure.
+    pub fn of(on: PlatformList, bench: regex::Regex, parts: Parts) -> Self {
+        Self {
+            on: vec![on],
+            bench: Some(bench),
+            timeout: BENCH_LIMIT,
+            parts,
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -455,7 +478,7 @@ pub struct DoctorArgs {
 }
 
 /// What machines are made from, where the user names something else than what is found.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct Parts {
     /// The guest image to use. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
@@ -495,7 +518,8 @@ impl Page {
     }
 }
 
-fn platforms(text: &str) -> Result<PlatformList, String> {
+/// A list of platforms, as `--on` takes it.
+pub fn platforms(text: &str) -> Result<PlatformList, String> {
     parse_list(text).map_err(|e| e.to_string())
 }
 
@@ -613,6 +637,7 @@ mod tests {
         };
         let names: Vec<String> = run.on.iter().flatten().map(ToString::to_string).collect();
         assert_eq!(names, ["lab:native", "qemu-tcg", "log:x"]);
+        assert_eq!(run.timeout, BENCH_LIMIT);
         let error = Cli::try_parse_from(["ws", "run", "--on", "lab native"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }

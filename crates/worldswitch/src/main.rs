@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod bisect;
 mod boot;
 mod choose;
 mod cli;
@@ -14,6 +15,7 @@ mod digits;
 mod doctor;
 mod exits;
 mod external;
+mod figure;
 mod follow;
 mod gather;
 mod hear;
@@ -64,8 +66,9 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, colours),
         Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
         Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
-        Command::Lab { what } => lab::lab(&what),
+        Command::Lab { what } => lab::lab(&what, colours),
         Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
+        Command::Bisect(args) => bisect::bisect(&args, colours),
         Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
         Command::History(args) => history::history(&args, colours),
         Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),

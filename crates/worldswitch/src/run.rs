@@ -1,4 +1,5 @@
-//! `worldswitch run`: platforms in, result files and a table out.
+//! `worldswitch run`: platforms in, result files and a table out. Other commands take the first half,
+//! [`measure`], and judge what was measured themselves.
 
 use crate::cli::RunArgs;
 use crate::digits::Digits;
@@ -36,19 +37,62 @@ pub enum Done {
     Judged(ws_analysis::Outcome),
 }
 
+/// What was measured. Nothing of it was shown yet.
+pub struct Measured {
+    /// One for each platform that gave anything, as they lie in the folder.
+    pub results: Vec<ResultFile>,
+    /// Where they lie.
+    pub folder: Folder,
+    /// The baseline that was asked for.
+    baseline: Option<String>,
+    /// Why platforms gave less than was asked of them.
+    pub problems: Vec<Problem>,
+    /// What the user should know of the results.
+    pub remarks: Vec<String>,
+    /// The user stopped it.
+    pub interrupted: bool,
+}
+
+/// Why a platform gave less than was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// With the platform's name.
+    pub text: String,
+    /// Digits of a machine that had others before: none of its figures can be trusted.
+    pub broken: bool,
+}
+
+impl Measured {
+    /// Tells the problems, in words.
+    pub fn tell_problems(&self, colours: Colours) {
+        for problem in &self.problems {
+            output::error(&anyhow::anyhow!("{}", problem.text), colours);
+        }
+    }
+}
+
 /// Runs.
 ///
 /// # Errors
 /// Wrong usage, nothing to run on, or results that can't be written.
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+    let measured = measure(args, &Stop::listen()?, colours)?;
+    measured.tell_problems(colours);
+    show(args, measured, colours)
+}
+
+/// Measures, and writes the result files. Tells its progress on standard error.
+///
+/// # Errors
+/// Wrong usage, nothing to run on, or results that can't be written.
+pub fn measure(args: &RunArgs, stop: &Stop, colours: Colours) -> anyhow::Result<Measured> {
     let created = SystemTime::now();
     let pins = choose::pins(args)?;
     let resources = data::resources(&args.parts, pins.cpus.clone());
     let names = choose::platforms(args, &resources, colours)?;
     let baseline = choose::baseline(args, &names)?;
-    let stop = Stop::listen()?;
     let progress = Progress::new(args.verbose);
-    let (mut common, mut jobs) = open(args, &names, &resources, stop)?;
+    let (mut common, mut jobs) = open(args, &names, &resources, stop.clone())?;
     let folder = Folder::make(args.output.as_deref(), created)?;
     for text in jobs.iter().filter_map(Job::label) {
         progress.say(&text);
@@ -63,7 +107,14 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
 
     measure::all(args.quick, &mut common, &mut jobs, &progress);
     progress.clear();
-    finish(args, &common, &jobs, &folder, created, baseline, colours)
+    let measured = gather(&common, &jobs, folder, created, baseline);
+    for result in &measured.results {
+        if let Err(error) = ws_results::write_into(measured.folder.path(), result) {
+            measured.tell_problems(colours);
+            return Err(error.into());
+        }
+    }
+    Ok(measured)
 }
 
 /// Reads the image, selects its benchmarks, and makes ready all machines.
@@ -155,11 +206,14 @@ fn open(
 
 /// The folder of a run's results; it goes away again if nothing came into it.
 #[derive(Debug)]
-struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
     /// Made before anything is measured: a wrong path then costs no time.
-    fn make(named: Option<&Path>, created: SystemTime) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn make(named: Option<&Path>, created: SystemTime) -> anyhow::Result<Self> {
         let path = match named {
             Some(path) => path.to_owned(),
             None => {
@@ -176,6 +230,11 @@ impl Folder {
             .with_context(|| format!("can't make the folder for results, {}", path.display()))?;
         Ok(Self(path))
     }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
 }
 
 impl Drop for Folder {
@@ -188,55 +247,60 @@ impl Drop for Folder {
     }
 }
 
-/// Writes the results, shows the table, and tells what the user should know.
-fn finish(
-    args: &RunArgs,
+/// All that the platforms gave.
+fn gather(
     common: &Common,
     jobs: &[Job],
-    folder: &Folder,
+    folder: Folder,
     created: SystemTime,
     baseline: Option<String>,
-    colours: Colours,
-) -> anyhow::Result<Done> {
-    let interrupted = common.stop.requested();
-    let mut done = if interrupted {
-        Done::InPart
-    } else {
-        Done::Whole
-    };
-    let mut results = Vec::new();
+) -> Measured {
+    let mut problems = Vec::new();
     for job in jobs {
+        let mut problem = |broken, text| problems.push(Problem { text, broken });
         if let Some(why) = &job.failed {
-            done = Done::InPart;
-            output::error(&anyhow::anyhow!("{}: {why}", job.name), colours);
+            problem(false, format!("{}: {why}", job.name));
         }
         if !job.broken.is_empty() {
-            done = Done::InPart;
-            output::error(
-                &anyhow::anyhow!(
+            problem(
+                true,
+                format!(
                     "{}: THE LAB IS BROKEN: this very machine once gave other digits: {}. Something that is no part of \
                      the machine changed them: please report it with the result file",
                     job.name,
                     job.broken.join("; ")
                 ),
-                colours,
             );
         }
-        if job.gathered.is_empty() {
-            continue;
-        }
-        let result = result(job, common, created);
-        ws_results::write_into(&folder.0, &result)?;
-        results.push(result);
     }
+    let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
+    let results: Vec<ResultFile> = gave.map(|job| result(job, common, created)).collect();
+    let of_jobs = jobs.iter().flat_map(|job| &job.remarks).cloned();
+    let of_results = results
+        .iter()
+        .flat_map(|result| remarks::on(result, &folder.0));
+    Measured {
+        remarks: of_jobs.chain(of_results).collect(),
+        interrupted: common.stop.requested(),
+        results,
+        folder,
+        baseline,
+        problems,
+    }
+}
+
+/// Shows the table, and tells what the user should know.
+fn show(args: &RunArgs, measured: Measured, colours: Colours) -> anyhow::Result<Done> {
+    let (results, folder) = (measured.results, &measured.folder.0);
     if results.is_empty() {
-        let why = if interrupted {
+        let why = if measured.interrupted {
             "stopped before anything was measured"
         } else {
             "nothing was measured"
         };
         bail!("{why}");
     }
+    let baseline = measured.baseline;
     let options = ws_report::Options {
         baseline: baseline.filter(|name| results.iter().any(|result| result.platform == *name)),
         allow: args.allow.clone(),
@@ -246,24 +310,18 @@ fn finish(
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
     export(args.export_markdown.as_deref(), || Ok(table.to_markdown()))?;
     output::data(&table.to_terminal(colours.stdout))?;
-    for remark in jobs.iter().flat_map(|job| &job.remarks) {
+    for remark in &measured.remarks {
         output::remark(remark, colours);
     }
-    for remark in results
-        .iter()
-        .flat_map(|result| remarks::on(result, &folder.0))
-    {
-        output::remark(&remark, colours);
-    }
-    if interrupted {
+    if measured.interrupted {
         output::remark(
             "the run was stopped; what was measured until then is kept",
             colours,
         );
     }
-    output::remark(&format!("results are in {}", folder.0.display()), colours);
+    output::remark(&format!("results are in {}", folder.display()), colours);
     if args.report {
-        let path = folder.0.join(report::FILE);
+        let path = folder.join(report::FILE);
         let asked = report::Asked {
             baseline: options.baseline,
             allow: args.allow.clone(),
@@ -272,7 +330,8 @@ fn finish(
         report::write(&path, &results, asked)?;
         output::remark(&report::told(&path), colours);
     }
-    Ok(done)
+    let whole = measured.problems.is_empty() && !measured.interrupted;
+    Ok(if whole { Done::Whole } else { Done::InPart })
 }
 
 /// Writes a table to a file, where one was asked for.

@@ -1,6 +1,6 @@
 //! What may be typed behind `worldswitch lab`.
 
-use crate::cli::Parts;
+use crate::cli::{Parts, PlatformList};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +19,25 @@ Ctrl-C ends it. Examples:
   worldswitch lab boot kvm --kernel grub-i386-xen_pvh.bin
   worldswitch lab boot kvm --kernel vmlinuz --initrd initrd.img --append 'console=ttyS0 quiet'
   worldswitch lab boot native --kernel vmexit.flat --append cpuid";
+
+const CHECK_HELP: &str = "\
+A budget names platforms and benchmarks, and how many instructions one operation may cost:
+  [budget.\"lab:kvm\"]
+  hypercall = 3100
+  in = 3500
+
+Exactly these are run, two boots each; a figure is exact or no figure. With --perturb, a figure
+counts as over only if all boots are: one whose band reaches down into the budget is in doubt.
+
+Examples:
+  worldswitch lab check --budget kvm.toml --write --on lab:kvm --bench '^(hypercall|in)$'
+                                         measure, and write what was measured as the budget
+  worldswitch lab check --budget kvm.toml
+  worldswitch lab check --budget kvm.toml --json -o results
+
+A kernel of your own is named in the budget: [budget.\"lab:kvm@./my-build\"].
+Exit codes: 0 all within, 3 something over, 4 none over but some in doubt, 1 error or a benchmark
+without an exact figure, 2 wrong usage or a wrong budget.";
 
 /// Where recipes and packages lie.
 #[derive(Clone, Debug, Default, Args)]
@@ -59,6 +78,9 @@ pub enum LabCommand {
     /// Boot a kernel of yours in a lab machine, its console on standard output.
     #[command(after_help = BOOT_HELP)]
     Boot(BootArgs),
+    /// Hold what benchmarks cost on lab machines against a budget: for a CI that must stay fast.
+    #[command(after_help = CHECK_HELP)]
+    Check(CheckArgs),
     /// Write fetched packages to one file, for a host without apt or network.
     Export {
         /// The file to write, as lab.tar.gz.
@@ -121,6 +143,35 @@ impl BootArgs {
             lab: self.places.clone(),
         }
     }
+}
+
+/// What `lab check` checks.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The budget, a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub budget: PathBuf,
+    /// Measure, and write the budget that this just meets into a new file.
+    #[arg(long, requires = "on", conflicts_with = "json")]
+    pub write: bool,
+    /// With --write: the platforms, separated by commas; may be given again.
+    #[arg(long, value_name = "PLATFORM,...", requires = "write", value_parser = crate::cli::platforms)]
+    pub on: Vec<PlatformList>,
+    /// With --write: only benchmarks in whose name this regular expression is found.
+    #[arg(long, value_name = "REGEX", requires = "write", value_parser = regex::Regex::new)]
+    pub bench: Option<regex::Regex>,
+    /// So many boots more, in which something differs that should not matter: how far figures move
+    /// with it is their band. --write takes the greatest figure of the band.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub perturb: u32,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Folder for the result files, one a platform. Default: ws-runs/TIME.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub parts: Parts,
 }
 
 #[derive(Debug, Args)]

@@ -1,12 +1,15 @@
 //! `worldswitch lab`: recipes of lab machines, and the store of packages that they are made of.
 
 mod boot;
+mod budget;
+mod check;
 pub mod cli;
 mod fetch;
 mod list;
 mod show;
 
 use crate::data;
+use crate::output::Colours;
 use crate::run::Done;
 use anyhow::Context;
 use cli::{LabCommand, Places};
@@ -21,9 +24,10 @@ use ws_machines::resources::LabFiles;
 ///
 /// # Errors
 /// What went wrong, with the cure.
-pub fn lab(what: &LabCommand) -> anyhow::Result<Done> {
+pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     match what {
         LabCommand::Boot(args) => return boot::boot(args),
+        LabCommand::Check(args) => return check::check(args, colours),
         LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json)?,
         LabCommand::Show { name, json, places } => {
             show::show(&recipes(places)?, &store(places)?, name, *json)?;

@@ -1,0 +1,83 @@
+//! One benchmark of a lab result as those need it who judge it: its figure, and the band around it.
+
+use ws_analysis::{BootEstimate, UnitKind, summarize};
+use ws_results::{ResultFile, Status};
+
+/// What a lab machine counted for one benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The mode over its operations, in instructions for one.
+    pub insns: f64,
+    /// The least and the greatest mode of all boots, perturbed ones with them. The same twice where
+    /// none was perturbed.
+    pub band: (f64, f64),
+}
+
+impl Figure {
+    /// Of `benchmark` in a result.
+    ///
+    /// # Errors
+    /// It has none that can be relied on, and why.
+    pub fn of(result: &ResultFile, benchmark: &str) -> Result<Self, String> {
+        let rows = &result.rows;
+        let row = rows.iter().find(|row| row.benchmark == benchmark);
+        let row = row.ok_or("it was not measured")?;
+        if row.status != Status::Ok {
+            let word = ws_report::status_word(row.status);
+            let reason = row.reason.as_ref();
+            return Err(reason.map_or_else(|| word.into(), |reason| format!("{word}: {reason}")));
+        }
+        let metric = row.metrics.iter().find(|metric| metric.name == "cost");
+        let metric = metric.ok_or("it has no figures")?;
+        if metric.unit != "insns" {
+            return Err(format!("it is measured in {}", metric.unit));
+        }
+        if row.exact == Some(false) {
+            return Err("not exact: boots gave different digits".into());
+        }
+        let summary = summarize(&metric.without(&result.perturbed())).ok_or("it has no figures")?;
+        let boots = metric.boots.iter();
+        let modes = boots.filter_map(|boot| BootEstimate::of(boot, UnitKind::Count));
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        Ok(Self {
+            insns: summary.value,
+            band: modes.fold(none, |(low, high), boot| {
+                (boot.value.min(low), boot.value.max(high))
+            }),
+        })
+    }
+
+    /// The band for a reader; nothing where nothing in it moved.
+    pub fn band_text(&self) -> String {
+        let (low, high) = self.band;
+        match low == high {
+            true => String::new(),
+            false => format!("{} to {}", number(low), number(high)),
+        }
+    }
+}
+
+/// A number of instructions for a table.
+pub fn number(insns: f64) -> String {
+    ws_report::value(insns, "insns")
+}
+
+/// What is said of a result's machine wherever its figures stand; the same words once.
+fn caveats<'a>(results: impl Iterator<Item = &'a ResultFile>) -> Vec<String> {
+    let mut all = Vec::new();
+    for result in results {
+        let caveat = result.identity.subject.get("caveat");
+        let text = caveat.and_then(serde_json::Value::as_str);
+        all.extend(text.map(str::to_owned).filter(|text| !all.contains(text)));
+    }
+    all
+}
+
+/// What stands below every table of these figures: what they are, and what is said of the machines.
+pub fn legend<'a>(results: impl Iterator<Item = &'a ResultFile>) -> String {
+    let unit = "executed instructions for one operation (the mode): path length, not time; a trap itself costs nothing";
+    let lines = std::iter::once(unit.to_owned()).chain(caveats(results));
+    lines
+        .map(|line| ws_text::terminal(&line).into_owned() + "\n")
+        .collect()
+}

@@ -1,0 +1,84 @@
+# worldswitch lab check: budgets of instructions.
+
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
+load common
+
+setup() { common_setup; }
+
+# budget LINE...: a budget of lab:native in budget.toml.
+budget() {
+    printf '[budget."lab:native"]\n' >budget.toml
+    printf '%s\n' "$@" >>budget.toml
+}
+
+check() { ws lab check --budget budget.toml -o "$OUT" "$@"; }
+
+@test "what is within its budget passes, and nothing else is run" {
+    budget 'set-cr3 = 1' 'in = 5'
+    run --separate-stderr check
+    [ "$status" -eq 0 ]
+    [[ ${lines[1]} == 'lab:native  set-cr3    1       1               0 left' ]]
+    [[ ${lines[2]} == 'lab:native  in         5       1               4 left' ]]
+    [ "$(result lab-native '[.rows[].benchmark] | join(" ")')" = 'set-cr3 in' ]
+    [ "$(result lab-native '.boots | length')" -eq 2 ]
+}
+
+@test "what is over its budget is named, and the exit code says so" {
+    budget 'set-cr3 = 1' 'in = 0'
+    run --separate-stderr check
+    [ "$status" -eq 3 ]
+    [[ $output == *'in         0       1               1 OVER'* ]]
+    run --separate-stderr check --json --perturb 1
+    [ "$status" -eq 3 ]
+    [ "$(jq -r '.rows[] | [.benchmark, .verdict, .left] | join(" ")' <<<"$output" | xargs)" = \
+        'set-cr3 within 0 in over -1' ]
+}
+
+@test "a benchmark without a value is an error, not a pass" {
+    budget 'hypercall = 5000'
+    run --separate-stderr check
+    [ "$status" -eq 1 ]
+    [[ $output == *'no value: skip: '* ]]
+}
+
+@test "a wrong budget is wrong usage, with the line" {
+    wrong() {
+        run check
+        echo "$output"
+        [ "$status" -eq 2 ]
+        [[ $output == *"$1"* ]]
+    }
+    budget 'in = 1' 'im = 1'
+    wrong 'line 3: there is no benchmark im; there are idle'
+    budget 'in = "much"'
+    wrong 'line 2'
+    printf '\n[budget."lab:nativ"]\nin = 1\n' >budget.toml
+    wrong 'line 2: there is no platform "lab:nativ"; did you mean lab:native'
+    printf '[budget.kvm]\nin = 1\n' >budget.toml
+    wrong 'line 1: kvm does not count instructions'
+    printf '[budget."lab:native"]\nin = 1\n[budgets]\n' >budget.toml
+    wrong 'line 3'
+    rm budget.toml
+    run check
+    [ "$status" -eq 1 ]
+    [[ $output == *"can't read the budget budget.toml"* ]]
+    [ ! -e "$OUT" ]
+}
+
+@test "a budget is written from what is measured, and then holds" {
+    run ws lab check --budget new.toml --write --on lab:native --bench '^(in|set-cr3|hypercall)$' -o "$OUT"
+    [ "$status" -eq 0 ]
+    grep -qx 'in = 1' new.toml
+    grep -q '^# hypercall: skip: ' new.toml
+    run ws lab check --budget new.toml -o "$OUT"
+    [ "$status" -eq 0 ]
+    run ws lab check --budget new.toml --write --on lab:native -o "$OUT"
+    [ "$status" -eq 2 ]
+    [[ $output == *'is there already'* ]]
+    run ws lab check --budget other.toml --write
+    [ "$status" -eq 2 ]
+    run ws lab check --budget other.toml --on lab:native
+    [ "$status" -eq 2 ]
+}
