@@ -23,7 +23,7 @@ help:
 	@echo '                 EXTRA_BENCH="path/file.c"     with benchmarks of your own'
 	@echo 'make test        set up and run all tests (tests/run PATTERN runs those that match)'
 	@echo 'make test-long   the same, then long fuzzing and bare Debian systems (hours; root)'
-	@echo 'make build       build the guest, the monitor (build/) and the command ($(COMMAND))'
+	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
 	@echo 'run and test install what they need on Debian 12 and 13 (tools/setup says what).'
@@ -37,6 +37,7 @@ build:
 	@$(MAKE) -s -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
 	@$(MAKE) -s -C guest ARCH=aarch64 >&2
 	@$(MAKE) -s -C vmm >&2
+	@$(MAKE) -s -C neve >&2
 	@cargo build --release --locked $(QUIET) >&2
 
 test:
