@@ -56,14 +56,15 @@ static unsigned list_registers;
 /* ---- List registers ------------------------------------------------------------------------- */
 
 /* ICH_LR<n>_EL2 are sixteen registers, not an array. */
-#define LISTS(ROW)                                                                           \
-	ROW(0, s3_4_c12_c12_0)                                                               \
-	ROW(1, s3_4_c12_c12_1) ROW(2, s3_4_c12_c12_2) ROW(3, s3_4_c12_c12_3)                 \
-		ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6)         \
-			ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1) \
-				ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3)              \
-					ROW(12, s3_4_c12_c13_4) ROW(13, s3_4_c12_c13_5)      \
-						ROW(14, s3_4_c12_c13_6) ROW(15, s3_4_c12_c13_7)
+#define LISTS(ROW)                                                                            \
+	ROW(0, s3_4_c12_c12_0)                                                                \
+	ROW(1, s3_4_c12_c12_1)                                                                \
+	ROW(2, s3_4_c12_c12_2) ROW(3, s3_4_c12_c12_3) ROW(4, s3_4_c12_c12_4)                  \
+		ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6) ROW(7, s3_4_c12_c12_7)          \
+			ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1) ROW(10, s3_4_c12_c13_2) \
+				ROW(11, s3_4_c12_c13_3) ROW(12, s3_4_c12_c13_4)               \
+					ROW(13, s3_4_c12_c13_5) ROW(14, s3_4_c12_c13_6)       \
+						ROW(15, s3_4_c12_c13_7)
 
 static uint64_t read_list(unsigned n)
 {
@@ -89,14 +90,11 @@ static void write_list(unsigned n, uint64_t value)
 	}
 }
 
-/* Takes back into the VM's state what the list registers say. Only those in use are read. */
-static void save_lists(struct vcpu *vcpu)
+/* Only those in use. */
+static void read_lists(struct vgic_lists *lists)
 {
-	struct vgic_lists *lists = &vcpu->arch.lists;
-
 	for (unsigned i = 0; i < lists->count; i++)
 		lists->lr[i] = lists->lr[i] ? read_list(i) : 0;
-	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
 }
 
 static void deactivate(uint64_t intid)
@@ -112,7 +110,8 @@ static void refill(struct vcpu *vcpu)
 	uint64_t old[VGIC_MAX_LRS];
 	struct vgic_loaded loaded;
 
-	save_lists(vcpu);
+	read_lists(lists);
+	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
@@ -149,7 +148,8 @@ void gic_reset(struct vcpu *vcpu)
 static void hand_on(struct vcpu *vcpu, unsigned intid)
 {
 	lock_take(&vcpu->vm->lock);
-	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, intid))
+	read_lists(&vcpu->arch.lists);
+	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid))
 		vcpu->attention = true;
 	lock_release(&vcpu->vm->lock);
 }
@@ -233,10 +233,8 @@ static void controller_row(struct vcpu *vcpu, struct access *access,
 	uint32_t mask;
 
 	if (access->write || vgic_says_state(access->offset)) {
-		save_lists(vcpu);
-		for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
-			if (vcpu->arch.lists.lr[i])
-				write_list(i, 0);
+		read_lists(&vcpu->arch.lists);
+		vgic_save(vgic, vcpu->number, &vcpu->arch.lists);
 		vcpu->attention = true;
 	}
 	mask = registers(vgic, vcpu->number, access);

@@ -97,16 +97,6 @@ uint32_t vgic_set_line(struct vgic *vgic, unsigned intid, bool high)
 	return 1u << vgic_concerns(irq);
 }
 
-uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, unsigned intid)
-{
-	struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
-
-	if (intid >= VGIC_OWN)
-		return 0;
-	irq->physical = irq->latch = true;
-	return 1u << cpu;
-}
-
 /* ---- List registers ------------------------------------------------------------------------- */
 
 /* Takes one list register back. */
@@ -132,6 +122,18 @@ void vgic_save(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists)
 		if (intid != VGIC_NOBODY)
 			save_one(vgic_irq(vgic, cpu, intid), cpu, lists->lr[i]);
 	}
+}
+
+uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists,
+		       unsigned intid)
+{
+	struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
+
+	if (intid >= VGIC_OWN)
+		return 0;
+	vgic_save(vgic, cpu, lists);
+	irq->physical = irq->latch = true;
+	return 1u << cpu;
 }
 
 static bool group_on(const struct vgic *vgic, const struct vgic_irq *irq)

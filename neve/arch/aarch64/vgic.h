@@ -78,8 +78,10 @@ uint32_t vgic_send_sgi(struct vgic *vgic, unsigned cpu, uint64_t value, bool gro
 /* The line of a device: a shared INTID. */
 uint32_t vgic_set_line(struct vgic *vgic, unsigned intid, bool high);
 
-/* A physical interrupt for vCPU `cpu` alone, which stays active until the guest ends the virtual one. */
-uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, unsigned intid);
+/* A physical interrupt for vCPU `cpu` alone, which stays active until the guest ends the virtual one. The
+ * list registers are taken back first: in them may be the end of the one before. */
+uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists,
+		       unsigned intid);
 
 /* ---- Registers in memory (vgic_mmio.c) ------------------------------------------------------ */
 
