@@ -10,6 +10,8 @@
 
 #define PL011_DATA    0x00
 #define PL011_FLAGS   0x18
+#define PL011_MASK    0x38
+#define CAME_IN	      0x50u /* received; received and waiting */
 #define HOLDS_NOTHING (1u << 4)
 
 static const struct uart *port;
@@ -71,10 +73,17 @@ void console_drain(void)
 		;
 }
 
+bool console_listen(void)
+{
+	if (!port || port->kind == UART_16550)
+		return false;
+	mmio_write32(port->base + PL011_MASK, CAME_IN);
+	return true;
+}
+
 int console_receive(void)
 {
-	if (!port || port->kind == UART_16550 ||
-	    mmio_read32(port->base + PL011_FLAGS) & HOLDS_NOTHING)
+	if (mmio_read32(port->base + PL011_FLAGS) & HOLDS_NOTHING)
 		return -1;
 	return (int)(mmio_read32(port->base + PL011_DATA) & 0xff);
 }

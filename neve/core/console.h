@@ -35,6 +35,9 @@ void console_guest_flush(struct guest_console *console);
 /* Waits until all is sent, a bounded time. */
 void console_drain(void);
 
+/* Lets the port interrupt when bytes come in. False: it is none that can (a 16550). */
+bool console_listen(void);
+
 /* A byte that came in; -1: none. */
 int console_receive(void);
 

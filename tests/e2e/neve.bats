@@ -30,7 +30,7 @@ machine() {
     timeout --kill-after=5 "${LIMIT:-20}" "$QEMU_ARM" \
         -machine "${MACHINE:-virt,virtualization=on,gic-version=3,dtb-randomness=off}" -cpu "$cpu" \
         -smp "$cpus" -m 1024 -nodefaults -display none -monitor none -no-reboot \
-        -serial file:console.txt -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
+        -serial "${SERIAL:-file:console.txt}" -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
 }
 
 # The QEMU words of a VM. vm IMAGE ADDRESS WORDS
@@ -131,6 +131,13 @@ all_well() {
             -device "$(vm "$HOSTILE" 0x50000000 'unit=insns bench=^timer$')"
         [ "$(records result | jq -r '"\(.check): \(.note)"')" = 'proved: 100 of 100 came' ]
     done
+}
+
+@test "what is typed reaches the first VM" {
+    printf "typed words, more than the hardware's port holds at once" |
+        SERIAL=stdio machine max 1 '' -device "$(vm "$HOSTILE" 0x50000000 'samples=1 bench=^typed$')" \
+            >console.txt
+    [ "$(records result | jq -r .check)" = proved ]
 }
 
 @test "what the hardware answers with an exception is one of the guest's" {

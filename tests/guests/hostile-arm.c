@@ -9,6 +9,7 @@
 #define NOWHERE	 0x20000000ull
 #define GICD	 0x08000000ull
 #define GICR	 0x080a0000ull
+#define UART	 0x09000000ull
 #define TEST	 0x0a000000ull
 #define DOORBELL (TEST + 8)
 
@@ -189,6 +190,25 @@ static enum check check_timer(struct bench_run *run)
 	return came == 100 ? CHECK_PROVED : CHECK_FAILED;
 }
 ROW(timer, "timer", .check = check_timer);
+
+/* Nor this: bytes that are typed reach the guest's port, all and in order. */
+static const char typed[] = "typed words, more than the hardware's port holds at once";
+
+static enum check check_typed(struct bench_run *run)
+{
+	unsigned came = 0;
+
+	for (unsigned wait = 0; wait < 10000000 && typed[came]; wait++) {
+		if (mmio_read32(UART + 0x18) & 0x10)
+			continue;
+		if (mmio_read32(UART) != (uint8_t)typed[came])
+			return CHECK_FAILED;
+		came++;
+	}
+	bench_note(run, "%u bytes came", came);
+	return typed[came] ? CHECK_FAILED : CHECK_PROVED;
+}
+ROW(typed, "typed", .check = check_typed);
 
 /* Translation tables that lie nowhere: every fetch aborts, that of the vectors too, for ever. */
 TIMED_LOOP(hostile_tables, "mov x2, #0x20000000\n\tmsr ttbr0_el1, x2\n\tisb\n\ttlbi vmalle1\n\t"

@@ -19,6 +19,8 @@
 #define GICD_ISENABLER	0x100
 #define GICD_ICENABLER	0x180
 #define GICD_IPRIORITYR 0x400
+#define GICD_IROUTER	0x6000
+#define MPIDR_AFFINITY	0xff00ffffffull
 
 #define GICR_TYPER     0x0008
 #define GICR_WAKER     0x0014
@@ -52,19 +54,20 @@
 #define MAX_POLLS 1000000
 
 static unsigned list_registers;
+static unsigned console_intid; /* 0: it does not interrupt */
 
 /* ---- List registers ------------------------------------------------------------------------- */
 
 /* ICH_LR<n>_EL2 are sixteen registers, not an array. */
-#define LISTS(ROW)                                                                            \
-	ROW(0, s3_4_c12_c12_0)                                                                \
-	ROW(1, s3_4_c12_c12_1)                                                                \
-	ROW(2, s3_4_c12_c12_2) ROW(3, s3_4_c12_c12_3) ROW(4, s3_4_c12_c12_4)                  \
-		ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6) ROW(7, s3_4_c12_c12_7)          \
-			ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1) ROW(10, s3_4_c12_c13_2) \
-				ROW(11, s3_4_c12_c13_3) ROW(12, s3_4_c12_c13_4)               \
-					ROW(13, s3_4_c12_c13_5) ROW(14, s3_4_c12_c13_6)       \
-						ROW(15, s3_4_c12_c13_7)
+#define LISTS(ROW)                                                                             \
+	ROW(0, s3_4_c12_c12_0)                                                                 \
+	ROW(1, s3_4_c12_c12_1)                                                                 \
+	ROW(2, s3_4_c12_c12_2)                                                                 \
+	ROW(3, s3_4_c12_c12_3) ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5)                   \
+		ROW(6, s3_4_c12_c12_6) ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0)           \
+			ROW(9, s3_4_c12_c13_1) ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3) \
+				ROW(12, s3_4_c12_c13_4) ROW(13, s3_4_c12_c13_5)                \
+					ROW(14, s3_4_c12_c13_6) ROW(15, s3_4_c12_c13_7)
 
 static uint64_t read_list(unsigned n)
 {
@@ -154,6 +157,13 @@ static void hand_on(struct vcpu *vcpu, unsigned intid)
 	lock_release(&vcpu->vm->lock);
 }
 
+/* What was typed is the first VM's. */
+static void hear(void)
+{
+	for (int byte = console_receive(); byte >= 0; byte = console_receive())
+		vm_receive(&vms[0], (uint8_t)byte);
+}
+
 /* One that was acknowledged: its priority is dropped here; who deactivates it, and when, differs. */
 static void take_one(struct vcpu *vcpu, unsigned intid)
 {
@@ -174,8 +184,14 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 		deactivate(intid);
 		break;
 	default:
-		vcpu_count(vcpu, CAUSE_IRQ_OTHER);
+		if (intid == console_intid) {
+			vcpu_count(vcpu, CAUSE_IRQ_UART);
+			hear();
+		} else {
+			vcpu_count(vcpu, CAUSE_IRQ_OTHER);
+		}
 		deactivate(intid);
+		break;
 	}
 }
 
@@ -275,6 +291,25 @@ static bool wait_clear(uint64_t address, uint32_t bits)
 	return false;
 }
 
+/* The console's interrupt, to this CPU. */
+static void listen(const struct tree *tree)
+{
+	uint64_t distributor = tree->gic_distributor;
+	unsigned intid = tree->uart_count ? tree->uart_intids[tree->console] : 0;
+	uint64_t id = READ_REGISTER(mpidr_el1) & MPIDR_AFFINITY;
+	unsigned word = intid / 32 * 4;
+
+	if (!intid || !console_listen())
+		return;
+	console_intid = intid;
+	mmio_write32(distributor + GICD_IGROUPR + word,
+		     mmio_read32(distributor + GICD_IGROUPR + word) | 1u << intid % 32);
+	out8(distributor + GICD_IPRIORITYR + intid, MIDDLE_PRIORITIES & 0xff);
+	mmio_write32(distributor + GICD_IROUTER + 8 * intid, (uint32_t)id);
+	mmio_write32(distributor + GICD_IROUTER + 8 * intid + 4, (uint32_t)(id >> 32));
+	mmio_write32(distributor + GICD_ISENABLER + word, 1u << intid % 32);
+}
+
 const char *arch_interrupts_init(const struct tree *tree)
 {
 	uint64_t distributor = tree->gic_distributor;
@@ -287,6 +322,7 @@ const char *arch_interrupts_init(const struct tree *tree)
 	mmio_write32(distributor + GICD_CTLR, CTLR_AFFINITY | CTLR_GROUPS);
 	if (!wait_clear(distributor + GICD_CTLR, CTLR_PENDING))
 		return "the interrupt controller does not answer";
+	listen(tree);
 	return NULL;
 }
 
