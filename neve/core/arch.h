@@ -9,7 +9,6 @@ struct tree;
 struct vm;
 struct vcpu;
 struct cpu;
-struct modules;
 
 /* The kind of processor, as records have it. */
 extern const char arch_name[];

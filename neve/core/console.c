@@ -67,6 +67,11 @@ void console_guest_byte(struct guest_console *console, uint8_t byte)
 		console_guest_flush(console);
 }
 
+void console_seize(void)
+{
+	lock_release(&lock);
+}
+
 void console_drain(void)
 {
 	for (unsigned i = 0; port && i < MAX_POLLS && !uart_is_idle(port); i++)

@@ -32,6 +32,9 @@ void console_guest_byte(struct guest_console *console, uint8_t byte);
 /* What stands in an unfinished line. */
 void console_guest_flush(struct guest_console *console);
 
+/* For the last words of a hypervisor that failed: whoever was speaking is cut short. */
+void console_seize(void);
+
 /* Waits until all is sent, a bounded time. */
 void console_drain(void);
 

@@ -9,7 +9,7 @@
 struct cpu;
 struct tree;
 
-#define MAIN_STACK_BYTES 16384
+#define MAIN_STACK_BYTES 32768 /* two records and their counts, and some */
 
 /* The hypervisor's image, in pages of 4 KiB: code, constants, data (image.ld). */
 extern char image_start[], image_end[], code_start[], code_end[], data_start[];

@@ -17,7 +17,6 @@ struct cpu {
 	uint8_t *stack_end; /* assembly knows that it comes first */
 	unsigned number;
 	uint64_t id; /* MPIDR's affinity */
-	uint64_t redistributor;
 	struct vcpu *vcpu;
 	volatile bool started;
 };

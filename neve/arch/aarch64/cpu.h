@@ -18,7 +18,7 @@
 #define LEFT_FIQ	 2
 #define LEFT_SERROR	 3
 
-#define STACK_BYTES 16384
+#define STACK_BYTES 32768
 
 #ifndef __ASSEMBLER__
 
@@ -86,21 +86,19 @@
 #define CNTHCTL_EL1PCEN	 (1ull << 1)
 
 /* ESR_EL2 */
-#define ESR_CLASS_SHIFT	     26
-#define ESR_LENGTH_32	     (1ull << 25) /* IL */
-#define ESR_ISS		     0x1ffffffull
-#define EC_UNKNOWN	     0x00
-#define EC_WFX		     0x01
-#define EC_HVC		     0x16
-#define EC_SMC		     0x17
-#define EC_SYSREG	     0x18
-#define EC_INSN_ABORT	     0x20 /* from a lower level */
-#define EC_DATA_ABORT	     0x24
-#define ABORT_STATUS	     0x3f
-#define ABORT_STAGE1_WALK    (1u << 7) /* S1PTW */
-#define ABORT_CACHE_OR_WRITE (1u << 6)
-#define STATUS_TRANSLATION   0x04 /* and the level in the low two bits */
-#define STATUS_EXTERNAL	     0x10
+#define ESR_CLASS_SHIFT	   26
+#define ESR_LENGTH_32	   (1ull << 25) /* IL */
+#define ESR_ISS		   0x1ffffffull
+#define EC_UNKNOWN	   0x00
+#define EC_HVC		   0x16
+#define EC_SMC		   0x17
+#define EC_SYSREG	   0x18
+#define EC_INSN_ABORT	   0x20 /* from a lower level */
+#define EC_DATA_ABORT	   0x24
+#define ABORT_STATUS	   0x3f
+#define ABORT_STAGE1_WALK  (1u << 7) /* S1PTW */
+#define STATUS_TRANSLATION 0x04	     /* and the level in the low two bits */
+#define STATUS_EXTERNAL	   0x10
 
 #define PSTATE_EL1H    0x5ull
 #define PSTATE_MODE    0xfull

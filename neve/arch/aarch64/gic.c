@@ -45,6 +45,7 @@
 #define ICH_HCR_ON	  1
 #define ICH_HCR_UNDERFLOW 2    /* UIE: tell when one list register or none is in use */
 #define VTR_LISTS	  0x1f /* list registers less one */
+#define VTR_PREEMPTION	  26   /* three bits: bits of preemption less one */
 
 #define SGI_KICK	0
 #define PPI_MAINTENANCE 25
@@ -59,15 +60,16 @@ static unsigned console_intid; /* 0: it does not interrupt */
 /* ---- List registers ------------------------------------------------------------------------- */
 
 /* ICH_LR<n>_EL2 are sixteen registers, not an array. */
-#define LISTS(ROW)                                                                             \
-	ROW(0, s3_4_c12_c12_0)                                                                 \
-	ROW(1, s3_4_c12_c12_1)                                                                 \
-	ROW(2, s3_4_c12_c12_2)                                                                 \
-	ROW(3, s3_4_c12_c12_3) ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5)                   \
-		ROW(6, s3_4_c12_c12_6) ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0)           \
-			ROW(9, s3_4_c12_c13_1) ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3) \
-				ROW(12, s3_4_c12_c13_4) ROW(13, s3_4_c12_c13_5)                \
-					ROW(14, s3_4_c12_c13_6) ROW(15, s3_4_c12_c13_7)
+#define LISTS(ROW)                                                                              \
+	ROW(0, s3_4_c12_c12_0)                                                                  \
+	ROW(1, s3_4_c12_c12_1)                                                                  \
+	ROW(2, s3_4_c12_c12_2)                                                                  \
+	ROW(3, s3_4_c12_c12_3)                                                                  \
+	ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6)                    \
+		ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1)            \
+			ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3) ROW(12, s3_4_c12_c13_4) \
+				ROW(13, s3_4_c12_c13_5) ROW(14, s3_4_c12_c13_6)                 \
+					ROW(15, s3_4_c12_c13_7)
 
 static uint64_t read_list(unsigned n)
 {
@@ -136,12 +138,32 @@ void gic_refill(struct vcpu *vcpu)
 	lock_release(&vcpu->vm->lock);
 }
 
+/* ICH_AP0R<n>_EL2 and ICH_AP1R<n>_EL2: there are as many as there are preemption levels for (12.4.1). */
+static void forget_active_priorities(void)
+{
+	unsigned bits = (unsigned)(READ_REGISTER(ICH_VTR_EL2) >> VTR_PREEMPTION & 7) + 1;
+
+	WRITE_REGISTER(s3_4_c12_c8_0, 0);
+	WRITE_REGISTER(s3_4_c12_c9_0, 0);
+	if (bits >= 6) {
+		WRITE_REGISTER(s3_4_c12_c8_1, 0);
+		WRITE_REGISTER(s3_4_c12_c9_1, 0);
+	}
+	if (bits >= 7) {
+		WRITE_REGISTER(s3_4_c12_c8_2, 0);
+		WRITE_REGISTER(s3_4_c12_c8_3, 0);
+		WRITE_REGISTER(s3_4_c12_c9_2, 0);
+		WRITE_REGISTER(s3_4_c12_c9_3, 0);
+	}
+}
+
 void gic_reset(struct vcpu *vcpu)
 {
 	vcpu->arch.lists.count = list_registers;
 	for (unsigned i = 0; i < list_registers; i++)
 		write_list(i, 0);
 	WRITE_REGISTER(ICH_VMCR_EL2, 0);
+	forget_active_priorities();
 	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON);
 	vcpu->attention = true;
 }
@@ -352,16 +374,15 @@ static uint64_t find_redistributor(uint64_t id)
 /* Our own CPU's part: SGIs and PPIs of group 1, those that we take switched on. */
 const char *gic_cpu_init(struct cpu *cpu)
 {
-	uint64_t frame;
+	uint64_t redistributor = find_redistributor(cpu->id), frame;
 
-	cpu->redistributor = find_redistributor(cpu->id);
-	if (!cpu->redistributor)
+	if (!redistributor)
 		return "a CPU has no redistributor in the interrupt controller";
-	mmio_write32(cpu->redistributor + GICR_WAKER,
-		     mmio_read32(cpu->redistributor + GICR_WAKER) & ~WAKER_SLEEP);
-	if (!wait_clear(cpu->redistributor + GICR_WAKER, WAKER_ASLEEP))
+	mmio_write32(redistributor + GICR_WAKER,
+		     mmio_read32(redistributor + GICR_WAKER) & ~WAKER_SLEEP);
+	if (!wait_clear(redistributor + GICR_WAKER, WAKER_ASLEEP))
 		return "a CPU's redistributor does not wake up";
-	frame = cpu->redistributor + GICR_SGI_FRAME;
+	frame = redistributor + GICR_SGI_FRAME;
 	mmio_write32(frame + GICD_IGROUPR, ~(uint32_t)0);
 	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
 	for (unsigned i = 0; i < VGIC_OWN / 4; i++)

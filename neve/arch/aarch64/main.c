@@ -5,7 +5,6 @@
 #include "console.h"
 #include "cpu.h"
 #include "core/main.h"
-#include "smc.h"
 #include "vm.h"
 
 #define MPIDR_AFFINITY 0xff00ffffffull
@@ -42,7 +41,7 @@ static void read_tree(uint64_t at)
 void first_steps(uint64_t at)
 {
 	read_tree(at);
-	map_ourselves(&tree, at);
+	map_ourselves(&tree);
 }
 
 _Noreturn void second_steps(void)
@@ -63,6 +62,7 @@ _Noreturn void wrong_level(uint64_t at)
 /* A fault of the hypervisor's own: nothing can be trusted any more. */
 _Noreturn void own_fault(void)
 {
+	console_seize();
 	console_printf("neve failed: ESR_EL2 %lx FAR_EL2 %lx ELR_EL2 %lx, image at %lx\n",
 		       READ_REGISTER(esr_el2), READ_REGISTER(far_el2), READ_REGISTER(elr_el2),
 		       (uint64_t)image_start);
@@ -79,7 +79,7 @@ _Noreturn void own_fault(void)
 			   "x15", "x16", "x17", "memory")
 
 /* By SMC: from EL2 an HVC would call ourselves. */
-uint64_t firmware_call(uint64_t function, uint64_t a, uint64_t b, uint64_t c)
+static uint64_t firmware_call(uint64_t function, uint64_t a, uint64_t b, uint64_t c)
 {
 	register uint64_t x0 __asm__("x0") = function;
 	register uint64_t x1 __asm__("x1") = a;

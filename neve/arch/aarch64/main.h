@@ -7,7 +7,7 @@
 const struct tree *machine_tree(void);
 
 /* The hypervisor's own translation (memory.c): with the MMU off. */
-void map_ourselves(const struct tree *tree, uint64_t tree_at);
+void map_ourselves(const struct tree *tree);
 
 /* Writes [from, from + bytes) to memory, and drops it from the caches. */
 void clean_and_drop(const void *from, uint64_t bytes);

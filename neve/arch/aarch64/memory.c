@@ -62,8 +62,8 @@ static void map_memory(struct table *table, const struct memory_range *ram)
 	map(table, behind, ram->end, ATTRIBUTES_MEMORY);
 }
 
-/* What the tree does not name is not mapped: where it cannot be read, only the image is. */
-void map_ourselves(const struct tree *tree, uint64_t tree_at)
+/* The tree itself lies in memory. What it does not name is not mapped: where it cannot be read, only the image is. */
+void map_ourselves(const struct tree *tree)
 {
 	struct table_pool pool = { (uint64_t)pool_pages,
 				   (uint64_t)pool_pages + sizeof(pool_pages) };
@@ -71,7 +71,6 @@ void map_ourselves(const struct tree *tree, uint64_t tree_at)
 	uint64_t bits = READ_REGISTER(id_aa64mmfr0_el1) & 15;
 	struct table table;
 
-	(void)tree_at; /* it lies in memory */
 	table_init(&table, &pool);
 	for (unsigned i = 0; i < tree->ram_count; i++)
 		map_memory(&table, &tree->ram[i]);
