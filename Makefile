@@ -24,7 +24,7 @@ help:
 	@echo '                 EXTRA_BENCH="path/file.c"     with benchmarks of your own'
 	@echo 'make test        set up and run all tests (tests/run PATTERN runs those that match)'
 	@echo 'make test-long   the same, then long fuzzing and bare Debian systems (hours; root)'
-	@echo 'make build       build the guest, the monitor (build/) and the command ($(COMMAND))'
+	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
 	@echo 'run and test install what they need on Debian 12 and 13 (tools/setup says what).'
@@ -41,6 +41,7 @@ build:
 	@$(MAKE) -s -C vmm >&2
 	@$(MAKE) -s -C lab/init >&2
 	@! command -v aarch64-linux-gnu-gcc >/dev/null || $(MAKE) -s -C vmm ARCH=aarch64 CC=gcc >&2
+	@$(MAKE) -s -C neve >&2
 	@cargo build --release --locked $(QUIET) >&2
 
 test:

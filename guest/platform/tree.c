@@ -24,6 +24,7 @@ enum property {
 	CLOCK_FREQUENCY,
 	REGIONS,
 	STRIDE,
+	INTERRUPTS,
 	PROPERTIES
 };
 
@@ -42,6 +43,7 @@ static const char *const names[PROPERTIES] = {
 	[CLOCK_FREQUENCY] = "clock-frequency",
 	[REGIONS] = "#redistributor-regions",
 	[STRIDE] = "redistributor-stride",
+	[INTERRUPTS] = "interrupts",
 };
 
 struct node {
@@ -173,6 +175,17 @@ static void take_gic(const struct path *path, const struct node *node, unsigned 
 		tree->gic_version = version;
 }
 
+/* Three cells: 0 for a shared one, its number among those, flags (bindings, arm,gic-v3). */
+static unsigned shared_interrupt(const struct node *node)
+{
+	const uint8_t *cells = node->properties[INTERRUPTS].value;
+
+	if (node->properties[INTERRUPTS].length < 12 || fdt_cells(cells, 1) ||
+	    fdt_cells(cells + 4, 1) >= 988)
+		return 0;
+	return 32 + (unsigned)fdt_cells(cells + 4, 1);
+}
+
 static void take_uart(const struct path *path, const struct node *node, enum uart_kind kind)
 {
 	struct tree *tree = path->tree;
@@ -184,6 +197,7 @@ static void take_uart(const struct path *path, const struct node *node, enum uar
 		return;
 	if (node->begin == path->console)
 		tree->console = tree->uart_count;
+	tree->uart_intids[tree->uart_count] = shared_interrupt(node);
 	tree->uarts[tree->uart_count++] = (struct uart){
 		.kind = kind,
 		.base = range.start,

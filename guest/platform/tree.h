@@ -26,6 +26,7 @@ struct tree {
 	bool has_its;
 	struct uart uarts[TREE_MAX_UARTS];
 	unsigned uart_count;
+	unsigned uart_intids[TREE_MAX_UARTS]; /* their interrupts at the GIC; 0: not told */
 	unsigned console; /* which of them; the one that stdout-path names, else the first */
 	enum psci_conduit psci;
 	bool has_timer;

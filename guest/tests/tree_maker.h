@@ -165,6 +165,7 @@ static uint32_t make_machine(struct maker *maker)
 	begin_node(maker, "uart@9000000");
 	add_property(maker, "compatible", "arm,pl011\0arm,primecell", 24);
 	CELLS(maker, "reg", 0, 0x9000000, 0, 0x1000);
+	CELLS(maker, "interrupts", 0, 1, 4);
 	end_node(maker);
 	begin_node(maker, "uart@9040000");
 	add_property(maker, "compatible", "arm,pl011\0arm,primecell", 24);

@@ -74,6 +74,8 @@ static void the_console_is_the_one_that_stdout_path_names(void **state)
 	assert_int_equal(console->shift, 2);
 	assert_int_equal(console->width, 4);
 	assert_int_equal(tree.uarts[0].kind, UART_PL011);
+	assert_int_equal(tree.uart_intids[0], 33);
+	assert_int_equal(tree.uart_intids[1], 0); /* its node does not tell */
 }
 
 static void gicv2_is_read(void **state)

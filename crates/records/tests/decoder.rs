@@ -451,9 +451,9 @@ fn the_examples_of_the_document_are_understood() {
     assert_eq!(
         kinds,
         [
-            // The guest's, then its monitor's, and those of Xen's dom0.
+            // The guest's, then its monitor's, those of Xen's dom0, and of neve.
             "hello", "begin", "result", "skip", "fault", "end", "bye", "hello", "exits", "bye",
-            "hello", "bye"
+            "hello", "bye", "hello", "exits", "bye"
         ]
     );
 }

@@ -153,7 +153,7 @@ impl<'a> Looker<'a> {
         let platforms = vec![self.platform.clone()];
         let run = RunArgs {
             boots: Some(boots),
-            perturb: self.args.perturb,
+            perturb: Some(self.args.perturb),
             output: Some(folder.to_owned()),
             ..RunArgs::of(platforms, self.bench.clone(), self.args.parts.clone())
         };

@@ -147,7 +147,7 @@ impl Measured {
     ) -> anyhow::Result<()> {
         let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
         run.output = folder.or_else(|| args.output.clone());
-        run.perturb = args.perturb;
+        run.perturb = Some(args.perturb);
         let measured = run::measure(&run, stop, colours)?;
         measured.tell_problems(colours);
         if measured.interrupted {

@@ -1,0 +1,401 @@
+/*
+ * The machine's GICv3 (Arm IHI 0069). Physical interrupts come to EL2, and are few: the timers' PPIs, which
+ * are handed on to the guest and stay active until it ends its virtual one; the maintenance interrupt
+ * of the virtual interface; our own SGI, which makes a CPU look up; the console's.
+ * Called by vcpu.c and core/.
+ */
+#include "gic.h"
+
+#include "arch.h"
+#include "console.h"
+#include "cpu.h"
+#include "guest_tree.h"
+#include "main.h"
+#include "posih.h"
+
+/* Of the distributor; GICR_... + GICR_SGI_FRAME has the same for one CPU. */
+#define GICD_CTLR	0x000
+#define GICD_IGROUPR	0x080
+#define GICD_ISENABLER	0x100
+#define GICD_ICENABLER	0x180
+#define GICD_IPRIORITYR 0x400
+#define GICD_IROUTER	0x6000
+#define MPIDR_AFFINITY	0xff00ffffffull
+
+#define GICR_TYPER     0x0008
+#define GICR_WAKER     0x0014
+#define GICR_SGI_FRAME 0x10000
+#define GICR_BYTES     0x20000 /* and twice that with virtual LPIs */
+#define TYPER_VLPIS    (1u << 1)
+#define TYPER_LAST     (1u << 4)
+#define WAKER_SLEEP    (1u << 1)
+#define WAKER_ASLEEP   (1u << 2)
+
+#define CTLR_PENDING  (1u << 31) /* RWP */
+#define CTLR_AFFINITY (1u << 4)
+#define CTLR_GROUPS   3u /* group 1, by either of its bits: which one depends on security */
+
+#define SRE_USE	   1 /* system registers */
+#define SRE_BELOW  8 /* ... at EL1 too */
+#define CTLR_SPLIT 2 /* EOImode: the end drops the priority, and ICC_DIR deactivates */
+
+#define ALL_PRIORITIES	  0xf0
+#define MIDDLE_PRIORITIES 0xa0a0a0a0u
+
+#define ICH_HCR_ON	  1
+#define ICH_HCR_UNDERFLOW 2    /* UIE: tell when one list register or none is in use */
+#define VTR_LISTS	  0x1f /* list registers less one */
+#define VTR_PREEMPTION	  26   /* three bits: bits of preemption less one */
+
+#define SGI_KICK	0
+#define PPI_MAINTENANCE 25
+#define INTID_MASK	0xffffff
+#define INTID_SPECIAL	1020
+
+#define MAX_POLLS 1000000
+
+static unsigned list_registers;
+static unsigned console_intid; /* 0: it does not interrupt */
+
+/* ---- List registers ------------------------------------------------------------------------- */
+
+/* ICH_LR<n>_EL2 are sixteen registers, not an array. */
+#define LISTS(ROW)                                                                              \
+	ROW(0, s3_4_c12_c12_0)                                                                  \
+	ROW(1, s3_4_c12_c12_1)                                                                  \
+	ROW(2, s3_4_c12_c12_2)                                                                  \
+	ROW(3, s3_4_c12_c12_3)                                                                  \
+	ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6)                    \
+		ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1)            \
+			ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3) ROW(12, s3_4_c12_c13_4) \
+				ROW(13, s3_4_c12_c13_5) ROW(14, s3_4_c12_c13_6)                 \
+					ROW(15, s3_4_c12_c13_7)
+
+static uint64_t read_list(unsigned n)
+{
+	switch (n) {
+#define ROW(number, name) \
+	case number:      \
+		return READ_REGISTER(name);
+		LISTS(ROW)
+#undef ROW
+	}
+	return 0;
+}
+
+static void write_list(unsigned n, uint64_t value)
+{
+	switch (n) {
+#define ROW(number, name)                    \
+	case number:                         \
+		WRITE_REGISTER(name, value); \
+		break;
+		LISTS(ROW)
+#undef ROW
+	}
+}
+
+/* Only those in use. */
+static void read_lists(struct vgic_lists *lists)
+{
+	for (unsigned i = 0; i < lists->count; i++)
+		lists->lr[i] = lists->lr[i] ? read_list(i) : 0;
+}
+
+static void deactivate(uint64_t intid)
+{
+	WRITE_REGISTER(ICC_DIR_EL1, intid);
+	instruction_barrier();
+}
+
+/* Under the VM's lock. */
+static void refill(struct vcpu *vcpu)
+{
+	struct vgic_lists *lists = &vcpu->arch.lists;
+	uint64_t old[VGIC_MAX_LRS];
+	struct vgic_loaded loaded;
+
+	read_lists(lists);
+	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
+	for (unsigned i = 0; i < lists->count; i++)
+		old[i] = lists->lr[i];
+	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
+	for (unsigned i = 0; i < lists->count; i++)
+		if (old[i] || lists->lr[i])
+			write_list(i, lists->lr[i]);
+	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0));
+	for (unsigned i = 0; i < VGIC_OWN; i++)
+		if (loaded.deactivate >> i & 1)
+			deactivate(i);
+}
+
+void gic_refill(struct vcpu *vcpu)
+{
+	/* Before we look: what changes from here on sets it again. */
+	__atomic_store_n(&vcpu->attention, false, __ATOMIC_SEQ_CST);
+	lock_take(&vcpu->vm->lock);
+	refill(vcpu);
+	lock_release(&vcpu->vm->lock);
+}
+
+/* ICH_AP0R<n>_EL2 and ICH_AP1R<n>_EL2: there are as many as there are preemption levels for (12.4.1). */
+static void forget_active_priorities(void)
+{
+	unsigned bits = (unsigned)(READ_REGISTER(ICH_VTR_EL2) >> VTR_PREEMPTION & 7) + 1;
+
+	WRITE_REGISTER(s3_4_c12_c8_0, 0);
+	WRITE_REGISTER(s3_4_c12_c9_0, 0);
+	if (bits >= 6) {
+		WRITE_REGISTER(s3_4_c12_c8_1, 0);
+		WRITE_REGISTER(s3_4_c12_c9_1, 0);
+	}
+	if (bits >= 7) {
+		WRITE_REGISTER(s3_4_c12_c8_2, 0);
+		WRITE_REGISTER(s3_4_c12_c8_3, 0);
+		WRITE_REGISTER(s3_4_c12_c9_2, 0);
+		WRITE_REGISTER(s3_4_c12_c9_3, 0);
+	}
+}
+
+void gic_reset(struct vcpu *vcpu)
+{
+	vcpu->arch.lists.count = list_registers;
+	for (unsigned i = 0; i < list_registers; i++)
+		write_list(i, 0);
+	WRITE_REGISTER(ICH_VMCR_EL2, 0);
+	forget_active_priorities();
+	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON);
+	vcpu->attention = true;
+}
+
+/* ---- Physical interrupts -------------------------------------------------------------------- */
+
+static void hand_on(struct vcpu *vcpu, unsigned intid)
+{
+	lock_take(&vcpu->vm->lock);
+	read_lists(&vcpu->arch.lists);
+	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid))
+		vcpu->attention = true;
+	lock_release(&vcpu->vm->lock);
+}
+
+/* What was typed is the first VM's. */
+static void hear(void)
+{
+	for (int byte = console_receive(); byte >= 0; byte = console_receive())
+		vm_receive(&vms[0], (uint8_t)byte);
+}
+
+/* One that was acknowledged: its priority is dropped here; who deactivates it, and when, differs. */
+static void take_one(struct vcpu *vcpu, unsigned intid)
+{
+	WRITE_REGISTER(ICC_EOIR1_EL1, intid);
+	switch (intid) {
+	case SGI_KICK:
+		vcpu_count(vcpu, CAUSE_IRQ_KICK);
+		deactivate(intid);
+		break;
+	case PPI_TIMER_VIRTUAL:
+	case PPI_TIMER_PHYSICAL:
+		vcpu_count(vcpu, CAUSE_IRQ_TIMER);
+		hand_on(vcpu, intid);
+		break;
+	case PPI_MAINTENANCE:
+		vcpu_count(vcpu, CAUSE_IRQ_MAINTENANCE);
+		gic_refill(vcpu); /* it is level-triggered: its reasons must go first */
+		deactivate(intid);
+		break;
+	default:
+		if (intid == console_intid) {
+			vcpu_count(vcpu, CAUSE_IRQ_UART);
+			hear();
+		} else {
+			vcpu_count(vcpu, CAUSE_IRQ_OTHER);
+		}
+		deactivate(intid);
+		break;
+	}
+}
+
+void gic_take(struct vcpu *vcpu)
+{
+	for (;;) {
+		uint64_t intid = READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK;
+
+		if (intid >= INTID_SPECIAL)
+			return;
+		take_one(vcpu, (unsigned)intid);
+	}
+}
+
+void arch_take_interrupts(struct vcpu *vcpu)
+{
+	gic_take(vcpu);
+}
+
+/* ICC_SGI1R_EL1: a list of 16 CPUs, which of the lists (RS), affinities 1 to 3, the INTID. */
+void arch_kick(const struct cpu *cpu)
+{
+	uint64_t id = cpu->id;
+
+	data_barrier();
+	WRITE_REGISTER(ICC_SGI1R_EL1, 1ull << (id & 15) | (id >> 4 & 15) << 44 |
+					      (id >> 8 & 0xff) << 16 | (id >> 16 & 0xff) << 32 |
+					      (id >> 32 & 0xff) << 48 | (uint64_t)SGI_KICK << 24);
+	instruction_barrier();
+}
+
+/* ---- What guests do to their virtual one ---------------------------------------------------- */
+
+void gic_send_sgi(struct vcpu *vcpu, uint64_t value, bool group1)
+{
+	uint32_t mask;
+
+	lock_take(&vcpu->vm->lock);
+	mask = vgic_send_sgi(&vcpu->vm->arch.vgic, vcpu->number, value, group1);
+	lock_release(&vcpu->vm->lock);
+	vcpu_notify(vcpu->vm, mask, vcpu);
+}
+
+void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool high)
+{
+	vcpu_notify(vm, vgic_set_line(&vm->arch.vgic, intid, high), self);
+}
+
+/* What a register says of this vCPU's interrupts is in its list registers: where it says something of
+ * them, they are taken back first, and loaded anew before the guest goes on. Under the VM's lock. */
+static void controller_row(struct vcpu *vcpu, struct access *access,
+			   uint32_t (*registers)(struct vgic *, unsigned, struct access *))
+{
+	struct vgic *vgic = &vcpu->vm->arch.vgic;
+	uint32_t mask;
+
+	if (access->write || vgic_says_state(access->offset)) {
+		read_lists(&vcpu->arch.lists);
+		vgic_save(vgic, vcpu->number, &vcpu->arch.lists);
+		vcpu->attention = true;
+	}
+	mask = registers(vgic, vcpu->number, access);
+	vcpu_notify(vcpu->vm, mask, vcpu);
+}
+
+static void distributor_row(struct vcpu *vcpu, void *context, struct access *access)
+{
+	(void)context;
+	controller_row(vcpu, access, vgic_distributor);
+}
+
+static void redistributors_row(struct vcpu *vcpu, void *context, struct access *access)
+{
+	(void)context;
+	controller_row(vcpu, access, vgic_redistributors);
+}
+
+bool gic_add_rows(struct vm *vm)
+{
+	const struct device rows[] = {
+		{ "gicd", GUEST_GICD, VGIC_DISTRIBUTOR_BYTES, CAUSE_GICD_READ, distributor_row,
+		  NULL },
+		{ "gicr", GUEST_GICR, (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
+		  CAUSE_GICR_READ, redistributors_row, NULL },
+	};
+
+	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]);
+}
+
+/* ---- Setting it up -------------------------------------------------------------------------- */
+
+static bool wait_clear(uint64_t address, uint32_t bits)
+{
+	for (unsigned i = 0; i < MAX_POLLS; i++)
+		if (!(mmio_read32(address) & bits))
+			return true;
+	return false;
+}
+
+/* The console's interrupt, to this CPU. */
+static void listen(const struct tree *tree)
+{
+	uint64_t distributor = tree->gic_distributor;
+	unsigned intid = tree->uart_count ? tree->uart_intids[tree->console] : 0;
+	uint64_t id = READ_REGISTER(mpidr_el1) & MPIDR_AFFINITY;
+	unsigned word = intid / 32 * 4;
+
+	if (!intid || !console_listen())
+		return;
+	console_intid = intid;
+	mmio_write32(distributor + GICD_IGROUPR + word,
+		     mmio_read32(distributor + GICD_IGROUPR + word) | 1u << intid % 32);
+	out8(distributor + GICD_IPRIORITYR + intid, MIDDLE_PRIORITIES & 0xff);
+	mmio_write32(distributor + GICD_IROUTER + 8 * intid, (uint32_t)id);
+	mmio_write32(distributor + GICD_IROUTER + 8 * intid + 4, (uint32_t)(id >> 32));
+	mmio_write32(distributor + GICD_ISENABLER + word, 1u << intid % 32);
+}
+
+const char *arch_interrupts_init(const struct tree *tree)
+{
+	uint64_t distributor = tree->gic_distributor;
+
+	if (tree->gic_version != 3)
+		return "the device tree has no GICv3 (QEMU: -machine virt,gic-version=3)";
+	mmio_write32(distributor + GICD_CTLR, 0);
+	if (!wait_clear(distributor + GICD_CTLR, CTLR_PENDING))
+		return "the interrupt controller does not answer";
+	mmio_write32(distributor + GICD_CTLR, CTLR_AFFINITY | CTLR_GROUPS);
+	if (!wait_clear(distributor + GICD_CTLR, CTLR_PENDING))
+		return "the interrupt controller does not answer";
+	listen(tree);
+	return NULL;
+}
+
+static uint64_t find_redistributor(uint64_t id)
+{
+	const struct tree *tree = machine_tree();
+	uint32_t wanted = (uint32_t)(id | id >> 32 << 24);
+
+	for (unsigned i = 0; i < tree->redistributor_count; i++) {
+		uint64_t at = tree->redistributors[i].start, end = tree->redistributors[i].end;
+
+		while (at < end && end - at >= GICR_BYTES) {
+			uint32_t type = mmio_read32(at + GICR_TYPER);
+
+			if (mmio_read32(at + GICR_TYPER + 4) == wanted)
+				return at;
+			if (type & TYPER_LAST)
+				break;
+			at += tree->redistributor_stride ? tree->redistributor_stride
+			      : type & TYPER_VLPIS	 ? 2 * GICR_BYTES
+							 : GICR_BYTES;
+		}
+	}
+	return 0;
+}
+
+/* Our own CPU's part: SGIs and PPIs of group 1, those that we take switched on. */
+const char *gic_cpu_init(struct cpu *cpu)
+{
+	uint64_t redistributor = find_redistributor(cpu->id), frame;
+
+	if (!redistributor)
+		return "a CPU has no redistributor in the interrupt controller";
+	mmio_write32(redistributor + GICR_WAKER,
+		     mmio_read32(redistributor + GICR_WAKER) & ~WAKER_SLEEP);
+	if (!wait_clear(redistributor + GICR_WAKER, WAKER_ASLEEP))
+		return "a CPU's redistributor does not wake up";
+	frame = redistributor + GICR_SGI_FRAME;
+	mmio_write32(frame + GICD_IGROUPR, ~(uint32_t)0);
+	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
+	for (unsigned i = 0; i < VGIC_OWN / 4; i++)
+		mmio_write32(frame + GICD_IPRIORITYR + i * 4, MIDDLE_PRIORITIES);
+	mmio_write32(frame + GICD_ISENABLER, 1u << SGI_KICK | 1u << PPI_MAINTENANCE |
+						     1u << PPI_TIMER_VIRTUAL |
+						     1u << PPI_TIMER_PHYSICAL);
+	WRITE_REGISTER(ICC_SRE_EL2, READ_REGISTER(ICC_SRE_EL2) | SRE_USE | SRE_BELOW);
+	instruction_barrier();
+	WRITE_REGISTER(ICC_PMR_EL1, ALL_PRIORITIES);
+	WRITE_REGISTER(ICC_CTLR_EL1, READ_REGISTER(ICC_CTLR_EL1) | CTLR_SPLIT);
+	WRITE_REGISTER(ICC_IGRPEN1_EL1, 1);
+	instruction_barrier();
+	list_registers = (unsigned)(READ_REGISTER(ICH_VTR_EL2) & VTR_LISTS) + 1;
+	return NULL;
+}

@@ -1,0 +1,299 @@
+/*
+ * Enters a guest, and answers why it left. Called by core/vcpu.c in a loop. What a guest does wrong ends
+ * in an exception of its own, or ends its VM; never the hypervisor.
+ */
+#include "vm.h"
+
+#include "arch.h"
+#include "cpu.h"
+#include "gic.h"
+#include "inject.h"
+#include "main.h"
+#include "mmio.h"
+#include "sysreg.h"
+
+unsigned context_enter(struct context *context);
+
+#define HCR_GUEST                                                                           \
+	(HCR_VM | HCR_SWIO | HCR_FMO | HCR_IMO | HCR_AMO | HCR_TID3 | HCR_TSC | HCR_TIDCP | \
+	 HCR_TACR | HCR_RW | HCR_TLOR | HCR_TERR | HCR_APK | HCR_API)
+
+/* 39 bits from level 1, 4 KiB, walks write-back and inner shareable, bit 31 is 1. */
+#define VTCR_GUEST    (25ull | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | 1ull << 31)
+#define VTCR_PS_SHIFT 16
+#define PARANGE_48    5
+
+#define SCTLR_SPAN    (1ull << 23)
+#define MMFR0_FGT     56
+#define MMFR1_PAN     20
+#define MMFR1_HCX     40
+#define MPIDR_RES1    (1ull << 31)
+#define HVC_IMMEDIATE 0xffff
+#define XZR	      31
+
+static bool id_field(uint64_t value, unsigned bit)
+{
+	return value >> bit & 15;
+}
+
+/* ---- This CPU, and the vCPU's beginning ----------------------------------------------------- */
+
+/* What the hardware leaves unknown at reset, and no VM may use. */
+static void switch_off_extensions(void)
+{
+	if (id_field(READ_REGISTER(id_aa64mmfr1_el1), MMFR1_HCX))
+		WRITE_REGISTER(HCRX_EL2, 0);
+	if (id_field(READ_REGISTER(id_aa64mmfr0_el1), MMFR0_FGT)) {
+		WRITE_REGISTER(HFGRTR_EL2, 0);
+		WRITE_REGISTER(HFGWTR_EL2, 0);
+		WRITE_REGISTER(HFGITR_EL2, 0);
+		WRITE_REGISTER(HDFGRTR_EL2, 0);
+		WRITE_REGISTER(HDFGWTR_EL2, 0);
+	}
+}
+
+const char *arch_cpu_init(struct cpu *cpu)
+{
+	uint64_t bits = READ_REGISTER(id_aa64mmfr0_el1) & 15;
+
+	switch_off_extensions();
+	WRITE_REGISTER(hcr_el2, HCR_GUEST);
+	WRITE_REGISTER(vtcr_el2, VTCR_GUEST | (bits > PARANGE_48 ? PARANGE_48 : bits)
+						      << VTCR_PS_SHIFT);
+	WRITE_REGISTER(cptr_el2, CPTR_RES1 | CPTR_TZ | CPTR_TSM | CPTR_TTA);
+	WRITE_REGISTER(hstr_el2, 0);
+	WRITE_REGISTER(mdcr_el2, (READ_REGISTER(mdcr_el2) & MDCR_HPMN) | MDCR_TPM | MDCR_TPMCR |
+					 MDCR_TPMS | MDCR_TTRF);
+	WRITE_REGISTER(cnthctl_el2, CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN);
+	WRITE_REGISTER(vpidr_el2, READ_REGISTER(midr_el1));
+	instruction_barrier();
+	return gic_cpu_init(cpu);
+}
+
+static void start_at(struct vcpu *vcpu, uint64_t entry, uint64_t x0)
+{
+	vcpu->arch.start_entry = entry;
+	vcpu->arch.start_context = x0;
+	vcpu->must_reset = true;
+}
+
+void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t tree)
+{
+	start_at(vcpu, entry, tree);
+}
+
+void arch_vcpu_reset(struct vcpu *vcpu)
+{
+	sysreg_reset();
+	WRITE_REGISTER(vmpidr_el2, MPIDR_RES1 | vcpu->number);
+	WRITE_REGISTER(vttbr_el2, vcpu->vm->arch.vttbr);
+	WRITE_REGISTER(cntvoff_el2, vcpu->vm->arch.counter_start);
+	gic_reset(vcpu);
+	vcpu->arch.context = (struct context){
+		.x = { vcpu->arch.start_context },
+		.pc = vcpu->arch.start_entry,
+		.pstate = PSTATE_EL1H | PSTATE_MASKED,
+	};
+	instruction_barrier();
+}
+
+/* ---- Exceptions for the guest --------------------------------------------------------------- */
+
+static void inject(struct vcpu *vcpu, uint64_t esr)
+{
+	struct context *context = &vcpu->arch.context;
+	bool has_pan = id_field(READ_REGISTER(id_aa64mmfr1_el1), MMFR1_PAN);
+	struct injected to = inject_synchronous(READ_REGISTER(vbar_el1), context->pstate, has_pan,
+						READ_REGISTER(sctlr_el1) & SCTLR_SPAN);
+
+	WRITE_REGISTER(elr_el1, context->pc);
+	WRITE_REGISTER(spsr_el1, context->pstate);
+	WRITE_REGISTER(esr_el1, esr);
+	context->pc = to.pc;
+	context->pstate = to.pstate;
+}
+
+static void undefined(struct vcpu *vcpu, uint64_t esr)
+{
+	vcpu_count(vcpu, CAUSE_UNDEFINED);
+	inject(vcpu, inject_undefined(esr));
+}
+
+static void external_abort(struct vcpu *vcpu, uint64_t esr)
+{
+	WRITE_REGISTER(far_el1, READ_REGISTER(far_el2));
+	inject(vcpu, inject_external_abort(esr, vcpu->arch.context.pstate));
+}
+
+static void step_over(struct vcpu *vcpu, uint64_t esr)
+{
+	vcpu->arch.context.pc += esr & ESR_LENGTH_32 ? 4 : 2;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------- */
+
+static void start_other(struct vm *vm, const struct psci_result *result)
+{
+	struct vcpu *other = &vm->vcpus[result->cpu];
+
+	start_at(other, result->entry, result->context);
+	__atomic_store_n(&other->powered, true, __ATOMIC_RELEASE);
+	arch_kick(other->cpu);
+}
+
+static void call(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+	uint64_t *x = vcpu->arch.context.x;
+	struct psci_result result;
+
+	/* Who is on, and who runs, change together. */
+	lock_take(&vm->lock);
+	result = psci_call(&vm->arch.psci, vcpu->number, x);
+	if (result.action == PSCI_CPU_STOPS)
+		vcpu->powered = false;
+	else if (result.action == PSCI_START)
+		start_other(vm, &result);
+	lock_release(&vm->lock);
+	x[0] = result.value;
+	switch (result.action) {
+	case PSCI_ANSWER:
+	case PSCI_START:
+	case PSCI_CPU_STOPS:
+		break;
+	case PSCI_STANDBY:
+		if (!vcpu->attention)
+			arch_wait(); /* for one of ours, which may become one of the guest's */
+		break;
+	case PSCI_OFF:
+		vm_end(vm, "ok", "the guest powered off");
+		break;
+	case PSCI_RESET:
+		vm_end(vm, "reset", "the guest asked for a reset");
+		break;
+	}
+}
+
+/* HVC comes back behind itself, SMC at itself. Other immediates than 0 are reserved (DEN 0028, 2.9). */
+static void call_instruction(struct vcpu *vcpu, uint64_t esr, bool hvc)
+{
+	vcpu_count(vcpu, hvc ? CAUSE_HVC : CAUSE_SMC);
+	if (esr & HVC_IMMEDIATE) {
+		vcpu->arch.context.pc -= hvc ? 4 : 0;
+		undefined(vcpu, esr);
+		return;
+	}
+	if (!hvc)
+		step_over(vcpu, esr);
+	call(vcpu);
+}
+
+/* ---- Aborts of stage 2 ---------------------------------------------------------------------- */
+
+static bool device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa)
+{
+	uint64_t *x = vcpu->arch.context.x;
+	struct mmio_register to;
+	const struct device *device;
+	struct access access;
+
+	if (!mmio_decode(esr, &access, &to))
+		return false;
+	device = devices_find(&vcpu->vm->devices, ipa, access.bytes);
+	if (!device)
+		return false;
+	vcpu_count(vcpu, device->cause + access.write);
+	access.offset = ipa - device->first;
+	access.value = access.write && to.number != XZR ? mmio_stored(&access, x[to.number]) : 0;
+	lock_take(&vcpu->vm->lock);
+	device->access(vcpu, device->context, &access);
+	lock_release(&vcpu->vm->lock);
+	if (!access.write && to.number != XZR)
+		x[to.number] = mmio_loaded(&access, &to);
+	step_over(vcpu, esr);
+	return true;
+}
+
+static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
+{
+	uint64_t ipa = (READ_REGISTER(hpfar_el2) & ~15ull) << 8 | (READ_REGISTER(far_el2) & 0xfff);
+	unsigned status = esr & ABORT_STATUS;
+	struct vm *vm = vcpu->vm;
+	uint64_t bytes;
+	uint8_t *page;
+
+	if ((status & ~3u) != STATUS_TRANSLATION) {
+		/* Everything that is mapped may be read, written and executed: nothing else can come but
+		 * what the machine's memory itself does. */
+		vcpu_count(vcpu, CAUSE_OTHER);
+		vm_end(vm, "error", "vCPU %u: an abort with status 0x%x at 0x%lx, ESR_EL2 0x%lx",
+		       vcpu->number, status, vcpu->arch.context.pc, esr);
+		return;
+	}
+	if (data && !(esr & ABORT_STAGE1_WALK) && device_access(vcpu, esr, ipa))
+		return;
+	lock_take(&vm->lock);
+	page = arch_guest_memory(vm, ipa, &bytes);
+	lock_release(&vm->lock);
+	vcpu_count(vcpu, page ? CAUSE_STAGE2_FAULT : CAUSE_NOWHERE);
+	if (!page)
+		external_abort(vcpu, esr);
+}
+
+/* ---- The loop's body ------------------------------------------------------------------------ */
+
+static void synchronous(struct vcpu *vcpu)
+{
+	uint64_t esr = READ_REGISTER(esr_el2);
+
+	if (vcpu->arch.context.pstate & PSTATE_AARCH32) {
+		vm_end(vcpu->vm, "error",
+		       "vCPU %u: it runs AArch32 code, which its identification "
+		       "registers say is not there",
+		       vcpu->number);
+		return;
+	}
+	switch (esr >> ESR_CLASS_SHIFT) {
+	case EC_HVC:
+		call_instruction(vcpu, esr, true);
+		break;
+	case EC_SMC:
+		call_instruction(vcpu, esr, false);
+		break;
+	case EC_SYSREG:
+		if (sysreg_access(vcpu, esr))
+			step_over(vcpu, esr);
+		else
+			undefined(vcpu, esr);
+		break;
+	case EC_INSN_ABORT:
+		stage2_abort(vcpu, esr, false);
+		break;
+	case EC_DATA_ABORT:
+		stage2_abort(vcpu, esr, true);
+		break;
+	default: /* SVE, SME, trace, and what else is not there for a VM */
+		undefined(vcpu, esr);
+	}
+}
+
+void arch_vcpu_run(struct vcpu *vcpu)
+{
+	if (vcpu->attention)
+		gic_refill(vcpu);
+	switch (context_enter(&vcpu->arch.context)) {
+	case LEFT_SYNCHRONOUS:
+		synchronous(vcpu);
+		break;
+	case LEFT_IRQ:
+		gic_take(vcpu);
+		break;
+	case LEFT_SERROR:
+		vcpu_count(vcpu, CAUSE_SERROR);
+		vm_end(vcpu->vm, "error", "vCPU %u: a system error, ESR_EL2 0x%lx", vcpu->number,
+		       READ_REGISTER(esr_el2));
+		break;
+	default: /* a FIQ: none is ours, none is the guest's */
+		vcpu_count(vcpu, CAUSE_OTHER);
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * The doorbell of the test device: a guest rings it before the first sample of a benchmark and after the
+ * last, and what happened between the two is written as an `exits` record (docs/records.md).
+ */
+#ifndef BELL_H
+#define BELL_H
+
+#include "counts.h"
+
+/* The note that lies where a guest's write to the doorbell points (docs/guest.md). */
+#define BELL_MAGIC 0x31425357u /* "WSB1" */
+#define BELL_BEGIN 1
+#define BELL_END   2
+
+struct bell_note {
+	uint32_t magic, kind;
+	uint64_t index, iterations, samples; /* the last two 0: nothing lies between the rings */
+	char bench[64];
+};
+
+struct bell {
+	bool begun, own_known;
+	struct counts begin, own; /* then; what a pair of rings costs by itself */
+	uint64_t begin_ticks;
+};
+
+struct vcpu;
+
+/* The guest wrote the note's guest-physical address. */
+void bell_ring(struct vcpu *vcpu, uint64_t note);
+
+#endif

@@ -1,0 +1,245 @@
+/* Reads what is to run; see config.h. Pure. Called by main.c. */
+#include "config.h"
+
+#include "fdt.h"
+
+#define MIB_BYTES    (1ull << 20)
+#define DEFAULT_MIB  256
+#define MAX_MIB	     (64 * 1024)
+#define STAGE2_SMALL 0x1000
+#define STAGE2_LARGE 0x200000
+
+/* ---- Modules -------------------------------------------------------------------------------- */
+
+struct module {
+	struct memory_range range;
+	bool kernel;
+	uint32_t node; /* fdt_node()'s */
+};
+
+struct modules {
+	struct module all[MAX_MODULES];
+	unsigned count;
+};
+
+/* An address and a size, of one cell or two each; bindings put them in the parent's form, QEMU in two
+ * cells each, whatever the parent says: the length tells. */
+static bool module_range(const struct fdt *fdt, uint32_t node, struct memory_range *range)
+{
+	struct fdt_walk reg;
+	uint32_t address, size;
+
+	if (!fdt_property(fdt, node, "reg", &reg) ||
+	    (reg.length != 8 && reg.length != 12 && reg.length != 16))
+		return false;
+	address = reg.length == 8 ? 1 : 2;
+	size = reg.length / 4 - address;
+	range->start = fdt_cells(reg.value, address);
+	range->end = range->start + fdt_cells(reg.value + address * 4, size);
+	return range->start && range->start < range->end;
+}
+
+/* Adds the node at `node` if it is a module, in the order of addresses. */
+static bool add_module(const struct fdt *fdt, uint32_t node, struct modules *modules)
+{
+	struct fdt_walk compatible;
+	struct module module = { .node = node };
+	unsigned at = modules->count;
+
+	if (!fdt_property(fdt, node, "compatible", &compatible) ||
+	    !fdt_has_string(compatible.value, compatible.length, "multiboot,module"))
+		return true;
+	module.kernel = fdt_has_string(compatible.value, compatible.length, "multiboot,kernel");
+	if (!module.kernel &&
+	    !fdt_has_string(compatible.value, compatible.length, "multiboot,ramdisk"))
+		return true;
+	if (at == MAX_MODULES || !module_range(fdt, node, &module.range))
+		return false;
+	for (; at && modules->all[at - 1].range.start > module.range.start; at--)
+		modules->all[at] = modules->all[at - 1];
+	modules->all[at] = module;
+	modules->count++;
+	return true;
+}
+
+static bool find_modules(const struct fdt *fdt, struct modules *modules)
+{
+	uint32_t chosen = fdt_node(fdt, "/chosen", 7);
+	struct fdt_walk walk = { .at = chosen, .depth = 1 };
+	enum fdt_event event;
+
+	*modules = (struct modules){ .count = 0 };
+	if (!chosen)
+		return true;
+	while ((event = fdt_next(fdt, &walk)) < FDT_END) {
+		if (event == FDT_NODE_END && walk.depth == 0)
+			return true;
+		if (event == FDT_NODE && walk.depth == 2 && !add_module(fdt, walk.at, modules))
+			return false;
+	}
+	return false;
+}
+
+static bool take_modules(struct config *config, const struct fdt *fdt, struct text *wrong)
+{
+	struct modules modules;
+
+	if (!find_modules(fdt, &modules)) {
+		text_printf(wrong, "the modules under /chosen cannot be read, or are more than %u",
+			    MAX_MODULES);
+		return false;
+	}
+	for (unsigned i = 0; i < modules.count; i++) {
+		const struct module *module = &modules.all[i];
+		struct vm_config *vm = &config->vms[config->vm_count];
+		struct fdt_walk bootargs;
+
+		if (!module->kernel) {
+			if (!config->vm_count || vm[-1].ramdisk.start) {
+				text_printf(wrong,
+					    "the ramdisk at 0x%lx belongs to no kernel: load it "
+					    "above its kernel",
+					    module->range.start);
+				return false;
+			}
+			vm[-1].ramdisk = module->range;
+			continue;
+		}
+		if (config->vm_count == MAX_VMS) {
+			text_printf(wrong, "there are more than %u kernels", MAX_VMS);
+			return false;
+		}
+		config->vm_count++;
+		vm->kernel = module->range;
+		fdt_property(fdt, module->node, "bootargs", &bootargs);
+		for (uint32_t j = 0; j < bootargs.length && j < MAX_CMDLINE_BYTES - 1; j++)
+			vm->bootargs[j] = (char)bootargs.value[j];
+	}
+	if (!config->vm_count)
+		text_printf(wrong, "there is no kernel to run: give one as a module (QEMU: -device "
+				   "guest-loader,addr=0x50000000,kernel=FILE,bootargs=WORDS)");
+	return config->vm_count;
+}
+
+/* ---- Words ---------------------------------------------------------------------------------- */
+
+/* The `index`th of the numbers between commas, the last one where there are fewer. */
+static bool number_at(const char *list, unsigned index, uint64_t highest, uint64_t *value)
+{
+	for (;;) {
+		size_t bytes = 0;
+
+		while (list[bytes] && list[bytes] != ',')
+			bytes++;
+		if (!parse_u64(list, bytes, value) || !*value || *value > highest)
+			return false;
+		if (!index-- || !list[bytes])
+			return true;
+		list += bytes + 1;
+	}
+}
+
+static bool take_word(struct config *config, const char *key, const char *value)
+{
+	bool good = true;
+
+	for (unsigned i = 0; i < MAX_VMS && good; i++) {
+		struct vm_config *vm = &config->vms[i];
+
+		if (text_equal(key, "cpus")) {
+			good = number_at(value, i, MAX_VCPUS, &vm->cpus);
+		} else if (text_equal(key, "memory")) {
+			good = number_at(value, i, MAX_MIB, &vm->memory_bytes);
+			vm->memory_bytes = good ? vm->memory_bytes * MIB_BYTES : 0;
+		} else if (text_equal(key, "stage2")) {
+			good = text_equal(value, "2m") || text_equal(value, "4k");
+			vm->stage2_bytes = text_equal(value, "4k") ? STAGE2_SMALL : STAGE2_LARGE;
+		} else {
+			good = false;
+		}
+	}
+	return good;
+}
+
+static bool take_words(struct config *config, const char *line, struct text *wrong)
+{
+	while (*line) {
+		char key[16], value[64];
+		const char *word = line, *end;
+		unsigned used = 0;
+
+		for (; *line && *line != ' ' && *line != '='; line++)
+			if (used < sizeof(key) - 1)
+				key[used++] = *line;
+		key[used] = 0;
+		for (used = 0, end = line; *end && *end != ' '; end++)
+			if (end > line && used < sizeof(value) - 1)
+				value[used++] = *end;
+		value[used] = 0;
+		if (end > word && !take_word(config, key, value)) {
+			text_printf(wrong, "the command line's word ");
+			for (; word < end; word++)
+				text_printf(wrong, "%c", *word);
+			text_printf(wrong,
+				    " is none of cpus=N,... (1 to %u), memory=MIB,..., "
+				    "stage2=2m|4k",
+				    MAX_VCPUS);
+			return false;
+		}
+		for (line = end; *line == ' '; line++)
+			;
+	}
+	return true;
+}
+
+/* Copies the word's value at `at`; false: it does not fit. */
+static bool copy_value(const char *at, char *value, uint64_t bytes)
+{
+	uint64_t used = 0;
+
+	for (; *at && *at != ' '; at++) {
+		if (used + 1 >= bytes)
+			return false;
+		value[used++] = *at;
+	}
+	value[used] = 0;
+	return true;
+}
+
+bool config_word(const char *line, const char *key, char *value, uint64_t bytes)
+{
+	bool found = false;
+
+	while (*line) {
+		const char *at = line, *k = key;
+
+		while (*k && *at == *k)
+			at++, k++;
+		if (!*k && *at == '=')
+			found = copy_value(at + 1, value, bytes);
+		while (*line && *line != ' ')
+			line++;
+		while (*line == ' ')
+			line++;
+	}
+	return found;
+}
+
+bool config_read(struct config *config, const char *command_line, const void *tree, uint32_t most,
+		 struct text *wrong)
+{
+	struct fdt fdt;
+	const char *broken = fdt_open(&fdt, tree, most);
+
+	*config = (struct config){ .vm_count = 0 };
+	for (unsigned i = 0; i < MAX_VMS; i++) {
+		config->vms[i].cpus = 1;
+		config->vms[i].memory_bytes = DEFAULT_MIB * MIB_BYTES;
+		config->vms[i].stage2_bytes = STAGE2_LARGE;
+	}
+	if (broken) {
+		text_printf(wrong, "%s", broken);
+		return false;
+	}
+	return take_words(config, command_line, wrong) && take_modules(config, &fdt, wrong);
+}

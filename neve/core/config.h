@@ -1,0 +1,46 @@
+/*
+ * What is to run: read from the hypervisor's own command line and from the modules in the device tree.
+ * Pure.
+ *
+ *   cpus=1,2        vCPUs of VM 0, of VM 1, ... (1)
+ *   memory=256,128  MiB (256)
+ *   stage2=2m|4k    the largest page by which guests get their memory (2m)
+ *
+ * A module is a node under /chosen, as Xen has it (docs/misc/arm/device-tree/booting.txt) and QEMU's
+ * guest-loader makes it: compatible "multiboot,module", and "multiboot,kernel" or "multiboot,ramdisk";
+ * reg; bootargs. Each kernel is a VM, in the order of their addresses. A ramdisk belongs to the kernel
+ * below it.
+ */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "handover.h"
+#include "lib.h"
+
+#define MAX_VMS	    4
+#define MAX_VCPUS   8
+#define MAX_MODULES (2 * MAX_VMS)
+
+struct vm_config {
+	uint64_t cpus, memory_bytes, stage2_bytes;
+	struct memory_range kernel, ramdisk; /* in the machine's memory; start 0: none */
+	char bootargs[MAX_CMDLINE_BYTES];
+};
+
+struct config {
+	struct vm_config vms[MAX_VMS];
+	unsigned vm_count;
+};
+
+/* Reads both. `tree` is the device tree's bytes, of which `most` may be read. False: `wrong` says what is
+ * wrong and what to do. */
+bool config_read(struct config *config, const char *command_line, const void *tree, uint32_t most,
+		 struct text *wrong);
+
+/* The value of the last word `key` in a line of words; false: it is not there or does not fit. */
+bool config_word(const char *line, const char *key, char *value, uint64_t bytes);
+
+#endif

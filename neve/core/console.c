@@ -1,0 +1,94 @@
+/* The serial port; see console.h. Called by all that speaks. */
+#include "console.h"
+
+#include "lib.h"
+#include "lock.h"
+#include "posih.h"
+
+/* A byte takes 87 us at 115200 baud, a register's read 0.1 us or more. */
+#define MAX_POLLS 200000
+
+#define PL011_DATA    0x00
+#define PL011_FLAGS   0x18
+#define PL011_MASK    0x38
+#define CAME_IN	      0x50u /* received; received and waiting */
+#define HOLDS_NOTHING (1u << 4)
+
+static const struct uart *port;
+static struct lock lock;
+
+void console_use(const struct uart *uart)
+{
+	port = uart;
+	if (port)
+		uart_init(port);
+}
+
+static void put(char byte)
+{
+	for (unsigned i = 0; i < MAX_POLLS && !uart_can_take(port); i++)
+		;
+	uart_send(port, (uint8_t)byte);
+}
+
+void console_write(const char *text, size_t bytes)
+{
+	if (!port)
+		return;
+	lock_take(&lock);
+	for (size_t i = 0; i < bytes; i++)
+		put(text[i]);
+	lock_release(&lock);
+}
+
+void console_printf(const char *format, ...)
+{
+	char buffer[512];
+	struct text text;
+	va_list values;
+
+	text_start(&text, buffer, sizeof(buffer));
+	va_start(values, format);
+	text_vprintf(&text, format, values);
+	va_end(values);
+	console_write(buffer, text.used);
+}
+
+void console_guest_flush(struct guest_console *console)
+{
+	console_write(console->line, console->used);
+	console->used = 0;
+}
+
+void console_guest_byte(struct guest_console *console, uint8_t byte)
+{
+	console->line[console->used++] = (char)byte;
+	if (!console->by_lines || byte == '\n' || console->used == sizeof(console->line))
+		console_guest_flush(console);
+}
+
+void console_seize(void)
+{
+	lock_release(&lock);
+}
+
+void console_drain(void)
+{
+	for (unsigned i = 0; port && i < MAX_POLLS && !uart_is_idle(port); i++)
+		;
+}
+
+bool console_listen(void)
+{
+	if (!port || port->kind == UART_16550)
+		return false;
+	mmio_write32(port->base + PL011_MASK, CAME_IN);
+	return true;
+}
+
+int console_receive(void)
+{
+	if (mmio_read32(port->base + PL011_FLAGS) & HOLDS_NOTHING)
+		return -1;
+	return (int)(mmio_read32(port->base + PL011_DATA) & 0xff);
+}

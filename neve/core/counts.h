@@ -1,0 +1,51 @@
+/* Traps and interrupts that took a vCPU out of its guest, by cause. One counter for each cause and vCPU;
+ * only its own CPU writes it. */
+#ifndef COUNTS_H
+#define COUNTS_H
+
+#include <stdint.h>
+
+#include "lib.h"
+
+/* Causes without a system register. A device's row has two: reads, and behind it writes. */
+#define CAUSES(ROW)                             \
+	ROW(HVC, "hvc")                         \
+	ROW(SMC, "smc")                         \
+	ROW(STAGE2_FAULT, "stage2_fault")       \
+	ROW(GICD_READ, "gicd_read")             \
+	ROW(GICD_WRITE, "gicd_write")           \
+	ROW(GICR_READ, "gicr_read")             \
+	ROW(GICR_WRITE, "gicr_write")           \
+	ROW(UART_READ, "uart_read")             \
+	ROW(UART_WRITE, "uart_write")           \
+	ROW(TEST_READ, "test_read")             \
+	ROW(TEST_WRITE, "test_write")           \
+	ROW(NOWHERE, "nowhere")                 \
+	ROW(IRQ_KICK, "irq_kick")               \
+	ROW(IRQ_TIMER, "irq_timer")             \
+	ROW(IRQ_MAINTENANCE, "irq_maintenance") \
+	ROW(IRQ_UART, "irq_uart")               \
+	ROW(IRQ_OTHER, "irq_other")             \
+	ROW(SERROR, "serror")                   \
+	ROW(UNDEFINED, "undefined")             \
+	ROW(OTHER, "other")
+
+enum cause {
+#define ROW(name, text) CAUSE_##name,
+	CAUSES(ROW)
+#undef ROW
+	/* System registers by their number in the table: read, and behind it write. Last, those that have
+	 * no row. */
+	CAUSE_REGISTERS,
+};
+
+#define MAX_CAUSES 128
+
+struct counts {
+	uint64_t by_cause[MAX_CAUSES];
+};
+
+/* The cause's name as records have it: "hvc", "read_ID_AA64PFR0_EL1". */
+void cause_name(unsigned cause, struct text *out);
+
+#endif

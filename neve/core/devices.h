@@ -1,0 +1,31 @@
+/* The table of a VM's devices: each row answers a range of guest-physical addresses. */
+#ifndef DEVICES_H
+#define DEVICES_H
+
+#include "access.h"
+#include "counts.h"
+
+struct vcpu;
+
+struct device {
+	const char *name;
+	uint64_t first, count; /* bytes */
+	enum cause cause;      /* of reads; writes are the next */
+	void (*access)(struct vcpu *vcpu, void *context, struct access *access);
+	void *context;
+};
+
+#define MAX_DEVICES 8
+
+struct devices {
+	struct device rows[MAX_DEVICES];
+	unsigned count;
+};
+
+/* Adds a row; the caller sees to it that rows do not overlap. False: the table is full. */
+bool devices_add(struct devices *devices, const struct device *row);
+
+/* The row in which all of [address, address + bytes) lies, NULL: in none. */
+const struct device *devices_find(const struct devices *devices, uint64_t address, unsigned bytes);
+
+#endif

@@ -1,0 +1,39 @@
+/* The device tree of a VM's machine (Devicetree Specification 0.4). Pure. */
+#ifndef GUEST_TREE_H
+#define GUEST_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "handover.h"
+
+/* Where a VM's devices lie, and their interrupts; the memory is its own. */
+#define GUEST_GICD	  0x08000000ull
+#define GUEST_GICR	  0x080a0000ull
+#define GUEST_UART	  0x09000000ull
+#define GUEST_UART_INTID  33
+#define GUEST_UART2	  0x09040000ull /* what is sent there goes nowhere */
+#define GUEST_UART2_INTID 34
+#define GUEST_TEST	  0x0a000000ull
+#define GUEST_TEST_BYTES  0x1000
+
+/* Offsets of the test device's registers. */
+#define TEST_SCRATCH  0x0 /* keeps 64 bits */
+#define TEST_DOORBELL 0x8 /* written: docs/guest.md, the doorbell */
+
+#define PPI_TIMER_SECURE     29
+#define PPI_TIMER_PHYSICAL   30
+#define PPI_TIMER_VIRTUAL    27
+#define PPI_TIMER_HYPERVISOR 26
+
+struct guest_machine {
+	unsigned cpus;
+	struct memory_range ram, ramdisk; /* guest-physical; start 0: no ramdisk */
+	uint64_t redistributor_bytes;	  /* of all vCPUs */
+	const char *bootargs;
+};
+
+/* Writes the tree; returns its size in bytes, 0 where `room` does not hold it. */
+uint32_t guest_tree_write(const struct guest_machine *machine, uint8_t *to, uint32_t room);
+
+#endif

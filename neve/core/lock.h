@@ -1,0 +1,24 @@
+/* A spinlock. The hypervisor runs with interrupts masked: what holds one is never interrupted. */
+#ifndef LOCK_H
+#define LOCK_H
+
+#include <stdint.h>
+
+#include "arch.h"
+
+struct lock {
+	uint32_t taken;
+};
+
+static inline void lock_take(struct lock *lock)
+{
+	while (__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE))
+		arch_relax();
+}
+
+static inline void lock_release(struct lock *lock)
+{
+	__atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* The hypervisor's order of business: read what the machine is and what is to run, make the VMs, run
+ * them, power off. Called by boot.S: neve_main() on the first CPU, cpu_main() on the others. */
+#include "main.h"
+
+#include "arch.h"
+#include "config.h"
+#include "console.h"
+#include "machine_memory.h"
+#include "tree.h"
+#include "vm.h"
+
+struct memory machine_memory;
+struct cpu machine_cpus[MAX_CPUS];
+unsigned machine_cpu_count;
+
+static struct config config;
+static uint8_t stacks[MAX_CPUS][MAIN_STACK_BYTES] __attribute__((aligned(16)));
+
+static _Noreturn void give_up(const char *what, const char *wrong)
+{
+	console_printf("neve %s: %s\n", what, wrong);
+	arch_power_off();
+}
+
+/* All memory but what is in use: the image, the tree, modules, and what the tree reserves. */
+static void find_memory(const struct tree *tree, uint64_t tree_at)
+{
+	bool good = true;
+
+	machine_memory.count = tree->ram_count;
+	for (unsigned i = 0; i < tree->ram_count; i++)
+		machine_memory.free[i] = tree->ram[i];
+	good &= memory_take_away(&machine_memory, (uint64_t)image_start, (uint64_t)image_end);
+	good &= memory_take_away(&machine_memory, tree_at, tree_at + FDT_MAX_BYTES);
+	for (unsigned i = 0; i < tree->reserved_count; i++)
+		good &= memory_take_away(&machine_memory, tree->reserved[i].start,
+					 tree->reserved[i].end);
+	for (unsigned i = 0; i < config.vm_count; i++) {
+		const struct vm_config *vm = &config.vms[i];
+
+		good &= memory_take_away(&machine_memory, vm->kernel.start, vm->kernel.end);
+		if (vm->ramdisk.start)
+			good &= memory_take_away(&machine_memory, vm->ramdisk.start,
+						 vm->ramdisk.end);
+	}
+	if (!good)
+		give_up("cannot run here", "the machine's memory is in too many pieces");
+}
+
+/* The CPU that runs this is number 0; the others follow in the device tree's order. */
+static void list_cpus(const struct tree *tree, uint64_t own)
+{
+	machine_cpus[0].id = own;
+	machine_cpu_count = 1;
+	for (unsigned i = 0; i < tree->cpu_count && machine_cpu_count < MAX_CPUS; i++)
+		if (tree->cpu_ids[i] != own)
+			machine_cpus[machine_cpu_count++].id = tree->cpu_ids[i];
+	for (unsigned i = 0; i < machine_cpu_count; i++) {
+		machine_cpus[i].number = i;
+		machine_cpus[i].stack_end = stacks[i] + MAIN_STACK_BYTES;
+	}
+}
+
+static void make_vms(void)
+{
+	unsigned first_cpu = 0;
+
+	for (unsigned i = 0; i < config.vm_count; i++) {
+		const char *wrong = vm_create(i, &config.vms[i], first_cpu);
+		char what[32];
+		struct text text;
+
+		vms[i].console.by_lines = config.vm_count > 1;
+		wrong = wrong ? wrong : vm_load(&vms[i]);
+		text_start(&text, what, sizeof(what));
+		text_printf(&text, "cannot run VM %u", i);
+		if (wrong)
+			give_up(what, wrong);
+		first_cpu += vms[i].vcpu_count;
+	}
+	vm_count = config.vm_count;
+}
+
+/* Only CPUs that have a vCPU are started. */
+static void start_cpus(void)
+{
+	for (unsigned i = 1; i < machine_cpu_count && machine_cpus[i].vcpu; i++)
+		if (!arch_start_cpu(&machine_cpus[i]))
+			give_up("cannot run here",
+				"a CPU that the device tree names does not start");
+}
+
+static bool all_ended(void)
+{
+	for (unsigned i = 0; i < vm_count; i++)
+		if (__atomic_load_n(&vms[i].state, __ATOMIC_ACQUIRE) != VM_ENDED)
+			return false;
+	return true;
+}
+
+_Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *wrong,
+			 uint64_t own_id)
+{
+	static char why_bytes[256];
+	struct text why;
+
+	console_use(tree->uart_count ? &tree->uarts[tree->console] : NULL);
+	text_start(&why, why_bytes, sizeof(why_bytes));
+	if (wrong)
+		give_up("cannot run here", wrong);
+	if (!config_read(&config, tree->bootargs, (const void *)tree_at, FDT_MAX_BYTES, &why))
+		give_up("cannot run", why_bytes);
+	find_memory(tree, tree_at);
+	list_cpus(tree, own_id);
+	wrong = arch_interrupts_init(tree);
+	wrong = wrong ? wrong : arch_cpu_init(&machine_cpus[0]);
+	if (wrong)
+		give_up("cannot run here", wrong);
+	make_vms();
+	start_cpus();
+	for (unsigned i = 0; i < vm_count; i++)
+		vm_hello(&vms[i]);
+	for (unsigned i = 0; i < vm_count; i++) {
+		vms[i].vcpus[0].powered = true;
+		if (i)
+			arch_kick(vms[i].vcpus[0].cpu);
+	}
+	vcpu_run(machine_cpus[0].vcpu);
+	while (!all_ended()) {
+		arch_wait();
+		arch_take_interrupts(machine_cpus[0].vcpu);
+	}
+	arch_power_off();
+}
+
+_Noreturn void cpu_main(struct cpu *cpu)
+{
+	if (!arch_cpu_init(cpu)) {
+		__atomic_store_n(&cpu->started, true, __ATOMIC_RELEASE);
+		vcpu_run(cpu->vcpu);
+		arch_kick(&machine_cpus[0]);
+	}
+	for (;;) {
+		arch_wait();
+		arch_take_interrupts(cpu->vcpu);
+	}
+}

@@ -1,0 +1,28 @@
+/* A PL011 serial port as a guest sees it (Arm DDI 0183). It sends at once; it receives what it is given.
+ * Pure: what it sends goes to a function, and its interrupt line is asked for. */
+#ifndef PL011_H
+#define PL011_H
+
+#include "access.h"
+
+#define PL011_BYTES 0x1000
+#define PL011_FIFO  1024 /* the hardware's is shorter, which a guest cannot tell */
+
+struct pl011 {
+	void (*send)(void *context, uint8_t byte);
+	void *context;
+	uint8_t received[PL011_FIFO];
+	unsigned first, count;
+	bool sent; /* the interrupt "there is room again", until it is cleared */
+	uint32_t mask, control, line, divisor_whole, divisor_part, levels;
+};
+
+void pl011_access(struct pl011 *port, struct access *access);
+
+/* A byte came in; one for which there is no room is lost, as in the hardware. */
+void pl011_receive(struct pl011 *port, uint8_t byte);
+
+/* Is the interrupt line high? */
+bool pl011_line(const struct pl011 *port);
+
+#endif

@@ -1,0 +1,245 @@
+/* Makes, loads and ends VMs; see vm.h. Called by main.c, and by all that can end one. */
+#include "vm.h"
+
+#include "arch.h"
+#include "guest_tree.h"
+#include "machine_memory.h"
+
+#define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
+#define MAX_TREE_BYTES 16384
+
+struct vm vms[MAX_VMS];
+unsigned vm_count;
+
+/* ---- Devices -------------------------------------------------------------------------------- */
+
+static void uart_row(struct vcpu *vcpu, void *context, struct access *access)
+{
+	struct vm *vm = vcpu->vm;
+	struct pl011 *port = context;
+
+	pl011_access(port, access);
+	arch_set_line(vm, vcpu, port == &vm->uarts[0] ? GUEST_UART_INTID : GUEST_UART2_INTID,
+		      pl011_line(port));
+}
+
+static void send_to_console(void *context, uint8_t byte)
+{
+	console_guest_byte(context, byte);
+}
+
+static void send_nowhere(void *context, uint8_t byte)
+{
+	(void)context;
+	(void)byte;
+}
+
+static void test_row(struct vcpu *vcpu, void *context, struct access *access)
+{
+	uint64_t *scratch = context;
+
+	if (access->write && access->offset == TEST_DOORBELL && access->bytes == 8)
+		bell_ring(vcpu, access->value);
+	else if (access->offset == TEST_SCRATCH && access->write)
+		*scratch = access->value;
+	else if (access->offset == TEST_SCRATCH)
+		access->value = *scratch;
+}
+
+static bool add_devices(struct vm *vm)
+{
+	const struct device rows[] = {
+		{ "uart", GUEST_UART, PL011_BYTES, CAUSE_UART_READ, uart_row, &vm->uarts[0] },
+		{ "uart2", GUEST_UART2, PL011_BYTES, CAUSE_UART_READ, uart_row, &vm->uarts[1] },
+		{ "test", GUEST_TEST, GUEST_TEST_BYTES, CAUSE_TEST_READ, test_row, &vm->scratch },
+	};
+
+	vm->uarts[0].send = send_to_console;
+	vm->uarts[0].context = &vm->console;
+	vm->uarts[1].send = send_nowhere;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!devices_add(&vm->devices, &rows[i]))
+			return false;
+	return true;
+}
+
+void vm_receive(struct vm *vm, uint8_t byte)
+{
+	lock_take(&vm->lock);
+	pl011_receive(&vm->uarts[0], byte);
+	arch_set_line(vm, NULL, GUEST_UART_INTID, pl011_line(&vm->uarts[0]));
+	lock_release(&vm->lock);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+bool vm_write(struct vm *vm, uint64_t ipa, const void *from, uint64_t bytes)
+{
+	const uint8_t *source = from;
+
+	while (bytes) {
+		uint64_t piece;
+		uint8_t *to = arch_guest_memory(vm, ipa, &piece);
+
+		if (!to)
+			return false;
+		piece = piece < bytes ? piece : bytes;
+		__builtin_memcpy(to, source, piece);
+		arch_publish(to, piece);
+		ipa += piece;
+		source += piece;
+		bytes -= piece;
+	}
+	return true;
+}
+
+bool vm_read(struct vm *vm, void *to, uint64_t ipa, uint64_t bytes)
+{
+	uint8_t *target = to;
+
+	while (bytes) {
+		uint64_t piece;
+		const uint8_t *from = arch_guest_memory(vm, ipa, &piece);
+
+		if (!from)
+			return false;
+		piece = piece < bytes ? piece : bytes;
+		__builtin_memcpy(target, from, piece);
+		ipa += piece;
+		target += piece;
+		bytes -= piece;
+	}
+	return true;
+}
+
+static const char *take_memory(struct vm *vm)
+{
+	uint64_t pages = arch_vm_table_pages(vm->ram_bytes, vm->config->stage2_bytes);
+	uint64_t tables;
+
+	vm->ram = memory_take(&machine_memory, vm->ram_bytes, BLOCK);
+	if (!vm->ram)
+		return "the machine has no such piece of memory left: give the machine more, or the VM less "
+		       "(memory=)";
+	tables = memory_take(&machine_memory, pages * PAGE_BYTES, PAGE_BYTES);
+	if (!tables)
+		return "the machine has no memory left for its tables";
+	__builtin_memset((void *)tables, 0, pages * PAGE_BYTES);
+	vm->arch.pool = (struct table_pool){ tables, tables + pages * PAGE_BYTES };
+	return NULL;
+}
+
+/* ---- Its beginning -------------------------------------------------------------------------- */
+
+const char *vm_create(unsigned number, const struct vm_config *config, unsigned first_cpu)
+{
+	struct vm *vm = &vms[number];
+	const char *wrong;
+
+	vm->number = number;
+	vm->config = config;
+	vm->vcpu_count = vm->vcpus_left = (unsigned)config->cpus;
+	vm->ram_start = arch_ram_start;
+	vm->ram_bytes = (config->memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	if (first_cpu + vm->vcpu_count > machine_cpu_count)
+		return "the machine has too few CPUs: each vCPU needs one of its own (cpus=)";
+	for (unsigned i = 0; i < vm->vcpu_count; i++) {
+		struct vcpu *vcpu = &vm->vcpus[i];
+
+		vcpu->vm = vm;
+		vcpu->number = i;
+		vcpu->cpu = &machine_cpus[first_cpu + i];
+		vcpu->cpu->vcpu = vcpu;
+	}
+	wrong = take_memory(vm);
+	if (wrong)
+		return wrong;
+	if (!add_devices(vm))
+		return "it has too many devices";
+	return arch_vm_init(vm);
+}
+
+/* From RAM's start: the kernel, then on boundaries of 2 MiB the ramdisk, then the device tree, which
+ * may not cross one (Linux, Documentation/arch/arm64/booting.rst). */
+const char *vm_load(struct vm *vm)
+{
+	const struct vm_config *config = vm->config;
+	uint64_t kernel_bytes = config->kernel.end - config->kernel.start;
+	uint64_t ramdisk_bytes = config->ramdisk.end - config->ramdisk.start;
+	uint64_t offset, memory_bytes, entry, ramdisk, tree;
+	static uint8_t tree_bytes[MAX_TREE_BYTES];
+	struct guest_machine machine;
+	uint32_t size;
+	const char *wrong = arch_kernel_place((const uint8_t *)config->kernel.start, kernel_bytes,
+					      &offset, &memory_bytes);
+
+	if (wrong)
+		return wrong;
+	entry = vm->ram_start + offset;
+	ramdisk = (entry + memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	tree = (ramdisk + ramdisk_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	if (memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
+		return "its kernel and ramdisk do not fit in its memory: give it more (memory=)";
+	machine = (struct guest_machine){
+		.cpus = vm->vcpu_count,
+		.ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },
+		.redistributor_bytes = (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
+		.bootargs = config->bootargs,
+	};
+	if (ramdisk_bytes)
+		machine.ramdisk = (struct memory_range){ ramdisk, ramdisk + ramdisk_bytes };
+	size = guest_tree_write(&machine, tree_bytes, sizeof(tree_bytes));
+	if (!size || !vm_write(vm, tree, tree_bytes, size) ||
+	    !vm_write(vm, entry, (const void *)config->kernel.start, kernel_bytes) ||
+	    !vm_write(vm, ramdisk, (const void *)config->ramdisk.start, ramdisk_bytes))
+		return "it cannot be written to its memory";
+	arch_vcpu_boot(&vm->vcpus[0], entry, tree);
+	return NULL;
+}
+
+/* What the guest's command line tells us too. */
+static void heed_words(struct vm *vm, char *unit, uint64_t unit_bytes)
+{
+	char nonce[20] = "0x";
+
+	if (config_word(vm->config->bootargs, "nonce", nonce + 2, 17))
+		(void)parse_u64(nonce, text_length(nonce), &vm->line.nonce);
+	(void)config_word(vm->config->bootargs, "unit", unit, unit_bytes);
+}
+
+void vm_hello(struct vm *vm)
+{
+	char unit[32] = "cntvct_ticks";
+	struct record record;
+
+	heed_words(vm, unit, sizeof(unit));
+	record_start(&record, "hello");
+	record_string(&record, "unit", unit);
+	text_printf(&record.text,
+		    ",\"protocol\":1,\"neve\":\"" NEVE_VERSION
+		    "\",\"arch\":\"%s\",\"vm\":%u,\"cpus\":%u,"
+		    "\"memory_bytes\":%lu,\"stage2_bytes\":%lu,\"first_cpu\":%u",
+		    arch_name, vm->number, vm->vcpu_count, vm->ram_bytes, vm->config->stage2_bytes,
+		    vm->vcpus[0].cpu->number);
+	record_send(&record, &vm->line);
+}
+
+/* ---- Its end -------------------------------------------------------------------------------- */
+
+void vm_end(struct vm *vm, const char *status, const char *why, ...)
+{
+	enum vm_state runs = VM_RUNS;
+	struct text text;
+	va_list values;
+
+	if (!__atomic_compare_exchange_n(&vm->state, &runs, VM_ENDS, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	vm->status = status;
+	text_start(&text, vm->why, sizeof(vm->why));
+	va_start(values, why);
+	text_vprintf(&text, why, values);
+	va_end(values);
+	for (unsigned i = 0; i < vm->vcpu_count; i++)
+		arch_kick(vm->vcpus[i].cpu);
+}

@@ -1,0 +1,195 @@
+# The hypervisor (neve/) at EL2 of an emulated Arm machine, with the real guest, and with guests that attack
+# it. It must work on the oldest QEMU that the tests run on (7.2).
+
+load common
+
+setup_file() {
+    make -s -C "$ROOT/guest" ARCH=aarch64 >&2
+    make -s -C "$ROOT/neve" >&2
+    make -s -C "$ROOT/guest" ARCH=aarch64 EXTRA_BENCH="$ROOT/tests/guests/hostile-arm.c" \
+        OUT="$BUILT/hostile-arm" >&2
+}
+
+setup() {
+    common_setup
+    NEVE=$ROOT/build/neve/aarch64/neve.img
+    GUEST_ARM=$ROOT/build/guest/aarch64/guest.img
+    HOSTILE=$BUILT/hostile-arm/guest.img
+    QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
+    # A tick of the clock is an instruction.
+    LAB=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -seed 1
+        -rtc "base=2024-01-01T00:00:00,clock=vm")
+    EXACT=neoverse-n1,cntfrq=1000000000
+}
+
+# A machine with the hypervisor, whose console is in console.txt; it ends by itself in time, or the test
+# fails. machine CPU CPUS WORDS MORE...
+machine() {
+    local cpu=$1 cpus=$2 words=$3
+    shift 3
+    timeout --kill-after=5 "${LIMIT:-20}" "$QEMU_ARM" \
+        -machine "${MACHINE:-virt,virtualization=on,gic-version=3,dtb-randomness=off}" -cpu "$cpu" \
+        -smp "$cpus" -m 1024 -nodefaults -display none -monitor none -no-reboot \
+        -serial "${SERIAL:-file:console.txt}" -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
+}
+
+# The QEMU words of a VM. vm IMAGE ADDRESS WORDS
+vm() { echo "guest-loader,addr=$2,kernel=$1,bootargs=$3"; }
+
+# The suite's guest in one VM, on instructions. exact CPUS WORDS
+exact() {
+    machine "$EXACT" "$1" "cpus=$1 stage2=4k" "${LAB[@]}" \
+        -device "$(vm "$GUEST_ARM" 0x50000000 "unit=insns hypercall=kvm doorbell=0xa000008 $2")"
+}
+
+# The hypervisor's own records of a kind.
+own() {
+    sed -n 's/^@ws1 [0-9a-f]* neve [0-9a-f]* [0-9]* [0-9]* //p' console.txt |
+        jq -c "select(.kind == \"$1\")"
+}
+# What made the guest leave in a benchmark's samples.
+exits() { own exits | jq -c "select(.bench == \"$1\") | .returns"; }
+
+# Everything that this machine can run did, and ended well.
+all_well() {
+    [ "$(own bye | jq -r .status | sort -u)" = ok ]
+    [ "$(records bye | jq -r .status | sort -u)" = ok ]
+    [ "$(records fault)" = '' ]
+    [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+}
+
+@test "one vCPU: every row runs, each is counted, and two boots agree to the byte" {
+    exact 1 'nonce=ab in=0xa000000'
+    cp console.txt first.txt
+    exact 1 'nonce=ab in=0xa000000'
+    cmp first.txt console.txt
+    all_well
+    [ "$(records hello | jq -r '"\(.apic) \(.exception_level) \(.hypervisor) \(.cpus)"')" = \
+        'gicv3 el1 neve,neve-0.1 1' ]
+    grep -q '^@ws1 [0-9a-f]* neve ab 0 ' console.txt
+    [ "$(records skip | jq -r .bench | grep -cv '^ipi')" = 5 ] # those of x86
+    # 64 samples of one operation each.
+    [ "$(exits hypercall)" = '{"hvc":64}' ]
+    [ "$(exits in)" = '{"test_read":64}' ]
+    [ "$(exits out)" = '{"uart_write":64}' ]
+    [ "$(exits print)" = '{"uart_write":2048}' ]
+    [ "$(exits interrupt-controller-trap)" = '{"gicd_read":64}' ]
+    [ "$(exits read-id-register)" = '{"read_ID_AA64PFR0_EL1":64}' ]
+    [ "$(exits cold-memory-access)" = '{"stage2_fault":64}' ]
+    # In run and control a virtual interrupt is sent; no end of one leaves the guest.
+    [ "$(exits irq-completion)" = '{"write_ICC_SGI1R_EL1":128}' ]
+    for row in idle read-cache-type pushf-popf write-vector-base write-control-register set-cr3 \
+        tlb-invalidate hot-memory-access set-page-table-4k set-page-table-2m; do
+        [ "$(exits "$row")" = '{}' ]
+    done
+}
+
+@test "two vCPUs: interrupts between them, and two boots agree to the byte" {
+    exact 2 'nonce=ab'
+    cp console.txt first.txt
+    exact 2 'nonce=ab'
+    cmp first.txt console.txt
+    all_well
+    [ "$(records hello | jq .cpus)" = 2 ]
+    for row in ipi-halted ipi-running; do
+        [ "$(records result | jq -r "select(.bench == \"$row\").check")" = proved ]
+        [ "$(exits $row)" = '{"irq_kick":64,"write_ICC_SGI1R_EL1":64}' ]
+    done
+}
+
+@test "memory in pages of 2 MiB: one touch brings many" {
+    machine "$EXACT" 1 stage2=2m "${LAB[@]}" -device "$(vm "$GUEST_ARM" 0x50000000 \
+        'unit=insns doorbell=0xa000008 bench=^cold')"
+    all_well
+    [ "$(own hello | jq .stage2_bytes)" = 2097152 ]
+    [ "$(exits cold-memory-access)" = '{"stage2_fault":1}' ] || [ "$(exits cold-memory-access)" = '{}' ]
+}
+
+@test "CPUs of ARMv8.0 and the newest, on threads of their own" {
+    for cpu in cortex-a57 max; do
+        machine "$cpu" 2 cpus=2 -device "$(vm "$GUEST_ARM" 0x50000000 'samples=2 hypercall=kvm')"
+        all_well
+        [ "$(records result | jq -r 'select(.check == "proved").bench' | wc -l)" -ge 13 ]
+    done
+}
+
+@test "two VMs side by side have lines and numbers of their own" {
+    machine max 3 'cpus=2,1 memory=64,32' \
+        -device "$(vm "$GUEST_ARM" 0x58000000 'samples=2 nonce=b bench=^hot')" \
+        -device "$(vm "$GUEST_ARM" 0x50000000 'samples=2 nonce=a bench=^ipi')"
+    all_well
+    [ "$(own hello | jq -c '[.vm, .cpus, .memory_bytes, .first_cpu]' | tr '\n' ' ')" = \
+        '[0,2,67108864,0] [1,1,33554432,2] ' ]
+    [ "$(grep -c '^@ws1 [0-9a-f]* neve [ab] 1 ' console.txt)" = 2 ]
+    [ "$(records result | jq -r .check)" = $'proved\nproved\nproved' ]
+    [ "$(grep -cv '^@ws1 ' console.txt)" = 0 ]
+}
+
+@test "the virtual timer's interrupt comes each time" {
+    for cpus in 1 2; do
+        machine "$EXACT" "$cpus" "cpus=$cpus" "${LAB[@]}" \
+            -device "$(vm "$HOSTILE" 0x50000000 'unit=insns bench=^timer$')"
+        [ "$(records result | jq -r '"\(.check): \(.note)"')" = 'proved: 100 of 100 came' ]
+    done
+}
+
+@test "what is typed reaches the first VM" {
+    printf "typed words, more than the hardware's port holds at once" |
+        SERIAL=stdio machine max 1 '' -device "$(vm "$HOSTILE" 0x50000000 'samples=1 bench=^typed$')" \
+            >console.txt
+    [ "$(records result | jq -r .check)" = proved ]
+}
+
+@test "what the hardware answers with an exception is one of the guest's" {
+    machine "$EXACT" 2 cpus=2 "${LAB[@]}" -device "$(vm "$HOSTILE" 0x50000000 \
+        'unit=insns bench=^hostile-(load|pair|zero|end|hvc|smc|pmu|own)$')"
+    [ "$(records fault | jq -r '"\(.bench) \(.name) \(.error % 128)"')" = "hostile-load data-abort 16
+hostile-pair data-abort 16
+hostile-zero data-abort 80
+hostile-end data-abort 16
+hostile-hvc undefined 0
+hostile-smc undefined 0
+hostile-pmu undefined 0
+hostile-own undefined 0" ]
+    [ "$(own bye | jq -r .status)" = ok ]
+}
+
+@test "20,000 random accesses, calls and interrupts, and doorbells that lie, do no harm" {
+    machine "$EXACT" 2 cpus=2 "${LAB[@]}" -device "$(vm "$HOSTILE" 0x50000000 \
+        'unit=insns bench=^hostile-(calls|bell|registers)$')"
+    [ "$(records result | jq -r '"\(.bench) \(.check)"')" = "hostile-registers proved
+hostile-calls proved
+hostile-bell proved" ]
+    [ "$(own bye | jq -r .status)" = ok ]
+}
+
+@test "a guest that asks for a reset ends, and its record says so" {
+    machine max 1 '' -device "$(vm "$HOSTILE" 0x50000000 'samples=1 bench=^hostile-reset')"
+    [ "$(own bye | jq -r '"\(.status): \(.why)"')" = 'reset: the guest asked for a reset' ]
+}
+
+@test "a guest that aborts for ever keeps nothing but itself: the VM beside it ends well" {
+    LIMIT=10 machine max 2 '' \
+        -device "$(vm "$HOSTILE" 0x50000000 'samples=1 nonce=a bench=^hostile-tables')" \
+        -device "$(vm "$GUEST_ARM" 0x58000000 'nonce=b hypercall=kvm bench=^hypercall')" || [ $? = 124 ]
+    [ "$(records result | jq -r .bench)" = hypercall ]
+    grep -q '^@ws1 [0-9a-f]* neve b 1 .*"status":"ok"' console.txt
+    [ "$(grep -c '^@ws1 [0-9a-f]* neve a 1 ' console.txt)" = 0 ]
+}
+
+@test "what cannot be run is said, with what to do, and the machine ends" {
+    machine max 1 ''
+    grep -q '^neve cannot run: there is no kernel .*guest-loader' console.txt
+    machine max 1 'cpus=2' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
+    grep -q '^neve cannot run VM 0: .*too few CPUs.*cpus=' console.txt
+    machine max 1 'colour=blue' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
+    grep -q "^neve cannot run: the command line's word colour=blue is none of " console.txt
+    machine max 1 'memory=4000' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
+    grep -q '^neve cannot run VM 0: .*memory=' console.txt
+    machine max 1 '' -device "$(vm "$ROOT/README.md" 0x50000000 '')"
+    grep -q '^neve cannot run VM 0: its kernel is no arm64 Image' console.txt
+    MACHINE=virt,gic-version=3 machine max 1 '' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
+    grep -q '^neve cannot run here: .*EL2.*virtualization=on' console.txt
+    MACHINE=virt,virtualization=on,gic-version=2 machine max 1 '' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
+    grep -q '^neve cannot run here: .*GICv3.*gic-version=3' console.txt
+}
