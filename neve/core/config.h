@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "handover.h"
+#include "boot_info.h"
 #include "lib.h"
 
 #define MAX_VMS	    4

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "handover.h"
+#include "boot_info.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */
 #define GUEST_GICD	  0x08000000ull

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "handover.h"
+#include "boot_info.h"
 
 struct memory {
 	struct memory_range free[MAX_RANGES];
