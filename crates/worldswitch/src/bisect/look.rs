@@ -42,12 +42,8 @@ impl Measured {
     }
 }
 
-/// What came of a commit.
-pub enum Look {
-    Measured(Measured),
-    /// Why there is nothing of it.
-    Not(String),
-}
+/// What came of a commit, or why there is nothing of it.
+pub type Look = Result<Measured, String>;
 
 /// Looks at commits that are checked out.
 pub struct Looker<'a> {
@@ -114,13 +110,13 @@ impl<'a> Looker<'a> {
             .build(self.tree, commit, &log, self.stop, &progress)?;
         let took = match built {
             Ok(took) => took,
-            Err(why) => return Ok(Look::Not(why)),
+            Err(why) => return Ok(Err(why)),
         };
         // Anew each time: what is known of the files in a machine holds for one commit.
         let resources = data::resources(&self.args.parts, Vec::new());
         let machine = match platforms::open(&self.platform, &resources) {
             Ok(machine) => machine,
-            Err(error) => return Ok(Look::Not(error.to_string())),
+            Err(error) => return Ok(Err(error.to_string())),
         };
         let digest = machine.digest().unwrap_or_default().to_owned();
         if let Some(known) = self.known.get(&digest) {
@@ -129,7 +125,7 @@ impl<'a> Looker<'a> {
                 commit.short(),
                 known.booted.short()
             ));
-            return Ok(Look::Measured(known.clone()));
+            return Ok(Ok(known.clone()));
         }
         say(&format!(
             "{}: built in {}; booting it",
@@ -137,7 +133,7 @@ impl<'a> Looker<'a> {
             time::short(took)
         ));
         let look = self.boot(commit, boots, &folder)?;
-        if let Look::Measured(measured) = &look {
+        if let Ok(measured) = &look {
             say(&format!(
                 "{}: {} counts {}",
                 commit.short(),
@@ -163,24 +159,24 @@ impl<'a> Looker<'a> {
         }
         let measured = match measured {
             Ok(measured) => measured,
-            Err(error) => return Ok(Look::Not(format!("{error:#}"))),
+            Err(error) => return Ok(Err(format!("{error:#}"))),
         };
         if let Some(problem) = measured.problems.first() {
             if problem.broken {
                 bail!("{}", problem.text);
             }
-            return Ok(Look::Not(problem.text.clone()));
+            return Ok(Err(problem.text.clone()));
         }
         let Some(result) = measured.results.into_iter().next() else {
-            return Ok(Look::Not("nothing was measured".into()));
+            return Ok(Err("nothing was measured".into()));
         };
         Ok(match Figure::of(&result, &self.args.bench) {
-            Ok(figure) => Look::Measured(Measured {
+            Ok(figure) => Ok(Measured {
                 result,
                 figure,
                 booted: commit.clone(),
             }),
-            Err(why) => Look::Not(format!("{}: {why}", self.args.bench)),
+            Err(why) => Err(format!("{}: {why}", self.args.bench)),
         })
     }
 }

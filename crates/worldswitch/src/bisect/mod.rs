@@ -181,8 +181,8 @@ fn end(
 ) -> anyhow::Result<Measured> {
     tree.check_out(commit)?;
     match looker.look(commit, BOOTS_OF_A_SIDE)? {
-        Look::Measured(measured) => Ok(measured),
-        Look::Not(why) => bail!("{option} {}: {why}", commit.short()),
+        Ok(measured) => Ok(measured),
+        Err(why) => bail!("{option} {}: {why}", commit.short()),
     }
 }
 
@@ -208,8 +208,8 @@ fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look:
         why,
     };
     let measured = match look {
-        Look::Measured(measured) => measured,
-        Look::Not(why) => return skip(commit, None, why),
+        Ok(measured) => measured,
+        Err(why) => return skip(commit, None, why),
     };
     match compare(args, base, &measured) {
         Err(error) => skip(commit, Some(measured), format!("{error:#}")),

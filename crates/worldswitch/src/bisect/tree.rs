@@ -9,7 +9,7 @@
 //!     out/                 the kernel of one commit
 //! ```
 
-use super::child::{self, Ended};
+use super::child::{self, Ended, Stopped};
 use crate::Usage;
 use crate::stop::Stop;
 use anyhow::{Context, bail};
@@ -361,7 +361,10 @@ where
     for name in LOCAL {
         command.env_remove(name);
     }
-    child::run(command, stop).context("git is needed to bisect")
+    child::run(command, stop).map_err(|error| match error.is::<Stopped>() {
+        true => error,
+        false => error.context("git is needed to bisect"),
+    })
 }
 
 #[cfg(test)]

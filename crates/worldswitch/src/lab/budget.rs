@@ -97,9 +97,11 @@ fn line(text: &str, place: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// A budget file of what was measured: for each platform its benchmarks, each with its figure, of
-/// whose band the greatest is taken, or with the reason why there is none.
-pub fn write(measured: &[(String, Vec<(String, Result<Figure, String>)>)]) -> String {
+/// A benchmark and its figure, or why there is none.
+pub type MeasuredRow = (String, Result<Figure, String>);
+
+/// A budget file of what was measured on each platform; the greatest of a figure's band is taken.
+pub fn write(measured: &[(String, Vec<MeasuredRow>)]) -> String {
     let mut text = String::from(
         "# Instructions that one operation may cost: worldswitch lab check --budget FILE\n",
     );
