@@ -11,6 +11,8 @@ setup() {
     [[ $output == *'try-chroot SUITE DIR'* ]]
     run "$script" bookworm dir --unknown
     [ "$status" -eq 2 ]
+    run "$script" bookworm dir --with
+    [ "$status" -eq 2 ]
 }
 
 @test "a folder that holds something is refused and left as it is" {
@@ -19,6 +21,13 @@ setup() {
     [ "$status" -eq 1 ]
     [[ $output == *'not empty'* ]]
     [ "$(cat "$BATS_TEST_TMPDIR/file")" = precious ]
+}
+
+@test "a folder to bring along that is not there is named" {
+    run "$script" bookworm "$BATS_TEST_TMPDIR/root" --with "$BATS_TEST_TMPDIR/none"
+    [ "$status" -eq 1 ]
+    [[ $output == *'there is no folder '*none* ]]
+    [ ! -e "$BATS_TEST_TMPDIR/root" ]
 }
 
 @test "who is not root is told so" {

@@ -1,0 +1,333 @@
+# The machines of the lab: the same digits whatever the host does, figures where they should be, and
+# one instruction more seen as one.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load common
+
+THREE=lab:native,lab:kvm,lab:kvm-shadow
+# What takes 20 s on two cores of one's own may take ten times as long on busy ones.
+LONG=600
+
+# The packages are fetched already (tests/steps), and used where they are; the digits that this file
+# sees are its own.
+setup_file() {
+    LIMIT=$LONG ws lab fetch --newest --all 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    FETCHED=$(ws lab list --json | jq -r .cache)
+    export FETCHED TABLE=$BATS_FILE_TMPDIR/table
+    use_cache "$BATS_FILE_TMPDIR/cache"
+    # Xen beside it: what else runs must not matter.
+    LIMIT=$LONG ws run --on lab:xen,lab:xen@4.20 --boots 3 -o "$BATS_FILE_TMPDIR/xen" \
+        --bench '^(hypercall|cpuid|in|event-channel)$' >"$BATS_FILE_TMPDIR/xen.txt" 2>&1 3>&- &
+    xen=$!
+    LIMIT=$LONG ws run --on "$THREE" -o "$TABLE" >"$TABLE.txt" 2>"$TABLE-log.txt"
+    wait "$xen"
+}
+
+setup() {
+    common_setup
+    use_cache "$BATS_FILE_TMPDIR/cache"
+}
+
+teardown() {
+    for pid in ${started-}; do kill -CONT "$pid" && kill "$pid"; done 2>/dev/null || true
+}
+
+# The fetched packages, with a folder of digits of its own.
+use_cache() {
+    mkdir -p "$1/worldswitch"
+    [ -e "$1/worldswitch/sets" ] || ln -s "$FETCHED/sets" "$1/worldswitch/sets"
+    export XDG_CACHE_HOME=$1
+}
+
+# value FILE BENCHMARK EXPRESSION: something of a row in a result file.
+value() { jq -r --arg bench "$2" ".rows[] | select(.benchmark == \$bench) | $3" "$1.json"; }
+
+# The instructions that were most frequent in the first boot of a row.
+insns() {
+    value "$1" "$2" '[.metrics[] | select(.name == "cost").boots[0] | .run, .control] | transpose
+        | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
+}
+
+# All samples of the first boot.
+digits() {
+    jq -c '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[]
+        | select(.boot == 1) | .iterations, .run, .control)]' "$1.json"
+}
+
+# between PLATFORM BENCHMARK LEAST MOST: of the table.
+between() {
+    local found
+    found=$(insns "$TABLE/$1" "$2")
+    echo "$1 $2: $found, wanted $3 to $4"
+    [ "$found" -ge "$3" ] && [ "$found" -le "$4" ]
+}
+
+@test "the table: every row measured and exact, the sentence on NRIPS below" {
+    [ "$(jq -s '[.[].rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length' "$TABLE"/*.json)" -eq 0 ]
+    [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-native.json")" -eq 19 ]
+    [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-kvm.json")" -eq 20 ]
+    [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-kvm-shadow.json")" -eq 20 ]
+    [ "$(jq -s '[.[].rows[].outcomes[]?.check?.verdict? | select(. == "failed")] | length' "$TABLE"/*.json)" -eq 0 ]
+    grep -q "QEMU's SVM has no NRIPS" "$TABLE.txt"
+}
+
+@test "the same digits with another load on the host, and with a reader that stands still" {
+    for _ in 1 2; do
+        sh -c 'while :; do :; done' 3>&- &
+        started="${started-} $!"
+    done
+    "$WORLDSWITCH" run --on "$THREE" --boots 1 -o "$OUT" >table.txt 2>log.txt 3>&- &
+    reader=$!
+    started="$started $reader"
+    # Three times, so that each machine is met at work.
+    for _ in 1 2 3; do
+        sleep 6
+        kill -STOP "$reader" 2>/dev/null || break
+        sleep 4
+        kill -CONT "$reader"
+    done
+    wait "$reader"
+    for platform in lab-native lab-kvm lab-kvm-shadow; do
+        digits "$TABLE/$platform" >first.txt
+        digits "$OUT/$platform" >second.txt
+        [ -s first.txt ]
+        cmp first.txt second.txt
+    done
+}
+
+@test "figures are where they were, and stand in the order that they should" {
+    for row in sgdt sldt sidt smsw lgdt hot-memory-access; do
+        between lab-kvm "$row" 1 1
+        between lab-kvm-shadow "$row" 1 1
+    done
+    between lab-kvm pushf-popf 2 2
+    between lab-kvm hypercall 2700 3400
+    between lab-kvm cpuid 2500 3100
+    between lab-kvm in 3000 3900
+    between lab-kvm out 2950 3850
+    between lab-kvm set-cr3 1 1
+    between lab-kvm-shadow set-cr3 3000 4000
+    between lab-kvm remap-page 3 3
+    between lab-kvm-shadow remap-page 5000 7500
+    between lab-kvm cold-memory-access 4300 5300
+    between lab-kvm-shadow cold-memory-access 6000 7300
+    [ "$(insns "$TABLE/lab-kvm" in)" -gt "$(insns "$TABLE/lab-kvm" out)" ]
+    [ "$(insns "$TABLE/lab-kvm" print)" -gt "$((32 * $(insns "$TABLE/lab-kvm" out)))" ]
+}
+
+@test "KVM counted as many exits as operations, and none where none may be" {
+    # count BENCHMARK EXPRESSION: what is left of the operations, in each of the two boots.
+    count() { value "$TABLE/lab-kvm" "$1" "[.host[] | .operations - ($2)] | tojson"; }
+    none() { value "$TABLE/lab-kvm" "$1" '[.host[] | .kvm.exits // 0, (.returns // {} | add // 0)] | tojson'; }
+    [ "$(value "$TABLE/lab-kvm" hypercall .host[0].operations)" -eq 64 ]
+    for row in hypercall cpuid in out cold-memory-access; do
+        [ "$(count "$row" .kvm.exits)" = '[0,0]' ]
+    done
+    [ "$(count hypercall .kvm.hypercalls)" = '[0,0]' ]
+    [ "$(count in .returns.io)" = '[0,0]' ]
+    [ "$(count out .returns.io)" = '[0,0]' ]
+    [ "$(count print '.returns.io / 32')" = '[0,0]' ]
+    [ "$(count cold-memory-access '.pages_after - .pages_before')" = '[0,0]' ]
+    for row in sgdt sldt sidt lgdt pushf-popf idle; do
+        [ "$(none "$row")" = '[0,0,0,0]' ]
+        [ "$(value "$TABLE/lab-kvm" "$row" .outcomes[0].check.verdict)" = proved ]
+    done
+    for row in hypercall cpuid in out cold-memory-access; do
+        [ "$(value "$TABLE/lab-kvm" "$row" .outcomes[0].check.verdict)" = proved ]
+    done
+    [ "$(value "$TABLE/lab-kvm-shadow" remap-page '.host[0] | .operations - .kvm.invlpg')" -eq 0 ]
+}
+
+@test "two vCPUs: IPIs arrive, exact or with their spread, and are called no latency" {
+    for platform in lab-native lab-kvm lab-kvm-shadow; do
+        for row in ipi-halted ipi-running; do
+            [ "$(value "$TABLE/$platform" "$row" '[.status, .outcomes[].check.verdict] | unique | join(" ")')" = 'ok proved' ]
+            [ "$(value "$TABLE/$platform" "$row" .conditions.vcpus)" -eq 2 ]
+            [[ $(value "$TABLE/$platform" "$row" .exact) =~ ^(true|false)$ ]]
+        done
+    done
+    grep -qE '^ +ipi-halted .*(exact|[0-9] %)' "$TABLE.txt"
+    grep -q 'a path length, not a latency' "$TABLE.txt"
+}
+
+@test "Xen 4.17 and 4.20: three boots of the same digits" {
+    for xen in lab-xen lab-xen@4.20; do
+        for row in hypercall cpuid in event-channel; do
+            [ "$(value "$BATS_FILE_TMPDIR/xen/$xen" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 3' ]
+        done
+        [ "$(insns "$BATS_FILE_TMPDIR/xen/$xen" hypercall)" -gt 4500 ]
+        [ "$(insns "$BATS_FILE_TMPDIR/xen/$xen" hypercall)" -lt 6500 ]
+        # A round trip holds four hypercalls.
+        [ "$(insns "$BATS_FILE_TMPDIR/xen/$xen" event-channel)" -gt \
+            $((4 * $(insns "$BATS_FILE_TMPDIR/xen/$xen" hypercall))) ]
+    done
+    [ "$(insns "$BATS_FILE_TMPDIR/xen/lab-xen" hypercall)" -ne "$(insns "$BATS_FILE_TMPDIR/xen/lab-xen@4.20" hypercall)" ]
+}
+
+@test "one instruction more in the guest's loop is one instruction more" {
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/one-more.c" OUT="$BUILT/one-more" >&2
+    LIMIT=$LONG ws run --on lab:kvm --boots 1 --bench '^(sgdt|hypercall)' \
+        --guest "$BUILT/one-more/guest.elf" -o "$OUT"
+    for row in sgdt hypercall; do
+        [ "$(insns "$OUT/lab-kvm" $row-one-more)" -eq $(($(insns "$OUT/lab-kvm" $row) + 1)) ]
+    done
+}
+
+@test "one function call more in the monitor's way out is what it executes, and only there" {
+    # The call, two instructions, the return, and the jump on to where the way went before.
+    "${CC:-clang}" -c -o more.o -x assembler - <<'CODE'
+.globl __wrap_devices_access
+__wrap_devices_access: call more
+jmp __real_devices_access
+more: nop
+nop
+ret
+.section .note.GNU-stack,"",@progbits
+CODE
+    make -s -C "$ROOT/vmm" OUT="$BUILT/vmm-as-it-is" >&2
+    make -s -C "$ROOT/vmm" OUT="$BATS_TEST_TMPDIR/vmm" \
+        LDFLAGS="-static -pthread -Wl,--wrap=devices_access $PWD/more.o" >&2
+    # Without nested paging, in which a hypercall's length does not move with what went before it.
+    measure() {
+        LIMIT=$LONG ws run --on lab:kvm-shadow --boots 1 --bench '^(hypercall|in|out)$' --vmm "$1" -o "$2"
+    }
+    measure "$BUILT/vmm-as-it-is/vmm" before
+    measure "$BATS_TEST_TMPDIR/vmm/vmm" after
+    for row in in out; do
+        [ "$(insns after/lab-kvm-shadow $row)" -eq $(($(insns before/lab-kvm-shadow $row) + 5)) ]
+    done
+    [ "$(insns after/lab-kvm-shadow hypercall)" -eq "$(insns before/lab-kvm-shadow hypercall)" ]
+}
+
+@test "other digits than were seen before: a broken lab, exit code 1" {
+    use_cache "$BATS_TEST_TMPDIR/cache"
+    ws run --on lab:native --boots 1 --bench '^(in|out)$' -o "$OUT"
+    ws run --on lab:native --boots 1 --bench '^(in|out)$' -o "$OUT"
+    seen=("$XDG_CACHE_HOME"/worldswitch/digits/*.json)
+    [ "${#seen[@]}" -eq 1 ]
+    jq '.rows.in |= (.mode = 7 | .samples |= sub("."; "x"))' "${seen[0]}" >other.json
+    mv other.json "${seen[0]}"
+    run ws run --on lab:native --boots 1 --bench '^(in|out)$' -o "$OUT"
+    [ "$status" -eq 1 ]
+    [[ $output == *'THE LAB IS BROKEN'*'in: 7 instructions first seen '*', 1 now'* ]]
+    [[ $output != *'out: '* ]]
+    # What was measured is kept all the same.
+    [ "$(insns "$OUT/lab-native" in)" -eq 1 ]
+}
+
+@test "an ordinary user, without /dev/kvm and without network, gets the same digits" {
+    [ "$(id -u)" -eq 0 ] || skip 'only root can become somebody else; the other tests ran as an ordinary user'
+    unshare -mn true 2>/dev/null || skip 'no namespaces may be made here'
+    LIMIT=$LONG ws run --on lab:kvm --boots 1 --bench '^(hypercall|in)$' -o as-root
+    mkdir -p mine/data mine/out
+    cp -r "$ROOT/lab" "$ROOT/build/guest" "$ROOT/build/vmm" mine/data
+    cp "$WORLDSWITCH" mine
+    # In a file system of its own at /mnt, for nobody may not walk to where the tests lie.
+    cat >somebody <<'SCRIPT'
+set -e
+mount -t tmpfs none /mnt
+cp -r mine/. /mnt
+mkdir -p /mnt/cache/worldswitch/sets /mnt/dev
+mount --bind "$FETCHED/sets" /mnt/cache/worldswitch/sets
+mount -o remount,bind,ro /mnt/cache/worldswitch/sets
+for node in null zero random urandom; do
+    : >"/mnt/dev/$node"
+    mount --bind "/dev/$node" "/mnt/dev/$node"
+done
+ln -s /proc/self/fd /mnt/dev/fd
+ln -s fd/1 /mnt/dev/stdout
+ln -s fd/2 /mnt/dev/stderr
+chown 65534:65534 /mnt/out /mnt/cache/worldswitch
+mount --rbind /mnt/dev /dev
+cd /mnt/out
+exec setpriv --reuid=65534 --regid=65534 --clear-groups env -i HOME=/nonexistent PATH=/usr/bin:/bin \
+    XDG_CACHE_HOME=/mnt/cache WORLDSWITCH_DATA=/mnt/data sh -c '
+        ! [ -e /dev/kvm ] && [ "$(wc -l </proc/net/dev)" -eq 3 ] && [ "$(id -u)" = 65534 ] &&
+        /mnt/worldswitch run --on lab:kvm --boots 1 --bench "^(hypercall|in)$" -o result >&2 &&
+        cat result/lab-kvm.json'
+SCRIPT
+    timeout "$LONG" unshare -mn --propagation private sh somebody >as-nobody.json
+    digits as-root/lab-kvm >first.txt
+    digits as-nobody >second.txt
+    [ -s first.txt ]
+    cmp first.txt second.txt
+}
+
+# Boots a kernel in lab:kvm until its console says a text, then ends it.
+boots_to() {
+    local text=$1
+    shift
+    timeout "$LONG" "$WORLDSWITCH" lab boot kvm "$@" >console.txt 2>said.txt 3>&- &
+    started=$!
+    for _ in $(seq 6000); do
+        ! grep -q "$text" console.txt || return 0
+        kill -0 "$started" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat console.txt said.txt
+    return 1
+}
+
+@test "a kernel of others: GRUB, as Debian packages it for PVH" {
+    mkdir mine
+    cat >mine/packages.toml <<'SET'
+["grub-pvh"]
+summary = "GRUB as a PVH kernel, beside a program for which the kind of set asks"
+kind = "program"
+architecture = "x86_64"
+suite = "bookworm"
+packages = ["grub-xen-host", "grub-common"]
+programs = ["grub-file"]
+keep = ["usr/lib/grub-xen/grub-i386-xen_pvh.bin"]
+SET
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    LIMIT=$LONG run ws lab fetch --lab-dir mine grub-pvh
+    if [ "$status" -ne 0 ]; then
+        case $output in
+        *'there is no apt'* | *'no Debian archive'* | *'apt-get failed'*)
+            skip "the archive can't be reached: $(tail -n 2 <<<"$output" | head -n 1)"
+            ;;
+        esac
+        echo "$output"
+        false
+    fi
+    use_cache "$BATS_FILE_TMPDIR/cache"
+    boots_to 'Found no Xen signature!' \
+        --kernel cache/worldswitch/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
+}
+
+# entry NAME MODE FILE: one file of a cpio archive ("new ASCII format").
+entry() {
+    local bytes
+    bytes=$(stat -c %s "$3")
+    printf '070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\0' \
+        "$RANDOM" "$2" 0 0 1 0 "$bytes" 0 0 0 0 $((${#1} + 1)) 0 "$1"
+    head -c $((-(110 + ${#1} + 1) & 3)) /dev/zero
+    cat "$3"
+    head -c $((-bytes & 3)) /dev/zero
+}
+
+@test "a kernel of others: Debian's cloud kernel to its first process" {
+    "${CC:-clang}" -O2 -static -o init -x c - <<'PROGRAM'
+#include <stdio.h>
+#include <sys/reboot.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+int main(void)
+{
+	struct utsname name;
+	uname(&name);
+	printf("user space on %s, process %d\n", name.release, getpid());
+	fflush(stdout);
+	return reboot(RB_POWER_OFF);
+}
+PROGRAM
+    { entry init $((0100755)) init && entry TRAILER!!! 0 /dev/null; } >initramfs
+    kernel=("$FETCHED"/sets/linux-6.1/root/boot/vmlinuz-*)
+    LIMIT=$LONG ws lab boot kvm --kernel "${kernel[0]}" --initrd initramfs \
+        --append 'console=ttyS0 quiet panic=-1' >console.txt 2>said.txt
+    grep -q "user space on ${kernel[0]##*vmlinuz-}, process 1" console.txt
+    grep -q '"kind":"bye","status":"ok","why":"the guest powered off"' console.txt
+}
