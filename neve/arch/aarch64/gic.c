@@ -60,16 +60,23 @@ static unsigned console_intid; /* 0: it does not interrupt */
 /* ---- List registers ------------------------------------------------------------------------- */
 
 /* ICH_LR<n>_EL2 are sixteen registers, not an array. */
-#define LISTS(ROW)                                                                              \
-	ROW(0, s3_4_c12_c12_0)                                                                  \
-	ROW(1, s3_4_c12_c12_1)                                                                  \
-	ROW(2, s3_4_c12_c12_2)                                                                  \
-	ROW(3, s3_4_c12_c12_3)                                                                  \
-	ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6)                    \
-		ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1)            \
-			ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3) ROW(12, s3_4_c12_c13_4) \
-				ROW(13, s3_4_c12_c13_5) ROW(14, s3_4_c12_c13_6)                 \
-					ROW(15, s3_4_c12_c13_7)
+#define LISTS(ROW)              \
+	ROW(0, s3_4_c12_c12_0)  \
+	ROW(1, s3_4_c12_c12_1)  \
+	ROW(2, s3_4_c12_c12_2)  \
+	ROW(3, s3_4_c12_c12_3)  \
+	ROW(4, s3_4_c12_c12_4)  \
+	ROW(5, s3_4_c12_c12_5)  \
+	ROW(6, s3_4_c12_c12_6)  \
+	ROW(7, s3_4_c12_c12_7)  \
+	ROW(8, s3_4_c12_c13_0)  \
+	ROW(9, s3_4_c12_c13_1)  \
+	ROW(10, s3_4_c12_c13_2) \
+	ROW(11, s3_4_c12_c13_3) \
+	ROW(12, s3_4_c12_c13_4) \
+	ROW(13, s3_4_c12_c13_5) \
+	ROW(14, s3_4_c12_c13_6) \
+	ROW(15, s3_4_c12_c13_7)
 
 static uint64_t read_list(unsigned n)
 {
