@@ -29,6 +29,22 @@ ROW(hostile_zero, "hostile-zero", .run = hostile_zero_run);
 TIMED_LOOP(hostile_end, "mov x2, #0x0a000000\n\tadd x2, x2, #0xffc\n\tldr x3, [x2]");
 ROW(hostile_end, "hostile-end", .run = hostile_end_run);
 
+/* Beyond what stage 2 can translate, and beyond what the guest was told that there is. */
+static enum check check_far(struct bench_run *run)
+{
+	uint64_t control, value;
+
+	__asm__ volatile("mrs %0, tcr_el1" : "=r"(control));
+	control = (control & ~(7ull << 32)) | 5ull << 32; /* 48 bits */
+	__asm__ volatile("msr tcr_el1, %0\n\tisb" : : "r"(control));
+	if (!install_pte(window_base(), 1ull << 42, 4096))
+		return CHECK_FAILED;
+	__asm__ volatile("ldr %0, [%1]" : "=r"(value) : "r"(window_base()) : "memory");
+	bench_note(run, "it gave %lx", value);
+	return CHECK_FAILED;
+}
+ROW(hostile_far, "hostile-far", .check = check_far);
+
 TIMED_LOOP(hostile_hvc, "hvc #1");
 ROW(hostile_hvc, "hostile-hvc", .run = hostile_hvc_run);
 TIMED_LOOP(hostile_smc, "smc #0x1234");

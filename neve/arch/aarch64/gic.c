@@ -10,6 +10,7 @@
 #include "console.h"
 #include "cpu.h"
 #include "guest_tree.h"
+#include "lists.h"
 #include "main.h"
 #include "posih.h"
 
@@ -59,47 +60,11 @@ static unsigned console_intid; /* 0: it does not interrupt */
 
 /* ---- List registers ------------------------------------------------------------------------- */
 
-/* ICH_LR<n>_EL2 are sixteen registers, not an array. */
-#define LISTS(ROW)                                                                              \
-	ROW(0, s3_4_c12_c12_0)                                                                  \
-	ROW(1, s3_4_c12_c12_1)                                                                  \
-	ROW(2, s3_4_c12_c12_2)                                                                  \
-	ROW(3, s3_4_c12_c12_3)                                                                  \
-	ROW(4, s3_4_c12_c12_4) ROW(5, s3_4_c12_c12_5) ROW(6, s3_4_c12_c12_6)                    \
-		ROW(7, s3_4_c12_c12_7) ROW(8, s3_4_c12_c13_0) ROW(9, s3_4_c12_c13_1)            \
-			ROW(10, s3_4_c12_c13_2) ROW(11, s3_4_c12_c13_3) ROW(12, s3_4_c12_c13_4) \
-				ROW(13, s3_4_c12_c13_5) ROW(14, s3_4_c12_c13_6)                 \
-					ROW(15, s3_4_c12_c13_7)
-
-static uint64_t read_list(unsigned n)
-{
-	switch (n) {
-#define ROW(number, name) \
-	case number:      \
-		return READ_REGISTER(name);
-		LISTS(ROW)
-#undef ROW
-	}
-	return 0;
-}
-
-static void write_list(unsigned n, uint64_t value)
-{
-	switch (n) {
-#define ROW(number, name)                    \
-	case number:                         \
-		WRITE_REGISTER(name, value); \
-		break;
-		LISTS(ROW)
-#undef ROW
-	}
-}
-
 /* Only those in use. */
 static void read_lists(struct vgic_lists *lists)
 {
 	for (unsigned i = 0; i < lists->count; i++)
-		lists->lr[i] = lists->lr[i] ? read_list(i) : 0;
+		lists->lr[i] = lists->lr[i] ? list_read(i) : 0;
 }
 
 static void deactivate(uint64_t intid)
@@ -122,7 +87,7 @@ static void refill(struct vcpu *vcpu)
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	for (unsigned i = 0; i < lists->count; i++)
 		if (old[i] || lists->lr[i])
-			write_list(i, lists->lr[i]);
+			list_write(i, lists->lr[i]);
 	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0));
 	for (unsigned i = 0; i < VGIC_OWN; i++)
 		if (loaded.deactivate >> i & 1)
@@ -161,7 +126,7 @@ void gic_reset(struct vcpu *vcpu)
 {
 	vcpu->arch.lists.count = list_registers;
 	for (unsigned i = 0; i < list_registers; i++)
-		write_list(i, 0);
+		list_write(i, 0);
 	WRITE_REGISTER(ICH_VMCR_EL2, 0);
 	forget_active_priorities();
 	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON);
