@@ -41,6 +41,11 @@ records() {
         jq -c "select(.kind == \"$1\")"
 }
 
+# How many benchmarks the guest image has.
+benchmarks() {
+    ws list benchmarks --json | jq '.benchmarks | length'
+}
+
 # One number or string out of the result file of a platform.
 result() {
     jq -r "$2" "$OUT/$1.json"

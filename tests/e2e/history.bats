@@ -91,7 +91,7 @@ setup() {
     head -c 100 "$RUN-1/lab-kvm.json" >cut.json
     run --separate-stderr ws history add cut.json --store here.sqlite
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'cut.json is no result file: '*': EOF'* ]]
+    [[ "$stderr" = *'cut.json'*'EOF'* ]]
     run --separate-stderr ws history add "$RUN-1" --store /proc/x/here.sqlite
     [ "$status" -eq 1 ]
     [[ "$stderr" = *"can't make the folder for /proc/x/here.sqlite"* ]]

@@ -22,6 +22,7 @@ mod fixture;
 mod measured;
 pub mod model;
 mod outside;
+mod pair;
 mod suite;
 mod summary;
 mod times;

@@ -1,5 +1,6 @@
 use super::*;
 use serde_json::{Value, json};
+use ws_results::Status;
 
 /// Boots of one benchmark: their samples, for batches of one operation.
 type Boots<'a> = &'a [&'a [u64]];

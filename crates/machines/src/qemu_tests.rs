@@ -107,9 +107,6 @@ fn qemu_with_kvm_is_a_monitor_and_no_emulator() {
 
 #[test]
 fn only_what_needs_it_gets_a_control_channel() {
-    let mut exact = settings(Path::new("q"));
-    exact.pins = vec![0];
-    assert!(!exact.is_controlled(), "the exact lab's flags never change");
     let mut timed = settings(Path::new("q"));
     assert!(!timed.is_controlled());
     timed.pins = vec![0, 1];
@@ -144,27 +141,6 @@ fn a_qemu_without_kvm_is_refused_with_the_cure() {
     assert!(error.to_string().contains("without KVM"), "{error}");
     let program = fake(folder.path(), "echo 'Accelerators supported:'; echo kvm");
     Emulator::find(Some(&program)).unwrap().needs_kvm().unwrap();
-}
-
-#[test]
-fn no_fact_of_the_host_is_a_condition_of_the_exact_lab() {
-    let exact = Qemu::new(settings(Path::new("q"))).identity();
-    let timed = Qemu::new(settings(Path::new("q"))).identity();
-    let keys =
-        |identity: &Identity| -> Vec<String> { identity.conditions.keys().cloned().collect() };
-    assert_eq!(
-        keys(&exact),
-        [
-            "emulator",
-            "emulator_cpu",
-            "emulator_machine",
-            "memory_mib",
-            "pinning"
-        ]
-    );
-    assert!(keys(&timed).contains(&"host_cpu".to_owned()));
-    assert!(keys(&timed).contains(&"host_microcode".to_owned()));
-    assert_eq!(exact.conditions["emulator"], "qemu 7.2.22");
 }
 
 fn follow(machine: &mut Qemu) -> (String, String) {

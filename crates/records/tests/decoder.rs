@@ -451,8 +451,9 @@ fn the_examples_of_the_document_are_understood() {
     assert_eq!(
         kinds,
         [
-            // The guest's, and then its monitor's.
-            "hello", "begin", "result", "skip", "fault", "end", "bye", "hello", "exits", "bye"
+            // The guest's, then its monitor's, and those of Xen's dom0.
+            "hello", "begin", "result", "skip", "fault", "end", "bye", "hello", "exits", "bye",
+            "hello", "bye"
         ]
     );
 }

@@ -1,9 +1,9 @@
 //! From results to the cost of each event.
 
+use super::measured::{BootKey, Measurement, Measurements};
 use super::operator::{Operator, operator};
 use super::separate::{Separation, separate};
 use super::terms::{Component, Paging, TERMS, Term, term_of};
-use crate::boot::BootEstimate;
 use crate::conditions::{Unlike, unlike};
 use crate::summary::SEED;
 use crate::unit::UnitKind;
@@ -11,7 +11,7 @@ use crate::verdict::Thresholds;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_results::{ResultFile, Row, Samples, Status};
+use ws_results::ResultFile;
 use ws_statistics::{Rng, median, quantile, sorted};
 
 /// The confidence of all intervals of a model.
@@ -239,117 +239,6 @@ fn one_platform(results: &[ResultFile]) -> Result<&ResultFile, ModelError> {
             first.platform.clone(),
             other.platform.clone(),
         )),
-    }
-}
-
-/// A boot of one of several results.
-type BootKey = (usize, u32);
-
-/// A row of all results of one platform: the same benchmark under the same conditions.
-struct Measurement {
-    benchmark: String,
-    category: String,
-    conditions: BTreeMap<String, serde_json::Value>,
-    unit: String,
-    /// By iterations: each boot's cost of one operation.
-    counts: BTreeMap<u64, Vec<(BootKey, f64)>>,
-    /// Costs of perturbed boots.
-    perturbed: Vec<f64>,
-}
-
-impl Measurement {
-    fn page_bytes(&self) -> Option<u64> {
-        self.conditions
-            .get("page_bytes")
-            .and_then(|bytes| bytes.as_u64())
-    }
-
-    /// The boots of the greatest iteration count, where what surrounds the batch weighs least. Where
-    /// the guest chose its own counts, boots can differ by a doubling; the count of most boots stands.
-    fn reference(&self) -> &[(BootKey, f64)] {
-        let most = self.counts.values().map(Vec::len).max().unwrap_or(0);
-        let enough = |boots: &&Vec<(BootKey, f64)>| 2 * boots.len() >= most;
-        let boots = self.counts.values().rev().find(enough);
-        boots.map_or(&[], |boots| boots)
-    }
-
-    fn value(&self) -> Option<f64> {
-        median(
-            &self
-                .reference()
-                .iter()
-                .map(|boot| boot.1)
-                .collect::<Vec<_>>(),
-        )
-    }
-}
-
-struct Measurements {
-    rows: Vec<Measurement>,
-    /// All boots that are not perturbed, by result.
-    boots: Vec<Vec<BootKey>>,
-}
-
-impl Measurements {
-    fn of(results: &[ResultFile]) -> Self {
-        let mut rows: Vec<Measurement> = Vec::new();
-        let mut boots = Vec::new();
-        for (index, result) in results.iter().enumerate() {
-            let perturbed = result.perturbed();
-            let own = result.boots.iter().filter(|b| !perturbed.contains(&b.boot));
-            boots.push(own.map(|boot| (index, boot.boot)).collect());
-            for row in &result.rows {
-                let metric = row.metrics.iter().find(|metric| metric.name == "cost");
-                let Some(metric) = metric.filter(|_| row.status != Status::Failed) else {
-                    continue;
-                };
-                let into = Self::place(&mut rows, row, &metric.unit);
-                for samples in &metric.boots {
-                    let Some(cost) = cost(samples, &metric.unit) else {
-                        continue;
-                    };
-                    if perturbed.contains(&samples.boot) {
-                        into.perturbed.push(cost);
-                    } else {
-                        let of_count = into.counts.entry(samples.iterations).or_default();
-                        of_count.push(((index, samples.boot), cost));
-                    }
-                }
-            }
-        }
-        rows.retain(|row| !row.counts.is_empty());
-        Measurements { rows, boots }
-    }
-
-    fn place<'a>(rows: &'a mut Vec<Measurement>, row: &Row, unit: &str) -> &'a mut Measurement {
-        let same = |m: &Measurement| {
-            m.benchmark == row.benchmark && m.conditions == row.conditions && m.unit == unit
-        };
-        let at = rows.iter().position(same).unwrap_or(rows.len());
-        if at == rows.len() {
-            rows.push(Measurement {
-                benchmark: row.benchmark.clone(),
-                category: row.category.clone(),
-                conditions: row.conditions.clone(),
-                unit: unit.to_owned(),
-                counts: BTreeMap::new(),
-                perturbed: Vec::new(),
-            });
-        }
-        &mut rows[at]
-    }
-}
-
-/// A boot's cost of one operation, for sums of many: on counts the mean, since a sum of operations is
-/// made of all of them and not of the most frequent; on time the median of batches, each a mean of its
-/// operations already, which a busy host does not move.
-fn cost(samples: &Samples, unit: &str) -> Option<f64> {
-    let kind = UnitKind::of(unit);
-    let boot = BootEstimate::of(samples, kind)?;
-    match kind {
-        UnitKind::Count => Some(boot.mean),
-        UnitKind::Time => Some(boot.value),
-        UnitKind::Rate | UnitKind::Unknown => None,
     }
 }
 

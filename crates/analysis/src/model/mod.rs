@@ -7,6 +7,7 @@
 
 mod fit;
 mod kvm;
+mod measured;
 mod operator;
 mod predict;
 mod separate;

@@ -7,6 +7,8 @@ mod assemble;
 mod command;
 mod machine;
 mod payload;
+#[cfg(test)]
+mod tests;
 
 pub use assemble::{assemble, missing};
 pub use machine::LabMachine;

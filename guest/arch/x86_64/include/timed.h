@@ -270,7 +270,7 @@ uint16_t cpu_ldt_selector(void); /* of the LDT that cpu_load_ldt() loads */
 void cpu_load_ldt(void);
 void cpu_unload_ldt(void);
 uint64_t cpu_msw(void);
-uint64_t cpu_page_table_root(void);  /* as this guest set it */
+uint64_t cpu_page_table_root(void); /* as this guest set it */
 /* Does an address show other memory when another root is loaded? The guest's own is back then. */
 bool root_load_takes_effect(void);
 bool cpu_flags_can_be_written(void); /* POPF changes, PUSHF shows: tried on EFLAGS.ID */

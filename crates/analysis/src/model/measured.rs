@@ -1,0 +1,118 @@
+//! What all results of one platform say of each benchmark: its cost by iterations and boot.
+
+use crate::boot::BootEstimate;
+use crate::unit::UnitKind;
+use std::collections::BTreeMap;
+use ws_results::{ResultFile, Row, Samples, Status};
+use ws_statistics::median;
+
+/// A boot of one of several results.
+pub(super) type BootKey = (usize, u32);
+
+/// A row of all results of one platform: the same benchmark under the same conditions.
+pub(super) struct Measurement {
+    pub benchmark: String,
+    pub category: String,
+    pub conditions: BTreeMap<String, serde_json::Value>,
+    pub unit: String,
+    /// By iterations: each boot's cost of one operation.
+    pub counts: BTreeMap<u64, Vec<(BootKey, f64)>>,
+    /// Costs of perturbed boots.
+    pub perturbed: Vec<f64>,
+}
+
+impl Measurement {
+    pub fn page_bytes(&self) -> Option<u64> {
+        self.conditions
+            .get("page_bytes")
+            .and_then(|bytes| bytes.as_u64())
+    }
+
+    /// The boots of the greatest iteration count, where what surrounds the batch weighs least. Where
+    /// the guest chose its own counts, boots can differ by a doubling; the count of most boots stands.
+    pub fn reference(&self) -> &[(BootKey, f64)] {
+        let most = self.counts.values().map(Vec::len).max().unwrap_or(0);
+        let enough = |boots: &&Vec<(BootKey, f64)>| 2 * boots.len() >= most;
+        let boots = self.counts.values().rev().find(enough);
+        boots.map_or(&[], |boots| boots)
+    }
+
+    pub fn value(&self) -> Option<f64> {
+        median(
+            &self
+                .reference()
+                .iter()
+                .map(|boot| boot.1)
+                .collect::<Vec<_>>(),
+        )
+    }
+}
+
+pub(super) struct Measurements {
+    pub rows: Vec<Measurement>,
+    /// All boots that are not perturbed, by result.
+    pub boots: Vec<Vec<BootKey>>,
+}
+
+impl Measurements {
+    pub fn of(results: &[ResultFile]) -> Self {
+        let mut rows: Vec<Measurement> = Vec::new();
+        let mut boots = Vec::new();
+        for (index, result) in results.iter().enumerate() {
+            let perturbed = result.perturbed();
+            let own = result.boots.iter().filter(|b| !perturbed.contains(&b.boot));
+            boots.push(own.map(|boot| (index, boot.boot)).collect());
+            for row in &result.rows {
+                let metric = row.metrics.iter().find(|metric| metric.name == "cost");
+                let Some(metric) = metric.filter(|_| row.status != Status::Failed) else {
+                    continue;
+                };
+                let into = Self::place(&mut rows, row, &metric.unit);
+                for samples in &metric.boots {
+                    let Some(cost) = cost(samples, &metric.unit) else {
+                        continue;
+                    };
+                    if perturbed.contains(&samples.boot) {
+                        into.perturbed.push(cost);
+                    } else {
+                        let of_count = into.counts.entry(samples.iterations).or_default();
+                        of_count.push(((index, samples.boot), cost));
+                    }
+                }
+            }
+        }
+        rows.retain(|row| !row.counts.is_empty());
+        Measurements { rows, boots }
+    }
+
+    fn place<'a>(rows: &'a mut Vec<Measurement>, row: &Row, unit: &str) -> &'a mut Measurement {
+        let same = |m: &Measurement| {
+            m.benchmark == row.benchmark && m.conditions == row.conditions && m.unit == unit
+        };
+        let at = rows.iter().position(same).unwrap_or(rows.len());
+        if at == rows.len() {
+            rows.push(Measurement {
+                benchmark: row.benchmark.clone(),
+                category: row.category.clone(),
+                conditions: row.conditions.clone(),
+                unit: unit.to_owned(),
+                counts: BTreeMap::new(),
+                perturbed: Vec::new(),
+            });
+        }
+        &mut rows[at]
+    }
+}
+
+/// A boot's cost of one operation, for sums of many: on counts the mean, since a sum of operations is
+/// made of all of them and not of the most frequent; on time the median of batches, each a mean of its
+/// operations already, which a busy host does not move.
+fn cost(samples: &Samples, unit: &str) -> Option<f64> {
+    let kind = UnitKind::of(unit);
+    let boot = BootEstimate::of(samples, kind)?;
+    match kind {
+        UnitKind::Count => Some(boot.mean),
+        UnitKind::Time => Some(boot.value),
+        UnitKind::Rate | UnitKind::Unknown => None,
+    }
+}

@@ -1,0 +1,249 @@
+//! One benchmark's row in two results: what keeps it from being judged, and what came of it.
+
+use crate::conditions::{Unlike, unlike};
+use crate::counts::{CountSide, CountVerdict, judge_counts};
+use crate::measured::Measured;
+use crate::suite::{CountFigures, RowComparison, TimeFigures};
+use crate::summary::Summary;
+use crate::times::{TimeRow, TimeVerdict, Why};
+use crate::unit::UnitKind;
+use crate::verdict::{Thresholds, Verdict};
+use ws_results::{ResultFile, Row, Status};
+use ws_statistics::Method;
+
+/// One benchmark's row in both results.
+pub(crate) struct Pair<'a> {
+    base: Option<Side<'a>>,
+    other: Option<Side<'a>>,
+    /// Row conditions that differ and were let through.
+    pub allowed: Vec<Unlike>,
+    /// Row conditions that differ and were not.
+    refused: Vec<Unlike>,
+}
+
+/// A row of a result.
+struct Side<'a> {
+    row: &'a Row,
+    /// Absent where it has no figures that mean anything.
+    measured: Option<Measured>,
+}
+
+impl<'a> Side<'a> {
+    fn of(name: &str, result: &'a ResultFile) -> Option<Self> {
+        let row = result.rows.iter().find(|row| row.benchmark == name)?;
+        Some(Side {
+            row,
+            measured: Measured::of(row, &result.perturbed()),
+        })
+    }
+
+    fn summary(&self) -> Option<&Summary> {
+        self.measured.as_ref().map(|measured| &measured.summary)
+    }
+
+    fn counts(&self) -> CountSide {
+        let sides = self.measured.as_ref().map(|measured| CountSide {
+            boots: measured.summary.boots.clone(),
+            perturbed: measured.perturbed.clone(),
+        });
+        sides.unwrap_or_default()
+    }
+}
+
+impl<'a> Pair<'a> {
+    pub fn of(name: &str, base: &'a ResultFile, other: &'a ResultFile, allow: &[String]) -> Self {
+        let (base, other) = (Side::of(name, base), Side::of(name, other));
+        let differ = |allow: &[String]| match (&base, &other) {
+            (Some(base), Some(other)) if base.measured.is_some() && other.measured.is_some() => {
+                unlike(&other.row.conditions, &base.row.conditions, allow)
+            }
+            _ => Vec::new(),
+        };
+        let refused = differ(allow);
+        let mut allowed = differ(&[]);
+        allowed.retain(|field| !refused.contains(field));
+        Pair {
+            allowed,
+            refused,
+            base,
+            other,
+        }
+    }
+
+    fn summaries(&self) -> Option<(&Summary, &Summary)> {
+        Some((
+            self.base.as_ref()?.summary()?,
+            self.other.as_ref()?.summary()?,
+        ))
+    }
+
+    /// Why there is nothing to judge: the words, and whether that leaves a doubt.
+    fn obstacle(&self) -> Option<(String, bool)> {
+        let missing = |side: &Option<Side>| match side {
+            None => Some("not asked for".to_owned()),
+            Some(side) if side.measured.is_none() => {
+                let reason = side.row.reason.as_deref().unwrap_or("no reason is given");
+                Some(format!("{}: {reason}", word(side.row.status)))
+            }
+            Some(_) => None,
+        };
+        let (base, other) = (missing(&self.base), missing(&self.other));
+        match (base, other) {
+            (Some(base), Some(other)) if base == other => return Some((base, false)),
+            (Some(base), Some(other)) => {
+                return Some((format!("in the base {base}; in the other {other}"), false));
+            }
+            (Some(base), None) => return Some((format!("in the base {base}"), false)),
+            // What was measured before and is no longer may be a regression.
+            (None, Some(other)) => {
+                let asked = self.other.is_some();
+                return Some((format!("in the other {other}"), asked));
+            }
+            (None, None) => {}
+        }
+        let (base, other) = self.summaries()?;
+        if base.unit != other.unit {
+            let units = format!("measured in {}, in the base in {}", other.unit, base.unit);
+            return Some((units, false));
+        }
+        match UnitKind::of(&base.unit) {
+            UnitKind::Unknown => {
+                Some((format!("nothing is known of the unit {}", base.unit), false))
+            }
+            UnitKind::Count => None,
+            UnitKind::Time | UnitKind::Rate => {
+                let zero =
+                    [base, other].map(|side| side.values().iter().any(|value| *value <= 0.0));
+                match zero {
+                    [false, false] => None,
+                    [true, true] => Some(("neither can be told from zero".into(), false)),
+                    [true, false] => Some(("the base's cannot be told from zero".into(), true)),
+                    [false, true] => Some(("the other's cannot be told from zero".into(), true)),
+                }
+            }
+        }
+    }
+
+    /// The per-boot values, where times are judged; else nothing.
+    pub fn times(&self) -> TimeRow {
+        let judged = self.refused.is_empty() && self.obstacle().is_none();
+        let Some((base, other)) = self.summaries().filter(|_| judged) else {
+            return TimeRow::default();
+        };
+        let values = |summary: &Summary| -> Vec<(u32, f64)> {
+            let boots = summary.boots.iter();
+            match UnitKind::of(&summary.unit) {
+                UnitKind::Time => boots.map(|boot| (boot.boot, boot.value)).collect(),
+                UnitKind::Rate => boots.map(|boot| (boot.boot, 1.0 / boot.value)).collect(),
+                UnitKind::Count | UnitKind::Unknown => Vec::new(),
+            }
+        };
+        TimeRow {
+            base: values(base),
+            other: values(other),
+        }
+    }
+
+    pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
+        let some = self.base.as_ref().or(self.other.as_ref());
+        let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
+        let boots = |side: &Option<Side>| {
+            let summary = side.as_ref().and_then(Side::summary);
+            summary.map_or(0, |summary| summary.boots.len())
+        };
+        let both = self.summaries();
+        let mut row = RowComparison {
+            benchmark: some.map_or(String::new(), |side| side.row.benchmark.clone()),
+            category: some.map_or(String::new(), |side| side.row.category.clone()),
+            unit: both
+                .filter(|(b, o)| b.unit == o.unit)
+                .map(|(base, _)| base.unit.clone()),
+            base: value(&self.base),
+            other: value(&self.other),
+            boots: [boots(&self.base), boots(&self.other)],
+            exact: both.and_then(|(base, other)| Some(base.exact? && other.exact?)),
+            verdict: None,
+            refused: !self.refused.is_empty(),
+            time: None,
+            counts: None,
+            why: None,
+        };
+        if row.refused {
+            let fields: Vec<String> = self.refused.iter().map(Unlike::describe).collect();
+            row.why = Some(format!("unlike {}", fields.join(", ")));
+        } else if let Some((why, doubt)) = self.obstacle() {
+            row.verdict = doubt.then_some(Verdict::Inconclusive);
+            row.why = Some(why);
+        } else if let Some(time) = time {
+            row.verdict = Some(time.verdict);
+            row.why = time.why.map(reason);
+            row.time = Some(time_figures(&time));
+        } else if let (Some(base), Some(other)) = (&self.base, &self.other) {
+            let judged = judge_counts(&base.counts(), &other.counts(), thresholds.min_effect_insns);
+            if let Some(judged) = judged {
+                row.verdict = Some(judged.verdict);
+                row.counts = Some(count_figures(&judged));
+                row.why = Some(judged.finding);
+            }
+        }
+        row
+    }
+}
+
+fn time_figures(time: &TimeVerdict) -> TimeFigures {
+    TimeFigures {
+        ratio: time.ratio,
+        ratio_low: time.interval.map(|interval| interval.low),
+        ratio_high: time.interval.map(|interval| interval.high),
+        p: time.p,
+        p_suite: time.p_suite,
+        draws: match time.method {
+            Method::Exact => None,
+            Method::MonteCarlo { draws } => Some(draws),
+        },
+        blocks: time.blocks,
+        more_boots: match time.why {
+            Some(Why::TooFewBoots { more }) => Some(more),
+            Some(Why::TooNoisy { more }) => more,
+            None => None,
+        },
+    }
+}
+
+fn count_figures(judged: &CountVerdict) -> CountFigures {
+    CountFigures {
+        added: judged.added,
+        added_mean: judged.added_mean,
+        band_base: judged.band_base,
+        band_other: judged.band_other,
+        identical: judged.identical,
+    }
+}
+
+fn reason(why: Why) -> String {
+    match why {
+        Why::TooFewBoots { more } => {
+            format!("too few boots for the significance: {more} more a side could reach it")
+        }
+        Why::TooNoisy { more: Some(more) } => {
+            format!("too noisy: about {more} more boots a side would tell")
+        }
+        Why::TooNoisy { more: None } => {
+            "too noisy, or at the edge of the minimum effect, for any sensible number of boots"
+                .into()
+        }
+    }
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "no samples",
+        Status::Skip => "skipped",
+        Status::Fault => "fault",
+        Status::Timeout => "timeout",
+        Status::Died => "died",
+        Status::Failed => "failed",
+        Status::Lost => "lost",
+        Status::Unreached => "unreached",
+    }
+}
