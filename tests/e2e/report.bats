@@ -12,8 +12,6 @@ setup_file() {
     LIMIT=120 ws run --on lab:native,qemu-tcg --boots 2 --samples 3 --report -o "$RUN" \
         >"$BATS_FILE_TMPDIR/table.txt" 2>"$BATS_FILE_TMPDIR/log.txt"
     export PAGE=$RUN/report.html
-    ROWS=$(jq '.rows | length' "$RUN/lab-native.json")
-    export ROWS
 }
 
 teardown_file() { browser_stop; }

@@ -327,7 +327,7 @@ fn a_damaged_file_is_refused_by_its_field() {
     .unwrap();
     std::fs::write(runs.path("foreign.json"), "{\"results\": []}").unwrap();
     for (file, part) in [
-        ("cut.json", "rows[0]"),
+        ("cut.json", "boots["),
         ("old.json", "worldswitch-result/0"),
         ("foreign.json", "it has no \"schema\""),
     ] {
