@@ -113,7 +113,16 @@ impl Tree {
         fs::create_dir_all(&above).with_context(|| format!("can't make {}", above.display()))?;
         let path = above.join(format!("{name}.lock"));
         let lock = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        // A process that one of our own threads is just starting has the last lock's file open
+        // until it executes its program.
+        let held = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err();
+        let is_held = (0..20).all(|_| {
+            held() && {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                true
+            }
+        });
+        if is_held {
             bail!(
                 "another worldswitch bisects {} (it holds {})",
                 repository.display(),
