@@ -1,6 +1,6 @@
 /*
- * Page tables (DDI 0487, D8): all memory 1:1, and a window for benchmarks. Mappings of 4 KiB, 2 MiB
- * and 1 GiB, 48 bits of virtual address, one set of tables at every level.
+ * How the page tables (core/paging.c; DDI 0487, D8) start, all memory 1:1, and the registers for
+ * them: 48 bits of virtual address, one set of tables at every exception level.
  *
  * The MMU starts with 512 GiB of device memory, in which the image and the device tree are made
  * ordinary memory; setup_mmu() makes all memory so that the tree names. Device memory is never read
@@ -10,16 +10,9 @@
 #include "cpu.h"
 #include "fdt.h"
 #include "machine.h"
+#include "page_entry.h"
+#include "paging.h"
 #include "timed.h"
-
-#define VALID	   1ull
-#define TABLE	   2ull	       /* at the last level: page */
-#define NORMAL	   (1ull << 2) /* attributes 1 of MAIR, else 0 */
-#define EL2_RES1   (1ull << 6) /* AP[1], where EL2 has tables of its own kind */
-#define INNER	   (3ull << 8) /* shareable */
-#define ACCESSED   (1ull << 10)
-#define NO_EXECUTE (3ull << 53)
-#define ADDRESS	   0x0000fffffffff000ull
 
 #define MAIR_ATTRIBUTES 0xff04ull /* 0: device nGnRE; 1: write-back, read and write allocate */
 
@@ -36,9 +29,8 @@
 #define SCTLR_EL1_RES1 (1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29)
 #define SCTLR_EL2_RES1 (0x30c50830ull)
 
-#define WINDOW_SLOT 128		/* of the top table: virtual addresses from 64 TiB on */
-#define MAPPED_END  (512 * GIB) /* what one slot of the top table maps; more stays unmapped */
-#define POOL_PAGES  16
+#define MAPPED_END (512 * GIB) /* what one slot of the top table maps; more stays unmapped */
+#define POOL_PAGES 16
 
 extern char image_start[], image_end[];
 
@@ -50,24 +42,18 @@ struct {
 /* The first tables: there is no heap yet. */
 static uint64_t pool[POOL_PAGES][512] __attribute__((aligned(4096)));
 static unsigned pool_used;
-static uint64_t *root;
-static bool keeps_accessed; /* the hardware sets ACCESSED */
+static bool keeps_accessed; /* the hardware sets ENTRY_ACCESSED */
 
 static uint64_t *new_table(void)
 {
 	return pool_used < POOL_PAGES ? pool[pool_used++] : heap_alloc_page(4 * KIB);
 }
 
-static uint64_t *slot(uint64_t *table, uint64_t va, unsigned shift)
-{
-	return &table[va >> shift & 511];
-}
-
 /* Attributes of a mapping that is used from the start. */
 static uint64_t attributes(bool normal)
 {
-	return VALID | ACCESSED | (cpu_level == LEVEL_EL2 ? EL2_RES1 : 0) |
-	       (normal ? NORMAL | INNER : NO_EXECUTE);
+	return ENTRY_VALID | ENTRY_ACCESSED | (cpu_level == LEVEL_EL2 ? ENTRY_EL2_RES1 : 0) |
+	       (normal ? ENTRY_NORMAL | ENTRY_INNER : ENTRY_NO_EXEC);
 }
 
 /* Replaces an entry that may be in use: invalid in between, as the architecture wants (D8.16.1). */
@@ -84,25 +70,25 @@ static uint64_t *split(uint64_t *entry)
 {
 	uint64_t old = *entry, *table;
 
-	if (old & TABLE)
-		return (uint64_t *)(old & ADDRESS);
+	if (old & ENTRY_TABLE)
+		return (uint64_t *)(old & ENTRY_ADDRESS);
 	table = new_table();
 	for (unsigned i = 0; table && i < 512; i++)
 		table[i] = old + i * 2 * MIB;
 	if (table)
-		replace(entry, (uint64_t)table | TABLE | VALID);
+		replace(entry, entry_of_table((uint64_t)table));
 	return table;
 }
 
 /* Makes [start, end) ordinary memory, in pieces of 1 GiB where it can. */
 static bool make_normal(uint64_t start, uint64_t end)
 {
-	uint64_t *gib_entries = (uint64_t *)(root[0] & ADDRESS);
+	uint64_t *gib_entries = (uint64_t *)(page_root[0] & ENTRY_ADDRESS);
 
 	for (uint64_t at = start & ~(2 * MIB - 1); at < end && at < MAPPED_END;) {
-		uint64_t *entry = slot(gib_entries, at, 30), *table, *piece;
+		uint64_t *entry = page_slot(gib_entries, at, 30), *table, *piece;
 
-		if (!(at & (GIB - 1)) && end - at >= GIB && !(*entry & TABLE)) {
+		if (!(at & (GIB - 1)) && end - at >= GIB && !(*entry & ENTRY_TABLE)) {
 			replace(entry, at | attributes(true));
 			at += GIB;
 			continue;
@@ -110,8 +96,8 @@ static bool make_normal(uint64_t start, uint64_t end)
 		table = split(entry);
 		if (!table)
 			return false;
-		piece = slot(table, at, 21);
-		if (!(*piece & NORMAL))
+		piece = page_slot(table, at, 21);
+		if (!(*piece & ENTRY_NORMAL))
 			replace(piece, at | attributes(true));
 		at += 2 * MIB;
 	}
@@ -126,7 +112,7 @@ static void fill_registers(void)
 	if (bits > 5)
 		bits = 5; /* 48: all that these tables can hold */
 	mmu_registers.mair = MAIR_ATTRIBUTES;
-	mmu_registers.ttbr0 = (uint64_t)root;
+	mmu_registers.ttbr0 = (uint64_t)page_root;
 	if (cpu_level == LEVEL_EL2) {
 		mmu_registers.tcr = TCR_WALKS | TCR_EL2_RES1 | bits << TCR_EL2_PS_SHIFT |
 				    (keeps_accessed ? TCR_EL2_HA : 0);
@@ -142,9 +128,9 @@ void boot_map(uint64_t tree)
 {
 	uint64_t *gib_entries;
 
-	root = new_table();
+	page_root = new_table();
 	gib_entries = new_table();
-	root[0] = (uint64_t)gib_entries | TABLE | VALID;
+	page_root[0] = entry_of_table((uint64_t)gib_entries);
 	for (uint64_t i = 0; i < 512; i++)
 		gib_entries[i] = i * GIB | attributes(false);
 	fill_registers();
@@ -167,79 +153,20 @@ bool page_size_supported(uint64_t page_bytes)
 	return page_bytes == 4 * KIB || page_bytes == 2 * MIB || page_bytes == GIB;
 }
 
-bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
+uint64_t entry_of_page(uint64_t pa, unsigned shift)
 {
-	unsigned last = page_bytes == GIB ? 30 : page_bytes == 2 * MIB ? 21 : 12;
-	uint64_t *table = root;
+	return (pa | attributes(true) | (shift == 12 ? ENTRY_TABLE : 0)) &
+	       ~(keeps_accessed ? ENTRY_ACCESSED : 0);
+}
 
-	for (unsigned shift = 39; shift > last; shift -= 9) {
-		uint64_t *entry = slot(table, va, shift);
-
-		if (!(*entry & VALID)) {
-			void *page = heap_alloc_page(4 * KIB);
-
-			if (!page)
-				return false;
-			*entry = (uint64_t)page | TABLE | VALID;
-		}
-		table = (uint64_t *)(*entry & ADDRESS);
-	}
-	*slot(table, va, last) = (pa | attributes(true) | (last == 12 ? TABLE : 0)) &
-				 ~(keeps_accessed ? ACCESSED : 0);
+void paging_changed(void)
+{
 	__asm__ volatile("dsb ishst\n\tisb" : : : "memory");
-	return true;
-}
-
-/* The last entry on the way to va, valid; NULL where va is not mapped. */
-static uint64_t *walk(uint64_t va, unsigned *shift)
-{
-	uint64_t *table = root;
-
-	for (*shift = 39;; *shift -= 9) {
-		uint64_t *entry = slot(table, va, *shift);
-
-		if (!(*entry & VALID))
-			return NULL;
-		if (*shift == 12 || !(*entry & TABLE))
-			return entry;
-		table = (uint64_t *)(*entry & ADDRESS);
-	}
-}
-
-bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes)
-{
-	unsigned shift;
-	const uint64_t *entry = walk(va, &shift);
-
-	if (!entry)
-		return false;
-	*page_bytes = 1ull << shift;
-	*pa = (*entry & ADDRESS & ~(*page_bytes - 1)) | (va & (*page_bytes - 1));
-	return true;
 }
 
 bool page_accessed_known(void)
 {
 	return keeps_accessed;
-}
-
-bool page_accessed(uint64_t va)
-{
-	unsigned shift;
-	const uint64_t *entry = walk(va, &shift);
-
-	return entry && *entry & ACCESSED;
-}
-
-uint64_t window_base(void)
-{
-	return (uint64_t)WINDOW_SLOT << 39;
-}
-
-void window_clear(void)
-{
-	root[WINDOW_SLOT] = 0;
-	mem_tlb_flush();
 }
 
 void mem_tlb_flush(void)
@@ -266,9 +193,4 @@ void clean_to_memory(const void *from, uint64_t bytes)
 	for (; at < end; at += line)
 		__asm__ volatile("dc cvac, %0" : : "r"(at) : "memory");
 	data_barrier();
-}
-
-uint64_t cpu_page_table_root(void)
-{
-	return (uint64_t)root;
 }

@@ -1,0 +1,90 @@
+/*
+ * Page tables, walked and filled: what POSIH offers of them. How they start, and the CPU's
+ * registers for them, are arch/'s.
+ */
+#include "paging.h"
+#include "arch.h"
+#include "page_entry.h"
+#include "timed.h"
+
+#define WINDOW_SLOT 128 /* of the top table: virtual addresses from 64 TiB on, below x86's hole */
+
+uint64_t *page_root;
+
+static unsigned shift_of(uint64_t page_bytes)
+{
+	return page_bytes == GIB ? 30 : page_bytes == 2 * MIB ? 21 : 12;
+}
+
+bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
+{
+	unsigned last = shift_of(page_bytes);
+	uint64_t *table = page_root;
+
+	for (unsigned shift = 39; shift > last; shift -= 9) {
+		uint64_t *entry = page_slot(table, va, shift);
+
+		if (!(*entry & ENTRY_VALID)) {
+			void *page = heap_alloc_page(4 * KIB);
+
+			if (!page)
+				return false;
+			*entry = entry_of_table((uint64_t)page);
+		}
+		table = (uint64_t *)(*entry & ENTRY_ADDRESS);
+	}
+	*page_slot(table, va, last) = entry_of_page(pa, last);
+	paging_changed();
+	return true;
+}
+
+uint64_t *page_walk(uint64_t va, unsigned *shift)
+{
+	uint64_t *table = page_root;
+
+	for (*shift = 39;; *shift -= 9) {
+		uint64_t *entry = page_slot(table, va, *shift);
+
+		if (!(*entry & ENTRY_VALID))
+			return NULL;
+		if (entry_is_page(*entry, *shift))
+			return entry;
+		table = (uint64_t *)(*entry & ENTRY_ADDRESS);
+	}
+}
+
+bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes)
+{
+	unsigned shift;
+	const uint64_t *entry = page_walk(va, &shift);
+
+	if (!entry)
+		return false;
+	*page_bytes = 1ull << shift;
+	*pa = (*entry & ENTRY_ADDRESS & ~(*page_bytes - 1)) | (va & (*page_bytes - 1));
+	return true;
+}
+
+bool page_accessed(uint64_t va)
+{
+	unsigned shift;
+	const uint64_t *entry = page_walk(va, &shift);
+
+	return entry && *entry & ENTRY_ACCESSED;
+}
+
+uint64_t window_base(void)
+{
+	return (uint64_t)WINDOW_SLOT << 39;
+}
+
+void window_clear(void)
+{
+	page_root[WINDOW_SLOT] = 0;
+	mem_tlb_flush();
+}
+
+uint64_t cpu_page_table_root(void)
+{
+	return (uint64_t)page_root;
+}
