@@ -72,6 +72,17 @@ clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso git m
     [ -z "$output" ]
 }
 
+@test "what the tests need is this list and nothing else" {
+    echo 'ID=debian VERSION_ID=12' >"$SETUP_OS_RELEASE"
+    rust_is 1.85.0
+    packages_are none
+    run_setup check test
+    [ "$status" -eq 1 ]
+    # shellcheck disable=SC2086  # one word a package
+    wanted=$(printf '%s\n' $everything | sort -u | xargs)
+    [[ $output == *"missing for 'test': $wanted;"* ]]
+}
+
 @test "check names the missing packages of its level only" {
     echo 'ID=debian VERSION_ID=13' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0

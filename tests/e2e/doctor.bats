@@ -115,8 +115,12 @@ teardown() {
     tail -n 1 short.txt | grep -q 'worldswitch doctor says more$'
     # What concerns KVM alone is none of the translator's business.
     run ! grep -qE '/dev/kvm|software KVM' short.txt
+    # The result keeps it.
+    result qemu-tcg '.disturbances[] | select(.id == "host.load").severity' | grep -qE 'warning|problem'
+    [ "$(result qemu-tcg '[.disturbances[].id | select(startswith("kvm"))] | length')" -eq 0 ]
     ws run --on lab:native --boots 1 --bench '^idle$' -o "$OUT" >/dev/null 2>log.txt
     run ! grep -q doctor log.txt
+    [ "$(result lab-native .disturbances)" = null ]
 }
 
 @test "wrong usage ends with 2, an output that can't be written with 1" {

@@ -70,6 +70,7 @@ fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
         command: vec![],
         platform: "made-up".into(),
         identity: Identity::default(),
+        disturbances: None,
         interrupted: false,
         rows: (0..BENCHMARKS).map(&mut row).collect(),
         boots: (1..=BOOTS).map(boot).collect(),

@@ -121,6 +121,29 @@ pub enum Here {
     No,
 }
 
+impl Report {
+    /// What is not as it should be for who measures time here, or on this host's KVM as well. Not
+    /// what a run lacks: it says that itself.
+    pub fn disturbing(&self, kvm: bool) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity > Severity::Ok && finding.group != Group::Tools)
+            .filter(move |finding| kvm || finding.concerns != Concerns::Kvm)
+    }
+}
+
+impl Severity {
+    /// As the JSON form has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Ok => "ok",
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Problem => "problem",
+        }
+    }
+}
+
 impl Cure {
     /// Something that anybody can do here.
     pub fn yes(advice: &str, command: &str) -> Self {

@@ -4,7 +4,7 @@
 //! Pure: from the files of a host ([`Sys`]) and what the caller found out besides ([`Around`]) to a
 //! [`Report`]. Nothing is started, opened for writing, or changed. Whatever the files say, there
 //! is an answer, and the same findings in the same order on every host. `docs/doctor.md`
-//! describes the report in words and `docs/doctor.schema.json` for machines.
+//! describes the report in words and `docs/doctor-schema.json` for machines.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

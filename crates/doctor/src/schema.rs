@@ -2,7 +2,7 @@
 
 use crate::Report;
 
-/// The schema (draft 2020-12) as `docs/doctor.schema.json` holds it.
+/// The schema (draft 2020-12) as `docs/doctor-schema.json` holds it.
 pub fn schema() -> String {
     let mut text = format!("{:#}", schemars::schema_for!(Report).to_value());
     text.push('\n');
@@ -20,14 +20,14 @@ mod tests {
     /// `WS_BLESS=1 cargo test -p ws-doctor` writes the file anew after the types have changed.
     #[test]
     fn the_committed_schema_is_that_of_the_types() {
-        let path = format!("{DOCS}/doctor.schema.json");
+        let path = format!("{DOCS}/doctor-schema.json");
         if std::env::var_os("WS_BLESS").is_some() {
             std::fs::write(&path, schema()).unwrap();
         }
         let committed = std::fs::read_to_string(path).unwrap();
         assert!(
             committed == schema(),
-            "docs/doctor.schema.json is out of date: WS_BLESS=1"
+            "docs/doctor-schema.json is out of date: WS_BLESS=1"
         );
     }
 

@@ -1,7 +1,7 @@
 //! The report as text: all of it for whoever asks, a few lines for whoever is about to measure.
 //! Whatever the host said is made harmless on its way.
 
-use crate::finding::{Concerns, Cure, Finding, Group, Here, Report, Severity};
+use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
 use ws_text::{pad_right, terminal, width};
 
 /// Columns of a terminal that text is broken for; commands stay whole, to be copied.
@@ -47,7 +47,7 @@ fn or_unknown(text: &str, unknown: &str) -> String {
 }
 
 fn add(text: &mut String, finding: &Finding, title_columns: usize, colour: bool) {
-    let word = pad_right(severity_name(finding.severity), 7);
+    let word = pad_right(finding.severity.name(), 7);
     let head = format!(
         "  {}  {}  ",
         paint(&word, severity_colour(finding.severity), colour),
@@ -124,12 +124,8 @@ fn counts(report: &Report) -> String {
 /// Empty where there is nothing to say.
 pub fn short(report: &Report, kvm: bool) -> Vec<String> {
     let mut grave: Vec<&Finding> = report
-        .findings
-        .iter()
+        .disturbing(kvm)
         .filter(|finding| finding.severity >= Severity::Warning)
-        // A run says itself what it lacks.
-        .filter(|finding| finding.group != Group::Tools)
-        .filter(|finding| kvm || finding.concerns != Concerns::Kvm)
         .collect();
     if grave.is_empty() {
         return Vec::new();
@@ -146,15 +142,6 @@ pub fn short(report: &Report, kvm: bool) -> Vec<String> {
         more => format!("and {more} more: worldswitch doctor says more"),
     });
     lines
-}
-
-fn severity_name(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Ok => "ok",
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Problem => "problem",
-    }
 }
 
 /// SGR codes (ECMA-48, section 8.3.117).

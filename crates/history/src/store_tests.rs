@@ -40,6 +40,7 @@ fn result(platform: &str, created: &str, value: u64) -> ResultFile {
             subject: subject.as_object().unwrap().clone().into_iter().collect(),
             conditions: Default::default(),
         },
+        disturbances: None,
         interrupted: false,
         boots: vec![],
         rows: vec![row("in", Status::Ok), row("out", Status::Failed)],

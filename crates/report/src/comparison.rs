@@ -21,7 +21,7 @@ pub struct Comparisons {
     pub comparisons: Vec<SuiteComparison>,
 }
 
-/// The JSON Schema of [`Comparisons::to_json`], as `docs/comparison.schema.json` has it.
+/// The JSON Schema of [`Comparisons::to_json`], as `docs/comparison-schema.json` has it.
 pub fn comparison_schema() -> String {
     format!("{:#}\n", schemars::schema_for!(Comparisons).to_value())
 }

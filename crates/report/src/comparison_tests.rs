@@ -97,7 +97,7 @@ fn a_confidence_is_never_rounded_up_to_certainty() {
 
 const COMMITTED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../docs/comparison.schema.json"
+    "/../../docs/comparison-schema.json"
 );
 
 /// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
@@ -108,7 +108,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     }
     assert!(
         std::fs::read_to_string(COMMITTED).unwrap() == comparison_schema(),
-        "docs/comparison.schema.json is out of date: WS_BLESS=1"
+        "docs/comparison-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&comparison_schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -32,7 +32,7 @@ pub struct Modelled {
     pub prediction: Option<Prediction>,
 }
 
-/// The JSON Schema of [`Models::to_json`], as `docs/model.schema.json` has it.
+/// The JSON Schema of [`Models::to_json`], as `docs/model-schema.json` has it.
 pub fn model_schema() -> String {
     format!("{:#}\n", schemars::schema_for!(Models).to_value())
 }

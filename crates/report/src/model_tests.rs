@@ -75,7 +75,7 @@ fn several_counts_are_drawn_as_figure_5() {
     );
 }
 
-const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.schema.json");
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model-schema.json");
 
 /// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
 #[test]
@@ -85,7 +85,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     }
     assert!(
         std::fs::read_to_string(COMMITTED).unwrap() == model_schema(),
-        "docs/model.schema.json is out of date: WS_BLESS=1"
+        "docs/model-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&model_schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -26,7 +26,7 @@ pub struct Options {
     pub allow: Vec<String>,
 }
 
-/// The JSON Schema of [`Table::to_json`], as `docs/table.schema.json` has it.
+/// The JSON Schema of [`Table::to_json`], as `docs/table-schema.json` has it.
 pub fn table_schema() -> String {
     format!("{:#}\n", schemars::schema_for!(Table).to_value())
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use support::{house, many_runs, measured, result};
 use ws_report::page::*;
-use ws_results::ResultFile;
+use ws_results::{Disturbance, ResultFile};
 
 fn page(results: &[ResultFile]) -> String {
     let report = Report {
@@ -31,6 +31,32 @@ fn the_same_results_make_the_same_page() {
     assert_eq!(page(&house()), page(&house()));
     let empty = page(&[]);
     assert!(empty.contains("0 results of 0 platforms"));
+}
+
+#[test]
+fn what_the_doctor_found_stands_in_the_noise() {
+    let timed = result(
+        "qemu-tcg",
+        2,
+        json!({"unit": "tsc_ticks"}),
+        vec![measured("in", "io", "tsc_ticks", &[&[100], &[100]])],
+    );
+    let with = |disturbances| ResultFile {
+        disturbances,
+        ..timed.clone()
+    };
+    let governor = Disturbance {
+        id: "processor.governor".into(),
+        severity: "warning".into(),
+        title: "frequency governor".into(),
+        found: "<powersave>".into(),
+        why: "It moves the clock.".into(),
+    };
+    let noise = |result: ResultFile| section(&page(&[result]), "noise").to_owned();
+    let found = noise(with(Some(vec![governor])));
+    assert!(found.contains("&lt;powersave&gt;") && found.contains("It moves the clock."));
+    assert!(noise(with(Some(Vec::new()))).contains("found nothing"));
+    assert!(noise(with(None)).contains("Nobody looked at the host"));
 }
 
 #[test]

@@ -364,7 +364,7 @@ fn hostile_strings_reach_no_medium() {
     assert!(!table.to_json().unwrap().contains('\u{1b}'));
 }
 
-const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/table.schema.json");
+const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/table-schema.json");
 
 /// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
 #[test]
@@ -374,7 +374,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     }
     assert!(
         std::fs::read_to_string(SCHEMA_FILE).unwrap() == ws_report::table_schema(),
-        "docs/table.schema.json is out of date: WS_BLESS=1"
+        "docs/table-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&ws_report::table_schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -1,7 +1,7 @@
 //! The result file: what one run measured on one platform, with all that the numbers depend on.
 //!
 //! One file a platform, versioned JSON. It holds raw samples and no statistics: whoever reads it
-//! can compute anew. `docs/results.md` describes it in words and `docs/result.schema.json` for
+//! can compute anew. `docs/results.md` describes it in words and `docs/result-schema.json` for
 //! machines (made from these types, and a test keeps the two the same).
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -44,6 +44,11 @@ pub struct ResultFile {
     pub platform: String,
     /// All that the numbers depend on.
     pub identity: Identity,
+    /// What on the host was not as a measurement of time wants it, as `worldswitch doctor` saw it
+    /// when the run began. Absent where nobody looked: on instruction counts, and where somebody
+    /// else booted the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbances: Option<Vec<Disturbance>>,
     /// True when the run was stopped before all its boots were done.
     pub interrupted: bool,
     /// Every launch of the machine, in order.
@@ -80,6 +85,21 @@ pub struct Identity {
     pub subject: BTreeMap<String, serde_json::Value>,
     /// What must agree between results that are compared.
     pub conditions: BTreeMap<String, serde_json::Value>,
+}
+
+/// One finding of the doctor that is not `ok`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Disturbance {
+    /// The finding's name, as `processor.governor`.
+    pub id: String,
+    /// How bad it is: `note`, `warning` or `problem`.
+    pub severity: String,
+    /// What was looked at, for people.
+    pub title: String,
+    /// What was found, for people.
+    pub found: String,
+    /// Why it matters to a measurement: one sentence.
+    pub why: String,
 }
 
 /// One boot: a set of launches that between them ran every row once.

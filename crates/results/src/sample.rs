@@ -55,6 +55,13 @@ pub(crate) fn sample() -> ResultFile {
             subject: object(json!({"platform": "lab:native"})),
             conditions: object(json!({"unit": "insns", "emulator": "qemu 10.0.2"})),
         },
+        disturbances: Some(vec![Disturbance {
+            id: "processor.governor".into(),
+            severity: "warning".into(),
+            title: "frequency governor".into(),
+            found: "powersave".into(),
+            why: "A clock that moves moves what is measured by it.".into(),
+        }]),
         interrupted: false,
         boots: vec![
             Boot {

@@ -2,7 +2,7 @@
 
 use crate::ResultFile;
 
-/// The schema (draft 2020-12) as `docs/result.schema.json` holds it.
+/// The schema (draft 2020-12) as `docs/result-schema.json` holds it.
 pub fn schema() -> String {
     let mut text = format!("{:#}", schemars::schema_for!(ResultFile).to_value());
     text.push('\n');
@@ -15,7 +15,7 @@ mod tests {
     use crate::sample::sample;
     use serde_json::{Value, json};
 
-    const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result.schema.json");
+    const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result-schema.json");
 
     /// `WS_BLESS=1 cargo test -p ws-results` writes the file anew after the types have changed.
     #[test]
@@ -26,7 +26,7 @@ mod tests {
         let committed = std::fs::read_to_string(COMMITTED).unwrap();
         assert!(
             committed == schema(),
-            "docs/result.schema.json is out of date: WS_BLESS=1"
+            "docs/result-schema.json is out of date: WS_BLESS=1"
         );
     }
 

@@ -303,7 +303,7 @@ pub struct JudgeArgs {
     /// Let compared results differ in this condition; may be given again.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Also write the comparison as JSON (docs/comparison.schema.json).
+    /// Also write the comparison as JSON (docs/comparison-schema.json).
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
     /// Also write it as CSV.
@@ -452,7 +452,7 @@ pub struct ModelArgs {
     /// Let guest and native differ in this condition; may be given again.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Also write the model as JSON (docs/model.schema.json).
+    /// Also write the model as JSON (docs/model-schema.json).
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
 }

@@ -5,10 +5,11 @@ use crate::output::{self, Colours};
 use crate::{cli::DoctorArgs, data};
 use std::path::PathBuf;
 use std::time::Duration;
-use ws_doctor::{Around, Probe, Report, Root, Sys, Tools};
+use ws_doctor::{Around, Finding, Probe, Report, Root, Sys, Tools};
 use ws_machines::machine::{Engine, MachineError};
 use ws_machines::name::PlatformName;
 use ws_machines::resources::Resources;
+use ws_results::Disturbance;
 
 /// Between two looks at what the CPUs do: enough of the kernel's ticks to tell a share.
 const LOOK: Duration = Duration::from_millis(150);
@@ -27,12 +28,12 @@ pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
     })
 }
 
-/// Tells what somebody should know who is about to measure time on these platforms. Nothing is
-/// said of a host that is in order.
-pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) {
-    let kvm = |name: &PlatformName| matches!(name.base().as_str(), "kvm" | "qemu-kvm");
-    let kvm = names.iter().any(kvm);
-    let lines = ws_doctor::short(&examine(resources, kvm), kvm);
+/// Looks at the host for those who are about to measure time on these platforms, and tells what
+/// they should know. Nothing is said of a host that is in order.
+pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) -> Report {
+    let kvm = names.iter().any(uses_kvm);
+    let report = examine(resources, kvm);
+    let lines = ws_doctor::short(&report, kvm);
     if !lines.is_empty() {
         let text = format!(
             "this host disturbs what is measured in time\n{}",
@@ -40,6 +41,26 @@ pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) {
         );
         output::remark(&text, colours);
     }
+    report
+}
+
+/// What of a report stands in the result of a platform.
+pub fn disturbances(report: &Report, platform: &str) -> Vec<Disturbance> {
+    let kvm = platform.parse().is_ok_and(|name| uses_kvm(&name));
+    let findings = report.disturbing(kvm);
+    let disturbance = |finding: &Finding| Disturbance {
+        id: finding.id.into(),
+        severity: finding.severity.name().into(),
+        title: finding.title.into(),
+        found: finding.found.clone(),
+        why: finding.why.into(),
+    };
+    findings.map(disturbance).collect()
+}
+
+/// Does this platform run on the host's own KVM?
+fn uses_kvm(platform: &PlatformName) -> bool {
+    matches!(platform.base().as_str(), "kvm" | "qemu-kvm")
 }
 
 /// `kvm`: somebody wants to know whether KVM works.

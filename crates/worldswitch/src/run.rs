@@ -71,6 +71,13 @@ impl Measured {
     }
 }
 
+/// When a run began, and how the host was then.
+struct Start {
+    created: SystemTime,
+    /// Absent where no platform measures time here.
+    doctor: Option<ws_doctor::Report>,
+}
+
 /// Runs.
 ///
 /// # Errors
@@ -86,28 +93,30 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
 /// # Errors
 /// Wrong usage, nothing to run on, or results that can't be written.
 pub fn measure(args: &RunArgs, stop: &Stop, colours: Colours) -> anyhow::Result<Measured> {
-    let created = SystemTime::now();
+    let mut start = Start {
+        created: SystemTime::now(),
+        doctor: None,
+    };
     let pins = choose::pins(args)?;
     let resources = data::resources(&args.parts, pins.cpus.clone());
     let names = choose::platforms(args, &resources, colours)?;
     let baseline = choose::baseline(args, &names)?;
     let progress = Progress::new(args.verbose);
     let (mut common, mut jobs) = open(args, &names, &resources, stop.clone())?;
-    let folder = Folder::make(args.output.as_deref(), created)?;
+    let folder = Folder::make(args.output.as_deref(), start.created)?;
     for text in jobs.iter().filter_map(Job::label) {
         progress.say(&text);
     }
     if jobs.iter().any(Job::is_pinned) {
         progress.say(&pins.told);
     }
-    let timed = |job: &Job| job.control() == Control::Launched && !job.is_exact();
-    if jobs.iter().any(timed) {
-        doctor::warn(&resources, &names, colours);
+    if jobs.iter().any(is_timed) {
+        start.doctor = Some(doctor::warn(&resources, &names, colours));
     }
 
     measure::all(args.quick, &mut common, &mut jobs, &progress);
     progress.clear();
-    let measured = gather(&common, &jobs, folder, created, baseline);
+    let measured = gather(&common, &jobs, folder, &start, baseline);
     for result in &measured.results {
         if let Err(error) = ws_results::write_into(measured.folder.path(), result) {
             measured.tell_problems(colours);
@@ -252,7 +261,7 @@ fn gather(
     common: &Common,
     jobs: &[Job],
     folder: Folder,
-    created: SystemTime,
+    start: &Start,
     baseline: Option<String>,
 ) -> Measured {
     let mut problems = Vec::new();
@@ -274,7 +283,7 @@ fn gather(
         }
     }
     let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
-    let results: Vec<ResultFile> = gave.map(|job| result(job, common, created)).collect();
+    let results: Vec<ResultFile> = gave.map(|job| result(job, common, start)).collect();
     let of_jobs = jobs.iter().flat_map(|job| &job.remarks).cloned();
     let of_results = results
         .iter()
@@ -348,16 +357,23 @@ pub fn export(
     Ok(())
 }
 
-fn result(job: &Job, common: &Common, created: SystemTime) -> ResultFile {
+/// Does it measure time on this host, in machines that this program starts?
+fn is_timed(job: &Job) -> bool {
+    job.control() == Control::Launched && !job.is_exact()
+}
+
+fn result(job: &Job, common: &Common, start: &Start) -> ResultFile {
+    let doctor = start.doctor.as_ref().filter(|_| is_timed(job));
     ResultFile {
         schema: SCHEMA.into(),
-        created: time::rfc3339(created),
+        created: time::rfc3339(start.created),
         tool: concat!("worldswitch ", env!("CARGO_PKG_VERSION")).into(),
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         platform: job.name.clone(),
         identity: job.identity(common),
+        disturbances: doctor.map(|report| doctor::disturbances(report, &job.name)),
         interrupted: job.cut || job.failed.is_some(),
         boots: job.gathered.boots.clone(),
         rows: job.rows(common),

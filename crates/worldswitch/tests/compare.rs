@@ -226,7 +226,7 @@ fn exports_hold_what_is_shown_and_fit_their_schema() {
 /// A file that a command wrote, held against a schema of `docs/`.
 fn valid(runs: &Runs, file: &str, schema: &str) -> Value {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let schema = std::fs::read_to_string(format!("{docs}/{schema}.schema.json")).unwrap();
+    let schema = std::fs::read_to_string(format!("{docs}/{schema}-schema.json")).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let text = std::fs::read_to_string(runs.path(file)).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();

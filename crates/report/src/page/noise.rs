@@ -6,6 +6,7 @@ use crate::number;
 use crate::table::is_software_kvm;
 use maud::{Markup, html};
 use ws_analysis::UnitKind;
+use ws_results::Disturbance;
 
 /// The view: results on units of time, and launches that did not go well anywhere.
 pub(crate) fn noise(series: &[Series]) -> Markup {
@@ -36,11 +37,8 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
                     }
                 }
             }
+            (findings(&timed))
             (troubles(series))
-            p.absent {
-                "Result files do not keep what " code { "worldswitch doctor" } " finds (governor, SMT, load, isolated CPUs). "
-                "Run it on the host that measured."
-            }
         }
     }
 }
@@ -101,6 +99,58 @@ fn row(series: &Series) -> Markup {
             td { (said("pinning")) }
             td { (said("host_virtualized")) @if is_software_kvm(series.result) { ", and a software KVM" } }
             td { (said("host_kernel")) }
+        }
+    }
+}
+
+/// What the doctor found when each run began.
+fn findings(timed: &[&Series]) -> Markup {
+    let looked = |series: &&&Series| series.result.disturbances.is_some();
+    let unknown: Vec<&str> = timed
+        .iter()
+        .filter(|s| !looked(s))
+        .map(|s| s.label.as_str())
+        .collect();
+    let found: Vec<(&Series, &Disturbance)> = timed
+        .iter()
+        .flat_map(|series| {
+            let all = series.result.disturbances.iter().flatten();
+            all.map(move |disturbance| (*series, disturbance))
+        })
+        .collect();
+    html! {
+        @if !found.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="What the doctor found" {
+                table {
+                    caption { "What " code { "worldswitch doctor" } " found when the runs began" }
+                    thead { tr {
+                        th scope="col" { "result" }
+                        th scope="col" { "what" }
+                        th scope="col" { "severity" }
+                        th scope="col" { "found" }
+                        th scope="col" { "why it matters" }
+                    } }
+                    tbody {
+                        @for (series, disturbance) in &found {
+                            tr data-p=(series.platform) {
+                                th scope="row" { (plain(&series.label)) }
+                                td { (plain(&disturbance.title)) }
+                                td { (plain(&disturbance.severity)) }
+                                td { (plain(&disturbance.found)) }
+                                td { (plain(&disturbance.why)) }
+                            }
+                        }
+                    }
+                }
+            }
+        } @else if !timed.is_empty() && unknown.is_empty() {
+            p { "The doctor found nothing on these hosts that disturbs a measurement of time." }
+        }
+        @if !unknown.is_empty() {
+            p.absent {
+                "Nobody looked at the host of " (plain(&unknown.join(", "))) " when it was measured: "
+                code { "worldswitch doctor" } " there says what disturbs."
+            }
         }
     }
 }

@@ -100,6 +100,7 @@ pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> 
             subject: object(json!({"platform": platform})),
             conditions: object(conditions),
         },
+        disturbances: None,
         interrupted: false,
         boots: (1..=boots)
             .map(|boot| Boot {
