@@ -1,0 +1,19 @@
+# The ring of processes that docs/method.md sets beside our suite ("Against lmbench").
+
+load ../e2e/common
+
+setup() { common_setup; }
+
+@test "processes of a Linux guest in the lab: every switch exact, and what no exit touches no kernel changes" {
+    export LIMIT=900
+    ws lab fetch kvm kvm@6.12
+    kernel=("${XDG_CACHE_HOME:-$HOME/.cache}"/worldswitch/sets/linux-6.1/root/boot/vmlinuz-*)
+    WORLDSWITCH=$WORLDSWITCH "$ROOT/docs/examples/ring/run" "${kernel[0]}" ring 2 lab:kvm lab:kvm@6.12
+    for platform in lab-kvm lab-kvm@6.12; do
+        jq -e '.rows | length == 18 and all(.exact)' "ring/$platform.json"
+    done
+    status=0
+    ws compare ring/lab-kvm.json ring/lab-kvm@6.12.json >verdict.txt || status=$?
+    [ "$status" -eq 4 ]
+    grep -q 'over the suite: no benchmark differs by itself' verdict.txt
+}
