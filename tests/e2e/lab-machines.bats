@@ -152,6 +152,19 @@ between() {
     grep -q 'a path length, not a latency' "$TABLE.txt"
 }
 
+@test "QEMU as the monitor: what KVM answers costs the same, what comes to user space more" {
+    LIMIT=$LONG ws run --on lab:qemu-kvm --boots 2 -o qemu --bench '^(hypercall|cpuid|in|out)$' >table.txt
+    for row in hypercall cpuid in out; do
+        [ "$(value qemu/lab-qemu-kvm "$row" '"\(.status) \(.exact)"')" = 'ok true' ]
+        ours=$(insns "$TABLE/lab-kvm" "$row") qemus=$(insns qemu/lab-qemu-kvm "$row")
+        echo "$row: $ours under our monitor, $qemus under QEMU"
+        case $row in
+        hypercall | cpuid) [ $((qemus - ours)) -lt 100 ] && [ $((ours - qemus)) -lt 100 ] ;;
+        in | out) [ "$qemus" -gt $((ours + 500)) ] ;;
+        esac
+    done
+}
+
 @test "Xen 4.17 and 4.20: three boots of the same digits" {
     for xen in lab-xen lab-xen@4.20; do
         for row in hypercall cpuid in event-channel; do
