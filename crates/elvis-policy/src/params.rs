@@ -33,9 +33,12 @@ pub struct Params {
     /// How close: the mean time from one of these kicks to the next, in ns. It is the inverse of
     /// the paper's "predefined notification rate" (section 3.4).
     pub poll_on_gap_ns: u64,
-    /// A polled queue that has got no request for this long gets its notifications back, in ns.
-    /// Never below `poll_on_gap_ns`: the distance between the two is the hysteresis.
+    /// A polled queue whose requests come this far apart, or farther, gets its notifications back, in
+    /// ns. Never below `poll_on_gap_ns`: the distance between the two is the hysteresis.
     pub poll_off_idle_ns: u64,
+    /// Each request earns a queue `poll_off_idle_ns` of being polled. This is how much of it a queue
+    /// that made a burst may keep for the pause behind, in ns.
+    pub poll_keep_ns: u64,
     /// Longest time between two looks for kicks and completions while queues are polled or
     /// served, in ns.
     pub events_ns: u64,
@@ -55,6 +58,7 @@ impl Default for Params {
             poll_on_kicks: 8,
             poll_on_gap_ns: 160_000,
             poll_off_idle_ns: 3_200_000,
+            poll_keep_ns: 100_000_000,
             events_ns: 20_000,
         }
     }

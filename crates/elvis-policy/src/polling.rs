@@ -10,6 +10,8 @@ pub struct Polling {
     kicks: u32,
     row_from_ns: u64,
     last_kick_ns: u64,
+    /// How far its requests have paid for polling.
+    earned_until_ns: u64,
 }
 
 impl Polling {
@@ -19,6 +21,7 @@ impl Polling {
             kicks: 0,
             row_from_ns: 0,
             last_kick_ns: 0,
+            earned_until_ns: 0,
         }
     }
 
@@ -50,10 +53,18 @@ impl Polling {
         self.polled
     }
 
-    /// Says whether polling ends, for a queue that was found empty and got its last request at
-    /// `last_new_ns`.
-    pub fn found_empty(&mut self, params: &Params, last_new_ns: u64, now_ns: u64) -> bool {
-        if !self.polled || now_ns.saturating_sub(last_new_ns) < params.poll_off_idle_ns {
+    /// Notes requests that came. Each earns polling for as long as a queue may be idle; what is earned
+    /// in a burst is kept for the pause behind it, up to a bound.
+    pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
+        let earned_ns = params.poll_off_idle_ns.saturating_mul(u64::from(requests));
+        let until_ns = self.earned_until_ns.max(now_ns).saturating_add(earned_ns);
+        let most_ns = params.poll_keep_ns.max(params.poll_off_idle_ns);
+        self.earned_until_ns = until_ns.min(now_ns.saturating_add(most_ns));
+    }
+
+    /// Says whether polling ends, for a queue that was found empty.
+    pub fn found_empty(&mut self, now_ns: u64) -> bool {
+        if !self.polled || now_ns < self.earned_until_ns {
             return false;
         }
         *self = Self::new();
@@ -69,6 +80,7 @@ mod tests {
         poll_on_kicks: 4,
         poll_on_gap_ns: 100,
         poll_off_idle_ns: 400,
+        poll_keep_ns: 4000,
         ..Params::default()
     };
 
@@ -89,13 +101,43 @@ mod tests {
     fn polling_ends_when_requests_stop_and_not_before() {
         let mut polling = Polling::new();
         assert!((0..4).any(|kick| polling.active(&PARAMS(), kick)));
-        assert!(!polling.found_empty(&PARAMS(), 10, 409));
-        assert!(polling.found_empty(&PARAMS(), 10, 410));
+        polling.earn(&PARAMS(), 1, 10);
+        assert!(!polling.found_empty(409));
+        assert!(polling.found_empty(410));
         assert!(!polling.polled());
         assert!(
             !polling.active(&PARAMS(), 420),
             "a single kick does not bring it back"
         );
+    }
+
+    #[test]
+    fn a_burst_pays_for_the_pause_behind_it() {
+        let mut polling = Polling::new();
+        assert!((0..4).any(|kick| polling.active(&PARAMS(), kick)));
+        polling.earn(&PARAMS(), 3, 100);
+        assert!(!polling.found_empty(100 + 3 * 400 - 1));
+        polling.earn(&PARAMS(), 1, 1000);
+        assert!(!polling.found_empty(1300 + 400 - 1));
+        polling.earn(&PARAMS(), u16::MAX, 1500);
+        assert!(
+            !polling.found_empty(1500 + 4000 - 1),
+            "as much as may be kept"
+        );
+        assert!(polling.found_empty(1500 + 4000), "and no more");
+    }
+
+    #[test]
+    fn a_rate_below_that_of_the_end_ends_polling_whatever_the_bursts() {
+        // Ten requests at once every 10 * 400 ns and a bit: what is earned is spent before the next.
+        let mut polling = Polling::new();
+        for burst in 0..5 {
+            let now_ns = burst * 4100;
+            assert!((0..4).any(|kick| polling.active(&PARAMS(), now_ns + kick)));
+            polling.earn(&PARAMS(), 10, now_ns);
+            assert!(!polling.found_empty(now_ns + 3999));
+            assert!(polling.found_empty(now_ns + 4099));
+        }
     }
 
     #[test]

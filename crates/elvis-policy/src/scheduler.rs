@@ -208,7 +208,7 @@ impl Scheduler {
         if look.pending == 0 {
             queue.counters.empty_polls += 1;
             self.fruitless = self.fruitless.saturating_add(1);
-            if queue.polling.found_empty(params, queue.last_new_ns, now_ns) {
+            if queue.polling.found_empty(now_ns) {
                 self.poll.remove(id.0);
                 return Begin::Arm;
             }
@@ -408,8 +408,10 @@ impl Scheduler {
     /// Keeps what was seen, and when the queue last had something new.
     fn note(&mut self, id: u32, look: Look, now_ns: u64) {
         if let Some(Some(queue)) = self.queues.get_mut(id as usize) {
-            if queue.seen.avail != look.avail {
+            let new = look.avail.wrapping_sub(queue.seen.avail);
+            if new != 0 {
                 queue.last_new_ns = now_ns;
+                queue.polling.earn(&self.params, new, now_ns);
             }
             queue.seen = look;
         }

@@ -244,10 +244,12 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.taken(head);
         }
-        if self.event_idx && !self.kicks_wanted && self.next.wrapping_sub(self.avail_event) > 0x4000
+        // An avail_event that stays behind is met again after 65536 requests, as a kick.
+        if self.event_idx
+            && !self.kicks_wanted
+            && self.next.wrapping_sub(self.avail_event) > self.size + 0x2000
         {
-            // An avail_event that stays behind is met again after 65536 requests, as a kick.
-            self.set_avail_event(self.next.wrapping_sub(1));
+            self.set_avail_event(self.long_past());
         }
         Ok(true)
     }
@@ -300,7 +302,7 @@ impl Ring {
             return;
         }
         if self.event_idx {
-            self.set_avail_event(self.next.wrapping_sub(1));
+            self.set_avail_event(self.long_past());
         } else {
             self.used.store_u16(0, NO_NOTIFY.to_le(), Ordering::Relaxed);
             self.mark_used(0, 2);
@@ -318,6 +320,13 @@ impl Ring {
             self.mark_used(0, 2);
         }
         fence(Ordering::SeqCst);
+    }
+
+    /// An index that no driver still asks about. It compares `avail_event` with the requests that it
+    /// has added since it last did, at most a ring full of them; some of these may be taken already,
+    /// so the index of the last one that was taken would be among them.
+    fn long_past(&self) -> u16 {
+        self.next.wrapping_sub(self.size).wrapping_sub(1)
     }
 
     fn set_avail_event(&mut self, event: u16) {

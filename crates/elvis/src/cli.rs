@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use elvis::metrics::Endpoint;
 use elvis_sim::Mode;
 use std::path::PathBuf;
 
@@ -65,6 +66,15 @@ pub struct ServeArgs {
     /// Where `elvis ctl` connects.
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
+    /// Where Prometheus may read the counters: 127.0.0.1:PORT, or the path of a socket.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<Endpoint>,
+    /// Become this user, by name or as UID:GID, once disks and sockets are open.
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Allow all system calls.
+    #[arg(long)]
+    pub no_seccomp: bool,
     /// Use threads for files even where io_uring is allowed.
     #[arg(long)]
     pub threads_only: bool,
@@ -94,8 +104,19 @@ pub enum Ctl {
     },
     /// List devices.
     List,
-    /// Show all counters.
-    Stats,
+    /// Show all counters, as JSON.
+    Stats {
+        /// Instead, show what happened since the last look as a table, again and again.
+        #[arg(long)]
+        watch: bool,
+        /// Time between two looks.
+        #[arg(long, value_name = "SECONDS", default_value_t = 1, requires = "watch",
+            value_parser = clap::value_parser!(u64).range(1..=3600))]
+        every: u64,
+        /// Looks after which it ends; without, none.
+        #[arg(long, value_name = "N", requires = "watch")]
+        looks: Option<u64>,
+    },
     /// End the server, when all requests in flight have ended.
     Drain,
 }

@@ -1,5 +1,7 @@
 //! The configuration: read, checked, and only then used.
 
+use crate::confine::User;
+use crate::metrics::Endpoint;
 use crate::server::DeviceSpec;
 use crate::size;
 use crate::storage::Source;
@@ -25,6 +27,12 @@ pub struct Config {
     pub io_cores: Vec<usize>,
     /// Where `elvis ctl` connects.
     pub control: Option<PathBuf>,
+    /// Where the counters can be read.
+    pub metrics: Option<Endpoint>,
+    /// Whom to become when all is open.
+    pub user: Option<User>,
+    /// Whether to allow only the system calls that serving takes.
+    pub seccomp: bool,
     /// The policy's constants.
     pub params: Params,
     /// Whether the polling window is to be derived from the cost of waking on this host.
@@ -41,6 +49,9 @@ impl Default for Config {
             mode: Mode::Elvis,
             io_cores: Vec::new(),
             control: None,
+            metrics: None,
+            user: None,
+            seccomp: true,
             params: Params::default(),
             derive_window: true,
             threads_only: false,
@@ -68,6 +79,9 @@ struct RawConfig {
     mode: Option<Mode>,
     io_cores: Option<Vec<usize>>,
     control: Option<PathBuf>,
+    metrics: Option<Spanned<String>>,
+    user: Option<Spanned<String>>,
+    seccomp: Option<bool>,
     #[serde(default)]
     threads_only: bool,
     policy: Option<Spanned<Params>>,
@@ -255,6 +269,15 @@ impl Config {
             threads_only: raw.threads_only,
             ..Self::default()
         };
+        config.seccomp = raw.seccomp.unwrap_or(config.seccomp);
+        if let Some(metrics) = &raw.metrics {
+            let parsed = metrics.get_ref().parse();
+            config.metrics = Some(parsed.map_err(|why| error(metrics.span(), "metrics", why))?);
+        }
+        if let Some(user) = &raw.user {
+            let found = User::find(user.get_ref());
+            config.user = Some(found.map_err(|why| error(user.span(), "user", why))?);
+        }
         if let Some(policy) = &raw.policy {
             config.params = *policy.get_ref();
             if let Err(wrong) = config.params.check() {

@@ -8,10 +8,13 @@
 
 pub mod blk;
 pub mod config;
+pub mod confine;
 pub mod control;
+pub mod metrics;
 pub mod serve;
 pub mod server;
 pub mod simulate;
 pub mod size;
 pub mod storage;
 pub mod sys;
+pub mod watch;

@@ -7,14 +7,17 @@ use clap::Parser;
 use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
 use elvis::serve::Server;
-use elvis::{control, simulate};
+use elvis::{confine, control, metrics, simulate, watch};
 use elvis_policy::Params;
 use elvis_sim::{Costs, Mode, Scenario};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Wrong usage that the command line's definition alone does not show.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +60,12 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     }
     config.control = args.control.clone().or(config.control);
     config.threads_only |= args.threads_only;
+    config.metrics = args.metrics.clone().or(config.metrics);
+    config.seccomp &= !args.no_seccomp;
+    if let Some(name) = &args.user {
+        let named = |why| usage(format!("--user: {why}"));
+        config.user = Some(confine::User::find(name).map_err(named)?);
+    }
     for argument in &args.blk {
         let named = |why: String| usage(format!("--blk {argument}: {why}"));
         let device = config::device_argument(argument).map_err(named)?;
@@ -74,7 +83,9 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let config = configuration(args)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let control = config.control.as_deref().map(control::listen).transpose()?;
+    let endpoint = config.metrics.as_ref().map(metrics::listen).transpose()?;
     let server = Arc::new(Server::start(&config)?);
+    confine(&config)?;
     if let Some(control) = control {
         let (server, handle) = (Arc::clone(&server), signals.handle());
         std::thread::Builder::new()
@@ -83,6 +94,12 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
                 control::run(&control, &server);
                 handle.close();
             })?;
+    }
+    if let Some(endpoint) = endpoint {
+        let server = Arc::clone(&server);
+        std::thread::Builder::new()
+            .name("elvis-metrics".to_owned())
+            .spawn(move || metrics::run(&endpoint, &server))?;
     }
     let params = server.params();
     eprintln!(
@@ -108,7 +125,20 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn ctl(path: &std::path::Path, what: &Ctl) -> anyhow::Result<()> {
+/// Gives up what serving does not take. All sockets and disks are open by now.
+fn confine(config: &Config) -> anyhow::Result<()> {
+    if let Some(user) = config.user {
+        confine::become_user(user)?;
+    } else if rustix::process::geteuid().is_root() {
+        eprintln!("elvis: it runs as root, and need not: --user NAME");
+    }
+    if config.seccomp {
+        confine::filter().context("no filter for system calls; --no-seccomp goes without")?;
+    }
+    Ok(())
+}
+
+fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
     let request = match what {
         Ctl::Add { device } => {
             let device = config::device_argument(device).map_err(Usage)?;
@@ -116,18 +146,54 @@ fn ctl(path: &std::path::Path, what: &Ctl) -> anyhow::Result<()> {
         }
         Ctl::Remove { name } => json!({ "do": "remove", "name": name }),
         Ctl::List => json!({ "do": "list" }),
-        Ctl::Stats => json!({ "do": "stats" }),
+        Ctl::Stats {
+            watch: true,
+            every,
+            looks,
+        } => return watch_stats(path, *every, *looks),
+        Ctl::Stats { .. } => json!({ "do": "stats" }),
         Ctl::Drain => json!({ "do": "drain" }),
     };
-    let mut reply = control::ask(path, &request)?;
-    if reply["ok"] != json!(true) {
-        anyhow::bail!("{}", reply["error"].as_str().unwrap_or("it was refused"));
-    }
+    let mut reply = ask(path, &request)?;
     for key in ["devices", "stats"] {
         let value = reply[key].take();
         if value != Value::Null {
             println!("{}", serde_json::to_string_pretty(&value)?);
         }
+    }
+    Ok(())
+}
+
+fn ask(path: &Path, request: &Value) -> anyhow::Result<Value> {
+    let reply = control::ask(path, request)?;
+    if reply["ok"] != json!(true) {
+        anyhow::bail!("{}", reply["error"].as_str().unwrap_or("it was refused"));
+    }
+    Ok(reply)
+}
+
+/// Shows what happens, until it is stopped or so many looks were taken.
+fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()> {
+    let look = || -> anyhow::Result<(Value, Instant)> {
+        let mut reply = ask(path, &json!({ "do": "stats" }))?;
+        Ok((reply["stats"].take(), Instant::now()))
+    };
+    let (mut before, mut at) = look()?;
+    // On a terminal each table takes the place of the last.
+    let clear = if std::io::stdout().is_terminal() {
+        "\x1b[H\x1b[2J"
+    } else {
+        ""
+    };
+    let mut left = looks.unwrap_or(u64::MAX);
+    while left > 0 {
+        std::thread::sleep(Duration::from_secs(every));
+        let (now, now_at) = look()?;
+        let seconds = now_at.duration_since(at).as_secs_f64();
+        let text = watch::table(&now, &before, seconds);
+        writeln!(std::io::stdout(), "{clear}{text}")?;
+        (before, at) = (now, now_at);
+        left -= 1;
     }
     Ok(())
 }

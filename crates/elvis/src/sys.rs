@@ -135,3 +135,39 @@ pub fn interruptible() {
         libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut());
     }
 }
+
+/// A user's number and its group's, by the system's list of users.
+#[must_use]
+pub fn user(name: &str) -> Option<(u32, u32)> {
+    let name = std::ffi::CString::new(name).ok()?;
+    let mut text = vec![0 as libc::c_char; 16 << 10];
+    // SAFETY: a zeroed passwd is a valid value; getpwnam_r fills it and the text, whose length it is
+    // told, and what `found` points to is the record then.
+    unsafe {
+        let mut record: libc::passwd = std::mem::zeroed();
+        let mut found = std::ptr::null_mut();
+        let (at, length) = (text.as_mut_ptr(), text.len());
+        libc::getpwnam_r(name.as_ptr(), &raw mut record, at, length, &raw mut found);
+        (!found.is_null()).then_some((record.pw_uid, record.pw_gid))
+    }
+}
+
+/// Makes this process, with all its threads, another user's, with no group but that one.
+///
+/// # Errors
+///
+/// EPERM for who is not root.
+pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
+    // The C library's functions and not the system calls, which would change one thread only.
+    // SAFETY: no memory is involved; an empty list of groups is not read.
+    let done = unsafe {
+        libc::setgroups(0, std::ptr::null()) == 0
+            && libc::setresgid(gid, gid, gid) == 0
+            && libc::setresuid(uid, uid, uid) == 0
+    };
+    if done {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -6,6 +6,8 @@ mod client;
 
 use client::Client;
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -170,6 +172,117 @@ fn a_signal_ends_it_and_leaves_no_socket() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(served.0.wait().unwrap().code(), Some(0));
     assert!(!socket.exists());
+}
+
+/// Waits until a field of a process' status says this: it gives things up when its sockets are there.
+fn becomes(served: &Served, field: &str, wanted: &[&str]) {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", served.0.id())).unwrap();
+        let line = text.lines().find(|line| line.starts_with(field)).unwrap();
+        let found: Vec<_> = line.split_whitespace().skip(1).collect();
+        if found == wanted {
+            return;
+        }
+        assert!(Instant::now() < end, "{line}, not {wanted:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn it_gives_up_what_it_does_not_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let (socket, image) = (dir.path().join("a.sock"), dir.path().join("image"));
+    std::fs::write(&image, vec![0; 1 << 20]).unwrap();
+    let device = format!("{}={}", socket.display(), image.display());
+    for words in [&["--threads-only"][..], &[]] {
+        let served = serve(&[&["--blk", &device], words].concat(), &socket);
+        becomes(&served, "NoNewPrivs:", &["1"]);
+        becomes(&served, "Seccomp:", &["2"]);
+        let mut client = Client::connect(&socket, 1, 64, 1 << 20);
+        assert_eq!((client.write(0, 1), client.flush()), (0, 0));
+        assert_eq!(client.read(0), (0, vec![1; 4096]));
+    }
+    let served = serve(&["--blk", &device, "--no-seccomp"], &socket);
+    becomes(&served, "Seccomp:", &["0"]);
+    drop(served);
+    let words = ["--blk", &device, "--user", "65534:65534"];
+    if rustix::process::geteuid().is_root() {
+        let served = serve(&words, &socket);
+        becomes(&served, "Uid:", &["65534"; 4]);
+        becomes(&served, "Gid:", &["65534"; 4]);
+        becomes(&served, "CapEff:", &["0000000000000000"]);
+        let mut client = Client::connect(&socket, 1, 64, 1 << 20);
+        assert_eq!(client.read(0), (0, vec![1; 4096]));
+    } else {
+        let output = elvis(&[&["serve"], &words[..]].concat());
+        assert!(
+            stderr(&output).contains("can't become"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    let output = elvis(&["serve", "--blk", &device, "--user", "no such user"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn counters_for_prometheus_and_for_people() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (socket, control, metrics) = (path("a.sock"), path("control"), path("metrics"));
+    let device = format!("{socket}=ram:1M");
+    let words = [
+        "--blk",
+        &device,
+        "--control",
+        &control,
+        "--metrics",
+        &metrics,
+    ];
+    let _served = serve(&words, Path::new(&socket));
+    let mut client = Client::connect(Path::new(&socket), 1, 64, 1 << 20);
+    assert_eq!(client.write(0, 1), 0);
+    let get = |request: &str| {
+        let mut stream = UnixStream::connect(&metrics).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    };
+    let reply = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+    let (_, text) = reply.split_once("\r\n\r\n").unwrap();
+    for line in [
+        "# TYPE elvis_queue_requests_total counter",
+        "elvis_queue_requests_total{device=\"a\",queue=\"0\"} 1",
+        "elvis_queue_written_bytes_total{device=\"a\",queue=\"0\"} 4096",
+    ] {
+        assert!(
+            text.lines().any(|other| other == line),
+            "no {line} in\n{text}"
+        );
+    }
+    assert!(get("GET /secrets HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(get("POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+    let output = elvis(&[
+        "ctl",
+        "--control",
+        &control,
+        "stats",
+        "--watch",
+        "--looks",
+        "1",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("thread 0:") && text.contains("requests/s"),
+        "{text}"
+    );
+    let output = elvis(&["serve", "--blk", &device, "--metrics", "0.0.0.0:9100"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("loopback"), "{}", stderr(&output));
 }
 
 #[test]

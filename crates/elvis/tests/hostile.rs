@@ -9,7 +9,7 @@ use client::{Client, serve, serve_on, socket, split_cpus};
 use elvis::serve::Server;
 use elvis_sim::Mode;
 use proptest::prelude::*;
-use raw::{Raw, SIZE};
+use raw::{Raw, SIZE, memfd};
 use std::io::Write;
 use std::os::fd::{FromRawFd, IntoRawFd};
 use std::os::unix::fs::FileExt;
@@ -19,6 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use vhost::VhostBackend;
 use vhost::vhost_user::VhostUserFrontend;
+use vhost::vhost_user::message::VhostUserInflight;
 use vmm_sys_util::eventfd::EventFd;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -105,6 +106,33 @@ fn a_broken_ring_ends_until_it_is_reset() {
     drop(attacker);
     let mut good = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
     assert_eq!(good.write(0, 9), 0);
+}
+
+#[test]
+fn an_inflight_area_for_a_smaller_ring_than_the_guest_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M"]);
+    // QEMU asks with its queue size, and lets the guest take a larger ring.
+    let mut asked = Raw::connect(&socket(dir.path(), "a"));
+    let wanted = VhostUserInflight::new(0, 0, 1, SIZE / 4);
+    asked.inflight = Some(asked.frontend.get_inflight_fd(&wanted).unwrap());
+    asked.start(0);
+    for number in 0..u64::from(SIZE) {
+        asked.submit_write(number, number % 8, 1);
+        asked.kick();
+        asked.reply_within(SOON).unwrap();
+    }
+    drop(asked);
+    // An area that somebody made too small is refused, and nothing is written behind it.
+    let mut small = Raw::connect(&socket(dir.path(), "a"));
+    let bytes = elvis_ring::inflight::region_bytes(SIZE / 4);
+    let area = VhostUserInflight::new(bytes, 0, 1, SIZE / 4);
+    small.inflight = Some((area, memfd(bytes)));
+    assert!(small.try_start(0).is_err());
+    drop(small);
+    let mut good = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
+    assert_eq!(good.read(0), (0, vec![1; 4096]));
+    drop(server);
 }
 
 #[test]
@@ -262,7 +290,11 @@ fn an_idle_device_is_asleep_and_wakes() {
     for value in 0..200 {
         client.write(0, value);
     }
-    std::thread::sleep(Duration::from_millis(100));
+    let end = Instant::now() + SOON;
+    while server.stats().unwrap().devices["a"][0].polled {
+        assert!(Instant::now() < end, "it is polled though it is idle");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let before = server.stats().unwrap().cores[0].clone();
     std::thread::sleep(Duration::from_millis(300));
     let after = server.stats().unwrap().cores[0].clone();

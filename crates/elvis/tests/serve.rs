@@ -140,7 +140,7 @@ fn polling_ends_kicks_and_the_other_modes_keep_them() {
             // This host's scheduler may stop the client for longer than the window, and on a busy
             // host in most rounds: one that it let alone shows what polling does.
             let least = kicks.iter().min().copied().unwrap();
-            assert!(least < requests / 10, "kicks by round: {kicks:?}");
+            assert!(least < requests / 20, "kicks by round: {kicks:?}");
         } else {
             assert!(kicks.iter().all(|n| *n > requests / 2), "{kicks:?}");
         }
@@ -227,25 +227,20 @@ fn a_read_only_disk_and_a_locked_one() {
 #[test]
 fn a_rate_limit_holds() {
     let dir = tempfile::tempdir().unwrap();
-    let server = serve(dir.path(), Mode::Elvis, &["a=null:1G,requests_per_s=2000"]);
-    let mut client = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
+    let server = serve(dir.path(), Mode::Elvis, &["a=null:1G,requests_per_s=200"]);
+    let mut client = Client::connect(&socket(dir.path(), "a"), 1, 512, 1 << 20);
+    let requests = 100;
     let start = Instant::now();
-    for _ in 0..1_000 {
-        client.submit_read(0, 0, 0);
+    for slot in 0..requests {
+        client.submit_read(0, 0, slot);
+    }
+    for _ in 0..requests {
         client.reply(0);
     }
-    // 1000 requests at 2000/s, less the burst of 10 ms.
-    assert!(
-        start.elapsed() >= Duration::from_millis(480),
-        "{:?}",
-        start.elapsed()
-    );
-    // On a host too busy to reach the limit, nothing waits for it.
-    let slow = start.elapsed() > Duration::from_millis(700);
-    assert!(
-        slow || server.stats().unwrap().devices["a"][0]
-            .policy
-            .waits_for_rate
-            > 0
-    );
+    // 100 requests at 200/s, less the burst of 10 ms.
+    let elapsed = start.elapsed();
+    assert!(elapsed >= Duration::from_millis(480), "{elapsed:?}");
+    // All are there at once, so that the limit is met however busy this host is.
+    let policy = server.stats().unwrap().devices["a"][0].policy;
+    assert!(policy.waits_for_rate > 0);
 }

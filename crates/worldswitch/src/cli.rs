@@ -1,6 +1,7 @@
 //! The command line: what may be typed, and what `--help` teaches.
 
 use crate::bisect::cli::BisectArgs;
+use crate::io::cli::IoArgs;
 use crate::lab::cli::{LabCommand, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -118,6 +119,11 @@ pub enum Command {
     History(HistoryArgs),
     /// What each kind of event costs in a guest, and what a workload's events cost together.
     Model(ModelArgs),
+    /// Block I/O of many devices: elvis, its baselines and its peers, by turns.
+    Io(Box<IoArgs>),
+    /// One client of `io`.
+    #[command(name = crate::io::CLIENT, hide = true)]
+    IoClient { task: String },
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }

@@ -21,6 +21,7 @@ mod gather;
 mod hear;
 mod history;
 mod identity;
+mod io;
 mod job;
 mod lab;
 mod launch;
@@ -72,6 +73,8 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
         Command::History(args) => history::history(&args, colours),
         Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
+        Command::Io(args) => io::io(&args, colours),
+        Command::IoClient { task } => ws_io::client::run(&task).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

@@ -1,5 +1,6 @@
 //! The running back-end: I/O threads, devices, and the sockets that they are reached by.
 
+mod core;
 mod device;
 mod frontend;
 mod iothread;

@@ -70,10 +70,12 @@ impl Raw {
 
     /// Shares memory and starts the ring at entry `base`.
     pub fn start(&mut self, base: u16) {
+        self.try_start(base).unwrap();
+    }
+
+    pub fn try_start(&mut self, base: u16) -> vhost::Result<()> {
         if let Some((area, file)) = &self.inflight {
-            self.frontend
-                .set_inflight_fd(area, file.as_raw_fd())
-                .unwrap();
+            self.frontend.set_inflight_fd(area, file.as_raw_fd())?;
         }
         let region = VhostUserMemoryRegionInfo {
             guest_phys_addr: 0,
@@ -82,8 +84,8 @@ impl Raw {
             mmap_offset: 0,
             mmap_handle: self.memory.as_raw_fd(),
         };
-        self.frontend.set_mem_table(&[region]).unwrap();
-        self.frontend.set_vring_num(0, SIZE).unwrap();
+        self.frontend.set_mem_table(&[region])?;
+        self.frontend.set_vring_num(0, SIZE)?;
         let at = self.driver.addresses();
         let rings = VringConfigData {
             queue_max_size: SIZE,
@@ -94,11 +96,11 @@ impl Raw {
             avail_ring_addr: USER + at.available,
             log_addr: None,
         };
-        self.frontend.set_vring_addr(0, &rings).unwrap();
-        self.frontend.set_vring_base(0, base).unwrap();
-        self.frontend.set_vring_call(0, &self.call).unwrap();
-        self.frontend.set_vring_kick(0, &self.kick).unwrap();
-        self.frontend.set_vring_enable(0, true).unwrap();
+        self.frontend.set_vring_addr(0, &rings)?;
+        self.frontend.set_vring_base(0, base)?;
+        self.frontend.set_vring_call(0, &self.call)?;
+        self.frontend.set_vring_kick(0, &self.kick)?;
+        self.frontend.set_vring_enable(0, true)
     }
 
     /// Makes a write of 4 KiB of `value` at block `block`. Returns its head.

@@ -1,21 +1,11 @@
 //! What a front-end asks of a device, one level above the vhost-user messages.
-//!
-//! A queue is with the I/O thread while it runs, and here while anything of it changes: whoever
-//! changes a queue takes it back first, which waits for its requests in flight ("drain"), and hands
-//! it over again. So the I/O thread never sees a half-changed queue.
 
-use super::iothread::IoThread;
-use super::notify::check_eventfd;
-use super::queue::{Queue, Shared};
-use super::stats::Counted;
+use super::inflight::InflightArea;
+use super::{EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, VringAddresses, failed, refused};
 use crate::blk::{self, feature};
-use elvis_ring::{
-    DirtyLog, Inflight, Mapping, Memory, Region, Ring, RingAddresses, Span, inflight,
-};
-use rustix::fs::{MemfdFlags, SealFlags};
+use crate::server::notify::check_eventfd;
+use elvis_ring::{DirtyLog, Region};
 use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vhost::VhostUserMemoryRegionBase;
@@ -23,86 +13,10 @@ use vhost::vhost_user::message::*;
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 
 const VERSION_1: u64 = 1 << 32;
-const EVENT_IDX: u64 = 1 << 29;
 const INDIRECT: u64 = 1 << 28;
 const PROTOCOL_FEATURES: u64 = 1 << 30;
-const LOG_ALL: u64 = 1 << 26;
-
-/// Memory regions of one front-end; QEMU's limit is the same.
-const MAX_REGIONS: usize = 509;
-
-/// The largest ring that QEMU lets a guest use.
-const LARGEST_USUAL_RING: u16 = 1024;
-
-/// A queue as the front-end sets it up.
-#[derive(Default)]
-struct Setup {
-    size: u32,
-    /// In the front-end's address space.
-    addresses: Option<VringAddresses>,
-    base: u16,
-    kick: Option<OwnedFd>,
-    call: Option<OwnedFd>,
-    err: Option<OwnedFd>,
-    enabled: bool,
-    /// With the I/O thread.
-    attached: bool,
-    /// Counters of what it did so far.
-    counted: Option<Counted>,
-    /// The descriptors that the I/O thread has, once more.
-    fault: Option<String>,
-}
-
-#[derive(Clone, Copy)]
-struct VringAddresses {
-    descriptors: u64,
-    available: u64,
-    used: u64,
-    log: Option<u64>,
-}
-
-struct InflightArea {
-    file: File,
-    offset: u64,
-    /// Of each queue's region.
-    bytes: u64,
-}
-
-/// One connection's state.
-pub struct Frontend {
-    shared: Arc<Shared>,
-    thread: Arc<IoThread>,
-    features: u64,
-    queues: Vec<Setup>,
-    regions: Vec<Region>,
-    memory: Arc<Memory>,
-    inflight: Option<InflightArea>,
-    log: Option<DirtyLog>,
-}
-
-fn failed(error: impl Into<io::Error>) -> Error {
-    Error::ReqHandlerError(error.into())
-}
-
-fn refused(why: impl Into<String>) -> Error {
-    Error::ReqHandlerError(io::Error::new(io::ErrorKind::InvalidInput, why.into()))
-}
 
 impl Frontend {
-    /// The state of a new connection.
-    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>, queues: u16) -> Self {
-        Self {
-            shared,
-            thread,
-            features: 0,
-            queues: (0..queues).map(|_| Setup::default()).collect(),
-            regions: Vec::new(),
-            memory: Arc::new(Memory::default()),
-            inflight: None,
-            log: None,
-        }
-    }
-
     fn offered(&self) -> u64 {
         let mut features = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
         features |= feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
@@ -116,168 +30,11 @@ impl Frontend {
         }
         features
     }
+}
 
-    fn queue(&mut self, index: u32) -> Result<&mut Setup> {
-        self.queues
-            .get_mut(index as usize)
-            .ok_or(Error::InvalidParam)
-    }
-
-    /// Takes a queue back from the I/O thread, where it is there. Waits for its requests.
-    fn take_back(&mut self, index: u32) -> Result<()> {
-        if !self.queue(index)?.attached {
-            return Ok(());
-        }
-        let number = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
-        let back = self
-            .thread
-            .detach(self.shared.number, number)
-            .map_err(failed)?;
-        let Queue {
-            ring,
-            kick,
-            call,
-            err,
-            fault,
-            counted,
-            ..
-        } = *back;
-        let queue = self.queue(index)?;
-        queue.attached = false;
-        queue.base = ring.next();
-        queue.kick = Some(kick);
-        queue.call = call;
-        queue.err = err;
-        queue.fault = fault;
-        queue.counted = Some(counted);
-        Ok(())
-    }
-
-    /// Hands a queue to the I/O thread, where all is there that it needs.
-    fn hand_over(&mut self, index: u32) -> Result<()> {
-        let (memory, event_idx) = (Arc::clone(&self.memory), self.features & EVENT_IDX != 0);
-        let inflight = self.inflight_of(index)?;
-        let log = self.log.clone().filter(|_| self.features & LOG_ALL != 0);
-        let (shared, thread) = (Arc::clone(&self.shared), Arc::clone(&self.thread));
-        let queue = self.queue(index)?;
-        if queue.attached || !queue.enabled || queue.kick.is_none() {
-            return Ok(());
-        }
-        let Some(addresses) = queue.addresses else {
-            return Err(refused("a queue is started that has no addresses"));
-        };
-        let guest = |user, name: &str| {
-            let outside = || refused(format!("the {name} at {user:#x} is not in memory"));
-            memory.guest_of_user(user).ok_or_else(outside)
-        };
-        let at = RingAddresses {
-            descriptors: guest(addresses.descriptors, "descriptor table")?,
-            available: guest(addresses.available, "available ring")?,
-            used: guest(addresses.used, "used ring")?,
-            used_log: addresses.log,
-        };
-        let ring = Ring::new(queue.size, &at, &memory, queue.base, event_idx);
-        let mut ring = ring.map_err(|error| refused(error.to_string()))?;
-        if let Some(inflight) = inflight {
-            ring.track(inflight);
-        }
-        ring.log_to(log);
-        let Some(kick) = queue.kick.take() else {
-            return Ok(());
-        };
-        let running = Queue {
-            shared,
-            index: u16::try_from(index).map_err(|_| Error::InvalidParam)?,
-            ring,
-            kick,
-            call: queue.call.take(),
-            err: queue.err.take(),
-            fault: queue.fault.take(),
-            counted: queue.counted.take().unwrap_or_else(Counted::new),
-        };
-        queue.attached = true;
-        thread.attach(Box::new(running)).map_err(failed)
-    }
-
-    /// Changes something with all queues taken back, and hands those over again that were running.
-    fn changed<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let count = self.queues.len() as u32;
-        let running: Vec<u32> = (0..count)
-            .filter(|&index| self.queues[index as usize].attached)
-            .collect();
-        for &index in &running {
-            self.take_back(index)?;
-        }
-        let changed = change(self)?;
-        for index in running {
-            self.hand_over(index)?;
-        }
-        Ok(changed)
-    }
-
-    fn set_regions(&mut self, regions: Vec<Region>) -> Result<()> {
-        if regions.len() > MAX_REGIONS {
-            return Err(refused("too many memory regions"));
-        }
-        self.memory = Arc::new(Memory::new(regions.clone()).map_err(failed)?);
-        self.regions = regions;
-        Ok(())
-    }
-
-    fn map(region: &VhostUserMemoryRegion, file: &File) -> Result<Region> {
-        let (guest, user) = (region.guest_phys_addr, region.user_addr);
-        Region::map(file, region.mmap_offset, guest, user, region.memory_size).map_err(failed)
-    }
-
-    fn inflight_of(&self, index: u32) -> Result<Option<Inflight>> {
-        let Some(area) = &self.inflight else {
-            return Ok(None);
-        };
-        // As large as the area is and not as this ring: firmware and kernel of one guest may use
-        // rings of different sizes with the same area.
-        let (bytes, size) = (area.bytes, inflight::region_entries(area.bytes));
-        let ring = self
-            .queues
-            .get(index as usize)
-            .map_or(0, |queue| queue.size);
-        if ring > u32::from(size) {
-            return Err(refused(format!(
-                "a ring of {ring}, and an in-flight area for {size}"
-            )));
-        }
-        let small = || refused("the in-flight area is too small for its queues");
-        let start = area
-            .offset
-            .checked_add(bytes * u64::from(index))
-            .ok_or_else(small)?;
-        let end = start.checked_add(bytes).ok_or_else(small)?;
-        let mapping = Arc::new(Mapping::new(&area.file, end).map_err(failed)?);
-        let region = Span::new(&mapping, start, bytes).ok_or_else(small)?;
-        Inflight::new(region, size).map(Some).ok_or_else(small)
-    }
-
-    /// Ends all service: the connection has ended, or the device is reset.
-    pub fn stop(&mut self) {
-        for index in 0..self.queues.len() as u32 {
-            if let Err(error) = self.take_back(index) {
-                eprintln!("elvis: {}: {error}", self.shared.name);
-            }
-        }
-    }
-
-    fn reset(&mut self) {
-        self.stop();
-        for queue in &mut self.queues {
-            *queue = Setup {
-                counted: queue.counted.take(),
-                ..Setup::default()
-            };
-        }
-        self.features = 0;
-        self.inflight = None;
-        self.log = None;
-        self.shared.writeback.store(true, Ordering::Relaxed);
-    }
+fn map(region: &VhostUserMemoryRegion, file: &File) -> Result<Region> {
+    let (guest, user) = (region.guest_phys_addr, region.user_addr);
+    Region::map(file, region.mmap_offset, guest, user, region.memory_size).map_err(failed)
 }
 
 impl VhostUserBackendReqHandlerMut for Frontend {
@@ -330,7 +87,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         let regions = context
             .iter()
             .zip(&files)
-            .map(|(region, file)| Self::map(region, file));
+            .map(|(region, file)| map(region, file));
         let regions = regions.collect::<Result<Vec<_>>>()?;
         self.changed(|frontend| frontend.set_regions(regions))?;
         Ok(None)
@@ -346,7 +103,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         file: File,
         _postcopy: Option<bool>,
     ) -> Result<Option<VhostUserMemoryRegionBase>> {
-        let region = Self::map(region, &file)?;
+        let region = map(region, &file)?;
         self.changed(|frontend| {
             let mut regions = frontend.regions.clone();
             regions.push(region);
@@ -529,38 +286,16 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         if queues == 0 || usize::from(queues) > self.queues.len() || queue_size == 0 {
             return Err(refused("an in-flight area for queues that are not there"));
         }
-        // Larger than asked for: QEMU lets a guest take a ring larger than the queue size that it
-        // asks with.
-        let region = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING));
-        let bytes = region * u64::from(queues);
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = rustix::fs::memfd_create("elvis-inflight", flags).map_err(failed)?;
-        let file = File::from(file);
-        file.set_len(bytes).map_err(failed)?;
-        let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-        rustix::fs::fcntl_add_seals(&file, seals).map_err(failed)?;
-        let kept = file.try_clone().map_err(failed)?;
-        self.inflight = Some(InflightArea {
-            file: kept,
-            offset: 0,
-            bytes: region,
-        });
+        let (area, file) = InflightArea::make(queues, queue_size).map_err(failed)?;
+        let bytes = area.bytes(queues);
+        self.inflight = Some(area);
         Ok((VhostUserInflight::new(bytes, 0, queues, queue_size), file))
     }
 
     fn set_inflight_fd(&mut self, area: &VhostUserInflight, file: File) -> Result<()> {
-        // The size tells how large the regions are, as whoever made the area chose them.
-        let queues = u64::from(area.num_queues).max(1);
-        let (offset, bytes) = (area.mmap_offset, area.mmap_size / queues / 64 * 64);
-        if bytes < inflight::region_bytes(area.queue_size) {
-            return Err(refused("the in-flight area is too small for its queues"));
-        }
+        let area = InflightArea::given(area, file).map_err(failed)?;
         self.changed(|frontend| {
-            frontend.inflight = Some(InflightArea {
-                file,
-                offset,
-                bytes,
-            });
+            frontend.inflight = Some(area);
             Ok(())
         })
     }

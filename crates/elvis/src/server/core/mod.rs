@@ -1,0 +1,260 @@
+//! What an I/O thread does: it asks the policy what to do next, and does it.
+//!
+//! Everything that it owns it reaches without locks. It waits in one epoll, and only there. Its jobs
+//! are in four files: this one is the loop; `queues` takes queues in and gives them back; `visits`
+//! carries out what the policy says of one queue; `requests` starts requests and replies to them.
+
+mod queues;
+mod requests;
+mod visits;
+
+use super::iothread::{IoThreadSpec, Order};
+use super::notify::Guard;
+use super::pending::Pending;
+use super::queue::Queue;
+use super::stats::CoreStats;
+use crate::storage::Engine;
+use elvis_policy::{DeviceId, QueueId, Scheduler, Step};
+use elvis_ring::{Chain, sigbus};
+use rustix::event::{Timespec, epoll};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Instant;
+
+/// Epoll's names for what is ready; smaller ones are slots of queues.
+const WAKE: u64 = u64::MAX;
+const ENGINE: u64 = u64::MAX - 1;
+/// Visits in vain between two looks at the clock.
+const CLOCK_EVERY: u32 = 8;
+
+/// Lets the thread that calls this run on these CPUs only; none is any.
+fn bind(cpus: &[usize]) -> io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in cpus {
+        if cpu >= rustix::thread::CpuSet::MAX_CPU {
+            return Err(io::Error::other(format!("there is no CPU {cpu}")));
+        }
+        set.set(cpu);
+    }
+    let bound = rustix::thread::sched_setaffinity(None, &set);
+    bound.map_err(|error| io::Error::new(error.kind(), format!("CPUs {cpus:?}: {error}")))
+}
+
+struct Slot {
+    queue: Box<Queue>,
+    /// None where the policy no longer knows it.
+    id: Option<QueueId>,
+    in_flight: u32,
+    /// Has replies that are not published.
+    unpublished: bool,
+    /// Who waits for it to end.
+    back: Option<Sender<Box<Queue>>>,
+}
+
+/// The state of one I/O thread.
+pub(super) struct Core {
+    scheduler: Scheduler,
+    slots: Vec<Option<Slot>>,
+    /// Of a queue's id, its slot.
+    slot_of: Vec<usize>,
+    /// Of a device's number, its id and its attached queues.
+    devices: HashMap<u64, (DeviceId, u32)>,
+    engine: Engine,
+    pending: Vec<Option<Pending>>,
+    free: Vec<usize>,
+    in_flight: usize,
+    spare: Vec<Chain>,
+    results: Vec<(u64, i32)>,
+    /// Slots whose requests came back from the engine.
+    touched: Vec<usize>,
+    /// Requests done at once in the visit that lasts.
+    at_once: u64,
+    epoll: OwnedFd,
+    wake: Arc<OwnedFd>,
+    orders: Receiver<Order>,
+    guard: Arc<Guard>,
+    faults: usize,
+    start: Instant,
+    now_ns: u64,
+    cpus: Vec<usize>,
+    serving_ns: u64,
+    asleep_ns: u64,
+    stopping: bool,
+}
+
+impl Core {
+    pub(super) fn new(
+        spec: &IoThreadSpec,
+        orders: Receiver<Order>,
+        wake: Arc<OwnedFd>,
+    ) -> io::Result<Self> {
+        bind(&spec.cpus)?;
+        let engine = Engine::new(spec.threads_only)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let readable = epoll::EventFlags::IN;
+        epoll::add(&epoll, &*wake, epoll::EventData::new_u64(WAKE), readable)?;
+        epoll::add(
+            &epoll,
+            engine.fd(),
+            epoll::EventData::new_u64(ENGINE),
+            readable,
+        )?;
+        Ok(Self {
+            scheduler: Scheduler::new(spec.params),
+            slots: Vec::new(),
+            slot_of: Vec::new(),
+            devices: HashMap::new(),
+            engine,
+            pending: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            spare: Vec::new(),
+            results: Vec::new(),
+            touched: Vec::new(),
+            at_once: 0,
+            epoll,
+            wake,
+            orders,
+            guard: Guard::new()?,
+            faults: sigbus::faults(),
+            start: Instant::now(),
+            now_ns: 1,
+            cpus: spec.cpus.clone(),
+            serving_ns: 0,
+            asleep_ns: 0,
+            stopping: false,
+        })
+    }
+
+    fn clock(&mut self) {
+        self.now_ns = u64::try_from(self.start.elapsed().as_nanos())
+            .unwrap_or(u64::MAX)
+            .max(1);
+    }
+
+    pub(super) fn run(&mut self) {
+        let mut in_vain = 0u32;
+        while !self.stopping || self.in_flight > 0 {
+            match self.scheduler.next(self.now_ns) {
+                Step::Visit(id) => {
+                    if self.visit(id) {
+                        in_vain = 0;
+                    } else {
+                        in_vain += 1;
+                        if in_vain % CLOCK_EVERY == 0 {
+                            self.clock();
+                        }
+                    }
+                    if self.in_flight > 0 {
+                        self.reap();
+                    }
+                }
+                Step::Events => self.events(Some(0)),
+                Step::Sleep { until_ns } => {
+                    self.clock();
+                    self.events(until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns)));
+                }
+            }
+            if sigbus::faults() != self.faults {
+                self.find_broken();
+            }
+        }
+    }
+
+    /// Takes in what has happened; waits for it this long, or (None) until something does.
+    fn events(&mut self, wait_ns: Option<u64>) {
+        let none = epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        };
+        let mut events = [none; 64];
+        let wait = wait_ns.map(|ns| Timespec {
+            tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: (ns % 1_000_000_000) as _,
+        });
+        let before_ns = self.now_ns;
+        let found = epoll::wait(&self.epoll, &mut events[..], wait.as_ref()).unwrap_or(0);
+        self.clock();
+        if wait_ns != Some(0) {
+            self.asleep_ns += self.now_ns.saturating_sub(before_ns);
+        }
+        for event in &events[..found] {
+            match event.data.u64() {
+                WAKE => self.take_orders(),
+                ENGINE => {}
+                slot => self.kicked(slot as usize),
+            }
+        }
+        self.reap();
+    }
+
+    fn take_orders(&mut self) {
+        let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+        while let Ok(order) = self.orders.try_recv() {
+            match order {
+                Order::Attach(queue) => self.attach(queue),
+                Order::Detach {
+                    device,
+                    index,
+                    back,
+                } => {
+                    if let Some(slot) = self.find(device, index) {
+                        self.forget(slot);
+                        if let Some(slot) = &mut self.slots[slot] {
+                            slot.back = Some(back);
+                        }
+                        self.give_back(slot);
+                    }
+                }
+                Order::Call {
+                    device,
+                    index,
+                    call,
+                } => {
+                    if let Some(slot) = self.find(device, index) {
+                        if let Some(slot) = &mut self.slots[slot] {
+                            slot.queue.call = call;
+                        }
+                        // Replies may have been published while there was none.
+                        self.call(slot);
+                    }
+                }
+                Order::Stats(to) => drop(to.send(self.stats())),
+                Order::Stop => {
+                    self.stopping = true;
+                    for slot in 0..self.slots.len() {
+                        self.forget(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    fn stats(&self) -> CoreStats {
+        let queues = self.slots.iter().flatten().map(|slot| {
+            let now = slot.id.and_then(|id| self.scheduler.queue_counters(id));
+            let polled = slot.id.is_some_and(|id| self.scheduler.polled(id));
+            let (number, index) = (slot.queue.shared.number, slot.queue.index);
+            let now = now.copied().unwrap_or_default();
+            let mut stats = slot.queue.counted.stats(number, index, &now, polled);
+            stats.fault.clone_from(&slot.queue.fault);
+            stats
+        });
+        let awake_ns = self.now_ns.saturating_sub(self.asleep_ns);
+        CoreStats {
+            cpus: self.cpus.clone(),
+            engine: self.engine.name(),
+            policy: *self.scheduler.counters(),
+            serving_ns: self.serving_ns,
+            asleep_ns: self.asleep_ns,
+            polling_ns: awake_ns.saturating_sub(self.serving_ns),
+            queues: queues.collect(),
+        }
+    }
+}

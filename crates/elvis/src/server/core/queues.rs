@@ -1,0 +1,140 @@
+//! Queues that come, go and fail.
+
+use super::{Core, Slot};
+use crate::server::queue::Queue;
+use elvis_policy::Look;
+use elvis_ring::sigbus;
+use rustix::event::epoll;
+
+/// Why a queue fails whose memory is gone.
+const SHORTENED: &str = "its front-end shortened its memory";
+
+impl Core {
+    pub(super) fn find(&self, device: u64, index: u16) -> Option<usize> {
+        self.slots.iter().position(|slot| {
+            slot.as_ref()
+                .is_some_and(|slot| slot.queue.shared.number == device && slot.queue.index == index)
+        })
+    }
+
+    pub(super) fn attach(&mut self, mut queue: Box<Queue>) {
+        let number = queue.shared.number;
+        let slot = self
+            .slots
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        let mut id = None;
+        if queue.fault.is_none() {
+            let (weight, limit) = (queue.shared.weight, queue.shared.limit);
+            let scheduler = &mut self.scheduler;
+            let device = self
+                .devices
+                .entry(number)
+                .or_insert_with(|| (scheduler.add_device(weight, &limit), 0));
+            let seen = Look {
+                avail: queue.ring.next(),
+                pending: 0,
+            };
+            id = self.scheduler.add_queue(device.0, seen, self.now_ns);
+            device.1 += 1;
+            if let Some(id) = id {
+                let place = id.0 as usize;
+                if self.slot_of.len() <= place {
+                    self.slot_of.resize(place + 1, usize::MAX);
+                }
+                self.slot_of[place] = slot;
+            }
+            // Edge-triggered, and never read: each write is told once, and costs no read.
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            let data = epoll::EventData::new_u64(slot as u64);
+            if let Err(error) = epoll::add(&self.epoll, &queue.kick, data, flags) {
+                queue.fault = Some(format!("its kicks can't be waited for: {error}"));
+            }
+        }
+        self.slots[slot] = Some(Slot {
+            queue,
+            id,
+            in_flight: 0,
+            unpublished: false,
+            back: None,
+        });
+    }
+
+    /// Takes a queue from the policy: no request of it is taken any more.
+    pub(super) fn forget(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let Some(id) = slot.id.take() else { return };
+        let _ = epoll::delete(&self.epoll, &slot.queue.kick);
+        if let Some(counters) = self.scheduler.remove_queue(id) {
+            slot.queue.counted.before = slot.queue.counted.before.plus(&counters);
+        }
+        let number = slot.queue.shared.number;
+        if let Some(device) = self.devices.get_mut(&number) {
+            device.1 -= 1;
+            if device.1 == 0 {
+                self.scheduler.remove_device(device.0);
+                self.devices.remove(&number);
+            }
+        }
+    }
+
+    /// Gives a queue back to who asked for it, if nothing of it is in flight.
+    pub(super) fn give_back(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        if slot.in_flight > 0 || slot.back.is_none() {
+            return;
+        }
+        self.publish(at);
+        if let Some(Slot {
+            queue,
+            back: Some(back),
+            ..
+        }) = self.slots[at].take()
+        {
+            // They keep the memory mapped that they were last used with.
+            self.spare.clear();
+            let _ = back.send(queue);
+        }
+    }
+
+    /// Ends the service of one queue, which its front-end is told of.
+    pub(super) fn fail(&mut self, at: usize, why: &str) {
+        self.forget(at);
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        if slot.queue.fault.is_some() {
+            return;
+        }
+        // Zeros in the place of lost memory look like a broken ring.
+        let why = if slot.queue.ring.broken() {
+            SHORTENED
+        } else {
+            why
+        };
+        let (name, index) = (&slot.queue.shared.name, slot.queue.index);
+        eprintln!("elvis: {name}: queue {index} is served no longer: {why}");
+        slot.queue.fault = Some(why.to_owned());
+        if let Some(err) = &slot.queue.err {
+            let _ = self.guard.notify(err);
+        }
+    }
+
+    /// Some memory file was shortened: ends the service of the queues that lie in it.
+    pub(super) fn find_broken(&mut self) {
+        self.faults = sigbus::faults();
+        for at in 0..self.slots.len() {
+            if matches!(&self.slots[at], Some(slot) if slot.queue.ring.broken()) {
+                self.fail(at, SHORTENED);
+            }
+        }
+    }
+}

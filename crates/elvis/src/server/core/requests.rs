@@ -1,0 +1,186 @@
+//! Requests: started, ended, replied to.
+
+use super::{Core, Slot};
+use crate::blk::{ID, Request, Status};
+use crate::server::pending::{Outcome, Pending, reply};
+use crate::storage::Disk;
+use elvis_ring::Chain;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Core {
+    /// Starts one request, or does it where that needs no waiting. Returns its data in bytes.
+    pub(super) fn request(&mut self, at: usize, chain: Chain) -> u64 {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return 0;
+        };
+        let shared = Arc::clone(&slot.queue.shared);
+        let disk = &shared.disk;
+        let request = match Request::parse(&chain, disk.bytes(), shared.readonly) {
+            Ok(request) => request,
+            Err(status) => {
+                self.at_once += 1;
+                self.finish(at, chain, None, status);
+                return 0;
+            }
+        };
+        let now = match request {
+            Request::Read { offset, bytes } => disk.read_now(&chain, offset, bytes),
+            Request::Write { offset, bytes } => {
+                disk.write_now(&chain, crate::blk::HEADER, offset, bytes)
+            }
+            Request::Zero { offset, bytes, .. } | Request::Discard { offset, bytes } => {
+                disk.zero_now(offset, bytes)
+            }
+            Request::Id => {
+                let mut id = [0; ID];
+                let serial = shared.serial.as_bytes();
+                let bytes = serial.len().min(ID);
+                id[..bytes].copy_from_slice(&serial[..bytes]);
+                Some(chain.write(0, &id))
+            }
+            Request::Flush => match disk {
+                Disk::File { .. } => None,
+                _ => Some(true),
+            },
+        };
+        let bytes = request.data_bytes();
+        match (now, disk) {
+            (Some(done), _) => {
+                let status = if done { Status::Ok } else { Status::IoError };
+                self.at_once += 1;
+                self.finish(at, chain, Some(request), status);
+            }
+            (None, Disk::File { align, .. }) => {
+                let dsync = !shared.writeback.load(Ordering::Relaxed);
+                let pending = Pending::new(at, chain, request, self.now_ns, dsync, *align);
+                slot.in_flight += 1;
+                self.submit(pending);
+            }
+            (None, _) => self.finish(at, chain, Some(request), Status::IoError),
+        }
+        bytes
+    }
+
+    fn submit(&mut self, pending: Pending) {
+        let token = self.free.pop().unwrap_or(self.pending.len());
+        if token == self.pending.len() {
+            self.pending.push(None);
+        }
+        let slot = pending.slot;
+        self.in_flight += 1;
+        let pending = self.pending[token].insert(pending);
+        let Some(Some(Slot { queue, .. })) = self.slots.get(slot) else {
+            return;
+        };
+        let taken = match pending.job(token as u64, &queue.shared.disk) {
+            // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
+            // it stays in `pending` until the result is taken. Its slot stays as long as it has
+            // requests in flight, and with it the queue and the disk's file.
+            Some(job) => unsafe { self.engine.submit(&job) },
+            None => Err(io::ErrorKind::Unsupported.into()),
+        };
+        if taken.is_err() {
+            self.ended(token, Status::IoError);
+        }
+    }
+
+    pub(super) fn reap(&mut self) {
+        if self.in_flight == 0 {
+            return;
+        }
+        let _ = self.engine.start();
+        let mut results = std::mem::take(&mut self.results);
+        self.engine.reap(&mut results);
+        if !results.is_empty() {
+            self.clock();
+        }
+        for (token, result) in results.drain(..) {
+            let token = token as usize;
+            let Some(Some(pending)) = self.pending.get_mut(token) else {
+                continue;
+            };
+            match pending.result(result) {
+                Outcome::Ended(status) => self.ended(token, status),
+                Outcome::Again => {
+                    if let Some(pending) = self.pending[token].take() {
+                        self.free.push(token);
+                        self.in_flight -= 1;
+                        self.submit(pending);
+                    }
+                }
+            }
+        }
+        self.results = results;
+        while let Some(at) = self.touched.pop() {
+            self.publish(at);
+            if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
+                self.scheduler.completed(*id);
+            }
+            self.give_back(at);
+        }
+    }
+
+    /// A request that the engine had has ended.
+    fn ended(&mut self, token: usize, status: Status) {
+        let Some(pending) = self.pending[token].take() else {
+            return;
+        };
+        self.free.push(token);
+        self.in_flight -= 1;
+        let (at, request) = (pending.slot, pending.request);
+        if let Some(Some(slot)) = self.slots.get_mut(at) {
+            slot.in_flight -= 1;
+            let latency_ns = self.now_ns.saturating_sub(pending.taken_ns);
+            slot.queue.counted.latency.record(latency_ns, 1);
+        }
+        self.touched.push(at);
+        self.finish(at, pending.chain, Some(request), status);
+    }
+
+    /// Puts a reply into the ring, not yet published.
+    fn finish(&mut self, at: usize, chain: Chain, request: Option<Request>, status: Status) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let written = reply(&chain, request.as_ref(), status, slot.queue.ring.log());
+        slot.queue.ring.put(chain.head(), written);
+        slot.unpublished = true;
+        let counted = &mut slot.queue.counted;
+        match request {
+            Some(Request::Read { bytes, .. }) => counted.read_bytes += bytes,
+            Some(Request::Write { bytes, .. }) => counted.written_bytes += bytes,
+            _ => {}
+        }
+        counted.errors += u64::from(status != Status::Ok);
+        self.spare.push(chain);
+    }
+
+    /// Tells a driver of its replies.
+    pub(super) fn publish(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        if !std::mem::take(&mut slot.unpublished) {
+            return;
+        }
+        if slot.queue.ring.publish() {
+            self.call(at);
+        } else {
+            slot.queue.counted.calls_suppressed += 1;
+        }
+    }
+
+    pub(super) fn call(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let Some(call) = &slot.queue.call else { return };
+        slot.queue.counted.calls += 1;
+        if let Err(error) = self.guard.notify(call) {
+            slot.queue.call = None;
+            self.fail(at, &format!("its driver can't be called: {error}"));
+        }
+    }
+}

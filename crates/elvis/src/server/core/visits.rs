@@ -1,0 +1,138 @@
+//! Visits: what the policy says of one queue, carried out.
+
+use super::{Core, Slot};
+use elvis_policy::{Begin, Look, QueueId, Then, Visit};
+
+impl Core {
+    pub(super) fn kicked(&mut self, at: usize) {
+        let Some(Some(Slot {
+            queue,
+            id: Some(id),
+            ..
+        })) = self.slots.get_mut(at)
+        else {
+            return;
+        };
+        if self.scheduler.kicked(*id, self.now_ns) {
+            queue.ring.disarm();
+        }
+    }
+
+    /// Looks at a ring; None where it breaks the rules.
+    pub(super) fn look(&mut self, at: usize) -> Option<Look> {
+        let slot = self.slots.get_mut(at)?.as_mut()?;
+        match slot.queue.ring.look() {
+            Ok(look) => Some(Look {
+                avail: look.avail,
+                pending: look.pending,
+            }),
+            Err(error) => {
+                self.fail(at, &error.to_string());
+                None
+            }
+        }
+    }
+
+    /// One visit of a queue. True where something was done.
+    pub(super) fn visit(&mut self, id: QueueId) -> bool {
+        let Some(&at) = self.slot_of.get(id.0 as usize) else {
+            return false;
+        };
+        let Some(look) = self.look(at) else {
+            return false;
+        };
+        match self.scheduler.begin(id, look, self.now_ns) {
+            Begin::Empty | Begin::Wait => false,
+            Begin::Arm => {
+                self.arm(at);
+                false
+            }
+            Begin::Serve(visit) => {
+                let from_ns = self.now_ns;
+                self.serve(at, visit);
+                self.serving_ns += self.now_ns.saturating_sub(from_ns);
+                true
+            }
+        }
+    }
+
+    fn arm(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        slot.queue.ring.arm();
+        let id = slot.id;
+        if let (Some(look), Some(id)) = (self.look(at), id) {
+            if look.pending > 0 {
+                self.scheduler.woken(id, self.now_ns);
+            }
+        }
+    }
+
+    fn serve(&mut self, at: usize, mut visit: Visit) {
+        if let Some(Some(slot)) = self.slots.get_mut(at) {
+            slot.queue.ring.disarm();
+        }
+        while self.scheduler.go_on(&mut visit, self.now_ns) {
+            let mut chain = self.spare.pop().unwrap_or_default();
+            let Some(Some(slot)) = self.slots.get_mut(at) else {
+                break;
+            };
+            match slot.queue.ring.take(&mut chain) {
+                Ok(true) => {
+                    let bytes = self.request(at, chain);
+                    self.scheduler.charge(&mut visit, bytes);
+                }
+                Ok(false) => {
+                    self.spare.push(chain);
+                    match self.look(at) {
+                        Some(look) if look.pending > 0 => {}
+                        _ => break,
+                    }
+                }
+                Err(error) => {
+                    self.fail(at, &error.to_string());
+                    break;
+                }
+            }
+            self.peek(&mut visit);
+        }
+        // Errors are the kernel's lack of memory; what was not started is with the next call.
+        let _ = self.engine.start();
+        self.publish(at);
+        let from_ns = self.now_ns;
+        self.clock();
+        if let Some(Some(slot)) = self.slots.get_mut(at) {
+            let latency_ns = self.now_ns.saturating_sub(from_ns);
+            slot.queue
+                .counted
+                .latency
+                .record(latency_ns, std::mem::take(&mut self.at_once));
+        }
+        let look = self.look(at).unwrap_or(Look {
+            avail: 0,
+            pending: 0,
+        });
+        if matches!(self.slots.get(at), Some(Some(Slot { id: Some(_), .. })))
+            && self.scheduler.end(visit, look, self.now_ns) == Then::Arm
+        {
+            self.arm(at);
+        }
+    }
+
+    /// Looks at other queues, for one that is stuck.
+    fn peek(&mut self, visit: &mut Visit) {
+        let mut looked = false;
+        while let Some(other) = self.scheduler.peek(visit) {
+            if !std::mem::replace(&mut looked, true) {
+                self.clock();
+            }
+            let Some(&at) = self.slot_of.get(other.0 as usize) else {
+                continue;
+            };
+            if let Some(look) = self.look(at) {
+                self.scheduler.peeked(visit, other, look, self.now_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The memory in which requests in flight are noted, which the front-end keeps while this process may
+//! die (vhost-user: INFLIGHT_SHMFD).
+
+use elvis_ring::{Inflight, Mapping, Span, inflight};
+use rustix::fs::{MemfdFlags, SealFlags};
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use vhost::vhost_user::message::VhostUserInflight;
+
+/// The largest ring that QEMU lets a guest use.
+const LARGEST_USUAL_RING: u16 = 1024;
+
+/// One region for each queue, one behind another.
+pub struct InflightArea {
+    file: File,
+    offset: u64,
+    /// Of each queue's region.
+    region_bytes: u64,
+}
+
+fn invalid(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why.into())
+}
+
+impl InflightArea {
+    /// A new area, and its file for the front-end.
+    ///
+    /// It is larger than asked for: QEMU lets a guest take a ring larger than the queue size that it
+    /// asks with.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub fn make(queues: u16, queue_size: u16) -> io::Result<(Self, File)> {
+        let region_bytes = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING));
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(rustix::fs::memfd_create("elvis-inflight", flags)?);
+        file.set_len(region_bytes * u64::from(queues))?;
+        let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&file, seals)?;
+        let kept = Self {
+            file: file.try_clone()?,
+            offset: 0,
+            region_bytes,
+        };
+        Ok((kept, file))
+    }
+
+    /// The area that a front-end kept. Its size tells how large the regions are, as whoever made it
+    /// chose them.
+    ///
+    /// # Errors
+    ///
+    /// It is too small for what the front-end says of it.
+    pub fn given(area: &VhostUserInflight, file: File) -> io::Result<Self> {
+        let queues = u64::from(area.num_queues).max(1);
+        let region_bytes = area.mmap_size / queues / 64 * 64;
+        if region_bytes < inflight::region_bytes(area.queue_size) {
+            return Err(invalid("the in-flight area is too small for its queues"));
+        }
+        Ok(Self {
+            file,
+            offset: area.mmap_offset,
+            region_bytes,
+        })
+    }
+
+    /// The size of as many regions.
+    pub fn bytes(&self, queues: u16) -> u64 {
+        self.region_bytes * u64::from(queues)
+    }
+
+    /// The region of a queue whose ring has this many entries.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the area, or too small for this ring.
+    pub fn region(&self, index: u32, ring: u32) -> io::Result<Inflight> {
+        // As large as the area is and not as this ring: firmware and kernel of one guest may use
+        // rings of different sizes with the same area.
+        let size = inflight::region_entries(self.region_bytes);
+        if ring > u32::from(size) {
+            let why = format!("a ring of {ring}, and an in-flight area for {size}");
+            return Err(invalid(why));
+        }
+        let outside = || invalid("the in-flight area is too small for its queues");
+        let start = self.region_bytes.checked_mul(index.into());
+        let start = start.and_then(|start| start.checked_add(self.offset));
+        let start = start.ok_or_else(outside)?;
+        let end = start.checked_add(self.region_bytes).ok_or_else(outside)?;
+        let mapping = Arc::new(Mapping::new(&self.file, end)?);
+        let region = Span::new(&mapping, start, self.region_bytes).ok_or_else(outside)?;
+        Inflight::new(region, size).ok_or_else(|| invalid("the in-flight area is no such area"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_may_take_a_larger_ring_than_was_asked_for() {
+        let (area, file) = InflightArea::make(2, 128).unwrap();
+        for ring in [128, 1024, 16] {
+            let mut region = area.region(1, ring).unwrap();
+            region.taken(15);
+            assert_eq!(region.recover(0), [15]);
+        }
+        assert!(
+            area.region(0, 1024).unwrap().recover(0).is_empty(),
+            "its own"
+        );
+        assert!(area.region(0, 2048).is_err());
+        // The front-end hands it to the next process, with the size that it once asked with.
+        let bytes = area.bytes(2);
+        let again = InflightArea::given(&VhostUserInflight::new(bytes, 0, 2, 128), file).unwrap();
+        assert_eq!(again.region(1, 1024).unwrap().recover(0), [15]);
+        assert!(again.region(2, 128).is_err(), "behind the end");
+    }
+
+    #[test]
+    fn an_area_that_is_too_small_is_refused() {
+        let (area, file) = InflightArea::make(1, 1024).unwrap();
+        let of = |queues, size| VhostUserInflight::new(area.bytes(1), 0, queues, size);
+        let clone = || file.try_clone().unwrap();
+        assert!(InflightArea::given(&of(1, 1024), clone()).is_ok());
+        assert!(InflightArea::given(&of(2, 1024), clone()).is_err());
+        assert!(InflightArea::given(&of(1, 2048), clone()).is_err());
+        // One that says more of itself than its file has.
+        let huge = VhostUserInflight::new(u64::MAX, u64::MAX, 1, 64);
+        assert!(
+            InflightArea::given(&huge, clone())
+                .unwrap()
+                .region(0, 64)
+                .is_err()
+        );
+    }
+}

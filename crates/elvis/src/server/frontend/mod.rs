@@ -1,0 +1,220 @@
+//! The state of one connection: what its front-end has set up, and which of its queues run.
+//!
+//! A queue is with the I/O thread while it runs, and here while anything of it changes: whoever
+//! changes a queue takes it back first, which waits for its requests in flight ("drain"), and hands
+//! it over again. So the I/O thread never sees a half-changed queue. `messages` answers the
+//! front-end; `inflight` is the memory in which requests in flight are noted.
+
+mod inflight;
+mod messages;
+
+use super::iothread::IoThread;
+use super::queue::{Queue, Shared};
+use super::stats::Counted;
+use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses};
+use inflight::InflightArea;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use vhost::vhost_user::{Error, Result};
+
+const EVENT_IDX: u64 = 1 << 29;
+const LOG_ALL: u64 = 1 << 26;
+
+/// Memory regions of one front-end; QEMU's limit is the same.
+const MAX_REGIONS: usize = 509;
+
+/// A queue as the front-end sets it up.
+#[derive(Default)]
+struct Setup {
+    size: u32,
+    /// In the front-end's address space.
+    addresses: Option<VringAddresses>,
+    base: u16,
+    kick: Option<OwnedFd>,
+    call: Option<OwnedFd>,
+    err: Option<OwnedFd>,
+    enabled: bool,
+    /// With the I/O thread.
+    attached: bool,
+    /// Counters of what it did so far.
+    counted: Option<Counted>,
+    /// Why it is served no longer.
+    fault: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+struct VringAddresses {
+    descriptors: u64,
+    available: u64,
+    used: u64,
+    log: Option<u64>,
+}
+
+/// One connection's state.
+pub struct Frontend {
+    shared: Arc<Shared>,
+    thread: Arc<IoThread>,
+    features: u64,
+    queues: Vec<Setup>,
+    regions: Vec<Region>,
+    memory: Arc<Memory>,
+    inflight: Option<InflightArea>,
+    log: Option<DirtyLog>,
+}
+
+fn failed(error: impl Into<io::Error>) -> Error {
+    Error::ReqHandlerError(error.into())
+}
+
+fn refused(why: impl Into<String>) -> Error {
+    Error::ReqHandlerError(io::Error::new(io::ErrorKind::InvalidInput, why.into()))
+}
+
+impl Frontend {
+    /// The state of a new connection.
+    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>, queues: u16) -> Self {
+        Self {
+            shared,
+            thread,
+            features: 0,
+            queues: (0..queues).map(|_| Setup::default()).collect(),
+            regions: Vec::new(),
+            memory: Arc::new(Memory::default()),
+            inflight: None,
+            log: None,
+        }
+    }
+
+    fn queue(&mut self, index: u32) -> Result<&mut Setup> {
+        self.queues
+            .get_mut(index as usize)
+            .ok_or(Error::InvalidParam)
+    }
+
+    /// Takes a queue back from the I/O thread, where it is there. Waits for its requests.
+    fn take_back(&mut self, index: u32) -> Result<()> {
+        if !self.queue(index)?.attached {
+            return Ok(());
+        }
+        let number = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
+        let back = self
+            .thread
+            .detach(self.shared.number, number)
+            .map_err(failed)?;
+        let Queue {
+            ring,
+            kick,
+            call,
+            err,
+            fault,
+            counted,
+            ..
+        } = *back;
+        let queue = self.queue(index)?;
+        queue.attached = false;
+        queue.base = ring.next();
+        queue.kick = Some(kick);
+        queue.call = call;
+        queue.err = err;
+        queue.fault = fault;
+        queue.counted = Some(counted);
+        Ok(())
+    }
+
+    /// Hands a queue to the I/O thread, where all is there that it needs.
+    fn hand_over(&mut self, index: u32) -> Result<()> {
+        let (memory, event_idx) = (Arc::clone(&self.memory), self.features & EVENT_IDX != 0);
+        let size = self.queue(index)?.size;
+        let inflight = self.inflight.as_ref().map(|area| area.region(index, size));
+        let inflight = inflight.transpose().map_err(failed)?;
+        let log = self.log.clone().filter(|_| self.features & LOG_ALL != 0);
+        let (shared, thread) = (Arc::clone(&self.shared), Arc::clone(&self.thread));
+        let queue = self.queue(index)?;
+        if queue.attached || !queue.enabled || queue.kick.is_none() {
+            return Ok(());
+        }
+        let Some(addresses) = queue.addresses else {
+            return Err(refused("a queue is started that has no addresses"));
+        };
+        let guest = |user, name: &str| {
+            let outside = || refused(format!("the {name} at {user:#x} is not in memory"));
+            memory.guest_of_user(user).ok_or_else(outside)
+        };
+        let at = RingAddresses {
+            descriptors: guest(addresses.descriptors, "descriptor table")?,
+            available: guest(addresses.available, "available ring")?,
+            used: guest(addresses.used, "used ring")?,
+            used_log: addresses.log,
+        };
+        let ring = Ring::new(queue.size, &at, &memory, queue.base, event_idx);
+        let mut ring = ring.map_err(|error| refused(error.to_string()))?;
+        if let Some(inflight) = inflight {
+            ring.track(inflight);
+        }
+        ring.log_to(log);
+        let Some(kick) = queue.kick.take() else {
+            return Ok(());
+        };
+        let running = Queue {
+            shared,
+            index: u16::try_from(index).map_err(|_| Error::InvalidParam)?,
+            ring,
+            kick,
+            call: queue.call.take(),
+            err: queue.err.take(),
+            fault: queue.fault.take(),
+            counted: queue.counted.take().unwrap_or_else(Counted::new),
+        };
+        queue.attached = true;
+        thread.attach(Box::new(running)).map_err(failed)
+    }
+
+    /// Changes something with all queues taken back, and hands those over again that were running.
+    fn changed<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let count = self.queues.len() as u32;
+        let running: Vec<u32> = (0..count)
+            .filter(|&index| self.queues[index as usize].attached)
+            .collect();
+        for &index in &running {
+            self.take_back(index)?;
+        }
+        let changed = change(self)?;
+        for index in running {
+            self.hand_over(index)?;
+        }
+        Ok(changed)
+    }
+
+    fn set_regions(&mut self, regions: Vec<Region>) -> Result<()> {
+        if regions.len() > MAX_REGIONS {
+            return Err(refused("too many memory regions"));
+        }
+        self.memory = Arc::new(Memory::new(regions.clone()).map_err(failed)?);
+        self.regions = regions;
+        Ok(())
+    }
+    /// Ends all service: the connection has ended, or the device is reset.
+    pub fn stop(&mut self) {
+        for index in 0..self.queues.len() as u32 {
+            if let Err(error) = self.take_back(index) {
+                eprintln!("elvis: {}: {error}", self.shared.name);
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.stop();
+        for queue in &mut self.queues {
+            *queue = Setup {
+                counted: queue.counted.take(),
+                ..Setup::default()
+            };
+        }
+        self.features = 0;
+        self.inflight = None;
+        self.log = None;
+        self.shared.writeback.store(true, Ordering::Relaxed);
+    }
+}

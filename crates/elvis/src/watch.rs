@@ -1,0 +1,111 @@
+//! `elvis ctl stats --watch`: what happened since the last look, as a table.
+
+use serde_json::Value;
+use std::fmt::Write;
+
+/// What one queue did between two looks, each a value of `stats`.
+fn queue_line(text: &mut String, device: &str, now: &Value, before: Option<&Value>, seconds: f64) {
+    let count = |key: &str| {
+        let at = |queue: &Value| queue[key].as_u64().unwrap_or(0);
+        // A queue that was set up again counts on; one that is another's starts from nothing.
+        at(now).saturating_sub(before.map_or(0, at)) as f64
+    };
+    let requests = count("requests");
+    let of_requests = |key| count(key) / requests.max(1.0);
+    let us = |key: &str| now[key].as_f64().unwrap_or(0.0) / 1e3;
+    let state = match (&now["fault"], now["polled"].as_bool()) {
+        (Value::String(_), _) => "faulty",
+        (_, Some(true)) => "polled",
+        _ => "kicked",
+    };
+    // Writing to a string can't fail.
+    let _ = writeln!(
+        text,
+        "{device:<24} {:>5} {state:<7} {:>11.0} {:>8.1} {:>9.4} {:>9.4} {:>9.1} {:>9.1}",
+        now["queue"].as_u64().unwrap_or(0),
+        requests / seconds,
+        (count("read_bytes") + count("written_bytes")) / seconds / f64::from(1 << 20),
+        of_requests("kicks"),
+        of_requests("calls"),
+        us("latency_p50_ns"),
+        us("latency_p99_ns"),
+    );
+}
+
+/// The table of what happened between two looks, `seconds` apart.
+#[must_use]
+pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
+    let mut text = String::new();
+    let empty = Vec::new();
+    let _ = writeln!(
+        text,
+        "{:<24} {:>5} {:<7} {:>11} {:>8} {:>9} {:>9} {:>9} {:>9}",
+        "device",
+        "queue",
+        "state",
+        "requests/s",
+        "MiB/s",
+        "kicks/req",
+        "calls/req",
+        "p50 us",
+        "p99 us"
+    );
+    for (device, queues) in now["devices"].as_object().into_iter().flatten() {
+        let old = before["devices"][device].as_array().unwrap_or(&empty);
+        for queue in queues.as_array().unwrap_or(&empty) {
+            let old = old.iter().find(|old| old["queue"] == queue["queue"]);
+            queue_line(&mut text, device, queue, old, seconds);
+        }
+        if queues.as_array().is_none_or(Vec::is_empty) {
+            let _ = writeln!(text, "{device:<24}     - not running");
+        }
+    }
+    let old = before["cores"].as_array().unwrap_or(&empty);
+    for (number, core) in now["cores"].as_array().unwrap_or(&empty).iter().enumerate() {
+        let share = |key: &str| {
+            let at = |core: &Value| core[key].as_u64().unwrap_or(0);
+            let spent = at(core).saturating_sub(old.get(number).map_or(0, at));
+            spent as f64 / 1e7 / seconds
+        };
+        let _ = writeln!(
+            text,
+            "thread {number}: {:.1} % serving, {:.1} % polling, {:.1} % asleep",
+            share("serving_ns"),
+            share("polling_ns"),
+            share("asleep_ns"),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rates_are_of_the_time_between() {
+        let look = |requests: u64, kicks: u64, serving_ns: u64| {
+            json!({
+                "devices": { "vm1": [{ "queue": 0, "requests": requests, "kicks": kicks, "calls": 0,
+                    "read_bytes": requests * 4096, "written_bytes": 0, "polled": true, "fault": null,
+                    "latency_p50_ns": 2000, "latency_p99_ns": 9000 }], "vm2": [] },
+                "cores": [{ "serving_ns": serving_ns, "polling_ns": 0, "asleep_ns": 0 }],
+            })
+        };
+        let text = table(
+            &look(3000, 15, 2_000_000_000),
+            &look(1000, 5, 1_000_000_000),
+            2.0,
+        );
+        let words: Vec<_> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(
+            words,
+            [
+                "vm1", "0", "polled", "1000", "3.9", "0.0050", "0.0000", "2.0", "9.0"
+            ]
+        );
+        assert!(text.contains("thread 0: 50.0 % serving"), "{text}");
+        assert!(text.contains("vm2"), "{text}");
+    }
+}

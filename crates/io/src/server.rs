@@ -1,0 +1,285 @@
+//! Servers of vhost-user block devices: elvis in each of its modes, qemu-storage-daemon, and those that
+//! somebody else has started.
+
+use crate::cpus;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+
+/// Bytes of each disk.
+pub const DISK_BYTES: u64 = 64 << 20;
+
+/// What disks are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// Nothing: what is written is gone (`driver=null-co` of qemu-storage-daemon).
+    Null,
+    /// A file on a tmpfs, the same for all servers.
+    Tmpfs,
+}
+
+impl Disk {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Tmpfs => "tmpfs",
+        }
+    }
+}
+
+/// A server to be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// elvis, in a mode of its own name.
+    Elvis(&'static str),
+    /// qemu-storage-daemon.
+    StorageDaemon,
+    /// Somebody else's, with sockets that are there.
+    Peer {
+        /// What it is called.
+        name: String,
+        /// One for each device that it serves.
+        sockets: Vec<PathBuf>,
+    },
+}
+
+const MODES: [&str; 4] = ["elvis", "fine-grained", "per-device", "per-device-pinned"];
+const STORAGE_DAEMON: &str = "qemu-storage-daemon";
+
+impl fmt::Display for Server {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Elvis("elvis") => to.write_str("elvis"),
+            Self::Elvis(mode) => write!(to, "elvis@{mode}"),
+            Self::StorageDaemon => to.write_str(STORAGE_DAEMON),
+            Self::Peer { name, .. } => to.write_str(name),
+        }
+    }
+}
+
+/// `elvis`, `elvis@MODE` or `qemu-storage-daemon`.
+impl FromStr for Server {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mode = match text {
+            STORAGE_DAEMON => return Ok(Self::StorageDaemon),
+            "elvis" => "elvis",
+            _ => text.strip_prefix("elvis@").unwrap_or_default(),
+        };
+        let mode = MODES.iter().find(|&&known| known == mode);
+        mode.map(|mode| Self::Elvis(mode)).ok_or_else(|| {
+            let modes = MODES[1..].join(", elvis@");
+            format!("{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}")
+        })
+    }
+}
+
+/// Reads `NAME=SOCKET[,SOCKET]...`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn peer(text: &str) -> Result<Server, String> {
+    let (name, sockets) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} is not NAME=SOCKET[,SOCKET]..."))?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return Err(format!(
+            "{name:?} is no name; use 1 to 64 of a-z 0-9 - _ . @"
+        ));
+    }
+    if name.parse::<Server>().is_ok() {
+        return Err(format!(
+            "{name} is a server that is started here; choose another name"
+        ));
+    }
+    let sockets: Vec<PathBuf> = sockets.split(',').map(PathBuf::from).collect();
+    if sockets.iter().any(|socket| socket.as_os_str().is_empty()) {
+        return Err(format!("{text:?} has a socket without a path"));
+    }
+    Ok(Server::Peer {
+        name: name.to_owned(),
+        sockets,
+    })
+}
+
+/// Where and how servers are started.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The elvis to be measured.
+    pub elvis: PathBuf,
+    /// A folder for sockets, disks and logs; on a tmpfs for [`Disk::Tmpfs`].
+    pub folder: PathBuf,
+    /// The CPU of I/O threads.
+    pub io_cpu: usize,
+}
+
+/// A server that runs; ended when it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Option<Child>,
+    log: PathBuf,
+    /// Where clients connect.
+    pub sockets: Vec<PathBuf>,
+}
+
+impl Server {
+    /// Starts it with this many devices. Clients wait for its sockets.
+    ///
+    /// # Errors
+    /// It can't be started, or is somebody's who serves fewer devices.
+    pub fn start(&self, place: &Place, devices: usize, disk: Disk) -> io::Result<Running> {
+        let socket = |number| place.folder.join(format!("{number}.sock"));
+        let mut sockets: Vec<PathBuf> = (0..devices).map(socket).collect();
+        for socket in &sockets {
+            let _ = std::fs::remove_file(socket);
+        }
+        let images = (0..devices).map(|number| image(&place.folder, number, disk));
+        let images = images.collect::<io::Result<Vec<_>>>()?;
+        let log = place.folder.join("server.log");
+        let command = match self {
+            Self::Elvis(mode) => Some(elvis(place, mode, &sockets, &images)),
+            Self::StorageDaemon => Some(storage_daemon(&sockets, &images)),
+            Self::Peer {
+                name,
+                sockets: theirs,
+            } => {
+                if theirs.len() < devices {
+                    let why = format!("{name} has {} sockets, not {devices}", theirs.len());
+                    return Err(io::Error::other(why));
+                }
+                sockets = theirs[..devices].to_vec();
+                None
+            }
+        };
+        let child = command.map(|mut command| {
+            let program = command.get_program().to_string_lossy().into_owned();
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("can't start {program}: {error}"))
+            };
+            let log = File::create(&log)?;
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(log);
+            cpus::on(&[place.io_cpu], || command.spawn()).map_err(named)
+        });
+        Ok(Running {
+            child: child.transpose()?,
+            log,
+            sockets,
+        })
+    }
+}
+
+/// A disk's image: None is no file.
+fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>> {
+    if disk == Disk::Null {
+        return Ok(None);
+    }
+    let path = folder.join(format!("{number}.disk"));
+    if !path.exists() {
+        // Written, not sparse: a hole would be read without its pages.
+        let mut file = File::create(&path)?;
+        let block = vec![0xa5; 1 << 20];
+        for _ in 0..DISK_BYTES >> 20 {
+            io::Write::write_all(&mut file, &block)?;
+        }
+    }
+    Ok(Some(path))
+}
+
+fn elvis(place: &Place, mode: &str, sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
+    let mut command = Command::new(&place.elvis);
+    command.args(["serve", "--mode", mode, "--io-cores"]);
+    command.arg(place.io_cpu.to_string());
+    for (socket, image) in sockets.iter().zip(images) {
+        let image = match image {
+            Some(path) => path.display().to_string(),
+            None => format!("null:{DISK_BYTES}"),
+        };
+        command
+            .arg("--blk")
+            .arg(format!("{}={image}", socket.display()));
+    }
+    command
+}
+
+fn storage_daemon(sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
+    let mut command = Command::new(STORAGE_DAEMON);
+    for (number, (socket, image)) in sockets.iter().zip(images).enumerate() {
+        let node = match image {
+            Some(path) => format!(
+                "driver=file,node-name=disk{number},filename={},aio=io_uring",
+                path.display()
+            ),
+            None => format!("driver=null-co,node-name=disk{number},size={DISK_BYTES}"),
+        };
+        let export = format!(
+            "type=vhost-user-blk,id=export{number},node-name=disk{number},writable=on,\
+             addr.type=unix,addr.path={}",
+            socket.display()
+        );
+        command.args(["--blockdev", &node, "--export", &export]);
+    }
+    command
+}
+
+impl Running {
+    /// CPU time that it has used, in ns, all threads together; None of somebody else's.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let child = self.child.as_ref()?;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+        // Fields 14 and 15 (proc(5)), counted behind the name, which may hold anything.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        let second = rustix::param::clock_ticks_per_second();
+        Some((ticks(11)? + ticks(12)?) * 1_000_000_000 / second)
+    }
+
+    /// What it said last.
+    pub fn said(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        text.lines().last().unwrap_or_default().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_servers() {
+        for name in [
+            "elvis",
+            "elvis@fine-grained",
+            "elvis@per-device-pinned",
+            STORAGE_DAEMON,
+        ] {
+            assert_eq!(name.parse::<Server>().unwrap().to_string(), name);
+        }
+        for wrong in ["", "spdk", "elvis@", "elvis@polled"] {
+            assert!(wrong.parse::<Server>().is_err(), "{wrong}");
+        }
+        let spdk = peer("spdk=/run/a,/run/b").unwrap();
+        assert_eq!(spdk.to_string(), "spdk");
+        assert!(matches!(spdk, Server::Peer { sockets, .. } if sockets.len() == 2));
+        for wrong in ["spdk", "=/a", "a b=/a", "spdk=/a,", "elvis=/a"] {
+            assert!(peer(wrong).is_err(), "{wrong}");
+        }
+    }
+}

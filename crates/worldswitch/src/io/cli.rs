@@ -1,0 +1,120 @@
+//! The words of `worldswitch io`.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use ws_io::client::Replies;
+use ws_io::server::{Disk, Server};
+
+const EXAMPLES: &str = "\
+Examples:
+  worldswitch io                                elvis in its modes and qemu-storage-daemon, 1 to 14 devices
+  worldswitch io --server elvis,qemu-storage-daemon --devices 1,4 --depth 1,32 --rounds 5 -o peers
+  worldswitch io --server elvis --peer spdk=/run/spdk-0.sock,/run/spdk-1.sock --devices 1,2
+  worldswitch io --mixed --server elvis,elvis@fine-grained
+  worldswitch compare peers:qemu-storage-daemon peers:elvis
+Take the I/O CPU and those of clients from your other work: a polling thread that shares its CPU
+measures the scheduler.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct IoArgs {
+    /// Servers that are started here: elvis, elvis@MODE, qemu-storage-daemon.
+    #[arg(
+        long,
+        value_name = "SERVER,...",
+        value_delimiter = ',',
+        default_value = "elvis,elvis@fine-grained,elvis@per-device,elvis@per-device-pinned,qemu-storage-daemon"
+    )]
+    pub server: Vec<Server>,
+    /// A server that runs already, with a socket for each of its devices; may be given again.
+    #[arg(long, value_name = "NAME=SOCKET[,SOCKET]...", value_parser = ws_io::server::peer)]
+    pub peer: Vec<Server>,
+    /// Numbers of devices.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,4,14",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub devices: Vec<u16>,
+    /// Requests outstanding on each device.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,32",
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub depth: Vec<u16>,
+    /// How clients learn of replies.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW,...",
+        value_delimiter = ',',
+        default_value = "eventfd,poll"
+    )]
+    pub replies: Vec<RepliesArg>,
+    /// One device with 32 requests outstanding beside six with one, instead of devices that are alike.
+    #[arg(long, conflicts_with_all = ["devices", "depth", "replies"])]
+    pub mixed: bool,
+    /// One client process drives all devices of a load, instead of each its own: for more clients that
+    /// look for replies than there are CPUs for them.
+    #[arg(long)]
+    pub one_client: bool,
+    /// Of 100 requests, those that write; the others read.
+    #[arg(long, value_name = "PERCENT", default_value_t = 30,
+        value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub write: u8,
+    /// What disks are made of.
+    #[arg(long, value_enum, default_value = "null")]
+    pub disk: DiskArg,
+    /// How often each server is started under each load, by turns.
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// How long a load is counted, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 1000,
+        value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
+    pub measure: u64,
+    /// How long before that it runs, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 300,
+        value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
+    pub warmup: u64,
+    /// The CPU of I/O threads. Default: the last that may be used; clients have the others.
+    #[arg(long, value_name = "CPU")]
+    pub io_cpu: Option<usize>,
+    /// The elvis to be measured. Default: the one beside this program.
+    #[arg(long, value_name = "FILE")]
+    pub elvis: Option<PathBuf>,
+    /// Folder for the results. Default: ws-runs/TIME.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// How clients learn of replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RepliesArg {
+    /// They are called, through an eventfd.
+    Eventfd,
+    /// They look into memory, all the time.
+    Poll,
+}
+
+impl From<RepliesArg> for Replies {
+    fn from(replies: RepliesArg) -> Self {
+        match replies {
+            RepliesArg::Eventfd => Self::Eventfd,
+            RepliesArg::Poll => Self::Poll,
+        }
+    }
+}
+
+/// What disks are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiskArg {
+    /// Nothing: the cost of the server alone.
+    Null,
+    /// Files on a tmpfs, the same for all servers.
+    Tmpfs,
+}
+
+impl From<DiskArg> for Disk {
+    fn from(disk: DiskArg) -> Self {
+        match disk {
+            DiskArg::Null => Self::Null,
+            DiskArg::Tmpfs => Self::Tmpfs,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What servers did, for people.
+
+use std::fmt::Write;
+use ws_results::{ResultFile, Row, Samples};
+
+/// Least, median and greatest of some numbers, each boot giving one.
+struct Over {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
+/// Of one metric, what `of` makes of each boot's samples.
+fn over(row: &Row, metric: &str, of: impl Fn(&Samples) -> f64) -> Option<Over> {
+    let metric = row.metrics.iter().find(|other| other.name == metric)?;
+    let mut values: Vec<f64> = metric.boots.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    Some(Over {
+        least: *values.first()?,
+        median: ws_statistics::median(&values)?,
+        most: *values.last()?,
+    })
+}
+
+fn mean(samples: &Samples) -> f64 {
+    samples.run.iter().sum::<u64>() as f64 / samples.run.len() as f64
+}
+
+fn ratio(samples: &Samples) -> f64 {
+    samples.run.iter().sum::<u64>() as f64 / samples.iterations as f64
+}
+
+/// Jain's index of fairness: 1 where all got the same (Jain, Chiu, Hawe; DEC-TR-301, 1984).
+fn jain(samples: &Samples) -> f64 {
+    let sum: f64 = samples.run.iter().map(|&n| n as f64).sum();
+    let squares: f64 = samples.run.iter().map(|&n| (n as f64).powi(2)).sum();
+    sum * sum / (samples.run.len() as f64 * squares)
+}
+
+/// One line a server under each load: medians over rounds.
+pub fn table(results: &[ResultFile]) -> String {
+    let mut text = String::new();
+    // Writing to a string can't fail.
+    let _ = writeln!(
+        text,
+        "{:<32} {:<24} {:>10} {:>21} {:>9} {:>9} {:>9} {:>9} {:>6}",
+        "load",
+        "server",
+        "requests/s",
+        "least to greatest",
+        "p50 us",
+        "p99 us",
+        "kicks/req",
+        "cpu us/req",
+        "Jain"
+    );
+    let rows = results.first().map_or(&[][..], |result| &result.rows);
+    for (number, row) in rows.iter().enumerate() {
+        let mut load = row.benchmark.as_str();
+        for result in results {
+            let row = &result.rows[number];
+            let _ = write!(text, "{load:<32} {:<24} ", result.platform);
+            load = "";
+            // Time for a request is a ratio of sums, and its inverse is throughput.
+            let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
+            let Some(rate) = rate else {
+                let reason = row.reason.as_deref().unwrap_or("nothing was measured");
+                let _ = writeln!(text, "{}", ws_text::terminal(reason));
+                continue;
+            };
+            let median = |metric: &str, of: fn(&Samples) -> f64| {
+                over(row, metric, of).map_or(f64::NAN, |over| over.median)
+            };
+            let range = format!("{:.0} to {:.0}", rate.least, rate.most);
+            let cpu = over(row, "server_cpu", mean)
+                .map_or("-".to_owned(), |cpu| format!("{:.2}", cpu.median / 1e3));
+            let _ = writeln!(
+                text,
+                "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {cpu:>10} {:>6.3}",
+                rate.median,
+                median("latency_p50", mean) / 1e3,
+                median("latency_p99", mean) / 1e3,
+                median("kicks", ratio),
+                median("requests", jain),
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness() {
+        let of = |run: &[u64]| {
+            jain(&Samples {
+                run: run.to_vec(),
+                ..Samples::default()
+            })
+        };
+        assert!((of(&[5, 5, 5]) - 1.0).abs() < 1e-12);
+        assert!((of(&[1, 0, 0]) - 1.0 / 3.0).abs() < 1e-12);
+    }
+}

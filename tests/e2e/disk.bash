@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# A Linux guest in the lab's QEMU whose disk elvis serves. For tests of elvis; load common first.
+
+ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/release/elvis
+
+# What all tests of a file boot: a kernel, and an initramfs of tests/guests/disk.c and mke2fs.
+# Sets KERNEL, INITRD and EMULATOR (the words of QEMU without its machine).
+disk_setup_file() {
+    local cache modules root=$BATS_FILE_TMPDIR/root file
+    LIMIT=300 ws lab fetch --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    cache=$(ws lab list --json | jq -r .cache)/sets
+    KERNEL=$(echo "$cache"/linux-6.1-disk/root/boot/vmlinuz-*)
+    INITRD=$BATS_FILE_TMPDIR/initrd
+    # As crates/lab/src/program.rs starts what is not installed.
+    EMULATOR=$cache/qemu/root/usr
+    export KERNEL INITRD EMULATOR
+
+    mkdir -p "$root"/{dev,modules,sbin}
+    ${CC:-clang} -std=c11 -O2 -Wall -Wextra -Werror -static -pthread \
+        "$ROOT/tests/guests/disk.c" -o "$root/init"
+    modules=$cache/linux-6.1-disk/root/usr/lib/modules
+    find "$modules" -name 'virtio*.ko' -exec cp {} "$root/modules" \;
+    cp /usr/sbin/mke2fs "$root/sbin"
+    # Its libraries and its loader, where it looks for them.
+    for file in $(ldd /usr/sbin/mke2fs | grep -oE '/[^ ]+'); do
+        mkdir -p "$root${file%/*}"
+        cp -L "$file" "$root$file"
+    done
+    (cd "$root" && find . | cpio --quiet -o -H newc) >"$INITRD"
+}
+
+# serve MODE: elvis serves ./image as ./disk. Its number is in $elvis. The policy's times are for this
+# guest, which a translator makes tens of times slower than a processor does, and which a busy host
+# stops for longer than the usual window: what is tested are the notifications, not the host.
+serve() {
+    printf '[policy]\npoll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000\n' \
+        >elvis.toml
+    "$ELVIS" serve --config elvis.toml --mode "$1" --blk "$PWD/disk=$PWD/image" --control "$PWD/control" 2>>elvis.txt 3>&- &
+    elvis=$!
+    eventually "$ELVIS" ctl --control "$PWD/control" list >/dev/null
+}
+
+# One number of the disk's queue: a counter's name.
+counter() {
+    "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.disk[0].$1"
+}
+
+# guest WORD...: boots, with these words on the kernel's command line. Its console is in
+# console.txt, its number in $qemu.
+guest() {
+    : >console.txt
+    [ -p answers ] || mkfifo answers
+    # Open for both, so that nobody waits for the other end.
+    exec {answers}<>answers
+    "$EMULATOR/lib64/ld-linux-x86-64.so.2" --library-path "$EMULATOR/lib/x86_64-linux-gnu" \
+        "$EMULATOR/bin/qemu-system-x86_64" -L "$EMULATOR/share/qemu" -L "$EMULATOR/share/seabios" \
+        -accel tcg -cpu max -m 512 -nodefaults -display none -no-reboot -monitor none \
+        -object memory-backend-memfd,id=memory,size=512M,share=on -machine q35,memory-backend=memory \
+        -chardev "socket,id=disk,path=$PWD/disk,reconnect-ms=200" \
+        -device vhost-user-blk-pci,chardev=disk,num-queues=1 \
+        -kernel "$KERNEL" -initrd "$INITRD" -append "console=ttyS0 quiet panic=-1 $*" \
+        -chardev file,id=console,path=console.txt,input-path=answers -serial chardev:console \
+        2>>qemu.txt 3>&- &
+    qemu=$!
+}
+
+# Lets a guest go on that waits for the host.
+go_on() { echo >&"$answers"; }
+
+# said SECONDS WORD...: waits until the guest says a line that starts so; fails where it said otherwise, or
+# ended, or takes longer.
+said() {
+    local end=$((SECONDS + $1)) text=$2
+    until grep -q "^disk: $text" console.txt; do
+        if [ "$SECONDS" -ge "$end" ] || ! kill -0 "$qemu" 2>/dev/null; then
+            # What it said last may have come after the look.
+            ! grep -q "^disk: $text" console.txt || return 0
+            echo "the guest did not say '$text':" >&2
+            tail -n 20 console.txt elvis.txt qemu.txt >&2
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+disk_teardown() {
+    kill -9 ${elvis:+"$elvis"} ${qemu:+"$qemu"} 2>/dev/null || true
+    wait
+}

@@ -1,0 +1,300 @@
+/*
+ * The first process of a Linux guest that works on a virtio disk; a static program. The tests of
+ * elvis boot it. What it does is in the kernel's command line, which becomes its environment:
+ *
+ *	job=files	formats the disk (ext4), warms up, writes `mib=N` MiB to a file and syncs, reads them
+ *			back, and compares checksums. Requests are of 4 KiB and pass by the page cache, which
+ *			would make few large ones of them.
+ *	job=numbers	THREADS threads write rising numbers to blocks of their own for `seconds=N` and
+ *			read them back: an older number is a write that was lost, or one that was run again
+ *
+ * /modules holds the kernel's modules, /sbin/mke2fs formats. Each line that it says starts with "disk: ";
+ * the last is "disk: done" or tells what went wrong. Then the machine is powered off.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DISK  "/dev/vda"
+#define FILES "/mnt"
+#define BLOCK 4096u
+#define WARM  (8u << 20)
+
+#define THREADS 4
+/* Blocks of each thread. */
+#define OWN	4
+
+static void say(const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	fputs("disk: ", stdout);
+	vprintf(format, values);
+	fputs("\n", stdout);
+	va_end(values);
+	fflush(stdout);
+}
+
+/* Waits for a line from the console: the host looks at its counters before the disk is gone. */
+static void wait_for_host(void)
+{
+	for (int c = getchar(); c != EOF && c != '\n';)
+		c = getchar();
+}
+
+static _Noreturn void power_off(void)
+{
+	sync();
+	/* The console's last words are still on their way. */
+	tcdrain(STDOUT_FILENO);
+	reboot(RB_POWER_OFF);
+	for (;;)
+		pause();
+}
+
+#define need(holds, ...)                  \
+	do {                              \
+		if (!(holds)) {           \
+			say(__VA_ARGS__); \
+			power_off();      \
+		}                         \
+	} while (0)
+
+static bool load(const char *name)
+{
+	char path[512];
+	int fd;
+	bool loaded;
+
+	snprintf(path, sizeof(path), "/modules/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	need(fd >= 0, "can't open %s: %m", path);
+	loaded = syscall(SYS_finit_module, fd, "", 0) == 0 || errno == EEXIST;
+	close(fd);
+	return loaded;
+}
+
+/* Loads all modules, those that need others after them: as long as a round brings one in, another. */
+static void load_modules(void)
+{
+	struct dirent **names;
+	int count = scandir("/modules", &names, NULL, alphasort), left = 0, before;
+
+	need(count >= 0, "there is no /modules: %m");
+	for (int i = 0; i < count; i++)
+		if (names[i]->d_name[0] == '.')
+			names[i] = NULL;
+		else
+			left++;
+	do {
+		before = left;
+		for (int i = 0; i < count; i++) {
+			if (names[i] && load(names[i]->d_name)) {
+				names[i] = NULL;
+				left--;
+			}
+		}
+	} while (left > 0 && left < before);
+	for (int i = 0; i < count; i++)
+		need(!names[i], "can't load the module %s", names[i]->d_name);
+}
+
+static void wait_for_disk(void)
+{
+	for (int tries = 0; access(DISK, R_OK) < 0; tries++) {
+		need(tries < 1000, "there is no " DISK);
+		usleep(10000);
+	}
+}
+
+static void format(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		execl("/sbin/mke2fs", "mke2fs", "-q", "-F", "-t", "ext4", DISK, (char *)NULL);
+		_exit(127);
+	}
+	need(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+	     "mke2fs ended with %#x", (unsigned)status);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static uint64_t add_to_checksum(uint64_t sum, const uint64_t *words)
+{
+	/* FNV-1a, by words. */
+	for (unsigned i = 0; i < BLOCK / sizeof(*words); i++)
+		sum = (sum ^ words[i]) * 0x100000001b3u;
+	return sum;
+}
+
+static uint64_t *buffer(void)
+{
+	uint64_t *memory = aligned_alloc(BLOCK, BLOCK);
+
+	need(memory, "no memory");
+	return memory;
+}
+
+/* Writes a file of random words, whole on the disk when it returns. Returns its checksum. */
+static uint64_t write_file(const char *path, unsigned bytes)
+{
+	uint64_t *words = buffer(), state = 0x9e3779b97f4a7c15u, sum = 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
+
+	need(fd >= 0, "can't make %s: %m", path);
+	for (unsigned done = 0; done < bytes; done += BLOCK) {
+		for (unsigned i = 0; i < BLOCK / sizeof(*words); i++)
+			words[i] = next_random(&state);
+		sum = add_to_checksum(sum, words);
+		need(write(fd, words, BLOCK) == BLOCK, "a write to %s failed: %m", path);
+	}
+	need(fsync(fd) == 0, "%s can't be synced: %m", path);
+	close(fd);
+	sync();
+	return sum;
+}
+
+static uint64_t read_file(const char *path, unsigned bytes)
+{
+	uint64_t *words = buffer(), sum = 0;
+	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+
+	need(fd >= 0, "can't open %s: %m", path);
+	for (unsigned done = 0; done < bytes; done += BLOCK) {
+		need(read(fd, words, BLOCK) == BLOCK, "a read of %s failed: %m", path);
+		sum = add_to_checksum(sum, words);
+	}
+	close(fd);
+	return sum;
+}
+
+static void mount_disk(void)
+{
+	need(mount(DISK, FILES, "ext4", 0, NULL) == 0, "can't mount " DISK ": %m");
+}
+
+static void files(unsigned bytes)
+{
+	uint64_t wrote, found;
+
+	format();
+	say("formatted");
+	mount_disk();
+	write_file(FILES "/warm", WARM);
+	say("warm");
+	wrote = write_file(FILES "/data", bytes);
+	say("written");
+	need(umount(FILES) == 0, "can't unmount: %m");
+	mount_disk();
+	found = read_file(FILES "/data", bytes);
+	need(found == wrote, "%016" PRIx64 " was written, %016" PRIx64 " read", wrote, found);
+	need(umount(FILES) == 0, "can't unmount: %m");
+	say("checksum of %u bytes is right", bytes);
+	wait_for_host();
+}
+
+static time_t end_of_numbers;
+
+static void write_number(int fd, uint64_t *words, uint64_t number, unsigned block)
+{
+	for (unsigned i = 0; i < BLOCK / sizeof(*words); i++)
+		words[i] = number;
+	need(pwrite(fd, words, BLOCK, (off_t)block * BLOCK) == BLOCK, "a write failed: %m");
+}
+
+static void check_number(int fd, uint64_t *words, uint64_t number, unsigned block)
+{
+	need(pread(fd, words, BLOCK, (off_t)block * BLOCK) == BLOCK, "a read failed: %m");
+	for (unsigned i = 0; i < BLOCK / sizeof(*words); i++)
+		need(words[i] == number, "block %u: %" PRIu64 " was written, %" PRIu64 " read",
+		     block, number, words[i]);
+}
+
+static void *count_up(void *thread)
+{
+	unsigned first = OWN * *(unsigned *)thread;
+	uint64_t last[OWN] = { 0 }, number = 0, random = first + 1, *words = buffer();
+	int fd = open(DISK, O_RDWR | O_DIRECT | O_CLOEXEC);
+
+	need(fd >= 0, "can't open " DISK ": %m");
+	while (time(NULL) < end_of_numbers) {
+		unsigned block = (unsigned)(++number % OWN);
+
+		write_number(fd, words, number, first + block);
+		last[block] = number;
+		block = (unsigned)(next_random(&random) % OWN);
+		if (last[block] != 0)
+			check_number(fd, words, last[block], first + block);
+	}
+	for (unsigned block = 0; block < OWN; block++)
+		check_number(fd, words, last[block], first + block);
+	close(fd);
+	return (void *)number;
+}
+
+static void numbers(long seconds)
+{
+	pthread_t threads[THREADS];
+	unsigned order[THREADS];
+	uintptr_t all = 0;
+
+	end_of_numbers = time(NULL) + seconds;
+	say("warm");
+	for (unsigned i = 0; i < THREADS; i++) {
+		order[i] = i;
+		need(pthread_create(&threads[i], NULL, count_up, &order[i]) == 0, "no thread");
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *count = NULL;
+
+		pthread_join(threads[i], &count);
+		all += (uintptr_t)count;
+	}
+	say("%ju numbers are right", (uintmax_t)all);
+}
+
+int main(void)
+{
+	const char *job = getenv("job"), *mib = getenv("mib"), *seconds = getenv("seconds");
+
+	mkdir("/dev", 0755);
+	mkdir(FILES, 0755);
+	if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) < 0 && errno != EBUSY)
+		power_off();
+	load_modules();
+	wait_for_disk();
+	if (job && strcmp(job, "files") == 0 && mib)
+		files((unsigned)strtoul(mib, NULL, 10) << 20);
+	else if (job && strcmp(job, "numbers") == 0 && seconds)
+		numbers(strtol(seconds, NULL, 10));
+	else
+		need(false, "no job that is known");
+	say("done");
+	power_off();
+}
