@@ -5,17 +5,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "exits.h"
 #include "vm.h"
-
-/* The note that lies where a guest's write to the doorbell points (docs/guest.md). */
-#define NOTE_MAGIC 0x31425357u /* "WSB1" */
-enum { NOTE_BEGIN = 1, NOTE_END = 2 };
-
-struct note {
-	uint32_t magic, kind;
-	uint64_t index, iterations, samples; /* the last two 0: nothing lies between the rings */
-	char bench[64];
-};
 
 /* What is counted: KVM_RUN's returns by reason and KVM's statistics, then these. */
 enum {
@@ -71,22 +62,6 @@ static void snapshot_take(struct vm *vm, struct snapshot *to, bool before)
 	}
 }
 
-/* What is counted in `passed` becomes what was counted since `begin`. */
-static void subtract(uint64_t *passed, const uint64_t *begin)
-{
-	for (unsigned i = 0; i < COUNTS; i++)
-		passed[i] -= passed[i] < begin[i] ? passed[i] : begin[i];
-}
-
-/* The least that a pair with nothing between costs is what rings themselves cost. */
-static void learn_own(struct bell *bell, const uint64_t *passed)
-{
-	for (unsigned i = 0; i < COUNTS; i++)
-		if (!bell->own_known || passed[i] < bell->own[i])
-			bell->own[i] = passed[i];
-	bell->own_known = true;
-}
-
 /* KVM_RUN's returns that occur; others are "other". */
 static const char *const reasons[MAX_REASONS] = { [KVM_EXIT_IO] = "io",
 						  [KVM_EXIT_HLT] = "hlt",
@@ -96,40 +71,24 @@ static const char *const reasons[MAX_REASONS] = { [KVM_EXIT_IO] = "io",
 						  [KVM_EXIT_FAIL_ENTRY] = "fail_entry",
 						  [KVM_EXIT_INTERNAL_ERROR] = "internal_error" };
 
-/* An object of the counts that are not zero, as far as the line has room. */
-static void put_counts(struct text *out, const char *key, const uint64_t *counts, unsigned how_many,
-		       const struct stats *names)
+static void name_of(const void *stats, unsigned counter, struct text *out)
 {
-	const char *separator = "", *name;
+	const char *name = stats ? ((const struct stats *)stats)->names[counter] : reasons[counter];
 
-	text_printf(out, ",\"%s\":{", key);
-	for (unsigned i = 0; i < how_many; i++) {
-		if (!counts[i] || out->size - out->used < MAX_STAT_NAME + 32)
-			continue;
-		name = names ? names->names[i] : reasons[i];
-		text_printf(out, "%s\"%s\":%lu", separator, name ? name : "other", counts[i]);
-		separator = ",";
-	}
-	text_printf(out, "}");
+	text_printf(out, "%s", name ? name : "other");
 }
 
-static void send(struct bell *bell, const struct note *note, const struct snapshot *end)
+static void send(struct bell *bell, const struct bell_note *note, const struct snapshot *end)
 {
 	struct vm *vm = bell->vm;
 	const uint64_t *counts = end->counts;
-	uint64_t operations;
 	struct record record;
 	struct text *out = &record.text;
 
-	if (__builtin_mul_overflow(note->iterations, note->samples, &operations))
-		operations = UINT64_MAX;
-	record_start(&record, "exits");
-	record_string(&record, "bench", note->bench);
-	text_printf(out,
-		    ",\"index\":%lu,\"iterations\":%lu,\"samples\":%lu,\"operations\":%lu,"
-		    "\"host_ns\":%lu,\"interrupted\":%lu,\"nowhere\":%lu,\"page_faults\":%lu",
-		    note->index, note->iterations, note->samples, operations, counts[COUNT_NS],
-		    counts[COUNT_INTERRUPTED], counts[COUNT_NOWHERE], counts[COUNT_FAULTS]);
+	exits_start(&record, note);
+	text_printf(out, ",\"host_ns\":%lu,\"interrupted\":%lu,\"nowhere\":%lu,\"page_faults\":%lu",
+		    counts[COUNT_NS], counts[COUNT_INTERRUPTED], counts[COUNT_NOWHERE],
+		    counts[COUNT_FAULTS]);
 	if (bell->begin.pages_known && end->pages_known)
 		text_printf(out, ",\"pages_before\":%lu,\"pages_after\":%lu", bell->begin.pages,
 			    end->pages);
@@ -137,9 +96,10 @@ static void send(struct bell *bell, const struct note *note, const struct snapsh
 	for (unsigned i = 0; i < vm->vcpu_count; i++)
 		text_printf(out, "%c%d", i ? ',' : '[', vm->vcpus[i].host_cpu);
 	text_printf(out, "]");
-	put_counts(out, "returns", counts, MAX_REASONS, NULL);
+	exits_counts(&record, "returns", counts, MAX_REASONS, name_of, NULL);
 	if (vm->stats.count)
-		put_counts(out, "kvm", counts + COUNT_KVM, vm->stats.count, &vm->stats);
+		exits_counts(&record, "kvm", counts + COUNT_KVM, vm->stats.count, name_of,
+			     &vm->stats);
 	record_send(&record, &vm->console);
 }
 
@@ -147,25 +107,25 @@ static void bell_access(void *context, struct access *access)
 {
 	struct bell *bell = context;
 	struct snapshot end;
-	struct note note;
+	struct bell_note note;
 	const void *at = memory_at(&bell->vm->memory, access->value, sizeof(note));
 
 	if (!access->write || !at)
 		return;
 	memcpy(&note, at, sizeof(note));
 	note.bench[sizeof(note.bench) - 1] = 0;
-	if (note.magic == NOTE_MAGIC && note.kind == NOTE_BEGIN) {
+	if (note.magic == BELL_MAGIC && note.kind == BELL_BEGIN) {
 		snapshot_take(bell->vm, &bell->begin, true);
 		bell->begun = true;
-	} else if (note.magic == NOTE_MAGIC && note.kind == NOTE_END && bell->begun) {
+	} else if (note.magic == BELL_MAGIC && note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
 		snapshot_take(bell->vm, &end, false);
-		subtract(end.counts, bell->begin.counts);
+		exits_subtract(end.counts, bell->begin.counts, COUNTS);
 		if (!note.iterations && !note.samples) {
-			learn_own(bell, end.counts);
+			exits_learn(bell->own, end.counts, COUNTS, &bell->own_known);
 			return;
 		}
-		subtract(end.counts, bell->own);
+		exits_subtract(end.counts, bell->own, COUNTS);
 		send(bell, &note, &end);
 	}
 }

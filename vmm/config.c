@@ -180,20 +180,3 @@ void config_help(void)
 	     "fault, 11 KVM gave the guest up, 12 console-max, 13 timeout, 14 /dev/kvm can't be\n"
 	     "used, 128 + N signal N (docs/vmm.md).");
 }
-
-bool config_word(const char *line, const char *key, char *value, size_t bytes)
-{
-	size_t key_bytes = strlen(key), length;
-	bool found = false;
-
-	for (; *line; line += length, line += strspn(line, " ")) {
-		length = strcspn(line, " ");
-		if (length <= key_bytes || line[key_bytes] != '=' ||
-		    memcmp(line, key, key_bytes) != 0)
-			continue;
-		found = length - key_bytes <= bytes;
-		if (found)
-			*(char *)mempcpy(value, line + key_bytes + 1, length - key_bytes - 1) = 0;
-	}
-	return found;
-}

@@ -34,6 +34,3 @@ bool config_text(struct config *config, const char *text, size_t bytes);
 /* Does it all fit together? After the last of the above. */
 bool config_check(const struct config *config);
 void config_help(void);
-/* The value of the last `key=value` word of a guest's command line, as the guest takes it; false:
- * there is none, or it does not fit. */
-bool config_word(const char *line, const char *key, char *value, size_t bytes);

@@ -1,4 +1,4 @@
-/* The record line; see console.h. Text and CRC are the guest's own code (guest/core). */
+/* The record line; see console.h. */
 #include "console.h"
 
 #include <errno.h>
@@ -81,34 +81,16 @@ void console_flush(struct console *console)
 	pthread_mutex_unlock(&console->lock);
 }
 
-void record_start(struct record *record, const char *kind)
-{
-	text_start(&record->text, record->buffer, sizeof(record->buffer));
-	text_printf(&record->text, "{\"kind\":\"%s\"", kind);
-}
-
-void record_string(struct record *record, const char *key, const char *value)
-{
-	text_printf(&record->text, ",\"%s\":", key);
-	text_json_string(&record->text, value);
-}
-
 void record_send(struct record *record, struct console *console)
 {
-	char covered[MAX_LINE_BYTES], line[MAX_LINE_BYTES + 1];
-	struct text text, out;
+	char text[MAX_RECORD_BYTES + 1];
+	size_t bytes = record_finish(record, "vmm", &console->records, text);
 
-	text_printf(&record->text, "}");
-	text_start(&text, covered, sizeof(covered));
-	text_printf(&text, "vmm %lx %lu %zu %s", console->nonce, console->sequence++,
-		    record->text.used, record->buffer);
-	text_start(&out, line, sizeof(line));
-	text_printf(&out, "@ws1 %08x %s\n", crc32(0, covered, text.used), covered);
-	if (record->text.full || text.full || out.full)
+	if (!bytes)
 		return;
 	pthread_mutex_lock(&console->lock);
 	if (console->mid_line)
 		emit(console, "\n", &(size_t){ 1 });
-	emit(console, line, &out.used);
+	emit(console, text, &bytes);
 	pthread_mutex_unlock(&console->lock);
 }

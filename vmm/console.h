@@ -5,24 +5,22 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib.h"
-
-#define MAX_LINE_BYTES 4096 /* of a record, with its end */
+#include "record.h"
 
 enum console_state { CONSOLE_OK, CONSOLE_FULL, CONSOLE_FAILED };
 
 struct console {
 	pthread_mutex_t lock;
 	int fd;
-	uint64_t written, most;	   /* bytes; beyond `most` nothing is written */
-	char line[MAX_LINE_BYTES]; /* the guest's line as far as it has come */
+	uint64_t written, most;	     /* bytes; beyond `most` nothing is written */
+	char line[MAX_RECORD_BYTES]; /* the guest's line as far as it has come */
 	size_t used;
 	bool mid_line;		  /* what was written last ends in no newline */
 	enum console_state state; /* stays at the first that is not OK */
 	/* A write that has to wait is given up once `stop` is set or `wake` can be read (-1: none). */
 	const atomic_bool *stop;
 	int wake;
-	uint64_t nonce, sequence; /* of our records */
+	struct record_line records; /* ours */
 };
 
 /* fd -1: there is none, and every byte fails. */
@@ -32,17 +30,7 @@ void console_init(struct console *console, int fd, uint64_t most, const atomic_b
 enum console_state console_put(struct console *console, uint8_t byte);
 /* Writes out an unfinished line, unless that would have to wait. */
 void console_flush(struct console *console);
-/* A record under way: record_start(), fields by text_printf() and record_string(), record_send(). */
-struct record {
-	char buffer[MAX_LINE_BYTES - 80]; /* the rest is for the line's head */
-	struct text text;
-};
-
-void record_start(struct record *record, const char *kind);
-/* A field whose value may hold anything. */
-void record_string(struct record *record, const char *key, const char *value);
-/* Sends it, before the guest's unfinished line. One that did not fit is lost, and the gap in the
- * numbers tells. */
+/* Sends a record of ours, before the guest's unfinished line. */
 void record_send(struct record *record, struct console *console);
 /* true or false, in JSON. */
 static inline const char *json_bool(bool value)

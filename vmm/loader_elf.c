@@ -112,6 +112,7 @@ bool elf_load(const uint8_t *bytes, size_t length, uint16_t machine, uint16_t ma
 	*kernel = (struct kernel){ 0 };
 	if (!check_header(&file, machine, machine32))
 		return false;
+	kernel->start = FIELD(&file, 0, Ehdr, e_entry);
 	at = FIELD(&file, 0, Ehdr, e_phoff);
 	count = FIELD(&file, 0, Ehdr, e_phnum);
 	size = FIELD(&file, 0, Ehdr, e_phentsize);

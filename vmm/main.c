@@ -1,31 +1,14 @@
 /* vmm: runs a kernel by /dev/kvm (docs/vmm.md). Reads what is asked, does the duties of a system's
  * first process where it is that, and has the rest done. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "duties.h"
 #include "vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */
-
-static void mount_all(void)
-{
-	static const char *const types[] = { "proc", "sysfs", "devtmpfs" };
-	static const char *const places[] = { "/proc", "/sys", "/dev" };
-
-	for (unsigned i = 0; i < 3; i++) {
-		(void)mkdir(places[i], 0755);
-		if (mount(types[i], places[i], types[i], 0, NULL) < 0 && errno != EBUSY)
-			fprintf(stderr, "vmm: can't mount %s\n", places[i]);
-	}
-}
 
 /* A kernel hands its own words that it does not know to the first process, beside ours. */
 static int keep_options(int count, char **words)
@@ -38,27 +21,11 @@ static int keep_options(int count, char **words)
 	return kept;
 }
 
-static void power_off(void)
-{
-	sync();
-	if (reboot(RB_POWER_OFF) < 0)
-		perror("vmm: the machine can't be powered off");
-	for (;;)
-		pause();
-}
-
-/* Each a file, and behind a blank the module's parameters. */
 static bool load_modules(struct config *config)
 {
-	for (unsigned i = 0; i < config->module_count; i++) {
-		char *file = strtok(config->modules[i], " "), *words = strtok(NULL, "");
-		int fd = open(file ? file : "", O_RDONLY | O_CLOEXEC);
-
-		if (fd < 0 ||
-		    (syscall(SYS_finit_module, fd, words ? words : "", 0) < 0 && errno != EEXIST))
+	for (unsigned i = 0; i < config->module_count; i++)
+		if (!duties_load_module(config->modules[i]))
 			return fail("can't load the module %s: %m", config->modules[i]);
-		close(fd);
-	}
 	return true;
 }
 
@@ -107,11 +74,14 @@ int main(int count, char **words)
 
 	count--, words++;
 	if (first) {
-		mount_all();
+		const char *failed = duties_mount();
+
+		if (failed)
+			fprintf(stderr, "vmm: can't mount %s\n", failed);
 		count = keep_options(count, words);
 	}
 	end = read_config(&config, count, words, first) ? act(&config) : complain(END_USAGE);
 	if (first)
-		power_off();
+		duties_power_off("vmm");
 	return end;
 }

@@ -28,9 +28,11 @@ bool memory_pages(const struct memory *memory, uint64_t *pages);
 /* What a loader found. */
 struct kernel {
 	uint64_t entry;	     /* physical; 0: an ELF file without an entry for PVH */
+	uint64_t start;	     /* an ELF file's own entry */
 	uint64_t end;	     /* guest-physical, of what the kernel takes */
 	uint64_t initrd_end; /* an initial RAM disk must lie below; 0: anywhere */
 	const void *setup;   /* a bzImage's setup header, in the file; NULL: an ELF file */
+	bool multiboot;	     /* starts by multiboot */
 	bool worldswitch;    /* it carries the note that our own guest has */
 };
 

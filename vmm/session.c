@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "arch.h"
+#include "word.h"
 
 #define PAGE_BYTES     4096u
 #define HYPERCALL_NONE " hypercall=none"
@@ -24,7 +25,7 @@ static bool keep_from_hypercalls(struct config *config, bool ours)
 			"it is not worldswitch's guest, and this is a software KVM: a hypercall "
 			"instruction hangs it or reaches past it; --insist runs it all the same");
 	/* A value that does not fit is none for the guest either: then the one before it counts. */
-	(void)config_word(config->append, "hypercall", value, sizeof(value));
+	(void)word_find(config->append, "hypercall", value, sizeof(value));
 	if (strcmp(value, "none") == 0)
 		return true;
 	fprintf(stderr, "vmm: on a software KVM hypercall=%s becomes hypercall=none\n", value);
@@ -77,12 +78,11 @@ static bool load(struct vm *vm, struct config *config)
 /* What the guest's command line tells us too. */
 static bool heed_words(struct vm *vm, const char *line)
 {
-	char doorbell[32] = "none", nonce[32] = "0x";
+	char doorbell[32] = "none";
 	uint64_t port;
 
-	if (config_word(line, "nonce", nonce + 2, 17))
-		(void)parse_u64(nonce, strlen(nonce), &vm->console.nonce);
-	(void)config_word(line, "doorbell", doorbell, sizeof(doorbell));
+	word_nonce(line, &vm->console.records);
+	(void)word_find(line, "doorbell", doorbell, sizeof(doorbell));
 	if (strcmp(doorbell, "none") == 0)
 		return true;
 	if (!parse_u64(doorbell, strlen(doorbell), &port) || port > ARCH_PORT_MAX)
@@ -126,7 +126,7 @@ static void say_hello(struct vm *vm)
 	char unit[32] = ARCH_UNIT;
 	struct record record;
 
-	(void)config_word(vm->config->append, "unit", unit, sizeof(unit));
+	(void)word_find(vm->config->append, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);
 	text_printf(&record.text,

@@ -1,23 +1,17 @@
 /* The doorbell's note (docs/guest.md); see bell.h. A monitor copies it when the bell rings. */
 #include "bell.h"
 #include "arch.h"
+#include "bell_note.h"
 
-#define MAGIC	    0x31425357u /* "WSB1" */
-#define KIND_BEGIN  1
-#define KIND_END    2
 #define LEARN_PAIRS 8
 
-static struct {
-	uint32_t magic, kind;
-	uint64_t index, iterations, samples;
-	char bench[64];
-} note;
+static struct bell_note note;
 
 static void ring(const struct params *params, uint32_t kind)
 {
 	if (params->doorbell == PORT_NONE)
 		return;
-	note.magic = MAGIC;
+	note.magic = BELL_MAGIC;
 	note.kind = kind;
 	ring_doorbell(params->doorbell, &note);
 }
@@ -31,14 +25,14 @@ void bell_begin(const struct params *params, uint64_t index, const char *bench)
 	note.bench[i] = 0;
 	note.index = index;
 	note.iterations = note.samples = 0;
-	ring(params, KIND_BEGIN);
+	ring(params, BELL_BEGIN);
 }
 
 void bell_end(const struct params *params, uint64_t iterations, uint64_t samples)
 {
 	note.iterations = iterations;
 	note.samples = samples;
-	ring(params, KIND_END);
+	ring(params, BELL_END);
 }
 
 void bell_learn(const struct params *params)

@@ -8,32 +8,20 @@
  *
  * It never returns: a kernel whose first process ends panics.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/reboot.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "duties.h"
 
 #define CONFIG	  "/init.conf"
 #define MAX_WORDS 255
 #define MAX_LINE  8192
-
-static _Noreturn void power_off(void)
-{
-	sync();
-	if (reboot(RB_POWER_OFF) < 0)
-		perror("init: the machine can't be powered off");
-	for (;;)
-		pause();
-}
 
 static _Noreturn void give_up(const char *format, ...)
 {
@@ -44,32 +32,24 @@ static _Noreturn void give_up(const char *format, ...)
 	vfprintf(stderr, format, values);
 	fputs("\n", stderr);
 	va_end(values);
-	power_off();
+	duties_power_off("init");
 }
 
 static void mount_all(void)
 {
-	static const char *const mounts[][2] = { { "proc", "/proc" },
-						 { "sysfs", "/sys" },
-						 { "devtmpfs", "/dev" },
-						 { "tmpfs", "/tmp" } };
+	const char *failed = duties_mount();
 
-	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
-		(void)mkdir(mounts[i][1], 0755);
-		if (mount(mounts[i][0], mounts[i][1], mounts[i][0], 0, NULL) < 0 && errno != EBUSY)
-			give_up("can't mount %s: %m", mounts[i][1]);
-	}
+	if (failed)
+		give_up("can't mount %s: %m", failed);
+	(void)mkdir("/tmp", 0755);
+	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0)
+		give_up("can't mount /tmp: %m");
 }
 
 static void load_module(char *line)
 {
-	char *file = strtok(line, " "), *parameters = strtok(NULL, "");
-	int fd = open(file ? file : "", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 ||
-	    (syscall(SYS_finit_module, fd, parameters ? parameters : "", 0) < 0 && errno != EEXIST))
-		give_up("can't load the module %s: %m", file ? file : "without a name");
-	close(fd);
+	if (!duties_load_module(line))
+		give_up("can't load the module %s: %m", line[0] ? line : "without a name");
 }
 
 /* Loads the modules; returns the program's words, NULL behind them. */
@@ -120,5 +100,5 @@ int main(void)
 	if (status != 0)
 		give_up("%s ended with %s %d", words[0], WIFSIGNALED(status) ? "signal" : "status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	power_off();
+	duties_power_off("init");
 }

@@ -3,9 +3,8 @@
 #include "bell.h"
 
 #include "arch.h"
+#include "exits.h"
 #include "vm.h"
-
-#define ROOM_FOR_CAUSE 48
 
 /* Of all vCPUs. Other CPUs count on; the row's own CPU is the one that rings. */
 static void sum(const struct vm *vm, struct counts *to)
@@ -16,49 +15,20 @@ static void sum(const struct vm *vm, struct counts *to)
 			to->by_cause[cause] += vm->vcpus[i].counts.by_cause[cause];
 }
 
-/* What is counted in `passed` becomes what was counted since `begin`. */
-static void subtract(struct counts *passed, const struct counts *begin)
+static void name_of(const void *unused, unsigned cause, struct text *out)
 {
-	for (unsigned i = 0; i < MAX_CAUSES; i++)
-		passed->by_cause[i] -= passed->by_cause[i] < begin->by_cause[i]
-					       ? passed->by_cause[i]
-					       : begin->by_cause[i];
-}
-
-/* The least that a pair with nothing between costs is what rings themselves cost. */
-static void learn_own(struct bell *bell, const struct counts *passed)
-{
-	for (unsigned i = 0; i < MAX_CAUSES; i++)
-		if (!bell->own_known || passed->by_cause[i] < bell->own.by_cause[i])
-			bell->own.by_cause[i] = passed->by_cause[i];
-	bell->own_known = true;
+	(void)unused;
+	cause_name(cause, out);
 }
 
 static void send(struct vm *vm, const struct bell_note *note, const struct counts *counts,
 		 uint64_t ticks)
 {
-	uint64_t operations;
-	const char *separator = "";
 	struct record record;
-	struct text *out = &record.text;
 
-	if (__builtin_mul_overflow(note->iterations, note->samples, &operations))
-		operations = UINT64_MAX;
-	record_start(&record, "exits");
-	record_string(&record, "bench", note->bench);
-	text_printf(out,
-		    ",\"index\":%lu,\"iterations\":%lu,\"samples\":%lu,\"operations\":%lu,"
-		    "\"host_ticks\":%lu,\"returns\":{",
-		    note->index, note->iterations, note->samples, operations, ticks);
-	for (unsigned i = 0; i < MAX_CAUSES; i++) {
-		if (!counts->by_cause[i] || out->size - out->used < ROOM_FOR_CAUSE)
-			continue;
-		text_printf(out, "%s\"", separator);
-		cause_name(i, out);
-		text_printf(out, "\":%lu", counts->by_cause[i]);
-		separator = ",";
-	}
-	text_printf(out, "}");
+	exits_start(&record, note);
+	text_printf(&record.text, ",\"host_ticks\":%lu", ticks);
+	exits_counts(&record, "returns", counts->by_cause, MAX_CAUSES, name_of, NULL);
 	record_send(&record, &vm->line);
 }
 
@@ -80,12 +50,13 @@ void bell_ring(struct vcpu *vcpu, uint64_t at)
 	} else if (note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
 		sum(vm, &passed);
-		subtract(&passed, &bell->begin);
+		exits_subtract(passed.by_cause, bell->begin.by_cause, MAX_CAUSES);
 		if (!note.iterations && !note.samples) {
-			learn_own(bell, &passed);
+			exits_learn(bell->own.by_cause, passed.by_cause, MAX_CAUSES,
+				    &bell->own_known);
 			return;
 		}
-		subtract(&passed, &bell->own);
+		exits_subtract(passed.by_cause, bell->own.by_cause, MAX_CAUSES);
 		send(vm, &note, &passed, now - bell->begin_ticks);
 	}
 }

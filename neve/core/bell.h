@@ -5,18 +5,8 @@
 #ifndef BELL_H
 #define BELL_H
 
+#include "bell_note.h"
 #include "counts.h"
-
-/* The note that lies where a guest's write to the doorbell points (docs/guest.md). */
-#define BELL_MAGIC 0x31425357u /* "WSB1" */
-#define BELL_BEGIN 1
-#define BELL_END   2
-
-struct bell_note {
-	uint32_t magic, kind;
-	uint64_t index, iterations, samples; /* the last two 0: nothing lies between the rings */
-	char bench[64];
-};
 
 struct bell {
 	bool begun, own_known;

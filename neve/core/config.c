@@ -192,39 +192,6 @@ static bool take_words(struct config *config, const char *line, struct text *wro
 	return true;
 }
 
-/* Copies the word's value at `at`; false: it does not fit. */
-static bool copy_value(const char *at, char *value, uint64_t bytes)
-{
-	uint64_t used = 0;
-
-	for (; *at && *at != ' '; at++) {
-		if (used + 1 >= bytes)
-			return false;
-		value[used++] = *at;
-	}
-	value[used] = 0;
-	return true;
-}
-
-bool config_word(const char *line, const char *key, char *value, uint64_t bytes)
-{
-	bool found = false;
-
-	while (*line) {
-		const char *at = line, *k = key;
-
-		while (*k && *at == *k)
-			at++, k++;
-		if (!*k && *at == '=')
-			found = copy_value(at + 1, value, bytes);
-		while (*line && *line != ' ')
-			line++;
-		while (*line == ' ')
-			line++;
-	}
-	return found;
-}
-
 bool config_read(struct config *config, const char *command_line, const void *tree, uint32_t most,
 		 struct text *wrong)
 {

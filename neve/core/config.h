@@ -40,7 +40,4 @@ struct config {
 bool config_read(struct config *config, const char *command_line, const void *tree, uint32_t most,
 		 struct text *wrong);
 
-/* The value of the last word `key` in a line of words; false: it is not there or does not fit. */
-bool config_word(const char *line, const char *key, char *value, uint64_t bytes);
-
 #endif

@@ -54,6 +54,15 @@ void console_printf(const char *format, ...)
 	console_write(buffer, text.used);
 }
 
+void record_send(struct record *record, struct record_line *line)
+{
+	char text[MAX_RECORD_BYTES + 1];
+	size_t bytes = record_finish(record, "neve", line, text);
+
+	if (bytes)
+		console_write(text, bytes);
+}
+
 void console_guest_flush(struct guest_console *console)
 {
 	console_write(console->line, console->used);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record.h"
 #include "uart.h"
 
 #define MAX_LINE_BYTES 4400 /* a record's line, and some */
@@ -25,6 +26,9 @@ void console_use(const struct uart *uart);
 
 void console_write(const char *text, size_t bytes);
 void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Sends a record of ours, of source `neve` (docs/records.md). */
+void record_send(struct record *record, struct record_line *line);
 
 /* A byte that a guest sent. */
 void console_guest_byte(struct guest_console *console, uint8_t byte);

@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "guest_tree.h"
 #include "machine_memory.h"
+#include "word.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
 #define MAX_TREE_BYTES 16384
@@ -197,22 +198,13 @@ const char *vm_load(struct vm *vm)
 	return NULL;
 }
 
-/* What the guest's command line tells us too. */
-static void heed_words(struct vm *vm, char *unit, uint64_t unit_bytes)
-{
-	char nonce[20] = "0x";
-
-	if (config_word(vm->config->bootargs, "nonce", nonce + 2, 17))
-		(void)parse_u64(nonce, text_length(nonce), &vm->line.nonce);
-	(void)config_word(vm->config->bootargs, "unit", unit, unit_bytes);
-}
-
 void vm_hello(struct vm *vm)
 {
 	char unit[32] = "cntvct_ticks";
 	struct record record;
 
-	heed_words(vm, unit, sizeof(unit));
+	word_nonce(vm->config->bootargs, &vm->line);
+	(void)word_find(vm->config->bootargs, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);
 	text_printf(&record.text,

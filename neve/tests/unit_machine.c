@@ -18,6 +18,7 @@
 #include "registers.h"
 #include "tree.h"
 #include "tree_maker.h"
+#include "word.h"
 
 /* ---- Configuration -------------------------------------------------------------------------- */
 
@@ -157,12 +158,12 @@ static void words_are_found_whole(void **state)
 	char value[8];
 
 	(void)state;
-	assert_true(config_word("xnonce=1 nonce=ab nonce2=c", "nonce", value, sizeof(value)));
+	assert_true(word_find("xnonce=1 nonce=ab nonce2=c", "nonce", value, sizeof(value)));
 	assert_string_equal(value, "ab");
-	assert_true(config_word("nonce=1 nonce=2", "nonce", value, sizeof(value)));
+	assert_true(word_find("nonce=1 nonce=2", "nonce", value, sizeof(value)));
 	assert_string_equal(value, "2");
-	assert_false(config_word("nonce=12345678", "nonce", value, sizeof(value)));
-	assert_false(config_word("", "nonce", value, sizeof(value)));
+	assert_false(word_find("nonce=12345678", "nonce", value, sizeof(value)));
+	assert_false(word_find("", "nonce", value, sizeof(value)));
 }
 
 /* ---- The VM's device tree ------------------------------------------------------------------- */

@@ -283,6 +283,21 @@ boots_to() {
     return 1
 }
 
+@test "a multiboot kernel: the guest's flat image gives the digits of the ELF image" {
+    local image
+    for image in guest.elf guest.mb; do
+        LIMIT=$LONG ws lab boot kvm --kernel "$ROOT/build/guest/x86_64/$image" \
+            --append 'unit=insns hypercall=kvm bench=^(hypercall|cpuid|in)$' >"$image.txt" 2>said.txt
+        grep -q '"kind":"bye","status":"ok"' "$image.txt"
+        grep -o '{"kind":"result".*' "$image.txt" | jq -c '[.bench, ([.run, .control] | transpose
+            | map(.[0] - .[1]) | group_by(.) | max_by(length)[0])]' >"$image.results"
+        [ "$(wc -l <"$image.results")" -eq 3 ]
+    done
+    grep -q '"boot":"pvh"' guest.elf.txt
+    grep -q '"boot":"multiboot"' guest.mb.txt
+    cmp guest.elf.results guest.mb.results
+}
+
 @test "a kernel of others: GRUB, as Debian packages it for PVH" {
     mkdir mine
     cat >mine/packages.toml <<'SET'

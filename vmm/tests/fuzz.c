@@ -11,6 +11,8 @@
 #include "config.h"
 #include "kernel_maker.h"
 #include "machine.h"
+#include "multiboot.h"
+#include "word.h"
 
 #define LOWEST 0x1000
 
@@ -100,6 +102,34 @@ static void fuzz_bzimage(const uint8_t *data, size_t size)
 	free(file);
 }
 
+/* A multiboot header of these bytes, its marks good, somewhere in front of as many. */
+static void fuzz_multiboot(const uint8_t *data, size_t size)
+{
+	static uint8_t ram[0x200000];
+	const struct memory memory = { .regions = { { 0, sizeof(ram), ram } }, .count = 1 };
+	struct multiboot_header header = { 0 };
+	struct kernel kernel = { 0 };
+	size_t at = size ? data[0] : 0;
+	uint8_t *file = calloc(1, at + size);
+
+	assert(at + size == 0 || file);
+	if (size) {
+		memcpy(file + at, data, size);
+		memcpy(&header, file + at, size < sizeof(header) ? size : sizeof(header));
+		header.magic = MULTIBOOT_MAGIC;
+		header.checksum = -(header.magic + header.flags);
+		header.load = header.load % sizeof(ram) | 0x100000; /* so that some fit */
+		header.header = header.load + (size & 1 ? header.header : (uint32_t)at);
+		memcpy(file + at, &header, size < sizeof(header) ? size : sizeof(header));
+	}
+	error_text[0] = 0;
+	if (multiboot_load(file, at + size, false, &memory, &kernel))
+		assert(kernel.multiboot && kernel.end >= 0x100000 && kernel.end <= sizeof(ram));
+	for (unsigned i = 0; i < 0x100000; i += 0x1000)
+		assert(!ram[i]);
+	free(file);
+}
+
 static void fuzz_config(const char *text, size_t bytes)
 {
 	static struct config config;
@@ -121,7 +151,7 @@ static void fuzz_config(const char *text, size_t bytes)
 	assert(line);
 	memcpy(line, text, bytes);
 	line[bytes] = 0;
-	if (config_word(line, "nonce", word, sizeof(word)))
+	if (word_find(line, "nonce", word, sizeof(word)))
 		assert(strstr(line, word));
 	config_defaults(&config);
 	(void)config_arguments(&config, 1, &line);
@@ -134,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_segments(data, size);
 	fuzz_narrow_segments(data, size);
 	fuzz_bzimage(data, size);
+	fuzz_multiboot(data, size);
 	fuzz_config((const char *)data, size);
 	return 0;
 }

@@ -15,6 +15,8 @@
 #include "devices.h"
 #include "kernel_maker.h"
 #include "machine.h"
+#include "multiboot.h"
+#include "word.h"
 
 #include <cmocka.h> /* last: fail() is a macro there */
 
@@ -336,6 +338,102 @@ static void bzimages_with_bad_headers_are_refused(void **state)
 	make_bzimage();
 	bzimage.header->kernel_alignment = UINT32_MAX;
 	assert_false(load_bzimage(0));
+}
+
+/* ---- multiboot ----------------------------------------------------------------------------- */
+
+/* A flat file: 64 bytes of something else, the header, code. */
+static struct {
+	uint8_t before[64];
+	struct multiboot_header header;
+	char code[8];
+} flat;
+
+static void make_flat(void)
+{
+	memset(&flat, 0, sizeof(flat));
+	flat.header = (struct multiboot_header){ .magic = MULTIBOOT_MAGIC,
+						 .flags = MULTIBOOT_GIVES_PLACES | 3,
+						 .header = LINUX_AT + 32,
+						 .load = LINUX_AT,
+						 .load_end = LINUX_AT + 72,
+						 .bss_end = LINUX_AT + 80,
+						 .entry = LINUX_AT + 64 };
+	memcpy(flat.code, "codeBSS", 8);
+}
+
+static bool load_flat(void)
+{
+	flat.header.checksum = -(flat.header.magic + flat.header.flags);
+	memset(linux_ram, 0xee, sizeof(linux_ram));
+	kernel = (struct kernel){ 0 };
+	error_text[0] = 0;
+	return multiboot_load((uint8_t *)&flat, sizeof(flat), false, &linux_memory, &kernel);
+}
+
+static void multiboot_kernels_go_where_their_header_says(void **state)
+{
+	(void)state;
+	make_flat();
+	assert_true(load_flat());
+	assert_true(kernel.multiboot);
+	assert_int_equal(kernel.entry, LINUX_AT + 64);
+	assert_int_equal(kernel.end, LINUX_AT + 80);
+	/* From 32 bytes into the file on, 72 bytes; then zeroes. */
+	assert_memory_equal(linux_ram + LINUX_AT + 64, "codeBSS\0\0\0\0\0\0\0\0\0\xee", 17);
+	flat.header.load_end = flat.header.bss_end = 0; /* the whole file, and nothing behind it */
+	assert_true(load_flat());
+	assert_int_equal(kernel.end, LINUX_AT + 72);
+}
+
+static void multiboot_kernels_may_be_elf_files(void **state)
+{
+	const uint32_t header[] = { MULTIBOOT_MAGIC, 0, -MULTIBOOT_MAGIC };
+
+	(void)state;
+	elf_make(&file);
+	file.header.e_entry = 0x2008;
+	elf_add(&file, PT_LOAD, 0x2000, header, sizeof(header), sizeof(header));
+	assert_true(load());
+	assert_int_equal(kernel.entry, 0);
+	assert_true(multiboot_load(file.bytes, file.used, true, &memory, &kernel));
+	assert_true(kernel.multiboot);
+	assert_int_equal(kernel.entry, 0x2008);
+	/* What the ELF loader refused stays refused, with its words. */
+	strcpy(error_text, "the ELF loader's");
+	assert_false(multiboot_load(file.bytes, file.used, false, &memory, &kernel));
+	assert_string_equal(error_text, "the ELF loader's");
+}
+
+static void multiboot_headers_are_looked_at(void **state)
+{
+	static uint8_t far[MULTIBOOT_SEARCH_BYTES + 64];
+
+#define assert_flat_refused(change, wanted)                  \
+	do {                                                 \
+		make_flat();                                 \
+		change;                                      \
+		assert_false(load_flat());                   \
+		assert_non_null(strstr(error_text, wanted)); \
+	} while (0)
+	(void)state;
+	assert_flat_refused(flat.header.flags |= 1u << 5, "unknown flags");
+	assert_flat_refused((flat.header.load -= 16, flat.header.header -= 16), "do not fit");
+	assert_flat_refused(flat.header.load = LINUX_AT + 64, "do not fit");
+	assert_flat_refused(flat.header.header = LINUX_AT + 72, "do not fit");
+	assert_flat_refused(flat.header.load_end = LINUX_AT + 73, "do not fit");
+	assert_flat_refused(flat.header.load_end = LINUX_AT - 1, "do not fit");
+	assert_flat_refused(flat.header.bss_end = LINUX_AT + 71, "do not fit");
+	assert_flat_refused(flat.header.bss_end = UINT32_MAX, "do not fit");
+	make_flat();
+	flat.header.magic++;
+	assert_false(load_flat()); /* it is none, and nothing is said of it */
+	assert_string_equal(error_text, "");
+	assert_false(multiboot_load(far, sizeof(far), true, &memory, &kernel));
+	assert_non_null(strstr(error_text, "neither a PVH entry"));
+	memcpy(far + MULTIBOOT_SEARCH_BYTES - 8,
+	       (uint32_t[]){ MULTIBOOT_MAGIC, 0, -MULTIBOOT_MAGIC }, 12);
+	assert_false(multiboot_load(far, sizeof(far), true, &memory, &kernel));
 }
 
 /* ---- ACPI ---------------------------------------------------------------------------------- */
@@ -683,7 +781,7 @@ static void records_are_lines_that_readers_know(void **state)
 
 	(void)state;
 	console_init(&console, fd, 100000, &stop);
-	console.nonce = 0xab;
+	console.records.nonce = 0xab;
 	for (unsigned i = 0; i < 2; i++) {
 		record_start(&record, "exits");
 		record_string(&record, "bench", "a\"\n");
@@ -707,7 +805,7 @@ static void records_are_lines_that_readers_know(void **state)
 		record_string(&record, "x", "0123456789");
 	record_send(&record, &console);
 	assert_null(strstr(written(fd), "long"));
-	assert_int_equal(console.sequence, 3);
+	assert_int_equal(console.records.sequence, 3);
 	close(fd);
 }
 
@@ -803,14 +901,14 @@ static void words_of_the_guest_are_read_as_it_reads_them(void **state)
 	char value[5];
 
 	(void)state;
-	assert_true(config_word("nonce=ab doorbell=1 nonce=cd", "nonce", value, sizeof(value)));
+	assert_true(word_find("nonce=ab doorbell=1 nonce=cd", "nonce", value, sizeof(value)));
 	assert_string_equal(value, "cd");
-	assert_false(config_word("annonce=ab nonce", "nonce", value, sizeof(value)));
-	assert_false(config_word("nonce=12345", "nonce", value, sizeof(value)));
-	assert_true(config_word("  nonce=1234 ", "nonce", value, sizeof(value)));
-	assert_true(config_word("nonce=", "nonce", value, sizeof(value)));
+	assert_false(word_find("annonce=ab nonce", "nonce", value, sizeof(value)));
+	assert_false(word_find("nonce=12345", "nonce", value, sizeof(value)));
+	assert_true(word_find("  nonce=1234 ", "nonce", value, sizeof(value)));
+	assert_true(word_find("nonce=", "nonce", value, sizeof(value)));
 	assert_string_equal(value, "");
-	assert_false(config_word("", "nonce", value, sizeof(value)));
+	assert_false(word_find("", "nonce", value, sizeof(value)));
 }
 
 int main(void)
@@ -826,6 +924,9 @@ int main(void)
 		cmocka_unit_test(loader_survives_bad_notes),
 		cmocka_unit_test(bzimages_are_loaded),
 		cmocka_unit_test(bzimages_with_bad_headers_are_refused),
+		cmocka_unit_test(multiboot_kernels_go_where_their_header_says),
+		cmocka_unit_test(multiboot_kernels_may_be_elf_files),
+		cmocka_unit_test(multiboot_headers_are_looked_at),
 		cmocka_unit_test(acpi_tables_hold_together),
 		cmocka_unit_test(acpi_tables_fit_or_not),
 		cmocka_unit_test(devices_are_found_and_the_rest_is_nowhere),

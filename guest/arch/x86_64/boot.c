@@ -5,25 +5,8 @@
 #include "boot.h"
 #include "arch.h"
 #include "lib.h"
+#include "multiboot.h"
 #include "pvh.h"
-
-/* ---- multiboot 0.6.96, 3.3 ---------------------------------------------------------------- */
-
-#define MULTIBOOT_HAS_CMDLINE (1u << 2)
-#define MULTIBOOT_HAS_MEMORY  (1u << 6)
-#define MULTIBOOT_MEMORY_RAM  1
-
-struct multiboot_info {
-	uint32_t flags, memory_low, memory_high, boot_device, cmdline, module_count, modules;
-	uint32_t symbols[4];
-	uint32_t memory_map_bytes, memory_map;
-};
-
-struct multiboot_memory {
-	uint32_t size; /* of what follows */
-	uint64_t start, bytes;
-	uint32_t type;
-} __attribute__((packed));
 
 extern uint32_t boot_is_multiboot, boot_handover;
 extern char image_end[];

@@ -1,73 +1,100 @@
 /* How a kernel starts (see arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
- * xen/include/public/arch-x86/hvm/start_info.h) or by Linux's 32-bit boot protocol
- * (Documentation/arch/x86/boot.rst). Both enter it in flat 32-bit protected mode, with a memory map,
- * a command line and perhaps an initial RAM disk. */
+ * xen/include/public/arch-x86/hvm/start_info.h), by multiboot (specification 0.6.96, 3.2 and 3.3) or by
+ * Linux's 32-bit boot protocol (Documentation/arch/x86/boot.rst). All enter it in flat 32-bit protected
+ * mode, with a memory map, a command line and perhaps an initial RAM disk. */
 #include <asm/bootparam.h>
 #include <elf.h>
 #include <linux/kvm.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "arch.h"
 #include "machine.h"
+#include "multiboot.h"
+#include "pvh.h"
 
-#define PVH_MAGIC    0x336ec578
-#define RAM	     1 /* in both protocols' maps */
+#define RAM	     1 /* in all protocols' maps */
 #define RESERVED     2
 #define MAX_RANGES   4
 #define LOADER_OTHER 0xff /* a loader that has no number of its own */
 
-struct pvh_start_info { /* version 1 */
-	uint32_t magic, version, flags, module_count;
-	uint64_t modules, cmdline, rsdp, memory_map;
-	uint32_t memory_map_count, reserved;
-	/* Behind it, where we choose, what modules and memory_map point to. */
-	struct pvh_module {
-		uint64_t start, bytes, cmdline, reserved;
-	} initrd;
-	struct pvh_range {
-		uint64_t start, bytes;
-		uint32_t type, reserved;
-	} ranges[MAX_RANGES];
+/* What lies at BOOT_INFO. */
+struct pvh {
+	struct pvh_start_info info;
+	struct pvh_module initrd;
+	struct pvh_memory ranges[MAX_RANGES];
+};
+
+struct multiboot {
+	struct multiboot_info info;
+	struct multiboot_module initrd;
+	struct multiboot_memory ranges[MAX_RANGES];
 };
 
 bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	       struct kernel *kernel)
 {
+	bool elf;
+
 	if (bzimage_is(file, bytes))
 		return bzimage_load(file, bytes, memory, kernel);
-	return elf_load(file, bytes, EM_X86_64, EM_386, ACPI_END, memory, kernel) &&
-	       (kernel->entry || fail("it has no PVH entry (the note that Xen defines)"));
+	/* What has both headers starts by PVH, which hands over where ACPI's tables are. */
+	elf = elf_load(file, bytes, EM_X86_64, EM_386, ACPI_END, memory, kernel);
+	return (elf && kernel->entry) || multiboot_load(file, bytes, elf, memory, kernel);
 }
 
-static uint32_t write_ranges(const struct memory *memory, struct pvh_range ranges[MAX_RANGES])
+static uint32_t write_ranges(const struct memory *memory, struct pvh_memory ranges[MAX_RANGES])
 {
 	uint32_t count = 0;
 
-	ranges[count++] = (struct pvh_range){ 0, LOW_MEMORY, RAM, 0 };
-	ranges[count++] = (struct pvh_range){ ACPI_START, ACPI_BYTES, RESERVED, 0 };
+	ranges[count++] = (struct pvh_memory){ 0, LOW_MEMORY, RAM, 0 };
+	ranges[count++] = (struct pvh_memory){ ACPI_START, ACPI_BYTES, RESERVED, 0 };
 	for (unsigned i = 0; i < memory->count; i++)
-		ranges[count++] = (struct pvh_range){ memory->regions[i].guest,
-						      memory->regions[i].bytes, RAM, 0 };
+		ranges[count++] = (struct pvh_memory){ memory->regions[i].guest,
+						       memory->regions[i].bytes, RAM, 0 };
 	ranges[2].start = ACPI_END;
 	ranges[2].bytes -= ACPI_END;
 	return count;
 }
 
-static void write_pvh(struct pvh_start_info *info, const struct memory *memory,
-		      const struct region *initrd)
+static void write_pvh(struct pvh *to, const struct memory *memory, const struct region *initrd)
 {
-	*info = (struct pvh_start_info){
-		.magic = PVH_MAGIC,
-		.version = 1,
+	to->info =
+		(struct pvh_start_info){ .magic = PVH_MAGIC,
+					 .version = 1,
+					 .cmdline = BOOT_CMDLINE,
+					 .rsdp = ACPI_START,
+					 .modules = BOOT_INFO + offsetof(struct pvh, initrd),
+					 .module_count = initrd->bytes != 0,
+					 .memory_map = BOOT_INFO + offsetof(struct pvh, ranges) };
+	to->initrd = (struct pvh_module){ .start = initrd->guest, .bytes = initrd->bytes };
+	to->info.memory_map_count = write_ranges(memory, to->ranges);
+}
+
+static void write_multiboot(struct multiboot *to, const struct memory *memory,
+			    const struct region *initrd)
+{
+	struct pvh_memory ranges[MAX_RANGES];
+	uint32_t count = write_ranges(memory, ranges);
+
+	to->info = (struct multiboot_info){
+		.flags = MULTIBOOT_HAS_SIZES | MULTIBOOT_HAS_CMDLINE | MULTIBOOT_HAS_MODULES |
+			 MULTIBOOT_HAS_MEMORY,
+		.memory_low = LOW_MEMORY >> 10,
+		.memory_high = (uint32_t)((memory->regions[0].bytes - ACPI_END) >> 10),
 		.cmdline = BOOT_CMDLINE,
-		.rsdp = ACPI_START,
-		.modules = BOOT_INFO + offsetof(struct pvh_start_info, initrd),
 		.module_count = initrd->bytes != 0,
-		.initrd = { .start = initrd->guest, .bytes = initrd->bytes },
-		.memory_map = BOOT_INFO + offsetof(struct pvh_start_info, ranges)
+		.modules = BOOT_INFO + offsetof(struct multiboot, initrd),
+		.memory_map_bytes = count * (uint32_t)sizeof(to->ranges[0]),
+		.memory_map = BOOT_INFO + offsetof(struct multiboot, ranges)
 	};
-	info->memory_map_count = write_ranges(memory, info->ranges);
+	to->initrd.start = (uint32_t)initrd->guest;
+	to->initrd.end = (uint32_t)(initrd->guest + initrd->bytes);
+	for (uint32_t i = 0; i < count; i++)
+		to->ranges[i] = (struct multiboot_memory){ sizeof(to->ranges[i]) - sizeof(uint32_t),
+							   ranges[i].start, ranges[i].bytes,
+							   ranges[i].type };
 }
 
 static void write_linux(struct boot_params *params, const struct setup_header *header,
@@ -75,7 +102,7 @@ static void write_linux(struct boot_params *params, const struct setup_header *h
 {
 	/* The header ends behind the jump that stands in it; what follows is code. */
 	size_t bytes = offsetof(struct setup_header, header) + (header->jump >> 8);
-	struct pvh_range ranges[MAX_RANGES];
+	struct pvh_memory ranges[MAX_RANGES];
 
 	memset(params, 0, sizeof(*params));
 	memcpy(&params->hdr, header, bytes < sizeof(*header) ? bytes : sizeof(*header));
@@ -97,7 +124,7 @@ static void write_linux(struct boot_params *params, const struct setup_header *h
 static const struct kvm_segment code = { .selector = 0x10, .type = 11, FLAT };
 static const struct kvm_segment data = { .selector = 0x18, .type = 3, FLAT };
 
-/* PVH has the address of what it hands over in EBX, Linux in ESI. */
+/* PVH and multiboot have the address of what they hand over in EBX, Linux in ESI. */
 static bool enter_at(struct vm *vm, struct kvm_regs registers)
 {
 	static const uint64_t gdt[] = { 0, 0, 0x00cf9b000000ffff, 0x00cf93000000ffff };
@@ -129,6 +156,14 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 	if (!low || !acpi_write(low + ACPI_START, ACPI_BYTES, ACPI_START, vm->vcpu_count))
 		return fail("the guest's first MiB is too small for its boot tables");
 	strncpy((char *)low + BOOT_CMDLINE, command_line, MAX_APPEND_BYTES - 1);
+	if (kernel->multiboot) { /* the first word is the kernel's name, as boot loaders have it */
+		snprintf((char *)low + BOOT_CMDLINE, MAX_PATH_BYTES + MAX_APPEND_BYTES, "%s %s",
+			 vm->config->kernel, command_line);
+		write_multiboot((void *)(low + BOOT_INFO), &vm->memory, initrd);
+		return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry,
+						       .rax = MULTIBOOT_LOADED,
+						       .rbx = BOOT_INFO });
+	}
 	if (!setup) {
 		write_pvh((void *)(low + BOOT_INFO), &vm->memory, initrd);
 		return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry, .rbx = BOOT_INFO });

@@ -22,7 +22,7 @@
 
 /* What boot hands over lies in the first MiB; so do the tables. */
 #define BOOT_GDT     0x500
-#define BOOT_INFO    0x1000 /* PVH's start_info, or Linux's boot_params: a page */
+#define BOOT_INFO    0x1000 /* what PVH, multiboot or Linux hands over: a page */
 #define BOOT_CMDLINE 0x2000
 #define LOW_MEMORY   0xa0000
 #define ACPI_START   0xe0000
@@ -32,6 +32,10 @@
 /* RSDP, XSDT, FADT, DSDT and MADT for `cpus` CPUs with the APIC ids 0, 1, ..., into `to`, which
  * the guest sees at `address`. The RSDP comes first. Returns the bytes used; 0: they do not fit. */
 size_t acpi_write(uint8_t *to, size_t bytes, uint64_t address, unsigned cpus);
+/* A kernel with a multiboot header, as elf_load(); where that has loaded its ELF structures, `elf`, they
+ * are what is taken unless the header gives places of its own. */
+bool multiboot_load(const uint8_t *file, size_t bytes, bool elf, const struct memory *memory,
+		    struct kernel *kernel);
 /* Does the file say that it is a bzImage? And its loader, as elf_load(). */
 bool bzimage_is(const uint8_t *file, size_t bytes);
 bool bzimage_load(const uint8_t *file, size_t bytes, const struct memory *memory,

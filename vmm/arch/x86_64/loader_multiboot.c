@@ -1,0 +1,57 @@
+/* Multiboot kernels (specification 0.6.96, 3.1): a header among the first bytes says where the file goes,
+ * or leaves that to its ELF structures. Called before the guest runs. */
+#include "multiboot.h"
+
+#include <string.h>
+
+#include "machine.h"
+
+#define LEAST_BYTES offsetof(struct multiboot_header, header) /* where it gives no places */
+
+static bool find(const uint8_t *file, size_t bytes, struct multiboot_header *header, size_t *at)
+{
+	size_t end = bytes < MULTIBOOT_SEARCH_BYTES ? bytes : MULTIBOOT_SEARCH_BYTES;
+
+	for (*at = 0; *at + LEAST_BYTES <= end; *at += 4) {
+		size_t left = end - *at, whole = sizeof(*header);
+
+		*header = (struct multiboot_header){ 0 };
+		memcpy(header, file + *at, left < whole ? left : whole);
+		if (header->magic == MULTIBOOT_MAGIC &&
+		    header->magic + header->flags + header->checksum == 0)
+			return true;
+	}
+	return false;
+}
+
+bool multiboot_load(const uint8_t *file, size_t bytes, bool elf, const struct memory *memory,
+		    struct kernel *kernel)
+{
+	struct multiboot_header its;
+	uint64_t in_file, in_memory;
+	size_t at;
+	uint8_t *to;
+
+	if (!find(file, bytes, &its, &at)) /* or else the ELF loader has said why not */
+		return elf && fail("it has neither a PVH entry (the note that Xen defines) nor a "
+				   "multiboot header");
+	if (its.flags & MULTIBOOT_REQUIRED & ~MULTIBOOT_KNOWN)
+		return fail("its multiboot header has unknown flags (0x%x)", its.flags);
+	kernel->multiboot = true;
+	if (!(its.flags & MULTIBOOT_GIVES_PLACES)) {
+		kernel->entry = kernel->start;
+		return elf;
+	}
+	at -= its.header - its.load; /* from there on; a header below `load` leads behind its end */
+	in_file = its.load_end ? its.load_end - (uint64_t)its.load : bytes - at;
+	in_memory = its.bss_end ? its.bss_end - (uint64_t)its.load : in_file;
+	to = memory_at(memory, its.load, in_memory);
+	if (at > bytes || in_file > bytes - at || in_file > in_memory || !to || its.load < ACPI_END)
+		return fail("its multiboot header's 0x%lx bytes at 0x%x do not fit", in_memory,
+			    its.load);
+	memcpy(to, file + at, in_file);
+	memset(to + in_file, 0, in_memory - in_file);
+	kernel->entry = its.entry;
+	kernel->end = its.load + in_memory;
+	return true;
+}
