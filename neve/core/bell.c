@@ -3,6 +3,7 @@
 #include "bell.h"
 
 #include "arch.h"
+#include "config.h"
 #include "vm.h"
 
 #define ROOM_FOR_CAUSE 48
@@ -12,14 +13,14 @@ static void sum(const struct vm *vm, struct counts *to)
 {
 	*to = (struct counts){ { 0 } };
 	for (unsigned i = 0; i < vm->vcpu_count; i++)
-		for (unsigned cause = 0; cause < MAX_CAUSES; cause++)
+		for (unsigned cause = 0; cause < MAX_COUNTS; cause++)
 			to->by_cause[cause] += vm->vcpus[i].counts.by_cause[cause];
 }
 
 /* What is counted in `passed` becomes what was counted since `begin`. */
 static void subtract(struct counts *passed, const struct counts *begin)
 {
-	for (unsigned i = 0; i < MAX_CAUSES; i++)
+	for (unsigned i = 0; i < MAX_COUNTS; i++)
 		passed->by_cause[i] -= passed->by_cause[i] < begin->by_cause[i]
 					       ? passed->by_cause[i]
 					       : begin->by_cause[i];
@@ -28,7 +29,7 @@ static void subtract(struct counts *passed, const struct counts *begin)
 /* The least that a pair with nothing between costs is what rings themselves cost. */
 static void learn_own(struct bell *bell, const struct counts *passed)
 {
-	for (unsigned i = 0; i < MAX_CAUSES; i++)
+	for (unsigned i = 0; i < MAX_COUNTS; i++)
 		if (!bell->own_known || passed->by_cause[i] < bell->own.by_cause[i])
 			bell->own.by_cause[i] = passed->by_cause[i];
 	bell->own_known = true;
@@ -50,7 +51,7 @@ static void send(struct vm *vm, const struct bell_note *note, const struct count
 		    ",\"index\":%lu,\"iterations\":%lu,\"samples\":%lu,\"operations\":%lu,"
 		    "\"host_ticks\":%lu,\"returns\":{",
 		    note->index, note->iterations, note->samples, operations, ticks);
-	for (unsigned i = 0; i < MAX_CAUSES; i++) {
+	for (unsigned i = 0; i < MAX_COUNTS; i++) {
 		if (!counts->by_cause[i] || out->size - out->used < ROOM_FOR_CAUSE)
 			continue;
 		text_printf(out, "%s\"", separator);
@@ -60,6 +61,31 @@ static void send(struct vm *vm, const struct bell_note *note, const struct count
 	}
 	text_printf(out, "}");
 	record_send(&record, &vm->line);
+}
+
+bool outer_bell(const char *command_line, uint64_t *address)
+{
+	char value[20];
+
+	return config_word(command_line, "doorbell", value, sizeof(value)) &&
+	       parse_u64(value, text_length(value), address) && !(*address & 7);
+}
+
+static volatile uint64_t *outer;
+
+void bell_use_outer(uint64_t address)
+{
+	outer = (uint64_t *)address;
+}
+
+/* Whoever runs us counts between the same two moments, but for our own work at them. Several VMs share it, so
+ * the note is of the one that rings. */
+static void ring_outer(struct vm *vm, const struct bell_note *note)
+{
+	if (!outer)
+		return;
+	vm->bell.passed_on = *note;
+	*outer = (uint64_t)&vm->bell.passed_on;
 }
 
 void bell_ring(struct vcpu *vcpu, uint64_t at)
@@ -77,8 +103,10 @@ void bell_ring(struct vcpu *vcpu, uint64_t at)
 		sum(vm, &bell->begin);
 		bell->begun = true;
 		bell->begin_ticks = arch_ticks();
+		ring_outer(vm, &note);
 	} else if (note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
+		ring_outer(vm, &note);
 		sum(vm, &passed);
 		subtract(&passed, &bell->begin);
 		if (!note.iterations && !note.samples) {
