@@ -166,6 +166,8 @@ static bool word_at(const char *list, unsigned index, const char *const *known, 
 static bool take_word(struct config *config, const char *key, const char *value)
 {
 	static const char *const mechanisms[] = { "none", "nv", "nv2", "pv", "neve" };
+	static const char *const policies[] = { "lean", "kvm-4.10", "kvm-4.10-gicv3",
+						"kvm-4.10-notimer", "kvm-4.10-gicv3-notimer" };
 	static const char *const no_yes[] = { "0", "1" };
 	unsigned choice;
 	uint64_t address;
@@ -188,6 +190,9 @@ static bool take_word(struct config *config, const char *key, const char *value)
 		} else if (text_equal(key, "nest")) {
 			good = word_at(value, i, mechanisms, 5, &choice);
 			vm->nest = (enum mechanism)choice;
+		} else if (text_equal(key, "policy")) {
+			good = word_at(value, i, policies, POLICIES, &choice);
+			vm->policy = (enum policy)choice;
 		} else if (text_equal(key, "vhe")) {
 			good = word_at(value, i, no_yes, 2, &choice);
 			vm->vhe = choice;
@@ -220,7 +225,8 @@ static bool take_words(struct config *config, const char *line, struct text *wro
 			text_printf(
 				wrong,
 				" is none of cpus=N,... (1 to %u), memory=MIB,..., "
-				"stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., doorbell=0xADDRESS",
+				"stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
+				"policy=lean|kvm-4.10[-gicv3][-notimer],..., doorbell=0xADDRESS",
 				MAX_VCPUS);
 			return false;
 		}

@@ -7,6 +7,7 @@
  *   stage2=2m|4k    the largest page by which guests get their memory (2m)
  *   nest=MECH,...   the VM's kernel is a hypervisor, and runs at virtual EL2 by this mechanism (none):
  *                   nv, nv2 (the CPU's FEAT_NV, FEAT_NV2), pv, neve (built for it; any CPU)
+ *   policy=NAME,... what a world switch saves and restores (lean): kvm-4.10, with -gicv3 and -notimer
  *   doorbell=ADDR   that of the hypervisor that runs us, in hexadecimal (none)
  *   vhe=0|1,...     ... one that uses FEAT_VHE (0)
  *
@@ -32,9 +33,20 @@
 
 enum mechanism { MECHANISM_NONE, MECHANISM_NV, MECHANISM_NV2, MECHANISM_PV, MECHANISM_NEVE };
 
+/* The order of their words in config.c. */
+enum policy {
+	POLICY_LEAN,
+	POLICY_KVM,
+	POLICY_KVM_GICV3,
+	POLICY_KVM_NO_TIMER,
+	POLICY_KVM_GICV3_NO_TIMER,
+	POLICIES,
+};
+
 struct vm_config {
 	uint64_t cpus, memory_bytes, stage2_bytes;
 	enum mechanism nest;
+	enum policy policy;
 	bool vhe;
 	struct memory_range kernel;		    /* in the machine's memory */
 	struct memory_range ramdisks[MAX_RAMDISKS]; /* start 0: none */

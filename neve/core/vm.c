@@ -141,6 +141,8 @@ const char *vm_create(unsigned number, const struct vm_config *config, unsigned 
 	vm->vcpu_count = vm->vcpus_left = (unsigned)config->cpus;
 	vm->ram_start = arch_ram_start;
 	vm->ram_bytes = (config->memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	if (config->nest != MECHANISM_NONE && config->policy != POLICY_LEAN)
+		return "a guest hypervisor is run by policy=lean alone";
 	if (first_cpu + vm->vcpu_count > machine_cpu_count)
 		return "the machine has too few CPUs: each vCPU needs one of its own (cpus=)";
 	for (unsigned i = 0; i < vm->vcpu_count; i++) {

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "policy.h"
 #include "psci.h"
 #include "shadow.h"
 #include "table.h"
@@ -38,6 +39,12 @@ struct nested {
 	struct gic_interface own; /* the guest hypervisor's, meanwhile */
 };
 
+/* Why the guest was left, of synchronous exceptions: read once. */
+struct exit {
+	uint64_t esr;
+	uint64_t far, hpfar; /* of aborts */
+};
+
 struct arch_vm {
 	struct table stage2;
 	struct table_pool pool;
@@ -50,7 +57,14 @@ struct arch_vm {
 
 struct arch_vcpu {
 	struct context context;
+	struct context host_context; /* of a policy's host half */
+	struct policy_state policy;
+	struct exit exit;
+	unsigned
+		acknowledged; /* a physical interrupt that is to be answered, and 1 << 31; 0: none */
 	struct vgic_lists lists;
+	struct gic_interface interface; /* of a policy that saves it */
+	uint64_t interface_on;		/* ICH_HCR_EL2 while the guest runs */
 	struct nested nested;
 	uint64_t start_entry, start_context; /* what CPU_ON asked for */
 };

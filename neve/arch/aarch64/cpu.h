@@ -101,6 +101,7 @@
 #define ESR_ISS		  0x1ffffffull
 #define EC_UNKNOWN	  0x00
 #define EC_WFX		  0x01
+#define EC_FP		  0x07
 #define EC_HVC		  0x16
 #define EC_SMC		  0x17
 #define EC_SYSREG	  0x18

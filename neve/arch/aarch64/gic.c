@@ -15,6 +15,7 @@
 #include "main.h"
 #include "nested.h"
 #include "posih.h"
+#include "vcpu.h"
 #include "virtual_interface.h"
 
 /* Of the distributor; GICR_... + GICR_SGI_FRAME has the same for one CPU. */
@@ -62,9 +63,13 @@ static unsigned console_intid;	  /* 0: it does not interrupt */
 
 /* ---- List registers ------------------------------------------------------------------------- */
 
-/* Only those in use. */
-static void read_lists(struct vgic_lists *lists)
+/* Only those in use. Linux' way has read them already. */
+static void read_lists(struct vcpu *vcpu)
 {
+	struct vgic_lists *lists = &vcpu->arch.lists;
+
+	if (is_kvm_like(vcpu))
+		return;
 	for (unsigned i = 0; i < lists->count; i++)
 		lists->lr[i] = lists->lr[i] ? list_read(i) : 0;
 }
@@ -88,17 +93,19 @@ static void refill(struct vcpu *vcpu)
 	uint64_t old[VGIC_MAX_LRS];
 	struct vgic_loaded loaded;
 
-	read_lists(lists);
+	read_lists(vcpu);
 	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	if (is_nested(vcpu))
 		set_maintenance_line(vcpu);
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
-	for (unsigned i = 0; i < lists->count; i++)
+	vcpu->arch.interface_on = ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0);
+	for (unsigned i = 0; i < lists->count && !is_kvm_like(vcpu); i++)
 		if (old[i] || lists->lr[i])
 			list_write(i, lists->lr[i]);
-	WRITE(ICH_HCR_EL2, ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0));
+	if (!is_kvm_like(vcpu))
+		WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
 	for (unsigned i = 0; i < VGIC_OWN; i++)
 		if (loaded.deactivate >> i & 1)
 			deactivate(i);
@@ -117,9 +124,8 @@ void gic_refill(struct vcpu *vcpu)
 
 #define ACTIVE(ROW) ROW(0) ROW(1) ROW(2) ROW(3)
 
-static void save_interface(struct gic_interface *to)
+static void save_active(struct gic_interface *to)
 {
-	to->control = READ(ICH_VMCR_EL2);
 #define ROW(n)                                              \
 	if (n < active_registers) {                         \
 		to->active[0][n] = READ(ICH_AP0R##n##_EL2); \
@@ -129,9 +135,8 @@ static void save_interface(struct gic_interface *to)
 #undef ROW
 }
 
-static void load_interface(const struct gic_interface *from)
+static void load_active(const struct gic_interface *from)
 {
-	WRITE(ICH_VMCR_EL2, from->control);
 #define ROW(n)                                                \
 	if (n < active_registers) {                           \
 		WRITE(ICH_AP0R##n##_EL2, from->active[0][n]); \
@@ -141,14 +146,87 @@ static void load_interface(const struct gic_interface *from)
 #undef ROW
 }
 
+static void save_interface(struct gic_interface *to)
+{
+	to->control = READ(ICH_VMCR_EL2);
+	save_active(to);
+}
+
+static void load_interface(const struct gic_interface *from)
+{
+	WRITE(ICH_VMCR_EL2, from->control);
+	load_active(from);
+}
+
 void gic_reset(struct vcpu *vcpu)
 {
 	vcpu->arch.lists.count = list_registers;
-	for (unsigned i = 0; i < list_registers; i++)
+	for (unsigned i = 0; i < list_registers; i++) {
 		list_write(i, 0);
+		vcpu->arch.lists.lr[i] = 0;
+	}
 	load_interface(&(struct gic_interface){ .control = 0 });
 	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
 	vcpu->attention = true;
+}
+
+/* ---- As Linux' KVM does it -------------------------------------------------------------------- */
+
+static bool is_live(const struct vcpu *vcpu)
+{
+	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
+		if (vcpu->arch.lists.lr[i] & (LR_PENDING | LR_ACTIVE))
+			return true;
+	return false;
+}
+
+/* A GICv2's interface is in memory and has other names; which of its registers are used, and how often, is
+ * the same as here but where is_gicv3() says otherwise. */
+static bool is_gicv3(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->policy == POLICY_KVM_GICV3 ||
+	       vcpu->vm->config->policy == POLICY_KVM_GICV3_NO_TIMER;
+}
+
+void gic_restore_like_kvm(struct vcpu *vcpu)
+{
+	const struct gic_interface *interface = &vcpu->arch.interface;
+
+	if (is_gicv3(vcpu))
+		(void)READ(ICH_VTR_EL2);
+	WRITE(ICH_VMCR_EL2, interface->control);
+	if (!is_live(vcpu))
+		return;
+	WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
+	load_active(interface);
+	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
+		if (vcpu->arch.lists.lr[i])
+			list_write(i, vcpu->arch.lists.lr[i]);
+}
+
+void gic_save_like_kvm(struct vcpu *vcpu)
+{
+	struct gic_interface *interface = &vcpu->arch.interface;
+	uint64_t empty;
+
+	interface->control = READ(ICH_VMCR_EL2);
+	if (is_live(vcpu)) {
+		empty = READ(ICH_ELRSR_EL2);
+		WRITE(ICH_HCR_EL2, 0);
+		if (is_gicv3(vcpu))
+			(void)READ(ICH_VTR_EL2);
+		for (unsigned i = 0; i < vcpu->arch.lists.count; i++) {
+			uint64_t *lr = &vcpu->arch.lists.lr[i];
+
+			if (!*lr)
+				continue;
+			*lr = empty >> i & 1 ? *lr & ~(LR_PENDING | LR_ACTIVE) : list_read(i);
+			list_write(i, 0);
+		}
+		save_active(interface);
+	}
+	if (is_gicv3(vcpu))
+		WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_BELOW);
 }
 
 /* ---- The interface of a nested VM ----------------------------------------------------------- */
@@ -183,7 +261,7 @@ void gic_lend(struct vcpu *vcpu)
 	struct gic_interface interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
 
 	lock_take(&vcpu->vm->lock);
-	read_lists(lists);
+	read_lists(vcpu);
 	vgic_save(vgic, vcpu->number, lists);
 	for (unsigned i = 0; i < lists->count; i++) {
 		uint64_t lr = NESTED_LR(nested, i);
@@ -269,7 +347,7 @@ static void take_maintenance(struct vcpu *vcpu)
 static void hand_on(struct vcpu *vcpu, unsigned intid)
 {
 	lock_take(&vcpu->vm->lock);
-	read_lists(&vcpu->arch.lists);
+	read_lists(vcpu);
 	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid))
 		vcpu->attention = true;
 	lock_release(&vcpu->vm->lock);
@@ -320,8 +398,23 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 	}
 }
 
+#define ACKNOWLEDGED (1u << 31)
+
+void gic_acknowledge(struct vcpu *vcpu)
+{
+	unsigned intid = (unsigned)(READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK);
+
+	if (intid < INTID_SPECIAL)
+		vcpu->arch.acknowledged = intid | ACKNOWLEDGED;
+}
+
 void gic_take(struct vcpu *vcpu)
 {
+	unsigned first = vcpu->arch.acknowledged;
+
+	vcpu->arch.acknowledged = 0;
+	if (first)
+		take_one(vcpu, first & ~ACKNOWLEDGED);
 	for (;;) {
 		uint64_t intid = READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK;
 
@@ -374,7 +467,7 @@ static void controller_row(struct vcpu *vcpu, struct access *access,
 	uint32_t mask;
 
 	if (access->write || vgic_says_state(access->offset)) {
-		read_lists(&vcpu->arch.lists);
+		read_lists(vcpu);
 		vgic_save(vgic, vcpu->number, &vcpu->arch.lists);
 		vcpu->attention = true;
 	}

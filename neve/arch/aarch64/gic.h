@@ -21,6 +21,13 @@ void gic_take_back(struct vcpu *vcpu);
 /* ICH_MISR_EL2, ICH_EISR_EL2 or ICH_ELRSR_EL2 as a guest hypervisor reads it. */
 uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number);
 
+/* What Linux' KVM does with the interface before and after its guest (policy.c). */
+void gic_restore_like_kvm(struct vcpu *vcpu);
+void gic_save_like_kvm(struct vcpu *vcpu);
+
+/* Acknowledges a physical interrupt; gic_take() answers it. */
+void gic_acknowledge(struct vcpu *vcpu);
+
 /* No list register holds anything; at the vCPU's reset. */
 void gic_reset(struct vcpu *vcpu);
 

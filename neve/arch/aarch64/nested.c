@@ -306,7 +306,7 @@ static void load_el1(struct vcpu *vcpu)
 		gic_lend(vcpu);
 }
 
-/* An exception of the nested VM that its hypervisor is to take. FAR_EL2 and ESR_EL2 are still what it left. */
+/* An exception of the nested VM that its hypervisor is to take. */
 static void enter_el2(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -317,7 +317,7 @@ static void enter_el2(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t
 	save_el1(vcpu);
 	if (vector == VECTOR_SYNCHRONOUS) {
 		SLOT(nested, ESR_EL2) = esr;
-		SLOT(nested, FAR_EL2) = READ(FAR_EL2);
+		SLOT(nested, FAR_EL2) = vcpu->arch.exit.far;
 		SLOT(nested, HPFAR_EL2) = hpfar;
 	}
 	SLOT(nested, ELR_EL2) = nested->set_elr = context->pc;
@@ -380,7 +380,7 @@ void nested_return(struct vcpu *vcpu)
 static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	uint64_t hpfar = READ(HPFAR_EL2), far = READ(FAR_EL2), bytes;
+	uint64_t hpfar = vcpu->arch.exit.hpfar, far = vcpu->arch.exit.far, bytes;
 	uint64_t ipa = (hpfar & ~15ull) << 8 | (far & 0xfff);
 	bool walk = esr & ABORT_STAGE1_WALK;
 	enum guest_access access = walk			  ? GUEST_READS
@@ -460,7 +460,7 @@ static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 				 : class == EC_SMC ? CAUSE_SMC
 				 : class == EC_WFX ? CAUSE_WAIT
 						   : CAUSE_OTHER);
-	enter_el2(vcpu, VECTOR_SYNCHRONOUS, esr, READ(HPFAR_EL2));
+	enter_el2(vcpu, VECTOR_SYNCHRONOUS, esr, vcpu->arch.exit.hpfar);
 	return true;
 }
 

@@ -80,6 +80,12 @@ guest_left:
 	add sp, sp, #112
 	ret
 
+/* The host half of a split hypervisor (policy.c). */
+	.globl policy_host_half
+policy_host_half:
+	hvc #0
+	b policy_host_half
+
 	.macro from_guest how
 	.balign 128
 	stp x0, x1, [sp, #-16]!

@@ -105,8 +105,36 @@ void arch_vcpu_reset(struct vcpu *vcpu)
 	};
 	if (is_nested(vcpu))
 		nested_reset(vcpu);
+	if (is_kvm_like(vcpu))
+		policy_kvm_reset(vcpu);
 	instruction_barrier();
 }
+
+/* ---- Exceptions ------------------------------------------------------------------------------ */
+
+void vcpu_see_exit(struct vcpu *vcpu)
+{
+	struct exit *exit = &vcpu->arch.exit;
+	uint64_t class;
+
+	exit->esr = READ(ESR_EL2);
+	class = exit->esr >> ESR_CLASS_SHIFT;
+	if (class != EC_DATA_ABORT && class != EC_INSN_ABORT)
+		return;
+	exit->far = READ(FAR_EL2);
+	exit->hpfar = READ(HPFAR_EL2);
+}
+
+/* The guest's register of EL1: in the hardware, or where the policy keeps it. */
+#define READ_EL1(vcpu, name) \
+	(is_kvm_like(vcpu) ? (vcpu)->arch.policy.guest.value[REG_##name] : READ(name))
+#define WRITE_EL1(vcpu, name, to)                                         \
+	do {                                                              \
+		if (is_kvm_like(vcpu))                                    \
+			(vcpu)->arch.policy.guest.value[REG_##name] = to; \
+		else                                                      \
+			WRITE(name, to);                                  \
+	} while (0)
 
 /* ---- Exceptions for the guest --------------------------------------------------------------- */
 
@@ -114,12 +142,12 @@ void vcpu_inject(struct vcpu *vcpu, uint64_t esr)
 {
 	struct context *context = &vcpu->arch.context;
 	bool has_pan = id_field(READ_REGISTER(id_aa64mmfr1_el1), MMFR1_PAN);
-	struct injected to = inject_synchronous(READ(VBAR_EL1), context->pstate, has_pan,
-						READ(SCTLR_EL1) & SCTLR_SPAN);
+	struct injected to = inject_synchronous(READ_EL1(vcpu, VBAR_EL1), context->pstate, has_pan,
+						READ_EL1(vcpu, SCTLR_EL1) & SCTLR_SPAN);
 
-	WRITE(ELR_EL1, context->pc);
-	WRITE(SPSR_EL1, context->pstate);
-	WRITE(ESR_EL1, esr);
+	WRITE_EL1(vcpu, ELR_EL1, context->pc);
+	WRITE_EL1(vcpu, SPSR_EL1, context->pstate);
+	WRITE_EL1(vcpu, ESR_EL1, esr);
 	context->pc = to.pc;
 	context->pstate = to.pstate;
 }
@@ -132,7 +160,7 @@ static void undefined(struct vcpu *vcpu, uint64_t esr)
 
 void vcpu_external_abort(struct vcpu *vcpu, uint64_t esr)
 {
-	WRITE(FAR_EL1, READ(FAR_EL2));
+	WRITE_EL1(vcpu, FAR_EL1, vcpu->arch.exit.far);
 	vcpu_inject(vcpu, inject_external_abort(esr, vcpu->arch.context.pstate));
 }
 
@@ -227,7 +255,7 @@ bool vcpu_device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa)
 
 static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 {
-	uint64_t ipa = (READ(HPFAR_EL2) & ~15ull) << 8 | (READ(FAR_EL2) & 0xfff);
+	uint64_t ipa = (vcpu->arch.exit.hpfar & ~15ull) << 8 | (vcpu->arch.exit.far & 0xfff);
 	unsigned status = esr & ABORT_STATUS;
 	struct vm *vm = vcpu->vm;
 	uint64_t bytes;
@@ -255,7 +283,7 @@ static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 
 static void synchronous(struct vcpu *vcpu)
 {
-	uint64_t esr = READ(ESR_EL2);
+	uint64_t esr = vcpu->arch.exit.esr;
 
 	if (vcpu->arch.context.pstate & PSTATE_AARCH32) {
 		vm_end(vcpu->vm, "error",
@@ -285,18 +313,31 @@ static void synchronous(struct vcpu *vcpu)
 	case EC_DATA_ABORT:
 		stage2_abort(vcpu, esr, true);
 		break;
+	case EC_FP:
+		vcpu_count(vcpu, CAUSE_OTHER);
+		if (is_kvm_like(vcpu)) {
+			policy_kvm_let_fp(vcpu);
+			break;
+		}
+		undefined(vcpu, esr);
+		break;
 	default: /* SVE, SME, trace, and what else is not there for a VM */
 		undefined(vcpu, esr);
 	}
 }
 
-static unsigned enter(struct context *context)
+static unsigned enter(struct vcpu *vcpu)
 {
+	struct context *context = &vcpu->arch.context;
 	unsigned how;
 
+	if (is_kvm_like(vcpu))
+		return policy_kvm_enter(vcpu);
 	WRITE(ELR_EL2, context->pc);
 	WRITE(SPSR_EL2, context->pstate);
 	how = context_enter(context);
+	if (how == LEFT_SYNCHRONOUS)
+		vcpu_see_exit(vcpu);
 	context->pc = READ(ELR_EL2);
 	context->pstate = READ(SPSR_EL2);
 	return how;
@@ -308,7 +349,7 @@ void arch_vcpu_run(struct vcpu *vcpu)
 		nested_before(vcpu);
 	if (vcpu->attention && !vcpu->arch.nested.lent)
 		gic_refill(vcpu);
-	switch (enter(&vcpu->arch.context)) {
+	switch (enter(vcpu)) {
 	case LEFT_SYNCHRONOUS:
 		synchronous(vcpu);
 		break;

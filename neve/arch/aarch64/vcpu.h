@@ -18,6 +18,14 @@ static inline uint64_t vcpu_id(const struct vcpu *vcpu)
 	return 1ull << 31 | vcpu->number;
 }
 
+/* Reads what an exception says of itself. */
+void vcpu_see_exit(struct vcpu *vcpu);
+
+static inline bool is_kvm_like(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->policy != POLICY_LEAN;
+}
+
 /* A device answers the access at `ipa`; false: there is none, or the syndrome does not describe it. */
 bool vcpu_device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa);
 
