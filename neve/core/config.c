@@ -95,14 +95,19 @@ static bool take_modules(struct config *config, const struct fdt *fdt, struct te
 		struct fdt_walk bootargs;
 
 		if (!module->kernel) {
-			if (!config->vm_count || vm[-1].ramdisk.start) {
+			unsigned n = 0;
+
+			while (config->vm_count && n < MAX_RAMDISKS && vm[-1].ramdisks[n].start)
+				n++;
+			if (!config->vm_count ||
+			    n == (vm[-1].nest == MECHANISM_NONE ? 1 : MAX_RAMDISKS)) {
 				text_printf(wrong,
 					    "the ramdisk at 0x%lx belongs to no kernel: load it "
 					    "above its kernel",
 					    module->range.start);
 				return false;
 			}
-			vm[-1].ramdisk = module->range;
+			vm[-1].ramdisks[n] = module->range;
 			continue;
 		}
 		if (config->vm_count == MAX_VMS) {
@@ -139,9 +144,37 @@ static bool number_at(const char *list, unsigned index, uint64_t highest, uint64
 	}
 }
 
+/* The `index`th of the words between commas, the last one where there are fewer: which of `known` it is. */
+static bool word_at(const char *list, unsigned index, const char *const *known, unsigned count,
+		    unsigned *value)
+{
+	for (;;) {
+		size_t bytes = 0;
+
+		while (list[bytes] && list[bytes] != ',')
+			bytes++;
+		for (*value = 0; *value < count; ++*value)
+			if (text_length(known[*value]) == bytes &&
+			    !__builtin_memcmp(known[*value], list, bytes))
+				break;
+		if (*value == count || !index-- || !list[bytes])
+			return *value < count;
+		list += bytes + 1;
+	}
+}
+
 static bool take_word(struct config *config, const char *key, const char *value)
 {
+	static const char *const mechanisms[] = { "none", "nv", "nv2", "pv", "neve" };
+	static const char *const policies[] = { "lean", "kvm-4.10", "kvm-4.10-gicv3",
+						"kvm-4.10-notimer", "kvm-4.10-gicv3-notimer" };
+	static const char *const no_yes[] = { "0", "1" };
+	unsigned choice;
+	uint64_t address;
 	bool good = true;
+
+	if (text_equal(key, "doorbell")) /* memory.c and main.c look for it */
+		return parse_u64(value, text_length(value), &address) && !(address & 7);
 
 	for (unsigned i = 0; i < MAX_VMS && good; i++) {
 		struct vm_config *vm = &config->vms[i];
@@ -154,6 +187,15 @@ static bool take_word(struct config *config, const char *key, const char *value)
 		} else if (text_equal(key, "stage2")) {
 			good = text_equal(value, "2m") || text_equal(value, "4k");
 			vm->stage2_bytes = text_equal(value, "4k") ? STAGE2_SMALL : STAGE2_LARGE;
+		} else if (text_equal(key, "nest")) {
+			good = word_at(value, i, mechanisms, 5, &choice);
+			vm->nest = (enum mechanism)choice;
+		} else if (text_equal(key, "policy")) {
+			good = word_at(value, i, policies, POLICIES, &choice);
+			vm->policy = (enum policy)choice;
+		} else if (text_equal(key, "vhe")) {
+			good = word_at(value, i, no_yes, 2, &choice);
+			vm->vhe = choice;
 		} else {
 			good = false;
 		}
@@ -180,10 +222,12 @@ static bool take_words(struct config *config, const char *line, struct text *wro
 			text_printf(wrong, "the command line's word ");
 			for (; word < end; word++)
 				text_printf(wrong, "%c", *word);
-			text_printf(wrong,
-				    " is none of cpus=N,... (1 to %u), memory=MIB,..., "
-				    "stage2=2m|4k",
-				    MAX_VCPUS);
+			text_printf(
+				wrong,
+				" is none of cpus=N,... (1 to %u), memory=MIB,..., "
+				"stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
+				"policy=lean|kvm-4.10[-gicv3][-notimer],..., doorbell=0xADDRESS",
+				MAX_VCPUS);
 			return false;
 		}
 		for (line = end; *line == ' '; line++)

@@ -3,7 +3,7 @@
 
 #include "arch.h"
 
-void cause_name(unsigned cause, struct text *out)
+void cause_name(unsigned count, struct text *out)
 {
 	static const char *const names[] = {
 #define ROW(name, text) text,
@@ -11,6 +11,10 @@ void cause_name(unsigned cause, struct text *out)
 #undef ROW
 	};
 
+	unsigned cause = count % MAX_CAUSES;
+
+	if (count / MAX_CAUSES == LEVEL_HYPERVISOR)
+		text_printf(out, "el2_");
 	if (cause < CAUSE_REGISTERS)
 		text_printf(out, "%s", names[cause]);
 	else

@@ -28,6 +28,10 @@
 	ROW(IRQ_OTHER, "irq_other")             \
 	ROW(SERROR, "serror")                   \
 	ROW(UNDEFINED, "undefined")             \
+	ROW(ERET, "eret")                       \
+	ROW(TLBI, "tlbi")                       \
+	ROW(SHADOW_FAULT, "shadow_fault")       \
+	ROW(WAIT, "wfx")                        \
 	ROW(OTHER, "other")
 
 enum cause {
@@ -39,13 +43,18 @@ enum cause {
 	CAUSE_REGISTERS,
 };
 
-#define MAX_CAUSES 128
+#define MAX_CAUSES 256
+
+/* Who was left: a VM; of a guest hypervisor's VM, what runs in it; the guest hypervisor itself. */
+enum level { LEVEL_VM, LEVEL_HYPERVISOR, LEVELS };
+
+#define MAX_COUNTS (LEVELS * MAX_CAUSES)
 
 struct counts {
-	uint64_t by_cause[MAX_CAUSES];
+	uint64_t by_cause[MAX_COUNTS]; /* level * MAX_CAUSES + cause */
 };
 
-/* The cause's name as records have it: "hvc", "read_ID_AA64PFR0_EL1". */
-void cause_name(unsigned cause, struct text *out);
+/* The name of a count as records have it: "hvc", "read_ID_AA64PFR0_EL1", "el2_eret". */
+void cause_name(unsigned count, struct text *out);
 
 #endif

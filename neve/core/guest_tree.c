@@ -37,14 +37,67 @@ static void put_cpus(struct tree_writer *tree, unsigned count)
 	tree_node_end(tree);
 }
 
+#define SEPARATOR " -- "
+
+/* Bytes before the first separator. */
+static uint32_t own_words(const char *bootargs)
+{
+	uint32_t at = 0, matched = 0;
+
+	for (; bootargs[at] && SEPARATOR[matched]; at++)
+		matched = bootargs[at] == SEPARATOR[matched] ? matched + 1
+							     : bootargs[at] == SEPARATOR[0];
+	return SEPARATOR[matched] ? at : at - matched;
+}
+
+static void put_words(struct tree_writer *tree, const char *words, uint32_t bytes)
+{
+	char copy[MAX_CMDLINE_BYTES];
+
+	__builtin_memcpy(copy, words, bytes);
+	copy[bytes] = 0;
+	tree_text(tree, "bootargs", copy);
+}
+
+/* A hypervisor's modules: a kernel, then ramdisks. */
+static void put_modules(struct tree_writer *tree, const struct guest_machine *machine,
+			const char *words)
+{
+	for (unsigned i = 0; i < MAX_RAMDISKS && machine->ramdisks[i].start; i++) {
+		const struct memory_range *range = &machine->ramdisks[i];
+		char buffer[32];
+		struct text name;
+
+		text_start(&name, buffer, sizeof(buffer));
+		text_printf(&name, "module@%lx", range->start);
+		tree_node(tree, buffer);
+		if (i)
+			TEXTS(tree, "compatible", "multiboot,module\0multiboot,ramdisk");
+		else
+			TEXTS(tree, "compatible", "multiboot,module\0multiboot,kernel");
+		TREE_CELLS(tree, "reg", TREE_WIDE(range->start),
+			   TREE_WIDE(range->end - range->start));
+		if (!i)
+			tree_text(tree, "bootargs", words);
+		tree_node_end(tree);
+	}
+}
+
 static void put_chosen(struct tree_writer *tree, const struct guest_machine *machine)
 {
+	uint32_t own = machine->hypervisor ? own_words(machine->bootargs)
+					   : (uint32_t)text_length(machine->bootargs);
+	const char *rest = machine->bootargs + own;
+
 	tree_node(tree, "chosen");
-	tree_text(tree, "bootargs", machine->bootargs);
+	put_words(tree, machine->bootargs, own);
 	tree_text(tree, "stdout-path", "/serial@9000000");
-	if (machine->ramdisk.start) {
-		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->ramdisk.start));
-		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(machine->ramdisk.end));
+	if (machine->hypervisor) {
+		rest += *rest ? sizeof(SEPARATOR) - 1 : 0;
+		put_modules(tree, machine, rest);
+	} else if (machine->ramdisks[0].start) {
+		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->ramdisks[0].start));
+		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(machine->ramdisks[0].end));
 	}
 	tree_node_end(tree);
 }
@@ -107,7 +160,7 @@ uint32_t guest_tree_write(const struct guest_machine *machine, uint8_t *to, uint
 	put_cpus(tree, machine->cpus);
 	tree_node(tree, "psci");
 	TEXTS(tree, "compatible", "arm,psci-1.0\0arm,psci-0.2");
-	tree_text(tree, "method", "hvc");
+	tree_text(tree, "method", machine->hypervisor ? "smc" : "hvc");
 	tree_node_end(tree);
 	put_timer(tree);
 	put_interrupt_controller(tree, machine);

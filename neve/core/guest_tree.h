@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "boot_info.h"
+#include "config.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */
 #define GUEST_GICD	  0x08000000ull
@@ -28,9 +29,11 @@
 
 struct guest_machine {
 	unsigned cpus;
-	struct memory_range ram, ramdisk; /* guest-physical; start 0: no ramdisk */
-	uint64_t redistributor_bytes;	  /* of all vCPUs */
+	struct memory_range ram;	     /* guest-physical */
+	const struct memory_range *ramdisks; /* MAX_RAMDISKS; start 0: none */
+	uint64_t redistributor_bytes;	     /* of all vCPUs */
 	const char *bootargs;
+	bool hypervisor; /* it runs at virtual EL2: its ramdisks are modules (config.h), firmware is by SMC */
 };
 
 /* Writes the tree; returns its size in bytes, 0 where `room` does not hold it. */

@@ -39,9 +39,9 @@ static void find_memory(const struct tree *tree, uint64_t tree_at)
 		const struct vm_config *vm = &config.vms[i];
 
 		good &= memory_take_away(&machine_memory, vm->kernel.start, vm->kernel.end);
-		if (vm->ramdisk.start)
-			good &= memory_take_away(&machine_memory, vm->ramdisk.start,
-						 vm->ramdisk.end);
+		for (unsigned j = 0; j < MAX_RAMDISKS && vm->ramdisks[j].start; j++)
+			good &= memory_take_away(&machine_memory, vm->ramdisks[j].start,
+						 vm->ramdisks[j].end);
 	}
 	if (!good)
 		give_up("cannot run here", "the machine's memory is in too many pieces");
@@ -103,6 +103,7 @@ _Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *
 {
 	static char why_bytes[256];
 	struct text why;
+	uint64_t bell;
 
 	console_use(tree->uart_count ? &tree->uarts[tree->console] : NULL);
 	text_start(&why, why_bytes, sizeof(why_bytes));
@@ -116,6 +117,8 @@ _Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *
 	wrong = wrong ? wrong : arch_cpu_init(&machine_cpus[0]);
 	if (wrong)
 		give_up("cannot run here", wrong);
+	if (outer_bell(tree->bootargs, &bell))
+		bell_use_outer(bell);
 	make_vms();
 	start_cpus();
 	for (unsigned i = 0; i < vm_count; i++)

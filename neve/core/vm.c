@@ -142,6 +142,8 @@ const char *vm_create(unsigned number, const struct vm_config *config, unsigned 
 	vm->vcpu_count = vm->vcpus_left = (unsigned)config->cpus;
 	vm->ram_start = arch_ram_start;
 	vm->ram_bytes = (config->memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	if (config->nest != MECHANISM_NONE && config->policy != POLICY_LEAN)
+		return "a guest hypervisor is run by policy=lean alone";
 	if (first_cpu + vm->vcpu_count > machine_cpu_count)
 		return "the machine has too few CPUs: each vCPU needs one of its own (cpus=)";
 	for (unsigned i = 0; i < vm->vcpu_count; i++) {
@@ -166,8 +168,8 @@ const char *vm_load(struct vm *vm)
 {
 	const struct vm_config *config = vm->config;
 	uint64_t kernel_bytes = config->kernel.end - config->kernel.start;
-	uint64_t ramdisk_bytes = config->ramdisk.end - config->ramdisk.start;
-	uint64_t offset, memory_bytes, entry, ramdisk, tree;
+	uint64_t offset, memory_bytes, entry, tree;
+	struct memory_range ramdisks[MAX_RAMDISKS] = { { 0, 0 } };
 	static uint8_t tree_bytes[MAX_TREE_BYTES];
 	struct guest_machine machine;
 	uint32_t size;
@@ -177,23 +179,30 @@ const char *vm_load(struct vm *vm)
 	if (wrong)
 		return wrong;
 	entry = vm->ram_start + offset;
-	ramdisk = (entry + memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
-	tree = (ramdisk + ramdisk_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	tree = (entry + memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	for (unsigned i = 0; i < MAX_RAMDISKS && config->ramdisks[i].start; i++) {
+		ramdisks[i].start = tree;
+		ramdisks[i].end = tree + config->ramdisks[i].end - config->ramdisks[i].start;
+		tree = (ramdisks[i].end + BLOCK - 1) & ~(BLOCK - 1);
+	}
 	if (memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
 		return "its kernel and ramdisk do not fit in its memory: give it more (memory=)";
 	machine = (struct guest_machine){
 		.cpus = vm->vcpu_count,
 		.ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },
 		.redistributor_bytes = (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
+		.ramdisks = ramdisks,
 		.bootargs = config->bootargs,
+		.hypervisor = config->nest != MECHANISM_NONE,
 	};
-	if (ramdisk_bytes)
-		machine.ramdisk = (struct memory_range){ ramdisk, ramdisk + ramdisk_bytes };
 	size = guest_tree_write(&machine, tree_bytes, sizeof(tree_bytes));
 	if (!size || !vm_write(vm, tree, tree_bytes, size) ||
-	    !vm_write(vm, entry, (const void *)config->kernel.start, kernel_bytes) ||
-	    !vm_write(vm, ramdisk, (const void *)config->ramdisk.start, ramdisk_bytes))
+	    !vm_write(vm, entry, (const void *)config->kernel.start, kernel_bytes))
 		return "it cannot be written to its memory";
+	for (unsigned i = 0; i < MAX_RAMDISKS; i++)
+		if (!vm_write(vm, ramdisks[i].start, (const void *)config->ramdisks[i].start,
+			      ramdisks[i].end - ramdisks[i].start))
+			return "it cannot be written to its memory";
 	arch_vcpu_boot(&vm->vcpus[0], entry, tree);
 	return NULL;
 }

@@ -29,6 +29,7 @@ struct vcpu {
 	volatile bool must_reset; /* CPU_ON asked for it */
 	volatile bool attention;  /* its virtual interrupts changed */
 	struct counts counts;
+	enum level level; /* who runs on it */
 	struct arch_vcpu arch;
 };
 
@@ -90,7 +91,7 @@ void vcpu_run(struct vcpu *vcpu);
 
 static inline void vcpu_count(struct vcpu *vcpu, unsigned cause)
 {
-	vcpu->counts.by_cause[cause]++;
+	vcpu->counts.by_cause[vcpu->level * MAX_CAUSES + cause]++;
 }
 
 /* Tells the vCPUs of the mask that their interrupts changed. */

@@ -97,9 +97,9 @@ static void modules_become_vms_by_address(void **state)
 	assert_int_equal(config.vm_count, 2);
 	assert_true(config.vms[0].kernel.start == 0x50000000 &&
 		    config.vms[0].kernel.end == 0x50001000);
-	assert_int_equal(config.vms[0].ramdisk.start, 0x52000000);
+	assert_int_equal(config.vms[0].ramdisks[0].start, 0x52000000);
 	assert_string_equal(config.vms[0].bootargs, "nonce=a");
-	assert_int_equal(config.vms[1].ramdisk.start, 0);
+	assert_int_equal(config.vms[1].ramdisks[0].start, 0);
 	assert_string_equal(config.vms[1].bootargs, "nonce=b");
 	assert_true(config.vms[0].cpus == 2 && config.vms[1].cpus == 1);
 	assert_int_equal(config.vms[1].memory_bytes, 64 << 20);
@@ -171,10 +171,11 @@ static void words_are_found_whole(void **state)
 static void the_tree_says_what_the_machine_has(void **state)
 {
 	static struct tree tree;
+	const struct memory_range ramdisks[MAX_RAMDISKS] = { { 0x42000000, 0x42001234 } };
 	const struct guest_machine machine = {
 		.cpus = 3,
 		.ram = { 0x40000000, 0x50000000 },
-		.ramdisk = { 0x42000000, 0x42001234 },
+		.ramdisks = ramdisks,
 		.redistributor_bytes = 3 * 0x20000,
 		.bootargs = "bench=idle",
 	};
@@ -203,7 +204,8 @@ static void the_tree_says_what_the_machine_has(void **state)
 
 static void a_tree_that_does_not_fit_is_none(void **state)
 {
-	const struct guest_machine machine = { .cpus = 1, .bootargs = "" };
+	const struct memory_range ramdisks[MAX_RAMDISKS] = { { 0, 0 } };
+	const struct guest_machine machine = { .cpus = 1, .ramdisks = ramdisks, .bootargs = "" };
 
 	(void)state;
 	for (uint32_t room = 0; room < 1500; room++) {
@@ -262,6 +264,37 @@ static void versions_and_features_are_told(void **state)
 	assert_int_equal(call(0, 0xffffffff84000008, 0, 0, 0).action, PSCI_OFF);
 }
 
+static void a_hypervisors_ramdisks_are_its_modules(void **state)
+{
+	const struct memory_range ramdisks[MAX_RAMDISKS] = { { 0x42000000, 0x42001234 },
+							     { 0x44000000, 0x44005678 } };
+	const struct guest_machine machine = {
+		.cpus = 1,
+		.ram = { 0x40000000, 0x50000000 },
+		.ramdisks = ramdisks,
+		.redistributor_bytes = 0x20000,
+		.bootargs = "cpus=1 nest=nv2 -- cpus=1 -- bench=idle",
+		.hypervisor = true,
+	};
+	static struct tree tree;
+	uint8_t *bytes = malloc(8192);
+	uint32_t size = guest_tree_write(&machine, bytes, 8192);
+	struct text text;
+
+	(void)state;
+	text_start(&text, wrong, sizeof(wrong));
+	assert_null(tree_read(&tree, bytes, size));
+	assert_int_equal(tree.psci, PSCI_SMC);
+	assert_string_equal(tree.bootargs, "cpus=1 nest=nv2");
+	assert_true(config_read(&config, tree.bootargs, bytes, size, &text));
+	assert_int_equal(config.vm_count, 1);
+	assert_int_equal(config.vms[0].nest, MECHANISM_NV2);
+	assert_string_equal(config.vms[0].bootargs, "cpus=1 -- bench=idle");
+	assert_true(config.vms[0].kernel.end == 0x42001234);
+	assert_int_equal(config.vms[0].ramdisks[0].end, 0x44005678);
+	free(bytes);
+}
+
 /* ---- System registers ----------------------------------------------------------------------- */
 
 static void each_row_is_found_by_its_own_encoding(void **state)
@@ -273,7 +306,7 @@ static void each_row_is_found_by_its_own_encoding(void **state)
 		if (register_rows[i].class == CLASS_IDENTITY)
 			assert_true(register_identifies(register_rows[i].encoding));
 	}
-	assert_int_equal(register_find(ENCODING(3u, 4u, 1u, 1u, 0u)), REG_NONE); /* HCR_EL2 */
+	assert_int_equal(register_find(ENCODING(3u, 4u, 1u, 1u, 0u)), REG_HCR_EL2);
 	assert_true(register_identifies(ENCODING(3u, 0u, 0u, 4u, 4u)));	 /* ID_AA64ZFR0_EL1 */
 	assert_false(register_identifies(ENCODING(3u, 0u, 0u, 0u, 5u))); /* MPIDR_EL1 */
 	assert_false(register_identifies(ENCODING(3u, 1u, 0u, 4u, 0u)));
@@ -283,11 +316,17 @@ static void a_vm_is_not_told_of_what_it_does_not_have(void **state)
 {
 	(void)state;
 	/* EL0 to EL3 with AArch32, SVE, RAS, GIC registers. */
-	assert_int_equal(register_identity(REG_ID_AA64PFR0_EL1, 0x0000000111112222), 0x1110011);
-	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0x0000000000001125), 0x1121);
-	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0), 0);
-	assert_int_equal(register_identity(REG_ID_AA64MMFR2_EL1, FIELD(24) | 1), 1); /* NV */
-	assert_int_equal(register_identity(REG_ID_AA64DFR0_EL1, 0xf106), 0xf006); /* PMU, trace */
+	assert_int_equal(
+		register_identity(REG_ID_AA64PFR0_EL1, 0x0000000111112222, IDENTITY_VM, false),
+		0x1110011);
+	assert_int_equal(
+		register_identity(REG_ID_AA64MMFR0_EL1, 0x0000000000001125, IDENTITY_VM, false),
+		0x1121);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0, IDENTITY_VM, false), 0);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR2_EL1, FIELD(24) | 1, IDENTITY_VM, false),
+			 1); /* NV */
+	assert_int_equal(register_identity(REG_ID_AA64DFR0_EL1, 0xf106, IDENTITY_VM, false),
+			 0xf006); /* PMU, trace */
 }
 
 /* ---- Devices -------------------------------------------------------------------------------- */
@@ -378,6 +417,7 @@ int main(void)
 		cmocka_unit_test(a_machine_without_modules_runs_nothing),
 		cmocka_unit_test(words_are_found_whole),
 		cmocka_unit_test(the_tree_says_what_the_machine_has),
+		cmocka_unit_test(a_hypervisors_ramdisks_are_its_modules),
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
 		cmocka_unit_test(cpus_go_on_and_off),
 		cmocka_unit_test(versions_and_features_are_told),

@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
+#include "policy.h"
 #include "psci.h"
+#include "shadow.h"
 #include "table.h"
 #include "vgic.h"
 
@@ -14,6 +16,35 @@ struct context {
 	uint64_t pc, pstate;
 };
 
+/* The state of one virtual interface of the GIC, beside its list registers. */
+struct gic_interface {
+	uint64_t control;      /* ICH_VMCR_EL2 */
+	uint64_t active[2][4]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
+};
+
+/* A vCPU that has virtual EL2 (nested.h). */
+struct nested {
+	volatile uint64_t
+		*page; /* all registers of virtual EL2 and of the nested VM's EL1 that are not in
+				  * the hardware, by REGISTER_OFFSET */
+	uint64_t own_page; /* ours; a paravirtual hypervisor may have given one of its own */
+	bool in_el2;	   /* the hardware's EL1 is virtual EL2, not the nested VM's */
+	uint64_t sp_el2;
+	uint64_t set_elr, set_spsr;   /* what the guest hypervisor, or we for it, put there last */
+	struct shadow *shadow;	      /* in use */
+	uint64_t lists[VGIC_MAX_LRS]; /* its VM's list registers as they went into the hardware */
+	bool lent;		      /* the hardware's virtual GIC is the nested VM's */
+	bool refill;	  /* ... and its own list registers are to be filled anew after that */
+	bool maintenance; /* ... and its maintenance interrupt is active */
+	struct gic_interface own; /* the guest hypervisor's, meanwhile */
+};
+
+/* Why the guest was left, of synchronous exceptions: read once. */
+struct exit {
+	uint64_t esr;
+	uint64_t far, hpfar; /* of aborts */
+};
+
 struct arch_vm {
 	struct table stage2;
 	struct table_pool pool;
@@ -21,11 +52,20 @@ struct arch_vm {
 	uint64_t counter_start; /* the virtual counter began there: CNTVOFF_EL2 */
 	struct psci psci;
 	struct vgic vgic;
+	struct shadows shadows;
 };
 
 struct arch_vcpu {
 	struct context context;
+	struct context host_context; /* of a policy's host half */
+	struct policy_state policy;
+	struct exit exit;
+	unsigned
+		acknowledged; /* a physical interrupt that is to be answered, and 1 << 31; 0: none */
 	struct vgic_lists lists;
+	struct gic_interface interface; /* of a policy that saves it */
+	uint64_t interface_on;		/* ICH_HCR_EL2 while the guest runs */
+	struct nested nested;
 	uint64_t start_entry, start_context; /* what CPU_ON asked for */
 };
 

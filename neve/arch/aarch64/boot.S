@@ -59,9 +59,11 @@ first_entry:
 
 	address x0, boot_stack_end
 	mov sp, x0
+#if !PARAVIRT				/* at virtual EL2 of a CPU that cannot say so, we take it as given */
 	mrs x1, CurrentEL
 	cmp x1, #CURRENT_EL2
 	b.ne 3f
+#endif
 	mov x0, x19
 	bl first_steps			/* void first_steps(uint64_t tree) */
 	bl drop_image_lines
@@ -74,35 +76,11 @@ first_entry:
 other_entry:
 	msr daifset, #0xf
 	mov x19, x0
-	bl mmu_on
+	bl mmu_on			/* void mmu_on(void); it uses no stack */
 	ldr x0, [x19]			/* struct cpu: stack_end comes first */
 	mov sp, x0
 	mov x0, x19
 	bl cpu_main			/* does not return */
-
-/*
- * void mmu_on(void);   EL2's translation, by what first_steps() left in mmu_registers; vectors too
- *   clobbers x0 to x5
- */
-mmu_on:
-	address x0, mmu_registers	/* mair, tcr, ttbr0, sctlr */
-	ldp x1, x2, [x0]
-	ldp x3, x4, [x0, #16]
-	address x5, vectors
-	msr vbar_el2, x5
-	msr mair_el2, x1
-	msr tcr_el2, x2
-	msr ttbr0_el2, x3
-	isb
-	tlbi alle2
-	tlbi alle1
-	dsb nsh
-	ic iallu
-	dsb nsh
-	isb
-	msr sctlr_el2, x4
-	isb
-	ret
 
 /*
  * void drop_image_lines(void);   throws the image's lines out of the caches; clobbers x0 to x3

@@ -8,9 +8,7 @@
 #define CURRENT_EL2 (2 << 2)
 
 /* Offsets in struct context (arch_types.h). */
-#define CONTEXT_X      0
-#define CONTEXT_PC     248
-#define CONTEXT_PSTATE 256
+#define CONTEXT_X 0
 
 /* How a guest was left; what context_enter() returns. */
 #define LEFT_SYNCHRONOUS 0
@@ -37,17 +35,12 @@
 	__asm__ volatile("msr " NAME_TEXT(name) ", %0" : : "r"((uint64_t)(value)) : "memory")
 
 /* By encoding: older assemblers lack the names. */
-#define ICC_SRE_EL2	s3_4_c12_c9_5
 #define ICC_PMR_EL1	s3_0_c4_c6_0
 #define ICC_IAR1_EL1	s3_0_c12_c12_0
 #define ICC_EOIR1_EL1	s3_0_c12_c12_1
 #define ICC_DIR_EL1	s3_0_c12_c11_1
 #define ICC_CTLR_EL1	s3_0_c12_c12_4
 #define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
-#define ICC_SGI1R_EL1	s3_0_c12_c11_5
-#define ICH_HCR_EL2	s3_4_c12_c11_0
-#define ICH_VTR_EL2	s3_4_c12_c11_1
-#define ICH_VMCR_EL2	s3_4_c12_c11_7
 #define HCRX_EL2	s3_4_c1_c2_2
 #define HFGRTR_EL2	s3_4_c1_c1_4
 #define HFGWTR_EL2	s3_4_c1_c1_5
@@ -65,42 +58,62 @@
 #define HCR_TSC	  (1ull << 19) /* SMC traps */
 #define HCR_TIDCP (1ull << 20) /* implementation defined registers trap */
 #define HCR_TACR  (1ull << 21) /* ACTLR_EL1 traps */
+#define HCR_TTLB  (1ull << 25) /* EL1's TLB maintenance traps */
+#define HCR_TVM	  (1ull << 26) /* writes of EL1's translation registers trap */
+#define HCR_TGE	  (1ull << 27)
+#define HCR_TRVM  (1ull << 30) /* ... and reads */
 #define HCR_RW	  (1ull << 31) /* EL1 is AArch64 */
+#define HCR_E2H	  (1ull << 34) /* EL2 as a host kernel wants it (FEAT_VHE) */
 #define HCR_TLOR  (1ull << 35)
 #define HCR_TERR  (1ull << 36)
 #define HCR_APK	  (1ull << 40) /* pointer authentication does not trap */
 #define HCR_API	  (1ull << 41)
+#define HCR_NV \
+	(1ull << 42) /* EL1 believes that it is EL2: hypervisor instructions trap (FEAT_NV) */
+#define HCR_NV1 (1ull << 43) /* ... one without HCR_EL2.E2H */
+#define HCR_AT	(1ull << 44) /* AT of stage 1 traps */
+#define HCR_NV2 (1ull << 45) /* ... or go to the page of VNCR_EL2 (FEAT_NV2) */
 
-#define CPTR_RES1 0x22ffull
-#define CPTR_TZ	  (1ull << 8)  /* SVE traps */
-#define CPTR_TSM  (1ull << 12) /* SME traps */
-#define CPTR_TTA  (1ull << 20) /* trace registers trap */
+#define CPTR_TCPAC (1ull << 31) /* CPACR_EL1 traps */
+/* CPTR_EL2 and CNTHCTL_EL2 as HCR_EL2.E2H has them. */
+
+#if VHE
+#define CPTR_GUEST \
+	(3ull << 20 | 1ull << 28) /* floating point does not trap; SVE, SME and trace do */
+#define CNTHCTL_EL1PCTEN (1ull << 10)
+#define CNTHCTL_EL1PCEN	 (1ull << 11)
+#else
+#define CPTR_GUEST	 (0x22ffull | 1ull << 8 | 1ull << 12 | 1ull << 20)
+#define CNTHCTL_EL1PCTEN (1ull << 0)
+#define CNTHCTL_EL1PCEN	 (1ull << 1)
+#endif
 
 #define MDCR_HPMN  0x1full
 #define MDCR_TPMCR (1ull << 5)
 #define MDCR_TPM   (1ull << 6)
+#define MDCR_TDA   (1ull << 9) /* debug registers trap */
 #define MDCR_TPMS  (1ull << 14)
 #define MDCR_TTRF  (1ull << 19)
 
-#define CNTHCTL_EL1PCTEN (1ull << 0)
-#define CNTHCTL_EL1PCEN	 (1ull << 1)
-
 /* ESR_EL2 */
-#define ESR_CLASS_SHIFT	   26
-#define ESR_LENGTH_32	   (1ull << 25) /* IL */
-#define ESR_ISS		   0x1ffffffull
-#define EC_UNKNOWN	   0x00
-#define EC_HVC		   0x16
-#define EC_SMC		   0x17
-#define EC_SYSREG	   0x18
-#define EC_INSN_ABORT	   0x20 /* from a lower level */
-#define EC_DATA_ABORT	   0x24
-#define ABORT_STATUS	   0x3f
-#define ABORT_STAGE1_WALK  (1u << 7) /* S1PTW */
-#define STATUS_TRANSLATION 0x04	     /* and the level in the low two bits */
-#define STATUS_EXTERNAL	   0x10
+#define ESR_CLASS_SHIFT	  26
+#define ESR_LENGTH_32	  (1ull << 25) /* IL */
+#define ESR_ISS		  0x1ffffffull
+#define EC_UNKNOWN	  0x00
+#define EC_WFX		  0x01
+#define EC_FP		  0x07
+#define EC_HVC		  0x16
+#define EC_SMC		  0x17
+#define EC_SYSREG	  0x18
+#define EC_ERET		  0x1a
+#define EC_INSN_ABORT	  0x20 /* from a lower level */
+#define EC_DATA_ABORT	  0x24
+#define ABORT_STATUS	  0x3f
+#define ABORT_IS_WRITE	  (1u << 6)
+#define ABORT_STAGE1_WALK (1u << 7) /* S1PTW */
 
 #define PSTATE_EL1H    0x5ull
+#define PSTATE_EL2H    0x9ull
 #define PSTATE_MODE    0xfull
 #define PSTATE_AARCH32 (1ull << 4)
 #define PSTATE_MASKED  (0xfull << 6) /* D, A, I, F */

@@ -6,13 +6,17 @@
  */
 #include "gic.h"
 
+#include "accessors.h"
 #include "arch.h"
 #include "console.h"
 #include "cpu.h"
 #include "guest_tree.h"
 #include "lists.h"
 #include "main.h"
+#include "nested.h"
 #include "posih.h"
+#include "vcpu.h"
+#include "virtual_interface.h"
 
 /* Of the distributor; GICR_... + GICR_SGI_FRAME has the same for one CPU. */
 #define GICD_CTLR	0x000
@@ -43,10 +47,8 @@
 #define ALL_PRIORITIES	  0xf0
 #define MIDDLE_PRIORITIES 0xa0a0a0a0u
 
-#define ICH_HCR_ON	  1
-#define ICH_HCR_UNDERFLOW 2    /* UIE: tell when one list register or none is in use */
-#define VTR_LISTS	  0x1f /* list registers less one */
-#define VTR_PREEMPTION	  26   /* three bits: bits of preemption less one */
+#define VTR_LISTS      0x1f /* list registers less one */
+#define VTR_PREEMPTION 26   /* three bits: bits of preemption less one */
 
 #define SGI_KICK	0
 #define PPI_MAINTENANCE 25
@@ -56,13 +58,18 @@
 #define MAX_POLLS 1000000
 
 static unsigned list_registers;
-static unsigned console_intid; /* 0: it does not interrupt */
+static unsigned active_registers; /* ICH_AP0R<n>_EL2 that there are */
+static unsigned console_intid;	  /* 0: it does not interrupt */
 
 /* ---- List registers ------------------------------------------------------------------------- */
 
-/* Only those in use. */
-static void read_lists(struct vgic_lists *lists)
+/* Only those in use. Linux' way has read them already. */
+static void read_lists(struct vcpu *vcpu)
 {
+	struct vgic_lists *lists = &vcpu->arch.lists;
+
+	if (is_kvm_like(vcpu))
+		return;
 	for (unsigned i = 0; i < lists->count; i++)
 		lists->lr[i] = lists->lr[i] ? list_read(i) : 0;
 }
@@ -73,6 +80,12 @@ static void deactivate(uint64_t intid)
 	instruction_barrier();
 }
 
+static void set_maintenance_line(struct vcpu *vcpu)
+{
+	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE,
+			  gic_interface_state(vcpu, REG_ICH_MISR_EL2));
+}
+
 /* Under the VM's lock. */
 static void refill(struct vcpu *vcpu)
 {
@@ -80,15 +93,19 @@ static void refill(struct vcpu *vcpu)
 	uint64_t old[VGIC_MAX_LRS];
 	struct vgic_loaded loaded;
 
-	read_lists(lists);
+	read_lists(vcpu);
 	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
+	if (is_nested(vcpu))
+		set_maintenance_line(vcpu);
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
-	for (unsigned i = 0; i < lists->count; i++)
+	vcpu->arch.interface_on = ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0);
+	for (unsigned i = 0; i < lists->count && !is_kvm_like(vcpu); i++)
 		if (old[i] || lists->lr[i])
 			list_write(i, lists->lr[i]);
-	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0));
+	if (!is_kvm_like(vcpu))
+		WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
 	for (unsigned i = 0; i < VGIC_OWN; i++)
 		if (loaded.deactivate >> i & 1)
 			deactivate(i);
@@ -103,33 +120,225 @@ void gic_refill(struct vcpu *vcpu)
 	lock_release(&vcpu->vm->lock);
 }
 
-/* ICH_AP0R<n>_EL2 and ICH_AP1R<n>_EL2: there are as many as there are preemption levels for (12.4.1). */
-static void forget_active_priorities(void)
-{
-	unsigned bits = (unsigned)(READ_REGISTER(ICH_VTR_EL2) >> VTR_PREEMPTION & 7) + 1;
+/* ---- ICH_VMCR_EL2, and which priorities are active ------------------------------------------ */
 
-	WRITE_REGISTER(s3_4_c12_c8_0, 0);
-	WRITE_REGISTER(s3_4_c12_c9_0, 0);
-	if (bits >= 6) {
-		WRITE_REGISTER(s3_4_c12_c8_1, 0);
-		WRITE_REGISTER(s3_4_c12_c9_1, 0);
+#define ACTIVE(ROW) ROW(0) ROW(1) ROW(2) ROW(3)
+
+static void save_active(struct gic_interface *to)
+{
+#define ROW(n)                                              \
+	if (n < active_registers) {                         \
+		to->active[0][n] = READ(ICH_AP0R##n##_EL2); \
+		to->active[1][n] = READ(ICH_AP1R##n##_EL2); \
 	}
-	if (bits >= 7) {
-		WRITE_REGISTER(s3_4_c12_c8_2, 0);
-		WRITE_REGISTER(s3_4_c12_c8_3, 0);
-		WRITE_REGISTER(s3_4_c12_c9_2, 0);
-		WRITE_REGISTER(s3_4_c12_c9_3, 0);
+	ACTIVE(ROW)
+#undef ROW
+}
+
+static void load_active(const struct gic_interface *from)
+{
+#define ROW(n)                                                \
+	if (n < active_registers) {                           \
+		WRITE(ICH_AP0R##n##_EL2, from->active[0][n]); \
+		WRITE(ICH_AP1R##n##_EL2, from->active[1][n]); \
 	}
+	ACTIVE(ROW)
+#undef ROW
+}
+
+static void save_interface(struct gic_interface *to)
+{
+	to->control = READ(ICH_VMCR_EL2);
+	save_active(to);
+}
+
+static void load_interface(const struct gic_interface *from)
+{
+	WRITE(ICH_VMCR_EL2, from->control);
+	load_active(from);
 }
 
 void gic_reset(struct vcpu *vcpu)
 {
 	vcpu->arch.lists.count = list_registers;
-	for (unsigned i = 0; i < list_registers; i++)
+	for (unsigned i = 0; i < list_registers; i++) {
 		list_write(i, 0);
-	WRITE_REGISTER(ICH_VMCR_EL2, 0);
-	forget_active_priorities();
-	WRITE_REGISTER(ICH_HCR_EL2, ICH_HCR_ON);
+		vcpu->arch.lists.lr[i] = 0;
+	}
+	load_interface(&(struct gic_interface){ .control = 0 });
+	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
+	vcpu->attention = true;
+}
+
+/* ---- As Linux' KVM does it -------------------------------------------------------------------- */
+
+static bool is_live(const struct vcpu *vcpu)
+{
+	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
+		if (vcpu->arch.lists.lr[i] & (LR_PENDING | LR_ACTIVE))
+			return true;
+	return false;
+}
+
+/* A GICv2's interface is in memory and has other names; which of its registers are used, and how often, is
+ * the same as here but where is_gicv3() says otherwise. */
+static bool is_gicv3(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->policy == POLICY_KVM_GICV3 ||
+	       vcpu->vm->config->policy == POLICY_KVM_GICV3_NO_TIMER;
+}
+
+void gic_restore_like_kvm(struct vcpu *vcpu)
+{
+	const struct gic_interface *interface = &vcpu->arch.interface;
+
+	if (is_gicv3(vcpu))
+		(void)READ(ICH_VTR_EL2);
+	WRITE(ICH_VMCR_EL2, interface->control);
+	if (!is_live(vcpu))
+		return;
+	WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
+	load_active(interface);
+	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
+		if (vcpu->arch.lists.lr[i])
+			list_write(i, vcpu->arch.lists.lr[i]);
+}
+
+void gic_save_like_kvm(struct vcpu *vcpu)
+{
+	struct gic_interface *interface = &vcpu->arch.interface;
+	uint64_t empty;
+
+	interface->control = READ(ICH_VMCR_EL2);
+	if (is_live(vcpu)) {
+		empty = READ(ICH_ELRSR_EL2);
+		WRITE(ICH_HCR_EL2, 0);
+		if (is_gicv3(vcpu))
+			(void)READ(ICH_VTR_EL2);
+		for (unsigned i = 0; i < vcpu->arch.lists.count; i++) {
+			uint64_t *lr = &vcpu->arch.lists.lr[i];
+
+			if (!*lr)
+				continue;
+			*lr = empty >> i & 1 ? *lr & ~(LR_PENDING | LR_ACTIVE) : list_read(i);
+			list_write(i, 0);
+		}
+		save_active(interface);
+	}
+	if (is_gicv3(vcpu))
+		WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_BELOW);
+}
+
+/* ---- The interface of a nested VM ----------------------------------------------------------- */
+
+#define NESTED_LR(nested, n) ((nested)->page[(OFFSET_ICH_LR0_EL2 + 8 * (n)) / 8])
+
+uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	uint64_t lr[VGIC_MAX_LRS];
+	struct virtual_interface interface = {
+		.hcr = SLOT(nested, ICH_HCR_EL2),
+		.vmcr = SLOT(nested, ICH_VMCR_EL2),
+		.lr = lr,
+		.count = list_registers,
+	};
+
+	for (unsigned i = 0; i < list_registers; i++)
+		lr[i] = NESTED_LR(nested, i);
+	return number == REG_ICH_MISR_EL2   ? virtual_maintenance(&interface)
+	       : number == REG_ICH_EISR_EL2 ? virtual_ended(&interface)
+					    : virtual_empty(&interface);
+}
+
+/* The guest hypervisor's own list registers are empty from here on; what was in them counts as pending or
+ * active again when it has the hardware back. */
+void gic_lend(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	struct vgic *vgic = &vcpu->vm->arch.vgic;
+	struct vgic_lists *lists = &vcpu->arch.lists;
+	struct gic_interface interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
+
+	lock_take(&vcpu->vm->lock);
+	read_lists(vcpu);
+	vgic_save(vgic, vcpu->number, lists);
+	for (unsigned i = 0; i < lists->count; i++) {
+		uint64_t lr = NESTED_LR(nested, i);
+		bool backed = vgic_is_backed(vgic, vcpu->number, virtual_physical(lr));
+
+		lr = virtual_for_hardware(lr, backed);
+		if (lists->lr[i]) {
+			vcpu->attention = nested->refill = true;
+			lists->lr[i] = 0;
+			list_write(i, lr);
+		} else if (lr) {
+			list_write(i, lr);
+		}
+		nested->lists[i] = lr;
+	}
+	lock_release(&vcpu->vm->lock);
+	save_interface(&nested->own);
+	for (unsigned i = 0; i < active_registers; i++) {
+		interface.active[0][i] = nested->page[OFFSET_ICH_AP0R0_EL2 / 8 + i];
+		interface.active[1][i] = nested->page[OFFSET_ICH_AP1R0_EL2 / 8 + i];
+	}
+	load_interface(&interface);
+	WRITE(ICH_HCR_EL2, SLOT(nested, ICH_HCR_EL2) & ICH_HCR_HEEDED);
+	nested->lent = true;
+}
+
+void gic_take_back(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	struct vgic *vgic = &vcpu->vm->arch.vgic;
+	struct gic_interface interface = { .control = 0 };
+
+	lock_take(&vcpu->vm->lock);
+	for (unsigned i = 0; i < list_registers; i++) {
+		uint64_t was = NESTED_LR(nested, i), lr;
+
+		if (!nested->lists[i])
+			continue;
+		lr = list_read(i);
+		list_write(i, 0);
+		NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
+		if (virtual_physical(was) && !(lr & (LR_PENDING | LR_ACTIVE)))
+			vgic_ended(vgic, vcpu->number, virtual_physical(was));
+	}
+	SLOT(nested, ICH_HCR_EL2) = READ(ICH_HCR_EL2);
+	save_interface(&interface);
+	SLOT(nested, ICH_VMCR_EL2) = interface.control;
+	for (unsigned i = 0; i < active_registers; i++) {
+		nested->page[OFFSET_ICH_AP0R0_EL2 / 8 + i] = interface.active[0][i];
+		nested->page[OFFSET_ICH_AP1R0_EL2 / 8 + i] = interface.active[1][i];
+	}
+	if (vcpu->vm->config->nest == MECHANISM_NEVE) { /* it reads copies */
+		SLOT(nested, ICH_MISR_EL2) = gic_interface_state(vcpu, REG_ICH_MISR_EL2);
+		SLOT(nested, ICH_EISR_EL2) = gic_interface_state(vcpu, REG_ICH_EISR_EL2);
+		SLOT(nested, ICH_ELRSR_EL2) = gic_interface_state(vcpu, REG_ICH_ELRSR_EL2);
+	}
+	if (gic_interface_state(vcpu, REG_ICH_MISR_EL2)) {
+		set_maintenance_line(vcpu);
+		vcpu->attention = true;
+	}
+	lock_release(&vcpu->vm->lock);
+	load_interface(&nested->own);
+	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
+	if (nested->maintenance)
+		deactivate(PPI_MAINTENANCE);
+	nested->lent = nested->maintenance = false;
+	if (nested->refill)
+		vcpu->attention = true;
+	nested->refill = false;
+}
+
+/* The nested VM's maintenance interrupt: its hypervisor's line is high as long as the hardware's is. */
+static void take_maintenance(struct vcpu *vcpu)
+{
+	lock_take(&vcpu->vm->lock);
+	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE, true);
+	lock_release(&vcpu->vm->lock);
 	vcpu->attention = true;
 }
 
@@ -138,7 +347,7 @@ void gic_reset(struct vcpu *vcpu)
 static void hand_on(struct vcpu *vcpu, unsigned intid)
 {
 	lock_take(&vcpu->vm->lock);
-	read_lists(&vcpu->arch.lists);
+	read_lists(vcpu);
 	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid))
 		vcpu->attention = true;
 	lock_release(&vcpu->vm->lock);
@@ -162,12 +371,19 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 		break;
 	case PPI_TIMER_VIRTUAL:
 	case PPI_TIMER_PHYSICAL:
+	case PPI_TIMER_HYPERVISOR:
 		vcpu_count(vcpu, CAUSE_IRQ_TIMER);
 		hand_on(vcpu, intid);
 		break;
 	case PPI_MAINTENANCE:
 		vcpu_count(vcpu, CAUSE_IRQ_MAINTENANCE);
-		gic_refill(vcpu); /* it is level-triggered: its reasons must go first */
+		/* It is level-triggered: its reasons must go first. A nested VM's are its hypervisor's. */
+		if (vcpu->arch.nested.lent) {
+			vcpu->arch.nested.maintenance = true;
+			take_maintenance(vcpu);
+			break;
+		}
+		gic_refill(vcpu);
 		deactivate(intid);
 		break;
 	default:
@@ -182,8 +398,23 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 	}
 }
 
+#define ACKNOWLEDGED (1u << 31)
+
+void gic_acknowledge(struct vcpu *vcpu)
+{
+	unsigned intid = (unsigned)(READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK);
+
+	if (intid < INTID_SPECIAL)
+		vcpu->arch.acknowledged = intid | ACKNOWLEDGED;
+}
+
 void gic_take(struct vcpu *vcpu)
 {
+	unsigned first = vcpu->arch.acknowledged;
+
+	vcpu->arch.acknowledged = 0;
+	if (first)
+		take_one(vcpu, first & ~ACKNOWLEDGED);
 	for (;;) {
 		uint64_t intid = READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK;
 
@@ -204,9 +435,9 @@ void arch_kick(const struct cpu *cpu)
 	uint64_t id = cpu->id;
 
 	data_barrier();
-	WRITE_REGISTER(ICC_SGI1R_EL1, 1ull << (id & 15) | (id >> 4 & 15) << 44 |
-					      (id >> 8 & 0xff) << 16 | (id >> 16 & 0xff) << 32 |
-					      (id >> 32 & 0xff) << 48 | (uint64_t)SGI_KICK << 24);
+	WRITE(ICC_SGI1R_EL1, 1ull << (id & 15) | (id >> 4 & 15) << 44 | (id >> 8 & 0xff) << 16 |
+				     (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 |
+				     (uint64_t)SGI_KICK << 24);
 	instruction_barrier();
 }
 
@@ -236,7 +467,7 @@ static void controller_row(struct vcpu *vcpu, struct access *access,
 	uint32_t mask;
 
 	if (access->write || vgic_says_state(access->offset)) {
-		read_lists(&vcpu->arch.lists);
+		read_lists(vcpu);
 		vgic_save(vgic, vcpu->number, &vcpu->arch.lists);
 		vcpu->attention = true;
 	}
@@ -340,6 +571,7 @@ static uint64_t find_redistributor(uint64_t id)
 const char *gic_cpu_init(struct cpu *cpu)
 {
 	uint64_t redistributor = find_redistributor(cpu->id), frame;
+	unsigned bits;
 
 	if (!redistributor)
 		return "a CPU has no redistributor in the interrupt controller";
@@ -352,15 +584,17 @@ const char *gic_cpu_init(struct cpu *cpu)
 	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
 	for (unsigned i = 0; i < VGIC_OWN / 4; i++)
 		mmio_write32(frame + GICD_IPRIORITYR + i * 4, MIDDLE_PRIORITIES);
-	mmio_write32(frame + GICD_ISENABLER, 1u << SGI_KICK | 1u << PPI_MAINTENANCE |
-						     1u << PPI_TIMER_VIRTUAL |
-						     1u << PPI_TIMER_PHYSICAL);
-	WRITE_REGISTER(ICC_SRE_EL2, READ_REGISTER(ICC_SRE_EL2) | SRE_USE | SRE_BELOW);
+	mmio_write32(frame + GICD_ISENABLER,
+		     1u << SGI_KICK | 1u << PPI_MAINTENANCE | 1u << PPI_TIMER_VIRTUAL |
+			     1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR);
+	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_USE | SRE_BELOW);
 	instruction_barrier();
 	WRITE_REGISTER(ICC_PMR_EL1, ALL_PRIORITIES);
 	WRITE_REGISTER(ICC_CTLR_EL1, READ_REGISTER(ICC_CTLR_EL1) | CTLR_SPLIT);
 	WRITE_REGISTER(ICC_IGRPEN1_EL1, 1);
 	instruction_barrier();
-	list_registers = (unsigned)(READ_REGISTER(ICH_VTR_EL2) & VTR_LISTS) + 1;
+	list_registers = (unsigned)(READ(ICH_VTR_EL2) & VTR_LISTS) + 1;
+	bits = (unsigned)(READ(ICH_VTR_EL2) >> VTR_PREEMPTION & 7) + 1; /* 12.4.1 */
+	active_registers = bits >= 7 ? 4 : bits >= 6 ? 2 : 1;
 	return NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef GIC_H
 #define GIC_H
 
+#include "registers.h"
 #include "vm.h"
 
 /* This CPU's part of the machine's GIC. NULL, or what is wrong. */
@@ -12,6 +13,20 @@ void gic_refill(struct vcpu *vcpu);
 
 /* Takes all physical interrupts that are pending on this CPU. */
 void gic_take(struct vcpu *vcpu);
+
+/* Its VM gets the hardware's virtual interface, and its hypervisor gets it back (nested.h). */
+void gic_lend(struct vcpu *vcpu);
+void gic_take_back(struct vcpu *vcpu);
+
+/* ICH_MISR_EL2, ICH_EISR_EL2 or ICH_ELRSR_EL2 as a guest hypervisor reads it. */
+uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number);
+
+/* What Linux' KVM does with the interface before and after its guest (policy.c). */
+void gic_restore_like_kvm(struct vcpu *vcpu);
+void gic_save_like_kvm(struct vcpu *vcpu);
+
+/* Acknowledges a physical interrupt; gic_take() answers it. */
+void gic_acknowledge(struct vcpu *vcpu);
 
 /* No list register holds anything; at the vCPU's reset. */
 void gic_reset(struct vcpu *vcpu);

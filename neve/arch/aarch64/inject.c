@@ -2,6 +2,7 @@
 #include "inject.h"
 
 #include "cpu.h"
+#include "guest_table.h"
 
 #define PSTATE_KEPT (0xfull << 28 | 1ull << 24) /* N, Z, C, V; DIT */
 #define PSTATE_PAN  (1ull << 22)

@@ -1,33 +1,33 @@
 /* The list registers by number; see lists.h. Called by gic.c. */
 #include "lists.h"
 
-#include "cpu.h"
+#include "accessors.h"
 
-/* ICH_LR<n>_EL2 are sixteen registers, not an array. */
-#define LISTS(ROW)              \
-	ROW(0, s3_4_c12_c12_0)  \
-	ROW(1, s3_4_c12_c12_1)  \
-	ROW(2, s3_4_c12_c12_2)  \
-	ROW(3, s3_4_c12_c12_3)  \
-	ROW(4, s3_4_c12_c12_4)  \
-	ROW(5, s3_4_c12_c12_5)  \
-	ROW(6, s3_4_c12_c12_6)  \
-	ROW(7, s3_4_c12_c12_7)  \
-	ROW(8, s3_4_c12_c13_0)  \
-	ROW(9, s3_4_c12_c13_1)  \
-	ROW(10, s3_4_c12_c13_2) \
-	ROW(11, s3_4_c12_c13_3) \
-	ROW(12, s3_4_c12_c13_4) \
-	ROW(13, s3_4_c12_c13_5) \
-	ROW(14, s3_4_c12_c13_6) \
-	ROW(15, s3_4_c12_c13_7)
+/* They are sixteen registers, not an array. */
+#define LISTS(ROW) \
+	ROW(0)     \
+	ROW(1)     \
+	ROW(2)     \
+	ROW(3)     \
+	ROW(4)     \
+	ROW(5)     \
+	ROW(6)     \
+	ROW(7)     \
+	ROW(8)     \
+	ROW(9)     \
+	ROW(10)    \
+	ROW(11)    \
+	ROW(12)    \
+	ROW(13)    \
+	ROW(14)    \
+	ROW(15)
 
 uint64_t list_read(unsigned n)
 {
 	switch (n) {
-#define ROW(number, name) \
-	case number:      \
-		return READ_REGISTER(name);
+#define ROW(number)  \
+	case number: \
+		return READ(ICH_LR##number##_EL2);
 		LISTS(ROW)
 #undef ROW
 	}
@@ -37,9 +37,9 @@ uint64_t list_read(unsigned n)
 void list_write(unsigned n, uint64_t value)
 {
 	switch (n) {
-#define ROW(number, name)                    \
-	case number:                         \
-		WRITE_REGISTER(name, value); \
+#define ROW(number)                                 \
+	case number:                                \
+		WRITE(ICH_LR##number##_EL2, value); \
 		break;
 		LISTS(ROW)
 #undef ROW

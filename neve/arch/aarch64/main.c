@@ -1,6 +1,7 @@
 /* First steps on an Arm machine, how other CPUs start, and how it ends. Called by boot.S and core/. */
 #include "main.h"
 
+#include "accessors.h"
 #include "arch.h"
 #include "console.h"
 #include "cpu.h"
@@ -64,8 +65,7 @@ _Noreturn void own_fault(void)
 {
 	console_seize();
 	console_printf("neve failed: ESR_EL2 %lx FAR_EL2 %lx ELR_EL2 %lx, image at %lx\n",
-		       READ_REGISTER(esr_el2), READ_REGISTER(far_el2), READ_REGISTER(elr_el2),
-		       (uint64_t)image_start);
+		       READ(ESR_EL2), READ(FAR_EL2), READ(ELR_EL2), (uint64_t)image_start);
 	arch_power_off();
 }
 

@@ -1,23 +1,42 @@
 /* The table of system registers, and what needs no hardware to be said of them; see registers.h. Pure.
- * Called by sysreg.c and counts.c. */
+ * Called by sysreg.c, nested_registers.c and counts.c. */
 #include "registers.h"
 
-#define EL0_AND_EL1_AARCH64 0x11u /* of ID_AA64PFR0_EL1: no AArch32 */
-#define PHYSICAL_BITS_36    1u	  /* of ID_AA64MMFR0_EL1.PARange */
+#define EL0_AND_EL1_AARCH64 0x11u  /* of ID_AA64PFR0_EL1: no AArch32 */
+#define EL2_AARCH64	    0x100u /* of ID_AA64PFR0_EL1 */
+#define PHYSICAL_BITS_36    1u	   /* of ID_AA64MMFR0_EL1.PARange */
+#define MMFR1_VH	    8
+#define MMFR2_NV	    24
+#define ISAR0_TLB_RANGE	    FIELD(56)
 
 const struct register_row register_rows[REGISTER_COUNT] = {
-#define ROW(name, op0, op1, n, m, op2, class, mask) \
-	[REG_##name] = { #name, ENCODING(op0##u, op1##u, n##u, m##u, op2##u), CLASS_##class, mask },
+#define ROW(name, op0, op1, n, m, op2, class, mask, nest, page)                       \
+	[REG_##name] = { #name,		ENCODING(op0##u, op1##u, n##u, m##u, op2##u), \
+			 CLASS_##class, mask,                                         \
+			 NEST_##nest,	page },
+	REGISTERS(ROW)
+#undef ROW
+};
+
+/* Rows by encoding, without searching: op0's low bit, op1, CRn, CRm, op2; 0 is none. */
+#define KEY(op0, op1, n, m, op2) (((op0)&1) << 14 | (op1) << 11 | (n) << 7 | (m) << 3 | (op2))
+static const uint8_t by_key[1 << 15] = {
+#define ROW(name, op0, op1, n, m, op2, ...) [KEY(op0, op1, n, m, op2)] = REG_##name + 1,
 	REGISTERS(ROW)
 #undef ROW
 };
 
 enum register_number register_find(uint32_t encoding)
 {
-	for (unsigned i = 0; i < REGISTER_COUNT; i++)
-		if (register_rows[i].encoding == encoding)
-			return (enum register_number)i;
-	return REG_NONE;
+	unsigned op0 = encoding >> 20 & 3, op1 = encoding >> 14 & 7, n = encoding >> 10 & 15;
+	unsigned m = encoding >> 1 & 15, op2 = encoding >> 17 & 7, found;
+
+	if (op0 < 2)
+		return REG_NONE;
+	if (op1 == 5) /* CNTKCTL_EL12 is one of EL1, the timers are of EL0 */
+		op1 = n == 14 && m != 1 ? 3 : 0;
+	found = by_key[KEY(op0, op1, n, m, op2)];
+	return found ? (enum register_number)(found - 1) : REG_NONE;
 }
 
 bool register_identifies(uint32_t encoding)
@@ -28,7 +47,8 @@ bool register_identifies(uint32_t encoding)
 	       m >= 1 && m <= 7;
 }
 
-uint64_t register_identity(enum register_number number, uint64_t own)
+uint64_t register_identity(enum register_number number, uint64_t own, enum identity identity,
+			   bool vhe)
 {
 	uint64_t value = own & register_rows[number].mask;
 
@@ -36,5 +56,37 @@ uint64_t register_identity(enum register_number number, uint64_t own)
 		value |= EL0_AND_EL1_AARCH64;
 	if (number == REG_ID_AA64MMFR0_EL1)
 		value |= (own & 15) < PHYSICAL_BITS_36 ? own & 15 : PHYSICAL_BITS_36;
+	if (identity == IDENTITY_VM)
+		return value;
+	if (number == REG_ID_AA64PFR0_EL1)
+		value |= EL2_AARCH64;
+	if (number == REG_ID_AA64ISAR0_EL1)
+		value &= ~ISAR0_TLB_RANGE;
+	if (number == REG_ID_AA64MMFR1_EL1 && vhe)
+		value |= 1ull << MMFR1_VH;
+	if (number == REG_ID_AA64MMFR2_EL1)
+		value |= (uint64_t)(identity == IDENTITY_EL2_NV2  ? 2
+				    : identity == IDENTITY_EL2_NV ? 1
+								  : 0)
+			 << MMFR2_NV;
 	return value;
+}
+
+unsigned tlbi_concerns(unsigned op1, unsigned m, unsigned op2)
+{
+	if (op1 == 0 && (m == 3 || m == 7))
+		return TLBI_STAGE1;
+	if (op1 == 4 && (m == 0 || m == 4) && (op2 == 1 || op2 == 5))
+		return TLBI_ADDRESS;
+	if (op1 == 4 && (m == 3 || m == 7)) {
+		switch (op2) {
+		case 0:
+		case 1:
+		case 5:
+			return TLBI_EL2;
+		case 6:
+			return TLBI_STAGE1 | TLBI_STAGE2;
+		}
+	}
+	return TLBI_EL2 | TLBI_ALL;
 }

@@ -1,10 +1,19 @@
 /*
  * The world switch. A guest is run by a call: context_enter() goes into it and returns when it has left.
- * Only general registers, PC and PSTATE change hands: all of EL1's registers and the vector registers
+ * PC and PSTATE are in ELR_EL2 and SPSR_EL2, before and after. Only general registers change hands: all of EL1's registers and the vector registers
  * are the guest's, and stay where they are, because each CPU has one vCPU for ever and the hypervisor
  * uses neither.
  */
 #include "cpu.h"
+
+	/* A hypervisor at virtual EL2 of a CPU that does not trap it calls instead (registers.h, CALL_ERET). */
+	.macro exception_return
+#if PARAVIRT
+	hvc #0xffff
+#else
+	eret
+#endif
+	.endm
 
 	.text
 
@@ -12,20 +21,17 @@
  * unsigned context_enter(struct context *context);
  *   in     x0 = context
  *   out    x0 = LEFT_...
- *   stack  x19 to x30, until the guest leaves; TPIDR_EL2 holds the context meanwhile
+ *   stack  x19 to x30 and the context, until the guest leaves
  */
 	.globl context_enter
 context_enter:
-	stp x19, x20, [sp, #-96]!
-	stp x21, x22, [sp, #16]
-	stp x23, x24, [sp, #32]
-	stp x25, x26, [sp, #48]
-	stp x27, x28, [sp, #64]
-	stp x29, x30, [sp, #80]
-	msr tpidr_el2, x0
-	ldp x1, x2, [x0, #CONTEXT_PC]
-	msr elr_el2, x1
-	msr spsr_el2, x2
+	stp x0, xzr, [sp, #-112]!
+	stp x19, x20, [sp, #16]
+	stp x21, x22, [sp, #32]
+	stp x23, x24, [sp, #48]
+	stp x25, x26, [sp, #64]
+	stp x27, x28, [sp, #80]
+	stp x29, x30, [sp, #96]
 	ldp x2, x3, [x0, #CONTEXT_X + 16]
 	ldp x4, x5, [x0, #CONTEXT_X + 32]
 	ldp x6, x7, [x0, #CONTEXT_X + 48]
@@ -42,11 +48,11 @@ context_enter:
 	ldp x28, x29, [x0, #CONTEXT_X + 224]
 	ldr x30, [x0, #CONTEXT_X + 240]
 	ldp x0, x1, [x0, #CONTEXT_X]
-	eret
+	exception_return
 
 /* The guest's registers but x0 and x1, which lie on the stack; x1 = LEFT_... */
 guest_left:
-	mrs x0, tpidr_el2
+	ldr x0, [sp, #16]
 	stp x2, x3, [x0, #CONTEXT_X + 16]
 	stp x4, x5, [x0, #CONTEXT_X + 32]
 	stp x6, x7, [x0, #CONTEXT_X + 48]
@@ -64,17 +70,21 @@ guest_left:
 	str x30, [x0, #CONTEXT_X + 240]
 	ldp x2, x3, [sp], #16
 	stp x2, x3, [x0, #CONTEXT_X]
-	mrs x2, elr_el2
-	mrs x3, spsr_el2
-	stp x2, x3, [x0, #CONTEXT_PC]
 	mov x0, x1
-	ldp x21, x22, [sp, #16]
-	ldp x23, x24, [sp, #32]
-	ldp x25, x26, [sp, #48]
-	ldp x27, x28, [sp, #64]
-	ldp x29, x30, [sp, #80]
-	ldp x19, x20, [sp], #96
+	ldp x19, x20, [sp, #16]
+	ldp x21, x22, [sp, #32]
+	ldp x23, x24, [sp, #48]
+	ldp x25, x26, [sp, #64]
+	ldp x27, x28, [sp, #80]
+	ldp x29, x30, [sp, #96]
+	add sp, sp, #112
 	ret
+
+/* The host half of a split hypervisor (policy.c). */
+	.globl policy_host_half
+policy_host_half:
+	hvc #0
+	b policy_host_half
 
 	.macro from_guest how
 	.balign 128

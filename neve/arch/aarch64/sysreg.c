@@ -1,9 +1,11 @@
 /* Emulates system registers by their class, and resets them; see sysreg.h. Called by vcpu.c. */
 #include "sysreg.h"
 
-#include "cpu.h"
+#include "accessors.h"
 #include "gic.h"
+#include "nested.h"
 #include "registers.h"
+#include "vcpu.h"
 
 #define ISS_READ 1
 #define ISS_RT	 5 /* five bits */
@@ -23,13 +25,14 @@ const char *arch_register_name(unsigned number)
 static uint64_t read_own(enum register_number number)
 {
 	switch (number) {
-#define ROW(name, op0, op1, n, m, op2, class, mask) \
-	case REG_##name:                            \
+#define ROW(name, op0, op1, n, m, op2, class, ...) \
+	case REG_##name:                           \
 		return READ_##class(op0, op1, n, m, op2);
-#define READ_IDENTITY(...) READ_REGISTER(ENCODED(__VA_ARGS__))
-#define READ_ZERO(...)	   0
-#define READ_SGI(...)	   0
-#define READ_CONTEXT(...)  0
+#define READ_IDENTITY(...)   READ_REGISTER(ENCODED(__VA_ARGS__))
+#define READ_ZERO(...)	     0
+#define READ_SGI(...)	     0
+#define READ_CONTEXT(...)    0
+#define READ_HYPERVISOR(...) 0
 		REGISTERS(ROW)
 #undef ROW
 	default:
@@ -39,17 +42,19 @@ static uint64_t read_own(enum register_number number)
 
 void sysreg_reset(void)
 {
-#define ROW(name, op0, op1, n, m, op2, class, mask) RESET_##class(mask, op0, op1, n, m, op2);
+#define ROW(name, op0, op1, n, m, op2, class, mask, ...) RESET_##class(name, mask);
 #define RESET_IDENTITY(...)
 #define RESET_ZERO(...)
 #define RESET_SGI(...)
-#define RESET_CONTEXT(mask, ...) WRITE_REGISTER(ENCODED(__VA_ARGS__), mask)
+#define RESET_HYPERVISOR(...)
+#define RESET_CONTEXT(name, mask) WRITE(name, mask)
 	REGISTERS(ROW)
 #undef ROW
 	instruction_barrier();
 }
 
-static bool read_register(enum register_number number, uint32_t encoding, uint64_t *value)
+static bool read_register(const struct vcpu *vcpu, enum register_number number, uint32_t encoding,
+			  uint64_t *value)
 {
 	if (number == REG_NONE) {
 		*value = 0;
@@ -57,7 +62,8 @@ static bool read_register(enum register_number number, uint32_t encoding, uint64
 	}
 	switch (register_rows[number].class) {
 	case CLASS_IDENTITY:
-		*value = register_identity(number, read_own(number));
+		*value = register_identity(number, read_own(number), nested_identity(vcpu),
+					   vcpu->vm->config->vhe);
 		return true;
 	case CLASS_ZERO:
 		*value = 0;
@@ -77,6 +83,13 @@ static bool write_register(struct vcpu *vcpu, enum register_number number, uint6
 	       register_rows[number].class == CLASS_ZERO;
 }
 
+void vcpu_count_register(struct vcpu *vcpu, uint64_t esr)
+{
+	unsigned number = (unsigned)register_find((uint32_t)esr & ENCODING_MASK);
+
+	vcpu_count(vcpu, CAUSE_REGISTERS + 2 * number + !(esr & ISS_READ));
+}
+
 bool sysreg_access(struct vcpu *vcpu, uint64_t esr)
 {
 	uint32_t encoding = (uint32_t)esr & ENCODING_MASK;
@@ -85,10 +98,10 @@ bool sysreg_access(struct vcpu *vcpu, uint64_t esr)
 	uint64_t *x = vcpu->arch.context.x, value = 0;
 	bool read = esr & ISS_READ;
 
-	vcpu_count(vcpu, CAUSE_REGISTERS + 2 * (unsigned)number + !read);
+	vcpu_count_register(vcpu, esr);
 	if (!read)
 		return write_register(vcpu, number, rt == XZR ? 0 : x[rt]);
-	if (!read_register(number, encoding, &value))
+	if (!read_register(vcpu, number, encoding, &value))
 		return false;
 	if (rt != XZR)
 		x[rt] = value;

@@ -1,4 +1,4 @@
-/* Builds and walks translation tables; see table.h. Pure. Called by memory.c and vm.c. */
+/* Builds and walks translation tables; see table.h. Pure. Called by memory.c, vm.c and shadow.c. */
 #include "table.h"
 
 #include <stddef.h>
@@ -89,6 +89,21 @@ bool table_map(struct table *table, uint64_t from, uint64_t to, uint64_t bytes, 
 		to += 1ull << shift;
 		bytes -= 1ull << shift;
 	}
+	return true;
+}
+
+bool table_unmap_block(struct table *table, uint64_t from)
+{
+	uint64_t *entry;
+
+	if (from >> TABLE_INPUT_BITS)
+		return false;
+	entry = slot(table->root, from, TOP_SHIFT);
+	if (*entry & TABLE)
+		entry = slot(below(*entry), from, TOP_SHIFT - 9);
+	if (!(*entry & VALID))
+		return false;
+	__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 	return true;
 }
 

@@ -39,6 +39,10 @@ bool table_init(struct table *table, struct table_pool *pool);
 bool table_map(struct table *table, uint64_t from, uint64_t to, uint64_t bytes, uint64_t attributes,
 	       uint64_t largest);
 
+/* Unmaps the 2 MiB around `from`, whatever is mapped there; the table below is not used again. False: nothing
+ * was. The caller invalidates the TLBs. */
+bool table_unmap_block(struct table *table, uint64_t from);
+
 struct table_leaf {
 	uint64_t output; /* the very byte's */
 	uint64_t bytes;	 /* of the page or block */

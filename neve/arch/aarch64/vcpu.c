@@ -4,32 +4,29 @@
  */
 #include "vm.h"
 
+#include "accessors.h"
 #include "arch.h"
 #include "cpu.h"
 #include "gic.h"
 #include "inject.h"
 #include "main.h"
 #include "mmio.h"
+#include "nested.h"
 #include "sysreg.h"
+#include "vcpu.h"
 
 unsigned context_enter(struct context *context);
-
-#define HCR_GUEST                                                                           \
-	(HCR_VM | HCR_SWIO | HCR_FMO | HCR_IMO | HCR_AMO | HCR_TID3 | HCR_TSC | HCR_TIDCP | \
-	 HCR_TACR | HCR_RW | HCR_TLOR | HCR_TERR | HCR_APK | HCR_API)
 
 /* 39 bits from level 1, 4 KiB, walks write-back and inner shareable, bit 31 is 1. */
 #define VTCR_GUEST    (25ull | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | 1ull << 31)
 #define VTCR_PS_SHIFT 16
 #define PARANGE_48    5
 
-#define SCTLR_SPAN    (1ull << 23)
-#define MMFR0_FGT     56
-#define MMFR1_PAN     20
-#define MMFR1_HCX     40
-#define MPIDR_RES1    (1ull << 31)
-#define HVC_IMMEDIATE 0xffff
-#define XZR	      31
+#define SCTLR_SPAN (1ull << 23)
+#define MMFR0_FGT  56
+#define MMFR1_PAN  20
+#define MMFR1_HCX  40
+#define XZR	   31
 
 static bool id_field(uint64_t value, unsigned bit)
 {
@@ -52,20 +49,32 @@ static void switch_off_extensions(void)
 	}
 }
 
+/* Tells who runs us where this CPU's deferred page is. */
+static void share_page(const struct cpu *cpu)
+{
+#if PARAVIRT == PARAVIRT_neve
+	static uint8_t pages[MAX_CPUS][PAGE_BYTES] __attribute__((aligned(4096)));
+
+	CALL_WRITE_(REG_VNCR_EL2, (uint64_t)pages[cpu->number]);
+	WRITE_REGISTER(ttbr1_el1, pages[cpu->number]);
+#else
+	(void)cpu;
+#endif
+}
+
 const char *arch_cpu_init(struct cpu *cpu)
 {
 	uint64_t bits = READ_REGISTER(id_aa64mmfr0_el1) & 15;
 
+	share_page(cpu);
 	switch_off_extensions();
-	WRITE_REGISTER(hcr_el2, HCR_GUEST);
-	WRITE_REGISTER(vtcr_el2, VTCR_GUEST | (bits > PARANGE_48 ? PARANGE_48 : bits)
-						      << VTCR_PS_SHIFT);
-	WRITE_REGISTER(cptr_el2, CPTR_RES1 | CPTR_TZ | CPTR_TSM | CPTR_TTA);
-	WRITE_REGISTER(hstr_el2, 0);
-	WRITE_REGISTER(mdcr_el2, (READ_REGISTER(mdcr_el2) & MDCR_HPMN) | MDCR_TPM | MDCR_TPMCR |
-					 MDCR_TPMS | MDCR_TTRF);
-	WRITE_REGISTER(cnthctl_el2, CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN);
-	WRITE_REGISTER(vpidr_el2, READ_REGISTER(midr_el1));
+	WRITE(HCR_EL2, HCR_GUEST);
+	WRITE(VTCR_EL2, VTCR_GUEST | (bits > PARANGE_48 ? PARANGE_48 : bits) << VTCR_PS_SHIFT);
+	WRITE(CPTR_EL2, CPTR_GUEST);
+	WRITE(HSTR_EL2, 0);
+	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | MDCR_GUEST);
+	WRITE(CNTHCTL_EL2, CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN);
+	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
 	instruction_barrier();
 	return gic_cpu_init(cpu);
 }
@@ -85,30 +94,60 @@ void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t tree)
 void arch_vcpu_reset(struct vcpu *vcpu)
 {
 	sysreg_reset();
-	WRITE_REGISTER(vmpidr_el2, MPIDR_RES1 | vcpu->number);
-	WRITE_REGISTER(vttbr_el2, vcpu->vm->arch.vttbr);
-	WRITE_REGISTER(cntvoff_el2, vcpu->vm->arch.counter_start);
+	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
+	WRITE(VTTBR_EL2, vcpu->vm->arch.vttbr);
+	WRITE(CNTVOFF_EL2, vcpu->vm->arch.counter_start);
 	gic_reset(vcpu);
 	vcpu->arch.context = (struct context){
 		.x = { vcpu->arch.start_context },
 		.pc = vcpu->arch.start_entry,
 		.pstate = PSTATE_EL1H | PSTATE_MASKED,
 	};
+	if (is_nested(vcpu))
+		nested_reset(vcpu);
+	if (is_kvm_like(vcpu))
+		policy_kvm_reset(vcpu);
 	instruction_barrier();
 }
 
+/* ---- Exceptions ------------------------------------------------------------------------------ */
+
+void vcpu_see_exit(struct vcpu *vcpu)
+{
+	struct exit *exit = &vcpu->arch.exit;
+	uint64_t class;
+
+	exit->esr = READ(ESR_EL2);
+	class = exit->esr >> ESR_CLASS_SHIFT;
+	if (class != EC_DATA_ABORT && class != EC_INSN_ABORT)
+		return;
+	exit->far = READ(FAR_EL2);
+	exit->hpfar = READ(HPFAR_EL2);
+}
+
+/* The guest's register of EL1: in the hardware, or where the policy keeps it. */
+#define READ_EL1(vcpu, name) \
+	(is_kvm_like(vcpu) ? (vcpu)->arch.policy.guest.value[REG_##name] : READ(name))
+#define WRITE_EL1(vcpu, name, to)                                         \
+	do {                                                              \
+		if (is_kvm_like(vcpu))                                    \
+			(vcpu)->arch.policy.guest.value[REG_##name] = to; \
+		else                                                      \
+			WRITE(name, to);                                  \
+	} while (0)
+
 /* ---- Exceptions for the guest --------------------------------------------------------------- */
 
-static void inject(struct vcpu *vcpu, uint64_t esr)
+void vcpu_inject(struct vcpu *vcpu, uint64_t esr)
 {
 	struct context *context = &vcpu->arch.context;
 	bool has_pan = id_field(READ_REGISTER(id_aa64mmfr1_el1), MMFR1_PAN);
-	struct injected to = inject_synchronous(READ_REGISTER(vbar_el1), context->pstate, has_pan,
-						READ_REGISTER(sctlr_el1) & SCTLR_SPAN);
+	struct injected to = inject_synchronous(READ_EL1(vcpu, VBAR_EL1), context->pstate, has_pan,
+						READ_EL1(vcpu, SCTLR_EL1) & SCTLR_SPAN);
 
-	WRITE_REGISTER(elr_el1, context->pc);
-	WRITE_REGISTER(spsr_el1, context->pstate);
-	WRITE_REGISTER(esr_el1, esr);
+	WRITE_EL1(vcpu, ELR_EL1, context->pc);
+	WRITE_EL1(vcpu, SPSR_EL1, context->pstate);
+	WRITE_EL1(vcpu, ESR_EL1, esr);
 	context->pc = to.pc;
 	context->pstate = to.pstate;
 }
@@ -116,13 +155,13 @@ static void inject(struct vcpu *vcpu, uint64_t esr)
 static void undefined(struct vcpu *vcpu, uint64_t esr)
 {
 	vcpu_count(vcpu, CAUSE_UNDEFINED);
-	inject(vcpu, inject_undefined(esr));
+	vcpu_inject(vcpu, inject_undefined(esr));
 }
 
-static void external_abort(struct vcpu *vcpu, uint64_t esr)
+void vcpu_external_abort(struct vcpu *vcpu, uint64_t esr)
 {
-	WRITE_REGISTER(far_el1, READ_REGISTER(far_el2));
-	inject(vcpu, inject_external_abort(esr, vcpu->arch.context.pstate));
+	WRITE_EL1(vcpu, FAR_EL1, vcpu->arch.exit.far);
+	vcpu_inject(vcpu, inject_external_abort(esr, vcpu->arch.context.pstate));
 }
 
 static void step_over(struct vcpu *vcpu, uint64_t esr)
@@ -190,7 +229,7 @@ static void call_instruction(struct vcpu *vcpu, uint64_t esr, bool hvc)
 
 /* ---- Aborts of stage 2 ---------------------------------------------------------------------- */
 
-static bool device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa)
+bool vcpu_device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa)
 {
 	uint64_t *x = vcpu->arch.context.x;
 	struct mmio_register to;
@@ -216,7 +255,7 @@ static bool device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa)
 
 static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 {
-	uint64_t ipa = (READ_REGISTER(hpfar_el2) & ~15ull) << 8 | (READ_REGISTER(far_el2) & 0xfff);
+	uint64_t ipa = (vcpu->arch.exit.hpfar & ~15ull) << 8 | (vcpu->arch.exit.far & 0xfff);
 	unsigned status = esr & ABORT_STATUS;
 	struct vm *vm = vcpu->vm;
 	uint64_t bytes;
@@ -230,21 +269,21 @@ static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 		       vcpu->number, status, vcpu->arch.context.pc, esr);
 		return;
 	}
-	if (data && !(esr & ABORT_STAGE1_WALK) && device_access(vcpu, esr, ipa))
+	if (data && !(esr & ABORT_STAGE1_WALK) && vcpu_device_access(vcpu, esr, ipa))
 		return;
 	lock_take(&vm->lock);
 	page = arch_guest_memory(vm, ipa, &bytes);
 	lock_release(&vm->lock);
 	vcpu_count(vcpu, page ? CAUSE_STAGE2_FAULT : CAUSE_NOWHERE);
 	if (!page)
-		external_abort(vcpu, esr);
+		vcpu_external_abort(vcpu, esr);
 }
 
 /* ---- The loop's body ------------------------------------------------------------------------ */
 
 static void synchronous(struct vcpu *vcpu)
 {
-	uint64_t esr = READ_REGISTER(esr_el2);
+	uint64_t esr = vcpu->arch.exit.esr;
 
 	if (vcpu->arch.context.pstate & PSTATE_AARCH32) {
 		vm_end(vcpu->vm, "error",
@@ -253,6 +292,8 @@ static void synchronous(struct vcpu *vcpu)
 		       vcpu->number);
 		return;
 	}
+	if (is_nested(vcpu) && nested_synchronous(vcpu, esr))
+		return;
 	switch (esr >> ESR_CLASS_SHIFT) {
 	case EC_HVC:
 		call_instruction(vcpu, esr, true);
@@ -272,16 +313,43 @@ static void synchronous(struct vcpu *vcpu)
 	case EC_DATA_ABORT:
 		stage2_abort(vcpu, esr, true);
 		break;
+	case EC_FP:
+		vcpu_count(vcpu, CAUSE_OTHER);
+		if (is_kvm_like(vcpu)) {
+			policy_kvm_let_fp(vcpu);
+			break;
+		}
+		undefined(vcpu, esr);
+		break;
 	default: /* SVE, SME, trace, and what else is not there for a VM */
 		undefined(vcpu, esr);
 	}
 }
 
+static unsigned enter(struct vcpu *vcpu)
+{
+	struct context *context = &vcpu->arch.context;
+	unsigned how;
+
+	if (is_kvm_like(vcpu))
+		return policy_kvm_enter(vcpu);
+	WRITE(ELR_EL2, context->pc);
+	WRITE(SPSR_EL2, context->pstate);
+	how = context_enter(context);
+	if (how == LEFT_SYNCHRONOUS)
+		vcpu_see_exit(vcpu);
+	context->pc = READ(ELR_EL2);
+	context->pstate = READ(SPSR_EL2);
+	return how;
+}
+
 void arch_vcpu_run(struct vcpu *vcpu)
 {
-	if (vcpu->attention)
+	if (vcpu->attention && is_nested(vcpu))
+		nested_before(vcpu);
+	if (vcpu->attention && !vcpu->arch.nested.lent)
 		gic_refill(vcpu);
-	switch (context_enter(&vcpu->arch.context)) {
+	switch (enter(vcpu)) {
 	case LEFT_SYNCHRONOUS:
 		synchronous(vcpu);
 		break;
@@ -291,7 +359,7 @@ void arch_vcpu_run(struct vcpu *vcpu)
 	case LEFT_SERROR:
 		vcpu_count(vcpu, CAUSE_SERROR);
 		vm_end(vcpu->vm, "error", "vCPU %u: a system error, ESR_EL2 0x%lx", vcpu->number,
-		       READ_REGISTER(esr_el2));
+		       READ(ESR_EL2));
 		break;
 	default: /* a FIQ: none is ours, none is the guest's */
 		vcpu_count(vcpu, CAUSE_OTHER);

@@ -3,15 +3,7 @@
 
 #include <stddef.h>
 
-/* ICH_LR<n>_EL2 (IHI 0069, 12.4.6). */
-#define LR_PENDING	  (1ull << 62)
-#define LR_ACTIVE	  (1ull << 63)
-#define LR_PHYSICAL	  (1ull << 61) /* HW */
-#define LR_GROUP1	  (1ull << 60)
-#define LR_PRIORITY	  48
-#define LR_PHYSICAL_INTID 32
-#define LR_TELL_END	  (1ull << 41) /* EOI: a maintenance interrupt when the guest ends it */
-#define LR_INTID	  0xffffffffull
+#include "virtual_interface.h"
 
 /* ICC_SGI<n>R_EL1 (12.2.22). */
 #define SGI_INTID      24
@@ -20,6 +12,8 @@
 #define SGI_RANGE      44 /* four bits: which sixteen of affinity 0 */
 
 #define SGIS 16
+
+#define VMCR_PRIORITY_MASK 24 /* of ICH_VMCR_EL2 */
 
 struct vgic_irq *vgic_irq(struct vgic *vgic, unsigned cpu, unsigned intid)
 {
@@ -184,6 +178,39 @@ static uint64_t list_register(const struct vgic *vgic, unsigned intid, struct vg
 	}
 	irq->holder = (uint8_t)cpu;
 	return lr;
+}
+
+void vgic_set_own_line(struct vgic *vgic, unsigned cpu, unsigned intid, bool high)
+{
+	vgic->cpus[cpu].own[intid].line = high;
+}
+
+bool vgic_interrupts(struct vgic *vgic, unsigned cpu, uint64_t vmcr)
+{
+	for (unsigned intid = 0; intid < VGIC_INTIDS; intid++) {
+		const struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
+		bool on = vmcr >> (irq->group1 ? 1 : 0) & 1;
+
+		if (wanted(vgic, cpu, intid, irq) && !irq->active && on &&
+		    irq->priority < vmcr >> VMCR_PRIORITY_MASK)
+			return true;
+	}
+	return false;
+}
+
+bool vgic_is_backed(struct vgic *vgic, unsigned cpu, unsigned intid)
+{
+	return intid && intid < VGIC_OWN && vgic->cpus[cpu].own[intid].physical;
+}
+
+void vgic_ended(struct vgic *vgic, unsigned cpu, unsigned intid)
+{
+	struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
+
+	if (!irq || (irq->holder != cpu && irq->holder != VGIC_NOBODY))
+		return;
+	irq->active = irq->physical = false;
+	irq->holder = VGIC_NOBODY;
 }
 
 struct vgic_loaded vgic_load(struct vgic *vgic, unsigned cpu, struct vgic_lists *lists)

@@ -83,6 +83,20 @@ uint32_t vgic_set_line(struct vgic *vgic, unsigned intid, bool high);
 uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists,
 		       unsigned intid);
 
+/* ---- For a vCPU whose VM's virtual interface has the hardware (nested.h) --------------------- */
+
+/* The line of a level-triggered interrupt of the vCPU's own. */
+void vgic_set_own_line(struct vgic *vgic, unsigned cpu, unsigned intid, bool high);
+
+/* Would it be interrupted, with ICH_VMCR_EL2 as its own interface has it? */
+bool vgic_interrupts(struct vgic *vgic, unsigned cpu, uint64_t vmcr);
+
+/* Is a physical interrupt of the same INTID active until its own of that INTID ends? */
+bool vgic_is_backed(struct vgic *vgic, unsigned cpu, unsigned intid);
+
+/* One that it has active was ended for it. */
+void vgic_ended(struct vgic *vgic, unsigned cpu, unsigned intid);
+
 /* ---- Registers in memory (vgic_mmio.c) ------------------------------------------------------ */
 
 #define VGIC_DISTRIBUTOR_BYTES	 0x10000

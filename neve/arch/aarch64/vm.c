@@ -11,6 +11,7 @@
 #include "guest_tree.h"
 #include "image.h"
 #include "main.h"
+#include "nested.h"
 
 /* Stage 2 leaves (DDI 0487, D8.3.2): ordinary memory, all kinds of access. */
 #define WRITE_BACK (15ull << 2)
@@ -46,11 +47,12 @@ const char *arch_vm_init(struct vm *vm)
 	if (!gic_add_rows(vm))
 		return "it has too many devices";
 	/* VMID 0 is nobody's. */
-	arch->vttbr = (uint64_t)arch->stage2.root | (uint64_t)(vm->number + 1) << VTTBR_VMID_SHIFT;
+	arch->vttbr = (uint64_t)arch->stage2.root | (uint64_t)(vm->number * VMIDS_OF_VM + 1)
+							    << VTTBR_VMID_SHIFT;
 	arch->counter_start = READ_REGISTER(cntpct_el0);
 	psci_init(&arch->psci, vm->vcpu_count);
 	vgic_init(&arch->vgic, vm->vcpu_count);
-	return NULL;
+	return vm->config->nest == MECHANISM_NONE ? NULL : nested_vm_init(vm);
 }
 
 static void empty(uint64_t at, uint64_t bytes)

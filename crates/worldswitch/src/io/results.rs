@@ -123,6 +123,7 @@ impl Run {
             command: std::env::args().collect(),
             platform: self.server,
             identity,
+            disturbances: None,
             interrupted,
             boots: self.boots,
             rows: self.rows,

@@ -1,0 +1,42 @@
+/* Reads the stage-2 tables of a guest hypervisor, in its memory, as its CPU would (DDI 0487, D8.2 and D8.3):
+ * granules of 4, 16 and 64 KiB, any start level, concatenated first tables. Pure. */
+#ifndef GUEST_TABLE_H
+#define GUEST_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bits of a stage-2 leaf. */
+#define LEAF_MEMORY	(15ull << 2) /* MemAttr */
+#define LEAF_READ	(1ull << 6)
+#define LEAF_WRITE	(1ull << 7)
+#define LEAF_SHARED	(3ull << 8)
+#define LEAF_ACCESSED	(1ull << 10)
+#define LEAF_NO_EXECUTE (1ull << 54)
+
+/* Fault status codes; the level is in the low two bits (DDI 0487, ESR_ELx, ISS of an abort). */
+#define STATUS_ADDRESS_SIZE 0x00
+#define STATUS_TRANSLATION  0x04
+#define STATUS_ACCESS_FLAG  0x08
+#define STATUS_PERMISSION   0x0c
+#define STATUS_EXTERNAL	    0x10 /* not on a walk: no level */
+#define STATUS_WALK_ABORT   0x14
+
+/* The entry of a table at guest-physical address `ipa`; false: there is no memory. */
+typedef bool guest_entry(void *context, uint64_t ipa, uint64_t *entry);
+
+enum guest_access { GUEST_READS, GUEST_WRITES, GUEST_FETCHES };
+
+struct guest_leaf {
+	unsigned status; /* 0: it is mapped, else the fault's status code */
+	uint64_t output; /* the very byte's */
+	uint64_t bytes;	 /* of the page or block */
+	uint64_t attributes;
+};
+
+/* What [VTTBR_EL2, VTCR_EL2] translate `ipa` to, and whether the access is allowed. Ends after four
+ * entries, whatever they are. */
+struct guest_leaf guest_walk(uint64_t vttbr, uint64_t vtcr, uint64_t ipa, enum guest_access access,
+			     guest_entry *entry, void *context);
+
+#endif

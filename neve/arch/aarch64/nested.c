@@ -1,0 +1,551 @@
+/* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. Called by vcpu.c. */
+#include "nested.h"
+
+#include "accessors.h"
+#include "arch.h"
+#include "gic.h"
+#include "guest_tree.h"
+#include "inject.h"
+#include "machine_memory.h"
+#include "vcpu.h"
+
+/* At EL1, for what EL2 says in another format (DDI 0487, SCTLR_EL1, TCR_EL1, CPACR_EL1). */
+#define SCTLR_SAME	(1ull << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19 | 1 << 25)
+#define SCTLR_ALWAYS	(1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29) /* SPAN too */
+#define SCTLR_EL2_RESET 0x30c50830ull
+#define TCR_SAME	0xffffull
+#define TCR_NO_UPPER	(1ull << 23)
+#define TCR_PS		16
+#define TCR_IPS		32
+#define CPACR_FP	(3ull << 20)
+#define CPTR_TFP	(1ull << 10)
+
+#define VECTOR_SYNCHRONOUS 0x400 /* from a lower level */
+#define VECTOR_IRQ	   0x480
+
+#define VTTBR_VMID_SHIFT 48
+#define VTTBR_KEPT	 (~1ull) /* CnP says nothing of whose it is */
+#define VMID_PLAIN	 1
+#define VMID_SHADOWS	 2
+
+#define SPSR_KEPT    (0xfull << 28 | 1 << 25 | 1 << 24 | 1 << 23 | 1 << 22 | 1 << 21 | 0x1fc0)
+#define PSTATE_IL    (1ull << 20)
+#define MODE_LEVEL   0xc
+#define MODE_EL0     0x0
+#define MODE_EL1     0x4
+#define MODE_EL2     0x8
+#define EC_BITS(ec)  ((uint64_t)(ec) << ESR_CLASS_SHIFT)
+#define MDCR_HEEDED  (MDCR_TPM | MDCR_TPMCR | MDCR_TDA | 1ull << 8 | 3ull << 10)
+#define CNTHCTL_BITS 3ull
+#define CNTHCTL_VHE  10
+
+_Static_assert(VMID_SHADOWS + SHADOWS <= VMIDS_OF_VM && SHADOWS > MAX_VCPUS, "VMIDs and shadows");
+
+static enum mechanism mechanism(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->nest;
+}
+
+static bool is_vhe(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->vhe;
+}
+
+/* ---- Formats -------------------------------------------------------------------------------- */
+
+uint64_t nested_sctlr(const struct vcpu *vcpu)
+{
+	uint64_t value = SLOT(&vcpu->arch.nested, SCTLR_EL2);
+
+	return is_vhe(vcpu) ? value : (value & SCTLR_SAME) | SCTLR_ALWAYS;
+}
+
+uint64_t nested_tcr(const struct vcpu *vcpu)
+{
+	uint64_t value = SLOT(&vcpu->arch.nested, TCR_EL2);
+
+	if (is_vhe(vcpu))
+		return value;
+	return (value & TCR_SAME) | TCR_NO_UPPER | (value >> TCR_PS & 7) << TCR_IPS |
+	       (value >> 20 & 1) << 37 | (value >> 21 & 3) << 39 | (value >> 24 & 1) << 41;
+}
+
+uint64_t nested_cpacr(const struct vcpu *vcpu)
+{
+	uint64_t value = SLOT(&vcpu->arch.nested, CPTR_EL2);
+
+	if (is_vhe(vcpu))
+		return value & ~(3ull << 16 | 3ull << 24); /* no SVE, no SME */
+	return value & CPTR_TFP ? 0 : CPACR_FP;
+}
+
+/* Does the nested VM's floating point trap to its hypervisor? */
+static bool traps_fp(const struct vcpu *vcpu)
+{
+	uint64_t value = SLOT(&vcpu->arch.nested, CPTR_EL2);
+
+	return is_vhe(vcpu) ? !(value >> 20 & 1) : value & CPTR_TFP;
+}
+
+/* ---- Traps of the two worlds ---------------------------------------------------------------- */
+
+void nested_trap(struct vcpu *vcpu)
+{
+	bool vhe = is_vhe(vcpu), calls = mechanism(vcpu) == MECHANISM_PV;
+	uint64_t hcr = HCR_GUEST | HCR_TTLB, cptr = CPTR_GUEST, mdcr = MDCR_GUEST;
+
+	switch (mechanism(vcpu)) {
+	case MECHANISM_NV2: /* what ARMv8.0 can trap would not reach the page */
+		hcr = (hcr & ~HCR_TACR) | HCR_NV | HCR_NV2 | (vhe ? 0 : HCR_NV1);
+		break;
+	case MECHANISM_NV:
+		hcr |= HCR_NV | (vhe ? 0 : HCR_NV1);
+		__attribute__((fallthrough));
+	case MECHANISM_PV:
+		hcr |= vhe ? 0 : HCR_TVM | HCR_TRVM;
+		cptr |= vhe || calls ? 0 : CPTR_TCPAC;
+		mdcr |= MDCR_TDA;
+		break;
+	default:
+		hcr &= ~HCR_TACR;
+	}
+	WRITE(HCR_EL2, hcr);
+	WRITE(CPTR_EL2, cptr);
+	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | mdcr);
+}
+
+static void trap_for_vm(struct vcpu *vcpu, uint64_t heeded)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_VHE : 0);
+
+	WRITE(HCR_EL2, HCR_GUEST | (heeded & HCR_HEEDED));
+	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FP : 0)) |
+				(!VHE && traps_fp(vcpu) ? CPTR_TFP : 0) |
+				(SLOT(nested, CPTR_EL2) & CPTR_TCPAC));
+	WRITE(MDCR_EL2,
+	      (READ(MDCR_EL2) & MDCR_HPMN) | MDCR_GUEST | (SLOT(nested, MDCR_EL2) & MDCR_HEEDED));
+	WRITE(CNTHCTL_EL2,
+	      (counters & 1 ? CNTHCTL_EL1PCTEN : 0) | (counters & 2 ? CNTHCTL_EL1PCEN : 0));
+}
+
+/* ---- Stage 2 -------------------------------------------------------------------------------- */
+
+static uint64_t own_vttbr(const struct vm *vm, unsigned vmid)
+{
+	return vm->arch.vttbr + ((uint64_t)vmid << VTTBR_VMID_SHIFT);
+}
+
+/* Under the VM's lock, on the vCPU's CPU. */
+static struct shadow *find_shadow(struct vcpu *vcpu, uint64_t vttbr)
+{
+	const struct shadow *in_use[MAX_VCPUS];
+	struct vm *vm = vcpu->vm;
+
+	for (unsigned i = 0; i < vm->vcpu_count; i++)
+		in_use[i] = &vm->vcpus[i] == vcpu ? NULL : vm->vcpus[i].arch.nested.shadow;
+	return shadow_find(&vm->arch.shadows, vttbr & VTTBR_KEPT,
+			   SLOT(&vcpu->arch.nested, VTCR_EL2), in_use, vm->vcpu_count);
+}
+
+void shadow_flush(uint64_t vttbr)
+{
+	uint64_t now = READ(VTTBR_EL2);
+
+	data_barrier();
+	WRITE(VTTBR_EL2, vttbr);
+	instruction_barrier();
+	TLBI(TLBI_VMALLS12E1IS);
+	data_barrier();
+	WRITE(VTTBR_EL2, now);
+	instruction_barrier();
+}
+
+static bool same_vmid(uint64_t one, uint64_t other)
+{
+	return one >> VTTBR_VMID_SHIFT == other >> VTTBR_VMID_SHIFT;
+}
+
+void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value)
+{
+	struct vm *vm = vcpu->vm;
+	uint64_t vttbr = SLOT(&vcpu->arch.nested, VTTBR_EL2);
+	bool all = concerns & TLBI_ALL;
+
+	lock_take(&vm->lock);
+	if (concerns & TLBI_EL2)
+		shadow_flush(own_vttbr(vm, 0));
+	if (concerns & (TLBI_STAGE1 | TLBI_ALL))
+		shadow_flush(own_vttbr(vm, VMID_PLAIN));
+	for (unsigned i = 0; i < SHADOWS; i++) {
+		struct shadow *shadow = &vm->arch.shadows.all[i];
+
+		if (!shadow->vttbr || !(all || same_vmid(shadow->vttbr, vttbr)))
+			continue;
+		if (concerns & (TLBI_STAGE2 | TLBI_ALL))
+			shadow_clear(shadow);
+		else if (concerns & TLBI_ADDRESS)
+			shadow_drop(shadow, (value & 0xfffffffffull) << 12);
+		else if (concerns & TLBI_STAGE1)
+			shadow_flush(shadow->hardware);
+	}
+	lock_release(&vm->lock);
+}
+
+static bool read_entry(void *context, uint64_t ipa, uint64_t *entry)
+{
+	uint64_t bytes;
+	const uint8_t *at = arch_guest_memory(context, ipa, &bytes);
+
+	if (!at)
+		return false;
+	*entry = __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* ---- Worlds --------------------------------------------------------------------------------- */
+
+/* EL1's registers that at virtual EL2 hold the one of the same name (Table 4). */
+#define REDIRECTED(ROW) \
+	ROW(AFSR0) ROW(AFSR1) ROW(AMAIR) ROW(ELR) ROW(ESR) ROW(FAR) ROW(SPSR) ROW(MAIR) ROW(VBAR)
+/* ... if it is a VHE hypervisor: it has the same format, and is written past us. */
+#define REDIRECTED_VHE(ROW) ROW(SCTLR) ROW(TCR) ROW(TTBR0) ROW(TTBR1) ROW(CONTEXTIDR)
+
+static void save_el2(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+
+#define ROW(name) SLOT(nested, name##_EL2) = READ(name##_EL1);
+	REDIRECTED(ROW)
+	if (is_vhe(vcpu)) {
+		REDIRECTED_VHE(ROW)
+		SLOT(nested, CPTR_EL2) = READ(CPACR_EL1);
+		SLOT(nested, CNTHCTL_EL2) =
+			(SLOT(nested, CNTHCTL_EL2) & CNTHCTL_BITS << CNTHCTL_VHE) |
+			(READ(CNTKCTL_EL1) & ~(CNTHCTL_BITS << CNTHCTL_VHE));
+	} else if (mechanism(vcpu) == MECHANISM_NEVE) {
+		SLOT(nested, SCTLR_EL2) = READ(SCTLR_EL1);
+		SLOT(nested, TTBR1_EL2) = READ(TTBR1_EL1); /* where it keeps its page's address */
+	}
+#undef ROW
+	nested->sp_el2 = READ(SP_EL1);
+}
+
+static void load_el2(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+
+#define ROW(name) WRITE(name##_EL1, SLOT(nested, name##_EL2));
+	REDIRECTED(ROW)
+#undef ROW
+	WRITE(SCTLR_EL1, nested_sctlr(vcpu));
+	WRITE(TCR_EL1, nested_tcr(vcpu));
+	WRITE(TTBR0_EL1, SLOT(nested, TTBR0_EL2));
+	WRITE(CPACR_EL1, nested_cpacr(vcpu));
+	if (is_vhe(vcpu) || mechanism(vcpu) == MECHANISM_NEVE) {
+		WRITE(TTBR1_EL1, SLOT(nested, TTBR1_EL2));
+		WRITE(CONTEXTIDR_EL1, SLOT(nested, CONTEXTIDR_EL2));
+	}
+	if (is_vhe(vcpu))
+		WRITE(CNTKCTL_EL1, SLOT(nested, CNTHCTL_EL2));
+	WRITE(SP_EL1, nested->sp_el2);
+	WRITE(CNTHCTL_EL2, CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN);
+	WRITE(CNTVOFF_EL2, is_vhe(vcpu) ? 0 : SLOT(nested, CNTVOFF_EL2));
+	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
+	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
+	WRITE(VTTBR_EL2, own_vttbr(vcpu->vm, 0));
+	nested_trap(vcpu);
+	nested->shadow = NULL;
+	nested->in_el2 = true;
+	vcpu->level = LEVEL_HYPERVISOR;
+}
+
+/* The nested VM's EL1 is Table 3's second part, and what traps one by one. */
+#define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
+
+static void save_el1(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+
+#define ROW(name, op0, op1, n, m, op2, class, mask, nest, page) \
+	if (IS_VM_STATE(nest))                                  \
+		SLOT(nested, name) = READ(name);
+	REGISTERS(ROW)
+#undef ROW
+	if (is_vhe(vcpu))
+		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
+}
+
+static void load_el1(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	uint64_t hcr = SLOT(nested, HCR_EL2), vttbr = SLOT(nested, VTTBR_EL2);
+
+#define ROW(name, op0, op1, n, m, op2, class, mask, nest, page) \
+	if (IS_VM_STATE(nest))                                  \
+		WRITE(name, SLOT(nested, name));
+	REGISTERS(ROW)
+#undef ROW
+	if (is_vhe(vcpu))
+		WRITE(CNTKCTL_EL1, SLOT(nested, CNTKCTL_EL1));
+	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
+	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
+	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
+	if (hcr & HCR_VM) {
+		lock_take(&vcpu->vm->lock);
+		nested->shadow = find_shadow(vcpu, vttbr);
+		lock_release(&vcpu->vm->lock);
+		WRITE(VTTBR_EL2, nested->shadow->hardware);
+	} else {
+		WRITE(VTTBR_EL2, own_vttbr(vcpu->vm, VMID_PLAIN));
+	}
+	trap_for_vm(vcpu, hcr);
+	nested->in_el2 = false;
+	vcpu->level = LEVEL_VM;
+	if (hcr & HCR_IMO)
+		gic_lend(vcpu);
+}
+
+/* An exception of the nested VM that its hypervisor is to take. */
+static void enter_el2(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	struct context *context = &vcpu->arch.context;
+
+	if (nested->lent)
+		gic_take_back(vcpu);
+	save_el1(vcpu);
+	if (vector == VECTOR_SYNCHRONOUS) {
+		SLOT(nested, ESR_EL2) = esr;
+		SLOT(nested, FAR_EL2) = vcpu->arch.exit.far;
+		SLOT(nested, HPFAR_EL2) = hpfar;
+	}
+	SLOT(nested, ELR_EL2) = nested->set_elr = context->pc;
+	SLOT(nested, SPSR_EL2) = nested->set_spsr = context->pstate;
+	context->pc = SLOT(nested, VBAR_EL2) + vector;
+	context->pstate = PSTATE_EL1H | PSTATE_MASKED;
+	load_el2(vcpu);
+}
+
+/* FEAT_NV2, and FEAT_NV for a VHE hypervisor, say EL2 in SPSR_EL1 of an exception from virtual EL2 to itself.
+ * Elsewhere it looks like EL1. Where we see each write of it, what was put there neither by us nor by the
+ * hypervisor comes from itself. */
+bool nested_tracks(const struct vcpu *vcpu)
+{
+	return !is_vhe(vcpu) &&
+	       (mechanism(vcpu) == MECHANISM_NV || mechanism(vcpu) == MECHANISM_PV);
+}
+
+/* Does the hypervisor return to itself? */
+static bool returns_to_itself(const struct vcpu *vcpu, uint64_t pc, uint64_t spsr)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	uint64_t level = spsr & MODE_LEVEL;
+	bool host = is_vhe(vcpu) && SLOT(nested, HCR_EL2) & HCR_TGE;
+
+	if (level == MODE_EL2)
+		return true;
+	if (level == MODE_EL0 || host)
+		return host;
+	return nested_tracks(vcpu) && (pc != nested->set_elr || spsr != nested->set_spsr);
+}
+
+void nested_return(struct vcpu *vcpu)
+{
+	struct context *context = &vcpu->arch.context;
+	uint64_t pc = READ(ELR_EL1), spsr = READ(SPSR_EL1), level = spsr & MODE_LEVEL;
+
+	if (spsr & PSTATE_AARCH32) {
+		nested_stop(vcpu, "its hypervisor returns to AArch32, SPSR_EL2 0x%lx", spsr);
+		return;
+	}
+	if (level > MODE_EL2 || (spsr & 3) > 1 || (level == MODE_EL0 && spsr & 1)) {
+		context->pstate |= PSTATE_IL; /* an illegal return: the next instruction says so */
+		context->pc = pc;
+		return;
+	}
+	if (returns_to_itself(vcpu, pc, spsr)) {
+		context->pstate = (spsr & SPSR_KEPT) | (level ? MODE_EL1 | (spsr & 1) : 0);
+		context->pc = pc;
+		return;
+	}
+	save_el2(vcpu);
+	context->pc = pc;
+	context->pstate = (spsr & SPSR_KEPT) | (spsr & 0xf);
+	load_el1(vcpu);
+}
+
+/* ---- Exceptions of the nested VM ------------------------------------------------------------ */
+
+static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	uint64_t hpfar = vcpu->arch.exit.hpfar, far = vcpu->arch.exit.far, bytes;
+	uint64_t ipa = (hpfar & ~15ull) << 8 | (far & 0xfff);
+	bool walk = esr & ABORT_STAGE1_WALK;
+	enum guest_access access = walk			  ? GUEST_READS
+				   : !data		  ? GUEST_FETCHES
+				   : esr & ABORT_IS_WRITE ? GUEST_WRITES
+							  : GUEST_READS;
+	struct vm *vm = vcpu->vm;
+	struct guest_leaf leaf;
+	struct table_leaf own;
+	bool memory;
+
+	lock_take(&vm->lock);
+	leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, access, read_entry,
+			  vm);
+	if (!leaf.status && ipa >> TABLE_INPUT_BITS)
+		leaf.status = STATUS_ADDRESS_SIZE;
+	memory = !leaf.status && arch_guest_memory(vm, leaf.output, &bytes) &&
+		 table_walk(&vm->arch.stage2, leaf.output, &own);
+	if (memory && nested->shadow)
+		shadow_map(nested->shadow, ipa, &leaf, &own);
+	lock_release(&vm->lock);
+	if (memory) {
+		vcpu_count(vcpu, CAUSE_SHADOW_FAULT);
+		__asm__ volatile("dsb ishst" : : : "memory");
+	} else if (leaf.status) {
+		vcpu_count(vcpu, CAUSE_STAGE2_FAULT);
+		enter_el2(vcpu, VECTOR_SYNCHRONOUS, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
+			  hpfar);
+	} else if (!data || walk || !vcpu_device_access(vcpu, esr, leaf.output)) {
+		vcpu_count(vcpu, CAUSE_NOWHERE);
+		vcpu_external_abort(vcpu, esr);
+	}
+}
+
+/* The nested VM's register: one that we trap for our own reasons is ours if its hypervisor does not want
+ * it. */
+static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
+{
+	uint64_t hcr = SLOT(&vcpu->arch.nested, HCR_EL2);
+	enum register_number number = register_find((uint32_t)esr & ENCODING_MASK);
+
+	if (number == REG_NONE)
+		return register_identifies((uint32_t)esr & ENCODING_MASK) && !(hcr & HCR_TID3);
+	switch (register_rows[number].class) {
+	case CLASS_IDENTITY:
+		return !(hcr & HCR_TID3);
+	case CLASS_SGI:
+		return !(hcr & HCR_IMO);
+	case CLASS_ZERO:
+		return !(hcr & HCR_TACR);
+	default:
+		return false;
+	}
+}
+
+static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
+{
+	uint64_t class = esr >> ESR_CLASS_SHIFT;
+	uint64_t hcr = SLOT(&vcpu->arch.nested, HCR_EL2);
+
+	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT)) {
+		if (!(hcr & HCR_VM) || ((esr & ABORT_STATUS & ~3u) != STATUS_TRANSLATION &&
+					(esr & ABORT_STATUS & ~3u) != STATUS_PERMISSION &&
+					(esr & ABORT_STATUS & ~3u) != STATUS_ADDRESS_SIZE))
+			return false;
+		abort_of_vm(vcpu, esr, class == EC_DATA_ABORT);
+		return true;
+	}
+	if (class == EC_SMC && !(hcr & HCR_TSC))
+		return false;
+	if (class == EC_SYSREG && register_is_ours(vcpu, esr))
+		return false;
+	if (class == EC_SYSREG)
+		vcpu_count_register(vcpu, esr);
+	else
+		vcpu_count(vcpu, class == EC_HVC   ? CAUSE_HVC
+				 : class == EC_SMC ? CAUSE_SMC
+				 : class == EC_WFX ? CAUSE_WAIT
+						   : CAUSE_OTHER);
+	enter_el2(vcpu, VECTOR_SYNCHRONOUS, esr, vcpu->arch.exit.hpfar);
+	return true;
+}
+
+bool nested_synchronous(struct vcpu *vcpu, uint64_t esr)
+{
+	unsigned immediate = esr & HVC_IMMEDIATE;
+
+	if (!vcpu->arch.nested.in_el2)
+		return exit_of_vm(vcpu, esr);
+	switch (esr >> ESR_CLASS_SHIFT) {
+	case EC_ERET:
+		vcpu_count(vcpu, CAUSE_ERET);
+		nested_return(vcpu);
+		return true;
+	case EC_HVC:
+		if (immediate & CALL_MARK && nested_call(vcpu, immediate))
+			return true;
+		vcpu_count(vcpu, CAUSE_HVC); /* it calls itself */
+		vcpu_inject(vcpu, esr);
+		return true;
+	case EC_SYSREG:
+		return nested_register(vcpu, esr);
+	}
+	return false;
+}
+
+void nested_before(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+	bool wanted;
+
+	if (!vcpu->arch.nested.lent)
+		return;
+	__atomic_store_n(&vcpu->attention, false, __ATOMIC_SEQ_CST);
+	vcpu->arch.nested.refill = true;
+	lock_take(&vm->lock);
+	wanted = vgic_interrupts(&vm->arch.vgic, vcpu->number, vcpu->arch.nested.own.control);
+	lock_release(&vm->lock);
+	if (wanted)
+		enter_el2(vcpu, VECTOR_IRQ, 0, 0);
+}
+
+/* ---- The beginning -------------------------------------------------------------------------- */
+
+enum identity nested_identity(const struct vcpu *vcpu)
+{
+	return is_nested(vcpu) && vcpu->arch.nested.in_el2 ? IDENTITY_EL2 : IDENTITY_VM;
+}
+
+const char *nested_vm_init(struct vm *vm)
+{
+	uint64_t own = READ_REGISTER(s3_0_c0_c7_2) >> 24 & 15; /* ID_AA64MMFR2_EL1.NV */
+	uint64_t pages, bytes = ((uint64_t)SHADOWS * SHADOW_PAGES + vm->vcpu_count) * PAGE_BYTES;
+
+	if (vm->config->nest == MECHANISM_NV && own < 1)
+		return "this CPU has no FEAT_NV: nest=pv and nest=neve need none";
+	if (vm->config->nest == MECHANISM_NV2 && own < 2)
+		return "this CPU has no FEAT_NV2: nest=pv and nest=neve need none";
+	pages = memory_take(&machine_memory, bytes, PAGE_BYTES);
+	if (!pages)
+		return "the machine has no memory left for its shadow tables";
+	__builtin_memset((void *)pages, 0, bytes);
+	for (unsigned i = 0; i < vm->vcpu_count; i++) {
+		vm->vcpus[i].arch.nested.own_page = pages;
+		pages += PAGE_BYTES;
+	}
+	shadows_init(&vm->arch.shadows, pages, (vm->arch.vttbr >> VTTBR_VMID_SHIFT) + VMID_SHADOWS);
+	return NULL;
+}
+
+void nested_reset(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+
+	__builtin_memset((void *)nested->own_page, 0, PAGE_BYTES);
+	nested->page = (uint64_t *)nested->own_page;
+	nested->lent = nested->maintenance = false;
+	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_ALWAYS : SCTLR_EL2_RESET;
+	SLOT(nested, SCTLR_EL1) = SCTLR_ALWAYS;
+	SLOT(nested, HCR_EL2) = HCR_RW | (is_vhe(vcpu) ? HCR_E2H : 0);
+	SLOT(nested, VMPIDR_EL2) = vcpu_id(vcpu);
+	SLOT(nested, VPIDR_EL2) = READ_REGISTER(midr_el1);
+	SLOT(nested, ICH_VTR_EL2) = READ(ICH_VTR_EL2);
+	SLOT(nested, CNTVOFF_EL2) = vcpu->vm->arch.counter_start;
+	if (mechanism(vcpu) == MECHANISM_NV2)
+		WRITE(VNCR_EL2, nested->own_page);
+	load_el2(vcpu);
+}

@@ -1,0 +1,69 @@
+/*
+ * Guest hypervisors at virtual EL2, and their nested VMs (Lim et al., section 4). Both run at EL1 of the
+ * hardware, one at a time: nested.c changes between the two worlds, and decides which of the nested VM's
+ * exceptions are its hypervisor's; nested_registers.c answers the hypervisor's own instructions.
+ */
+#ifndef NESTED_H
+#define NESTED_H
+
+#include "registers.h"
+#include "vm.h"
+
+/* Of an ordinary VM one; of these: virtual EL2, EL1 without stage 2, and shadows. */
+#define VMIDS_OF_VM 16
+
+/* A register of virtual EL2, or of the nested VM's EL1, that is not in the hardware. */
+#define SLOT(nested, name) ((nested)->page[OFFSET_##name / 8])
+
+static inline bool is_nested(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->nest != MECHANISM_NONE;
+}
+
+/* What a VM needs beyond an ordinary one. NULL, or what is wrong. */
+const char *nested_vm_init(struct vm *vm);
+
+/* The vCPU stands at its first instruction at virtual EL2. On its own CPU. */
+void nested_reset(struct vcpu *vcpu);
+
+/* Before the guest is entered: an interrupt for the hypervisor takes its VM's turn. */
+void nested_before(struct vcpu *vcpu);
+
+/* A synchronous exception; false: it is answered as an ordinary VM's. */
+bool nested_synchronous(struct vcpu *vcpu, uint64_t esr);
+
+/* Of what kind virtual EL2 says its CPU is. */
+enum identity nested_identity(const struct vcpu *vcpu);
+
+/* ---- Between the two files ------------------------------------------------------------------ */
+
+/* The hypervisor's instruction traps: a register, or TLB maintenance (ESR_EL2 of EC 0x18). False: it is
+ * answered as an ordinary VM's, or undefined. */
+bool nested_register(struct vcpu *vcpu, uint64_t esr);
+
+/* ... or it calls instead; the immediate has CALL_MARK. False: it is no such call. */
+bool nested_call(struct vcpu *vcpu, unsigned immediate);
+
+/* The hypervisor's ERET. */
+void nested_return(struct vcpu *vcpu);
+
+/* Does virtual EL2's SPSR_EL2 have to be told apart from one of its own exceptions? */
+bool nested_tracks(const struct vcpu *vcpu);
+
+/* HCR_EL2 and the others while virtual EL2 runs. */
+void nested_trap(struct vcpu *vcpu);
+
+/* What EL1 must hold for what virtual EL2's register says. */
+uint64_t nested_sctlr(const struct vcpu *vcpu);
+uint64_t nested_tcr(const struct vcpu *vcpu);
+uint64_t nested_cpacr(const struct vcpu *vcpu);
+
+/* A TLBI of the hypervisor's: bits of tlbi_concerns(); `value`: its operand. */
+void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value);
+
+/* Ends the VM: its hypervisor did what we do not run. */
+#define nested_stop(vcpu, what, ...)                                           \
+	vm_end((vcpu)->vm, "error", "vCPU %u at 0x%lx: " what, (vcpu)->number, \
+	       (vcpu)->arch.context.pc, __VA_ARGS__)
+
+#endif

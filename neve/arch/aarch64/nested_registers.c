@@ -1,0 +1,224 @@
+/* A guest hypervisor's own instructions, where they trap or call; see nested.h. The table says what each
+ * register is (registers.h). Called by nested.c. */
+#include "accessors.h"
+#include "arch.h"
+#include "cpu.h"
+#include "gic.h"
+#include "lists.h"
+#include "nested.h"
+#include "vcpu.h"
+#include "virtual_interface.h"
+
+#define ISS_READ   1
+#define ISS_RT	   5 /* five bits */
+#define XZR	   31
+#define MODE_LEVEL 0xc
+#define MODE_EL1   0x4
+#define MODE_EL2   0x8
+#define SRE_ALL	   0xf
+
+static uint64_t *slot(struct nested *nested, enum register_number number)
+{
+	const struct register_row *row = &register_rows[number];
+
+	return (uint64_t *)&nested->page[REGISTER_OFFSET(row->page, (unsigned)number) / 8];
+}
+
+/* ---- Those that are in the hardware --------------------------------------------------------- */
+
+/* EL1's register stands for it at virtual EL2. */
+#define IN_HARDWARE(ROW)                    \
+	ROW(AFSR0_EL2, AFSR0_EL1)           \
+	ROW(AFSR1_EL2, AFSR1_EL1)           \
+	ROW(AMAIR_EL2, AMAIR_EL1)           \
+	ROW(ELR_EL2, ELR_EL1)               \
+	ROW(ESR_EL2, ESR_EL1)               \
+	ROW(FAR_EL2, FAR_EL1)               \
+	ROW(MAIR_EL2, MAIR_EL1)             \
+	ROW(VBAR_EL2, VBAR_EL1)             \
+	ROW(CNTHP_TVAL_EL2, CNTHP_TVAL_EL2) \
+	ROW(CNTHP_CTL_EL2, CNTHP_CTL_EL2)   \
+	ROW(CNTHP_CVAL_EL2, CNTHP_CVAL_EL2)
+/* ... of a VHE hypervisor, which writes EL1's past us. */
+#define IN_HARDWARE_VHE(ROW)                \
+	ROW(SCTLR_EL2, SCTLR_EL1)           \
+	ROW(TCR_EL2, TCR_EL1)               \
+	ROW(TTBR0_EL2, TTBR0_EL1)           \
+	ROW(TTBR1_EL2, TTBR1_EL1)           \
+	ROW(CONTEXTIDR_EL2, CONTEXTIDR_EL1) \
+	ROW(CPTR_EL2, CPACR_EL1)
+
+/* Of an exception that virtual EL2 took from itself, EL1 may say EL1. */
+static uint64_t read_spsr(const struct vcpu *vcpu)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	uint64_t spsr = READ(SPSR_EL1);
+
+	if (nested_tracks(vcpu) && (spsr & MODE_LEVEL) == MODE_EL1 &&
+	    (spsr != nested->set_spsr || READ(ELR_EL1) != nested->set_elr))
+		spsr ^= MODE_EL1 | MODE_EL2;
+	return spsr;
+}
+
+static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
+{
+	struct nested *nested = &vcpu->arch.nested;
+
+	switch (number) {
+#define ROW(name, hardware) \
+	case REG_##name:    \
+		return READ(hardware);
+		IN_HARDWARE(ROW)
+#undef ROW
+	case REG_SPSR_EL2:
+		return read_spsr(vcpu);
+	case REG_ICC_SRE_EL2:
+		return SRE_ALL;
+	case REG_ICH_VTR_EL2:
+		return READ(ICH_VTR_EL2);
+	case REG_ICH_MISR_EL2:
+	case REG_ICH_EISR_EL2:
+	case REG_ICH_ELRSR_EL2:
+		return gic_interface_state(vcpu, number);
+	default:
+		break;
+	}
+	if (vcpu->vm->config->vhe)
+		switch (number) {
+#define ROW(name, hardware) \
+	case REG_##name:    \
+		return READ(hardware);
+			IN_HARDWARE_VHE(ROW)
+#undef ROW
+		default:
+			break;
+		}
+	return *slot(nested, number);
+}
+
+/* A paravirtual hypervisor's own deferred page: ours is copied there, and it is the page from then on. */
+static void take_page(struct vcpu *vcpu, uint64_t ipa)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	uint64_t bytes, *page = NULL;
+
+	lock_take(&vcpu->vm->lock);
+	if (!(ipa & (PAGE_BYTES - 1)))
+		page = (uint64_t *)arch_guest_memory(vcpu->vm, ipa, &bytes);
+	lock_release(&vcpu->vm->lock);
+	if (!page) {
+		nested_stop(vcpu, "its deferred page, 0x%lx, is no page of its memory", ipa);
+		return;
+	}
+	__builtin_memcpy(page, (const void *)nested->page, PAGE_BYTES);
+	nested->page = page;
+}
+
+static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t value)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	bool vhe = vcpu->vm->config->vhe;
+
+	switch (number) {
+#define ROW(name, hardware)             \
+	case REG_##name:                \
+		WRITE(hardware, value); \
+		break;
+		IN_HARDWARE(ROW)
+#undef ROW
+	case REG_SPSR_EL2:
+		WRITE(SPSR_EL1, value);
+		break;
+	default:
+		break;
+	}
+	if (number == REG_SPSR_EL2)
+		nested->set_spsr = value;
+	if (number == REG_ELR_EL2)
+		nested->set_elr = value;
+	if (number == REG_VNCR_EL2 && vcpu->vm->config->nest == MECHANISM_NEVE) {
+		take_page(vcpu, value);
+		return;
+	}
+	if (number == REG_HCR_EL2) /* of which kind it is does not change */
+		value = (value & ~HCR_E2H) | (vhe ? HCR_E2H : 0);
+	*slot(nested, number) = value;
+	/* What has another format at EL1. */
+	if (number == REG_SCTLR_EL2)
+		WRITE(SCTLR_EL1, nested_sctlr(vcpu));
+	else if (number == REG_TCR_EL2)
+		WRITE(TCR_EL1, nested_tcr(vcpu));
+	else if (number == REG_TTBR0_EL2)
+		WRITE(TTBR0_EL1, value);
+	else if (number == REG_CPTR_EL2)
+		WRITE(CPACR_EL1, nested_cpacr(vcpu));
+	else if (number == REG_TTBR1_EL2 && vhe)
+		WRITE(TTBR1_EL1, value);
+	else if (number == REG_CONTEXTIDR_EL2 && vhe)
+		WRITE(CONTEXTIDR_EL1, value);
+	else if (number == REG_CNTVOFF_EL2 && !vhe)
+		WRITE(CNTVOFF_EL2, value);
+	else if (number == REG_MDSCR_EL1)
+		WRITE(MDSCR_EL1, value);
+}
+
+/* Is it one of virtual EL2, or one of its VM's EL1? */
+static bool is_nest(enum register_number number)
+{
+	return number != REG_NONE && register_rows[number].nest != NEST_DIRECT;
+}
+
+static void access(struct vcpu *vcpu, enum register_number number, unsigned rt, bool read)
+{
+	uint64_t *x = vcpu->arch.context.x;
+
+	vcpu_count(vcpu, CAUSE_REGISTERS + 2 * (unsigned)number + !read);
+	if (!read)
+		write_one(vcpu, number, rt == XZR ? 0 : x[rt]);
+	else if (rt != XZR)
+		x[rt] = read_one(vcpu, number);
+}
+
+static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2, unsigned rt)
+{
+	vcpu_count(vcpu, CAUSE_TLBI);
+	nested_invalidate(vcpu, tlbi_concerns(op1, m, op2),
+			  rt == XZR ? 0 : vcpu->arch.context.x[rt]);
+}
+
+#define TLBI_N 8
+
+bool nested_register(struct vcpu *vcpu, uint64_t esr)
+{
+	uint32_t encoding = (uint32_t)esr & ENCODING_MASK;
+	enum register_number number = register_find(encoding);
+	unsigned rt = esr >> ISS_RT & 31;
+
+	if (is_nest(number))
+		access(vcpu, number, rt, esr & ISS_READ);
+	else if ((esr >> 20 & 3) == 1 && (esr >> 10 & 15) == TLBI_N && !(esr & ISS_READ))
+		invalidate(vcpu, esr >> 14 & 7, esr >> 1 & 15, esr >> 17 & 7, rt);
+	else
+		return false;
+	vcpu->arch.context.pc += 4;
+	return true;
+}
+
+bool nested_call(struct vcpu *vcpu, unsigned immediate)
+{
+	unsigned number = immediate >> CALL_NUMBER & 0xff, rt = immediate & 31;
+
+	if (vcpu->vm->config->nest != MECHANISM_PV && vcpu->vm->config->nest != MECHANISM_NEVE)
+		return false;
+	if (immediate == CALL_ERET) {
+		vcpu_count(vcpu, CAUSE_ERET);
+		nested_return(vcpu);
+	} else if (number >= CALL_TLBI) {
+		invalidate(vcpu, (number >> 6 & 1) * 4, number >> 3 & 7, number & 7, rt);
+	} else if (number < REGISTER_COUNT && is_nest((enum register_number)number)) {
+		access(vcpu, (enum register_number)number, rt, !(immediate & CALL_WRITE));
+	} else {
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,405 @@
+/* Unit tests of what guest hypervisors stand on: register classes, their stage-2 tables, shadows of them,
+ * their list registers; on the host, under ASan and UBSan (make -C neve test). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "registers.h"
+#include "shadow.h"
+#include "virtual_interface.h"
+
+/* ---- Register classes ----------------------------------------------------------------------- */
+
+static unsigned count_of(enum register_nest nest, const char *end)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
+		const char *name = register_rows[i].name;
+		size_t length = strlen(name), most = strlen(end);
+
+		count += register_rows[i].nest == nest && length > most &&
+			 !strcmp(name + length - most, end);
+	}
+	return count;
+}
+
+/* 26 distinct names in Table 3: TPIDR_EL2 stands there twice. ICH_AP<n>R<m> and ICH_LR<n> are 24 of
+ * Table 5's. */
+static void classes_have_the_papers_sizes(void **state)
+{
+	(void)state;
+	assert_int_equal(count_of(NEST_CONTROL, "_EL2"), 10);
+	assert_int_equal(count_of(NEST_VM, "_EL1"), 16);
+	assert_int_equal(count_of(NEST_REDIRECT, "_EL2"), 10);
+	assert_int_equal(count_of(NEST_REDIRECT_VHE, "_EL2"), 2);
+	assert_int_equal(count_of(NEST_CACHED, "_EL2"), 4);
+	assert_int_equal(count_of(NEST_TRANSLATED, "_EL2"), 2);
+	assert_int_equal(count_of(NEST_GIC, "_EL2"), 6 + 8 + 16);
+}
+
+static void each_register_has_a_place_of_its_own_in_the_page(void **state)
+{
+	bool taken[0x1000 / 8] = { false };
+
+	(void)state;
+	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
+		unsigned at = REGISTER_OFFSET(register_rows[i].page, i) / 8;
+
+		assert_in_range(at, 1, 0x1000 / 8 - 1);
+		assert_false(taken[at]);
+		taken[at] = true;
+	}
+}
+
+static void a_vhe_name_finds_the_vms_register(void **state)
+{
+	(void)state;
+	assert_int_equal(register_find(ENCODING(3u, 5u, 1u, 0u, 0u)), REG_SCTLR_EL1);
+	assert_int_equal(register_find(ENCODING(3u, 5u, 14u, 1u, 0u)), REG_CNTKCTL_EL1);
+	assert_int_equal(register_find(ENCODING(3u, 5u, 14u, 3u, 1u)), REG_CNTV_CTL_EL0);
+	assert_int_equal(register_find(ENCODING(3u, 5u, 15u, 15u, 7u)), REG_NONE);
+	assert_int_equal(register_find(ENCODING(1u, 4u, 8u, 7u, 0u)), REG_NONE); /* TLBI ALLE2 */
+	assert_int_equal(register_find(ENCODING(2u, 0u, 0u, 2u, 2u)), REG_MDSCR_EL1);
+}
+
+static void virtual_el2_is_told_of_itself(void **state)
+{
+	(void)state;
+	assert_int_equal(register_identity(REG_ID_AA64PFR0_EL1, 0, IDENTITY_EL2, false), 0x111);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 0, IDENTITY_EL2, true), 0x100);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 0xf00, IDENTITY_EL2, false), 0);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR2_EL1, 0, IDENTITY_EL2_NV2, false),
+			 0x2000000);
+	assert_int_equal(register_identity(REG_ID_AA64ISAR0_EL1, ~0ull, IDENTITY_EL2, false),
+			 ~FIELD(56));
+}
+
+static void tlb_maintenance_concerns_what_it_says(void **state)
+{
+	(void)state;
+	assert_int_equal(tlbi_concerns(0, 3, 0), TLBI_STAGE1);		     /* VMALLE1IS */
+	assert_int_equal(tlbi_concerns(4, 0, 1), TLBI_ADDRESS);		     /* IPAS2E1IS */
+	assert_int_equal(tlbi_concerns(4, 4, 5), TLBI_ADDRESS);		     /* IPAS2LE1 */
+	assert_int_equal(tlbi_concerns(4, 7, 0), TLBI_EL2);		     /* ALLE2 */
+	assert_int_equal(tlbi_concerns(4, 3, 6), TLBI_STAGE1 | TLBI_STAGE2); /* VMALLS12E1IS */
+	assert_int_equal(tlbi_concerns(4, 7, 4), TLBI_EL2 | TLBI_ALL);	     /* ALLE1 */
+	assert_int_equal(tlbi_concerns(4, 2, 2), TLBI_EL2 | TLBI_ALL);	     /* a range */
+}
+
+/* ---- Guest tables --------------------------------------------------------------------------- */
+
+#define MEMORY_WORDS (64 * 512) /* guest-physical, from 0 */
+#define LEAF	     (LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED | 1)
+
+/* VTCR_EL2: T0SZ, SL0, TG0, PS of 40 bits. */
+#define VTCR(bits, start, granule) ((64ull - (bits)) | (start) << 6 | (granule) << 14 | 2 << 16)
+
+static uint64_t memory[MEMORY_WORDS];
+static unsigned reads;
+
+static bool read_word(void *context, uint64_t ipa, uint64_t *entry)
+{
+	(void)context;
+	reads++;
+	if (ipa / 8 >= MEMORY_WORDS)
+		return false;
+	*entry = memory[ipa / 8];
+	return true;
+}
+
+static struct guest_leaf walk(uint64_t vtcr, uint64_t ipa, enum guest_access access)
+{
+	reads = 0;
+	return guest_walk(0x1000, vtcr, ipa, access, read_word, NULL);
+}
+
+static int clear_memory(void **state)
+{
+	(void)state;
+	memset(memory, 0, sizeof(memory));
+	return 0;
+}
+
+static void pages_of_4_kib_and_blocks_are_found(void **state)
+{
+	uint64_t vtcr = VTCR(39, 1, 0);
+	struct guest_leaf leaf;
+
+	(void)state;
+	memory[0x1000 / 8 + 1] = 0x2000 | 3; /* level 1, the second GiB */
+	memory[0x2000 / 8 + 2] = 0x3000 | 3;
+	memory[0x3000 / 8 + 3] = 0x812345000 | LEAF | 2;
+	memory[0x2000 / 8 + 3] = 0x840000000 | LEAF;
+	memory[0x1000 / 8 + 2] = 0x8c0000000 | (LEAF & ~LEAF_WRITE) | LEAF_NO_EXECUTE;
+	leaf = walk(vtcr, 0x40403678, GUEST_WRITES);
+	assert_int_equal(leaf.status, 0);
+	assert_int_equal(leaf.output, 0x812345678);
+	assert_int_equal(leaf.bytes, 0x1000);
+	leaf = walk(vtcr, 0x40612345, GUEST_READS);
+	assert_true(leaf.output == 0x840012345 && leaf.bytes == 0x200000);
+	leaf = walk(vtcr, 0x81234567, GUEST_READS);
+	assert_true(leaf.output == 0x8c1234567 && leaf.bytes == 0x40000000 && !leaf.status);
+	assert_int_equal(walk(vtcr, 0x81234567, GUEST_WRITES).status, STATUS_PERMISSION | 1);
+	assert_int_equal(walk(vtcr, 0x81234567, GUEST_FETCHES).status, STATUS_PERMISSION | 1);
+	assert_int_equal(walk(vtcr, 0x40800000, GUEST_READS).status, STATUS_TRANSLATION | 2);
+	assert_int_equal(walk(vtcr, 1ull << 39, GUEST_READS).status, STATUS_TRANSLATION);
+}
+
+static void other_granules_and_concatenated_tables_are_found(void **state)
+{
+	struct guest_leaf leaf;
+
+	(void)state;
+	/* 4 KiB, 40 bits from level 1: two tables beside each other; VTTBR is aligned to both. */
+	memory[0x2000 / 8 + 0x200] = 0x480000000 | LEAF;
+	reads = 0;
+	leaf = guest_walk(0x2000, VTCR(40, 1, 0), 0x8000000123, GUEST_READS, read_word, NULL);
+	assert_true(!leaf.status && leaf.output == 0x480000123);
+	/* 64 KiB from level 2, and 16 KiB from level 2. */
+	memory[0x10000 / 8 + 1] = 0x20000 | 3;
+	memory[0x20000 / 8 + 5] = 0x712340000 | LEAF | 2;
+	leaf = guest_walk(0x10000, VTCR(40, 1, 1), 0x20000000 + 0x5abcd, GUEST_READS, read_word,
+			  NULL);
+	assert_true(!leaf.status && leaf.output == 0x71234abcd && leaf.bytes == 0x10000);
+	memory[0x10000 / 8 + 2] = 0x24000 | 3;
+	memory[0x24000 / 8 + 7] = 0x6fff84000 | LEAF | 2;
+	leaf = guest_walk(0x10000, VTCR(36, 1, 2), 0x4000000 + 0x1dabc, GUEST_READS, read_word,
+			  NULL);
+	assert_true(!leaf.status && leaf.output == 0x6fff85abc && leaf.bytes == 0x4000);
+}
+
+static void faults_of_a_walk_are_told_with_their_level(void **state)
+{
+	uint64_t vtcr = VTCR(39, 1, 0);
+
+	(void)state;
+	memory[0x1000 / 8] = 0xfff0000000 | 3; /* no memory there */
+	assert_int_equal(walk(vtcr, 0, GUEST_READS).status, STATUS_WALK_ABORT | 2);
+	memory[0x1000 / 8] = 0x40000000000 | LEAF; /* beyond 40 bits */
+	assert_int_equal(walk(vtcr, 0, GUEST_READS).status, STATUS_ADDRESS_SIZE | 1);
+	memory[0x1000 / 8] = 0x40000000 | (LEAF & ~LEAF_ACCESSED);
+	assert_int_equal(walk(vtcr, 0, GUEST_READS).status, STATUS_ACCESS_FLAG | 1);
+	assert_int_equal(walk(VTCR(20, 1, 0), 0, GUEST_READS).status, STATUS_TRANSLATION);
+	assert_int_equal(walk(VTCR(39, 1, 3), 0, GUEST_READS).status, STATUS_TRANSLATION);
+	assert_int_equal(walk(VTCR(48, 1, 0), 0, GUEST_READS).status, STATUS_TRANSLATION);
+}
+
+static void a_cycle_ends(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 512; i++)
+		memory[0x1000 / 8 + i] = 0x1000 | 3 | LEAF_ACCESSED;
+	assert_int_equal(walk(VTCR(48, 2, 0), 0x123456789000, GUEST_READS).status,
+			 STATUS_PERMISSION | 3);
+	assert_int_equal(reads, 4);
+}
+
+static void random_tables_and_registers_end(void **state)
+{
+	uint64_t seed = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++) {
+		uint64_t vtcr, vttbr, ipa;
+
+		for (unsigned j = 0; j < 3; j++)
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		vtcr = seed >> 8;
+		vttbr = seed * 3;
+		ipa = seed * 7 & 0xffffffffffffull;
+		memory[seed >> 49] = seed * 5;
+		memory[seed >> 40 & (MEMORY_WORDS - 1)] = (seed & 0x3f000) | 3 | LEAF_ACCESSED;
+		reads = 0;
+		guest_walk(vttbr & 0x3f000, vtcr, ipa, seed & 1, read_word, NULL);
+		assert_in_range(reads, 0, 4);
+	}
+}
+
+/* ---- Shadows -------------------------------------------------------------------------------- */
+
+static struct shadows shadows;
+static uint8_t *pages;
+static unsigned flushes;
+static uint64_t flushed;
+
+void shadow_flush(uint64_t vttbr)
+{
+	flushes++;
+	flushed = vttbr;
+}
+
+static int make_shadows(void **state)
+{
+	(void)state;
+	pages = aligned_alloc(PAGE_BYTES, SHADOWS * SHADOW_PAGES * PAGE_BYTES);
+	memset(pages, 0, SHADOWS * SHADOW_PAGES * PAGE_BYTES);
+	shadows_init(&shadows, (uintptr_t)pages, 3);
+	flushes = 0;
+	return 0;
+}
+
+static int free_shadows(void **state)
+{
+	(void)state;
+	free(pages);
+	return 0;
+}
+
+static const struct guest_leaf small = { 0, 0x45678123, 0x1000, LEAF & ~1ull };
+static const struct guest_leaf block = { 0, 0x45678123, 0x200000, LEAF & ~1ull & ~LEAF_WRITE };
+static const struct guest_leaf huge = { 0, 0x45678123, 0x40000000, LEAF & ~1ull };
+
+static void a_shadow_is_what_both_stages_agree_on(void **state)
+{
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, NULL, 0);
+	struct table_leaf own = { 0x95678123, 0x200000, 0x7fc }, found;
+
+	(void)state;
+	shadow_map(shadow, 0x12345123, &small, &own);
+	assert_true(table_walk(&shadow->table, 0x12345123, &found));
+	assert_true(found.output == 0x95678123 && found.bytes == 0x1000);
+	assert_int_equal(found.attributes, small.attributes); /* the guest's, all of them */
+	own.output = 0x95878123;
+	shadow_map(shadow, 0x12678123, &block, &own);
+	assert_true(table_walk(&shadow->table, 0x12600000, &found));
+	assert_true(found.output == 0x95800000 && found.bytes == 0x200000 &&
+		    found.attributes == block.attributes);
+	own.bytes = 0x1000; /* ours is the smaller one */
+	shadow_map(shadow, 0x12878123, &block, &own);
+	assert_true(table_walk(&shadow->table, 0x12878000, &found) && found.bytes == 0x1000);
+	assert_false(table_walk(&shadow->table, 0x12879000, &found));
+}
+
+static void what_is_invalidated_is_gone_from_the_shadow(void **state)
+{
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, NULL, 0);
+	struct table_leaf own = { 0x95678000, 0x1000, 0x7fc }, found;
+
+	(void)state;
+	flushes = 0;
+	shadow_map(shadow, 0x12345000, &block,
+		   &own); /* the guest's leaf is of 2 MiB, ours of 4 KiB */
+	shadow_map(shadow, 0x12346000, &block, &own);
+	shadow_map(shadow, 0x12400000, &small, &own);
+	shadow_drop(shadow, 0x123ff000); /* any address of that leaf */
+	assert_int_equal(flushes, 1);
+	assert_int_equal(flushed, shadow->hardware);
+	assert_false(table_walk(&shadow->table, 0x12345000, &found));
+	assert_false(table_walk(&shadow->table, 0x12346000, &found));
+	assert_true(table_walk(&shadow->table, 0x12400000, &found));
+	shadow_map(shadow, 0x40000000, &huge, &own); /* one of 1 GiB: all of it goes */
+	shadow_drop(shadow, 0x7ffff000);
+	assert_false(table_walk(&shadow->table, 0x40000000, &found));
+	assert_false(table_walk(&shadow->table, 0x12400000, &found));
+}
+
+static void contexts_are_told_apart_and_those_in_use_are_kept(void **state)
+{
+	const struct shadow *in_use[SHADOWS - 1];
+	struct shadow *one = shadow_find(&shadows, 0x1000, 0x42, NULL, 0), *last;
+
+	(void)state;
+	assert_ptr_equal(shadow_find(&shadows, 0x1000, 0x42, NULL, 0), one);
+	assert_ptr_not_equal(shadow_find(&shadows, 0x1000 | 1ull << 48, 0x42, NULL, 0), one);
+	for (unsigned i = 0; i < SHADOWS - 1; i++)
+		in_use[i] = shadow_find(&shadows, 0x100000 + 0x1000 * i, 0x42, in_use, i);
+	last = shadow_find(&shadows, 0x9000000, 0x42, in_use, SHADOWS - 1);
+	for (unsigned i = 0; i < SHADOWS - 1; i++)
+		assert_ptr_not_equal(in_use[i], last);
+	assert_ptr_equal(shadow_find(&shadows, 0xa000000, 0x42, in_use, SHADOWS - 1), last);
+}
+
+static void a_shadow_that_is_full_begins_anew(void **state)
+{
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, NULL, 0);
+	struct table_leaf own = { 0x95678000, 0x1000, 0x7fc }, found;
+
+	(void)state;
+	for (uint64_t ipa = 0; ipa < 4 * SHADOW_PAGES * BLOCK_BYTES; ipa += BLOCK_BYTES) {
+		shadow_map(shadow, ipa, &small, &own);
+		assert_true(table_walk(&shadow->table, ipa, &found));
+	}
+	/* And where a page lies in the way of a block. */
+	own.bytes = BLOCK_BYTES;
+	own.output = 0x95600000;
+	shadow_map(shadow, 0x1000, &block, &own);
+	assert_true(table_walk(&shadow->table, 0x1000, &found));
+}
+
+/* ---- List registers ------------------------------------------------------------------------- */
+
+static void list_registers_go_into_the_hardware_as_far_as_they_may(void **state)
+{
+	uint64_t timer = 27 | 27ull << LR_PHYSICAL_INTID | LR_PHYSICAL | LR_PENDING | LR_GROUP1;
+
+	(void)state;
+	assert_true(virtual_for_hardware(timer, true) == timer);
+	/* No physical interrupt behind it: it must not end one. */
+	assert_true(virtual_for_hardware(timer, false) == (27 | LR_PENDING | LR_GROUP1));
+	assert_true(virtual_for_hardware(timer | LR_ACTIVE, true) ==
+		    ((timer | LR_ACTIVE) & ~LR_PENDING));
+	assert_int_equal(virtual_for_hardware(timer & ~LR_PENDING, true), 0);
+	assert_int_equal(virtual_for_hardware(33, true), 0);
+	assert_true(virtual_for_hardware(33 | LR_TELL_END, true) == (33 | LR_TELL_END));
+	assert_int_equal(virtual_physical(timer), 27);
+	assert_int_equal(virtual_physical(timer & ~LR_PHYSICAL), 0);
+	assert_true(virtual_from_hardware(timer, 27 | LR_ACTIVE) ==
+		    ((timer & ~LR_PENDING) | LR_ACTIVE));
+}
+
+static void maintenance_is_told_as_asked(void **state)
+{
+	uint64_t lr[4] = { 33 | LR_TELL_END, 5 | LR_PENDING, 6 | LR_ACTIVE, 0 };
+	struct virtual_interface interface = { ICH_HCR_ON, 2, lr, 4 };
+
+	(void)state;
+	assert_int_equal(virtual_ended(&interface), 1);
+	assert_int_equal(virtual_empty(&interface), 8);
+	assert_int_equal(virtual_maintenance(&interface), 1);
+	interface.hcr = ICH_HCR_ON | ICH_HCR_UNDERFLOW;
+	assert_int_equal(virtual_maintenance(&interface), 1); /* two are in use */
+	lr[2] = 0;
+	assert_int_equal(virtual_maintenance(&interface), 3);
+	lr[1] = lr[0] = 0;
+	interface.hcr = ICH_HCR_ON | 8; /* none is pending */
+	assert_int_equal(virtual_maintenance(&interface), 8);
+	interface.hcr = ICH_HCR_ON | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: so they are */
+	assert_int_equal(virtual_maintenance(&interface), 1 << 6 | 1 << 5);
+	interface.hcr = 0;
+	assert_int_equal(virtual_maintenance(&interface), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(classes_have_the_papers_sizes),
+		cmocka_unit_test(each_register_has_a_place_of_its_own_in_the_page),
+		cmocka_unit_test(a_vhe_name_finds_the_vms_register),
+		cmocka_unit_test(virtual_el2_is_told_of_itself),
+		cmocka_unit_test(tlb_maintenance_concerns_what_it_says),
+		cmocka_unit_test_setup(pages_of_4_kib_and_blocks_are_found, clear_memory),
+		cmocka_unit_test_setup(other_granules_and_concatenated_tables_are_found,
+				       clear_memory),
+		cmocka_unit_test_setup(faults_of_a_walk_are_told_with_their_level, clear_memory),
+		cmocka_unit_test_setup(a_cycle_ends, clear_memory),
+		cmocka_unit_test_setup(random_tables_and_registers_end, clear_memory),
+		cmocka_unit_test_setup_teardown(a_shadow_is_what_both_stages_agree_on, make_shadows,
+						free_shadows),
+		cmocka_unit_test_setup_teardown(what_is_invalidated_is_gone_from_the_shadow,
+						make_shadows, free_shadows),
+		cmocka_unit_test_setup_teardown(contexts_are_told_apart_and_those_in_use_are_kept,
+						make_shadows, free_shadows),
+		cmocka_unit_test_setup_teardown(a_shadow_that_is_full_begins_anew, make_shadows,
+						free_shadows),
+		cmocka_unit_test(list_registers_go_into_the_hardware_as_far_as_they_may),
+		cmocka_unit_test(maintenance_is_told_as_asked),
+	};
+
+	return cmocka_run_group_tests_name("nested", tests, NULL, NULL);
+}
