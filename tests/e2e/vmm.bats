@@ -121,7 +121,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     head -c 3000 /dev/urandom >random
     head -c 5000 "$GUEST/guest.elf" >cut.elf
     : >empty
-    for file in random cut.elf empty missing "$GUEST/guest.mb" /bin/true; do
+    for file in random cut.elf empty missing /bin/true; do
         vmm --insist --kernel "$file"
         [ "$status" -eq 1 ]
         grep -qF "$file: " said.txt

@@ -39,14 +39,15 @@ extern char vectors[];
 #endif
 
 /* __sysreg_save_state() and __sysreg_restore_state(). */
-#define EL1_STATE(ROW)                                                                          \
-	ROW(CSSELR_EL1)                                                                         \
-	ROW(SCTLR_EL1)                                                                          \
-	ROW(CPACR_EL1)                                                                          \
-	ROW(TTBR0_EL1)                                                                          \
-	ROW(TTBR1_EL1) ROW(TCR_EL1) ROW(ESR_EL1) ROW(AFSR0_EL1) ROW(AFSR1_EL1) ROW(FAR_EL1)     \
-		ROW(MAIR_EL1) ROW(VBAR_EL1) ROW(CONTEXTIDR_EL1) ROW(AMAIR_EL1) ROW(CNTKCTL_EL1) \
-			ROW(PAR_EL1) ROW(SP_EL1) ROW(ELR_EL1) ROW(SPSR_EL1)
+/* It never comes to rest on such a list. */
+/* clang-format off */
+#define EL1_STATE(ROW)                                                                        \
+	ROW(CSSELR_EL1)                                                                       \
+	ROW(SCTLR_EL1) ROW(CPACR_EL1) ROW(TTBR0_EL1) ROW(TTBR1_EL1) ROW(TCR_EL1) ROW(ESR_EL1) \
+		ROW(AFSR0_EL1) ROW(AFSR1_EL1) ROW(FAR_EL1) ROW(MAIR_EL1) ROW(VBAR_EL1)        \
+			ROW(CONTEXTIDR_EL1) ROW(AMAIR_EL1) ROW(CNTKCTL_EL1) ROW(PAR_EL1)      \
+				ROW(SP_EL1) ROW(ELR_EL1) ROW(SPSR_EL1)
+/* clang-format on */
 /* __sysreg_save_common_state(), but for PC and PSTATE. */
 #define COMMON_STATE(ROW) \
 	ROW(ACTLR_EL1) ROW(TPIDR_EL0) ROW(TPIDRRO_EL0) ROW(TPIDR_EL1) ROW(MDSCR_EL1) ROW(SP_EL0)
