@@ -16,12 +16,16 @@ void console_use(const struct uart *uart)
 	console = uart;
 }
 
-bool uart_wait_room(const struct uart *uart)
+/* How many bytes it takes, once it takes any; 0 if it never does. */
+static unsigned wait_room(const struct uart *uart)
 {
-	for (unsigned i = 0; i < MAX_POLLS; i++)
-		if (uart_can_take(uart))
-			return true;
-	return false;
+	for (unsigned i = 0; i < MAX_POLLS; i++) {
+		unsigned room = uart_room(uart);
+
+		if (room)
+			return room;
+	}
+	return 0;
 }
 
 bool uart_wait_idle(const struct uart *uart)
@@ -40,8 +44,8 @@ void console_put(uint8_t byte)
 
 void console_write(const char *text, size_t bytes)
 {
-	for (size_t i = 0; console && i < bytes; i++) {
-		if (!uart_wait_room(console))
+	for (size_t i = 0, room = 0; console && i < bytes; i++, room--) {
+		if (!room && !(room = wait_room(console)))
 			return;
 		uart_send(console, (uint8_t)text[i]);
 	}

@@ -10,6 +10,9 @@
 #define PL011_BYTES    0x1000
 #define FLAGS_BUSY     (1u << 3)
 #define FLAGS_FULL     (1u << 5)
+#define FLAGS_EMPTY    (1u << 7)
+#define LINE_FIFO      (1u << 4)
+#define FIFO_BYTES     16 /* of the smallest */
 #define LINE_8N1_FIFO  0x70u
 #define CONTROL_ENABLE 0x301u /* the port, sending, receiving */
 
@@ -64,11 +67,22 @@ void uart_init(const struct uart *uart)
 	}
 }
 
-bool uart_can_take(const struct uart *uart)
+/* The SBSA's subset has no register for its lines, and always a FIFO. */
+static bool has_fifo(const struct uart *uart)
 {
+	return uart->kind == UART_SBSA || mmio_read32(uart->base + PL011_LINE) & LINE_FIFO;
+}
+
+unsigned uart_room(const struct uart *uart)
+{
+	uint32_t flags;
+
 	if (uart->kind == UART_16550)
-		return get(uart, UART_STATUS) & STATUS_CAN_TAKE;
-	return !(mmio_read32(uart->base + PL011_FLAGS) & FLAGS_FULL);
+		return get(uart, UART_STATUS) & STATUS_CAN_TAKE ? 1 : 0;
+	flags = mmio_read32(uart->base + PL011_FLAGS);
+	if (flags & FLAGS_FULL)
+		return 0;
+	return flags & FLAGS_EMPTY && has_fifo(uart) ? FIFO_BYTES : 1;
 }
 
 bool uart_is_idle(const struct uart *uart)

@@ -21,7 +21,9 @@ struct uart {
  * the device tree does not tell every clock. */
 void uart_init(const struct uart *uart);
 
-bool uart_can_take(const struct uart *uart);
+/* How many bytes it takes at once, without a look in between: in a virtual machine each look is an
+ * exit, in a nested one many. */
+unsigned uart_room(const struct uart *uart);
 void uart_send(const struct uart *uart, uint8_t byte);
 
 /* Is all sent? */

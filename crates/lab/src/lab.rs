@@ -104,23 +104,44 @@ impl Lab {
     /// # Errors
     /// There is none, it is wrong, or it has no such variant.
     pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
-        let recipe = self.resolve(name)?;
-        match variant {
-            None => Ok(recipe),
-            Some(variant) => {
-                let sets: Vec<&str> = self.sets.keys().map(|name| &**name).collect();
-                Ok(recipe.with_variant(variant, &sets)?)
-            }
+        let (file, path) = self.resolve(name)?;
+        let Some(variant) = variant else {
+            return file.complete(name, &path);
+        };
+        if let Some(varied) = file.varied(variant) {
+            let recipe = varied.complete(name, &path)?;
+            return Ok(Recipe {
+                variant: Some(variant.to_owned()),
+                ..recipe
+            });
         }
+        let own: Vec<String> = file.variants().cloned().collect();
+        let recipe = file.complete(name, &path)?;
+        let sets: Vec<&str> = self.sets_for(&recipe).collect();
+        Ok(recipe.with_variant(variant, &sets, &own)?)
     }
 
-    /// The variants that sets of packages offer to a recipe; a folder of the user's is another.
-    pub fn variants(&self, recipe: &Recipe) -> Vec<&str> {
-        let prefix = recipe.varied_prefix();
-        let sets = self.sets.keys();
-        prefix.map_or_else(Vec::new, |prefix| {
-            sets.filter_map(|set| set.strip_prefix(prefix)).collect()
-        })
+    /// The variants of a recipe: its own, and those that sets of packages offer. A folder of the
+    /// user's is another.
+    ///
+    /// # Errors
+    /// There is no such recipe, or it is wrong.
+    pub fn variants(&self, name: &str) -> Result<Vec<String>, LabError> {
+        let (file, path) = self.resolve(name)?;
+        let mut variants: Vec<String> = file.variants().cloned().collect();
+        let recipe = file.complete(name, &path)?;
+        if let Some(prefix) = recipe.varied_prefix() {
+            let sets = self.sets_for(&recipe);
+            variants.extend(sets.filter_map(|set| Some(set.strip_prefix(prefix)?.to_owned())));
+        }
+        Ok(variants)
+    }
+
+    /// The sets of packages for machines of a recipe's architecture.
+    fn sets_for(&self, recipe: &Recipe) -> impl Iterator<Item = &str> {
+        let fits = |set: &&Set| set.architecture == recipe.architecture;
+        let sets = self.sets.iter();
+        sets.filter_map(move |(name, set)| Some(set).filter(fits).map(|_| &**name))
     }
 
     /// The names of all recipes, sorted.
@@ -227,7 +248,8 @@ impl Lab {
         Ok(recipe.sets().into_iter().map(str::to_owned).collect())
     }
 
-    fn resolve(&self, name: &str) -> Result<Recipe, LabError> {
+    /// A recipe's file over all that it extends, and its path.
+    fn resolve(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
         let (mut file, path) = self.file(name)?;
         let mut seen = vec![name.to_owned()];
         while let Some(parent) = file.extends.take() {
@@ -241,7 +263,7 @@ impl Lab {
             file = file.over(parents);
             seen.push(parent);
         }
-        file.complete(name, &path)
+        Ok((file, path))
     }
 
     fn file(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {

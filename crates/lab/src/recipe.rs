@@ -25,6 +25,8 @@ pub struct Recipe {
     pub kernel: Option<Kernel>,
     pub hypervisor: Hypervisor,
     pub monitor: Monitor,
+    /// A hypervisor between the machine's and the guest; most machines have none.
+    pub nested: Option<Nested>,
     /// The `+key=value` that its name takes.
     pub options: Vec<OptionName>,
 }
@@ -37,7 +39,9 @@ pub struct Emulator {
     pub package: String,
     /// The program's name in that set, as `qemu-system-x86_64`.
     pub program: String,
-    /// The machine model, as `pc`.
+    /// The oldest version that will do, where not every one does.
+    pub since: Option<Since>,
+    /// The machine model, as `pc`, and its properties.
     pub machine: String,
     pub cpu: Cpu,
     /// What the guest gets.
@@ -47,6 +51,13 @@ pub struct Emulator {
     /// Words of its command line, in this order. What differs from launch to launch (vCPUs,
     /// memory, console, images) is the machine layer's to add.
     pub flags: Vec<Flag>,
+}
+
+impl Emulator {
+    /// The machine model without its properties: `virt` of `virt,gic-version=3`.
+    pub fn model(&self) -> &str {
+        self.machine.split(',').next().unwrap_or_default()
+    }
 }
 
 /// Which emulator: only the machine layer knows what that means.
@@ -91,6 +102,42 @@ pub struct Word {
     pub word: String,
     /// Why the machine needs it.
     pub why: String,
+}
+
+/// A version of the emulator from which on it can be the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    /// As `9.0`.
+    pub version: String,
+    /// What the machine needs that older ones lack.
+    pub why: String,
+}
+
+impl Since {
+    /// Whether `version`, as `7.2.22`, is this one or newer; one that can't be read is not.
+    pub fn is_met_by(&self, version: &str) -> bool {
+        let parts = |text: &str| -> Option<Vec<u32>> {
+            text.split('.').map(|part| part.parse().ok()).collect()
+        };
+        // What follows the numbers, as in `9.0.50-rc1`, is no part of them.
+        let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let version = version.get(..end.unwrap_or(version.len()));
+        match (version.and_then(parts), parts(&self.version)) {
+            (Some(version), Some(since)) => version >= since,
+            _ => false,
+        }
+    }
+}
+
+/// A Linux that runs in the place of the guest, with KVM and the project's own monitor, which runs
+/// the guest. Its kernel is that of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Nested {
+    /// What it has beside the guest's memory, in MiB.
+    pub memory_beside_mib: u64,
+    /// Its kernel's command line.
+    pub parameters: Vec<Word>,
 }
 
 /// The kernel that the machine boots, and the modules that its `/init` loads.
@@ -147,7 +194,11 @@ pub enum Monitor {
     /// There is none.
     None,
     /// The project's own, as the only program of the machine.
-    Vmm,
+    Vmm {
+        /// Further lines of its configuration, as `el2`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        words: Vec<Word>,
+    },
     /// QEMU, from this set of packages.
     Qemu { package: String, program: String },
 }
@@ -167,6 +218,12 @@ pub enum OptionName {
 pub enum ApplyError {
     #[error("lab:{0} has no variants: leave out what stands behind '@'")]
     NoVariants(String),
+    #[error("lab:{recipe} has no variant \"{variant}\"; it has {known}")]
+    OwnVariants {
+        recipe: String,
+        variant: String,
+        known: String,
+    },
     #[error(
         "lab:{recipe}@{variant}: there is no set of packages {set}; {known}. A path begins with '/', './' or '../'"
     )]
@@ -238,13 +295,26 @@ impl Recipe {
 
     /// Exchanges the kernel (in a machine without one the hypervisor): `6.12` takes that version
     /// of the same set, what begins with `/`, `./` or `../` is a folder of the user's. `sets`:
-    /// the names of all sets.
+    /// the names of all sets of its architecture. `own`: the variants that the recipe itself has,
+    /// of which this is none.
     ///
     /// # Errors
     /// The machine has nothing to exchange, or there is no such set.
-    pub fn with_variant(mut self, variant: &str, sets: &[&str]) -> Result<Self, ApplyError> {
+    pub(crate) fn with_variant(
+        mut self,
+        variant: &str,
+        sets: &[&str],
+        own: &[String],
+    ) -> Result<Self, ApplyError> {
         if self.varied().is_none() {
-            return Err(ApplyError::NoVariants(self.name));
+            return Err(match own {
+                [] => ApplyError::NoVariants(self.name),
+                own => ApplyError::OwnVariants {
+                    recipe: self.name,
+                    variant: variant.to_owned(),
+                    known: own.join(", "),
+                },
+            });
         }
         let chosen = if is_path(variant) {
             Source::Folder(PathBuf::from(variant))
@@ -254,8 +324,8 @@ impl Recipe {
             };
             let set = format!("{prefix}{variant}");
             if !sets.contains(&&*set) {
-                let known = sets.iter().filter_map(|set| set.strip_prefix(prefix));
-                let known: Vec<&str> = known.collect();
+                let of_sets = sets.iter().filter_map(|set| set.strip_prefix(prefix));
+                let known: Vec<&str> = own.iter().map(|own| &**own).chain(of_sets).collect();
                 return Err(ApplyError::NoSet {
                     known: format!("the variants are {}", known.join(", ")),
                     recipe: self.name,
@@ -316,6 +386,7 @@ impl Recipe {
             "kernel": self.kernel,
             "hypervisor": self.hypervisor,
             "monitor": self.monitor,
+            "nested": self.nested,
         });
         strip(&mut value);
         // The keys of serde_json's objects are sorted, so that the text is one for all.

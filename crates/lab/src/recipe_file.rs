@@ -6,11 +6,12 @@
 
 use crate::lab::LabError;
 use crate::recipe::{
-    Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Module, Monitor, OptionName,
-    Recipe, Source, Word,
+    Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Module, Monitor, Nested,
+    OptionName, Recipe, Since, Source, Word,
 };
 use crate::sets::Architecture;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A recipe's file, or what several together say.
@@ -29,6 +30,10 @@ pub(crate) struct RecipeFile {
     hypervisor: HypervisorPart,
     #[serde(default)]
     monitor: MonitorPart,
+    nested: Option<NestedPart>,
+    /// What is other where one of these stands behind `@`.
+    #[serde(default)]
+    variant: BTreeMap<String, RecipeFile>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -37,6 +42,7 @@ struct EmulatorPart {
     kind: Option<EmulatorKind>,
     package: Option<String>,
     program: Option<String>,
+    since: Option<Since>,
     machine: Option<String>,
     memory_mib: Option<u64>,
     memory_beside_mib: Option<u64>,
@@ -95,6 +101,16 @@ struct MonitorPart {
     kind: Option<MonitorKind>,
     package: Option<String>,
     program: Option<String>,
+    #[serde(default)]
+    word: Vec<Word>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NestedPart {
+    memory_beside_mib: Option<u64>,
+    #[serde(default)]
+    parameter: Vec<Word>,
 }
 
 impl RecipeFile {
@@ -102,9 +118,22 @@ impl RecipeFile {
         toml::from_str(text).map_err(|e| LabError::toml(path, &e))
     }
 
+    /// The names of its own variants.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = &String> {
+        self.variant.keys()
+    }
+
+    /// The recipe that one of its own variants makes of it; nothing where it has no such variant.
+    pub(crate) fn varied(&self, variant: &str) -> Option<Self> {
+        let part = self.variant.get(variant)?.clone();
+        Some(part.over(self.clone()))
+    }
+
     /// This recipe over the one that it extends.
     pub(crate) fn over(self, parent: Self) -> Self {
         Self {
+            // Of the recipe that is named only: a variant says what is other there.
+            variant: self.variant,
             extends: parent.extends,
             summary: self.summary.or(parent.summary),
             caveat: self.caveat.or(parent.caveat),
@@ -120,6 +149,14 @@ impl RecipeFile {
                 kind: self.monitor.kind.or(parent.monitor.kind),
                 package: self.monitor.package.or(parent.monitor.package),
                 program: self.monitor.program.or(parent.monitor.program),
+                word: merge(self.monitor.word, parent.monitor.word, word_key),
+            },
+            nested: match (self.nested, parent.nested) {
+                (Some(mine), Some(parents)) => Some(NestedPart {
+                    memory_beside_mib: mine.memory_beside_mib.or(parents.memory_beside_mib),
+                    parameter: merge(mine.parameter, parents.parameter, word_key),
+                }),
+                (mine, parents) => mine.or(parents),
             },
         }
     }
@@ -148,6 +185,7 @@ impl RecipeFile {
                 kind: emulator.kind.ok_or(lacks("emulator.kind"))?,
                 package: emulator.package.ok_or(lacks("emulator.package"))?,
                 program: emulator.program.ok_or(lacks("emulator.program"))?,
+                since: emulator.since,
                 machine: emulator.machine.ok_or(lacks("emulator.machine"))?,
                 cpu: Cpu {
                     model: emulator.cpu.model.ok_or(lacks("emulator.cpu.model"))?,
@@ -167,6 +205,15 @@ impl RecipeFile {
             },
             hypervisor: self.hypervisor.complete().map_err(fail)?,
             monitor: self.monitor.complete().map_err(fail)?,
+            nested: match self.nested {
+                None => None,
+                Some(nested) => Some(Nested {
+                    memory_beside_mib: nested
+                        .memory_beside_mib
+                        .ok_or(lacks("nested.memory_beside_mib"))?,
+                    parameters: nested.parameter,
+                }),
+            },
             options: self.options.unwrap_or_default(),
         };
         check(&recipe).map_err(fail)?;
@@ -190,12 +237,22 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         }
         Hypervisor::None | Hypervisor::Xen { .. } => {}
     }
+    let own = match &recipe.monitor {
+        Monitor::Vmm { words } => Some(words),
+        Monitor::None | Monitor::Qemu { .. } => None,
+    };
+    if recipe.nested.is_some() && own.is_none() {
+        return Err("[nested] is for monitor.kind = \"vmm\"".into());
+    }
     let parameters = match &recipe.hypervisor {
         Hypervisor::Xen { parameters, .. } => &**parameters,
         _ => &[],
     };
+    let nested = recipe.nested.iter().flat_map(|nested| &nested.parameters);
     let words = (recipe.emulator.cpu.properties.iter())
         .chain(parameters)
+        .chain(own.into_iter().flatten())
+        .chain(nested)
         .chain(kernel.into_iter().flat_map(|kernel| &kernel.parameters))
         .map(|word| ("word", &*word.word, &*word.why));
     let flags = recipe.emulator.flags.iter().flat_map(|flag| {
@@ -224,6 +281,7 @@ impl EmulatorPart {
             kind: self.kind.or(parent.kind),
             package: self.package.or(parent.package),
             program: self.program.or(parent.program),
+            since: self.since.or(parent.since),
             machine: self.machine.or(parent.machine),
             memory_mib: self.memory_mib.or(parent.memory_mib),
             memory_beside_mib: self.memory_beside_mib.or(parent.memory_beside_mib),
@@ -277,9 +335,12 @@ impl HypervisorPart {
 impl MonitorPart {
     fn complete(self) -> Result<Monitor, String> {
         let program = self.package.zip(self.program);
+        if self.kind != Some(MonitorKind::Vmm) && !self.word.is_empty() {
+            return Err("monitor.word is for kind = \"vmm\"".into());
+        }
         match (self.kind, program) {
             (None | Some(MonitorKind::None), None) => Ok(Monitor::None),
-            (Some(MonitorKind::Vmm), None) => Ok(Monitor::Vmm),
+            (Some(MonitorKind::Vmm), None) => Ok(Monitor::Vmm { words: self.word }),
             (Some(MonitorKind::Qemu), Some((package, program))) => {
                 Ok(Monitor::Qemu { package, program })
             }

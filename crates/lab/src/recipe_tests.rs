@@ -77,7 +77,7 @@ fn a_recipe_has_all_of_what_it_extends() {
     assert_eq!(made.emulator.cpu.to_argument(), "max,-rdrand");
     assert_eq!(flags(&made), ["-seed 1", "-device a", "-icount shift=0"]);
     assert_eq!(made.hypervisor, Hypervisor::Kvm);
-    assert_eq!(made.monitor, Monitor::Vmm);
+    assert_eq!(made.monitor, Monitor::Vmm { words: Vec::new() });
     assert_eq!(made.sets(), ["qemu", "linux-6.1"]);
 }
 
@@ -226,7 +226,13 @@ fn a_digest_is_that_of_what_is_done_not_of_what_is_said() {
     assert_eq!(base, flag("\"-seed\", \"1\"", "for another reason"));
     assert_ne!(base, flag("\"-seed\", \"2\"", "random"));
     let kernel = recipe("extends = \"kernel\"").unwrap();
-    let at = |path| kernel.clone().with_variant(path, &[]).unwrap().digest();
+    let at = |path| {
+        kernel
+            .clone()
+            .with_variant(path, &[], &[])
+            .unwrap()
+            .digest()
+    };
     assert_eq!(at("/one/build"), at("./another"));
     assert_ne!(at("/one/build"), kernel.digest());
 }
@@ -240,4 +246,43 @@ proptest! {
             let _ = file.over(base).complete("x", path);
         }
     }
+}
+
+#[test]
+fn a_variant_of_its_own_is_the_recipe_with_something_other() {
+    let text = "extends = \"kernel\"\nsummary = \"x\"\n[variant.small]\nemulator.memory_mib = 64\n";
+    let folder = folder(&[("x", text), ("kernel", KERNEL)]);
+    let lab = Lab::open(&[folder.path().to_owned()]).unwrap();
+    let small = lab.recipe("x", Some("small")).unwrap();
+    assert_eq!(small.emulator.memory_mib, 64);
+    assert_eq!(
+        (&*small.summary, small.variant.as_deref()),
+        ("x", Some("small"))
+    );
+    assert_eq!(lab.recipe("x", None).unwrap().emulator.memory_mib, 512);
+}
+
+#[test]
+fn words_of_the_monitor_and_an_inner_linux_are_for_our_own_monitor() {
+    let nested =
+        "[nested]\nmemory_beside_mib = 64\n[[nested.parameter]]\nword = \"quiet\"\nwhy = \"y\"\n";
+    let word = "[[monitor.word]]\nword = \"el2\"\nwhy = \"y\"\n";
+    let made = recipe(&format!(
+        "extends = \"kernel\"\nsummary = \"x\"\n{nested}{word}"
+    ))
+    .unwrap();
+    assert_eq!(made.nested.unwrap().parameters[0].word, "quiet");
+    let Monitor::Vmm { words } = made.monitor else {
+        panic!("another monitor");
+    };
+    assert_eq!(words[0].word, "el2");
+    for (more, said) in [
+        (nested, "[nested] is for monitor.kind = \"vmm\""),
+        (word, "monitor.word is for kind = \"vmm\""),
+    ] {
+        let error = recipe(&format!("extends = \"base\"\nsummary = \"x\"\n{more}")).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    let lacks = recipe("extends = \"kernel\"\nsummary = \"x\"\n[nested]\n").unwrap_err();
+    assert!(lacks.contains("nested.memory_beside_mib"), "{lacks}");
 }

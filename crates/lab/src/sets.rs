@@ -39,10 +39,10 @@ pub enum SetKind {
 impl SetKind {
     /// The files that every set of the kind keeps, as [`Set::keep`] has them. A kernel's modules
     /// are those of KVM: a lab machine loads no others.
-    pub(crate) fn keep(self) -> &'static [&'static str] {
-        match self {
-            Self::Program => &[],
-            Self::Kernel => &[
+    pub(crate) fn keep(self, architecture: Architecture) -> &'static [&'static str] {
+        match (self, architecture) {
+            (Self::Program, _) => &[],
+            (Self::Kernel, _) => &[
                 "boot/vmlinuz-*",
                 "boot/config-*",
                 "usr/lib/modules/*/vmlinuz",
@@ -50,7 +50,8 @@ impl SetKind {
                 "usr/lib/modules/*/kernel/arch/*/kvm/*",
                 "usr/lib/modules/*/kernel/virt/*",
             ],
-            Self::Xen => &["boot/xen-*.gz"],
+            (Self::Xen, Architecture::X86_64) => &["boot/xen-*.gz"],
+            (Self::Xen, Architecture::Aarch64) => &["boot/xen-*-arm64"],
         }
     }
 }

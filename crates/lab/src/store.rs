@@ -257,15 +257,17 @@ impl Unpacked {
         Kernel::in_packages(&self.root).ok_or_else(|| self.lacks("kernel"))
     }
 
-    /// Xen's hypervisor, an ELF file that a boot loader may start, of a set of kind `xen`.
+    /// Xen's hypervisor, of a set of kind `xen`: for x86_64 an ELF file that a boot loader may
+    /// start, for aarch64 an arm64 Image.
     ///
     /// # Errors
     /// It holds none.
     pub fn xen(&self) -> Result<PathBuf, StoreError> {
         self.is(SetKind::Xen, "Xen")?;
-        let path = self.root.join("boot/xen.elf");
-        path.is_file()
-            .then_some(path)
+        ["boot/xen.elf", "boot/xen.img"]
+            .map(|path| self.root.join(path))
+            .into_iter()
+            .find(|path| path.is_file())
             .ok_or_else(|| self.lacks("Xen"))
     }
 

@@ -15,7 +15,22 @@ fn lab() -> Lab {
 fn every_recipe_is_whole_and_its_sets_are_there() {
     let lab = lab();
     let names = lab.recipes().unwrap();
-    assert_eq!(names, ["kvm", "kvm-shadow", "native", "qemu-kvm", "xen"]);
+    assert_eq!(
+        names,
+        [
+            "arm-native",
+            "arm-xen",
+            "kvm",
+            "kvm-nested",
+            "kvm-nvhe",
+            "kvm-shadow",
+            "kvm-vel2",
+            "kvm-vhe",
+            "native",
+            "qemu-kvm",
+            "xen"
+        ]
+    );
     for name in names {
         let recipe = lab.recipe(&name, None).unwrap();
         for set in recipe.sets() {
@@ -30,7 +45,7 @@ fn shadow_paging_differs_from_nested_paging_in_one_word() {
     let shadow = lab().recipe("kvm-shadow", None).unwrap();
     assert_ne!(nested.digest(), shadow.digest());
     assert_eq!(nested.emulator, shadow.emulator);
-    assert_eq!(nested.monitor, Monitor::Vmm);
+    assert_eq!(nested.monitor, Monitor::Vmm { words: Vec::new() });
     let options = |recipe: &ws_lab::recipe::Recipe| {
         let modules = &recipe.kernel.as_ref().unwrap().modules;
         let words: Vec<_> = modules
@@ -66,4 +81,59 @@ fn a_variant_is_another_version_of_the_same_set_or_a_folder() {
     );
     let error = lab.recipe("native", Some("6.1")).unwrap_err().to_string();
     assert!(error.contains("has no variants"), "{error}");
+}
+
+#[test]
+fn an_architecture_s_kernels_are_its_own() {
+    let lab = lab();
+    assert_eq!(
+        lab.variants("kvm-vhe").unwrap(),
+        ["6.1", "6.12", "unstable"]
+    );
+    assert_eq!(lab.variants("kvm").unwrap(), ["6.1", "6.12", "unstable"]);
+    assert_eq!(lab.variants("arm-xen").unwrap(), ["4.17", "4.20"]);
+    let vhe = lab.recipe("kvm-vhe", Some("6.12")).unwrap();
+    let source = Source::Package("linux-arm64-6.12".into());
+    assert_eq!(vhe.kernel.unwrap().source, source);
+    let error = lab.recipe("kvm-vhe", Some("5.0")).unwrap_err().to_string();
+    assert!(
+        error.contains("no set of packages linux-arm64-5.0"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_recipe_has_variants_of_its_own() {
+    let lab = lab();
+    assert_eq!(lab.variants("arm-native").unwrap(), ["el2"]);
+    let el1 = lab.recipe("arm-native", None).unwrap();
+    let el2 = lab.recipe("arm-native", Some("el2")).unwrap();
+    assert_eq!(el2.variant.as_deref(), Some("el2"));
+    assert!(el2.emulator.machine.contains("virtualization=on"));
+    assert!(!el1.emulator.machine.contains("virtualization=on"));
+    let error = lab
+        .recipe("arm-native", Some("el3"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("it has el2"), "{error}");
+    // What extends it has them not.
+    assert!(lab.recipe("arm-xen", Some("el2")).is_err());
+}
+
+#[test]
+fn nested_virtualization_needs_a_new_qemu() {
+    let nested = lab().recipe("kvm-nested", None).unwrap();
+    let since = nested.emulator.since.unwrap();
+    for (version, enough) in [
+        ("7.2.22", false),
+        ("8.2", false),
+        ("9.0.0", true),
+        ("10.0.13", true),
+        ("9.0.50-rc1", true),
+        ("x", false),
+        ("", false),
+    ] {
+        assert_eq!(since.is_met_by(version), enough, "{version}");
+    }
+    assert!(nested.nested.is_some());
 }

@@ -4,6 +4,7 @@ use crate::machine::MachineError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use ws_lab::recipe::Recipe;
 
 /// The program, as it is called in the search path.
 pub const PROGRAM: &str = "qemu-system-x86_64";
@@ -96,18 +97,66 @@ impl Emulator {
         self.leading.iter().cloned().chain(arguments).collect()
     }
 
+    /// The words that it answers to a question, as `-accel help`.
+    fn words(&self, question: [&str; 2]) -> Result<Vec<String>, MachineError> {
+        let output = Command::new(&self.program)
+            .args(&self.leading)
+            .args(question)
+            .output()
+            .map_err(|e| MachineError::io("start", &self.program, e))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// Looks whether it can be a recipe's machine: in its architecture, with its machine model and
+    /// CPU, and new enough.
+    ///
+    /// # Errors
+    /// What it lacks, with the cure.
+    pub fn suits(&self, recipe: &Recipe) -> Result<(), MachineError> {
+        let lacks = |what: String| {
+            // Of the lab's own the program is a loader.
+            let program = match self.leading.is_empty() {
+                true => self.program.display().to_string(),
+                false => format!("the lab's {}", recipe.emulator.program),
+            };
+            Err(MachineError::Other(format!(
+                "{program} is QEMU {} and {what}: lab:{} needs a {} that does, by --qemu PATH, or without --qemu takes the lab's own",
+                self.version, recipe.name, recipe.emulator.program
+            )))
+        };
+        let emulator = &recipe.emulator;
+        for (option, name) in [
+            ("-machine", emulator.model()),
+            ("-cpu", &emulator.cpu.model),
+        ] {
+            if !self
+                .words([option, "help"])?
+                .iter()
+                .any(|word| word == name)
+            {
+                return lacks(format!("knows no {option} {name}"));
+            }
+        }
+        match &recipe.emulator.since {
+            Some(since) if !since.is_met_by(&self.version) => lacks(format!(
+                "older than {}, from which on it has {}",
+                since.version, since.why
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Looks whether it was built with KVM.
     ///
     /// # Errors
     /// It was not, with the cure.
     pub fn needs_kvm(&self) -> Result<(), MachineError> {
-        let output = Command::new(&self.program)
-            .args(&self.leading)
-            .args(["-accel", "help"])
-            .output()
-            .map_err(|e| MachineError::io("start", &self.program, e))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if text.lines().any(|line| line.trim() == "kvm") {
+        if self
+            .words(["-accel", "help"])?
+            .iter()
+            .any(|word| word == "kvm")
+        {
             return Ok(());
         }
         Err(MachineError::Other(format!(
@@ -149,6 +198,41 @@ mod tests {
         );
         assert_eq!(read("bochs 3"), None);
         assert_eq!(read("QEMU emulator version x"), None);
+    }
+
+    /// A QEMU of this version that knows one machine and one CPU.
+    fn fake(folder: &Path, version: &str) -> Emulator {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.join("qemu");
+        let script = format!(
+            "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version {version} ;;\n-machine) echo 'virt  a machine' ;;\n-cpu) echo '  max' ;;\nesac\n"
+        );
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Emulator::find(Some(&path)).unwrap()
+    }
+
+    #[test]
+    fn what_a_recipe_needs_and_this_one_lacks_is_said_with_the_cure() {
+        let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+        let lab = ws_lab::lab::Lab::open(&[lab.into()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let nested = lab.recipe("kvm-nested", None).unwrap();
+        assert!(fake(folder.path(), "9.0.0").suits(&nested).is_ok());
+        let old = fake(folder.path(), "7.2.22");
+        let error = old.suits(&nested).unwrap_err().to_string();
+        assert!(error.contains("older than 9.0"), "{error}");
+        assert!(
+            error.contains("FEAT_NV2") && error.contains("--qemu PATH"),
+            "{error}"
+        );
+        let vhe = lab.recipe("kvm-vhe", None).unwrap();
+        let error = old.suits(&vhe).unwrap_err().to_string();
+        assert!(error.contains("knows no -cpu neoverse-n1"), "{error}");
+        let x86 = lab.recipe("kvm", None).unwrap();
+        let error = old.suits(&x86).unwrap_err().to_string();
+        assert!(error.contains("knows no -machine pc"), "{error}");
+        assert!(error.contains("qemu-system-x86_64"), "{error}");
     }
 
     #[test]

@@ -106,6 +106,35 @@ impl GuestImage {
     }
 }
 
+/// Whether the file at `path` is an ELF file; one that can't be read is none.
+pub fn is_elf(path: &Path) -> bool {
+    start(path).starts_with(&object::elf::ELFMAG)
+}
+
+/// Whether the file at `path` is for aarch64: an ELF file that says so, or an arm64 Image (Linux,
+/// Documentation/arch/arm64/booting.rst). One that can't be read is not.
+pub fn is_aarch64(path: &Path) -> bool {
+    const MACHINE: usize = 18;
+    const MAGIC: usize = 56;
+    let start = start(path);
+    let has = |at: usize, bytes: &[u8]| start.get(at..at + bytes.len()) == Some(bytes);
+    if start.starts_with(&object::elf::ELFMAG) {
+        has(MACHINE, &object::elf::EM_AARCH64.to_le_bytes())
+    } else {
+        has(MAGIC, b"ARM\x64")
+    }
+}
+
+/// A file's first bytes, as many as there are up to 64.
+fn start(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => bytes,
+        Err(_) => Vec::new(),
+    }
+}
+
 /// The benchmarks of an image, from its bytes.
 ///
 /// # Errors

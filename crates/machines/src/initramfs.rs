@@ -1,14 +1,11 @@
-//! The first file system of a lab machine's kernel: a cpio archive, not compressed, in memory only.
+//! The first file system of a lab machine's kernel: a cpio archive, not compressed.
 //!
 //! The same entries give the same bytes, whoever makes it and when: no times, no owners, and
-//! inodes by order. It is a file without a name that a child process inherits.
+//! inodes by order.
 
 use crate::machine::MachineError;
 use cpio::newc::{self, Builder};
-use rustix::fs::{MemfdFlags, SealFlags};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{self, Write};
 
 /// Linux' S_IFDIR, S_IFREG and S_IFLNK, with their permissions.
 const FOLDER: u32 = 0o040_755;
@@ -44,38 +41,16 @@ impl Entry {
     }
 }
 
-/// An archive that a child process can inherit.
-#[derive(Debug)]
-pub struct Initramfs(OwnedFd);
-
-impl Initramfs {
-    /// Packs `entries` beside empty folders for /dev, /proc and /sys. Folders that
-    /// an entry's path needs come before it.
-    ///
-    /// # Errors
-    /// No memory for it.
-    pub fn pack(entries: &[Entry]) -> Result<Self, MachineError> {
-        let failed = |e: io::Error| MachineError::Other(format!("can't make an initramfs: {e}"));
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = rustix::fs::memfd_create("initramfs", flags).map_err(|e| failed(e.into()))?;
-        let mut to = BufWriter::new(File::from(file));
-        write(&mut to, entries).map_err(failed)?;
-        let file = to.into_inner().map_err(|e| failed(e.into_error()))?;
-        // Whoever reads it, reads these bytes.
-        let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
-        rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| failed(e.into()))?;
-        Ok(Self(file.into()))
-    }
-
-    /// The path by which a child that inherits the file opens it.
-    pub fn path(&self) -> String {
-        format!("/dev/fd/{}", self.0.as_raw_fd())
-    }
-
-    /// The file, to be inherited.
-    pub fn into_file(self) -> OwnedFd {
-        self.0
-    }
+/// Packs `entries` beside empty folders for /dev, /proc and /sys. Folders that an entry's path needs
+/// come before it.
+///
+/// # Errors
+/// An entry has 4 GiB or more.
+pub fn pack(entries: &[Entry]) -> Result<Vec<u8>, MachineError> {
+    let mut bytes = Vec::new();
+    write(&mut bytes, entries)
+        .map_err(|e| MachineError::Other(format!("can't make an initramfs: {e}")))?;
+    Ok(bytes)
 }
 
 fn write(to: &mut impl Write, entries: &[Entry]) -> io::Result<()> {
@@ -121,13 +96,7 @@ mod tests {
             .iter()
             .map(|(path, bytes)| Entry::file(*path, *bytes))
             .collect();
-        let initramfs = Initramfs::pack(&entries).unwrap();
-        let mut bytes = Vec::new();
-        File::open(initramfs.path())
-            .unwrap()
-            .read_to_end(&mut bytes)
-            .unwrap();
-        bytes
+        pack(&entries).unwrap()
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod fake_image;
 pub mod host;
 pub mod hypercall;
 pub mod image;
+mod inherited;
 pub mod initramfs;
 pub mod lab;
 pub mod logfile;

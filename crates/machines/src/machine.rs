@@ -7,6 +7,7 @@
 use crate::earshot::Chunk;
 use std::path::PathBuf;
 use std::time::Duration;
+use ws_lab::sets::Architecture;
 use ws_results::Identity;
 
 /// The console of one launch may not be longer than this: 16 MiB. The longest honest console,
@@ -141,8 +142,14 @@ pub trait Machine: Send {
         None
     }
 
-    /// The port at which its monitor waits for the guest's word that a benchmark begins or ends.
-    fn doorbell(&self) -> Option<u16> {
+    /// The architecture of its guest.
+    fn architecture(&self) -> Architecture {
+        Architecture::X86_64
+    }
+
+    /// The port, on aarch64 the address, at which its monitor waits for the guest's word that a
+    /// benchmark begins or ends.
+    fn doorbell(&self) -> Option<u64> {
         None
     }
 

@@ -10,6 +10,7 @@ use crate::resources::Resources;
 use crate::serial::SerialLine;
 use crate::vmm::{self, Vmm};
 use ws_lab::recipe::{Monitor, Recipe};
+use ws_lab::sets::Architecture;
 
 /// A kind of platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,16 @@ pub struct Platform {
     /// left out all the same.
     pub default: bool,
     kind: Kind,
+}
+
+impl Platform {
+    /// The architecture of its guest; of one that somebody else boots, this host's.
+    pub fn architecture(&self) -> Architecture {
+        match &self.kind {
+            Kind::Lab(recipe) => recipe.architecture,
+            _ => Architecture::X86_64,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +85,7 @@ fn other(error: &dyn std::error::Error) -> MachineError {
 
 fn of_recipe(recipe: Recipe) -> Platform {
     let mut needs = vec!["the guest image".to_owned()];
-    if recipe.monitor == Monitor::Vmm {
+    if matches!(recipe.monitor, Monitor::Vmm { .. }) {
         needs.push("the monitor vmm".to_owned());
     }
     let sets = recipe.sets().join(" ");
@@ -338,7 +349,8 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
             .and_then(|_| resources.kvm())
             .map(|kvm| kvm.engine),
     };
-    match needs.and_then(|engine| resources.guest().map(|_| engine)) {
+    let guest = resources.guest_for(platform.architecture());
+    match needs.and_then(|engine| guest.map(|_| engine)) {
         Ok(Engine::SoftwareKvm) => Usable::Software,
         Ok(_) => Usable::Yes,
         Err(why) => Usable::No(why.to_string()),

@@ -6,6 +6,7 @@ use crate::vmm::Kvm;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use ws_lab::lab::Lab;
+use ws_lab::sets::Architecture;
 use ws_lab::store::Store;
 
 /// What machines are made from.
@@ -13,12 +14,16 @@ use ws_lab::store::Store;
 pub struct Resources {
     /// The emulator to use, where the user named one.
     pub qemu: Option<PathBuf>,
-    /// The guest image, or why there is none and the cure.
+    /// The guest image of this host's architecture, or why there is none and the cure.
     pub guest: Option<Result<PathBuf, String>>,
+    /// That of the lab's ARM machines: an ELF file, and beside it the arm64 Image that is booted.
+    pub arm_guest: Option<Result<PathBuf, String>>,
     /// An initramfs for the guest, if that is somebody else's kernel.
     pub initrd: Option<PathBuf>,
     /// The monitor, or why there is none and the cure.
     pub vmm: Option<Result<PathBuf, String>>,
+    /// That of the lab's ARM machines.
+    pub arm_vmm: Option<Result<PathBuf, String>>,
     /// The first process of a lab machine whose monitor is not ours, or why there is none and the
     /// cure.
     pub init: Option<Result<PathBuf, String>>,
@@ -95,7 +100,18 @@ impl Resources {
     /// # Errors
     /// There is none, and the cure.
     pub fn monitor(&self) -> Result<PathBuf, MachineError> {
-        found(&self.vmm, "monitor")
+        self.monitor_for(Architecture::X86_64)
+    }
+
+    /// The monitor for an architecture.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn monitor_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
+        match architecture {
+            Architecture::X86_64 => found(&self.vmm, "monitor"),
+            Architecture::Aarch64 => found(&self.arm_vmm, "monitor for aarch64"),
+        }
     }
 
     /// The first process of a lab machine whose monitor is not ours.
@@ -111,7 +127,18 @@ impl Resources {
     /// # Errors
     /// There is none, and the cure.
     pub fn guest(&self) -> Result<PathBuf, MachineError> {
-        found(&self.guest, "guest image")
+        self.guest_for(Architecture::X86_64)
+    }
+
+    /// The guest image for an architecture.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn guest_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
+        match architecture {
+            Architecture::X86_64 => found(&self.guest, "guest image"),
+            Architecture::Aarch64 => found(&self.arm_guest, "guest image for aarch64"),
+        }
     }
 
     /// The QEMU.

@@ -24,7 +24,10 @@ const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Where the monitor listens for the guest's word that a benchmark's samples begin or end: a
 /// port that none of its devices has.
-pub const DOORBELL: u16 = 0x510;
+pub const DOORBELL: u64 = 0x510;
+
+/// The same on aarch64, where ports are addresses.
+pub const DOORBELL_ARM: u64 = 0x0910_0000;
 
 /// On a software KVM a batch is as many operations as exits fit into this, so that a boot takes
 /// seconds. Little fits: what is measured there is an emulator.
@@ -267,7 +270,7 @@ impl Machine for Vmm {
         self.settings.kvm.boot_limit()
     }
 
-    fn doorbell(&self) -> Option<u16> {
+    fn doorbell(&self) -> Option<u64> {
         Some(DOORBELL)
     }
 

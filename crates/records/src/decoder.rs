@@ -56,7 +56,8 @@ pub enum Item {
 pub struct Counts {
     /// Lines that began as records and were none; their text is console text.
     pub bad_lines: u64,
-    /// Records of another launch, or whose sequence number had passed already.
+    /// Records of another launch, or whose sequence number had passed already. Those of nonce 0 are
+    /// of no launch, and are left out without a count.
     pub stale_records: u64,
     /// Records missing by their sequence numbers.
     pub lost_records: u64,
@@ -230,7 +231,10 @@ impl Decoder {
         let known = expected.is_some() || self.next_seq.len() < MAX_SOURCES;
         let next = expected.unwrap_or(0);
         if self.nonce != Some(raw.nonce) || raw.seq < next || !known {
-            self.counts.stale_records = self.counts.stale_records.saturating_add(1);
+            // Who was told of no launch speaks of none: a monitor below the guest's, for one.
+            let of_none = raw.nonce == Nonce(0) && self.nonce != Some(raw.nonce);
+            let stale = u64::from(!of_none);
+            self.counts.stale_records = self.counts.stale_records.saturating_add(stale);
             return None;
         }
         self.counts.lost_records = self.counts.lost_records.saturating_add(raw.seq - next);
@@ -255,10 +259,13 @@ fn push_console(items: &mut Vec<Item>, mut text: Vec<u8>) {
     }
 }
 
-/// The line without `\n` and one `\r` before it.
+/// The line without `\n`, and without each `\r` before it: one for each terminal on the way.
 fn without_end(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
+    let mut line = line.strip_suffix(b"\n").unwrap_or(line);
+    while let Some(shorter) = line.strip_suffix(b"\r") {
+        line = shorter;
+    }
+    line
 }
 
 /// Where the first marker stands.

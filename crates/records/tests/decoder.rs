@@ -118,11 +118,22 @@ fn records_and_console_text_come_out_in_order() {
 }
 
 #[test]
-fn a_carriage_return_before_the_newline_is_allowed() {
-    let mut line = hello(&mut encoder(OURS));
-    line.pop();
-    line.extend(b"\r\n");
-    assert_eq!(records(&decode(Expect::Exact(OURS), &line).0).len(), 1);
+fn carriage_returns_before_the_newline_are_allowed() {
+    for end in [&b"\r\n"[..], b"\r\r\r\n"] {
+        let mut line = hello(&mut encoder(OURS));
+        line.pop();
+        line.extend(end);
+        assert_eq!(records(&decode(Expect::Exact(OURS), &line).0).len(), 1);
+    }
+}
+
+#[test]
+fn records_of_no_launch_are_left_out_and_nothing_is_wrong() {
+    let mut other = Encoder::new("vmm", Nonce(0)).unwrap();
+    let line = [hello(&mut encoder(OURS)), hello(&mut other)].concat();
+    let (items, counts) = decode(Expect::Exact(OURS), &line);
+    assert_eq!(records(&items).len(), 1);
+    assert_eq!(counts, Counts::default());
 }
 
 #[test]

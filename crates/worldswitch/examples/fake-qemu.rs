@@ -18,6 +18,10 @@ fn main() -> Result<(), Failure> {
         println!("QEMU emulator version 9.9.9 (a fake)");
         return Ok(());
     }
+    if arguments.iter().any(|word| word == "help") {
+        println!("pc max EPYC");
+        return Ok(());
+    }
     let after = |option: &str| {
         let at = arguments.iter().position(|word| word == option);
         at.and_then(|at| arguments.get(at + 1))

@@ -136,8 +136,12 @@ fn isolated(mut cpus: Vec<u32>, wanted: usize) -> Pins {
 ///
 /// # Errors
 /// Too few CPUs are named.
-pub fn check_pins(args: &RunArgs, pins: &[u32], rows: &[BenchmarkRow]) -> anyhow::Result<()> {
-    let most = rows.iter().map(|row| args.smp.unwrap_or(row.cpus)).max();
+pub fn check_pins<'a>(
+    args: &RunArgs,
+    pins: &[u32],
+    rows: impl Iterator<Item = &'a BenchmarkRow>,
+) -> anyhow::Result<()> {
+    let most = rows.map(|row| args.smp.unwrap_or(row.cpus)).max();
     let most = most.unwrap_or(0) as usize;
     if !pins.is_empty() && pins.len() < most {
         bail!(Usage(format!(

@@ -4,6 +4,7 @@ use crate::cli::Parts;
 use crate::lab;
 use std::env;
 use std::path::{Path, PathBuf};
+use ws_machines::image;
 use ws_machines::resources::Resources;
 
 /// A file that comes with this program.
@@ -24,11 +25,25 @@ const GUEST: Part = Part {
     cure: "make build makes it (or make -C guest), and --guest FILE names another place",
 };
 
+const ARM_GUEST: Part = Part {
+    name: "guest image for aarch64",
+    path: "guest/aarch64/guest.elf",
+    tree: "build",
+    cure: "make build makes it (or make -C guest ARCH=aarch64), and --guest FILE names another place",
+};
+
 const MONITOR: Part = Part {
     name: "KVM monitor",
     path: "vmm/x86_64/vmm",
     tree: "build",
     cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
+};
+
+const ARM_MONITOR: Part = Part {
+    name: "KVM monitor for aarch64",
+    path: "vmm/aarch64/vmm",
+    tree: "build",
+    cure: "make build makes it where aarch64-linux-gnu-gcc is (tools/setup test installs it), or make -C vmm ARCH=aarch64; --vmm FILE names another place",
 };
 
 const INIT: Part = Part {
@@ -51,8 +66,10 @@ const LAB: Part = Part {
 pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
     Resources {
         qemu: parts.qemu.clone(),
-        guest: Some(guest_image(parts.guest.as_deref())),
-        vmm: Some(monitor(parts.vmm.as_deref())),
+        guest: Some(part(GUEST, &parts.guest)),
+        arm_guest: Some(part(ARM_GUEST, &parts.guest)),
+        vmm: Some(part(MONITOR, &parts.vmm)),
+        arm_vmm: Some(part(ARM_MONITOR, &parts.vmm)),
         init: Some(found(INIT)),
         lab: Some(lab::files(&parts.lab).map_err(|e| e.to_string())),
         pins,
@@ -60,23 +77,18 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
     }
 }
 
-/// The guest image: the one that the user named, else the first of
-/// `$WORLDSWITCH_DATA/guest/x86_64/guest.elf`, `guest/x86_64/guest.elf` beside this program or
-/// in `../share/worldswitch`, `build/guest/x86_64/guest.elf` of the tree around this program and
-/// around the current folder. With `$WORLDSWITCH_DATA` set, no other place is looked at.
+/// A part for one architecture: the file that the user named if it is for that, else the first of
+/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../share/worldswitch`, `build/PATH` of
+/// the tree around this program and around the current folder. With `$WORLDSWITCH_DATA` set, no
+/// other place is looked at.
 ///
 /// # Errors
 /// There is none: where it was looked for, and how to make one.
-pub fn guest_image(named: Option<&Path>) -> Result<PathBuf, String> {
-    named.map_or_else(|| found(GUEST), |path| there(GUEST, path))
-}
-
-/// The KVM monitor, looked for as the guest image is.
-///
-/// # Errors
-/// There is none: where it was looked for, and how to make one.
-fn monitor(named: Option<&Path>) -> Result<PathBuf, String> {
-    named.map_or_else(|| found(MONITOR), |path| there(MONITOR, path))
+fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
+    match named {
+        Some(path) if image::is_aarch64(path) == part.path.contains("aarch64") => there(part, path),
+        _ => found(part),
+    }
 }
 
 /// The folder with the lab's recipes and sets, looked for as the guest image is; in the tree it is

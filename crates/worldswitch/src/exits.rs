@@ -6,6 +6,7 @@
 use crate::boot::Settled;
 use crate::launch::RowReport;
 use std::collections::BTreeMap;
+use ws_lab::sets::Architecture;
 use ws_machines::machine::Engine;
 use ws_records::Exits;
 use ws_results::{HostView, Status, Verdict};
@@ -82,8 +83,27 @@ enum Finding {
     Nothing,
 }
 
-fn rule(bench: &str) -> Rule {
-    let found = RULES.iter().find(|(name, _)| *name == bench);
+/// What is other on aarch64. Sources: Linux, arch/arm64/include/asm/kvm_arm.h (HCR_GUEST_FLAGS) and
+/// arch/arm64/kvm/guest.c (kvm_vcpu_stats_desc); docs/benchmarks/aarch64.md.
+const ARM_RULES: [(&str, Rule); 6] = [
+    // HVC always exits, and at a virtual EL2 SMC, which KVM has no counter for.
+    ("hypercall", Rule::Kvm("exits")),
+    // KVM has the distributor, and answers a read of it itself.
+    ("interrupt-controller-trap", Rule::Kvm("mmio_exit_kernel")),
+    // HCR_EL2.TID3, which KVM always sets.
+    ("read-id-register", Rule::Kvm("exits")),
+    // A register of the monitor's.
+    ("in", Rule::Returns("mmio", 1)),
+    ("out", Rule::Returns("mmio", 1)),
+    ("print", Rule::Returns("mmio", PRINT_BYTES)),
+];
+
+fn rule(bench: &str, architecture: Architecture) -> Rule {
+    let own: &[_] = match architecture {
+        Architecture::X86_64 => &[],
+        Architecture::Aarch64 => &ARM_RULES,
+    };
+    let found = own.iter().chain(&RULES).find(|(name, _)| *name == bench);
     found.map_or(Rule::Depends, |(_, rule)| *rule)
 }
 
@@ -149,7 +169,7 @@ fn weigh(seen: u64, operations: u64, text: String) -> Finding {
 }
 
 /// Sets the host's counts beside the guest's word.
-pub fn judge(settled: &mut Settled, engine: Engine, pins: &[u32]) {
+pub fn judge(settled: &mut Settled, engine: Engine, architecture: Architecture, pins: &[u32]) {
     let RowReport {
         bench,
         exits,
@@ -165,7 +185,7 @@ pub fn judge(settled: &mut Settled, engine: Engine, pins: &[u32]) {
     let Some(check) = check.as_mut().filter(|_| *status == Status::Ok) else {
         return;
     };
-    let rule = match rule(bench) {
+    let rule = match rule(bench, architecture) {
         // The marks of a guest that is timed from outside come to the monitor too.
         Rule::Returns(..) if external.is_some() => Rule::Depends,
         rule => rule,

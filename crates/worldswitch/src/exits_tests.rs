@@ -37,7 +37,7 @@ fn judged(
     more: serde_json::Value,
 ) -> (Verdict, Status, String) {
     let mut settled = row(bench, verdict, Some(exits(more)));
-    judge(&mut settled, engine, &[]);
+    judge(&mut settled, engine, Architecture::X86_64, &[]);
     let check = settled.report.check.unwrap();
     assert_eq!(
         settled.report.reason.is_some(),
@@ -110,7 +110,7 @@ fn marks_for_a_host_that_listens_are_not_taken_for_operations() {
     let counts = json!({"returns": {"io": 999}});
     let mut timed = row("out", Unproven, Some(exits(counts)));
     timed.report.external = Some(External::none(3, String::new()));
-    judge(&mut timed, HardwareKvm, &[]);
+    judge(&mut timed, HardwareKvm, Architecture::X86_64, &[]);
     assert_eq!(timed.report.check.unwrap().verdict, Unproven);
 }
 
@@ -169,11 +169,11 @@ fn what_depends_and_what_is_unknown_is_left_alone() {
 fn a_check_that_failed_stays_failed_and_a_row_without_counts_stays_as_it_is() {
     let mut failed = row("in", Failed, Some(exits(json!({"returns": {"io": 1000}}))));
     failed.report.status = Status::Failed;
-    judge(&mut failed, HardwareKvm, &[]);
+    judge(&mut failed, HardwareKvm, Architecture::X86_64, &[]);
     assert_eq!(failed.report.check.unwrap().verdict, Failed);
     let mut silent = row("in", Unproven, None);
     let before = silent.clone();
-    judge(&mut silent, HardwareKvm, &[0]);
+    judge(&mut silent, HardwareKvm, Architecture::X86_64, &[0]);
     assert_eq!(silent, before);
 }
 
@@ -181,7 +181,7 @@ fn a_check_that_failed_stays_failed_and_a_row_without_counts_stays_as_it_is() {
 fn a_pinned_vcpu_that_ran_elsewhere_is_told() {
     let strayed = |pins: &[u32], more| {
         let mut settled = row("sgdt", Proved, Some(exits(more)));
-        judge(&mut settled, HardwareKvm, pins);
+        judge(&mut settled, HardwareKvm, Architecture::X86_64, pins);
         settled.report.strayed
     };
     assert!(strayed(&[2, 3], json!({"host_cpus": [2, -1]})).is_empty());
@@ -222,10 +222,32 @@ fn counts_become_a_view_and_totals() {
 
 #[test]
 fn every_row_of_the_table_is_named_once() {
-    for (index, (name, _)) in RULES.iter().enumerate() {
-        assert!(
-            !RULES[..index].iter().any(|(other, _)| other == name),
-            "{name}"
-        );
+    for rules in [&RULES[..], &ARM_RULES] {
+        for (index, (name, _)) in rules.iter().enumerate() {
+            assert!(
+                !rules[..index].iter().any(|(other, _)| other == name),
+                "{name}"
+            );
+        }
     }
+}
+
+#[test]
+fn each_architecture_is_judged_by_its_own_counters() {
+    let counts =
+        json!({"returns": {"mmio": 1000}, "kvm": {"exits": 1000, "mmio_exit_kernel": 1000}});
+    let verdict = |bench, architecture| {
+        let mut settled = row(bench, Unproven, Some(exits(counts.clone())));
+        judge(&mut settled, HardwareKvm, architecture, &[]);
+        settled.report.check.unwrap().verdict
+    };
+    for bench in ["hypercall", "interrupt-controller-trap", "in", "out"] {
+        assert_eq!(verdict(bench, Architecture::Aarch64), Proved, "{bench}");
+    }
+    assert_eq!(
+        verdict("in", Architecture::X86_64),
+        Failed,
+        "no port was read"
+    );
+    assert_eq!(verdict("set-cr3", Architecture::Aarch64), Unproven);
 }

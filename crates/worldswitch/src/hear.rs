@@ -2,11 +2,12 @@
 
 use crate::boot::Settled;
 use crate::gather::{Gathered, Known};
-use crate::job::{Common, Job};
+use crate::job::{Common, Job, Selection};
 use crate::launch::{LaunchReport, LaunchState};
 use crate::listen::listen;
 use crate::progress::Progress;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use ws_machines::machine::Control;
 use ws_results::{Boot, Launch, LaunchEnd};
 
@@ -59,7 +60,8 @@ impl Job {
                     .to_owned(),
             );
         }
-        self.know_rows_of_image(common, &heard);
+        let selection = Arc::clone(&self.selection);
+        self.know_rows_of_image(common, &selection, &heard);
         for (index, (report, launch)) in heard.into_iter().enumerate() {
             if let Err(why) = self.heed_hello(&report) {
                 self.failed = Some(why);
@@ -72,11 +74,16 @@ impl Job {
 
     /// A launch that was cut short does not name the benchmarks that it never reached. Where it
     /// had as many as the image, and none that the image lacks, they are the image's.
-    fn know_rows_of_image(&mut self, common: &Common, heard: &[(LaunchReport, Launch)]) {
-        let in_image = |name: &str| common.rows.iter().any(|row| row.name == name);
+    fn know_rows_of_image(
+        &mut self,
+        common: &Common,
+        image: &Selection,
+        heard: &[(LaunchReport, Launch)],
+    ) {
+        let in_image = |name: &str| image.rows.iter().any(|row| row.name == name);
         let is_image = heard.iter().any(|(report, _)| {
             report.end != LaunchEnd::Bye
-                && selected(report) == Some(common.image_rows as u64)
+                && selected(report) == Some(image.image_rows as u64)
                 && report
                     .rows
                     .iter()
@@ -85,7 +92,7 @@ impl Job {
         });
         if is_image {
             // That image may still not be this one, so its digests prove nothing.
-            self.gathered = Gathered::new(common.rows.iter().map(|row| Known {
+            self.gathered = Gathered::new(image.rows.iter().map(|row| Known {
                 digest: None,
                 ..Known::of_image(row)
             }));

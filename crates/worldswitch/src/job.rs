@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::{exits, identity, nonce, perturb};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ws_machines::hypercall;
 use ws_machines::image::BenchmarkRow;
@@ -22,16 +23,21 @@ const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
 /// What a benchmark takes before anything was measured, for the time left.
 const GUESS_A_ROW: Duration = Duration::from_millis(100);
 
-/// What all platforms of a run have in common.
-#[derive(Debug)]
-pub struct Common {
+/// What is measured on the platforms of one architecture.
+#[derive(Debug, Default)]
+pub struct Selection {
     /// The benchmarks that were selected, in the image's order. Empty without an image.
     pub rows: Vec<BenchmarkRow>,
-    /// Which benchmarks of a listened platform to keep.
-    pub bench: Option<regex::Regex>,
     /// How many benchmarks the image has, before any selection.
     pub image_rows: usize,
     pub image_sha256: Option<String>,
+}
+
+/// What all platforms of a run have in common.
+#[derive(Debug)]
+pub struct Common {
+    /// Which benchmarks of a listened platform to keep.
+    pub bench: Option<regex::Regex>,
     pub parameters: Parameters,
     pub smp: Option<u32>,
     /// Boots beside the others, of platforms that count instructions, in which something differs
@@ -48,6 +54,8 @@ pub struct Job {
     /// Canonical.
     pub name: String,
     pub(crate) machine: Box<dyn Machine>,
+    /// What is measured on it.
+    pub selection: Arc<Selection>,
     /// How many boots it should have; for a log, none says that all will do.
     pub wanted: Option<u32>,
     /// How many perturbed ones follow.
@@ -71,18 +79,20 @@ impl Job {
     pub fn new(
         name: String,
         machine: Box<dyn Machine>,
+        selection: Arc<Selection>,
         wanted: Option<u32>,
         common: &Common,
     ) -> Self {
         let is_exact = machine.control() == Control::Launched && machine.unit() == Some("insns");
         let known: Vec<Known> = match machine.control() {
-            Control::Launched => common.rows.iter().map(Known::of_image).collect(),
+            Control::Launched => selection.rows.iter().map(Known::of_image).collect(),
             // Its rows are named by its own records.
             Control::Listened | Control::Replayed => Vec::new(),
         };
         Self {
             name,
             machine,
+            selection,
             wanted,
             perturbed: if is_exact { common.perturbed_boots } else { 0 },
             gathered: Gathered::new(known),
@@ -157,10 +167,10 @@ impl Job {
     }
 
     /// What a boot takes, measured or guessed.
-    pub fn estimate(&self, rows: usize) -> Duration {
+    pub fn estimate(&self) -> Duration {
         match u32::try_from(self.took.len()) {
             Ok(count @ 1..) => self.took.iter().sum::<Duration>() / count,
-            _ => GUESS_A_ROW * u32::try_from(rows).unwrap_or(1),
+            _ => GUESS_A_ROW * u32::try_from(self.selection.rows.len()).unwrap_or(1),
         }
     }
 
@@ -171,7 +181,8 @@ impl Job {
             .unwrap_or(u32::MAX)
             .saturating_add(1);
         let forbidden = hypercall::forbidden(self.machine.engine());
-        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) = common
+        let selection = Arc::clone(&self.selection);
+        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) = selection
             .rows
             .iter()
             .partition(|row| forbidden.is_some() && row.has_hypercall);
@@ -225,7 +236,13 @@ impl Job {
         self.cut |= interrupted;
         let mut settled = state.finish();
         for one in &mut settled {
-            exits::judge(one, self.machine.engine(), self.machine.pins());
+            let machine = &self.machine;
+            exits::judge(
+                one,
+                machine.engine(),
+                machine.architecture(),
+                machine.pins(),
+            );
         }
         settled.extend(barred.into_iter().map(|row| Settled {
             report: RowReport::without(&row.name, Status::Skip, forbidden.unwrap_or_default()),
@@ -307,9 +324,9 @@ impl Job {
         order: &Order<'_>,
         place: &Place,
     ) -> Result<(LaunchReport, Launch), MachineError> {
-        let (name, rows) = (&self.name, common.rows.len());
+        let (name, rows) = (&self.name, self.selection.rows.len());
         let wanted = self.wanted.unwrap_or(1) + self.perturbed;
-        let estimate = (!self.took.is_empty()).then(|| self.estimate(rows));
+        let estimate = (!self.took.is_empty()).then(|| self.estimate());
         let mut watch = |state: &LaunchState| {
             let done = place.done + state.rows_done();
             let left = place.left(done, rows, estimate);
@@ -390,9 +407,9 @@ impl Job {
     }
 
     /// What its numbers depend on.
-    pub fn identity(&self, common: &Common) -> Identity {
+    pub fn identity(&self) -> Identity {
         let image = match self.control() {
-            Control::Launched => common.image_sha256.as_deref(),
+            Control::Launched => self.selection.image_sha256.as_deref(),
             Control::Listened | Control::Replayed => None,
         };
         identity::complete(
@@ -404,10 +421,15 @@ impl Job {
     }
 
     /// The rows as they stand; categories that the records do not tell come from the image.
-    pub fn rows(&self, common: &Common) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<Row> {
         let mut rows = self.gathered.rows();
         for row in rows.iter_mut().filter(|row| row.category == "unknown") {
-            if let Some(known) = common.rows.iter().find(|known| known.name == row.benchmark) {
+            if let Some(known) = self
+                .selection
+                .rows
+                .iter()
+                .find(|known| known.name == row.benchmark)
+            {
                 row.category.clone_from(&known.category);
             }
         }

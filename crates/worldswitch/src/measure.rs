@@ -45,11 +45,11 @@ fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
             job.cut = true;
             break;
         }
-        let end = progress.elapsed() + job.estimate(common.rows.len());
+        let end = progress.elapsed() + job.estimate();
         if quick && job.is_next_perturbed() && end > quick::BUDGET / 2 {
             break;
         }
-        let left_after = job.estimate(common.rows.len()) * (job.boots_left() - 1);
+        let left_after = job.estimate() * (job.boots_left() - 1);
         job.boot(common, progress, left_after);
     }
     progress.done(&job.name);
@@ -68,11 +68,10 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
         }
         let mut any = false;
         for index in order {
-            let rows = common.rows.len();
             let left: Duration = jobs
                 .iter()
                 .filter(|job| job.control() == Control::Launched)
-                .map(|job| job.estimate(rows) * job.boots_left())
+                .map(|job| job.estimate() * job.boots_left())
                 .sum();
             let Some(job) = jobs.get_mut(index) else {
                 continue;
@@ -83,9 +82,8 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
             }
             match job.control() {
                 Control::Launched if job.boots_left() > 0 => {
-                    let left_after = left.saturating_sub(job.estimate(rows));
-                    if round > 0 && quick && progress.elapsed() + job.estimate(rows) > quick::BUDGET
-                    {
+                    let left_after = left.saturating_sub(job.estimate());
+                    if round > 0 && quick && progress.elapsed() + job.estimate() > quick::BUDGET {
                         job.wanted = Some(round);
                         continue;
                     }
@@ -104,14 +102,9 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
 
 /// After the first round of those that measure time: what fits into the rest of the budget. Says what it chose.
 fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
-    let rows = common.rows.len();
     let spent = progress.elapsed();
     let booted = |job: &&Job| job.boots_left() > 0;
-    let round: Duration = jobs
-        .iter()
-        .filter(booted)
-        .map(|job| job.estimate(rows))
-        .sum();
+    let round: Duration = jobs.iter().filter(booted).map(|job| job.estimate()).sum();
     let most = jobs.iter().map(Job::boots_left).max().unwrap_or(0);
     if most == 0 {
         return;
@@ -127,7 +120,7 @@ fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
         chosen.push(format!(
             "{boots} x {} ({} each)",
             job.name,
-            time::short(job.estimate(rows))
+            time::short(job.estimate())
         ));
     }
     let samples = match common.parameters.samples {

@@ -73,7 +73,7 @@ fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
 pub struct Asked {
     pub unit: &'static str,
     pub hypercall: Hypercall,
-    pub doorbell: Option<u16>,
+    pub doorbell: Option<u64>,
     /// Further words.
     pub words: &'static [&'static str],
 }
@@ -269,7 +269,7 @@ mod tests {
                 launch,
                 &all,
                 Asked {
-                    doorbell: Some(u16::MAX),
+                    doorbell: Some(u64::MAX),
                     ..asked("tsc_ticks")
                 },
                 "ffffffffffffffff",

@@ -3,17 +3,20 @@
 
 use crate::cli::RunArgs;
 use crate::digits::Digits;
-use crate::job::{Common, Job};
+use crate::job::{Common, Job, Selection};
 use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::{Usage, choose, data, doctor, measure, remarks, report, time};
 use anyhow::{Context, bail};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
+use ws_lab::sets::Architecture;
 use ws_machines::image::GuestImage;
-use ws_machines::machine::Control;
+use ws_machines::machine::{Control, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
@@ -138,39 +141,11 @@ fn open(
         let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
         machines.push((name.to_string(), machine));
     }
-    let booted = machines
-        .iter()
-        .any(|(_, machine)| machine.control() == Control::Launched);
-    // A log can be read without an image; to boot, and where the user names one, it must be good.
-    let image = match &resources.guest {
-        Some(Ok(path)) if booted || args.parts.guest.is_some() => Some(GuestImage::read(path)?),
-        Some(Ok(path)) => GuestImage::read(path).ok(),
-        Some(Err(why)) if args.parts.guest.is_some() => bail!("{why}"),
-        _ => None,
-    };
-    let all = image.as_ref().map_or(&[][..], |image| &image.rows);
-    let selected: Vec<_> = all
-        .iter()
-        .filter(|row| {
-            args.bench
-                .as_ref()
-                .is_none_or(|regex| regex.is_match(&row.name))
-        })
-        .cloned()
-        .collect();
-    if booted && selected.is_empty() {
-        let names: Vec<&str> = all.iter().map(|row| row.name.as_str()).collect();
-        bail!(Usage(format!(
-            "--bench finds no benchmark among {}",
-            names.join(", ")
-        )));
-    }
-    choose::check_pins(args, &resources.pins, &selected)?;
+    let selections = select(args, resources, &machines)?;
+    let rows = selections.values().flat_map(|selection| &selection.rows);
+    choose::check_pins(args, &resources.pins, rows)?;
     let common = Common {
-        image_rows: all.len(),
-        rows: selected,
         bench: args.bench.clone(),
-        image_sha256: image.as_ref().map(|image| image.sha256.clone()),
         parameters: Parameters {
             samples: args.samples,
             iters: args.iters,
@@ -200,7 +175,10 @@ fn open(
             (Control::Launched, Some("insns"), _) => Some(EXACT_BOOTS),
             (Control::Launched, _, _) => Some(TIMED_BOOTS),
         };
-        let mut job = Job::new(name, machine, args.boots.or(default), &common);
+        let selection = selections.get(&machine.architecture());
+        let selection = selection.map(Arc::clone).unwrap_or_default();
+        let wanted = args.boots.or(default);
+        let mut job = Job::new(name, machine, selection, wanted, &common);
         job.prepare().with_context(|| job.name.clone())?;
         if job.control() != Control::Launched && common.parameters != Parameters::default() {
             job.remarks.push(format!(
@@ -211,6 +189,60 @@ fn open(
         jobs.push(job);
     }
     Ok((common, jobs))
+}
+
+/// Reads the image of each architecture that there is a machine of, and selects its benchmarks.
+fn select(
+    args: &RunArgs,
+    resources: &Resources,
+    machines: &[(String, Box<dyn Machine>)],
+) -> anyhow::Result<BTreeMap<Architecture, Arc<Selection>>> {
+    let mut selections = BTreeMap::new();
+    let mut names: Vec<String> = Vec::new();
+    for architecture in machines.iter().map(|(_, machine)| machine.architecture()) {
+        if selections.contains_key(&architecture) {
+            continue;
+        }
+        let booted = machines.iter().any(|(_, machine)| {
+            machine.architecture() == architecture && machine.control() == Control::Launched
+        });
+        // A log can be read without an image; to boot, and where the user names one, it must be good.
+        let image = match resources.guest_for(architecture) {
+            Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+            Ok(path) => GuestImage::read(&path).ok(),
+            Err(why) if args.parts.guest.is_some() => return Err(why.into()),
+            Err(_) => None,
+        };
+        let Some(image) = image else { continue };
+        names.extend(image.rows.iter().map(|row| row.name.clone()));
+        let is_wanted = |name: &str| args.bench.as_ref().is_none_or(|regex| regex.is_match(name));
+        let selection = Selection {
+            image_rows: image.rows.len(),
+            image_sha256: Some(image.sha256),
+            rows: image
+                .rows
+                .into_iter()
+                .filter(|row| is_wanted(&row.name))
+                .collect(),
+        };
+        selections.insert(architecture, Arc::new(selection));
+    }
+    let booted = machines
+        .iter()
+        .any(|(_, machine)| machine.control() == Control::Launched);
+    if booted
+        && selections
+            .values()
+            .all(|selection| selection.rows.is_empty())
+    {
+        names.sort_unstable();
+        names.dedup();
+        bail!(Usage(format!(
+            "--bench finds no benchmark among {}",
+            names.join(", ")
+        )));
+    }
+    Ok(selections)
 }
 
 /// The folder of a run's results; it goes away again if nothing came into it.
@@ -283,7 +315,7 @@ fn gather(
         }
     }
     let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
-    let results: Vec<ResultFile> = gave.map(|job| result(job, common, start)).collect();
+    let results: Vec<ResultFile> = gave.map(|job| result(job, start)).collect();
     let of_jobs = jobs.iter().flat_map(|job| &job.remarks).cloned();
     let of_results = results
         .iter()
@@ -362,7 +394,7 @@ fn is_timed(job: &Job) -> bool {
     job.control() == Control::Launched && !job.is_exact()
 }
 
-fn result(job: &Job, common: &Common, start: &Start) -> ResultFile {
+fn result(job: &Job, start: &Start) -> ResultFile {
     let doctor = start.doctor.as_ref().filter(|_| is_timed(job));
     ResultFile {
         schema: SCHEMA.into(),
@@ -372,10 +404,10 @@ fn result(job: &Job, common: &Common, start: &Start) -> ResultFile {
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         platform: job.name.clone(),
-        identity: job.identity(common),
+        identity: job.identity(),
         disturbances: doctor.map(|report| doctor::disturbances(report, &job.name)),
         interrupted: job.cut || job.failed.is_some(),
         boots: job.gathered.boots.clone(),
-        rows: job.rows(common),
+        rows: job.rows(),
     }
 }

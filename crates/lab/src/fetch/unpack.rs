@@ -101,13 +101,17 @@ impl<'a> Unpacking<'a> {
         if self.set.kind == SetKind::Xen && path.ends_with(".gz") {
             return write("boot/xen.elf", &mut GzDecoder::new(content), false);
         }
+        if self.set.kind == SetKind::Xen && path.ends_with("-arm64") {
+            return write("boot/xen.img", content, false);
+        }
         write(path, content, is_program(path))
     }
 
     /// Whether the set has a use for a file. For programs, all libraries are taken first.
     fn keeps(&self, path: &str) -> bool {
         let own = self.set.keep.iter().map(|pattern| &**pattern);
-        let mut patterns = own.chain(self.set.kind.keep().iter().copied());
+        let of_kind = self.set.kind.keep(self.set.architecture);
+        let mut patterns = own.chain(of_kind.iter().copied());
         let asked = patterns.any(|pattern| matches(pattern, path));
         asked || (self.set.kind == SetKind::Program && needed::may_be(self.set, path))
     }

@@ -1,8 +1,9 @@
 //! From a recipe to a machine: finds the parts that it names, and says what they are.
 
 use super::machine::Settings;
-use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Payload};
+use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
 use crate::emulator::Emulator;
+use crate::image;
 use crate::initramfs::{Content, Entry};
 use crate::machine::MachineError;
 use crate::resources::Resources;
@@ -10,10 +11,11 @@ use crate::vmm;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
 use ws_lab::manifest;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
+use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
 /// What is missing for a machine of this recipe, and the cure; nothing if it can be launched. Only
@@ -28,13 +30,37 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     emulator(recipe, resources)?;
     match recipe.monitor {
         Monitor::None => {}
-        Monitor::Vmm => drop(resources.monitor()?),
+        Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
         Monitor::Qemu { .. } => drop(resources.init()?),
     }
-    if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
+    if has_dom0(recipe) {
         resources.dom0()?;
     }
-    resources.guest().map(|_| ())
+    guest(recipe, resources).map(|_| ())
+}
+
+/// Under Xen on x86 a tool stack of ours starts the guest; on ARM Xen does that itself.
+fn has_dom0(recipe: &Recipe) -> bool {
+    matches!(recipe.hypervisor, Hypervisor::Xen { .. })
+        && recipe.architecture == Architecture::X86_64
+}
+
+/// The image that is booted. An ELF file is that itself on x86_64; on aarch64 the arm64 Image of
+/// the same link lies beside it, and somebody else's kernel is one already.
+fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
+    let named = resources.guest_for(recipe.architecture)?;
+    if recipe.architecture == Architecture::X86_64 || !image::is_elf(&named) {
+        return Ok(named);
+    }
+    let path = named.with_extension("img");
+    match path.is_file() {
+        true => Ok(path),
+        false => Err(MachineError::Other(format!(
+            "there is no {}, the image of {} that is booted: make -C guest ARCH=aarch64 makes both",
+            path.display(),
+            named.display()
+        ))),
+    }
 }
 
 /// Finds all parts of a machine.
@@ -42,7 +68,7 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
 /// # Errors
 /// One is missing or can't be read, with the cure.
 pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, MachineError> {
-    let guest = resources.guest()?;
+    let guest = guest(&recipe, resources)?;
     let emulator = emulator(&recipe, resources)?;
     let mut described = Described::default();
     described.sum("recipe", recipe.digest());
@@ -60,7 +86,8 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
         Hypervisor::Xen { .. } if resources.initrd.is_some() => {
             return Err(MachineError::Other(
-                "under Xen the guest is started by a tool stack of ours, which knows no initramfs: choose a machine with KVM".into(),
+                "under Xen the guest is started without an initramfs: choose a machine with KVM"
+                    .into(),
             ));
         }
         Hypervisor::Xen { source, parameters } => {
@@ -76,15 +103,24 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
                     path.clone()
                 }
             };
-            let dom0 = resources.dom0()?;
             described.file("hypervisor", &hypervisor)?;
-            described.file("dom0", &dom0)?;
             let parameters = words(parameters);
             described.part("hypervisor_parameters", json!(parameters));
-            Payload::Xen {
-                hypervisor,
-                dom0,
-                parameters,
+            if has_dom0(&recipe) {
+                let dom0 = resources.dom0()?;
+                described.file("dom0", &dom0)?;
+                Payload::Xen {
+                    hypervisor,
+                    dom0,
+                    parameters,
+                }
+            } else {
+                // All that the tree says beside the launch's words is in the program.
+                described.sum("device tree", env!("CARGO_PKG_VERSION"));
+                Payload::Dom0less {
+                    hypervisor,
+                    parameters,
+                }
             }
         }
     };
@@ -129,13 +165,13 @@ fn linux(
         described.file("initrd", initrd)?;
         files.push(Entry::file(INITRD, read(initrd)?));
     }
-    let mut modules = Vec::new();
+    let mut lines = Vec::new();
     for module in &kernel.modules {
         let file = found.module(&module.name).map_err(MachineError::Other)?;
         described.file(&module.name, &file)?;
         let path = format!("{}.ko", module.name);
         let line = format!("module=/{path} {}", module.options);
-        modules.push(line.trim_end().to_owned());
+        lines.push(line.trim_end().to_owned());
         if !module.options.is_empty() {
             described.part(&format!("{}.options", module.name), json!(module.options));
         }
@@ -148,12 +184,35 @@ fn linux(
             files.push(payload::init(read(&init)?));
             qemu(package, program, resources, &mut files, described)?
         }
-        Monitor::Vmm | Monitor::None => {
-            let monitor = resources.monitor()?;
+        Monitor::Vmm { words } => {
+            lines.extend(words.iter().map(|word| word.word.clone()));
+            let monitor = resources.monitor_for(recipe.architecture)?;
             described.file("monitor", &monitor)?;
-            described.part("monitor", json!(vmm::version(&monitor)?));
+            described.part(
+                "monitor",
+                json!(monitor_name(&monitor, recipe.architecture)?),
+            );
             files.push(payload::init(read(&monitor)?));
             LinuxMonitor::Vmm
+        }
+        Monitor::None => {
+            return Err(MachineError::Other(format!(
+                "lab:{}: its recipe has no monitor",
+                recipe.name
+            )));
+        }
+    };
+    let nested = match &recipe.nested {
+        None => None,
+        Some(inner) => {
+            let parameters = words(&inner.parameters);
+            described.part("inner_kernel_parameters", json!(parameters));
+            Some(Nested {
+                kernel: read(&found.image)?,
+                parameters,
+                files: files.clone(),
+                memory_beside_mib: inner.memory_beside_mib,
+            })
         }
     };
     Ok(Payload::Linux(Linux {
@@ -161,8 +220,22 @@ fn linux(
         parameters: words(&kernel.parameters),
         files,
         monitor,
-        modules,
+        lines,
+        nested,
     }))
+}
+
+/// What the monitor says that it is; one for another architecture can't be asked here, and is known
+/// by its content.
+fn monitor_name(monitor: &Path, architecture: Architecture) -> Result<String, MachineError> {
+    match architecture {
+        Architecture::X86_64 => vmm::version(monitor),
+        Architecture::Aarch64 => {
+            let digest = Sha256::digest(read(monitor)?);
+            let start: String = digest.iter().take(6).map(|b| format!("{b:02x}")).collect();
+            Ok(format!("vmm for aarch64, SHA-256 {start}..."))
+        }
+    }
 }
 
 /// A QEMU for the inside of the machine: its files, under the paths that they have in their
@@ -201,12 +274,15 @@ fn qemu(
 
 /// The emulator that the user named, else the lab's own.
 fn emulator(recipe: &Recipe, resources: &Resources) -> Result<Emulator, MachineError> {
-    if resources.qemu.is_some() {
-        return resources.emulator();
-    }
-    let set = found(resources, &recipe.emulator.package)?;
-    let words = set.program(&recipe.emulator.program);
-    Emulator::started_by(&words.map_err(|e| said(&e))?)
+    let emulator = if resources.qemu.is_some() {
+        resources.emulator()?
+    } else {
+        let set = found(resources, &recipe.emulator.package)?;
+        let words = set.program(&recipe.emulator.program);
+        Emulator::started_by(&words.map_err(|e| said(&e))?)?
+    };
+    emulator.suits(recipe)?;
+    Ok(emulator)
 }
 
 fn found(resources: &Resources, set: &str) -> Result<Unpacked, MachineError> {

@@ -1,6 +1,7 @@
 //! The command line of a lab machine's emulator: the one place that knows which emulator it is.
 
 use super::payload::Payload;
+use super::tree::MODULE;
 use ws_lab::recipe::{EmulatorKind, Recipe};
 
 /// What differs from launch to launch.
@@ -17,8 +18,8 @@ pub struct Launch<'a> {
     pub guest: &'a str,
     /// The path of the guest's own initramfs.
     pub initrd: Option<&'a str>,
-    /// The path of the initramfs.
-    pub initramfs: &'a str,
+    /// The path of what was made for this launch: the initramfs, under Xen on ARM the device tree.
+    pub made: &'a str,
 }
 
 /// The guest of a QEMU that is the monitor inside a lab machine.
@@ -85,7 +86,7 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         Payload::Linux(linux) => {
             add(&["-serial", "null"]);
             add(&["-kernel", &linux.kernel.to_string_lossy()]);
-            add(&["-initrd", launch.initramfs, "-append", &linux.parameters]);
+            add(&["-initrd", launch.made, "-append", &linux.parameters]);
         }
         Payload::Xen {
             hypervisor,
@@ -102,6 +103,15 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
             let modules = format!("{dom0},{} {words}", launch.guest);
             add(&["-kernel", &hypervisor.to_string_lossy()]);
             add(&["-append", parameters, "-initrd", &modules]);
+        }
+        Payload::Dom0less { hypervisor, .. } => {
+            add(&["-serial", "null"]);
+            add(&["-kernel", &hypervisor.to_string_lossy()]);
+            add(&["-dtb", launch.made]);
+            // A comma in the path would begin another word of the device's.
+            let file = launch.guest.replace(',', ",,");
+            let loader = format!("loader,file={file},addr={MODULE:#x},force-raw=on");
+            add(&["-device", &loader]);
         }
     }
     arguments

@@ -1,20 +1,22 @@
 //! The machine of a lab platform.
 
 use super::command::{self, Inner, Launch};
-use super::payload::{GUEST, INITRD, LinuxMonitor, Payload};
+use super::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
+use super::tree::{self, Domain};
 use crate::child::{Child, Look};
 use crate::emulator::Emulator;
-use crate::initramfs::Initramfs;
+use crate::inherited::Inherited;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError,
 };
 use crate::process::{describe, shell_words};
-use crate::vmm::DOORBELL;
+use crate::vmm::{DOORBELL, DOORBELL_ARM};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
+use ws_lab::sets::Architecture;
 use ws_results::Identity;
 
 /// Under Xen the second serial port is Xen's own, so the guest prints to the third.
@@ -71,15 +73,39 @@ impl LabMachine {
         }
     }
 
-    /// The initramfs of a launch, where the machine has one.
-    fn initramfs(&self, request: &LaunchRequest) -> Result<Option<Initramfs>, MachineError> {
-        let Payload::Linux(linux) = &self.settings.payload else {
-            return Ok(None);
-        };
+    /// What a launch needs that is no file yet: an initramfs, or a device tree.
+    fn made(&self, request: &LaunchRequest) -> Result<Option<Inherited>, MachineError> {
+        match &self.settings.payload {
+            Payload::Guest | Payload::Xen { .. } => Ok(None),
+            Payload::Linux(linux) => {
+                let bytes = self.initramfs(linux, request)?;
+                Inherited::of("an initramfs", &bytes).map(Some)
+            }
+            Payload::Dom0less { parameters, .. } => {
+                let guest = &self.settings.guest;
+                let image = std::fs::metadata(guest)
+                    .map_err(|e| MachineError::io("read the guest image", guest, e))?;
+                let tree = tree::tree(&Domain {
+                    cpus: request.vcpus,
+                    memory_mib: self.settings.guest_memory_mib(request),
+                    image_bytes: image.len(),
+                    command_line: &request.command_line,
+                    parameters,
+                });
+                let tree = tree
+                    .map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))?;
+                Inherited::of("a device tree", &tree).map(Some)
+            }
+        }
+    }
+
+    /// The initramfs of a launch.
+    fn initramfs(&self, linux: &Linux, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
+        let memory_mib = self.settings.guest_memory_mib(request);
         if let LinuxMonitor::Qemu(words) = &linux.monitor {
             let inner = command::monitor(&Inner {
                 vcpus: request.vcpus,
-                memory_mib: self.settings.guest_memory_mib(request),
+                memory_mib,
                 command_line: &request.command_line,
                 guest: &format!("/{GUEST}"),
                 initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
@@ -89,18 +115,24 @@ impl LabMachine {
                 .chain(&inner)
                 .map(|word| format!("word={word}"))
                 .collect();
-            return linux.initramfs(&lines).map(Some);
+            return linux.initramfs(&lines);
         }
         let mut lines = vec![
             format!("kernel=/{GUEST}"),
             format!("append={}", request.command_line),
-            format!("memory={}", self.settings.guest_memory_mib(request)),
+            format!("memory={memory_mib}"),
             format!("cpus={}", request.vcpus),
         ];
         if self.settings.initrd.is_some() {
             lines.push(format!("initrd=/{INITRD}"));
         }
-        linux.initramfs(&lines).map(Some)
+        match &linux.nested {
+            None => linux.initramfs(&lines),
+            Some(inner) => {
+                let memory_mib = memory_mib + inner.memory_beside_mib;
+                linux.nested_initramfs(inner, &lines, request.vcpus, memory_mib)
+            }
+        }
     }
 }
 
@@ -125,13 +157,21 @@ impl Machine for LabMachine {
         Some(BOOT_LIMIT)
     }
 
-    fn doorbell(&self) -> Option<u16> {
-        (self.settings.recipe.monitor == Monitor::Vmm).then_some(DOORBELL)
+    fn architecture(&self) -> Architecture {
+        self.settings.recipe.architecture
+    }
+
+    fn doorbell(&self) -> Option<u64> {
+        match (&self.settings.recipe.monitor, self.architecture()) {
+            (Monitor::Vmm { .. }, Architecture::X86_64) => Some(DOORBELL),
+            (Monitor::Vmm { .. }, Architecture::Aarch64) => Some(DOORBELL_ARM),
+            (Monitor::None | Monitor::Qemu { .. }, _) => None,
+        }
     }
 
     fn words(&self) -> &'static [&'static str] {
         match self.settings.payload {
-            Payload::Guest | Payload::Linux(_) => &[],
+            Payload::Guest | Payload::Linux(_) | Payload::Dom0less { .. } => &[],
             Payload::Xen { .. } => XEN_WORDS,
         }
     }
@@ -158,7 +198,7 @@ impl Machine for LabMachine {
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
-        let initramfs = self.initramfs(request)?;
+        let made = self.made(request)?;
         let settings = &self.settings;
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
         let launch = Launch {
@@ -168,7 +208,7 @@ impl Machine for LabMachine {
             command_line: &request.command_line,
             guest: &settings.guest.to_string_lossy(),
             initrd: initrd.as_deref(),
-            initramfs: &initramfs.as_ref().map(Initramfs::path).unwrap_or_default(),
+            made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
         };
         let arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
         let arguments = settings.emulator.with_leading(arguments);
@@ -177,7 +217,7 @@ impl Machine for LabMachine {
         command.args(&arguments);
         // The runner stops a flood at the limit; this is for the time in which it does not look.
         let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
-        let inherited = initramfs.map(Initramfs::into_file);
+        let inherited = made.map(Inherited::into_file);
         self.running = Some(Child::start(command, request.timed, limit, inherited)?);
         Ok(())
     }
@@ -211,6 +251,10 @@ impl Machine for LabMachine {
             emulator.program.display().to_string().into(),
         );
         subject("emulator_build", emulator.build.clone().into());
+        let recipe = &settings.recipe.emulator;
+        if recipe.model() != recipe.machine {
+            subject("emulator_machine_properties", recipe.machine.clone().into());
+        }
         if let Some(caveat) = &settings.recipe.caveat {
             subject("caveat", caveat.clone().into());
         }
@@ -221,10 +265,8 @@ impl Machine for LabMachine {
             identity.conditions.insert(key.into(), value);
         };
         condition("emulator", format!("qemu {}", emulator.version).into());
-        condition(
-            "emulator_machine",
-            settings.recipe.emulator.machine.clone().into(),
-        );
+        // Its properties are what the machine is for: with EL2 for a hypervisor, without for none.
+        condition("emulator_machine", settings.recipe.emulator.model().into());
         condition(
             "emulator_cpu",
             settings.recipe.emulator.cpu.to_argument().into(),

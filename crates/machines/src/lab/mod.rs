@@ -9,6 +9,7 @@ mod machine;
 mod payload;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub use assemble::{assemble, missing};
 pub use machine::LabMachine;

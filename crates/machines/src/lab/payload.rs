@@ -1,6 +1,6 @@
 //! What a lab machine boots.
 
-use crate::initramfs::{Entry, Initramfs};
+use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
 
@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub const GUEST: &str = "guest.elf";
 pub const INITRD: &str = "initrd";
 const INIT: &str = "init";
+/// The kernel of a machine in the machine.
+const KERNEL: &str = "vmlinuz";
 
 /// What the emulator boots.
 #[derive(Clone, Debug)]
@@ -23,6 +25,12 @@ pub enum Payload {
         /// Xen's command line.
         parameters: String,
     },
+    /// Xen on ARM, which starts the guest by itself: no dom0.
+    Dom0less {
+        hypervisor: PathBuf,
+        /// Xen's command line.
+        parameters: String,
+    },
 }
 
 /// A Linux that runs our monitor and nothing else.
@@ -35,8 +43,24 @@ pub struct Linux {
     pub files: Vec<Entry>,
     /// What `/init` is.
     pub monitor: LinuxMonitor,
-    /// The lines of its configuration that load the modules.
-    pub modules: Vec<String>,
+    /// The lines of its configuration that each launch has: those that load the modules, and the
+    /// recipe's own.
+    pub lines: Vec<String>,
+    /// A Linux between this one and the guest.
+    pub nested: Option<Nested>,
+}
+
+/// A Linux in a machine of the machine, which runs the guest: the same kernel with the same monitor.
+#[derive(Clone, Debug)]
+pub struct Nested {
+    /// Of its image.
+    pub kernel: Vec<u8>,
+    /// Its command line.
+    pub parameters: String,
+    /// Of its own initramfs: `/init` and the guest.
+    pub files: Vec<Entry>,
+    /// What it has beside the guest's memory.
+    pub memory_beside_mib: u64,
 }
 
 /// What creates the guest.
@@ -63,16 +87,53 @@ impl Linux {
     /// that every launch has.
     ///
     /// # Errors
-    /// No memory for it.
-    pub fn initramfs(&self, lines: &[String]) -> Result<Initramfs, MachineError> {
-        let mut files = self.files.clone();
-        let lines = self.modules.iter().chain(lines);
-        let bytes: Vec<u8> = lines
-            .flat_map(|line| [line, "\n"].concat().into_bytes())
-            .collect();
-        files.push(Entry::file(self.monitor.config(), bytes));
-        Initramfs::pack(&files)
+    /// A file is too large for one.
+    pub fn initramfs(&self, lines: &[String]) -> Result<Vec<u8>, MachineError> {
+        with_config(&self.files, self.monitor.config(), &self.lines, lines)
     }
+
+    /// The same where another Linux stands between this one and the guest. `lines` are for its
+    /// monitor; it has this many CPUs, and so much memory.
+    ///
+    /// # Errors
+    /// A file is too large for one.
+    pub fn nested_initramfs(
+        &self,
+        inner: &Nested,
+        lines: &[String],
+        cpus: u32,
+        memory_mib: u64,
+    ) -> Result<Vec<u8>, MachineError> {
+        let config = self.monitor.config();
+        let initrd = with_config(&inner.files, config, &[], lines)?;
+        let mut files = self.files.clone();
+        files.push(Entry::file(KERNEL, &*inner.kernel));
+        files.push(Entry::file(INITRD, initrd));
+        let outer = [
+            format!("kernel=/{KERNEL}"),
+            format!("initrd=/{INITRD}"),
+            format!("append={}", inner.parameters),
+            format!("memory={memory_mib}"),
+            format!("cpus={cpus}"),
+        ];
+        with_config(&files, config, &self.lines, &outer)
+    }
+}
+
+/// An initramfs of these files, and of a configuration of these lines.
+fn with_config(
+    files: &[Entry],
+    config: &str,
+    first: &[String],
+    then: &[String],
+) -> Result<Vec<u8>, MachineError> {
+    let lines = first.iter().chain(then);
+    let bytes: Vec<u8> = lines
+        .flat_map(|line| [line, "\n"].concat().into_bytes())
+        .collect();
+    let mut files = files.to_vec();
+    files.push(Entry::file(config, bytes));
+    initramfs::pack(&files)
 }
 
 /// The first process.

@@ -4,10 +4,10 @@ use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use crate::emulator::Emulator;
-use crate::machine::{Engine, Machine};
-use std::path::Path;
+use crate::machine::{Engine, LaunchRequest, Machine};
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
+use ws_lab::sets::Architecture;
 
 /// One of the tree's own recipes.
 fn recipe(name: &str) -> Recipe {
@@ -24,7 +24,7 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
         command_line: "bench=^(in)$ pair=a,b",
         guest: "/g/guest.elf",
         initrd: None,
-        initramfs: "/dev/fd/9",
+        made: "/dev/fd/9",
     };
     arguments(recipe, payload, &launch).join(" ")
 }
@@ -54,7 +54,8 @@ fn linux() -> Payload {
         parameters: "console=ttyS0 quiet".into(),
         files: vec![payload::init(b"program".to_vec())],
         monitor: LinuxMonitor::Vmm,
-        modules: vec!["module=/kvm.ko".into()],
+        lines: vec!["module=/kvm.ko".into()],
+        nested: None,
     })
 }
 
@@ -98,6 +99,77 @@ fn each_payload_is_handed_over_in_its_own_way() {
     assert!(xen.contains("-serial file:/dev/stdout -serial file:/dev/stderr -serial null"));
 }
 
+fn dom0less() -> Payload {
+    Payload::Dom0less {
+        hypervisor: "/x/xen.img".into(),
+        parameters: "console=dtuart".into(),
+    }
+}
+
+#[test]
+fn an_arm_machine_counts_as_exactly_as_the_others() {
+    for (name, payload) in [
+        ("arm-native", Payload::Guest),
+        ("kvm-vhe", linux()),
+        ("arm-xen", dom0less()),
+    ] {
+        let line = line(&recipe(name), &payload);
+        for part in [
+            "-machine virt,",
+            "dtb-randomness=off",
+            "-nodefaults",
+            "-accel tcg,thread=single -icount shift=0,sleep=off -seed 1 -rtc base=2024-01-01T00:00:00,clock=vm",
+            "cntfrq=1000000000",
+        ] {
+            assert!(line.contains(part), "{name}: {part} is not in {line}");
+        }
+    }
+    let xen = line(&recipe("arm-xen"), &dom0less());
+    assert!(
+        xen.ends_with("-kernel /x/xen.img -dtb /dev/fd/9 -device loader,file=/g/guest.elf,addr=0x4c000000,force-raw=on"),
+        "{xen}"
+    );
+}
+
+#[test]
+fn an_inner_linux_gets_the_guest_and_its_words() {
+    let inner = payload::Nested {
+        kernel: b"inner kernel".to_vec(),
+        parameters: "console=ttyAMA0".into(),
+        files: vec![payload::init(b"monitor".to_vec())],
+        memory_beside_mib: 256,
+    };
+    let Payload::Linux(linux) = linux() else {
+        panic!("no Linux");
+    };
+    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], 2, 768);
+    let bytes = bytes.unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    for part in [
+        "inner kernel",
+        "module=/kvm.ko\nkernel=/vmlinuz\ninitrd=/initrd\nappend=console=ttyAMA0\nmemory=768\ncpus=2\n",
+        "monitor",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    // The inner one has its own initramfs, in which are only its own words.
+    assert_eq!(text.matches("vmm.conf").count(), 2);
+    assert!(text.contains("cpus=2\n") && !text.contains("module=/kvm.ko\ncpus=2\n"));
+}
+
+#[test]
+fn a_missing_image_is_said_before_a_tree_is_made_of_it() {
+    let mut machine = LabMachine::new(settings("arm-xen", dom0less()));
+    let request = LaunchRequest {
+        vcpus: 1,
+        command_line: "bench=x".into(),
+        memory_mib: None,
+        timed: false,
+    };
+    let error = machine.launch(&request).unwrap_err().to_string();
+    assert!(error.contains("/g/guest.elf"), "{error}");
+}
+
 #[test]
 fn a_machine_is_what_its_recipe_says() {
     let machine = |name, payload| LabMachine::new(settings(name, payload));
@@ -109,6 +181,10 @@ fn a_machine_is_what_its_recipe_says() {
     let kvm = machine("kvm", linux());
     assert_eq!(kvm.engine(), Engine::HardwareKvm);
     assert!(kvm.doorbell().is_some() && kvm.words().is_empty());
+    let vhe = machine("kvm-vhe", linux());
+    assert_eq!(vhe.architecture(), Architecture::Aarch64);
+    assert!(vhe.doorbell().is_some_and(|at| at > 0xffff), "an address");
+    assert!(machine("arm-xen", dom0less()).words().is_empty());
     let xen = machine("xen", xen());
     assert_eq!(
         (xen.engine(), xen.words()),
@@ -133,6 +209,10 @@ fn no_fact_of_the_host_is_a_condition_and_all_machines_agree_in_them() {
     );
     assert_eq!(native.conditions, identity("kvm", linux()).conditions);
     assert_eq!(native.conditions, identity("xen", xen()).conditions);
+    let arm = identity("arm-native", Payload::Guest);
+    assert_eq!(arm.conditions, identity("kvm-vhe", linux()).conditions);
+    assert_eq!(arm.conditions, identity("arm-xen", dom0less()).conditions);
+    assert_eq!(arm.conditions["emulator_machine"], "virt");
     assert_eq!(native.subject["machine_digest"], "ab");
     assert!(
         identity("kvm", linux()).subject["caveat"]
@@ -147,8 +227,7 @@ fn an_initramfs_has_the_launch_s_words_behind_those_of_all() {
     let Payload::Linux(linux) = linux() else {
         panic!("no Linux");
     };
-    let initramfs = linux.initramfs(&["cpus=2".into()]).unwrap();
-    let bytes = std::fs::read(Path::new(&initramfs.path())).unwrap();
+    let bytes = linux.initramfs(&["cpus=2".into()]).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("program") && text.contains("module=/kvm.ko\ncpus=2\n"));
 }

@@ -146,10 +146,11 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
         )));
     }
     ws_machines::platforms::check(on, resources).map_err(|e| Usage(e.to_string()))?;
-    if resources.lab()?.recipe(&on.name, None)?.kernel.is_none() {
+    let recipe = resources.lab()?.recipe(&on.name, None)?;
+    if recipe.kernel.is_none() {
         bail!(Usage(format!("--on {on}: that machine boots no Linux")));
     }
-    let image = GuestImage::read(&resources.guest()?)?;
+    let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
     let mut names = image.rows.iter().map(|row| row.name.as_str());
     if !names.clone().any(|name| name == args.bench) {
         bail!(Usage(format!(

@@ -86,19 +86,20 @@ fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
                 "{name} does not count instructions: a budget is for the lab's machines, as lab:kvm"
             )));
         }
-        platforms::check(name, resources).map_err(|e| at(e.to_string()))?;
-    }
-    let image = resources.guest().map_err(|e| e.to_string())?;
-    let image = GuestImage::read(&image).map_err(|e| e.to_string())?;
-    for row in budget.platforms.iter().flat_map(|one| &one.rows) {
-        if !image.rows.iter().any(|known| known.name == row.benchmark) {
-            let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
-            return Err(format!(
-                "line {}: there is no benchmark {}; there are {}",
-                row.line,
-                ws_text::terminal(&row.benchmark),
-                known.join(", ")
-            ));
+        let platform = platforms::check(name, resources).map_err(|e| at(e.to_string()))?;
+        let image = resources.guest_for(platform.architecture());
+        let image = GuestImage::read(&image.map_err(|e| e.to_string())?);
+        let image = image.map_err(|e| e.to_string())?;
+        for row in &one.rows {
+            if !image.rows.iter().any(|known| known.name == row.benchmark) {
+                let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
+                return Err(format!(
+                    "line {}: there is no benchmark {}; there are {}",
+                    row.line,
+                    ws_text::terminal(&row.benchmark),
+                    known.join(", ")
+                ));
+            }
         }
     }
     Ok(())

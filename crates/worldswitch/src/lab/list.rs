@@ -4,7 +4,6 @@ use crate::list::{columns, pretty};
 use crate::output;
 use serde_json::json;
 use ws_lab::lab::Lab;
-use ws_lab::recipe::Recipe;
 use ws_lab::store::{Store, StoreError, Unpacked};
 
 /// Lists recipes and sets.
@@ -31,7 +30,7 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
                     "name": name,
                     "summary": recipe.summary,
                     "sets": recipe.sets(),
-                    "variants": lab.variants(recipe),
+                    "variants": variants(lab, name),
                 }),
                 Err(error) => json!({ "name": name, "error": error.to_string() }),
             })
@@ -62,7 +61,7 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     let recipes = recipes.iter().map(|(name, recipe)| match recipe {
         Ok(recipe) => [
             format!("lab:{name}"),
-            variants(lab, recipe),
+            at(&variants(lab, name)),
             recipe.summary.clone(),
         ],
         Err(error) => [
@@ -89,8 +88,13 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     ))
 }
 
-fn variants(lab: &Lab, recipe: &Recipe) -> String {
-    let variants = lab.variants(recipe);
+/// The variants of a recipe that is right.
+fn variants(lab: &Lab, name: &str) -> Vec<String> {
+    lab.variants(name).unwrap_or_default()
+}
+
+/// As they are typed.
+fn at(variants: &[String]) -> String {
     let words: Vec<String> = variants
         .iter()
         .map(|variant| format!("@{variant}"))

@@ -85,6 +85,13 @@ fn described(recipe: &Recipe) -> String {
         &format!("{} of the packages {}", emulator.program, emulator.package),
         "",
     );
+    if let Some(since) = &emulator.since {
+        line(
+            &mut text,
+            &format!("{} or newer", since.version),
+            &since.why,
+        );
+    }
     let machine = format!("-machine {} -m {}", emulator.machine, emulator.memory_mib);
     line(&mut text, &machine, "");
     line(
@@ -117,11 +124,25 @@ fn described(recipe: &Recipe) -> String {
     }
     match &recipe.monitor {
         Monitor::None => {}
-        Monitor::Vmm => head(&mut text, "monitor: the project's own"),
+        Monitor::Vmm { words } => {
+            head(&mut text, "monitor: the project's own");
+            for word in words {
+                line(&mut text, &word.word, &word.why);
+            }
+        }
         Monitor::Qemu { package, program } => head(
             &mut text,
             &format!("monitor: {program} of the packages {package}"),
         ),
+    }
+    if let Some(nested) = &recipe.nested {
+        head(
+            &mut text,
+            "in it, instead of the guest: the same kernel with the same monitor, which runs the guest",
+        );
+        for parameter in &nested.parameters {
+            line(&mut text, &parameter.word, &parameter.why);
+        }
     }
     if !recipe.options.is_empty() {
         let options = recipe.options.iter().map(|option| option.name());
