@@ -73,7 +73,8 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'lab:kvm-shadow'*'@6.1 '* ]]
     [[ $output == *'linux-6.12'*'not fetched'* ]]
     run ws lab list --json
-    [ "$(jq -r '[.recipes[].name] | join(" ")' <<<"$output")" = 'kvm kvm-shadow native qemu-kvm xen' ]
+    [ "$(jq -r '[.recipes[].name] | join(" ")' <<<"$output")" = \
+        'arm-native arm-xen kvm kvm-nested kvm-nvhe kvm-shadow kvm-vel2 kvm-vhe native qemu-kvm xen' ]
     [ "$(jq -r '[.sets[].state] | unique[]' <<<"$output")" = 'not fetched' ]
 }
 
@@ -90,7 +91,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
 @test "what is wrong in a recipe or a name is said, with what there is" {
     run ws lab show kmv
     [ "$status" -eq 1 ]
-    [[ $output == *'no lab recipe "kmv"; there are kvm, kvm-shadow, native'* ]]
+    [[ $output == *'no lab recipe "kmv"; there are arm-native, arm-xen, kvm, kvm-nested'* ]]
     run ws lab show kvm@5.10
     [ "$status" -eq 1 ]
     [[ $output == *'the variants are 6.1, 6.12, unstable'* ]]

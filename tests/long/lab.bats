@@ -51,3 +51,23 @@ samples() {
         done
     done
 }
+
+@test "nested ARM virtualization: exact, proved, tens of times a guest of one KVM" {
+    ws lab fetch --newest kvm-nested
+    ws run --on lab:kvm-nested --boots 2 --bench '^(hypercall|in|irq-completion)$' -o "$OUT"
+    ws run --on lab:kvm-vhe@unstable+cpu=max,lab:kvm-vel2 --boots 2 \
+        --bench '^(hypercall|in|irq-completion)$' -o "$OUT"
+    for platform in lab-kvm-nested lab-kvm-vel2 lab-kvm-vhe@unstable+cpu=max; do
+        [ "$(result "$platform" '[.rows[] | select(.status == "ok" and .exact)] | length')" -eq 3 ]
+    done
+    [ "$(result lab-kvm-nested '.rows[] | select(.benchmark == "hypercall").outcomes[0].check.verdict')" = proved ]
+    # What one operation took, most often.
+    mode() {
+        result "$1" ".rows[] | select(.benchmark == \"$2\") | [.metrics[] | select(.name == \"cost\").boots[0]
+            | .run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]"
+    }
+    [ "$(mode lab-kvm-nested irq-completion)" -eq 3 ]
+    [ "$(mode lab-kvm-nested hypercall)" -gt $((20 * $(mode lab-kvm-vhe@unstable+cpu=max hypercall))) ]
+    [ "$(mode lab-kvm-nested in)" -gt $((10 * $(mode lab-kvm-vhe@unstable+cpu=max in))) ]
+    [ "$(mode lab-kvm-vel2 hypercall)" -gt "$(mode lab-kvm-vhe@unstable+cpu=max hypercall)" ]
+}

@@ -10,8 +10,8 @@ use ws_results::{ResultFile, Row, Status, Verdict};
 /// The schema of the table's JSON.
 pub const SCHEMA: &str = "worldswitch-table/1";
 
-/// The lab's machine without a hypervisor.
-const NATIVE: &str = "lab:native";
+/// The lab's machines without a hypervisor, one an architecture.
+const NATIVES: [&str; 2] = ["lab:native", "lab:arm-native"];
 
 /// What the reader of a column on a software KVM must know.
 pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 0 is emulated, and neither its figures nor its counts say anything about hardware";
@@ -243,14 +243,21 @@ fn counts(result: &ResultFile) -> bool {
 }
 
 /// By default only what counts instructions has a baseline: the guest alone in the lab, if that is
-/// among the results and others are.
+/// among the results and others of its architecture are.
 fn lab_baselines(results: &[ResultFile]) -> Vec<Option<usize>> {
-    let native = results.iter().position(|result| result.platform == NATIVE);
-    let others = |result: &ResultFile| counts(result) && result.platform != NATIVE;
-    results
-        .iter()
-        .map(|result| native.filter(|_| counts(result) && results.iter().any(others)))
-        .collect()
+    let arch = |result: &ResultFile| result.identity.conditions.get("arch").cloned();
+    let baseline = NATIVES.iter().find_map(|native| {
+        let at = results.iter().position(|r| r.platform == *native)?;
+        let arch_of_native = results.get(at).map(arch)?;
+        let other =
+            |r: &ResultFile| counts(r) && r.platform != *native && arch(r) == arch_of_native;
+        results.iter().any(other).then_some((at, arch_of_native))
+    });
+    let of = |result: &ResultFile| {
+        let (at, arch_of_native) = baseline.as_ref()?;
+        (counts(result) && arch(result) == *arch_of_native).then_some(*at)
+    };
+    results.iter().map(of).collect()
 }
 
 /// Whether a KVM without hardware below it ran the guest.

@@ -1,0 +1,156 @@
+# The ARM machines of the lab: exact, where they were, in the order that the architecture gives them,
+# beside x86 in one run; and what a QEMU lacks is said before anything boots.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load common
+
+TABLE_OF=lab:arm-native,lab:arm-native@el2,lab:kvm-vhe,lab:kvm-nvhe,lab:arm-xen
+ROWS='^(hypercall|interrupt-controller-trap|irq-completion|read-id-register|in|out|cold-memory-access)$'
+
+# The packages are fetched already (tests/steps), and used where they are; the digits that this file
+# sees are its own.
+setup_file() {
+    FETCHED=$(ws lab list --json | jq -r .cache)
+    export FETCHED TABLE=$BATS_FILE_TMPDIR/table
+    use_cache "$BATS_FILE_TMPDIR/cache"
+    LIMIT=300 ws run --on "$TABLE_OF" --boots 2 --bench "$ROWS" -o "$TABLE" \
+        >"$TABLE.txt" 2>"$TABLE-log.txt"
+}
+
+setup() {
+    common_setup
+    use_cache "$BATS_FILE_TMPDIR/cache"
+}
+
+# The fetched packages, with a folder of digits of its own.
+use_cache() {
+    mkdir -p "$1/worldswitch"
+    [ -e "$1/worldswitch/sets" ] || ln -s "$FETCHED/sets" "$1/worldswitch/sets"
+    export XDG_CACHE_HOME=$1
+}
+
+# insns FILE BENCHMARK: the instructions that were most frequent in the first boot of a row.
+insns() {
+    jq -r --arg bench "$2" '.rows[] | select(.benchmark == $bench) | [.metrics[]
+        | select(.name == "cost").boots[0] | .run, .control] | transpose
+        | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]' "$1.json"
+}
+
+# between PLATFORM BENCHMARK LEAST MOST: of the table.
+between() {
+    local found
+    found=$(insns "$TABLE/$1" "$2")
+    echo "$1 $2: $found, wanted $3 to $4"
+    [ "$found" -ge "$3" ] && [ "$found" -le "$4" ]
+}
+
+@test "every row is exact over two boots, and nothing failed" {
+    for platform in lab-arm-native lab-arm-native@el2 lab-kvm-vhe lab-kvm-nvhe lab-arm-xen; do
+        wanted=7
+        # Alone nobody answers a hypercall.
+        [[ $platform != lab-arm-native* ]] || wanted=6
+        [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' "$TABLE/$platform.json")" -eq "$wanted" ]
+    done
+    [ "$(jq -s '[.[].rows[].outcomes[].check?.verdict? | select(. == "failed")] | length' "$TABLE"/*.json)" -eq 0 ]
+    [ "$(jq -r .identity.subject.exception_level "$TABLE/lab-arm-native.json")" = el1 ]
+    [ "$(jq -r .identity.subject.exception_level "$TABLE/lab-arm-native@el2.json")" = el2-vhe ]
+}
+
+@test "figures are where they were: VHE below no VHE, an interrupt's end without an exit, Xen's traps within Xen" {
+    for row in interrupt-controller-trap read-id-register in out cold-memory-access; do
+        between lab-arm-native "$row" 1 1
+    done
+    for platform in lab-arm-native lab-arm-native@el2 lab-kvm-vhe lab-kvm-nvhe lab-arm-xen; do
+        between "$platform" irq-completion 3 3
+    done
+    between lab-kvm-vhe hypercall 900 1300
+    between lab-kvm-nvhe hypercall 1350 1800
+    between lab-arm-xen hypercall 400 700
+    between lab-kvm-vhe interrupt-controller-trap 1600 2200
+    between lab-arm-xen interrupt-controller-trap 550 850
+    for row in hypercall interrupt-controller-trap read-id-register in cold-memory-access; do
+        [ "$(insns "$TABLE/lab-kvm-vhe" "$row")" -lt "$(insns "$TABLE/lab-kvm-nvhe" "$row")" ]
+    done
+    # The monitor's devices are behind KVM, in user space; Xen has them itself.
+    between lab-kvm-vhe in 5000 6500
+    between lab-arm-xen in 600 900
+}
+
+@test "KVM counted as many exits as operations" {
+    for row in hypercall interrupt-controller-trap in out read-id-register cold-memory-access; do
+        for platform in lab-kvm-vhe lab-kvm-nvhe; do
+            [ "$(jq -r ".rows[] | select(.benchmark == \"$row\").outcomes[0].check.verdict" "$TABLE/$platform.json")" = proved ]
+        done
+    done
+    [ "$(jq '.rows[] | select(.benchmark == "hypercall").host[0] | .kvm.hvc_exit_stat == .operations' "$TABLE/lab-kvm-vhe.json")" = true ]
+}
+
+@test "another CPU, another kernel, two vCPUs, and x86 beside it with rows of its own" {
+    LIMIT=200 ws run --boots 1 --bench '^(hypercall|cpuid|read-id-register)$' -o "$OUT" \
+        --on lab:kvm-nvhe+cpu=cortex-a57,lab:kvm-vhe@6.12,lab:native
+    [ "$(result lab-native '[.rows[].benchmark] | join(" ")')" = 'hypercall cpuid' ]
+    [ "$(result lab-kvm-vhe@6.12 '[.rows[].benchmark] | join(" ")')" = 'read-id-register hypercall' ]
+    [ "$(insns "$OUT/lab-kvm-nvhe+cpu=cortex-a57" hypercall)" -gt 1300 ]
+    [ "$(insns "$OUT/lab-kvm-vhe@6.12" hypercall)" -ne "$(insns "$TABLE/lab-kvm-vhe" hypercall)" ]
+    LIMIT=100 ws run --on lab:arm-xen --boots 2 --bench '^ipi' -o ipi
+    [ "$(jq -r '[.rows[] | .status] | unique | join(" ")' ipi/lab-arm-xen.json)" = ok ]
+    [ "$(jq '[.rows[] | select(.exact)] | length' ipi/lab-arm-xen.json)" -eq 2 ]
+}
+
+@test "two machines of one architecture are compared, of two not" {
+    run ws compare "$TABLE:lab:kvm-vhe" "$TABLE:lab:kvm-nvhe"
+    # Without perturbed boots a difference is told, and no verdict given.
+    [ "$status" -eq 4 ]
+    grep -Eq '^hypercall .* \+4[0-9]{2} ' <<<"$output"
+    ws run --on lab:native --boots 2 --bench '^(in|out)$' -o x86
+    run ws compare x86:lab:native "$TABLE:lab:kvm-vhe"
+    [ "$status" -eq 1 ]
+    [[ $output == *arch* ]]
+}
+
+@test "a QEMU that lacks what a machine needs is named before anything boots, and the cure" {
+    cat >qemu <<'QEMU'
+#!/bin/sh
+case $1 in
+--version) echo "QEMU emulator version 7.2.22" ;;
+-machine) echo "virt  a machine" ;;
+-cpu) echo "  max  neoverse-n1" ;;
+*) touch booted ;;
+esac
+QEMU
+    chmod +x qemu
+    # The kernel is on request, so this does without.
+    mkdir -p lab/recipes
+    printf 'extends = "kvm-nested"\nsummary = "x"\nkernel.package = "linux-arm64-6.1"\n' >lab/recipes/nested.toml
+    run ws run --lab-dir lab --on lab:nested --qemu "$PWD/qemu"
+    [ "$status" -eq 1 ]
+    [[ $output == *'QEMU 7.2.22'*'older than 9.0'*'FEAT_NV2'*'--qemu PATH'* ]]
+    run ws run --on lab:kvm-vhe --qemu "$QEMU"
+    [ "$status" -eq 1 ]
+    [[ $output == *'knows no -machine virt'*'qemu-system-aarch64'* ]]
+    run ws run --on lab:kvm-vhe+cpu=cortex-a99
+    [ "$status" -eq 1 ]
+    [[ $output == *'knows no -cpu cortex-a99'* ]]
+    [ ! -e booted ]
+    [ ! -e ws-runs ]
+}
+
+@test "a machine that needs unstable's kernel says how to get it" {
+    mkdir -p empty
+    run ws lab show kvm-nested --cache empty
+    [ "$status" -eq 0 ]
+    [[ $output == *'9.0 or newer'*'FEAT_NV2'*'kvm-arm.mode=nested'*'linux-arm64-unstable (not fetched)'* ]]
+    run ws list platforms --cache empty
+    [[ $output == *'lab:kvm-nested: not usable here'*'worldswitch lab fetch'* ]]
+}
+
+@test "words of other ARM machines are refused with what there is" {
+    run ws run --on lab:arm-native@el3
+    [ "$status" -eq 2 ]
+    [[ $output == *'no variant "el3"; it has el2'* ]]
+    run ws run --on lab:kvm-vhe@arm64-6.1
+    [ "$status" -eq 2 ]
+    [[ $output == *'6.1, 6.12, unstable'* ]]
+}
