@@ -110,6 +110,24 @@ pub struct Register {
     pub errata: String,
 }
 
+/// A line of a table that a suite of ours lays out as a paper does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SuiteRow {
+    /// What a user calls the suite, as `dall2015`.
+    pub suite: String,
+    /// The paper.
+    pub paper: String,
+    /// Its tables, the first of which has the layout; the others add columns. Between blanks.
+    pub tables: String,
+    /// The row there.
+    pub row: String,
+    /// Our benchmark. A guest image need not have it.
+    pub benchmark: String,
+    /// Whether the paper's numbers stand beside it: of several of ours for one row, they do
+    /// beside the one that is nearest to the paper's.
+    pub published: bool,
+}
+
 /// All of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
@@ -123,6 +141,8 @@ pub struct Reference {
     pub values: Vec<Value>,
     /// The registers of NEVE's Tables 3 to 5.
     pub registers: Vec<Register>,
+    /// The suites, each in the order of its table.
+    pub suites: Vec<SuiteRow>,
 }
 
 /// A file of `reference/` is damaged.
@@ -169,6 +189,7 @@ pub fn load() -> Result<Reference, Error> {
         tables: read(file!("tables.csv"))?,
         values,
         registers: read(file!("neve-2017-registers.csv"))?,
+        suites: read(file!("suites.csv"))?,
     })
 }
 
@@ -202,6 +223,12 @@ impl Reference {
         self.values
             .iter()
             .filter(move |v| v.paper == paper && v.table == table)
+    }
+
+    /// The lines of a suite, in order; none where there is no such suite.
+    pub fn suite(&self, name: &str) -> Vec<&SuiteRow> {
+        let of = |row: &&SuiteRow| row.suite == name;
+        self.suites.iter().filter(of).collect()
     }
 
     /// One number, by row, column and unit.

@@ -376,6 +376,42 @@ fn rasmusson_s_text_agrees_with_its_figure() {
 }
 
 #[test]
+fn a_suite_s_rows_are_those_of_its_paper_s_table_all_of_them_and_each_published_once() {
+    let r = reference();
+    for (suite, rows) in [("dall2015", 7), ("hyperbench", 16), ("neve2017", 4)] {
+        let lines = r.suite(suite);
+        let mut names: Vec<&str> = lines.iter().map(|line| &*line.row).collect();
+        names.dedup();
+        assert_eq!(names.len(), rows, "{suite}");
+        for line in &lines {
+            for table in line.tables.split(' ') {
+                let cycles = |v: &&ws_reference::Value| v.row == line.row && v.unit == "cycles";
+                assert!(
+                    r.of_table(&line.paper, table).any(|v| cycles(&v)),
+                    "{line:?}"
+                );
+            }
+        }
+        for name in names {
+            let published = lines
+                .iter()
+                .filter(|line| line.row == name && line.published);
+            assert_eq!(published.count(), 1, "{suite} {name}");
+        }
+        let first = lines[0];
+        let table = first.tables.split(' ').next().unwrap();
+        let mut of_table: Vec<&str> = r
+            .of_table(&first.paper, table)
+            .filter(|v| v.unit == "cycles")
+            .map(|v| &*v.row)
+            .collect();
+        of_table.dedup();
+        assert_eq!(of_table.len(), rows, "{suite}");
+    }
+    assert!(r.suite("other").is_empty());
+}
+
+#[test]
 fn elvis_s_text_agrees_with_itself() {
     let r = reference();
     let ops = |row, column| get(&r, "elvis-2013", "text 4.5", row, column, "per_s");

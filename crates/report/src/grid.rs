@@ -156,6 +156,11 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
             "ticks: of the guest's clock for one operation (the median). A tick is not a cycle.",
         );
     }
+    if unit("cycles") {
+        legend.push(
+            "cycles: as the paper printed them, of its machine. They are neither instructions nor ticks.",
+        );
+    }
     if measured(|cell| cell.boots > 1) {
         legend.push("spread: greatest less least of the boots' values, over their median.");
     }

@@ -18,6 +18,7 @@ mod outside;
 pub mod page;
 mod show;
 mod style;
+mod suite;
 mod table;
 mod terminal;
 

@@ -9,6 +9,13 @@ pub(crate) struct Notes {
     index: HashMap<String, usize>,
 }
 
+impl From<Vec<String>> for Notes {
+    fn from(texts: Vec<String>) -> Self {
+        let index = texts.iter().cloned().zip(0..).collect();
+        Self { texts, index }
+    }
+}
+
 impl Notes {
     /// The index of `text`.
     pub(crate) fn add(&mut self, text: String) -> usize {

@@ -5,8 +5,9 @@ use ws_analysis::UnitKind;
 /// A value of `unit`: counts to the digit when whole, else to three decimals; anything else to
 /// three significant digits, and whole from 100 on. Thousands are set apart by commas.
 pub fn value(value: f64, unit: &str) -> String {
-    match UnitKind::of(unit) {
-        UnitKind::Count => trimmed(value, 3),
+    match (UnitKind::of(unit), unit) {
+        // As the papers print them.
+        (UnitKind::Count, _) | (_, "cycles") => trimmed(value, 3),
         _ => significant(value),
     }
 }

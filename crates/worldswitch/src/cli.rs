@@ -43,6 +43,7 @@ After serial: and log: the rest is a path as it stands; write a comma in it as '
 
 Examples:
   worldswitch run --on lab:native --boots 1
+  worldswitch run --suite dall2015 --on lab:kvm,lab:kvm-vhe,lab:kvm-nvhe,lab:arm-xen
   worldswitch run --on qemu-tcg --bench '^(in|out)$' --samples 50
   worldswitch run --on qemu-tcg --page 2m --ws 64M --bench memory
   worldswitch run --on qemu-tcg --external --bench '^(idle|in|sgdt)$'
@@ -146,6 +147,9 @@ pub struct RunArgs {
     /// Only benchmarks in whose name this regular expression is found.
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
+    /// The benchmarks of a paper, in a table laid out as the paper's, with what it published beside.
+    #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
+    pub suite: Option<Suite>,
     /// How often to boot each platform. Default: 2 where instructions are counted (the second
     /// proves the digits), 5 where time is measured, 1 on a serial line, all that a log holds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -256,12 +260,37 @@ pub enum ListWhat {
     },
 }
 
+/// A paper whose benchmarks and table are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// Dall et al. 2015, Table 2: seven microbenchmarks of KVM and Xen on ARM and x86.
+    Dall2015,
+    /// HyperBench 2019, Table 3: sixteen benchmarks, natively and in virtual machines.
+    Hyperbench,
+    /// NEVE 2017, Tables 1 and 6: four microbenchmarks in virtual machines and nested ones.
+    Neve2017,
+}
+
+impl Suite {
+    /// As the reference calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dall2015 => "dall2015",
+            Self::Hyperbench => "hyperbench",
+            Self::Neve2017 => "neve2017",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// A folder of results or several results show as a table; one result, FOLDER:PLATFORM or a
     /// file, shows in detail.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
+    /// The table laid out as a paper's, with what it published beside.
+    #[arg(long, value_name = "PAPER")]
+    pub suite: Option<Suite>,
     /// Compare the other platforms with this one.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,

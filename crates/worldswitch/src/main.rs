@@ -42,6 +42,7 @@ mod report;
 mod run;
 mod show;
 mod stop;
+mod suite;
 mod time;
 
 use clap::Parser;

@@ -8,8 +8,10 @@ use crate::output::{self, Colours};
 use crate::plan::Parameters;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use crate::suite::Layout;
 use crate::{Usage, choose, data, doctor, measure, remarks, report, time};
 use anyhow::{Context, bail};
+use regex::Regex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,9 +88,10 @@ struct Start {
 /// # Errors
 /// Wrong usage, nothing to run on, or results that can't be written.
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+    let layout = args.suite.map(Layout::of).transpose()?;
     let measured = measure(args, &Stop::listen()?, colours)?;
     measured.tell_problems(colours);
-    show(args, measured, colours)
+    show(args, layout.as_ref(), measured, colours)
 }
 
 /// Measures, and writes the result files. Tells its progress on standard error.
@@ -141,11 +144,15 @@ fn open(
         let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
         machines.push((name.to_string(), machine));
     }
-    let selections = select(args, resources, &machines)?;
+    let bench = match args.suite {
+        Some(suite) => Some(Layout::of(suite)?.benchmarks()?),
+        None => args.bench.clone(),
+    };
+    let selections = select(args, bench.as_ref(), resources, &machines)?;
     let rows = selections.values().flat_map(|selection| &selection.rows);
     choose::check_pins(args, &resources.pins, rows)?;
     let common = Common {
-        bench: args.bench.clone(),
+        bench,
         parameters: Parameters {
             samples: args.samples,
             iters: args.iters,
@@ -194,6 +201,7 @@ fn open(
 /// Reads the image of each architecture that there is a machine of, and selects its benchmarks.
 fn select(
     args: &RunArgs,
+    bench: Option<&Regex>,
     resources: &Resources,
     machines: &[(String, Box<dyn Machine>)],
 ) -> anyhow::Result<BTreeMap<Architecture, Arc<Selection>>> {
@@ -215,7 +223,7 @@ fn select(
         };
         let Some(image) = image else { continue };
         names.extend(image.rows.iter().map(|row| row.name.clone()));
-        let is_wanted = |name: &str| args.bench.as_ref().is_none_or(|regex| regex.is_match(name));
+        let is_wanted = |name: &str| bench.is_none_or(|regex| regex.is_match(name));
         let selection = Selection {
             image_rows: image.rows.len(),
             image_sha256: Some(image.sha256),
@@ -331,7 +339,12 @@ fn gather(
 }
 
 /// Shows the table, and tells what the user should know.
-fn show(args: &RunArgs, measured: Measured, colours: Colours) -> anyhow::Result<Done> {
+fn show(
+    args: &RunArgs,
+    layout: Option<&Layout>,
+    measured: Measured,
+    colours: Colours,
+) -> anyhow::Result<Done> {
     let (results, folder) = (measured.results, &measured.folder.0);
     if results.is_empty() {
         let why = if measured.interrupted {
@@ -347,6 +360,10 @@ fn show(args: &RunArgs, measured: Measured, colours: Colours) -> anyhow::Result<
         allow: args.allow.clone(),
     };
     let table = ws_report::table(&results, &options)?;
+    let table = match layout {
+        Some(layout) => layout.lay_out(table),
+        None => table,
+    };
     export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
     export(args.export_markdown.as_deref(), || Ok(table.to_markdown()))?;

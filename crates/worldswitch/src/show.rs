@@ -2,6 +2,7 @@
 
 use crate::cli::ShowArgs;
 use crate::output::{self, Colours};
+use crate::suite::Layout;
 use std::path::Path;
 use ws_results::ResultFile;
 
@@ -17,7 +18,7 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let form = args.json || args.markdown || args.csv;
     // A folder is a run, and a run is shown as its table; a single result in detail.
     let run = args.paths.iter().any(|path| Path::new(path).is_dir());
-    let table = form || run || args.baseline.is_some();
+    let table = form || run || args.baseline.is_some() || args.suite.is_some();
     if let ([one], false) = (results.as_slice(), table) {
         return output::data(&ws_report::show(one, colours.stdout));
     }
@@ -28,6 +29,10 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
             allow: args.allow.clone(),
         },
     )?;
+    let table = match args.suite {
+        Some(suite) => Layout::of(suite)?.lay_out(table),
+        None => table,
+    };
     output::data(&if args.json {
         table.to_json()?
     } else if args.markdown {

@@ -1,0 +1,137 @@
+//! A table laid out as a paper's: its rows in its order, our platforms' columns, and behind them the
+//! columns that the paper printed. Each column has one unit, and nothing is compared across units:
+//! cycles of a published machine are neither our ticks nor our instructions.
+
+use crate::notes::Notes;
+use crate::table::{Cell, Column, Table, TableRow};
+use std::collections::BTreeMap;
+use ws_reference::{Reference, SuiteRow, Value};
+use ws_results::Status;
+
+/// The unit of what the papers measured.
+const CYCLES: &str = "cycles";
+
+impl Table {
+    /// The same results in a suite's layout. A row's category is the paper's row, its benchmark
+    /// ours; each cell of a platform is a number or has a reason.
+    pub fn as_suite(self, suite: &[&SuiteRow], reference: &Reference) -> Self {
+        let mut notes = Notes::from(self.notes);
+        let published = Published::of(suite, reference);
+        let mut columns = self.columns;
+        let ours = columns.len();
+        let mut found: BTreeMap<String, Vec<Option<Cell>>> = self
+            .rows
+            .into_iter()
+            .map(|row| (row.benchmark, row.cells))
+            .collect();
+        let rows = suite
+            .iter()
+            .map(|line| {
+                let cells = found.remove(&line.benchmark);
+                let mut cells = cells.unwrap_or_else(|| vec![None; ours]);
+                for cell in &mut cells {
+                    cell.get_or_insert_with(|| {
+                        let why = format!("the guest of this platform has no {}", line.benchmark);
+                        without(vec![notes.add(why)])
+                    });
+                }
+                cells.extend(published.cells(line));
+                TableRow {
+                    benchmark: line.benchmark.clone(),
+                    category: line.row.clone(),
+                    cells,
+                }
+            })
+            .collect();
+        columns.extend(published.columns(&mut notes, reference));
+        Self {
+            columns,
+            rows,
+            notes: notes.into_texts(),
+            ..self
+        }
+    }
+}
+
+/// What a paper printed for a suite's rows.
+struct Published<'a> {
+    values: Vec<&'a Value>,
+    /// The first value of each column.
+    columns: Vec<&'a Value>,
+}
+
+impl<'a> Published<'a> {
+    fn of(suite: &[&SuiteRow], reference: &'a Reference) -> Self {
+        let mut values: Vec<&Value> = Vec::new();
+        if let Some(line) = suite.first() {
+            for table in line.tables.split(' ') {
+                let of_table = |value: &&Value| value.paper == line.paper && value.table == table;
+                values.extend(reference.values.iter().filter(of_table));
+            }
+        }
+        let mut columns: Vec<&Value> = Vec::new();
+        for value in values.iter().filter(|value| value.unit == CYCLES) {
+            if !columns.iter().any(|column| column.column == value.column) {
+                columns.push(value);
+            }
+        }
+        Self { values, columns }
+    }
+
+    fn columns(&self, notes: &mut Notes, reference: &Reference) -> Vec<Column> {
+        let column = |first: &&Value| {
+            let machine = reference.hardware_of(first).unwrap_or("unknown hardware");
+            let note = notes.add(format!("published, Table {}: {machine}", first.table));
+            Column {
+                platform: first.column.clone(),
+                created: String::new(),
+                unit: Some(CYCLES.into()),
+                boots: 0,
+                notes: vec![note],
+            }
+        };
+        self.columns.iter().map(column).collect()
+    }
+
+    /// A line's cells, with the slowdown that the paper printed beside.
+    fn cells(&self, line: &SuiteRow) -> Vec<Option<Cell>> {
+        let number = |column: &Value, unit: &str| {
+            let here =
+                |v: &&&Value| v.row == line.row && v.column == column.column && v.unit == unit;
+            self.values.iter().find(here)?.value
+        };
+        let cell = |column: &&Value| {
+            let value = number(column, CYCLES).filter(|_| line.published)?;
+            Some(Cell {
+                status: Status::Ok,
+                unit: Some(CYCLES.into()),
+                value: Some(value),
+                slowdown: number(column, "ratio"),
+                ..without(Vec::new())
+            })
+        };
+        self.columns.iter().map(cell).collect()
+    }
+}
+
+/// A cell without a value; `notes` say why.
+fn without(notes: Vec<usize>) -> Cell {
+    Cell {
+        status: Status::Skip,
+        unit: None,
+        value: None,
+        min: None,
+        max: None,
+        boots: 0,
+        samples: 0,
+        spread: None,
+        near_zero: false,
+        exact: None,
+        check: None,
+        external: None,
+        added: None,
+        slowdown: None,
+        not_compared: None,
+        notes,
+    }
+}

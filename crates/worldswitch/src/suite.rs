@@ -1,0 +1,66 @@
+//! `--suite PAPER`: which benchmarks that are, and the table in the paper's layout.
+
+use crate::cli::Suite;
+use regex::Regex;
+use ws_reference::{Reference, SuiteRow};
+use ws_report::Table;
+
+/// A suite with all that was published.
+#[derive(Debug)]
+pub struct Layout {
+    reference: Reference,
+    name: &'static str,
+}
+
+impl Layout {
+    /// That of a paper.
+    ///
+    /// # Errors
+    /// What was compiled in is damaged.
+    pub fn of(suite: Suite) -> anyhow::Result<Self> {
+        Ok(Self {
+            reference: ws_reference::load()?,
+            name: suite.name(),
+        })
+    }
+
+    fn rows(&self) -> Vec<&SuiteRow> {
+        self.reference.suite(self.name)
+    }
+
+    /// Finds its benchmarks, and no others.
+    ///
+    /// # Errors
+    /// As [`Layout::of`].
+    pub fn benchmarks(&self) -> anyhow::Result<Regex> {
+        let rows = self.rows();
+        let names: Vec<String> = rows
+            .iter()
+            .map(|row| regex::escape(&row.benchmark))
+            .collect();
+        Ok(Regex::new(&format!("^({})$", names.join("|")))?)
+    }
+
+    /// The table as the paper has it.
+    pub fn lay_out(&self, table: Table) -> Table {
+        table.as_suite(&self.rows(), &self.reference)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn every_suite_has_benchmarks_and_chooses_them_alone() {
+        for suite in Suite::value_variants() {
+            let layout = Layout::of(*suite).unwrap();
+            let benchmarks = layout.benchmarks().unwrap();
+            assert!(benchmarks.is_match("hypercall"), "{suite:?}");
+            assert!(!benchmarks.is_match("hypercall-x") && !benchmarks.is_match("cpuid"));
+            let typed = suite.to_possible_value().unwrap();
+            assert_eq!(typed.get_name(), suite.name());
+        }
+    }
+}
