@@ -154,3 +154,20 @@ QEMU
     [ "$status" -eq 2 ]
     [[ $output == *'6.1, 6.12, unstable'* ]]
 }
+
+@test "a paper's table: its rows, each cell of ours a number or a reason, its own numbers beside" {
+    run --separate-stderr env LIMIT=100 "$WORLDSWITCH" run --suite dall2015 --boots 2 \
+        --on lab:kvm-vhe,lab:arm-xen -o dall --export-json dall.json
+    [ "$status" -eq 0 ]
+    [[ $output == *'ARM KVM ['*'ARM Xen ['*'x86 KVM ['*'x86 Xen ['* ]]
+    grep -Eq '^Hypercall +hypercall +1,[0-9]{3} +exact +[0-9]{3} \? +exact +6,500 +376 +1,300 +1,228$' <<<"$output"
+    grep -Eq '^Virtual IRQ Completion +irq-completion +3 +exact +3 +exact +71 +71 ' <<<"$output"
+    [ "$(jq '[.rows[].cells[:2][] | select(.value == null and .notes == [])] | length' dall.json)" -eq 0 ]
+    [ "$(jq -c '[.columns[].unit] | unique' dall.json)" = '["cycles","insns"]' ]
+    run ws show dall --suite neve2017
+    [ "$status" -eq 0 ]
+    [[ $output == *'Virtual EOI'*'irq-completion'* ]]
+    run ws run --suite dall2016
+    [ "$status" -eq 2 ]
+    [[ $output == *dall2015* ]]
+}

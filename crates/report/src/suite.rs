@@ -11,6 +11,9 @@ use ws_results::Status;
 /// The unit of what the papers measured.
 const CYCLES: &str = "cycles";
 
+const NOT_THERE: &str =
+    "not measured there: its guest image has no such benchmark, or the run chose others";
+
 impl Table {
     /// The same results in a suite's layout. A row's category is the paper's row, its benchmark
     /// ours; each cell of a platform is a number or has a reason.
@@ -30,10 +33,7 @@ impl Table {
                 let cells = found.remove(&line.benchmark);
                 let mut cells = cells.unwrap_or_else(|| vec![None; ours]);
                 for cell in &mut cells {
-                    cell.get_or_insert_with(|| {
-                        let why = format!("the guest of this platform has no {}", line.benchmark);
-                        without(vec![notes.add(why)])
-                    });
+                    cell.get_or_insert_with(|| without(vec![notes.add(NOT_THERE.into())]));
                 }
                 cells.extend(published.cells(line));
                 TableRow {
@@ -44,12 +44,35 @@ impl Table {
             })
             .collect();
         columns.extend(published.columns(&mut notes, reference));
-        Self {
+        let mut table = Self {
             columns,
             rows,
             notes: notes.into_texts(),
             ..self
+        };
+        table.drop_unused_notes();
+        table
+    }
+
+    /// Leaves out notes to which nothing refers any more, and numbers the others anew.
+    fn drop_unused_notes(&mut self) {
+        let mut kept = Notes::default();
+        let texts = std::mem::take(&mut self.notes);
+        let mut anew = |note: &mut usize| *note = kept.add(texts[*note].clone());
+        for column in &mut self.columns {
+            column.notes.iter_mut().for_each(&mut anew);
         }
+        for cell in self
+            .rows
+            .iter_mut()
+            .flat_map(|row| row.cells.iter_mut().flatten())
+        {
+            cell.notes
+                .iter_mut()
+                .chain(&mut cell.not_compared)
+                .for_each(&mut anew);
+        }
+        self.notes = kept.into_texts();
     }
 }
 

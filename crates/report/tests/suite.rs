@@ -1,0 +1,119 @@
+//! Tables laid out as a paper's.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use serde_json::json;
+use support::{absent, measured, result};
+use ws_report::{Options, Table};
+use ws_results::Status;
+
+fn laid_out(suite: &str, results: &[ws_results::ResultFile]) -> Table {
+    let reference = ws_reference::load().unwrap();
+    let table = ws_report::table(results, &Options::default()).unwrap();
+    table.as_suite(&reference.suite(suite), &reference)
+}
+
+fn kvm() -> ws_results::ResultFile {
+    let rows = vec![
+        absent("sgdt", "unprivileged", Status::Skip, "no such register"),
+        measured("hypercall", "exception", "insns", &[&[1061], &[1061]]),
+        measured("irq-completion", "exception", "insns", &[&[3], &[3]]),
+    ];
+    result("lab:kvm-vhe", 2, json!({"unit": "insns"}), rows)
+}
+
+#[test]
+fn rows_are_the_paper_s_and_each_cell_of_ours_is_a_number_or_a_reason() {
+    let table = laid_out("dall2015", &[kvm()]);
+    let rows: Vec<&str> = table.rows.iter().map(|row| &*row.category).collect();
+    assert_eq!(
+        rows[..4],
+        [
+            "Hypercall",
+            "Interrupt Controller Trap",
+            "Virtual IPI",
+            "Virtual IRQ Completion"
+        ]
+    );
+    assert!(!table.rows.iter().any(|row| row.benchmark == "sgdt"));
+    for row in &table.rows {
+        let cell = row.cells[0].as_ref().unwrap();
+        assert!(cell.value.is_some() || !cell.notes.is_empty(), "{row:?}");
+    }
+    assert_eq!(table.rows[0].cells[0].as_ref().unwrap().value, Some(1061.0));
+    assert!(
+        table
+            .notes
+            .iter()
+            .any(|note| note.starts_with("not measured there"))
+    );
+    // Nothing of the rows that are not in it.
+    assert!(
+        !table
+            .notes
+            .iter()
+            .any(|note| note.contains("no such register"))
+    );
+}
+
+#[test]
+fn published_numbers_have_columns_and_a_unit_of_their_own() {
+    let table = laid_out("dall2015", &[kvm()]);
+    let columns: Vec<&str> = table
+        .columns
+        .iter()
+        .map(|column| &*column.platform)
+        .collect();
+    assert_eq!(
+        columns,
+        ["lab:kvm-vhe", "ARM KVM", "ARM Xen", "x86 KVM", "x86 Xen"]
+    );
+    for column in &table.columns[1..] {
+        assert_eq!(column.unit.as_deref(), Some("cycles"));
+        assert!(table.notes[column.notes[0]].starts_with("published, Table 2: "));
+    }
+    for row in &table.rows {
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
+            let unit = cell.as_ref().and_then(|cell| cell.unit.as_ref());
+            assert!(unit.is_none() || unit == column.unit.as_ref(), "{row:?}");
+        }
+    }
+    let out: Vec<_> = table
+        .rows
+        .iter()
+        .filter(|row| row.category == "I/O Latency Out")
+        .collect();
+    let arm_kvm = |row: &ws_report::TableRow| row.cells[1].as_ref().and_then(|cell| cell.value);
+    // The paper's stands beside the one that is nearest to it.
+    let values: Vec<_> = out.iter().map(|row| arm_kvm(row)).collect();
+    assert_eq!(values, [Some(6024.0), None, None]);
+    let text = table.to_terminal(false);
+    assert!(
+        text.contains("16,491") && text.contains("cycles: as the paper printed them"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_columns_of_a_second_table_follow_and_its_slowdowns_are_the_paper_s() {
+    let table = laid_out("neve2017", &[kvm()]);
+    let column = |name: &str| {
+        table
+            .columns
+            .iter()
+            .position(|column| column.platform == name)
+    };
+    let neve = table.rows[0].cells[column("NEVE Nested VM").unwrap()]
+        .as_ref()
+        .unwrap();
+    assert_eq!((neve.value, neve.slowdown), (Some(92385.0), Some(34.0)));
+    let vm = table.rows[0].cells[column("ARMv8.3 VM").unwrap()]
+        .as_ref()
+        .unwrap();
+    assert_eq!((vm.value, vm.slowdown), (Some(2729.0), None));
+    assert!(table.to_markdown().contains("Device I/O"));
+}
