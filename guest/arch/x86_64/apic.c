@@ -2,6 +2,7 @@
 #include "apic.h"
 #include "arch.h"
 #include "cpu.h"
+#include "latency.h"
 #include "relax.h"
 #include "tables.h"
 #include "timed.h"
@@ -32,6 +33,8 @@ uint64_t apic_registers;
 void ipi_entry_xapic(void);
 void ipi_entry_x2apic(void);
 void completion_entry(void);
+void latency_entry_xapic(void);
+void latency_entry_x2apic(void);
 
 uint64_t completions_taken; /* counted by exceptions.S */
 
@@ -41,6 +44,7 @@ void apic_init(void)
 	apic_registers = read_msr(MSR_APIC_BASE) & BASE_ADDRESS;
 	set_idt_entry(VECTOR_IPI, x2apic ? ipi_entry_x2apic : ipi_entry_xapic);
 	set_idt_entry(VECTOR_COMPLETION, completion_entry);
+	set_idt_entry(VECTOR_LATENCY, x2apic ? latency_entry_x2apic : latency_entry_xapic);
 	apic_enable();
 }
 
@@ -139,4 +143,14 @@ bool completion_is_active(void)
 	if (x2apic)
 		return read_msr(MSR_X2APIC_ISR + word) & bit;
 	return mmio_read32(apic_registers + XAPIC_ISR + word * 16) & bit;
+}
+
+#define MESSAGE_ADDRESS	 0xfee00000u /* SDM vol. 3A, 11.11.1: a CPU's id in bits 12 to 19 */
+#define MESSAGE_ID_SHIFT 12
+
+bool latency_interrupt_fill(struct latency_page *page)
+{
+	page->interrupt_address = MESSAGE_ADDRESS | apic_id() << MESSAGE_ID_SHIFT;
+	page->interrupt_data = VECTOR_LATENCY;
+	return apic_registers && apic_id() < 256;
 }

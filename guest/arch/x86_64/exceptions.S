@@ -123,6 +123,43 @@ try_return:
 	ipi_entry ipi_entry_xapic, 0
 	ipi_entry ipi_entry_x2apic, 1
 
+/* The handler of the I/O latency rows: stamps, and counts, also whether HLT stood before it. */
+	.macro latency_entry name, x2apic
+	.p2align 4
+	.globl \name
+\name:
+	push %rax
+	push %rcx
+	push %rdx
+	mfence
+	lfence
+	rdtsc
+	shl $32, %rdx
+	or %rdx, %rax
+	mov %rax, latency_handled + 8
+	mov 24(%rsp), %rax		/* where the CPU was interrupted */
+	cmpb $0xf4, -1(%rax)
+	jne 1f
+	incq latency_handled + 16
+1:	incq latency_handled
+	.if \x2apic
+	mov $MSR_X2APIC_EOI, %ecx
+	xor %eax, %eax
+	xor %edx, %edx
+	wrmsr
+	.else
+	mov apic_registers, %rax
+	movl $0, 0xb0(%rax)
+	.endif
+	pop %rdx
+	pop %rcx
+	pop %rax
+	iretq
+	.endm
+
+	latency_entry latency_entry_xapic, 0
+	latency_entry latency_entry_x2apic, 1
+
 /* The handler of the row irq-completion: the row itself ends the interrupt. */
 	.globl completion_entry
 completion_entry:

@@ -2,7 +2,7 @@
 #include "machine.h"
 #include "apic.h"
 #include "arch.h"
-#include "boot.h"
+#include "boot_protocol.h"
 #include "cpu.h"
 #include "lib.h"
 #include "pit.h"
