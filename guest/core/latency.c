@@ -70,6 +70,15 @@ static const char *compare_clocks(bool by_kick)
 	return wrong;
 }
 
+const struct latency_page *latency_command(struct bench_run *run, enum latency_command wanted)
+{
+	params = run->params;
+	if (!page)
+		page = heap_alloc_page(LATENCY_PAGE);
+	run->reason = page ? command(wanted) : "there is no memory for the page";
+	return run->reason ? NULL : page;
+}
+
 bool latency_start(struct bench_run *run, enum latency_command wanted, bool halts)
 {
 	/* Where the monitor's part runs on this CPU, its clock is this CPU's: it is asked by exits. */
@@ -110,7 +119,7 @@ bool latency_start(struct bench_run *run, enum latency_command wanted, bool halt
 enum check latency_check(struct bench_run *run)
 {
 	uint64_t stamps = page->stamps - stamps_before, came = latency_handled.count;
-	bool in = page->command > LATENCY_OUT_USERSPACE;
+	bool in = page->command >= LATENCY_IN_THREAD;
 	/* Where CPUs are threads of a busy host one may be late; where all is exact none may. */
 	uint64_t may_miss = params->unit == UNIT_INSNS ? 0 : run->total / 10;
 

@@ -17,10 +17,12 @@
 
 enum latency_command {
 	LATENCY_STOP,
-	LATENCY_CLOCK,		/* stamps each time that `asked` changes */
-	LATENCY_OUT_SPINNING,	/* a kick is an eventfd that a thread polls; it stamps */
-	LATENCY_OUT_WOKEN,	/* ... at which a thread sleeps */
-	LATENCY_OUT_USERSPACE,	/* a kick is an exit to user space, which stamps */
+	LATENCY_CLOCK,	       /* stamps each time that `asked` changes */
+	LATENCY_OUT_SPINNING,  /* a kick is an eventfd that a thread polls; it stamps */
+	LATENCY_OUT_WOKEN,     /* ... at which a thread sleeps */
+	LATENCY_OUT_USERSPACE, /* a kick is an exit to user space, which stamps */
+	LATENCY_NOBODY, /* a kick is an eventfd that nobody reads; counted in `stamps` at the end */
+	LATENCY_NOBODY_MEMORY,	/* ... of the kick at `memory_kick` */
 	LATENCY_IN_THREAD,	/* a kick asks a thread to stamp and interrupt, at once */
 	LATENCY_IN_THREAD_LATE, /* ... when the guest has halted */
 	LATENCY_IN_USERSPACE,	/* a kick is an exit to user space, which stamps and interrupts */
@@ -36,8 +38,9 @@ struct latency_page {
 	/* How an interrupt reaches the guest: a message's address and data (x86), or the number of a shared
 	 * interrupt (Arm; address 0). */
 	uint64_t interrupt_address, interrupt_data;
-	uint32_t answered; /* the monitor sets it to 1 */
-	char why[92];	   /* by the monitor: why it can't; "": it does */
+	uint64_t memory_kick; /* by the monitor: an address that is a kick too; 0: none */
+	uint32_t answered;    /* the monitor sets it to 1 */
+	char why[92];	      /* by the monitor: why it can't; "": it does */
 };
 
 /* What arch/ has for it: fills how an interrupt reaches this CPU, whose handler stamps and counts. False:

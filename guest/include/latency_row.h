@@ -7,6 +7,8 @@
 
 /* May it run? NULL, or why not. */
 const char *latency_needs(const struct params *params);
+/* Has the device do that, without a clock. Returns its page; NULL: run->reason. */
+const struct latency_page *latency_command(struct bench_run *run, enum latency_command command);
 /* Prepares the operand of a row: the device does what `command` says, and both sides have one clock. False:
  * run->reason. `halts`: the guest waits halted. */
 bool latency_start(struct bench_run *run, enum latency_command command, bool halts);

@@ -10,7 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define ROW_BYTES 16
+#define ROW_BYTES   16
+#define MEMORY_KICK 0xd0000000u /* on x86: in the hole below the I/O APIC */
 #define UNTIL_HALT_US \
 	1000 /* in which a guest that is about to halt has: more than KVM polls for it */
 
@@ -106,11 +107,11 @@ static bool start_thread(struct latency *latency)
 	       fail("can't start a thread beside the guest's: %m");
 }
 
-bool latency_bind(struct vm *vm, uint64_t address, int event, bool bind)
+bool latency_bind(struct vm *vm, enum space space, uint64_t address, int event, bool bind)
 {
 	struct kvm_ioeventfd how = { .addr = address, .len = 1, .fd = event };
 
-	how.flags = (ARCH_PORTS == SPACE_PORT ? KVM_IOEVENTFD_FLAG_PIO : 0) |
+	how.flags = (space == SPACE_PORT ? KVM_IOEVENTFD_FLAG_PIO : 0) |
 		    (bind ? 0 : KVM_IOEVENTFD_FLAG_DEASSIGN);
 	return ioctl(vm->fd, KVM_IOEVENTFD, &how) == 0 || fail("KVM_IOEVENTFD: %m");
 }
@@ -123,9 +124,16 @@ bool latency_raise(struct vm *vm, uint32_t line, int event, bool raise)
 	return ioctl(vm->fd, KVM_IRQFD, &how) == 0 || fail("KVM_IRQFD: %m");
 }
 
+static bool counts_itself(enum latency_command command)
+{
+	return command == LATENCY_NOBODY || command == LATENCY_NOBODY_MEMORY;
+}
+
 /* Ends what runs, whatever of it was begun. */
 static void end(struct latency *latency)
 {
+	eventfd_t kicks;
+
 	if (latency->has_thread) {
 		atomic_store(&latency->stop, true);
 		(void)eventfd_write(latency->kick, 1);
@@ -134,8 +142,10 @@ static void end(struct latency *latency)
 	}
 	if (latency->command == LATENCY_SWITCH)
 		other_stop(latency);
+	if (counts_itself(latency->command) && eventfd_read(latency->kick, &kicks) == 0)
+		latency->page->stamps += kicks;
 	if (latency->kick >= 0) {
-		(void)latency_bind(latency->vm, latency->kick_at, latency->kick, false);
+		(void)latency_bind(latency->vm, latency->space, latency->at, latency->kick, false);
 		close(latency->kick);
 	}
 	if (latency->interrupt >= 0) {
@@ -150,6 +160,7 @@ static bool begin(struct latency *latency, uint64_t address, uint64_t data)
 {
 	enum latency_command command = latency->command;
 	struct vm *vm = latency->vm;
+	bool polled;
 	bool by_exit = command == LATENCY_OUT_USERSPACE || command == LATENCY_IN_USERSPACE;
 
 	if (command == LATENCY_STOP)
@@ -170,10 +181,15 @@ static bool begin(struct latency *latency, uint64_t address, uint64_t data)
 	}
 	if (by_exit)
 		return true;
-	latency->kick =
-		eventfd(0, EFD_CLOEXEC | (command == LATENCY_OUT_SPINNING ? EFD_NONBLOCK : 0));
-	if (latency->kick < 0 || !latency_bind(vm, latency->kick_at, latency->kick, true))
+	polled = command == LATENCY_OUT_SPINNING || counts_itself(command);
+	latency->space = command == LATENCY_NOBODY_MEMORY ? SPACE_MMIO : ARCH_PORTS;
+	latency->at = command == LATENCY_NOBODY_MEMORY ? MEMORY_KICK : latency->kick_at;
+	latency->kick = eventfd(0, EFD_CLOEXEC | (polled ? EFD_NONBLOCK : 0));
+	if (latency->kick < 0 ||
+	    !latency_bind(vm, latency->space, latency->at, latency->kick, true))
 		return fail("KVM makes no eventfd of a kick: %m");
+	if (counts_itself(command))
+		return true;
 	return command == LATENCY_SWITCH ? other_start(latency) : start_thread(latency);
 }
 
@@ -190,6 +206,7 @@ static void take_command(struct latency *latency, uint64_t at)
 	if (!begin(latency, page->interrupt_address, page->interrupt_data))
 		end(latency);
 	memcpy(page->why, error_text, sizeof(page->why));
+	page->memory_kick = ARCH_PORTS == SPACE_PORT ? MEMORY_KICK : 0;
 	page->answered = 1;
 }
 
@@ -199,7 +216,7 @@ static void latency_access(void *context, struct access *access)
 
 	if (!access->write)
 		return;
-	if (access->offset == 0)
+	if (access->offset == 0 && access->bytes > 1)
 		take_command(latency, access->value);
 	else if (latency->command == LATENCY_OUT_USERSPACE)
 		stamp(latency);
@@ -216,6 +233,10 @@ bool latency_add(struct vm *vm, uint64_t doorbell)
 	*latency = (struct latency){
 		.vm = vm, .kick_at = doorbell + LATENCY_KICK_AT, .kick = -1, .interrupt = -1
 	};
+	if (ARCH_PORTS == SPACE_PORT &&
+	    !devices_add(&vm->devices, &(struct device){ "kick", SPACE_MMIO, MEMORY_KICK, 1,
+							 latency_access, latency }))
+		return false;
 	return devices_add(&vm->devices,
 			   &(struct device){ "latency", ARCH_PORTS, doorbell + LATENCY_AT,
 					     ROW_BYTES, latency_access, latency });

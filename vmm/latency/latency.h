@@ -11,6 +11,8 @@ struct latency {
 	struct vm *vm;
 	struct latency_page *page; /* the guest's */
 	uint64_t kick_at;	   /* port or address of the kick */
+	enum space space;	   /* ... of the present command, */
+	uint64_t at;		   /* and where */
 	enum latency_command command;
 	int kick, interrupt; /* eventfds, -1: none. A write of the guest; an interrupt of it */
 	uint32_t line;	     /* by which the latter is raised */
@@ -21,7 +23,7 @@ struct latency {
 };
 
 /* Binds the eventfd to byte writes to `address`, or frees it. */
-bool latency_bind(struct vm *vm, uint64_t address, int event, bool bind);
+bool latency_bind(struct vm *vm, enum space space, uint64_t address, int event, bool bind);
 /* Has the eventfd raise the line, or no more. */
 bool latency_raise(struct vm *vm, uint32_t line, int event, bool raise);
 void latency_relax(void);

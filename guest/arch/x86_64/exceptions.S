@@ -80,6 +80,23 @@ try_return:
 	pop %rbp
 	ret
 
+/* Clobbers rax. */
+	.macro end_of_interrupt x2apic
+	.if \x2apic
+	push %rcx
+	push %rdx
+	mov $MSR_X2APIC_EOI, %ecx
+	xor %eax, %eax
+	xor %edx, %edx
+	wrmsr
+	pop %rdx
+	pop %rcx
+	.else
+	mov apic_registers, %rax
+	movl $0, 0xb0(%rax)
+	.endif
+	.endm
+
 /*
  * The handler of on_cpu()'s interrupt, one for each way to say end of interrupt. It counts where
  * it found its CPU: in the halt instruction of cpu_rest_loop, in its waiting loop, or elsewhere.
@@ -103,19 +120,7 @@ try_return:
 	lock incq ipi_found_running
 2:	movq $0, %gs:CPU_READY
 	lock incq ipi_received
-	.if \x2apic
-	push %rcx
-	push %rdx
-	mov $MSR_X2APIC_EOI, %ecx
-	xor %eax, %eax
-	xor %edx, %edx
-	wrmsr
-	pop %rdx
-	pop %rcx
-	.else
-	mov apic_registers, %rax
-	movl $0, 0xb0(%rax)
-	.endif
+	end_of_interrupt \x2apic
 	pop %rax
 	iretq
 	.endm
@@ -129,7 +134,6 @@ try_return:
 	.globl \name
 \name:
 	push %rax
-	push %rcx
 	push %rdx
 	mfence
 	lfence
@@ -137,22 +141,13 @@ try_return:
 	shl $32, %rdx
 	or %rdx, %rax
 	mov %rax, latency_handled + 8
-	mov 24(%rsp), %rax		/* where the CPU was interrupted */
+	mov 16(%rsp), %rax		/* where the CPU was interrupted */
 	cmpb $0xf4, -1(%rax)
 	jne 1f
 	incq latency_handled + 16
 1:	incq latency_handled
-	.if \x2apic
-	mov $MSR_X2APIC_EOI, %ecx
-	xor %eax, %eax
-	xor %edx, %edx
-	wrmsr
-	.else
-	mov apic_registers, %rax
-	movl $0, 0xb0(%rax)
-	.endif
+	end_of_interrupt \x2apic
 	pop %rdx
-	pop %rcx
 	pop %rax
 	iretq
 	.endm
