@@ -87,7 +87,7 @@ static bool heed_words(struct vm *vm, const char *line)
 		return true;
 	if (!parse_u64(doorbell, strlen(doorbell), &port) || port > ARCH_PORT_MAX)
 		return fail("doorbell=%s is no port", doorbell);
-	return bell_add(vm, port);
+	return bell_add(vm, port) && latency_add(vm, port);
 }
 
 /* Signals that end us are read by the main thread; vCPU threads inherit that they are blocked. A

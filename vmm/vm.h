@@ -102,3 +102,5 @@ int session_run(struct config *config);
 int probe(void);
 /* Adds the doorbell (bell.c) at a port. It lasts as long as the machine. */
 bool bell_add(struct vm *vm, uint64_t port);
+/* Adds the device of I/O latency (latency/) behind it. */
+bool latency_add(struct vm *vm, uint64_t doorbell);

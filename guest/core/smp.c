@@ -1,6 +1,7 @@
 /* Starts the other CPUs, lets them rest, and sends them interrupts (POSIH, SMP). */
 #include "smp.h"
 #include "arch.h"
+#include "latency.h"
 #include "relax.h"
 
 #define STACK_BYTES (4 * KIB) /* a resting CPU runs interrupt handlers and little else */
@@ -9,6 +10,7 @@ struct cpu cpus[MAX_CPUS];
 static unsigned online = 1;
 
 uint64_t ipi_received, ipi_found_halted, ipi_found_running;
+struct latency_handled latency_handled;
 
 static bool wait_for(const volatile uint64_t *flag, uint64_t ticks)
 {

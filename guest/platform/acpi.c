@@ -42,7 +42,9 @@ struct fadt { /* 5.2.9; what lies between is not read */
 	uint8_t enable_value;
 	uint8_t skip_2[11];
 	uint32_t pm1a_control, pm1b_control;
-	uint8_t skip_3[40];
+	uint8_t skip_3[4];
+	uint32_t timer;
+	uint8_t skip_6[32];
 	uint32_t flags;
 	uint8_t skip_4[24];
 	uint64_t x_dsdt;
@@ -51,6 +53,7 @@ struct fadt { /* 5.2.9; what lies between is not read */
 } __attribute__((packed));
 _Static_assert(__builtin_offsetof(struct fadt, dsdt) == 40, "FADT");
 _Static_assert(__builtin_offsetof(struct fadt, pm1a_control) == 64, "FADT");
+_Static_assert(__builtin_offsetof(struct fadt, timer) == 76, "FADT");
 _Static_assert(__builtin_offsetof(struct fadt, flags) == 112, "FADT");
 _Static_assert(__builtin_offsetof(struct fadt, x_dsdt) == 140, "FADT");
 _Static_assert(__builtin_offsetof(struct fadt, sleep_control) == 244, "FADT");
@@ -178,6 +181,7 @@ static void read_fadt(struct acpi *acpi, const struct header *table)
 		acpi->enable_value = fadt->enable_value;
 		acpi->pm1a_control = (uint16_t)fadt->pm1a_control;
 		acpi->pm1b_control = (uint16_t)fadt->pm1b_control;
+		acpi->timer = (uint16_t)fadt->timer;
 	}
 	if (table->length >= __builtin_offsetof(struct fadt, skip_5))
 		dsdt_address = fadt->x_dsdt;

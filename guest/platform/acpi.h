@@ -14,6 +14,7 @@ struct acpi {
 	/* Soft off (ACPI 6.5, 4.8.3.2.1 and 4.8.3.7); 0: not there */
 	uint32_t smi_command, enable_value;
 	uint16_t pm1a_control, pm1b_control;
+	uint16_t timer;		/* the power management timer's port; 0: there is none */
 	uint64_t sleep_control; /* hardware-reduced ACPI: its address */
 	bool sleep_control_is_port;
 	uint8_t sleep_type_a, sleep_type_b;

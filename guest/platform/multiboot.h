@@ -1,6 +1,6 @@
 /*
  * Multiboot 0.6.96: a kernel's header (3.1) and what a loader hands over (3.3). The guest reads the
- * latter (boot.c), the monitor reads the former and writes the latter.
+ * latter (boot_protocol.c), the monitor reads the former and writes the latter.
  */
 #ifndef MULTIBOOT_H
 #define MULTIBOOT_H

@@ -1,6 +1,6 @@
 /*
  * What a PVH loader hands over: Xen, xen/include/public/arch-x86/hvm/start_info.h. Read by
- * boot.c, written by the tool stack for the domain that it starts (xen/).
+ * boot_protocol.c, written by the tool stack for the domain that it starts (xen/).
  */
 #ifndef PVH_H
 #define PVH_H

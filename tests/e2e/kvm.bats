@@ -111,6 +111,31 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     ws show "$OUT:kvm" | grep -q 'returns to the monitor: io 40'
 }
 
+@test "I/O latency and VM Switch: every stamp within the bound; with one CPU the reason why not" {
+    needs_kvm
+    own
+    LIMIT=240 run_own --on kvm --boots 1 --samples 3 --iters 2 --bench '^(io-latency|vm-switch)' \
+        >table.txt 2>log.txt
+    local bench all=(vm-switch io-latency-{out,in}-{spinning,woken,userspace})
+    if [ "$(nproc)" -ge 2 ]; then
+        for bench in "${all[@]}"; do
+            [ "$(row kvm "$bench" '[.status, .outcomes[].check.verdict] | join(" ")')" = 'ok proved' ]
+            [[ $(row kvm "$bench" .outcomes[0].check.note) == *'0 stamps outside; clocks differ by '* ]]
+        done
+    fi
+    rm -r "$OUT"
+    timeout 240 taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+$')" "$WORLDSWITCH" run \
+        --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" --on kvm --boots 1 --samples 3 --iters 2 \
+        --bench '^(io-latency|vm-switch)' >table.txt 2>log.txt
+    for bench in vm-switch io-latency-{out,in}-userspace; do
+        [ "$(row kvm "$bench" '[.status, .outcomes[].check.verdict] | join(" ")')" = 'ok proved' ]
+    done
+    for bench in io-latency-{out,in}-{spinning,woken}; do
+        [ "$(row kvm "$bench" .status)" = skip ]
+        [[ $(row kvm "$bench" .reason) == *'one CPU'* ]]
+    done
+}
+
 @test "a software KVM is not in the default set; the list says so" {
     needs_software
     own

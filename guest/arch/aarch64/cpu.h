@@ -31,6 +31,7 @@
 #define SGI_IPI	       1
 /* ... and of the row irq-completion. */
 #define SGI_COMPLETION 2
+#define INTID_LATENCY  40   /* shared; of the I/O latency rows */
 #define INTID_SPECIAL  1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
 
 /* By encoding: older assemblers lack the names (GICv3 and v4, 12.2). */

@@ -121,7 +121,7 @@ interrupt_entry:
 	cmp w0, #INTID_SPECIAL
 	b.hs 6f				/* nothing was there: nothing to end */
 	cmp w0, #SGI_IPI
-	b.ne 5f
+	b.ne 10f
 	own x0, elr
 	adr x1, rest_halted
 	adr x2, rest_halted_end
@@ -141,6 +141,27 @@ interrupt_entry:
 4:	str xzr, [x18, #CPU_READY]
 	dmb ish
 	count ipi_received
+	b 5f
+/* Of the I/O latency rows: stamps, and counts, also whether WFI stood two or three instructions before. */
+10:	cmp w0, #INTID_LATENCY
+	b.ne 5f
+	isb
+	mrs x0, cntpct_el0
+	adrp x1, latency_handled
+	add x1, x1, :lo12:latency_handled
+	str x0, [x1, #8]
+	own x0, elr
+	ldp w0, w2, [x0, #-12]
+	ldr w3, wait_for_interrupt
+	cmp w0, w3
+	ccmp w2, w3, #4, ne
+	b.ne 3f
+	ldr x0, [x1, #16]
+	add x0, x0, #1
+	str x0, [x1, #16]
+3:	ldr x0, [x1]
+	add x0, x0, #1
+	str x0, [x1]
 5:	cbz x5, 1f
 	str w4, [x5, #0x10]		/* GICC_EOIR */
 	b 6f
@@ -150,6 +171,8 @@ interrupt_entry:
 	ldp x2, x3, [sp, #16]
 	ldp x0, x1, [sp], #48
 	eret
+wait_for_interrupt:
+	wfi
 
 /*
  * _Noreturn void cpu_rest_loop(void);   x18: this CPU's struct cpu

@@ -2,6 +2,7 @@
  * for each CPU, and by on_cpu(). */
 #include "arch.h"
 #include "cpu.h"
+#include "latency.h"
 #include "machine.h"
 #include "relax.h"
 #include "smp.h"
@@ -15,7 +16,9 @@
 #define GICD_ICENABLER	0x180
 #define GICD_IPRIORITYR 0x400
 #define GICD_ITARGETSR	0x800
+#define GICD_ICFGR	0xc00
 #define GICD_SGIR	0xf00
+#define GICD_IROUTER	0x6000
 
 #define SGIR_TO_SELF (2u << 24)
 
@@ -241,4 +244,34 @@ bool completion_is_active(void)
 					 : mmio_read32(gic_cpu_interface + GICC_RPR);
 
 	return (priority & IDLE) != IDLE;
+}
+
+#define EDGE(intid)    (2u << (intid) % 16 * 2)
+#define FIRST_SHARED   32
+#define BIT(intid)     (1u << (intid) % 32)
+#define WORD_OF(intid) ((intid) / 32 * 4)
+
+/* A shared interrupt, on an edge: who raises it from a kernel does so for no time at all. */
+bool latency_interrupt_fill(struct latency_page *page)
+{
+	uint64_t config = distributor + GICD_ICFGR + INTID_LATENCY / 16 * 4, to_self;
+
+	if (!version)
+		return false;
+	to_self = version == 3 ? affinity() : masks[cpu_self()->number];
+	mmio_write32(config, mmio_read32(config) | EDGE(INTID_LATENCY));
+	mmio_write32(distributor + GICD_IGROUPR + WORD_OF(INTID_LATENCY), ~(uint32_t)0);
+	mmio_write32(distributor + GICD_IPRIORITYR + INTID_LATENCY / 4 * 4, MIDDLE_PRIORITIES);
+	if (version == 3) {
+		mmio_write32(distributor + GICD_IROUTER + INTID_LATENCY * 8, (uint32_t)to_self);
+		mmio_write32(distributor + GICD_IROUTER + INTID_LATENCY * 8 + 4,
+			     (uint32_t)(to_self >> 32));
+	} else {
+		out8(distributor + GICD_ITARGETSR + INTID_LATENCY,
+		     (uint8_t)(to_self ? to_self : 1));
+	}
+	mmio_write32(distributor + GICD_ISENABLER + WORD_OF(INTID_LATENCY), BIT(INTID_LATENCY));
+	page->interrupt_address = 0;
+	page->interrupt_data = INTID_LATENCY - FIRST_SHARED;
+	return true;
 }

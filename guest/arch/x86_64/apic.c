@@ -2,9 +2,10 @@
 #include "apic.h"
 #include "arch.h"
 #include "cpu.h"
+#include "latency.h"
 #include "relax.h"
 #include "tables.h"
-#include "timed.h"
+#include "timed_exits.h"
 
 #define BASE_ENABLE    (1u << 11)
 #define BASE_X2APIC    (1u << 10)
@@ -16,14 +17,18 @@
 #define XAPIC_ICR_LOW  0x300
 #define XAPIC_ICR_HIGH 0x310
 #define XAPIC_DIVIDER  0x3e0
+#define XAPIC_TIMER    0x320
 #define DIVIDE_BY_1    0xb
 #define DIVIDE_BY_16   0x3
 
-#define ICR_INIT	 0x00000500
-#define ICR_STARTUP	 0x00000600
-#define ICR_PENDING	 0x00001000
-#define ICR_ASSERT	 0x00004000
-#define CPUID_1_C_X2APIC (1u << 21)
+#define ICR_INIT	     0x00000500
+#define ICR_STARTUP	     0x00000600
+#define ICR_PENDING	     0x00001000
+#define ICR_ASSERT	     0x00004000
+#define CPUID_1_C_X2APIC     (1u << 21)
+#define CPUID_1_C_DEADLINE   (1u << 24)
+#define CPUID_7_B_TSC_ADJUST (1u << 1)
+#define TIMER_DEADLINE	     (2u << 17)
 
 static bool x2apic;
 /* Where the registers are in memory; exceptions.S writes the end of interrupt there. */
@@ -32,6 +37,8 @@ uint64_t apic_registers;
 void ipi_entry_xapic(void);
 void ipi_entry_x2apic(void);
 void completion_entry(void);
+void latency_entry_xapic(void);
+void latency_entry_x2apic(void);
 
 uint64_t completions_taken; /* counted by exceptions.S */
 
@@ -41,6 +48,7 @@ void apic_init(void)
 	apic_registers = read_msr(MSR_APIC_BASE) & BASE_ADDRESS;
 	set_idt_entry(VECTOR_IPI, x2apic ? ipi_entry_x2apic : ipi_entry_xapic);
 	set_idt_entry(VECTOR_COMPLETION, completion_entry);
+	set_idt_entry(VECTOR_LATENCY, x2apic ? latency_entry_x2apic : latency_entry_xapic);
 	apic_enable();
 }
 
@@ -139,4 +147,42 @@ bool completion_is_active(void)
 	if (x2apic)
 		return read_msr(MSR_X2APIC_ISR + word) & bit;
 	return mmio_read32(apic_registers + XAPIC_ISR + word * 16) & bit;
+}
+
+#define MESSAGE_ADDRESS	 0xfee00000u /* SDM vol. 3A, 11.11.1: a CPU's id in bits 12 to 19 */
+#define MESSAGE_ID_SHIFT 12
+
+bool latency_interrupt_fill(struct latency_page *page)
+{
+	page->interrupt_address = MESSAGE_ADDRESS | apic_id() << MESSAGE_ID_SHIFT;
+	page->interrupt_data = VECTOR_LATENCY;
+	return apic_registers && apic_id() < 256;
+}
+
+bool self_ipi_operand_fill(struct completion_operand *operand, bool ends)
+{
+	bool filled = completion_operand_fill(operand);
+
+	if (!ends)
+		return filled;
+	operand->taken = &latency_handled.count;
+	apic_fixed_command(apic_id(), VECTOR_LATENCY, &operand->icr_low, &operand->icr_high);
+	return filled;
+}
+
+bool deadline_operand_fill(struct deadline_operand *operand, uint64_t ticks)
+{
+	*operand = (struct deadline_operand){ .ticks = ticks, .count = &latency_handled.count };
+	if (!(cpuid(1, 0).c & CPUID_1_C_DEADLINE))
+		return false;
+	if (x2apic)
+		write_msr(MSR_X2APIC_TIMER, TIMER_DEADLINE | VECTOR_LATENCY);
+	else
+		mmio_write32(apic_registers + XAPIC_TIMER, TIMER_DEADLINE | VECTOR_LATENCY);
+	return true;
+}
+
+bool cpu_has_tsc_adjust(void)
+{
+	return cpuid(0, 0).a >= 7 && cpuid(7, 0).b & CPUID_7_B_TSC_ADJUST;
 }

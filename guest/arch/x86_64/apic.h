@@ -8,6 +8,7 @@
 /* Vectors: ours of on_cpu(), and the APIC's spurious one (its low four bits must be set). */
 #define VECTOR_IPI	  0x60
 #define VECTOR_COMPLETION 0x61 /* of the row irq-completion */
+#define VECTOR_LATENCY	  0x62 /* of the I/O latency rows */
 #define VECTOR_SPURIOUS	  0xff
 
 /* Finds out which interface there is; once, on the first CPU. */

@@ -23,6 +23,7 @@
 #define MSR_X2APIC_SVR	   0x80f
 #define MSR_X2APIC_ISR	   0x810
 #define MSR_X2APIC_ICR	   0x830
+#define MSR_X2APIC_TIMER   0x832
 #define MSR_X2APIC_DIVIDER 0x83e
 
 /* Segment selectors: offsets into the GDT (boot.S). */

@@ -80,6 +80,23 @@ try_return:
 	pop %rbp
 	ret
 
+/* Clobbers rax. */
+	.macro end_of_interrupt x2apic
+	.if \x2apic
+	push %rcx
+	push %rdx
+	mov $MSR_X2APIC_EOI, %ecx
+	xor %eax, %eax
+	xor %edx, %edx
+	wrmsr
+	pop %rdx
+	pop %rcx
+	.else
+	mov apic_registers, %rax
+	movl $0, 0xb0(%rax)
+	.endif
+	.endm
+
 /*
  * The handler of on_cpu()'s interrupt, one for each way to say end of interrupt. It counts where
  * it found its CPU: in the halt instruction of cpu_rest_loop, in its waiting loop, or elsewhere.
@@ -103,25 +120,40 @@ try_return:
 	lock incq ipi_found_running
 2:	movq $0, %gs:CPU_READY
 	lock incq ipi_received
-	.if \x2apic
-	push %rcx
-	push %rdx
-	mov $MSR_X2APIC_EOI, %ecx
-	xor %eax, %eax
-	xor %edx, %edx
-	wrmsr
-	pop %rdx
-	pop %rcx
-	.else
-	mov apic_registers, %rax
-	movl $0, 0xb0(%rax)
-	.endif
+	end_of_interrupt \x2apic
 	pop %rax
 	iretq
 	.endm
 
 	ipi_entry ipi_entry_xapic, 0
 	ipi_entry ipi_entry_x2apic, 1
+
+/* The handler of the I/O latency rows: stamps, and counts, also whether HLT stood before it. */
+	.macro latency_entry name, x2apic
+	.p2align 4
+	.globl \name
+\name:
+	push %rax
+	push %rdx
+	mfence
+	lfence
+	rdtsc
+	shl $32, %rdx
+	or %rdx, %rax
+	mov %rax, latency_handled + 8
+	mov 16(%rsp), %rax		/* where the CPU was interrupted */
+	cmpb $0xf4, -1(%rax)
+	jne 1f
+	incq latency_handled + 16
+1:	incq latency_handled
+	end_of_interrupt \x2apic
+	pop %rdx
+	pop %rax
+	iretq
+	.endm
+
+	latency_entry latency_entry_xapic, 0
+	latency_entry latency_entry_x2apic, 1
 
 /* The handler of the row irq-completion: the row itself ends the interrupt. */
 	.globl completion_entry

@@ -1,6 +1,7 @@
 /* Port and memory-mapped I/O, and the clock as POSIH has it. */
 #include "arch.h"
 #include "cpu.h"
+#include "latency.h"
 #include "posih.h"
 
 uint8_t in8(uint64_t port)
@@ -33,6 +34,11 @@ uint32_t mmio_read32(uint64_t address)
 void mmio_write32(uint64_t address, uint32_t value)
 {
 	*(volatile uint32_t *)address = value;
+}
+
+uint64_t latency_clock(void)
+{
+	return rdtimer();
 }
 
 /* Ordered as TIMED_NOW in include/timed.h explains. */

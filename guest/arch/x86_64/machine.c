@@ -2,14 +2,14 @@
 #include "machine.h"
 #include "apic.h"
 #include "arch.h"
-#include "boot.h"
+#include "boot_protocol.h"
 #include "cpu.h"
 #include "lib.h"
 #include "pit.h"
 #include "relax.h"
 #include "smp.h"
 #include "tables.h"
-#include "timed.h"
+#include "timed_exits.h"
 #include "xen.h"
 
 static struct acpi acpi;
@@ -91,6 +91,11 @@ void arch_cmdline_limits(struct cmdline_limits *limits)
 		.scratch_port = scratch_port(),
 		.print_port = 0x2f8, /* COM2: never the record line */
 	};
+}
+
+uint64_t power_management_timer_port(void)
+{
+	return acpi.timer ? acpi.timer : PORT_NONE;
 }
 
 /* Nothing tells; whoever boots us knows. */

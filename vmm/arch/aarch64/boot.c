@@ -105,6 +105,17 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 	return enter_at(vm, kernel->entry, at);
 }
 
+bool arch_boot_program(struct vm *vm, const void *program, size_t bytes)
+{
+	struct machine_tree tree = { 0 };
+	void *to = memory_at(&vm->memory, RAM, bytes);
+
+	if (!to)
+		return fail("no memory for a program of %zu bytes", bytes);
+	memcpy(to, program, bytes);
+	return create_gic(vm, &tree) && enter_at(vm, RAM, 0);
+}
+
 #define PROBE_NOWHERE 0x1000 /* an address at which nothing is */
 
 bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
@@ -125,11 +136,6 @@ bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 		0xd503207fu,			       /* 2: wfi */
 		0x17ffffffu,			       /* b 2b */
 	};
-	struct machine_tree tree = { 0 };
-	uint8_t *to = memory_at(&vm->memory, RAM, sizeof(program));
 
-	if (!to)
-		return fail("no memory for the probe");
-	memcpy(to, program, sizeof(program));
-	return create_gic(vm, &tree) && enter_at(vm, RAM, 0);
+	return arch_boot_program(vm, program, sizeof(program));
 }

@@ -174,7 +174,18 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 	return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry, .rsi = BOOT_INFO });
 }
 
-#define PROBE_AT   0x1000
+#define PROGRAM_AT 0x1000
+
+bool arch_boot_program(struct vm *vm, const void *program, size_t bytes)
+{
+	void *to = memory_at(&vm->memory, PROGRAM_AT, bytes);
+
+	if (!to)
+		return fail("no memory for a program of %zu bytes", bytes);
+	memcpy(to, program, bytes);
+	return enter_at(vm, (struct kvm_regs){ .rip = PROGRAM_AT });
+}
+
 #define PROBE_PORT 0x80 /* a PC's diagnostic port: nothing is there */
 
 bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
@@ -189,11 +200,7 @@ bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 		0xe6, doorbell,		   /* out %al, $doorbell */
 		0xf4,			   /* hlt */
 	};
-	uint8_t *to = memory_at(&vm->memory, PROBE_AT, sizeof(program));
 
-	if (!to)
-		return fail("no memory for the probe");
 	memcpy(program + 3, &exits, sizeof(exits));
-	memcpy(to, program, sizeof(program));
-	return enter_at(vm, (struct kvm_regs){ .rip = PROBE_AT });
+	return arch_boot_program(vm, program, sizeof(program));
 }

@@ -167,6 +167,9 @@ impl Paging {
 pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> {
     match benchmark {
         "idle" => None,
+        // Halves and sums of what other rows measure.
+        "vm-switch" => None,
+        _ if benchmark.starts_with("io-latency-") => None,
         // Privileged and sensitive everywhere; with shadow tables it also switches theirs.
         "set-cr3" if paging == Paging::Nested => Some(Term::Sen),
         "set-cr3" => Some(Term::Switch),

@@ -15,18 +15,7 @@
 #ifndef TIMED_H
 #define TIMED_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-typedef uint64_t timed_loop(uint64_t iterations, void *operand);
-
-struct timed {
-	uint64_t batch_ticks; /* from before the first pass to behind the last */
-	uint64_t own_ticks;   /* what the loop returned */
-};
-
-/* Times one batch. Assembly (timed_call.S); also sets the markers for the explain plugin. */
-struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
+#include "timed_shared.h"
 
 #define TIMED_BODY(symbol, body)                                                \
 	__asm__(".pushsection .timed, \"ax\", %progbits\n"                      \
@@ -39,18 +28,6 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 /* A body that does nothing. */
 #define TIMED_NOTHING "mov x0, #0"
 
-#define TIMED_DECLARE(name)    \
-	timed_loop name##_run; \
-	timed_loop name##_control
-
-/*
- * A batch of passes, timed as a whole. `before` runs once, `each` in every pass of both loops,
- * `op` in every pass of the run alone, `after` once.
- */
-#define TIMED_PAIR(name, before, each, op, after)                                              \
-	TIMED_BODY(#name "_run", TIMED_COUNT before "\n1:\t" each "\n\t" op TIMED_NEXT after); \
-	TIMED_BODY(#name "_control", TIMED_COUNT before "\n1:\t" each TIMED_NEXT after);       \
-	TIMED_DECLARE(name)
 #define TIMED_COUNT "mov x17, x0\n\t"
 #define TIMED_NEXT  "\n\tsubs x17, x17, #1\n\tb.ne 1b\n\t"
 
@@ -91,18 +68,6 @@ struct register_operand {
 			   "x16") "\n\tsub x16, x16, x14\n\tadd x15, "                          \
 				  "x15, x16\n\t" after "\n\tsubs x0, x0, #1\n\tb.ne 1b\n\tmov " \
 				  "x0, x15")
-#define TIMED_EACH(name, op, settle)                       \
-	TIMED_EACH_BODY(#name "_run", "", op, settle);     \
-	TIMED_EACH_BODY(#name "_control", "", "", settle); \
-	TIMED_DECLARE(name)
-
-/* The same, for operations that use something up: `before` makes it, in both loops and not timed, and
- * the control uses it up not timed. */
-#define TIMED_EACH_AFTER(name, before, op)                 \
-	TIMED_EACH_BODY(#name "_run", before, op, "");     \
-	TIMED_EACH_BODY(#name "_control", before, "", op); \
-	TIMED_DECLARE(name)
-
 /* ---- Operations on registers --------------------------------------------------------------- */
 
 /* The interrupt masks of PSTATE: what PUSHF and POPF move of x86's flags, and more. */
@@ -169,10 +134,6 @@ struct hypercall_operand {
 	HYPERCALL_BODY(#name "_control", "", "", "");                         \
 	TIMED_DECLARE(name)
 
-/* A call that does next to nothing; `wanted` is filled where the answer is known beforehand. */
-enum hypercall_abi;
-struct hypercall_operand hypercall_operand(enum hypercall_abi abi);
-
 /* ---- Device registers ---------------------------------------------------------------------- */
 
 /* A port is the address of a device's register. */
@@ -193,31 +154,12 @@ struct port_operand {
 
 /* ---- Memory -------------------------------------------------------------------------------- */
 
-/* Reads that walk over a range of memory. */
-struct walk_operand {
-	uint64_t at; /* the address that the next pass reads */
-	uint64_t start, end;
-	uint64_t stride_bytes;
-	uint64_t value; /* last read */
-};
 #define BEFORE_WALK  "ldp x2, x3, [x1]\n\tldp x4, x5, [x1, #16]"
 /* The cursor moves on first and wraps, so that the operation itself is one load. */
 #define EACH_WALK    "add x2, x2, x5\n\tcmp x2, x4\n\tcsel x2, x3, x2, hs"
 #define OP_WALK_READ "ldr x6, [x2]"
 #define AFTER_WALK   "str x2, [x1]\n\tstr x6, [x1, #32]"
 
-/*
- * Set Page Table: writes one entry, walking from the root and hanging in a table where there is
- * none yet, as an operating system does that maps memory. Tables come from a pool of zeroed pages.
- */
-struct set_pt_operand {
-	uint64_t root;	     /* virtual = physical address of the top table */
-	uint64_t va;	     /* the next address to map */
-	uint64_t pa, pa_end; /* what to map it to: goes round in [pa_start, pa_end) */
-	uint64_t pa_start;
-	uint64_t pool, pool_end; /* the next free table, and where there are no more */
-	uint64_t failed;	 /* passes that found the pool empty */
-};
 /* Descriptors (DDI 0487, D8.3): valid, page or table, attributes 1 (paging.c), inner shareable, used. */
 #define PTE_PAGE_4K   "0x707"
 #define PTE_PAGE_2M   "0x705"
@@ -268,9 +210,6 @@ struct ipi_operand {
 	"ldr x10, [x1, #32]\n6:\tyield\n\tldr x2, [x10]\n\tcbz x2, 6b\n\t" \
 	"ldr x11, [x1, #48]\n7:\tyield\n\tsubs x11, x11, #1\n\tb.ne 7b"
 
-/* Fills an operand for interrupts to `cpu`, which rests. False: no such CPU runs. */
-bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield);
-
 /*
  * An access to a register of the interrupt controller that hypervisors emulate: a read of GICD_IIDR,
  * which says who made the distributor. kvm-unit-tests reads it too (mmio_read_vgic).
@@ -282,9 +221,6 @@ struct controller_operand {
 };
 #define TIMED_CONTROLLER_ACCESS(name) \
 	TIMED_PAIR(name, "ldr x2, [x1]\n\tmov x3, #0", "", "ldr w3, [x2]", "str x3, [x1, #8]")
-
-/* Fills it. False: there is no interrupt controller. */
-bool controller_operand_fill(struct controller_operand *operand);
 
 /*
  * The end of an interrupt that is active. In each pass, not timed: an interrupt to this CPU, which
@@ -309,10 +245,38 @@ struct completion_operand {
 #define COMPLETION_FROM_OPERAND "ldr x2, [x1]\n\tldr x4, [x1, #40]"
 #define OP_COMPLETION		"cbnz x2, 8f\n\tmsr s3_0_c12_c12_1, x4\n\tb 9f\n8:\tstr w4, [x2, #16]\n9:"
 
-/* Fills it. False: there is no interrupt controller. */
-bool completion_operand_fill(struct completion_operand *operand);
-/* Is the interrupt of that row active, by the controller's own word? */
-bool completion_is_active(void);
+/* ---- I/O latency --------------------------------------------------------------------------- */
+
+/* The physical counter: a hypervisor gives its guests the virtual one with an offset. */
+#define LATENCY_NOW(to) "dsb sy\n\tisb\n\tmrs " to ", cntpct_el0\n\tisb"
+/* x15 = sum, x14 = start, x10 = page, x2 = kick, x4 = yield, x12 = handled, x5 = halts, x11 = the count
+ * before; end in x16, stamp in x13 */
+#define LATENCY_BODY(symbol, before, wait, end, value)                                              \
+	TIMED_BODY(                                                                                 \
+		symbol,                                                                             \
+		"mov x15, #0\n1:\tldp x10, x2, [x1]\n\tldr x4, [x1, #16]\n\tldp x12, "              \
+		"x5, [x1, #32]\n\t" before "\n\t" LATENCY_NOW(                                      \
+			"x14") "\n\tstrb wzr, "                                                     \
+			       "[x2]\n\t" wait "\n\t" end "\n\tldr x13, [x10, #8]\n\tcmp x16, "     \
+			       "x13\n\tb.lo 4f\n\tcmp x13, x14\n\tb.lo 4f\n\t" value                \
+			       "\n\tadd x15, x15, x13\n\tb 5f\n4:\tldr x6, [x1, #24]\n\tadd x6, "   \
+			       "x6, #1\n\tstr x6, [x1, #24]\n5:\tldr x11, [x1, #48]\n7:\tyield\n\t" \
+			       "mrs x6, cntpct_el0\n\tsub x6, x6, x14\n\tcmp x6, x11\n\tb.lo "      \
+			       "7b\n\tsubs x0, x0, #1\n\tb.ne 1b\n\tmov x0, x15")
+#define LATENCY_STAMPED                                                                        \
+	"2:\tldr x3, [x10]\n\tcmp x3, x11\n\tb.ne 3f\n\tcbz x4, 2b\n\tyield\n\tb 2b\n3:\tdmb " \
+	"ish"
+/* Interrupts are on where it spins; WFI wakes for a masked one too, which is let in behind it. */
+#define LATENCY_BEFORE_INTERRUPT "ldr x11, [x12]\n\tcbnz x5, 2f\n\tmsr daifclr, #2\n2:"
+#define LATENCY_INTERRUPTED                                                                   \
+	"cbnz x5, 6f\n2:\tldr x3, [x12]\n\tcmp x3, x11\n\tb.ne 3f\n\tcbz x4, 2b\n\tyield\n\t" \
+	"b 2b\n6:\tldr x3, [x12]\n\tcmp x3, x11\n\tb.ne 3f\n\tdsb sy\n\twfi\n\tmsr daifclr, " \
+	"#2\n\tisb\n\tmsr daifset, #2\n\tb 6b\n3:\tmsr daifset, #2"
+#define LATENCY_TO_STAMP    "sub x13, x13, x14"
+#define LATENCY_FROM_STAMP  "sub x13, x16, x13"
+#define LATENCY_BEFORE	    "ldr x11, [x10]"
+#define LATENCY_END	    LATENCY_NOW("x16")
+#define LATENCY_END_HANDLED "ldr x16, [x12, #8]"
 
 /* ---- What checks compare with -------------------------------------------------------------- */
 

@@ -15,18 +15,7 @@
 #ifndef TIMED_H
 #define TIMED_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-typedef uint64_t timed_loop(uint64_t iterations, void *operand);
-
-struct timed {
-	uint64_t batch_ticks; /* from before the first pass to behind the last */
-	uint64_t own_ticks;   /* what the loop returned */
-};
-
-/* Times one batch. Assembly (timed_call.S); also sets the markers for the explain plugin. */
-struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
+#include "timed_shared.h"
 
 #define TIMED_BODY(symbol, body)                                                \
 	__asm__(".pushsection .text.timed, \"ax\", @progbits\n"                 \
@@ -39,18 +28,6 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 /* A body that does nothing. */
 #define TIMED_NOTHING "xor %eax, %eax"
 
-#define TIMED_DECLARE(name)    \
-	timed_loop name##_run; \
-	timed_loop name##_control
-
-/*
- * A batch of passes, timed as a whole. `before` runs once, `each` in every pass of both loops,
- * `op` in every pass of the run alone, `after` once.
- */
-#define TIMED_PAIR(name, before, each, op, after)                                              \
-	TIMED_BODY(#name "_run", TIMED_COUNT before "\n1:\t" each "\n\t" op TIMED_NEXT after); \
-	TIMED_BODY(#name "_control", TIMED_COUNT before "\n1:\t" each TIMED_NEXT after);       \
-	TIMED_DECLARE(name)
 #define TIMED_COUNT "mov %rdi, %r11\n\t"
 #define TIMED_NEXT  "\n\tdec %r11\n\tjnz 1b\n\t"
 
@@ -75,18 +52,6 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 			   "1:\t" before "\n\t" TIMED_NOW "\n\tmov %rax, %r9\n\t" timed    \
 			   "\n\t" TIMED_NOW "\n\tsub %r9, %rax\n\tadd %rax, %r8\n\t" after \
 			   "\n\tdec %rdi\n\tjnz 1b\n\tmov %r8, %rax")
-#define TIMED_EACH(name, op, settle)                       \
-	TIMED_EACH_BODY(#name "_run", "", op, settle);     \
-	TIMED_EACH_BODY(#name "_control", "", "", settle); \
-	TIMED_DECLARE(name)
-
-/* The same, for operations that use something up: `before` makes it, in both loops and not timed, and
- * the control uses it up not timed. */
-#define TIMED_EACH_AFTER(name, before, op)                 \
-	TIMED_EACH_BODY(#name "_run", before, op, "");     \
-	TIMED_EACH_BODY(#name "_control", before, "", op); \
-	TIMED_DECLARE(name)
-
 /* ---- Operations on the memory at the operand ----------------------------------------------- */
 
 /* Descriptor-table registers as SGDT and LGDT see them in memory (SDM vol. 3A, 3.5.1). */
@@ -144,10 +109,6 @@ struct hypercall_operand {
 #define TIMED_HYPERCALL(name) \
 	TIMED_PAIR(name, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL, AFTER_HYPERCALL)
 
-/* A call that does next to nothing; `wanted` is filled where the answer is known beforehand. */
-enum hypercall_abi;
-struct hypercall_operand hypercall_operand(enum hypercall_abi abi);
-
 /* Port I/O. */
 typedef uint32_t io_port;
 struct port_operand {
@@ -164,13 +125,6 @@ struct port_operand {
 #define EACH_STRING    "mov %r8, %rsi\n\tmov %r9, %rcx"
 #define OP_PORT_STRING "rep outsb"
 
-/* Reads that walk over a range of memory. */
-struct walk_operand {
-	uint64_t at; /* the address that the next pass reads */
-	uint64_t start, end;
-	uint64_t stride_bytes;
-	uint64_t value; /* last read */
-};
 #define BEFORE_WALK \
 	"mov (%rsi), %rax\n\tmov 8(%rsi), %rcx\n\tmov 16(%rsi), %rdx\n\tmov 24(%rsi), %r8"
 /* The cursor moves on first and wraps, so that the operation itself is one load. */
@@ -178,18 +132,6 @@ struct walk_operand {
 #define OP_WALK_READ "mov (%rax), %r9"
 #define AFTER_WALK   "mov %rax, (%rsi)\n\tmov %r9, 32(%rsi)"
 
-/*
- * Set Page Table: writes one entry, walking from the root and hanging in a table where there is
- * none yet, as an operating system does that maps memory. Tables come from a pool of zeroed pages.
- */
-struct set_pt_operand {
-	uint64_t root;	     /* virtual = physical address of the top table */
-	uint64_t va;	     /* the next address to map */
-	uint64_t pa, pa_end; /* what to map it to: goes round in [pa_start, pa_end) */
-	uint64_t pa_start;
-	uint64_t pool, pool_end; /* the next free table, and where there are no more */
-	uint64_t failed;	 /* passes that found the pool empty */
-};
 #define PTE_TABLE     "7"    /* present, writable, user */
 #define PTE_PAGE_4K   "0x3"  /* present, writable */
 #define PTE_PAGE_2M   "0x83" /* ... and page size */
@@ -263,10 +205,6 @@ struct ipi_operand {
 	"mov 40(%rsi), %r10\n6:\tpause\n\tcmpq $0, (%r10)\n\tje 6b\n\t" \
 	"mov 56(%rsi), %r11\n7:\tpause\n\tdec %r11\n\tjnz 7b"
 
-/* Fills an operand for interrupts to `cpu`, which rests. False: no such CPU runs. */
-struct bench_run;
-bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield);
-
 /*
  * An access to a register of the interrupt controller that hypervisors emulate in their kernel: a
  * write of the APIC timer's divider, which stands still. APIC virtualization leaves it to software,
@@ -288,9 +226,6 @@ struct controller_operand {
 	CONTROLLER_BODY(#name "_run", "mov %eax, (%r8)", "wrmsr"); \
 	CONTROLLER_BODY(#name "_control", "", "");                 \
 	TIMED_DECLARE(name)
-
-/* Fills it. False: there is no interrupt controller. */
-bool controller_operand_fill(struct controller_operand *operand);
 
 /*
  * The end of an interrupt that is in service. In each pass, not timed: an interrupt to this CPU, which
@@ -316,10 +251,31 @@ struct completion_operand {
 	"cmpl $0, (%rsi)\n\tje 6f\n\tmov $0x80b, %ecx\n\txor %eax, %eax\n\txor %edx, %edx\n\t" \
 	"wrmsr\n\tjmp 7f\n6:\tmovl $0, 0xb0(%r10)\n7:"
 
-/* Fills it. False: there is no interrupt controller. */
-bool completion_operand_fill(struct completion_operand *operand);
-/* Is the interrupt of that row in service, by the controller's own word? */
-bool completion_is_active(void);
+/* ---- I/O latency --------------------------------------------------------------------------- */
+
+/* r8 = sum, r9 = start, r10 = page, r11 = the count before, rcx = handled; end in rax, stamp in rcx */
+#define LATENCY_BODY(symbol, before, wait, end, value)                                             \
+	TIMED_BODY(symbol, "xor %r8d, %r8d\n1:\tmov (%rsi), %r10\n\tmov 32(%rsi), %rcx\n\t" before \
+			   "\n\t" TIMED_NOW "\n\tmov %rax, %r9\n\tmov 8(%rsi), %edx\n\tout %al, "  \
+			   "%dx\n\t" wait "\n\t" end "\n\tmov 8(%r10), %rcx\n\tcmp %rcx, "         \
+			   "%rax\n\tjb 4f\n\tcmp %r9, %rcx\n\tjb 4f\n\t" value                     \
+			   "\n\tjmp 5f\n4:\tincq 24(%rsi)\n5:\tmov 48(%rsi), "                     \
+			   "%r11\n7:\tpause\n\trdtsc\n\tshl $32, %rdx\n\tor %rdx, %rax\n\tsub "    \
+			   "%r9, %rax\n\tcmp %r11, %rax\n\tjb 7b\n\tdec %rdi\n\tjnz 1b\n\tmov "    \
+			   "%r8, %rax")
+#define LATENCY_STAMPED \
+	"2:\tcmp (%r10), %r11\n\tjne 3f\n\tcmpl $0, 16(%rsi)\n\tje 2b\n\tpause\n\tjmp 2b\n3:"
+/* Interrupts are on where it spins; where it halts STI holds them back until it does. */
+#define LATENCY_BEFORE_INTERRUPT "mov (%rcx), %r11\n\tcmpl $0, 40(%rsi)\n\tjne 2f\n\tsti\n2:"
+#define LATENCY_INTERRUPTED                                                                    \
+	"cmpl $0, 40(%rsi)\n\tjne 6f\n2:\tcmp (%rcx), %r11\n\tjne 3f\n\tcmpl $0, 16(%rsi)\n\t" \
+	"je 2b\n\tpause\n\tjmp 2b\n6:\tcmp (%rcx), %r11\n\tjne 3f\n\tsti\n\thlt\n\tcli\n\t"    \
+	"jmp 6b\n3:\tcli"
+#define LATENCY_TO_STAMP    "sub %r9, %rcx\n\tadd %rcx, %r8"
+#define LATENCY_FROM_STAMP  "sub %rcx, %rax\n\tadd %rax, %r8"
+#define LATENCY_BEFORE	    "mov (%r10), %r11"
+#define LATENCY_END	    TIMED_NOW
+#define LATENCY_END_HANDLED "mov 8(%rcx), %rax"
 
 /* ---- What checks compare with -------------------------------------------------------------- */
 

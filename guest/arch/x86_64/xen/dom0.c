@@ -7,7 +7,7 @@
  */
 #include "answer.h"
 #include "arch.h"
-#include "boot.h"
+#include "boot_protocol.h"
 #include "domain.h"
 #include "elf.h"
 #include "handover.h"

@@ -1,8 +1,8 @@
 /*
- * Reads what the boot protocol handed over and copies it, before the memory it lies in is used.
+ * Reads what PVH or multiboot handed over and copies it, before the memory it lies in is used.
  * boot.S leaves which protocol it was and where its structure lies.
  */
-#include "boot.h"
+#include "boot_protocol.h"
 #include "arch.h"
 #include "lib.h"
 #include "multiboot.h"

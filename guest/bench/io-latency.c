@@ -1,0 +1,75 @@
+/*
+ * I/O Latency Out and In (Dall et al., ISCA 2016, Table 1): from the guest's kick to its receipt by the
+ * other side, and from there to the guest's handler. Three rows each, by who receives: somebody who spins,
+ * somebody who is woken, and the monitor's user space by an exit of the vCPU itself.
+ */
+#include "latency_row.h"
+
+TIMED_LATENCY_OUT(io_latency_out);
+TIMED_LATENCY_IN(io_latency_in);
+
+static bool init_out_spinning(struct bench_run *run)
+{
+	return latency_start(run, LATENCY_OUT_SPINNING, false);
+}
+
+static bool init_out_woken(struct bench_run *run)
+{
+	return latency_start(run, LATENCY_OUT_WOKEN, false);
+}
+
+static bool init_out_userspace(struct bench_run *run)
+{
+	return latency_start(run, LATENCY_OUT_USERSPACE, false);
+}
+
+static bool init_in_spinning(struct bench_run *run)
+{
+	return latency_start(run, LATENCY_IN_THREAD, false);
+}
+
+static bool init_in_woken(struct bench_run *run)
+{
+	return latency_start(run, LATENCY_IN_THREAD_LATE, true);
+}
+
+static bool init_in_userspace(struct bench_run *run)
+{
+	return latency_start(run, LATENCY_IN_USERSPACE, false);
+}
+
+/* The rows differ in their names, what they prepare, and how many CPUs take part. */
+#define ROW(id, title, words, loop, how_many, needed) \
+	BENCHMARK(id) = {                             \
+		.name = title,                        \
+		.category = "io",                     \
+		.summary = words,                     \
+		.requires = needed,                   \
+		.needs = latency_needs,               \
+		.init = init_##id,                    \
+		.run = loop##_run,                    \
+		.control = loop##_control,            \
+		.check = latency_check,               \
+		.cleanup = latency_stop,              \
+		.cpus = how_many,                     \
+		.min_iterations = 1,                  \
+		.max_iterations = 16,                 \
+		.insns_iterations = 1,                \
+		.insns_samples = 64,                  \
+		.parameters = SELF_TIMED,             \
+	}
+
+ROW(out_spinning, "io-latency-out-spinning", "kick until a thread that polls has seen it",
+    io_latency_out, 2, "our own monitor, two CPUs");
+ROW(out_woken, "io-latency-out-woken", "kick until a thread that slept has seen it", io_latency_out,
+    2, "our own monitor, two CPUs");
+ROW(out_userspace, "io-latency-out-userspace", "kick until the monitor's user space has seen it",
+    io_latency_out, 1, "our own monitor");
+ROW(in_spinning, "io-latency-in-spinning",
+    "interrupt by a thread until the running guest's handler", io_latency_in, 2,
+    "our own monitor, two CPUs");
+ROW(in_woken, "io-latency-in-woken", "interrupt by a thread until the halted guest's handler",
+    io_latency_in, 2, "our own monitor, two CPUs");
+ROW(in_userspace, "io-latency-in-userspace",
+    "interrupt by the monitor's user space until the guest's handler", io_latency_in, 1,
+    "our own monitor");
