@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod bucket;
+mod calls;
 mod counters;
 mod list;
 mod params;
@@ -20,6 +21,7 @@ mod share;
 mod terms;
 
 pub use bucket::RateLimit;
+pub use calls::Calls;
 pub use counters::{CoreCounters, QueueCounters};
 pub use params::{Params, ParamsError};
 pub use scheduler::Scheduler;

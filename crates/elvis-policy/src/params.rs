@@ -39,6 +39,9 @@ pub struct Params {
     /// Each request earns a queue `poll_off_idle_ns` of being polled. This is how much of it a queue
     /// that made a burst may keep for the pause behind, in ns.
     pub poll_keep_ns: u64,
+    /// Longest time that a driver whose requests come closer together than this waits to be called for
+    /// a reply, in ns; 0 calls for each.
+    pub call_delay_ns: u64,
     /// Longest time between two looks for kicks and completions while queues are polled or
     /// served, in ns.
     pub events_ns: u64,
@@ -59,6 +62,7 @@ impl Default for Params {
             poll_on_gap_ns: 160_000,
             poll_off_idle_ns: 3_200_000,
             poll_keep_ns: 100_000_000,
+            call_delay_ns: 8_000,
             events_ns: 20_000,
         }
     }

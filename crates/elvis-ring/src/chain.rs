@@ -1,7 +1,7 @@
 //! Descriptor chains: one request's buffers, checked (VIRTIO 1.2, 2.7.4 and 2.7.5).
 
 use crate::ring::RingError;
-use crate::span;
+use crate::span::{self, Pairs};
 use crate::{Memory, Span};
 use std::sync::Arc;
 
@@ -25,14 +25,16 @@ struct Descriptor {
 
 impl Descriptor {
     #[inline]
-    fn read(table: &Span, index: usize) -> Self {
-        let [guest, rest] = table.load_pair(index * DESCRIPTOR);
-        Self {
+    fn read(table: &Pairs, index: u16) -> Result<Self, RingError> {
+        let [guest, rest] = table
+            .load(index.into())
+            .ok_or(RingError::Descriptor { index })?;
+        Ok(Self {
             guest: u64::from_le(guest),
             bytes: u64::from_le(rest) as u32,
             flags: (u64::from_le(rest) >> 32) as u16,
             next: (u64::from_le(rest) >> 48) as u16,
-        }
+        })
     }
 }
 
@@ -124,6 +126,15 @@ impl Chain {
             .is_none_or(|end| end > self.readable_bytes)
         {
             return false;
+        }
+        // A header has a buffer of its own, nearly always.
+        match self.readable().first() {
+            Some(first) if skip == 0 && to.len() <= first.bytes as usize => {
+                // SAFETY: as below.
+                unsafe { span::copy_out(first.place, to) };
+                return true;
+            }
+            _ => {}
         }
         let mut done = 0;
         for piece in Self::pieces(self.readable(), skip, to.len() as u64) {
@@ -236,9 +247,11 @@ impl Chain {
         {
             self.memory = Some(Arc::clone(memory));
         }
-        let first = Descriptor::read(table, usize::from(head));
+        let unaligned = RingError::Address("descriptor table");
+        let pairs = table.pairs().ok_or(unaligned)?;
+        let first = Descriptor::read(&pairs, head)?;
         if first.flags & INDIRECT == 0 {
-            return self.walk(table, first, memory, hit);
+            return self.walk(&pairs, first, memory, hit);
         }
         if first.flags & NEXT != 0 {
             return Err(RingError::Indirect(
@@ -256,23 +269,22 @@ impl Chain {
         let table = memory
             .span(first.guest, u64::from(first.bytes))
             .ok_or(outside)?;
-        if !table.aligned(8) {
-            return Err(RingError::Indirect("an indirect table is not aligned"));
-        }
-        let first = Descriptor::read(&table, 0);
-        self.walk(&table, first, memory, hit)
+        let unaligned = RingError::Indirect("an indirect table is not aligned");
+        let pairs = table.pairs().ok_or(unaligned)?;
+        let first = Descriptor::read(&pairs, 0)?;
+        self.walk(&pairs, first, memory, hit)
     }
 
+    #[inline]
     fn walk(
         &mut self,
-        table: &Span,
+        table: &Pairs,
         first: Descriptor,
         memory: &Memory,
         hit: &mut usize,
     ) -> Result<(), RingError> {
-        let entries = table.bytes() / DESCRIPTOR;
         let mut descriptor = first;
-        for _ in 0..entries.min(LONGEST) {
+        for _ in 0..table.count().min(LONGEST) {
             if descriptor.flags & INDIRECT != 0 {
                 return Err(RingError::Indirect("an indirect descriptor inside a chain"));
             }
@@ -280,13 +292,7 @@ impl Chain {
             if descriptor.flags & NEXT == 0 {
                 return Ok(());
             }
-            let next = usize::from(descriptor.next);
-            if next >= entries {
-                return Err(RingError::Descriptor {
-                    index: descriptor.next,
-                });
-            }
-            descriptor = Descriptor::read(table, next);
+            descriptor = Descriptor::read(table, descriptor.next)?;
         }
         Err(RingError::Endless)
     }
@@ -298,11 +304,37 @@ impl Chain {
         memory: &Memory,
         hit: &mut usize,
     ) -> Result<(), RingError> {
+        let (guest, bytes) = (descriptor.guest, descriptor.bytes);
         let writable = descriptor.flags & WRITE != 0;
         if !writable && self.readable < self.segments.len() {
             return Err(RingError::Order);
         }
-        let (mut guest, mut left) = (descriptor.guest, descriptor.bytes);
+        match memory.find_whole(guest, bytes, *hit) {
+            Some(place) => self.segments.push(Segment {
+                guest,
+                place,
+                bytes,
+            }),
+            None => self.add_parts(guest, bytes, memory, hit)?,
+        }
+        if writable {
+            self.writable_bytes += u64::from(bytes);
+        } else {
+            self.readable = self.segments.len();
+            self.readable_bytes += u64::from(bytes);
+        }
+        Ok(())
+    }
+
+    /// Adds a buffer that lies in another region than the last, or in several.
+    #[cold]
+    fn add_parts(
+        &mut self,
+        mut guest: u64,
+        mut left: u32,
+        memory: &Memory,
+        hit: &mut usize,
+    ) -> Result<(), RingError> {
         let outside = RingError::Outside { guest, bytes: left };
         if left == 0 {
             return Err(outside);
@@ -318,12 +350,6 @@ impl Chain {
             if left > 0 {
                 guest = guest.checked_add(u64::from(bytes)).ok_or(outside)?;
             }
-        }
-        if writable {
-            self.writable_bytes += u64::from(descriptor.bytes);
-        } else {
-            self.readable = self.segments.len();
-            self.readable_bytes += u64::from(descriptor.bytes);
         }
         Ok(())
     }

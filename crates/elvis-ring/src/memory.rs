@@ -127,6 +127,18 @@ impl Memory {
         region.span.part(offset, usize::try_from(bytes).ok()?)
     }
 
+    /// The host address of a range that lies whole in the region `hit`, as nearly all do, and has at
+    /// least one byte.
+    #[inline]
+    pub(crate) fn find_whole(&self, guest: u64, bytes: u32, hit: usize) -> Option<*mut u8> {
+        let region = self.regions.get(hit)?;
+        let offset = guest.wrapping_sub(region.guest);
+        let room = region.bytes.checked_sub(offset)?;
+        let fits = bytes > 0 && u64::from(bytes) <= room;
+        // The span has as many bytes as the region, so the offset is a usize.
+        fits.then(|| region.span.start().wrapping_add(offset as usize))
+    }
+
     /// The host address of the start of a range, and how much of the range follows it in the same
     /// region. `hit` is the region to try first, and becomes the one that was right.
     #[inline]

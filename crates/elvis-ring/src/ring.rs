@@ -288,10 +288,34 @@ impl Ring {
         // The driver writes its wish and then reads the index; we the other way round.
         fence(Ordering::SeqCst);
         if self.event_idx {
-            let offset = RING + 2 * usize::from(self.size);
-            let event = u16::from_le(self.available.load_u16(offset, Ordering::Relaxed));
+            let event = self.used_event();
             return new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old);
         }
+        self.calls_enabled()
+    }
+
+    /// Whether a driver that wanted a call, and was not called, still waits: it may have found the
+    /// replies by itself.
+    #[must_use]
+    pub fn call_wanted(&self) -> bool {
+        fence(Ordering::SeqCst);
+        if self.event_idx {
+            // It waits for an index that has been passed, and not more than a ring full ago.
+            return self
+                .used_told
+                .wrapping_sub(self.used_event())
+                .wrapping_sub(1)
+                < self.size;
+        }
+        self.calls_enabled()
+    }
+
+    fn used_event(&self) -> u16 {
+        let offset = RING + 2 * usize::from(self.size);
+        u16::from_le(self.available.load_u16(offset, Ordering::Relaxed))
+    }
+
+    fn calls_enabled(&self) -> bool {
         u16::from_le(self.available.load_u16(0, Ordering::Relaxed)) & NO_INTERRUPT == 0
     }
 

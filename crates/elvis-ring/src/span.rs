@@ -107,38 +107,37 @@ impl Span {
         Some(unsafe { self.start.add(offset) }.as_ptr())
     }
 
+    /// Its first byte's address.
     #[inline]
-    fn place(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
-        self.place_aligned(offset, bytes, bytes)
+    #[must_use]
+    pub fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Its content as pairs of 64 bits, as many as fit; None where it is not aligned for them.
+    #[inline]
+    #[must_use]
+    pub fn pairs(&self) -> Option<Pairs<'_>> {
+        self.aligned(8).then_some(Pairs {
+            span: self,
+            count: self.bytes / PAIR,
+        })
     }
 
     #[inline]
-    fn place_aligned(&self, offset: usize, bytes: usize, to: usize) -> Option<*mut u8> {
+    fn place(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
         if offset.checked_add(bytes)? > self.bytes {
             return None;
         }
         // SAFETY: inside the span, checked above.
         let place = unsafe { self.start.add(offset) }.as_ptr();
-        ((place as usize) & (to - 1) == 0).then_some(place)
+        ((place as usize) & (bytes - 1) == 0).then_some(place)
     }
 
     access!(load_u8, store_u8, AtomicU8, u8, "a byte");
     access!(load_u16, store_u16, AtomicU16, u16, "16 bits");
     access!(load_u32, store_u32, AtomicU32, u32, "32 bits");
     access!(load_u64, store_u64, AtomicU64, u64, "64 bits");
-
-    /// Reads two times 64 bits, each once. Zeros outside the span or where it is not aligned.
-    #[inline]
-    #[must_use]
-    pub fn load_pair(&self, offset: usize) -> [u64; 2] {
-        match self.place_aligned(offset, 16, 8) {
-            // SAFETY: `place` found both inside the span and aligned, and the mapping lives.
-            Some(place) => [0, 8].map(|half| unsafe {
-                AtomicU64::from_ptr(place.add(half).cast()).load(Ordering::Relaxed)
-            }),
-            None => [0; 2],
-        }
-    }
 
     /// Fills it with zeros.
     pub fn zero(&self) {
@@ -153,6 +152,39 @@ impl Span {
             // SAFETY: `place` found it inside the span; a byte is always aligned.
             unsafe { AtomicU8::from_ptr(place) }.fetch_or(bits, Ordering::Relaxed);
         }
+    }
+}
+
+/// Bytes of a pair.
+const PAIR: usize = 16;
+
+/// A span as pairs of 64 bits, checked once for all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Pairs<'a> {
+    span: &'a Span,
+    count: usize,
+}
+
+impl Pairs<'_> {
+    /// How many there are.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Reads one, each half once. None where there are not as many.
+    #[inline]
+    #[must_use]
+    pub fn load(&self, index: usize) -> Option<[u64; 2]> {
+        if index >= self.count {
+            return None;
+        }
+        // SAFETY: the span has `count` pairs, its start is aligned for them, and its mapping lives.
+        Some([0, 8].map(|half| unsafe {
+            let place = self.span.start.add(index * PAIR + half).as_ptr();
+            AtomicU64::from_ptr(place.cast()).load(Ordering::Relaxed)
+        }))
     }
 }
 

@@ -152,6 +152,30 @@ fn calls_are_as_the_driver_wants() {
 }
 
 #[test]
+fn a_call_that_was_put_off_is_not_made_for_replies_that_were_found() {
+    for event_idx in [false, true] {
+        let (mut driver, mut ring) = pair(8, event_idx);
+        let mut chain = Chain::new();
+        driver.want_calls(true);
+        for _ in 0..70_000 {
+            driver.submit(&[(DATA, 16, false)]).unwrap();
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            ring.put(chain.head(), 0);
+            assert!(ring.publish() && ring.call_wanted());
+            driver.reply().unwrap();
+            driver.want_calls(true);
+            // Without the feature nobody can see what a driver has found.
+            assert_eq!(ring.call_wanted(), !event_idx);
+        }
+        if !event_idx {
+            driver.want_calls(false);
+            assert!(!ring.call_wanted());
+        }
+    }
+}
+
+#[test]
 fn what_is_written_is_logged() {
     let log_file = memfd(4096);
     let log = DirtyLog::map(&log_file, 0, 4096).unwrap();

@@ -1,9 +1,11 @@
 //! Disks.
 
-use elvis_ring::{Chain, Mapping, Span};
+use crate::sys::{self, Piece};
+use elvis_ring::{Chain, Mapping, Segment, Span};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a sector, the unit of the virtio block protocol.
 pub const SECTOR: u64 = 512;
+
+/// What statfs calls a tmpfs (linux/magic.h).
+const TMPFS: rustix::fs::FsWord = libc::TMPFS_MAGIC as _;
 
 /// What a disk is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub enum Disk {
         bytes: u64,
         /// Alignment that buffers and lengths must have, 1 where there is none.
         align: u64,
+        /// Whether it lies in memory (tmpfs), so that a request is a copy and waits for nothing.
+        in_memory: bool,
     },
 }
 
@@ -131,7 +138,13 @@ impl Disk {
         }
         // Buffers of a guest are aligned to 512 at least where its driver knows our block size.
         let align = if direct { SECTOR } else { 1 };
-        Ok(Self::File { file, bytes, align })
+        let in_memory = !direct && rustix::fs::fstatfs(&file)?.f_type == TMPFS;
+        Ok(Self::File {
+            file,
+            bytes,
+            align,
+            in_memory,
+        })
     }
 
     /// Its size, a multiple of [`SECTOR`].
@@ -143,12 +156,26 @@ impl Disk {
         }
     }
 
+    fn in_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::File {
+                in_memory: true,
+                ..
+            }
+        )
+    }
+
     /// Reads into what the device may write of a chain, at once. None where the engine must.
     #[must_use]
     pub fn read_now(&self, chain: &Chain, offset: u64, bytes: u64) -> Option<bool> {
         match self {
             Self::Null { .. } => Some(true),
             Self::Ram { memory } => Some(chain.write_span(memory, offset as usize, bytes)),
+            Self::File { file, .. } if self.in_memory() => {
+                let pieces = pieces(chain.writable(), 0, bytes);
+                whole(sys::readv(file.as_raw_fd(), &pieces, offset), bytes)
+            }
             Self::File { .. } => None,
         }
     }
@@ -159,6 +186,10 @@ impl Disk {
         match self {
             Self::Null { .. } => Some(true),
             Self::Ram { memory } => Some(chain.read_span(skip, memory, offset as usize, bytes)),
+            Self::File { file, .. } if self.in_memory() => {
+                let pieces = pieces(chain.readable(), skip, bytes);
+                whole(sys::writev(file.as_raw_fd(), &pieces, offset, false), bytes)
+            }
             Self::File { .. } => None,
         }
     }
@@ -176,6 +207,18 @@ impl Disk {
             Self::File { .. } => None,
         }
     }
+}
+
+fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> Vec<Piece> {
+    Chain::pieces(segments, skip, bytes)
+        .map(|piece| Piece::new(piece.place, piece.bytes as usize))
+        .collect()
+}
+
+/// What was done whole is done; the engine, which knows what to do with errors and with parts, does
+/// everything else again.
+fn whole(result: i32, bytes: u64) -> Option<bool> {
+    (u64::try_from(result) == Ok(bytes)).then_some(true)
 }
 
 /// Takes an OFD lock on the whole file: shared where it is only read.

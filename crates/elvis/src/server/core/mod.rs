@@ -14,7 +14,7 @@ use super::pending::Pending;
 use super::queue::Queue;
 use super::stats::CoreStats;
 use crate::storage::Engine;
-use elvis_policy::{DeviceId, QueueId, Scheduler, Step};
+use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
 use elvis_ring::{Chain, sigbus};
 use rustix::event::{Timespec, epoll};
 use std::collections::HashMap;
@@ -51,8 +51,10 @@ struct Slot {
     /// None where the policy no longer knows it.
     id: Option<QueueId>,
     in_flight: u32,
-    /// Has replies that are not published.
-    unpublished: bool,
+    /// Replies that are not published.
+    unpublished: u64,
+    /// When its driver is called.
+    calls: Calls,
     /// Who waits for it to end.
     back: Option<Sender<Box<Queue>>>,
 }
@@ -73,6 +75,8 @@ pub(super) struct Core {
     results: Vec<(u64, i32)>,
     /// Slots whose requests came back from the engine.
     touched: Vec<usize>,
+    /// Slots whose driver is owed a call.
+    owed: Vec<usize>,
     /// Requests done at once in the visit that lasts.
     at_once: u64,
     epoll: OwnedFd,
@@ -117,6 +121,7 @@ impl Core {
             spare: Vec::new(),
             results: Vec::new(),
             touched: Vec::new(),
+            owed: Vec::new(),
             at_once: 0,
             epoll,
             wake,
@@ -157,9 +162,13 @@ impl Core {
                 }
                 Step::Events => self.events(Some(0)),
                 Step::Sleep { until_ns } => {
+                    self.settle_calls();
                     self.clock();
                     self.events(until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns)));
                 }
+            }
+            if !self.owed.is_empty() {
+                self.call_late();
             }
             if sigbus::faults() != self.faults {
                 self.find_broken();

@@ -2,7 +2,7 @@
 
 use super::{Core, Slot};
 use crate::server::queue::Queue;
-use elvis_policy::Look;
+use elvis_policy::{Calls, Look};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
 
@@ -59,7 +59,8 @@ impl Core {
             queue,
             id,
             in_flight: 0,
-            unpublished: false,
+            unpublished: 0,
+            calls: Calls::new(),
             back: None,
         });
     }
@@ -70,6 +71,7 @@ impl Core {
             return;
         };
         let Some(id) = slot.id.take() else { return };
+        let owed = slot.calls.settle();
         let _ = epoll::delete(&self.epoll, &slot.queue.kick);
         if let Some(counters) = self.scheduler.remove_queue(id) {
             slot.queue.counted.before = slot.queue.counted.before.plus(&counters);
@@ -81,6 +83,9 @@ impl Core {
                 self.scheduler.remove_device(device.0);
                 self.devices.remove(&number);
             }
+        }
+        if owed {
+            self.call(at);
         }
     }
 

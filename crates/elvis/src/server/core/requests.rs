@@ -146,7 +146,7 @@ impl Core {
         };
         let written = reply(&chain, request.as_ref(), status, slot.queue.ring.log());
         slot.queue.ring.put(chain.head(), written);
-        slot.unpublished = true;
+        slot.unpublished += 1;
         let counted = &mut slot.queue.counted;
         match request {
             Some(Request::Read { bytes, .. }) => counted.read_bytes += bytes,
@@ -157,18 +157,59 @@ impl Core {
         self.spare.push(chain);
     }
 
-    /// Tells a driver of its replies.
+    /// Tells a driver of its replies, and calls it or notes that it is owed a call.
     pub(super) fn publish(&mut self, at: usize) {
+        let (params, now_ns) = (self.scheduler.params(), self.now_ns);
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return;
         };
-        if !std::mem::take(&mut slot.unpublished) {
+        let replies = std::mem::take(&mut slot.unpublished);
+        if replies == 0 {
             return;
         }
-        if slot.queue.ring.publish() {
+        let wanted = slot.queue.ring.publish();
+        let was_owed = slot.calls.owed();
+        let now = slot.calls.published(params, replies, wanted, now_ns);
+        if now || (wanted && slot.id.is_none()) {
+            // A queue that the policy has left is not come back to.
+            slot.calls.settle();
             self.call(at);
-        } else {
+        } else if !slot.calls.owed() {
             slot.queue.counted.calls_suppressed += 1;
+        } else if !was_owed {
+            self.owed.push(at);
+        }
+    }
+
+    /// Makes the calls that are due.
+    pub(super) fn call_late(&mut self) {
+        let now_ns = self.now_ns;
+        for place in (0..self.owed.len()).rev() {
+            let at = self.owed[place];
+            let params = self.scheduler.params();
+            let Some(Some(slot)) = self.slots.get_mut(at) else {
+                self.owed.swap_remove(place);
+                continue;
+            };
+            let due = slot.calls.due(params, now_ns);
+            if due && slot.queue.ring.call_wanted() {
+                self.call(at);
+            } else if due {
+                slot.queue.counted.calls_suppressed += 1;
+            } else if slot.calls.owed() {
+                continue;
+            }
+            self.owed.swap_remove(place);
+        }
+    }
+
+    /// Makes all calls that are owed, due or not.
+    pub(super) fn settle_calls(&mut self) {
+        while let Some(at) = self.owed.pop() {
+            let slot = self.slots.get_mut(at).and_then(Option::as_mut);
+            if slot.is_some_and(|slot| slot.calls.settle()) {
+                self.call(at);
+            }
         }
     }
 

@@ -99,9 +99,9 @@ impl Core {
         }
         // Errors are the kernel's lack of memory; what was not started is with the next call.
         let _ = self.engine.start();
-        self.publish(at);
         let from_ns = self.now_ns;
         self.clock();
+        self.publish(at);
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             let latency_ns = self.now_ns.saturating_sub(from_ns);
             slot.queue

@@ -1,0 +1,129 @@
+//! When a driver is called for its replies (section 3.5 of the paper calls them exitless; they are not
+//! free, though: a call is a system call here, and wakes somebody there).
+//!
+//! A driver whose requests come close together is called once for several of its replies: when it has
+//! paused, or when the first of them is as old as a reply may become.
+
+use crate::Params;
+
+/// A pause is no longer than this to the mean, so that a burst behind it is soon known as one.
+const LONGEST_GAP_NS: u64 = 1_000_000;
+
+/// What is known of one queue's replies.
+#[derive(Debug, Clone, Default)]
+pub struct Calls {
+    /// Mean time from one reply to the next.
+    gap_ns: u64,
+    last_ns: u64,
+    /// When the first reply was given that its driver was not called for.
+    owed_since_ns: Option<u64>,
+}
+
+impl Calls {
+    /// Nothing known yet: the first replies are called for at once.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            gap_ns: LONGEST_GAP_NS,
+            ..Self::default()
+        }
+    }
+
+    /// Notes that so many replies were published, which the driver wants a call for or not. True where
+    /// it is to be called at once; else [`Calls::due`] says when, if [`Calls::owed`].
+    pub fn published(&mut self, params: &Params, replies: u64, wanted: bool, now_ns: u64) -> bool {
+        let gap_ns = now_ns.saturating_sub(self.last_ns) / replies.max(1);
+        self.gap_ns = (3 * self.gap_ns + gap_ns.min(LONGEST_GAP_NS)) / 4;
+        self.last_ns = now_ns;
+        if self.owed() || !wanted {
+            return false;
+        }
+        if self.gap_ns < params.call_delay_ns {
+            self.owed_since_ns = Some(now_ns);
+            return false;
+        }
+        true
+    }
+
+    /// Whether there are replies that the driver was not called for.
+    #[must_use]
+    pub fn owed(&self) -> bool {
+        self.owed_since_ns.is_some()
+    }
+
+    /// Whether the call that is owed is due. It is not owed any more then.
+    pub fn due(&mut self, params: &Params, now_ns: u64) -> bool {
+        let Some(since_ns) = self.owed_since_ns else {
+            return false;
+        };
+        let old = now_ns.saturating_sub(since_ns) >= params.call_delay_ns;
+        let paused = now_ns.saturating_sub(self.last_ns) >= params.call_delay_ns / 8;
+        if old || paused {
+            self.owed_since_ns = None;
+        }
+        old || paused
+    }
+
+    /// The call that is owed is made now, for another reason. True if there is one.
+    pub fn settle(&mut self) -> bool {
+        self.owed_since_ns.take().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARAMS: fn() -> Params = || Params {
+        call_delay_ns: 8_000,
+        ..Params::default()
+    };
+
+    /// Calls made for replies that come this far apart, each wanted, looked after every 100 ns.
+    fn calls(gap_ns: u64, replies: u64) -> (u64, u64) {
+        let (mut calls, mut made, mut oldest_ns, mut owed_ns) = (Calls::new(), 0, 0, None);
+        for now_ns in (0..replies * gap_ns).step_by(100) {
+            if now_ns % gap_ns == 0 {
+                if calls.published(&PARAMS(), 1, true, now_ns) {
+                    made += 1;
+                } else {
+                    owed_ns = owed_ns.or(Some(now_ns));
+                }
+            }
+            if calls.due(&PARAMS(), now_ns) {
+                made += 1;
+                oldest_ns = oldest_ns.max(now_ns - owed_ns.take().unwrap());
+            }
+        }
+        (made, oldest_ns)
+    }
+
+    #[test]
+    fn replies_far_apart_are_called_for_at_once() {
+        assert_eq!(calls(9_000, 1000), (1000, 0));
+    }
+
+    #[test]
+    fn replies_close_together_share_a_call_within_the_delay() {
+        let (made, oldest_ns) = calls(500, 10_000);
+        assert!(made < 10_000 / 10, "{made} calls");
+        assert!(oldest_ns <= PARAMS().call_delay_ns, "{oldest_ns} ns");
+        assert!(made > 0);
+    }
+
+    #[test]
+    fn a_driver_that_pauses_is_called_at_its_pause() {
+        let mut calls = Calls::new();
+        let mut now_ns = 0;
+        for _ in 0..100 {
+            now_ns += 200;
+            calls.published(&PARAMS(), 1, true, now_ns);
+            calls.due(&PARAMS(), now_ns);
+        }
+        calls.published(&PARAMS(), 1, true, now_ns);
+        assert!(calls.owed());
+        assert!(!calls.due(&PARAMS(), now_ns + 900));
+        assert!(calls.due(&PARAMS(), now_ns + 1_000));
+        assert!(!calls.owed() && !calls.due(&PARAMS(), now_ns + 9_000));
+    }
+}
