@@ -17,8 +17,8 @@
 		.control = loop##_control,                                         \
 		.check = judge,                                                    \
 		.cpus = 1,                                                         \
-		.min_iterations = (flags) != 0 ? 1 : 100,                               \
-		.max_iterations = (flags) != 0 ? 1000 : 1000000,                        \
+		.min_iterations = (flags) != 0 ? 1 : 100,                          \
+		.max_iterations = (flags) != 0 ? 1000 : 1000000,                   \
 		.insns_iterations = 1,                                             \
 		.insns_samples = 64,                                               \
 		.parameters = flags,                                               \

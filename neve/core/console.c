@@ -24,20 +24,29 @@ void console_use(const struct uart *uart)
 		uart_init(port);
 }
 
-static void put(char byte)
+/* How many bytes the port takes now; waits for one at least, but not for ever. */
+static unsigned room(void)
 {
-	for (unsigned i = 0; i < MAX_POLLS && !uart_can_take(port); i++)
-		;
-	uart_send(port, (uint8_t)byte);
+	unsigned bytes = 0;
+
+	for (unsigned i = 0; i < MAX_POLLS && !bytes; i++)
+		bytes = uart_room(port);
+	return bytes;
 }
 
 void console_write(const char *text, size_t bytes)
 {
+	unsigned left = 0;
+
 	if (!port)
 		return;
 	lock_take(&lock);
-	for (size_t i = 0; i < bytes; i++)
-		put(text[i]);
+	for (size_t i = 0; i < bytes; i++) {
+		if (!left)
+			left = room();
+		uart_send(port, (uint8_t)text[i]);
+		left -= left > 0;
+	}
 	lock_release(&lock);
 }
 
