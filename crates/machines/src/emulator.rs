@@ -1,9 +1,11 @@
 //! Which QEMU there is: found, asked for its version, and whether it was built with KVM.
 
 use crate::machine::MachineError;
+use crate::process::describe;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use ws_lab::recipe::Recipe;
 
 /// The program, as it is called in the search path.
@@ -179,6 +181,30 @@ fn parse_version(line: &str) -> Option<(String, u32)> {
     let version = rest.split([' ', '(']).next()?.to_owned();
     let major = version.split('.').next()?.parse().ok()?;
     Some((version, major))
+}
+
+/// What its exit status means: with `-no-reboot` it answers a reset and a power-off alike.
+pub fn how(status: ExitStatus) -> String {
+    if status.success() {
+        "the machine reset itself, as after a triple fault, or powered itself off".into()
+    } else {
+        describe(status)
+    }
+}
+
+/// Can it be given this image of the guest?
+///
+/// # Errors
+/// It can't be read, or its path stands in no command line.
+pub fn check_guest(guest: &Path) -> Result<(), MachineError> {
+    if guest.to_str().is_none() {
+        return Err(MachineError::Other(format!(
+            "the path of the guest image is not UTF-8: {}",
+            guest.display()
+        )));
+    }
+    File::open(guest).map_err(|e| MachineError::io("read the guest image", guest, e))?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,16 +6,15 @@
 
 use crate::child::{Child, Look};
 use crate::earshot::Chunk;
-use crate::emulator::Emulator;
+use crate::emulator::{self, Emulator};
 use crate::host::Host;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
 };
 use crate::pin::{self, Pinned};
-use crate::process::{describe, shell_words};
+use crate::process::shell_words;
 use crate::qmp::{Qmp, Trouble};
 use crate::vmm::Kvm;
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
@@ -161,15 +160,7 @@ impl Machine for Qemu {
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {
-        let guest = &self.settings.guest;
-        if guest.to_str().is_none() {
-            return Err(MachineError::Other(format!(
-                "the path of the guest image is not UTF-8: {}",
-                guest.display()
-            )));
-        }
-        File::open(guest).map_err(|e| MachineError::io("read the guest image", guest, e))?;
-        Ok(())
+        emulator::check_guest(&self.settings.guest)
     }
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
@@ -226,11 +217,7 @@ impl Machine for Qemu {
                 .stopped
                 .clone()
                 .map_or(Console::Quiet, Console::Ended),
-            // So -no-reboot answers a reset and a power-off alike.
-            Look::Over(status) if status.success() => Console::Ended(
-                "the machine reset itself, as after a triple fault, or powered itself off".into(),
-            ),
-            Look::Over(status) => Console::Ended(describe(status)),
+            Look::Over(status) => Console::Ended(emulator::how(status)),
         })
     }
 

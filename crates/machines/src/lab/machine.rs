@@ -4,14 +4,13 @@ use super::command::{self, Inner, Launch};
 use super::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use super::tree::{self, Domain};
 use crate::child::{Child, Look};
-use crate::emulator::Emulator;
+use crate::emulator::{self, Emulator};
 use crate::inherited::Inherited;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError,
 };
-use crate::process::{describe, shell_words};
+use crate::process::shell_words;
 use crate::vmm::{DOORBELL, DOORBELL_ARM};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -185,15 +184,7 @@ impl Machine for LabMachine {
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {
-        let guest = &self.settings.guest;
-        if guest.to_str().is_none() {
-            return Err(MachineError::Other(format!(
-                "the path of the guest image is not UTF-8: {}",
-                guest.display()
-            )));
-        }
-        File::open(guest).map_err(|e| MachineError::io("read the guest image", guest, e))?;
-        Ok(())
+        emulator::check_guest(&self.settings.guest)
     }
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
@@ -229,11 +220,7 @@ impl Machine for LabMachine {
         Ok(match running.look(buffer)? {
             Look::Data => Console::Data,
             Look::Nothing => Console::Quiet,
-            // So -no-reboot answers a reset and a power-off alike.
-            Look::Over(status) if status.success() => Console::Ended(
-                "the machine reset itself, as after a triple fault, or powered itself off".into(),
-            ),
-            Look::Over(status) => Console::Ended(describe(status)),
+            Look::Over(status) => Console::Ended(emulator::how(status)),
         })
     }
 
