@@ -50,7 +50,7 @@ COSTS
 }
 
 @test "both default platforms: a table with every row, and a result file that the schema allows" {
-    LIMIT=120 ws run --boots 1 --samples 3 -o "$OUT" >table.txt 2>log.txt
+    LIMIT=300 ws run --boots 1 --samples 3 -o "$OUT" >table.txt 2>log.txt
     for row in idle sgdt sldt sidt smsw pushf-popf lgdt set-cr3 hypercall cpuid \
         interrupt-controller-trap irq-completion ipi-halted ipi-running vm-switch hot-memory-access \
         cold-memory-access set-page-table-4k set-page-table-2m remap-page in out print event-channel \
