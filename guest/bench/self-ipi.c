@@ -1,7 +1,6 @@
 /*
- * An interrupt that a CPU sends to itself, until its handler has run and ended it. Four rows by how it
- * is let in: kvm-unit-tests' self_ipi_sti_nop, _sti_hlt and _tpr, and the first without the end of
- * interrupt. By the ICR of the APIC or the x2APIC, whichever the guest uses.
+ * An interrupt that a CPU sends to itself, until its handler has run and ended it. Three rows by how
+ * it is let in: kvm-unit-tests' self_ipi_sti_nop and _sti_hlt, and the first without the end of interrupt. By the ICR of the APIC or the x2APIC, whichever the guest uses.
  */
 #include "exit_row.h"
 #include "latency.h"
@@ -9,7 +8,6 @@
 
 TIMED_SELF_IPI(self_ipi);
 TIMED_SELF_IPI_HALTED(self_ipi_halted);
-TIMED_SELF_IPI_PRIORITY(self_ipi_priority);
 TIMED_SELF_IPI_NO_EOI(self_ipi_no_eoi);
 
 static struct completion_operand operand;
@@ -55,7 +53,5 @@ EXIT_ROW(nop, "self-ipi", "exception", "interrupt to this CPU itself, until its 
 	 "", NULL, init, check, self_ipi, SELF_TIMED);
 EXIT_ROW(hlt, "self-ipi-halted", "exception", "the same, with a halt before it", "", NULL, init,
 	 check, self_ipi_halted, SELF_TIMED);
-EXIT_ROW(tpr, "self-ipi-priority", "exception", "the same, held back by the task priority", "",
-	 NULL, init, check, self_ipi_priority, SELF_TIMED);
 EXIT_ROW(no_eoi, "self-ipi-no-eoi", "exception", "the same, and its handler does not end it", "",
 	 NULL, init_no_eoi, check_no_eoi, self_ipi_no_eoi, SELF_TIMED);

@@ -1,12 +1,31 @@
-/* The task priority by CR8, read and written: the register by which a kernel holds interrupts back. Two
- * rows, kvm-unit-tests' mov_from_cr8 and mov_to_cr8. */
+/* The task priority by CR8, by which a kernel holds interrupts back: read, written, and an interrupt to this
+ * CPU itself that it holds back until it falls. Three rows, kvm-unit-tests' mov_from_cr8, mov_to_cr8 and
+ * self_ipi_tpr. */
 #include "exit_row.h"
+#include "latency.h"
 #include "timed_exits.h"
 
 TIMED_READ_PRIORITY(cr8_read);
 TIMED_WRITE_PRIORITY(cr8_write);
+TIMED_SELF_IPI_PRIORITY(self_ipi_priority);
 
 static struct exit_operand operand;
+static struct completion_operand interrupt;
+
+static void read_once(void *argument)
+{
+	cr8_read_run(1, argument);
+}
+
+static const char *needs(const struct params *params)
+{
+	struct fault fault;
+
+	(void)params;
+	if (try_call(read_once, &operand, &fault))
+		return NULL;
+	return "reading the task priority (CR8) raises an exception on this machine";
+}
 
 static bool init(struct bench_run *run)
 {
@@ -22,7 +41,24 @@ static enum check check(struct bench_run *run)
 	return operand.value ? CHECK_FAILED : CHECK_UNPROVEN;
 }
 
-EXIT_ROW(read, "cr8-read", "exception", "read the task priority (CR8)", "", NULL, init, check,
+static bool init_interrupt(struct bench_run *run)
+{
+	run->operand = &interrupt;
+	run->reason = "there is no interrupt controller that this guest knows";
+	latency_handled = (struct latency_handled){ 0 };
+	return self_ipi_operand_fill(&interrupt, true);
+}
+
+static enum check check_interrupt(struct bench_run *run)
+{
+	bench_note(run, "%lu sent, %lu came", run->total, latency_handled.count);
+	return latency_handled.count == run->total ? CHECK_PROVED : CHECK_FAILED;
+}
+
+EXIT_ROW(read, "cr8-read", "exception", "read the task priority (CR8)", "", needs, init, check,
 	 cr8_read, 0);
-EXIT_ROW(write, "cr8-write", "exception", "write the task priority (CR8)", "", NULL, init, check,
+EXIT_ROW(write, "cr8-write", "exception", "write the task priority (CR8)", "", needs, init, check,
 	 cr8_write, 0);
+EXIT_ROW(self_ipi, "self-ipi-priority", "exception",
+	 "interrupt to this CPU itself, held back by the task priority", "", needs, init_interrupt,
+	 check_interrupt, self_ipi_priority, SELF_TIMED);

@@ -99,7 +99,7 @@ bool latency_start(struct bench_run *run, enum latency_command wanted, bool halt
 		.yield = params->unit == UNIT_INSNS,
 		.handled = &latency_handled,
 		.halts = halts,
-		.settle_ticks = arch_long_ticks() / 20000,
+		.settle_ticks = arch_long_ticks() / 60000,
 	};
 	run->operand = &operand;
 	run->reason = compare_clocks(by_kick);
