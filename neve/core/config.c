@@ -173,6 +173,8 @@ static bool take_word(struct config *config, const char *key, const char *value)
 	uint64_t address;
 	bool good = true;
 
+	if (text_equal(key, "level"))
+		return parse_u64(value, text_length(value), &config->level) && config->level < 10;
 	if (text_equal(key, "doorbell")) /* memory.c and main.c look for it */
 		return parse_u64(value, text_length(value), &address) && !(address & 7);
 
@@ -226,7 +228,7 @@ static bool take_words(struct config *config, const char *line, struct text *wro
 				wrong,
 				" is none of cpus=N,... (1 to %u), memory=MIB,..., "
 				"stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
-				"policy=lean|kvm-4.10[-gicv3][-notimer],..., doorbell=0xADDRESS",
+				"policy=lean|kvm-4.10[-gicv3][-notimer],..., level=N, doorbell=0xADDRESS",
 				MAX_VCPUS);
 			return false;
 		}

@@ -8,6 +8,7 @@
  *   nest=MECH,...   the VM's kernel is a hypervisor, and runs at virtual EL2 by this mechanism (none):
  *                   nv, nv2 (the CPU's FEAT_NV, FEAT_NV2), pv, neve (built for it; any CPU)
  *   policy=NAME,... what a world switch saves and restores (lean): kvm-4.10, with -gicv3 and -notimer
+ *   level=N         how many hypervisors are below us, for our records (0)
  *   doorbell=ADDR   that of the hypervisor that runs us, in hexadecimal (none)
  *   vhe=0|1,...     ... one that uses FEAT_VHE (0)
  *
@@ -56,6 +57,7 @@ struct vm_config {
 struct config {
 	struct vm_config vms[MAX_VMS];
 	unsigned vm_count;
+	uint64_t level;
 };
 
 /* Reads both. `tree` is the device tree's bytes, of which `most` may be read. False: `wrong` says what is

@@ -54,10 +54,22 @@ void console_printf(const char *format, ...)
 	console_write(buffer, text.used);
 }
 
+static char source[8] = "neve";
+
+void record_use_level(unsigned level)
+{
+	struct text text;
+
+	if (!level)
+		return;
+	text_start(&text, source, sizeof(source));
+	text_printf(&text, "l%u", level);
+}
+
 void record_send(struct record *record, struct record_line *line)
 {
 	char text[MAX_RECORD_BYTES + 1];
-	size_t bytes = record_finish(record, "neve", line, text);
+	size_t bytes = record_finish(record, source, line, text);
 
 	if (bytes)
 		console_write(text, bytes);

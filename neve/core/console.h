@@ -27,7 +27,11 @@ void console_use(const struct uart *uart);
 void console_write(const char *text, size_t bytes);
 void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Sends a record of ours, of source `neve` (docs/records.md). */
+/* Of whom our records are (docs/records.md): `neve`, or `l1`, `l2` of one that runs as a guest, so many
+ * levels up. */
+void record_use_level(unsigned level);
+
+/* Sends a record of ours. */
 void record_send(struct record *record, struct record_line *line);
 
 /* A byte that a guest sent. */

@@ -111,6 +111,7 @@ _Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *
 		give_up("cannot run here", wrong);
 	if (!config_read(&config, tree->bootargs, (const void *)tree_at, FDT_MAX_BYTES, &why))
 		give_up("cannot run", why_bytes);
+	record_use_level((unsigned)config.level);
 	find_memory(tree, tree_at);
 	list_cpus(tree, own_id);
 	wrong = arch_interrupts_init(tree);

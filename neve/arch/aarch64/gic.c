@@ -122,7 +122,11 @@ void gic_refill(struct vcpu *vcpu)
 
 /* ---- ICH_VMCR_EL2, and which priorities are active ------------------------------------------ */
 
-#define ACTIVE(ROW) ROW(0) ROW(1) ROW(2) ROW(3)
+#define ACTIVE(ROW) \
+	ROW(0)      \
+	ROW(1)      \
+	ROW(2)      \
+	ROW(3)
 
 static void save_active(struct gic_interface *to)
 {

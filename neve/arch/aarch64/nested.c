@@ -207,9 +207,22 @@ static bool read_entry(void *context, uint64_t ipa, uint64_t *entry)
 
 /* EL1's registers that at virtual EL2 hold the one of the same name (Table 4). */
 #define REDIRECTED(ROW) \
-	ROW(AFSR0) ROW(AFSR1) ROW(AMAIR) ROW(ELR) ROW(ESR) ROW(FAR) ROW(SPSR) ROW(MAIR) ROW(VBAR)
+	ROW(AFSR0)      \
+	ROW(AFSR1)      \
+	ROW(AMAIR)      \
+	ROW(ELR)        \
+	ROW(ESR)        \
+	ROW(FAR)        \
+	ROW(SPSR)       \
+	ROW(MAIR)       \
+	ROW(VBAR)
 /* ... if it is a VHE hypervisor: it has the same format, and is written past us. */
-#define REDIRECTED_VHE(ROW) ROW(SCTLR) ROW(TCR) ROW(TTBR0) ROW(TTBR1) ROW(CONTEXTIDR)
+#define REDIRECTED_VHE(ROW) \
+	ROW(SCTLR)          \
+	ROW(TCR)            \
+	ROW(TTBR0)          \
+	ROW(TTBR1)          \
+	ROW(CONTEXTIDR)
 
 static void save_el2(struct vcpu *vcpu)
 {

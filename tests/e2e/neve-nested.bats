@@ -1,0 +1,174 @@
+# Guest hypervisors at virtual EL2: neve below neve, with the real guest as the nested VM, by all four
+# mechanisms. Traps are counted by whoever takes them, and compared exactly. FEAT_NV and FEAT_NV2 need the
+# lab's QEMU (9.0 or newer); paravirtual ones run on the oldest.
+
+load common
+load neve
+
+# The guest hypervisor's image for a mechanism. image MECHANISM VHE
+image() {
+    local name=aarch64
+    case $1 in
+    pv) name+=-calls ;;
+    neve) name+=-neve ;;
+    esac
+    [ "$2" = 0 ] || name+=-vhe
+    echo "$ROOT/build/neve/$name/neve.img"
+}
+
+setup_file() {
+    make -s -C "$ROOT/guest" ARCH=aarch64 >&2
+    for paravirt in none calls neve; do
+        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=0 >&2 &
+        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=1 >&2
+        wait $!
+    done
+    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    LAB_ROOT=$(ws lab list --json | jq -r .cache)/sets/qemu/root
+    export LAB_ROOT
+    # The lab's QEMU runs with its own libraries.
+    cat >"$BATS_FILE_TMPDIR/qemu" <<END
+#!/bin/sh
+exec "$LAB_ROOT/usr/lib64/ld-linux-x86-64.so.2" --library-path "$LAB_ROOT/usr/lib/x86_64-linux-gnu" \\
+    "$LAB_ROOT/usr/bin/qemu-system-aarch64" -L "$LAB_ROOT/usr/share/qemu" "\$@"
+END
+    chmod +x "$BATS_FILE_TMPDIR/qemu"
+}
+
+setup() {
+    common_setup
+    neve_setup
+}
+
+# What runs on this machine's own QEMU: no NV there. Others take the lab's.
+choose() {
+    case $1 in
+    pv | neve) CPU=${CPU:-cortex-a57,cntfrq=1000000000} ;;
+    *) CPU=max,cntfrq=1000000000 QEMU_ARM=$BATS_FILE_TMPDIR/qemu ;;
+    esac
+}
+
+# nested MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS: neve, below it neve, below that the guest.
+nested() {
+    local CPU=${CPU-}
+    choose "$1"
+    machine "$CPU" "$3" "nest=$1 vhe=$2 cpus=$3 stage2=4k" "${LAB[@]}" \
+        -device "$(vm "$(image "$1" "$2")" 0x50000000 \
+            "cpus=$3 stage2=4k memory=64 level=1 doorbell=0xa000008 $4 -- unit=insns hypercall=kvm doorbell=0xa000008 in=0xa000000 $5")" \
+        -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM"
+}
+
+# Traps to the host hypervisor of one operation: all, or those of which the name matches.
+traps() {
+    exits "$1" | jq "[to_entries[] | select(.key | test(\"${2-.}\")) | .value] | add / 64"
+}
+
+well() {
+    [ "$(own bye | jq -r .status)" = ok ]
+    [ "$(records bye | jq -r .status)" = ok ]
+    [ "$(records fault)" = '' ]
+}
+
+@test "a hypercall of a nested VM takes two traps where none is wasted, and two boots agree to the byte" {
+    for mechanism in nv2 neve; do
+        for vhe in 0 1; do
+            nested $mechanism $vhe 1 '' 'bench=^(hypercall|in|irq-completion)$'
+            well
+            [ "$(exits hypercall)" = '{"hvc":64,"el2_eret":64}' ]
+            # The same, as the guest hypervisor sees it.
+            grep '^@ws1 [0-9a-f]* l1 ' console.txt | grep '"bench":"hypercall"' | grep -q '"returns":{"hvc":64}'
+            # An interrupt is sent in run and in control; its end takes no trap.
+            [ "$(exits irq-completion | jq -c 'with_entries(select(.key | startswith("el2_") | not))')" = \
+                '{"write_ICC_SGI1R_EL1":128}' ]
+        done
+    done
+    mv console.txt first.txt
+    nested neve 1 1 '' 'bench=^(hypercall|in|irq-completion)$'
+    cmp first.txt console.txt
+}
+
+@test "trapped and called for, the same registers are counted" {
+    for vhe in 0 1; do
+        for policy in lean kvm-4.10; do
+            nested nv $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
+            well
+            own exits | jq -c '[.bench, .returns]' >nv.txt
+            for cpu in cortex-a57 max; do
+                CPU=$cpu,cntfrq=1000000000 nested pv $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
+                well
+                own exits | jq -c '[.bench, .returns]' | cmp - nv.txt
+            done
+        done
+    done
+}
+
+# The paper has 126/82, 128/82 and 15/15 (docs/neve.md says what differs).
+@test "traps of Linux 4.10's world switch" {
+    while read -r mechanism vhe hypercall io; do
+        nested $mechanism "$vhe" 1 policy=kvm-4.10 'bench=^(hypercall|in)$'
+        well
+        echo "$mechanism $vhe: $(traps hypercall) $(traps in)"
+        [ "$(traps hypercall) $(traps in)" = "$hypercall $io" ]
+    done <<END
+nv 0 126 127
+nv 1 78 78
+neve 0 15 15
+neve 1 16 16
+nv2 0 16 17
+nv2 1 9 10
+END
+}
+
+@test "interrupts between the vCPUs of a nested VM" {
+    while read -r mechanism vhe lean kvm; do
+        for policy in lean kvm-4.10; do
+            nested $mechanism "$vhe" 2 policy=$policy 'bench=^ipi'
+            well
+            [ "$(records result | jq -r .check | sort -u)" = proved ]
+            echo "$mechanism $vhe $policy: $(traps ipi-halted) $(traps ipi-running)"
+            [ "$(traps ipi-running)" = "$([ $policy = lean ] && echo "$lean" || echo "$kvm")" ]
+        done
+    done <<END
+pv 0 17 258
+pv 1 8 164
+neve 0 7 37
+neve 1 7 39
+nv2 1 5 20
+END
+}
+
+@test "a nested VM runs every row, by the CPU's mechanism and by the paravirtual one" {
+    for mechanism in nv2 neve; do
+        LIMIT=60 nested $mechanism 0 1 '' ''
+        well
+        [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+        [ "$(records result | jq -r .bench | wc -l)" -ge 17 ]
+        # Pages that it touches first: one trap for the shadow, one for each hypervisor's own.
+        [ "$(exits cold-memory-access | jq '.shadow_fault, .stage2_fault')" = $'64\n64' ]
+    done
+}
+
+@test "a hypervisor below a hypervisor below a hypervisor" {
+    local words='stage2=4k doorbell=0xa000008'
+    machine cortex-a57,cntfrq=1000000000 1 'nest=pv memory=400 stage2=4k' "${LAB[@]}" \
+        -device "$(vm "$(image pv 0)" 0x60000000 \
+            "nest=pv memory=200 level=1 $words -- memory=64 level=2 $words -- unit=insns hypercall=kvm doorbell=0xa000008 bench=^hypercall")" \
+        -device "guest-loader,addr=0x61000000,initrd=$(image pv 0)" \
+        -device "guest-loader,addr=0x62000000,initrd=$GUEST_ARM"
+    well
+    for level in l1 l2; do
+        grep "^@ws1 [0-9a-f]* $level " console.txt | grep -q '"status":"ok"'
+    done
+    # One exit of the third level is one for the second, seven for the first, and many more for the host.
+    grep '^@ws1 [0-9a-f]* l2 ' console.txt | grep -q '"returns":{"hvc":64}'
+    [ "$(traps hypercall '^(el2_)?(hvc|eret)$')" = 14 ]
+}
+
+@test "what a guest hypervisor cannot be given is said" {
+    machine neoverse-n1 1 'nest=nv2' -device "$(vm "$NEVE" 0x50000000 '')"
+    grep -q '^neve cannot run VM 0: this CPU has no FEAT_NV2: nest=pv and nest=neve' console.txt
+    machine neoverse-n1 1 'nest=perhaps' -device "$(vm "$NEVE" 0x50000000 '')"
+    grep -q "^neve cannot run: the command line's word nest=perhaps is none of .*nest=none|nv|nv2|pv|neve" console.txt
+    machine cortex-a57 1 'nest=pv' -device "$(vm "$(image pv 0)" 0x50000000 '')"
+    grep -q '^neve cannot run: there is no kernel ' console.txt
+}

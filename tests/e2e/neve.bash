@@ -1,0 +1,44 @@
+# What tests of the hypervisor (neve/) share. Loaded beside common.
+
+# Its variables are the tests'.
+# shellcheck disable=SC2034
+
+neve_setup() {
+    NEVE=$ROOT/build/neve/aarch64/neve.img
+    GUEST_ARM=$ROOT/build/guest/aarch64/guest.img
+    QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
+    # A tick of the clock is an instruction.
+    LAB=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -seed 1
+        -rtc "base=2024-01-01T00:00:00,clock=vm")
+    EXACT=neoverse-n1,cntfrq=1000000000
+}
+
+# A machine with the hypervisor, whose console is in console.txt; it ends by itself in time, or the test
+# fails. machine CPU CPUS WORDS MORE...
+machine() {
+    local cpu=$1 cpus=$2 words=$3
+    shift 3
+    timeout --kill-after=5 "${LIMIT:-20}" "$QEMU_ARM" \
+        -machine "${MACHINE:-virt,virtualization=on,gic-version=3,dtb-randomness=off}" -cpu "$cpu" \
+        -smp "$cpus" -m 1024 -nodefaults -display none -monitor none -no-reboot \
+        -serial "${SERIAL:-file:console.txt}" -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
+}
+
+# The QEMU words of a VM. vm IMAGE ADDRESS WORDS
+vm() { echo "guest-loader,addr=$2,kernel=$1,bootargs=$3"; }
+
+# The hypervisor's own records of a kind.
+own() {
+    sed -n 's/^@ws1 [0-9a-f]* neve [0-9a-f]* [0-9]* [0-9]* //p' console.txt |
+        jq -c "select(.kind == \"$1\")"
+}
+# What made the guest leave in a benchmark's samples.
+exits() { own exits | jq -c "select(.bench == \"$1\") | .returns"; }
+
+# Everything that this machine can run did, and ended well.
+all_well() {
+    [ "$(own bye | jq -r .status | sort -u)" = ok ]
+    [ "$(records bye | jq -r .status | sort -u)" = ok ]
+    [ "$(records fault)" = '' ]
+    [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+}
