@@ -40,6 +40,8 @@ setup() {
     neve_setup
 }
 
+# The variable is of neve.bash.
+# shellcheck disable=SC2034
 # What runs on this machine's own QEMU: no NV there. Others take the lab's.
 choose() {
     case $1 in
@@ -72,7 +74,7 @@ well() {
 @test "a hypercall of a nested VM takes two traps where none is wasted, and two boots agree to the byte" {
     for mechanism in nv2 neve; do
         for vhe in 0 1; do
-            nested $mechanism $vhe 1 '' 'bench=^(hypercall|in|irq-completion)$'
+            nested "$mechanism" "$vhe" 1 '' 'bench=^(hypercall|in|irq-completion)$'
             well
             [ "$(exits hypercall)" = '{"hvc":64,"el2_eret":64}' ]
             # The same, as the guest hypervisor sees it.
@@ -105,7 +107,7 @@ well() {
 # The paper has 126/82, 128/82 and 15/15 (docs/neve.md says what differs).
 @test "traps of Linux 4.10's world switch" {
     while read -r mechanism vhe hypercall io; do
-        nested $mechanism "$vhe" 1 policy=kvm-4.10 'bench=^(hypercall|in)$'
+        nested "$mechanism" "$vhe" 1 policy=kvm-4.10 'bench=^(hypercall|in)$'
         well
         echo "$mechanism $vhe: $(traps hypercall) $(traps in)"
         [ "$(traps hypercall) $(traps in)" = "$hypercall $io" ]
@@ -122,7 +124,7 @@ END
 @test "interrupts between the vCPUs of a nested VM" {
     while read -r mechanism vhe lean kvm; do
         for policy in lean kvm-4.10; do
-            nested $mechanism "$vhe" 2 policy=$policy 'bench=^ipi'
+            nested "$mechanism" "$vhe" 2 policy=$policy 'bench=^ipi'
             well
             [ "$(records result | jq -r .check | sort -u)" = proved ]
             echo "$mechanism $vhe $policy: $(traps ipi-halted) $(traps ipi-running)"
