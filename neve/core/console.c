@@ -26,7 +26,7 @@ void console_use(const struct uart *uart)
 
 static void put(char byte)
 {
-	for (unsigned i = 0; i < MAX_POLLS && !uart_can_take(port); i++)
+	for (unsigned i = 0; i < MAX_POLLS && !uart_room(port); i++)
 		;
 	uart_send(port, (uint8_t)byte);
 }
