@@ -309,7 +309,7 @@ impl Chain {
         if !writable && self.readable < self.segments.len() {
             return Err(RingError::Order);
         }
-        match memory.find_whole(guest, bytes, *hit) {
+        match memory.find_whole(guest, bytes) {
             Some(place) => self.segments.push(Segment {
                 guest,
                 place,
@@ -326,7 +326,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Adds a buffer that lies in another region than the last, or in several.
+    /// Adds a buffer that lies in a region behind the first few, or in several.
     #[cold]
     fn add_parts(
         &mut self,

@@ -64,6 +64,9 @@ impl Region {
     }
 }
 
+/// Regions that are looked at one after another before they are searched.
+const FEW: usize = 4;
+
 /// All regions of one driver. It does not change: another set of regions is another `Memory`, and
 /// what still uses this one keeps it mapped.
 #[derive(Debug, Default)]
@@ -127,16 +130,18 @@ impl Memory {
         region.span.part(offset, usize::try_from(bytes).ok()?)
     }
 
-    /// The host address of a range that lies whole in the region `hit`, as nearly all do, and has at
-    /// least one byte.
+    /// The host address of a range that lies whole in one of the first regions, as nearly all do, and
+    /// has at least one byte. A driver in user space has its rings and its data in two regions, so the
+    /// region of the last range would be the wrong one for each.
     #[inline]
-    pub(crate) fn find_whole(&self, guest: u64, bytes: u32, hit: usize) -> Option<*mut u8> {
-        let region = self.regions.get(hit)?;
-        let offset = guest.wrapping_sub(region.guest);
-        let room = region.bytes.checked_sub(offset)?;
-        let fits = bytes > 0 && u64::from(bytes) <= room;
-        // The span has as many bytes as the region, so the offset is a usize.
-        fits.then(|| region.span.start().wrapping_add(offset as usize))
+    pub(crate) fn find_whole(&self, guest: u64, bytes: u32) -> Option<*mut u8> {
+        self.regions.iter().take(FEW).find_map(|region| {
+            let offset = guest.wrapping_sub(region.guest);
+            let room = region.bytes.checked_sub(offset)?;
+            let fits = bytes > 0 && u64::from(bytes) <= room;
+            // The span has as many bytes as the region, so the offset is a usize.
+            fits.then(|| region.span.start().wrapping_add(offset as usize))
+        })
     }
 
     /// The host address of the start of a range, and how much of the range follows it in the same

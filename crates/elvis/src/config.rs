@@ -15,6 +15,8 @@ use toml::Spanned;
 
 /// Bytes that a socket's path may have (unix(7)).
 const SOCKET_PATH: usize = 107;
+/// Longest time of a null disk's request, in ns.
+const LONGEST_SERVICE_NS: u64 = 1_000_000;
 /// Most queues of a device.
 const MAX_QUEUES: u16 = 256;
 
@@ -105,6 +107,7 @@ pub struct RawDevice {
     serial: Option<Spanned<String>>,
     requests_per_s: Option<Spanned<u64>>,
     bytes_per_s: Option<Spanned<u64>>,
+    service_ns: Option<Spanned<u64>>,
 }
 
 /// A value that can't be used: where it stands, its key, what is wrong.
@@ -144,6 +147,7 @@ impl RawDevice {
                 bytes: sized(bytes)?,
             },
             Some(("null", bytes)) => Source::Null {
+                service_ns: self.service_ns.as_ref().map_or(0, |time| *time.get_ref()),
                 bytes: sized(bytes)?,
             },
             _ if image.is_empty() => {
@@ -154,6 +158,17 @@ impl RawDevice {
                 direct: self.direct,
             },
         };
+        match (&self.service_ns, &source) {
+            (Some(time), Source::Null { .. }) if *time.get_ref() > LONGEST_SERVICE_NS => {
+                let why = format!("at most {LONGEST_SERVICE_NS}");
+                return wrong(time.span(), "service_ns", why);
+            }
+            (Some(time), Source::File { .. } | Source::Ram { .. }) => {
+                let why = "only a null disk takes as long as it is told".to_owned();
+                return wrong(time.span(), "service_ns", why);
+            }
+            _ => {}
+        }
         let queues = self.queues.as_ref().map_or(1, |queues| *queues.get_ref());
         if let Some(span) = self.queues.as_ref().map(Spanned::span) {
             if !(1..=MAX_QUEUES).contains(&queues) {
@@ -354,7 +369,7 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
                 "false" => false.into(),
                 _ => return Err(format!("{word:?}: true or false")),
             },
-            "queues" | "weight" | "requests_per_s" | "bytes_per_s" => {
+            "queues" | "weight" | "requests_per_s" | "bytes_per_s" | "service_ns" => {
                 let number: u64 = value.parse().map_err(|_| format!("{word:?}: no number"))?;
                 number.into()
             }
@@ -424,6 +439,10 @@ requests_per_s = 1000
         assert!(
             wrong("[[device]]\nsocket = \"/s\"\nimage = \"ram:x\"")
                 .starts_with("elvis.toml:3: image")
+        );
+        assert!(
+            wrong(&format!("{device}service_ns = 5"))
+                .starts_with("elvis.toml:4: service_ns: only a null disk")
         );
         assert!(wrong("[[device]]\nsocket = \"/s\"").contains("missing field `image`"));
     }

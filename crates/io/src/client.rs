@@ -44,6 +44,9 @@ pub struct Task {
     pub depth: u16,
     /// How it learns of replies.
     pub replies: Replies,
+    /// Mean pause between a reply and the next request in its place, exponentially distributed; it has
+    /// to look for replies then.
+    pub think_ns: u64,
     /// Of 100 requests, those that write.
     pub write_percent: u8,
     /// Time before anything is counted.
@@ -79,6 +82,8 @@ struct Device {
     blocks: u64,
     /// When each of its requests outstanding was made.
     began: Vec<Instant>,
+    /// Requests that are made when their pauses are over.
+    thinking: Vec<(Instant, usize)>,
     latency: Histogram<u64>,
     counted: Counted,
 }
@@ -119,6 +124,7 @@ fn connect(socket: &Path, depth: u16) -> anyhow::Result<Device> {
         memory,
         blocks,
         began: vec![Instant::now(); depth.into()],
+        thinking: Vec::new(),
         latency: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
         counted: Counted::default(),
     })
@@ -149,6 +155,22 @@ impl Device {
         Ok(())
     }
 
+    /// Makes the requests whose pauses are over.
+    fn end_thinking(&mut self, random: &mut fastrand::Rng, write: u8) -> anyhow::Result<()> {
+        let now = Instant::now();
+        let mut made = false;
+        for place in (0..self.thinking.len()).rev() {
+            let (due, slot) = self.thinking[place];
+            if due <= now {
+                self.thinking.swap_remove(place);
+                self.began[slot] = now;
+                self.submit(slot, random, write)?;
+                made = true;
+            }
+        }
+        if made { self.kick() } else { Ok(()) }
+    }
+
     /// Takes out the replies that are there.
     fn take(&mut self, done: &mut Vec<usize>) -> anyhow::Result<()> {
         for completion in self.queue.completions() {
@@ -167,9 +189,10 @@ fn any_reply(devices: &mut [Device]) -> bool {
         .any(|device| device.queue.completions().has_next())
 }
 
-/// Waits until some device has a reply.
+/// Waits until some device has a reply, or makes a request after a pause.
 fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
     match replies {
+        Replies::Poll if devices.iter().any(|device| !device.thinking.is_empty()) => {}
         Replies::Poll => {
             let end = Instant::now() + LOST;
             let mut looks = 0u32;
@@ -247,10 +270,22 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
             }
             device.counted.requests += done.len() as u64;
             for slot in done.drain(..) {
-                device.began[slot] = now;
-                device.submit(slot, &mut random, task.write_percent)?;
+                if task.think_ns == 0 {
+                    device.began[slot] = now;
+                    device.submit(slot, &mut random, task.write_percent)?;
+                } else {
+                    let pause = -(1.0 - random.f64()).ln() * task.think_ns as f64;
+                    let due = now + Duration::from_nanos(pause as u64);
+                    device.thinking.push((due, slot));
+                }
             }
             device.kick()?;
+        }
+        if task.think_ns > 0 {
+            for device in &mut *devices {
+                device.end_thinking(&mut random, task.write_percent)?;
+            }
+            now = Instant::now();
         }
         if end.is_none() && now >= warm {
             // What is counted begins now, however late that is.

@@ -35,6 +35,8 @@ pub struct Setting {
     pub client: (PathBuf, Vec<String>),
     /// The CPUs of clients.
     pub client_cpus: Vec<usize>,
+    /// Mean pause between a reply and the next request.
+    pub think: Duration,
     /// Of 100 requests, those that write.
     pub write_percent: u8,
     /// Time before anything is counted.
@@ -134,6 +136,7 @@ fn drive(
                 sockets: theirs.to_vec(),
                 depth: group.depth,
                 replies: group.replies,
+                think_ns: setting.think.as_nanos() as u64,
                 write_percent: setting.write_percent,
                 warmup_ms: setting.warmup.as_millis() as u64,
                 measure_ms: setting.measure.as_millis() as u64,

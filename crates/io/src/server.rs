@@ -17,6 +17,8 @@ pub const DISK_BYTES: u64 = 64 << 20;
 pub enum Disk {
     /// Nothing: what is written is gone (`driver=null-co` of qemu-storage-daemon).
     Null,
+    /// The same, with elvis at work on each request for so many ns.
+    Work(u64),
     /// A file on a tmpfs, the same for all servers.
     Tmpfs,
 }
@@ -26,6 +28,7 @@ impl Disk {
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
+            Self::Work(_) => "work",
             Self::Tmpfs => "tmpfs",
         }
     }
@@ -143,7 +146,11 @@ impl Server {
         let images = images.collect::<io::Result<Vec<_>>>()?;
         let log = place.folder.join("server.log");
         let command = match self {
-            Self::Elvis(mode) => Some(elvis(place, mode, &sockets, &images)),
+            Self::Elvis(mode) => Some(elvis(place, mode, &sockets, &images, disk)),
+            Self::StorageDaemon if matches!(disk, Disk::Work(_)) => {
+                let why = "it has no disk that takes a fixed time";
+                return Err(io::Error::new(io::ErrorKind::NotFound, why));
+            }
             Self::StorageDaemon => Some(storage_daemon(&sockets, &images)),
             Self::Peer {
                 name,
@@ -179,7 +186,7 @@ impl Server {
 
 /// A disk's image: None is no file.
 fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>> {
-    if disk == Disk::Null {
+    if disk != Disk::Tmpfs {
         return Ok(None);
     }
     let path = folder.join(format!("{number}.disk"));
@@ -194,14 +201,21 @@ fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>
     Ok(Some(path))
 }
 
-fn elvis(place: &Place, mode: &str, sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
+fn elvis(
+    place: &Place,
+    mode: &str,
+    sockets: &[PathBuf],
+    images: &[Option<PathBuf>],
+    disk: Disk,
+) -> Command {
     let mut command = Command::new(&place.elvis);
     command.args(["serve", "--mode", mode, "--io-cores"]);
     command.arg(place.io_cpu.to_string());
     for (socket, image) in sockets.iter().zip(images) {
-        let image = match image {
-            Some(path) => path.display().to_string(),
-            None => format!("null:{DISK_BYTES}"),
+        let image = match (image, disk) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Disk::Work(ns)) => format!("null:{DISK_BYTES},service_ns={ns}"),
+            (None, _) => format!("null:{DISK_BYTES}"),
         };
         command
             .arg("--blk")

@@ -53,6 +53,15 @@ pub struct IoArgs {
     /// look for replies than there are CPUs for them.
     #[arg(long)]
     pub one_client: bool,
+    /// Mean pause of clients between a reply and the next request in its place, in us; they look for
+    /// replies then.
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub think: u64,
+    /// Time that elvis spends on each request of a null disk, in ns, so that the I/O CPU and nothing else
+    /// is what there is too little of.
+    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..=1_000_000),
+        conflicts_with = "disk")]
+    pub work: Option<u64>,
     /// Of 100 requests, those that write; the others read.
     #[arg(long, value_name = "PERCENT", default_value_t = 30,
         value_parser = clap::value_parser!(u8).range(0..=100))]

@@ -8,7 +8,7 @@ use crate::output::{self, Colours};
 use crate::run::{Done, Folder};
 use crate::stop::Stop;
 use anyhow::{Context, bail};
-use cli::IoArgs;
+use cli::{IoArgs, RepliesArg};
 use results::Run;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -89,7 +89,8 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
             folder: folder.to_owned(),
             io_cpu,
         },
-        disk: args.disk.into(),
+        disk: disk(args),
+        think: Duration::from_micros(args.think),
         client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
         client_cpus,
         write_percent: args.write,
@@ -98,12 +99,16 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
     })
 }
 
+fn disk(args: &IoArgs) -> Disk {
+    args.work.map_or(args.disk.into(), Disk::Work)
+}
+
 /// A folder for sockets and disks, where disks are in memory if they are to be.
 fn working_folder(disk: Disk) -> anyhow::Result<tempfile::TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("worldswitch-io-");
     match disk {
-        Disk::Null => Ok(folder.tempdir()?),
+        Disk::Null | Disk::Work(_) => Ok(folder.tempdir()?),
         Disk::Tmpfs => folder
             .tempdir_in("/dev/shm")
             .context("disks on a tmpfs need /dev/shm"),
@@ -126,7 +131,11 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         }
         servers.push(server.clone());
     }
-    let working = working_folder(args.disk.into())?;
+    if args.think > 0 && args.replies.contains(&RepliesArg::Eventfd) {
+        let why = "with --think clients look for replies: --replies poll";
+        return Err(crate::Usage(why.to_owned()).into());
+    }
+    let working = working_folder(disk(args))?;
     let setting = setting(args, working.path())?;
     let loads = loads(args);
     let folder = Folder::make(args.output.as_deref(), created)?;

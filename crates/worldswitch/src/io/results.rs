@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, SystemTime};
 use ws_io::client::Replies;
 use ws_io::measure::{Group, Outcome, Setting};
-use ws_io::server::Server;
+use ws_io::server::{Disk, Server};
 use ws_results::{
     Boot, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, SCHEMA, Samples, Status,
 };
@@ -102,6 +102,14 @@ impl Run {
             ("disk_bytes", json!(ws_io::server::DISK_BYTES)),
             ("io_cpu", json!(setting.place.io_cpu)),
             ("client_cpus", json!(setting.client_cpus)),
+            (
+                "work_ns",
+                match setting.disk {
+                    Disk::Work(ns) => json!(ns),
+                    _ => json!(0),
+                },
+            ),
+            ("think_ns", json!(setting.think.as_nanos() as u64)),
             ("write_percent", json!(setting.write_percent)),
             ("measure_ms", json!(time::millis(setting.measure))),
         ];
