@@ -306,8 +306,13 @@ fn an_idle_device_is_asleep_and_wakes() {
     assert_eq!(client.read(0), (0, vec![199; 4096]));
 }
 
+/// Each case starts a server, so there are fewer than of other properties.
+fn message_cases() -> u32 {
+    (ProptestConfig::default().cases / 4).min(25_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: message_cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Any messages: the connection may end, the daemon not.
     #[test]
