@@ -102,6 +102,13 @@ pub enum Ctl {
         /// Its name.
         name: String,
     },
+    /// Have a device served by another I/O thread, when its requests in flight have ended.
+    Move {
+        /// Its name.
+        name: String,
+        /// The thread, counted from 0 in the order of --io-cores.
+        thread: usize,
+    },
     /// List devices.
     List,
     /// Show all counters, as JSON.

@@ -1,7 +1,7 @@
 //! The control socket: a line of JSON in, a line of JSON out.
 //!
 //! `{"do":"list"}`, `{"do":"stats"}`, `{"do":"add","device":{...}}`, `{"do":"remove","name":"..."}`,
-//! `{"do":"drain"}`. A reply has `"ok"`: true, with what was asked for, or false with an `"error"`.
+//! `{"do":"move","name":"...","thread":N}`, `{"do":"drain"}`. A reply has `"ok"`: true, with what was asked for, or false with an `"error"`.
 
 use crate::config::device_from_json;
 use crate::serve::Server;
@@ -50,11 +50,18 @@ fn carry_out(server: &Server, mut request: Value) -> (Result<Value, String>, boo
             Some(name) => said(server.remove(name)),
             None => Err("remove needs a name".to_owned()),
         },
+        Some("move") => match (request["name"].as_str(), request["thread"].as_u64()) {
+            (Some(name), Some(thread)) => {
+                let thread = usize::try_from(thread).unwrap_or(usize::MAX);
+                said(server.move_device(name, thread))
+            }
+            _ => Err("move needs a name and a thread".to_owned()),
+        },
         Some("drain") => {
             server.drain();
             return (Ok(json!({ "ok": true })), true);
         }
-        _ => Err("\"do\" is one of list, stats, add, remove, drain".to_owned()),
+        _ => Err("\"do\" is one of list, stats, add, remove, move, drain".to_owned()),
     };
     (reply, false)
 }

@@ -145,6 +145,7 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
             json!({ "do": "add", "device": device })
         }
         Ctl::Remove { name } => json!({ "do": "remove", "name": name }),
+        Ctl::Move { name, thread } => json!({ "do": "move", "name": name, "thread": thread }),
         Ctl::List => json!({ "do": "list" }),
         Ctl::Stats {
             watch: true,

@@ -46,6 +46,8 @@ pub struct DeviceView {
     pub weight: u32,
     /// Whether a front-end is connected.
     pub connected: bool,
+    /// The I/O thread that serves it, counted from 0; none where it has its own.
+    pub thread: Option<usize>,
 }
 
 /// All counters, as `elvis ctl stats` shows them.
@@ -159,6 +161,29 @@ impl Server {
         device.map(drop).ok_or_else(missing)
     }
 
+    /// Has a device served by another of the I/O threads, counted from 0, when its requests in flight
+    /// have ended.
+    ///
+    /// # Errors
+    ///
+    /// There is no such device or thread.
+    pub fn move_device(&self, name: &str, thread: usize) -> io::Result<()> {
+        let not_found = |why: String| io::Error::new(io::ErrorKind::NotFound, why);
+        let target = self.shared.get(thread).ok_or_else(|| {
+            not_found(match self.shared.len() {
+                0 => format!(
+                    "in mode {} each device has its own thread",
+                    self.mode.name()
+                ),
+                threads => format!("there are {threads} I/O threads, counted from 0"),
+            })
+        })?;
+        let devices = self.devices();
+        let device = devices.by_name.get(name);
+        let device = device.ok_or_else(|| not_found(format!("no device {name:?}")))?;
+        device.move_to(Arc::clone(target))
+    }
+
     /// Removes all devices.
     pub fn drain(&self) {
         let devices = std::mem::take(&mut self.devices().by_name);
@@ -176,6 +201,10 @@ impl Server {
             queues: device.spec().queues,
             weight: device.spec().weight,
             connected: device.connected(),
+            thread: self
+                .shared
+                .iter()
+                .position(|thread| Arc::ptr_eq(thread, &device.thread())),
         };
         self.devices().by_name.values().map(view).collect()
     }
@@ -191,9 +220,9 @@ impl Server {
         for device in devices.by_name.values() {
             if !threads
                 .iter()
-                .any(|thread| Arc::ptr_eq(thread, device.thread()))
+                .any(|thread| Arc::ptr_eq(thread, &device.thread()))
             {
-                threads.push(Arc::clone(device.thread()));
+                threads.push(device.thread());
             }
         }
         let mut stats = Stats {

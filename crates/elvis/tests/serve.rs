@@ -6,6 +6,7 @@ mod client;
 
 use client::{Client, serve, serve_on, socket, split_cpus, verify};
 use elvis_sim::Mode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use virtio_driver::VirtioFeatureFlags;
 
@@ -191,6 +192,49 @@ fn devices_come_and_go_and_clients_too() {
     assert!(server.remove("a").is_err());
     assert!(!socket(dir.path(), "a").exists());
     assert_eq!(other.read(0), (0, vec![1; 4096]));
+}
+
+#[test]
+fn a_device_is_moved_between_threads_at_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("image");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(4 << 20)
+        .unwrap();
+    // Two I/O threads; that they share a CPU does not matter here.
+    let cpu = split_cpus();
+    let disks = [&format!("a={}", image.display()), "b=ram:4M"];
+    let server = serve_on(dir.path(), Mode::Elvis, &disks, &[cpu, cpu]);
+    let (working, moves) = (AtomicU64::new(2), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for name in ["a", "b"] {
+            let (path, working) = (socket(dir.path(), name), &working);
+            scope.spawn(move || {
+                // Whatever becomes of it, the moves end.
+                let done = std::panic::catch_unwind(|| {
+                    let mut client = Client::connect(&path, 1, 128, 1 << 20);
+                    verify(&mut client, 0, 1024, 500, 8, 42);
+                });
+                working.fetch_sub(1, Ordering::Relaxed);
+                done.unwrap();
+            });
+        }
+        for thread in [1, 0].into_iter().cycle() {
+            for name in ["a", "b"] {
+                server.move_device(name, thread).unwrap();
+                moves.fetch_add(1, Ordering::Relaxed);
+            }
+            // Most of the time they are served.
+            std::thread::sleep(Duration::from_millis(5));
+            if thread == 0 && working.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+        }
+    });
+    assert!(moves.load(Ordering::Relaxed) >= 4);
+    assert!(server.move_device("a", 2).is_err() && server.move_device("c", 0).is_err());
+    assert_eq!(server.list()[0].thread, Some(0));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vhost::vhost_user::{BackendReqHandler, Error};
@@ -51,6 +51,10 @@ struct State {
     stop: AtomicBool,
     wake: OwnedFd,
     stream: Mutex<Option<UnixStream>>,
+    /// Who serves it. Whoever locks this and `frontend` locks this first.
+    thread: Mutex<Arc<IoThread>>,
+    /// Of the connection that there is.
+    frontend: Mutex<Option<Arc<Mutex<Frontend>>>>,
     connected: AtomicBool,
 }
 
@@ -59,7 +63,6 @@ struct State {
 pub struct Device {
     spec: DeviceSpec,
     shared: Arc<Shared>,
-    thread: Arc<IoThread>,
     state: Arc<State>,
     control: Option<JoinHandle<()>>,
 }
@@ -90,21 +93,21 @@ impl Device {
             stop: AtomicBool::new(false),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stream: Mutex::new(None),
+            thread: Mutex::new(thread),
+            frontend: Mutex::new(None),
             connected: AtomicBool::new(false),
         });
         let control = {
-            let (shared, thread, state) =
-                (Arc::clone(&shared), Arc::clone(&thread), Arc::clone(&state));
+            let (shared, state) = (Arc::clone(&shared), Arc::clone(&state));
             let queues = spec.queues;
             std::thread::Builder::new()
                 .name("elvis-control".to_owned())
                 .stack_size(STACK)
-                .spawn(move || answer(&listener, &shared, &thread, &state, queues))?
+                .spawn(move || answer(&listener, &shared, &state, queues))?
         };
         Ok(Self {
             spec,
             shared,
-            thread,
             state,
             control: Some(control),
         })
@@ -136,8 +139,26 @@ impl Device {
 
     /// The thread that serves it.
     #[must_use]
-    pub fn thread(&self) -> &Arc<IoThread> {
-        &self.thread
+    pub fn thread(&self) -> Arc<IoThread> {
+        Arc::clone(&lock(&self.state.thread))
+    }
+
+    /// Has another thread serve it, when its requests in flight have ended; none is lost or made twice.
+    ///
+    /// # Errors
+    ///
+    /// One of the two threads has ended.
+    pub fn move_to(&self, thread: Arc<IoThread>) -> io::Result<()> {
+        let mut serving = lock(&self.state.thread);
+        if Arc::ptr_eq(&serving, &thread) {
+            return Ok(());
+        }
+        if let Some(frontend) = &*lock(&self.state.frontend) {
+            let moved = lock(frontend).move_to(Arc::clone(&thread));
+            moved.map_err(|error| io::Error::other(error.to_string()))?;
+        }
+        *serving = thread;
+        Ok(())
     }
 }
 
@@ -145,11 +166,7 @@ impl Drop for Device {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::SeqCst);
         let _ = rustix::io::write(&self.state.wake, &1u64.to_ne_bytes());
-        let stream = self
-            .state
-            .stream
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let stream = lock(&self.state.stream);
         if let Some(stream) = &*stream {
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -164,6 +181,10 @@ impl Drop for Device {
         }
         let _ = std::fs::remove_file(&self.spec.socket);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Listens at a path. A socket that is left over from a process that ended is replaced; one that
@@ -193,13 +214,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-fn answer(
-    listener: &UnixListener,
-    shared: &Arc<Shared>,
-    thread: &Arc<IoThread>,
-    state: &State,
-    queues: u16,
-) {
+fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: u16) {
     loop {
         let mut fds = [
             PollFd::new(listener, PollFlags::IN),
@@ -218,14 +233,20 @@ fn answer(
         let Ok(clone) = stream.try_clone() else {
             continue;
         };
-        *state.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(clone);
+        *lock(&state.stream) = Some(clone);
         if state.stop.load(Ordering::SeqCst) {
             return;
         }
         shared.writeback.store(true, Ordering::Relaxed);
         state.connected.store(true, Ordering::Relaxed);
-        let frontend = Frontend::new(Arc::clone(shared), Arc::clone(thread), queues);
-        let frontend = Arc::new(Mutex::new(frontend));
+        let frontend = {
+            // Not moved between the two.
+            let thread = lock(&state.thread);
+            let frontend = Frontend::new(Arc::clone(shared), Arc::clone(&thread), queues);
+            let frontend = Arc::new(Mutex::new(frontend));
+            *lock(&state.frontend) = Some(Arc::clone(&frontend));
+            frontend
+        };
         let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(&frontend));
         let error = loop {
             // What is refused is answered by its acknowledgement, if one was asked for. Without, a
@@ -238,11 +259,9 @@ fn answer(
             eprintln!("elvis: {}: the connection is closed: {error}", shared.name);
         }
         drop(handler);
-        frontend
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .stop();
-        *state.stream.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&state.frontend) = None;
+        lock(&frontend).stop();
+        *lock(&state.stream) = None;
         state.connected.store(false, Ordering::Relaxed);
     }
 }

@@ -195,6 +195,18 @@ impl Frontend {
         self.regions = regions;
         Ok(())
     }
+    /// Has its queues served by another I/O thread, when their requests in flight have ended.
+    ///
+    /// # Errors
+    ///
+    /// One of the two threads has ended.
+    pub fn move_to(&mut self, thread: Arc<IoThread>) -> Result<()> {
+        self.changed(|frontend| {
+            frontend.thread = thread;
+            Ok(())
+        })
+    }
+
     /// Ends all service: the connection has ended, or the device is reset.
     pub fn stop(&mut self) {
         for index in 0..self.queues.len() as u32 {
