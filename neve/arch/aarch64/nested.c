@@ -276,6 +276,13 @@ static void load_el2(struct vcpu *vcpu)
 /* The nested VM's EL1 is Table 3's second part, and what traps one by one. */
 #define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
 
+/* Its hypervisor's accesses of the VM's timers do not reach the hardware: FEAT_NV2 redirects them, and a VHE
+ * hypervisor's names of them trap. The hardware's go on while virtual EL2 runs, which may wait for them. */
+static bool keeps_timers(const struct vcpu *vcpu)
+{
+	return is_vhe(vcpu) || mechanism(vcpu) == MECHANISM_NV2;
+}
+
 static void save_el1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -287,6 +294,12 @@ static void save_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
+	if (keeps_timers(vcpu)) {
+		SLOT(nested, CNTV_CTL_EL0) = READ(CNTV_CTL_EL0);
+		SLOT(nested, CNTV_CVAL_EL0) = READ(CNTV_CVAL_EL0);
+		SLOT(nested, CNTP_CTL_EL0) = READ(CNTP_CTL_EL0);
+		SLOT(nested, CNTP_CVAL_EL0) = READ(CNTP_CVAL_EL0);
+	}
 }
 
 static void load_el1(struct vcpu *vcpu)
@@ -301,6 +314,12 @@ static void load_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTKCTL_EL1));
+	if (keeps_timers(vcpu)) {
+		WRITE(CNTV_CVAL_EL0, SLOT(nested, CNTV_CVAL_EL0));
+		WRITE(CNTV_CTL_EL0, SLOT(nested, CNTV_CTL_EL0));
+		WRITE(CNTP_CVAL_EL0, SLOT(nested, CNTP_CVAL_EL0));
+		WRITE(CNTP_CTL_EL0, SLOT(nested, CNTP_CTL_EL0));
+	}
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));

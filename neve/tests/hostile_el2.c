@@ -1,0 +1,284 @@
+/*
+ * A guest hypervisor that means harm: 10,000 programs, each of random registers, random stage-2 tables, random
+ * TLB maintenance and a random nested VM, from a seed. It is an arm64 Image with nothing below it but who
+ * runs it; a timer of its own ends what a program does not end. Built by neve/Makefile (hostile), run by
+ * tests/e2e/neve-nested.bats, not on instructions: an EL1 that only aborts executes none, and time would stand
+ * still. Last it says how each program was left, and powers off.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "accessors.h"
+
+#define PROGRAMS   10000
+#define TICKS	   4000 /* of one program */
+#define UART	   0x09000000ull
+#define GICD	   0x08000000ull
+#define GICR	   0x080a0000ull
+#define TIMER	   27
+#define SYSTEM_OFF 0x84000008u
+#define TABLES	   4
+#define HCR_NEVER  (HCR_TGE | HCR_E2H | HCR_NV | HCR_NV1 | HCR_NV2)
+
+__asm__(".pushsection .head, \"ax\"\n"
+	"b start\n"
+	".long 0\n"
+	".quad 0, 0x200000, 0xa, 0, 0, 0\n"
+	".ascii \"ARM\\x64\"\n"
+	".long 0\n"
+	"start: msr daifset, #0xf\n"
+	"adrp x1, stack_end\n add x1, x1, :lo12:stack_end\n mov sp, x1\n"
+	"b hostile\n"
+	/* All vectors: by their offset. */
+	".balign 2048\n"
+	"vectors:\n"
+	".set offset, 0\n"
+	".rept 16\n"
+	".balign 128\n"
+	"adrp x1, stack_end\n add x1, x1, :lo12:stack_end\n mov sp, x1\n"
+	"mov x0, #offset\n"
+	"b left\n"
+	".set offset, offset + 1\n"
+	".endr\n"
+	".balign 4096\n"
+	/* The nested VM: what it does depends on its registers. */
+	"victim:\n"
+	"ldr x4, [x1]\n str x4, [x2]\n msr sctlr_el1, x3\n isb\n ldrb w4, [x3]\n"
+	"tlbi vmalle1\n dsb sy\n msr vbar_el1, x2\n mrs x5, id_aa64pfr0_el1\n msr s3_0_c12_c11_5, x4\n"
+	"mrs x6, pmccntr_el0\n msr ttbr0_el1, x1\n msr ttbr1_el1, x2\n isb\n ldp x5, x6, [x3]\n"
+	"tbz x4, #0, 1f\n smc #0\n 1: tbz x4, #1, 1f\n hvc #7\n 1: tbz x4, #2, 1f\n hvc #0xffff\n"
+	"1: hvc #0x8123\n wfi\n"
+	"2: b 2b\n"
+	".popsection\n");
+
+extern char victim[] __attribute__((visibility("hidden")));
+extern char vectors[] __attribute__((visibility("hidden")));
+void hostile(void);
+void left(uint64_t vector);
+_Noreturn void program(void);
+
+uint64_t tables[TABLES][512] __attribute__((aligned(4096)));
+char stack[8192] __attribute__((aligned(16)));
+char stack_end[16] __attribute__((aligned(16)));
+uint64_t seed, done, by_vector[16];
+
+static uint64_t next(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed * 0x2545f4914f6cdd1dull;
+}
+
+/* Values that are more often near what means something. */
+static uint64_t value(void)
+{
+	uint64_t kind = next() % 5, bits = next();
+
+	switch (kind) {
+	case 0:
+		return 0;
+	case 1:
+		return 1ull << (bits & 63) | 1ull << (bits >> 6 & 63);
+	case 2:
+		return (uint64_t)tables[bits % TABLES] + (bits >> 40 & 0xff8);
+	case 3:
+		return 0x40000000ull + (bits & 0x1fffffff);
+	default:
+		return bits;
+	}
+}
+
+static uint64_t entry(void)
+{
+	uint64_t bits = next();
+
+	switch (bits >> 60 & 7) {
+	case 0:
+	case 1:
+		return (uint64_t)tables[bits % TABLES] | 3; /* a table: cycles are common */
+	case 2:
+	case 3:
+	case 4: /* our own memory, or what lies beside it */
+		return (0x40000000ull + (bits & 0x1ffff000)) | (bits >> 32 & 0xfff) | 1;
+	case 5: /* devices: ours, or the machine's */
+		return (0x08000000ull + (bits & 0x3fff000)) | 0x7c3;
+	default:
+		return bits;
+	}
+}
+
+/* But for what would only take its own feet away. */
+static bool is_spared(unsigned number)
+{
+	switch (number) {
+	case REG_VBAR_EL2:
+	case REG_SCTLR_EL2:
+	case REG_TCR_EL2:
+	case REG_TTBR0_EL2:
+	case REG_MAIR_EL2:
+	case REG_CNTVOFF_EL2:
+	case REG_CNTHCTL_EL2:
+	case REG_HCR_EL2:
+	case REG_SPSR_EL2:
+	case REG_ELR_EL2:
+	case REG_SP_EL1:
+	case REG_VNCR_EL2:
+	case REG_ICC_SRE_EL2:
+	case REG_ICC_SGI0R_EL1:
+	case REG_ICC_ASGI1R_EL1:
+		return true;
+	}
+	return false;
+}
+
+static void write_one(unsigned number, uint64_t to)
+{
+	switch (number) {
+#define ROW(name, op0, op1, n, m, op2, class, mask, nest, page)                          \
+	case REG_##name:                                                                 \
+		if (CLASS_##class != CLASS_IDENTITY && NEST_##nest != NEST_TIMER &&      \
+		    NEST_##nest != NEST_REDIRECT_VHE && REG_##name != REG_ICH_VTR_EL2 && \
+		    REG_##name != REG_ICH_MISR_EL2 && REG_##name != REG_ICH_EISR_EL2 &&  \
+		    REG_##name != REG_ICH_ELRSR_EL2)                                     \
+			WRITE(name, to);                                                 \
+		break;
+		REGISTERS(ROW)
+#undef ROW
+	}
+}
+
+static void say(const char *text)
+{
+	for (; *text; text++)
+		*(volatile uint32_t *)UART = (uint32_t)*text;
+}
+
+static void say_number(uint64_t number)
+{
+	char digits[24], *at = digits + sizeof(digits) - 1;
+
+	*at = 0;
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	say(at);
+}
+
+static _Noreturn void power_off(void)
+{
+	register uint64_t x0 __asm__("x0") = SYSTEM_OFF;
+
+	say("hostile: ");
+	say_number(done);
+	say(" programs, seed ");
+	say_number(0x5eed);
+	say(", left by vector");
+	for (unsigned i = 0; i < 16; i++) {
+		say(" ");
+		say_number(by_vector[i]);
+	}
+	say("\n");
+	__asm__ volatile("smc #0" : "+r"(x0));
+	for (;;)
+		;
+}
+
+static void set_timer(void)
+{
+	WRITE_REGISTER(cntv_cval_el0, READ_REGISTER(cntvct_el0) + TICKS);
+	WRITE_REGISTER(cntv_ctl_el0, 1);
+}
+
+static void invalidate(uint64_t which, uint64_t operand)
+{
+	register uint64_t x0 __asm__("x0") = operand;
+
+	switch (which % 6) {
+	case 0:
+		TLBI(TLBI_ALLE2);
+		break;
+	case 1:
+		TLBI(TLBI_ALLE1);
+		break;
+	case 2:
+		TLBI(TLBI_VMALLS12E1IS);
+		break;
+	case 3:
+		TLBI(TLBI_VMALLE1IS);
+		break;
+	case 4: /* IPAS2E1IS */
+		__asm__ volatile("sys #4, c8, c0, #1, %0" : : "r"(x0) : "memory");
+		break;
+	default:
+		break;
+	}
+}
+
+_Noreturn void program(void)
+{
+	uint64_t bits, from;
+
+	if (done == PROGRAMS)
+		power_off();
+	if (++done % 1000 == 0)
+		say(".");
+	for (unsigned i = 0; i < 16; i++)
+		tables[next() % TABLES][next() % 512] = entry();
+	for (uint64_t i = next() % 12; i; i--) {
+		unsigned number = (unsigned)(next() % REGISTER_COUNT);
+
+		if (!is_spared(number))
+			write_one(number, value());
+	}
+	WRITE(VTTBR_EL2, (uint64_t)tables[next() % TABLES] | next() << 56);
+	bits = next();
+	WRITE(VTCR_EL2, bits % 4 ? 0x80023559ull | (bits & 0xc0) : bits);
+	WRITE(HCR_EL2, (next() & ~HCR_NEVER) | HCR_IMO | HCR_RW | (bits >> 8 & 3 ? HCR_VM : 0));
+	bits = next();
+	invalidate(bits, value());
+	WRITE(SPSR_EL2, bits % 8 ? 0x3c5 : next() & ~0x18ull) /* not to itself */;
+	from = (uint64_t)victim;
+	WRITE(ELR_EL2, bits >> 8 & 7 ? from : value());
+	WRITE(CNTHCTL_EL2, 3);
+	set_timer();
+	{
+		register uint64_t x1 __asm__("x1") = value();
+		register uint64_t x2 __asm__("x2") = value();
+		register uint64_t x3 __asm__("x3") = value();
+
+#if PARAVIRT
+		__asm__ volatile("hvc #0xffff" : : "r"(x1), "r"(x2), "r"(x3) : "memory");
+#else
+		__asm__ volatile("eret" : : "r"(x1), "r"(x2), "r"(x3) : "memory");
+#endif
+	}
+	for (;;)
+		;
+}
+
+void left(uint64_t vector)
+{
+	uint64_t intid;
+
+	by_vector[vector & 15]++;
+	WRITE_REGISTER(cntv_ctl_el0, 0);
+	intid = READ_REGISTER(s3_0_c12_c12_0);
+	if (intid < 1020)
+		WRITE_REGISTER(s3_0_c12_c12_1, intid);
+	program();
+}
+
+void hostile(void)
+{
+	WRITE(VBAR_EL2, (uint64_t)vectors);
+	seed = 0x5eed;
+	*(volatile uint32_t *)GICD = 0x12;
+	*(volatile uint32_t *)(GICR + 0x14) = 0;
+	*(volatile uint32_t *)(GICR + 0x10080) = ~0u;
+	*(volatile uint32_t *)(GICR + 0x10100) = 1u << TIMER;
+	WRITE_REGISTER(s3_0_c4_c6_0, 0xf0);   /* ICC_PMR_EL1 */
+	WRITE_REGISTER(s3_0_c12_c12_7, 1ull); /* ICC_IGRPEN1_EL1 */
+	instruction_barrier();
+	program();
+}
