@@ -41,7 +41,7 @@ build:
 	@$(MAKE) -s -C vmm >&2
 	@$(MAKE) -s -C lab/init >&2
 	@! command -v aarch64-linux-gnu-gcc >/dev/null || $(MAKE) -s -C vmm ARCH=aarch64 CC=gcc >&2
-	@$(MAKE) -s -C neve >&2
+	@$(MAKE) -s -C neve variants >&2
 	@cargo build --release --locked $(QUIET) >&2
 
 test:

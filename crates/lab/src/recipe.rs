@@ -185,7 +185,96 @@ pub enum Hypervisor {
         source: Source,
         parameters: Vec<Word>,
     },
+    /// The project's own for ARM, neve, which the machine boots.
+    Neve(Neve),
 }
+
+/// How neve runs the guest: in a VM of its own, or in one of a guest hypervisor, neve again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Neve {
+    /// Words of the command line that each of them has.
+    pub parameters: Vec<Word>,
+    /// How guest hypervisors are run; nothing where there is none.
+    pub nest: Option<Mechanism>,
+    /// Whether the guest hypervisors, or the only hypervisor, use FEAT_VHE.
+    pub vhe: bool,
+    /// What a world switch of the guest's own hypervisor saves and restores.
+    pub policy: String,
+    /// The hypervisors below the guest.
+    pub depth: u8,
+}
+
+impl Neve {
+    /// The images of the hypervisors, the host's first: their folders' names.
+    pub fn images(&self) -> Vec<String> {
+        let image = |paravirt: &str, vhe| {
+            let vhe = if vhe { "-vhe" } else { "" };
+            format!("aarch64{paravirt}{vhe}")
+        };
+        let Some(nest) = self.nest else {
+            return vec![image("", self.vhe)];
+        };
+        let paravirt = match nest {
+            Mechanism::Nv | Mechanism::Nv2 => "",
+            Mechanism::Pv => "-calls",
+            Mechanism::Neve => "-neve",
+        };
+        let guests = (1..self.depth).map(|_| image(paravirt, self.vhe));
+        std::iter::once(image("", false)).chain(guests).collect()
+    }
+}
+
+impl Neve {
+    fn apply(&mut self, option: OptionName, value: &str) -> Result<(), &'static str> {
+        match option {
+            OptionName::Vhe => match value {
+                "0" => self.vhe = false,
+                "1" => self.vhe = true,
+                _ => return Err("it is 0 or 1"),
+            },
+            OptionName::Policy if POLICIES.contains(&value) => self.policy = value.to_owned(),
+            OptionName::Policy => return Err("it is lean or kvm-4.10, the latter with -gicv3, -notimer or both behind it"),
+            OptionName::Depth => match (value, self.nest) {
+                ("2", Some(_)) => self.depth = 2,
+                ("3", Some(Mechanism::Pv)) => self.depth = 3,
+                _ => return Err("it is 2, or at @pv 3"),
+            },
+            OptionName::Cpu | OptionName::Memory => {}
+        }
+        Ok(())
+    }
+}
+
+/// How a guest hypervisor is run (docs/neve.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    Nv,
+    Nv2,
+    Pv,
+    Neve,
+}
+
+impl Mechanism {
+    /// As neve's command line has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Nv => "nv",
+            Self::Nv2 => "nv2",
+            Self::Pv => "pv",
+            Self::Neve => "neve",
+        }
+    }
+}
+
+/// World switches that neve knows.
+const POLICIES: [&str; 5] = [
+    "lean",
+    "kvm-4.10",
+    "kvm-4.10-gicv3",
+    "kvm-4.10-notimer",
+    "kvm-4.10-gicv3-notimer",
+];
 
 /// The user-space program of the machine that creates the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -211,6 +300,12 @@ pub enum OptionName {
     Cpu,
     /// `+memory=MIB`.
     Memory,
+    /// `+vhe=0|1`, of neve.
+    Vhe,
+    /// `+policy=NAME`, of neve.
+    Policy,
+    /// `+depth=2|3`, of neve with guest hypervisors.
+    Depth,
 }
 
 /// Why a variant or an option can't be applied to a recipe.
@@ -364,6 +459,10 @@ impl Recipe {
         let applied = match option {
             OptionName::Cpu => cpu_model(value).map(|model| self.emulator.cpu.model = model),
             OptionName::Memory => memory_mib(value).map(|mib| self.emulator.memory_mib = mib),
+            OptionName::Vhe | OptionName::Policy | OptionName::Depth => match &mut self.hypervisor {
+                Hypervisor::Neve(neve) => neve.apply(option, value),
+                _ => Err("it is an option of neve"),
+            },
         };
         match applied {
             Ok(()) => Ok(self),
@@ -422,6 +521,9 @@ impl OptionName {
         match self {
             Self::Cpu => "cpu",
             Self::Memory => "memory",
+            Self::Vhe => "vhe",
+            Self::Policy => "policy",
+            Self::Depth => "depth",
         }
     }
 }

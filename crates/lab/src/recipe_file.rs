@@ -6,8 +6,8 @@
 
 use crate::lab::LabError;
 use crate::recipe::{
-    Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Module, Monitor, Nested,
-    OptionName, Recipe, Since, Source, Word,
+    Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module, Monitor,
+    Nested, Neve, OptionName, Recipe, Since, Source, Word,
 };
 use crate::sets::Architecture;
 use serde::Deserialize;
@@ -76,6 +76,7 @@ enum HypervisorKind {
     None,
     Kvm,
     Xen,
+    Neve,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -83,6 +84,7 @@ enum HypervisorKind {
 struct HypervisorPart {
     kind: Option<HypervisorKind>,
     package: Option<String>,
+    nest: Option<Mechanism>,
     #[serde(default)]
     parameter: Vec<Word>,
 }
@@ -232,10 +234,12 @@ fn check(recipe: &Recipe) -> Result<(), String> {
             return Err("hypervisor.kind = \"kvm\" needs a [monitor]".into());
         }
         Hypervisor::Kvm => {}
-        Hypervisor::None | Hypervisor::Xen { .. } if recipe.monitor != Monitor::None => {
+        Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_)
+            if recipe.monitor != Monitor::None =>
+        {
             return Err("[monitor] is for hypervisor.kind = \"kvm\"".into());
         }
-        Hypervisor::None | Hypervisor::Xen { .. } => {}
+        Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_) => {}
     }
     let own = match &recipe.monitor {
         Monitor::Vmm { words } => Some(words),
@@ -246,6 +250,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
     }
     let parameters = match &recipe.hypervisor {
         Hypervisor::Xen { parameters, .. } => &**parameters,
+        Hypervisor::Neve(neve) => &neve.parameters,
         _ => &[],
     };
     let nested = recipe.nested.iter().flat_map(|nested| &nested.parameters);
@@ -309,16 +314,25 @@ impl HypervisorPart {
         Self {
             kind: self.kind.or(parent.kind),
             package: self.package.or(parent.package),
+            nest: self.nest.or(parent.nest),
             parameter: merge(self.parameter, parent.parameter, word_key),
         }
     }
 
     fn complete(self) -> Result<Hypervisor, String> {
-        let is_plain = self.package.is_none() && self.parameter.is_empty();
+        let is_plain =
+            self.package.is_none() && self.parameter.is_empty() && self.nest.is_none();
         match self.kind {
             None | Some(HypervisorKind::None) if is_plain => Ok(Hypervisor::None),
             Some(HypervisorKind::Kvm) if is_plain => Ok(Hypervisor::Kvm),
-            Some(HypervisorKind::Xen) => Ok(Hypervisor::Xen {
+            Some(HypervisorKind::Neve) if self.package.is_none() => Ok(Hypervisor::Neve(Neve {
+                parameters: self.parameter,
+                vhe: false,
+                policy: "lean".into(),
+                depth: if self.nest.is_some() { 2 } else { 1 },
+                nest: self.nest,
+            })),
+            Some(HypervisorKind::Xen) if self.nest.is_none() => Ok(Hypervisor::Xen {
                 source: Source::Package(
                     self.package
                         .ok_or("hypervisor.kind = \"xen\" needs hypervisor.package")?,
@@ -326,7 +340,7 @@ impl HypervisorPart {
                 parameters: self.parameter,
             }),
             _ => Err(
-                "hypervisor.package and hypervisor.parameter are for kind = \"xen\"; KVM's parameters are those of the kernel and its modules".into(),
+                "hypervisor.package and hypervisor.parameter are for kind = \"xen\", hypervisor.nest is for \"neve\"; KVM's parameters are those of the kernel and its modules".into(),
             ),
         }
     }

@@ -20,7 +20,7 @@ impl Hypercall {
     /// What `engine` is known to answer.
     pub fn answered_by(engine: Engine) -> Self {
         match engine {
-            Engine::HardwareKvm => Hypercall::Kvm,
+            Engine::HardwareKvm | Engine::Neve => Hypercall::Kvm,
             Engine::Xen => Hypercall::Xen,
             Engine::SoftwareKvm | Engine::Emulator | Engine::Unknown => Hypercall::None,
         }

@@ -64,6 +64,8 @@ pub enum Engine {
     HardwareKvm,
     /// Xen, likewise.
     Xen,
+    /// The project's own for ARM, neve, likewise.
+    Neve,
     /// Somebody else's machine.
     Unknown,
 }

@@ -82,6 +82,25 @@ impl Resources {
         }
     }
 
+    /// An image of the hypervisor neve, by its folder's name; they lie beside the folder of the
+    /// guest for aarch64.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn neve(&self, name: &str) -> Result<PathBuf, MachineError> {
+        let guest = self.guest_for(Architecture::Aarch64)?;
+        // PLACE/guest/aarch64/guest.elf and PLACE/neve/NAME/neve.img
+        let place = guest.ancestors().nth(3).map(std::path::Path::to_owned);
+        let path = place.unwrap_or_default().join("neve").join(name).join("neve.img");
+        match path.is_file() {
+            true => Ok(path),
+            false => Err(MachineError::Other(format!(
+                "there is no {}, a hypervisor of the lab's ARM machines: make build makes it",
+                path.display()
+            ))),
+        }
+    }
+
     /// This host's KVM: probed once, by running something in it.
     ///
     /// # Errors

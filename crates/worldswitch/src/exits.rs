@@ -107,6 +107,25 @@ fn rule(bench: &str, architecture: Architecture) -> Rule {
     found.map_or(Rule::Depends, |(_, rule)| *rule)
 }
 
+/// neve counts each trap by its cause, and those of a guest hypervisor apart: what is left are the
+/// guest's own.
+fn of_neve(rule: Rule, exits: &Exits) -> Finding {
+    let each = match rule {
+        Rule::Depends | Rule::Never | Rule::NewPage => return Finding::Nothing,
+        Rule::Kvm(_) => 1,
+        Rule::Returns(_, each) => each,
+    };
+    let own = exits.returns.iter().filter(|(cause, _)| !cause.starts_with("el2_"));
+    let came = own.fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
+    let operations = exits.operations.saturating_mul(each);
+    let text = format!("neve counted {came} traps of the guest for {} operations", exits.operations);
+    if came == operations {
+        Finding::Proved(text)
+    } else {
+        Finding::Noted(text)
+    }
+}
+
 /// Applies a rule. Where KVM emulates the guest, only what the monitor itself saw counts: such a
 /// KVM's counters say nothing about the exits of a processor.
 fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
@@ -114,6 +133,9 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
     let kvm = exits.kvm.as_ref().filter(|_| engine == Engine::HardwareKvm);
     if operations == 0 {
         return Finding::Nothing;
+    }
+    if engine == Engine::Neve {
+        return of_neve(rule, exits);
     }
     match rule {
         Rule::Depends => Finding::Nothing,

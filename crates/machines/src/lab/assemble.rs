@@ -36,6 +36,11 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     if has_dom0(recipe) {
         resources.dom0()?;
     }
+    if let Hypervisor::Neve(neve) = &recipe.hypervisor {
+        for name in neve.images() {
+            resources.neve(&name)?;
+        }
+    }
     guest(recipe, resources).map(|_| ())
 }
 
@@ -84,11 +89,23 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
     let payload = match &recipe.hypervisor {
         Hypervisor::None => Payload::Guest,
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
-        Hypervisor::Xen { .. } if resources.initrd.is_some() => {
+        Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
             return Err(MachineError::Other(
-                "under Xen the guest is started without an initramfs: choose a machine with KVM"
+                "under Xen and neve the guest is started without an initramfs: choose a machine with KVM"
                     .into(),
             ));
+        }
+        Hypervisor::Neve(neve) => {
+            let mut hypervisors = Vec::new();
+            for name in neve.images() {
+                let image = resources.neve(&name)?;
+                described.file(&format!("neve {name}"), &image)?;
+                hypervisors.push(image);
+            }
+            let build: Vec<String> = neve.images();
+            described.part("hypervisor_build", json!(build.join(" ")));
+            described.part("hypervisor_policy", json!(neve.policy));
+            Payload::Neve { hypervisors }
         }
         Hypervisor::Xen { source, parameters } => {
             let hypervisor = match source {

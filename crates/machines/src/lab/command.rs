@@ -2,7 +2,8 @@
 
 use super::payload::Payload;
 use super::tree::MODULE;
-use ws_lab::recipe::{EmulatorKind, Recipe};
+use std::path::PathBuf;
+use ws_lab::recipe::{EmulatorKind, Hypervisor, Neve, Recipe};
 
 /// What differs from launch to launch.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +105,12 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
             add(&["-kernel", &hypervisor.to_string_lossy()]);
             add(&["-append", parameters, "-initrd", &modules]);
         }
+        Payload::Neve { hypervisors } => {
+            add(&["-serial", "null"]);
+            let arguments = neve(recipe, hypervisors, launch);
+            let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            add(&words);
+        }
         Payload::Dom0less { hypervisor, .. } => {
             add(&["-serial", "null"]);
             add(&["-kernel", &hypervisor.to_string_lossy()]);
@@ -115,4 +122,64 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         }
     }
     arguments
+}
+
+/// Where QEMU's `virt` has its memory, and what each hypervisor needs beside its guest's.
+const MEMORY: u64 = 0x4000_0000;
+const BESIDE_MIB: u64 = 64;
+/// What is loaded lies at the end of the memory, in pieces of this size.
+const PIECE: u64 = 16 << 20;
+
+/// The words that start neve and what is above it: a kernel with its command line, and behind it what
+/// that gets as its own modules (docs/neve.md).
+fn neve(recipe: &Recipe, hypervisors: &[PathBuf], launch: &Launch<'_>) -> Vec<String> {
+    let Hypervisor::Neve(neve) = &recipe.hypervisor else {
+        return Vec::new();
+    };
+    let mut images: Vec<String> = hypervisors
+        .iter()
+        .map(|image| image.to_string_lossy().into_owned())
+        .collect();
+    images.push(launch.guest.to_owned());
+    let (Some(host), Some(first)) = (images.first(), images.get(1)) else {
+        return Vec::new();
+    };
+    let above: Vec<String> = (1..hypervisors.len())
+        .map(|level| level_words(neve, level, hypervisors.len(), launch))
+        .chain([launch.command_line.to_owned()])
+        .collect();
+    let append = level_words(neve, 0, hypervisors.len(), launch);
+    let mut words = vec!["-kernel".into(), host.clone(), "-append".into(), append];
+    let doubled = |text: &str| text.replace(',', ",,");
+    let end = MEMORY + (launch.memory_mib << 20);
+    let pieces = images.len() as u64;
+    let mut add = |index: u64, what: String| {
+        let address = end - (pieces - index) * PIECE;
+        words.push("-device".into());
+        words.push(format!("guest-loader,addr={address:#x},{what}"));
+    };
+    let bootargs = doubled(&above.join(" -- "));
+    add(0, format!("kernel={},bootargs={bootargs}", doubled(first)));
+    for (index, image) in (1..).zip(images.iter().skip(2)) {
+        add(index, format!("initrd={}", doubled(image)));
+    }
+    words
+}
+
+/// The command line of the hypervisor that has `level` others below it, of `depth`.
+fn level_words(neve: &Neve, level: usize, depth: usize, launch: &Launch<'_>) -> String {
+    let above = (depth - 1 - level) as u64;
+    let mut words: Vec<String> = neve.parameters.iter().map(|word| word.word.clone()).collect();
+    let memory_mib = launch.guest_memory_mib + BESIDE_MIB * above;
+    words.push(format!("cpus={} memory={memory_mib}", launch.vcpus));
+    match neve.nest {
+        Some(nest) if above > 0 => {
+            words.push(format!("nest={} vhe={}", nest.word(), u8::from(neve.vhe)));
+        }
+        _ => words.push(format!("policy={}", neve.policy)),
+    }
+    if level > 0 {
+        words.push(format!("level={level} doorbell=0xa000008"));
+    }
+    words.join(" ")
 }

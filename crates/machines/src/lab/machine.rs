@@ -22,6 +22,10 @@ use ws_results::Identity;
 /// Under Xen the second serial port is Xen's own, so the guest prints to the third.
 const XEN_WORDS: &[&str] = &["print=0x3e8"];
 
+/// The test device of a VM of neve (neve/core/guest_tree.h).
+const NEVE_WORDS: &[&str] = &["in=0xa000000"];
+const NEVE_DOORBELL: u64 = 0xa00_0008;
+
 /// A kernel and a hypervisor boot before the guest does: some 6 s on an idle host, and how loaded
 /// it is must not matter.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
@@ -76,7 +80,7 @@ impl LabMachine {
     /// What a launch needs that is no file yet: an initramfs, or a device tree.
     fn made(&self, request: &LaunchRequest) -> Result<Option<Inherited>, MachineError> {
         match &self.settings.payload {
-            Payload::Guest | Payload::Xen { .. } => Ok(None),
+            Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
             Payload::Linux(linux) => {
                 let bytes = self.initramfs(linux, request)?;
                 Inherited::of("an initramfs", &bytes).map(Some)
@@ -150,6 +154,7 @@ impl Machine for LabMachine {
             Hypervisor::None => Engine::Emulator,
             Hypervisor::Kvm => Engine::HardwareKvm,
             Hypervisor::Xen { .. } => Engine::Xen,
+            Hypervisor::Neve(_) => Engine::Neve,
         }
     }
 
@@ -162,6 +167,9 @@ impl Machine for LabMachine {
     }
 
     fn doorbell(&self) -> Option<u64> {
+        if let Payload::Neve { .. } = self.settings.payload {
+            return Some(NEVE_DOORBELL);
+        }
         match (&self.settings.recipe.monitor, self.architecture()) {
             (Monitor::Vmm { .. }, Architecture::X86_64) => Some(DOORBELL),
             (Monitor::Vmm { .. }, Architecture::Aarch64) => Some(DOORBELL_ARM),
@@ -173,6 +181,7 @@ impl Machine for LabMachine {
         match self.settings.payload {
             Payload::Guest | Payload::Linux(_) | Payload::Dom0less { .. } => &[],
             Payload::Xen { .. } => XEN_WORDS,
+            Payload::Neve { .. } => NEVE_WORDS,
         }
     }
 

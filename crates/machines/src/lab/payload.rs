@@ -25,6 +25,11 @@ pub enum Payload {
         /// Xen's command line.
         parameters: String,
     },
+    /// neve, the guest hypervisors above it if there are any, and the guest.
+    Neve {
+        /// The hypervisors' images, the host's first.
+        hypervisors: Vec<PathBuf>,
+    },
     /// Xen on ARM, which starts the guest by itself: no dom0.
     Dom0less {
         hypervisor: PathBuf,
