@@ -233,7 +233,11 @@ impl Neve {
                 _ => return Err("it is 0 or 1"),
             },
             OptionName::Policy if POLICIES.contains(&value) => self.policy = value.to_owned(),
-            OptionName::Policy => return Err("it is lean or kvm-4.10, the latter with -gicv3, -notimer or both behind it"),
+            OptionName::Policy => {
+                return Err(
+                    "it is lean or kvm-4.10, the latter with -gicv3, -notimer or both behind it",
+                );
+            }
             OptionName::Depth => match (value, self.nest) {
                 ("2", Some(_)) => self.depth = 2,
                 ("3", Some(Mechanism::Pv)) => self.depth = 3,
@@ -459,10 +463,12 @@ impl Recipe {
         let applied = match option {
             OptionName::Cpu => cpu_model(value).map(|model| self.emulator.cpu.model = model),
             OptionName::Memory => memory_mib(value).map(|mib| self.emulator.memory_mib = mib),
-            OptionName::Vhe | OptionName::Policy | OptionName::Depth => match &mut self.hypervisor {
-                Hypervisor::Neve(neve) => neve.apply(option, value),
-                _ => Err("it is an option of neve"),
-            },
+            OptionName::Vhe | OptionName::Policy | OptionName::Depth => {
+                match &mut self.hypervisor {
+                    Hypervisor::Neve(neve) => neve.apply(option, value),
+                    _ => Err("it is an option of neve"),
+                }
+            }
         };
         match applied {
             Ok(()) => Ok(self),

@@ -320,8 +320,7 @@ impl HypervisorPart {
     }
 
     fn complete(self) -> Result<Hypervisor, String> {
-        let is_plain =
-            self.package.is_none() && self.parameter.is_empty() && self.nest.is_none();
+        let is_plain = self.package.is_none() && self.parameter.is_empty() && self.nest.is_none();
         match self.kind {
             None | Some(HypervisorKind::None) if is_plain => Ok(Hypervisor::None),
             Some(HypervisorKind::Kvm) if is_plain => Ok(Hypervisor::Kvm),

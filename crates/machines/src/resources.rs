@@ -91,7 +91,11 @@ impl Resources {
         let guest = self.guest_for(Architecture::Aarch64)?;
         // PLACE/guest/aarch64/guest.elf and PLACE/neve/NAME/neve.img
         let place = guest.ancestors().nth(3).map(std::path::Path::to_owned);
-        let path = place.unwrap_or_default().join("neve").join(name).join("neve.img");
+        let path = place
+            .unwrap_or_default()
+            .join("neve")
+            .join(name)
+            .join("neve.img");
         match path.is_file() {
             true => Ok(path),
             false => Err(MachineError::Other(format!(

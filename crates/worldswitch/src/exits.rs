@@ -115,10 +115,16 @@ fn of_neve(rule: Rule, exits: &Exits) -> Finding {
         Rule::Kvm(_) => 1,
         Rule::Returns(_, each) => each,
     };
-    let own = exits.returns.iter().filter(|(cause, _)| !cause.starts_with("el2_"));
+    let own = exits
+        .returns
+        .iter()
+        .filter(|(cause, _)| !cause.starts_with("el2_"));
     let came = own.fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
     let operations = exits.operations.saturating_mul(each);
-    let text = format!("neve counted {came} traps of the guest for {} operations", exits.operations);
+    let text = format!(
+        "neve counted {came} traps of the guest for {} operations",
+        exits.operations
+    );
     if came == operations {
         Finding::Proved(text)
     } else {

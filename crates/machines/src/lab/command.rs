@@ -169,7 +169,11 @@ fn neve(recipe: &Recipe, hypervisors: &[PathBuf], launch: &Launch<'_>) -> Vec<St
 /// The command line of the hypervisor that has `level` others below it, of `depth`.
 fn level_words(neve: &Neve, level: usize, depth: usize, launch: &Launch<'_>) -> String {
     let above = (depth - 1 - level) as u64;
-    let mut words: Vec<String> = neve.parameters.iter().map(|word| word.word.clone()).collect();
+    let mut words: Vec<String> = neve
+        .parameters
+        .iter()
+        .map(|word| word.word.clone())
+        .collect();
     let memory_mib = launch.guest_memory_mib + BESIDE_MIB * above;
     words.push(format!("cpus={} memory={memory_mib}", launch.vcpus));
     match neve.nest {
