@@ -74,7 +74,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'linux-6.12'*'not fetched'* ]]
     run ws lab list --json
     [ "$(jq -r '[.recipes[].name] | join(" ")' <<<"$output")" = \
-        'arm-native arm-xen kvm kvm-nested kvm-nvhe kvm-shadow kvm-vel2 kvm-vhe native qemu-kvm xen' ]
+        'arm-native arm-xen kvm kvm-nested kvm-nvhe kvm-shadow kvm-vel2 kvm-vhe native neve neve-nested qemu-kvm xen' ]
     [ "$(jq -r '[.sets[].state] | unique[]' <<<"$output")" = 'not fetched' ]
 }
 

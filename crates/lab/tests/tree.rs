@@ -27,6 +27,8 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm-vel2",
             "kvm-vhe",
             "native",
+            "neve",
+            "neve-nested",
             "qemu-kvm",
             "xen"
         ]
