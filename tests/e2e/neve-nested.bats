@@ -192,3 +192,17 @@ END
     machine cortex-a57 1 'nest=pv' -device "$(vm "$(image pv 0)" 0x50000000 '')"
     grep -q '^neve cannot run: there is no kernel ' console.txt
 }
+
+@test "the runner: nested VMs as platforms, exact, and what their hypervisor counted proves each operation" {
+    # returns PLATFORM BENCHMARK: why its vCPU left the nested VM or its hypervisor.
+    returns() { result "$1" ".rows[] | select(.benchmark == \"$2\") | .host[0].returns | tojson"; }
+    LIMIT=120 ws run --on lab:neve,lab:neve-nested@nv2,lab:neve-nested@pv+cpu=cortex-a57 --boots 2 \
+        --bench '^(hypercall|in|irq-completion)$' -o "$OUT" >table.txt
+    for platform in lab-neve lab-neve-nested@nv2 lab-neve-nested@pv+cpu=cortex-a57; do
+        [ "$(result "$platform" '[.rows[] | [.status, .exact, .outcomes[].check.verdict]] | unique | tojson')" = \
+            '[["ok",true,"proved","proved"]]' ]
+    done
+    [ "$(returns lab-neve hypercall)" = '{"hvc":64}' ]
+    [ "$(returns lab-neve-nested@nv2 hypercall)" = '{"el2_eret":64,"hvc":64}' ]
+    [ "$(returns lab-neve-nested@nv2 in)" = '{"el2_eret":64,"el2_read_HPFAR_EL2":64,"stage2_fault":64}' ]
+}

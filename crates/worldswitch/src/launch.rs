@@ -150,8 +150,6 @@ impl LaunchState {
         }
         match event {
             Event::Record(record) if record.source == line::GUEST => self.record(record, now),
-            // What a guest hypervisor counts of its guest is part of what its host counts.
-            Event::Record(record) if record.source.starts_with('l') => {}
             Event::Record(record) => self.monitor(record),
             Event::Mark(heard) => {
                 if let Some(current) = &mut self.current {

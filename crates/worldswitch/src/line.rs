@@ -7,7 +7,9 @@ use ws_records::{Counts, Decoder, Expect, Item, Record};
 /// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
 /// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
 pub const GUEST: &str = "guest";
-pub const MONITOR: &str = "vmm";
+/// Whoever runs the guest's machine, our monitor or our hypervisor. Others beside them (a guest
+/// hypervisor, Xen's dom0) are part of what these count.
+const MONITORS: [&str; 2] = ["vmm", "neve"];
 
 /// So much of the console's end is kept in results.
 const TAIL_BYTES: usize = 4096;
@@ -76,10 +78,11 @@ impl Line {
         let mut times = times.into_iter();
         for item in items {
             match item {
-                Item::Record(record) if [GUEST, MONITOR].contains(&&*record.source) => {
-                    said.push(Said::Record(record));
+                Item::Record(record) => {
+                    if record.source == GUEST || MONITORS.contains(&&*record.source) {
+                        said.push(Said::Record(record));
+                    }
                 }
-                Item::Record(_) => {}
                 Item::Mark(mark) => said.push(Said::Mark(Heard {
                     mark,
                     ticks: times.next().flatten(),
