@@ -125,7 +125,8 @@ fn of_neve(rule: Rule, exits: &Exits) -> Finding {
         "neve counted {came} traps of the guest for {} operations",
         exits.operations
     );
-    if came == operations {
+    // More: the host's half of a guest hypervisor in split mode calls its own half at EL2.
+    if came >= operations {
         Finding::Proved(text)
     } else {
         Finding::Noted(text)
