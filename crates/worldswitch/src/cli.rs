@@ -1,5 +1,8 @@
 //! The command line: what may be typed, and what `--help` teaches.
 
+mod history;
+mod judge;
+
 use crate::bisect::cli::BisectArgs;
 use crate::io::cli::IoArgs;
 use crate::lab::cli::{LabCommand, Places};
@@ -7,6 +10,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_machines::name::{PlatformName, parse_list};
+
+pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
+pub use judge::{CompareArgs, Effect, JudgeArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,26 +56,6 @@ Examples:
                    the guest's clock against the host's; Idle shows how sure the latter is
   worldswitch run --on serial:/dev/ttyUSB0 -o bare-metal
   worldswitch run --on log:console.txt --export-csv table.csv";
-
-const COMPARE_EXAMPLES: &str = "\
-Examples:
-  worldswitch compare before after            each platform of one run with the same of another
-  worldswitch compare run:lab:kvm run:lab:kvm-shadow
-                                              two platforms of one run
-  worldswitch compare --min-effect 2% --allow digest base.json new.json
-
-Time is compared by what each boot says, never by pooled samples; it takes boots to tell.
-Exit codes: 0 no regression, 3 a regression, 4 none found but some inconclusive, 1 error or a
-benchmark that may not be compared, 2 wrong usage.";
-const HISTORY_EXAMPLES: &str = "\
-Examples:
-  worldswitch history add ws-runs/*
-  worldswitch history list --platform lab:kvm
-  worldswitch history plot hypercall --platform lab:kvm --by kernel
-  worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg
-  worldswitch history pin 12
-  worldswitch history check               the newest of each platform against the pinned one
-Exit codes of check: those of compare.";
 
 const MODEL_EXAMPLES: &str = "\
 Examples:
@@ -309,56 +295,6 @@ pub struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = COMPARE_EXAMPLES)]
-pub struct CompareArgs {
-    /// What to compare with: FOLDER, FOLDER:PLATFORM or a file. A folder of several platforms is
-    /// compared platform by platform.
-    #[arg(value_name = "BASE")]
-    pub base: String,
-    /// What to compare: the same.
-    #[arg(required = true, value_name = "OTHER")]
-    pub others: Vec<String>,
-    #[command(flatten)]
-    pub how: JudgeArgs,
-}
-
-/// How results are judged, and where what was found goes.
-#[derive(Debug, Args)]
-pub struct JudgeArgs {
-    /// Only benchmarks in whose name this regular expression is found.
-    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
-    pub bench: Option<regex::Regex>,
-    /// On time: the chance of one false alarm or more in a suite in which nothing changed.
-    #[arg(long, value_name = "LEVEL", default_value = "0.01", value_parser = significance)]
-    pub significance: f64,
-    /// The least change that counts: on time a percentage (5%), on instruction counts a number of
-    /// instructions (1insn). May be given twice, once for each.
-    #[arg(long, value_name = "EFFECT", value_parser = effect, default_values = ["5%", "1insn"])]
-    pub min_effect: Vec<Effect>,
-    /// Let compared results differ in this condition; may be given again.
-    #[arg(long, value_name = "FIELD")]
-    pub allow: Vec<String>,
-    /// Also write the comparison as JSON (docs/comparison-schema.json).
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Also write it as CSV.
-    #[arg(long, value_name = "FILE")]
-    pub export_csv: Option<PathBuf>,
-    /// Also write it as Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
-}
-
-/// The least change that counts, on one kind of unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Effect {
-    /// A fraction, on time.
-    Ratio(f64),
-    /// Instructions for one operation.
-    Insns(f64),
-}
-
-#[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Results: a folder, FOLDER:PLATFORM, or a file.
     #[arg(required = true, value_name = "RUN")]
@@ -379,90 +315,6 @@ pub struct ReportArgs {
     /// Let compared results differ in this condition; may be given again.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = HISTORY_EXAMPLES)]
-pub struct HistoryArgs {
-    /// The history's file. Default: worldswitch/history.sqlite in the user's data directory
-    /// ($XDG_DATA_HOME, ~/.local/share).
-    #[arg(long, global = true, value_name = "FILE")]
-    pub store: Option<PathBuf>,
-    #[command(subcommand)]
-    pub what: HistoryWhat,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum HistoryWhat {
-    /// Keep results: a folder, FOLDER:PLATFORM, or a file. The same result is kept once.
-    Add {
-        #[arg(required = true, value_name = "RESULT")]
-        runs: Vec<String>,
-        /// Pin those whose platform has no pinned run yet.
-        #[arg(long)]
-        pin_first: bool,
-    },
-    /// The runs that are kept, the oldest first.
-    List {
-        /// Only this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// All about one run.
-    Show {
-        /// Its number, as list has it.
-        #[arg(value_name = "RUN")]
-        run: i64,
-    },
-    /// A benchmark over time or over kernels, on each platform that has it.
-    Plot(PlotArgs),
-    /// Pin a run: what newer ones of its platform are to be compared with.
-    Pin {
-        /// Its number, as list has it.
-        #[arg(value_name = "RUN")]
-        run: i64,
-    },
-    /// Judge the newest run of each pinned platform against the pinned one, as compare does and with
-    /// its exit codes.
-    Check {
-        /// Only this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        #[command(flatten)]
-        how: Box<JudgeArgs>,
-    },
-    /// Take a run out of the history.
-    Remove {
-        /// Its number, as list has it.
-        #[arg(value_name = "RUN")]
-        run: i64,
-    },
-}
-
-#[derive(Debug, Args)]
-pub struct PlotArgs {
-    /// The benchmark.
-    #[arg(value_name = "BENCH")]
-    pub bench: String,
-    /// Only this platform and its variants.
-    #[arg(long, value_name = "PLATFORM")]
-    pub platform: Option<String>,
-    /// What the runs are ordered by. By kernel, the runs of one kernel stand as their median.
-    #[arg(long, value_enum, default_value = "date")]
-    pub by: By,
-    /// Draw it into this file, for a browser or a document.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-}
-
-/// The order of a plot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    Date,
-    Kernel,
 }
 
 #[derive(Debug, Args)]
@@ -583,29 +435,6 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a number of bytes, as 4096, 64K, 2M or 1G".to_owned())
 }
 
-fn significance(text: &str) -> Result<f64, String> {
-    text.parse::<f64>()
-        .ok()
-        .filter(|level| *level >= 1e-6 && *level <= 0.5)
-        .ok_or_else(|| "a level from 0.000001 to 0.5".to_owned())
-}
-
-fn effect(text: &str) -> Result<Effect, String> {
-    let number = |digits: &str| {
-        let number = digits.trim().parse::<f64>().ok();
-        number.filter(|number| number.is_finite() && *number >= 0.0)
-    };
-    let insns = || text.strip_suffix("insns").or(text.strip_suffix("insn"));
-    let percent = text.strip_suffix('%').and_then(number);
-    match percent.filter(|percent| *percent <= 1000.0) {
-        Some(percent) => Ok(Effect::Ratio(percent / 100.0)),
-        None => insns()
-            .and_then(number)
-            .map(Effect::Insns)
-            .ok_or_else(|| "a percentage, as 5%, or instructions, as 1insn".to_owned()),
-    }
-}
-
 /// A time limit.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
@@ -638,29 +467,6 @@ mod tests {
         for wrong in ["0", "-1", "nan", "inf", "x", "1e9"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn effects_are_of_time_or_of_instructions() {
-        assert_eq!(effect("5%"), Ok(Effect::Ratio(0.05)));
-        assert_eq!(effect("0.5 %"), Ok(Effect::Ratio(0.005)));
-        assert_eq!(effect("1insn"), Ok(Effect::Insns(1.0)));
-        assert_eq!(effect("20insns"), Ok(Effect::Insns(20.0)));
-        for wrong in [
-            "5",
-            "",
-            "%",
-            "-1%",
-            "nan%",
-            "inf%",
-            "1e9%",
-            "insn",
-            "5 percent",
-        ] {
-            assert!(effect(wrong).is_err(), "{wrong}");
-        }
-        assert!(significance("0.01").is_ok() && significance("0").is_err());
-        assert!(significance("nan").is_err() && significance("1").is_err());
     }
 
     #[test]

@@ -1,0 +1,115 @@
+//! How results are judged: the words of `compare`, and of `history check`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  worldswitch compare before after            each platform of one run with the same of another
+  worldswitch compare run:lab:kvm run:lab:kvm-shadow
+                                              two platforms of one run
+  worldswitch compare --min-effect 2% --allow digest base.json new.json
+
+Time is compared by what each boot says, never by pooled samples; it takes boots to tell.
+Exit codes: 0 no regression, 3 a regression, 4 none found but some inconclusive, 1 error or a
+benchmark that may not be compared, 2 wrong usage.";
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct CompareArgs {
+    /// What to compare with: FOLDER, FOLDER:PLATFORM or a file. A folder of several platforms is
+    /// compared platform by platform.
+    #[arg(value_name = "BASE")]
+    pub base: String,
+    /// What to compare: the same.
+    #[arg(required = true, value_name = "OTHER")]
+    pub others: Vec<String>,
+    #[command(flatten)]
+    pub how: JudgeArgs,
+}
+
+/// How results are judged, and where what was found goes.
+#[derive(Debug, Args)]
+pub struct JudgeArgs {
+    /// Only benchmarks in whose name this regular expression is found.
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
+    pub bench: Option<regex::Regex>,
+    /// On time: the chance of one false alarm or more in a suite in which nothing changed.
+    #[arg(long, value_name = "LEVEL", default_value = "0.01", value_parser = significance)]
+    pub significance: f64,
+    /// The least change that counts: on time a percentage (5%), on instruction counts a number of
+    /// instructions (1insn). May be given twice, once for each.
+    #[arg(long, value_name = "EFFECT", value_parser = effect, default_values = ["5%", "1insn"])]
+    pub min_effect: Vec<Effect>,
+    /// Let compared results differ in this condition; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    /// Also write the comparison as JSON (docs/comparison-schema.json).
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Also write it as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// Also write it as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+}
+
+/// The least change that counts, on one kind of unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effect {
+    /// A fraction, on time.
+    Ratio(f64),
+    /// Instructions for one operation.
+    Insns(f64),
+}
+
+fn significance(text: &str) -> Result<f64, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|level| *level >= 1e-6 && *level <= 0.5)
+        .ok_or_else(|| "a level from 0.000001 to 0.5".to_owned())
+}
+
+fn effect(text: &str) -> Result<Effect, String> {
+    let number = |digits: &str| {
+        let number = digits.trim().parse::<f64>().ok();
+        number.filter(|number| number.is_finite() && *number >= 0.0)
+    };
+    let insns = || text.strip_suffix("insns").or(text.strip_suffix("insn"));
+    let percent = text.strip_suffix('%').and_then(number);
+    match percent.filter(|percent| *percent <= 1000.0) {
+        Some(percent) => Ok(Effect::Ratio(percent / 100.0)),
+        None => insns()
+            .and_then(number)
+            .map(Effect::Insns)
+            .ok_or_else(|| "a percentage, as 5%, or instructions, as 1insn".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_are_of_time_or_of_instructions() {
+        assert_eq!(effect("5%"), Ok(Effect::Ratio(0.05)));
+        assert_eq!(effect("0.5 %"), Ok(Effect::Ratio(0.005)));
+        assert_eq!(effect("1insn"), Ok(Effect::Insns(1.0)));
+        assert_eq!(effect("20insns"), Ok(Effect::Insns(20.0)));
+        for wrong in [
+            "5",
+            "",
+            "%",
+            "-1%",
+            "nan%",
+            "inf%",
+            "1e9%",
+            "insn",
+            "5 percent",
+        ] {
+            assert!(effect(wrong).is_err(), "{wrong}");
+        }
+        assert!(significance("0.01").is_ok() && significance("0").is_err());
+        assert!(significance("nan").is_err() && significance("1").is_err());
+    }
+}
