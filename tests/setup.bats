@@ -37,7 +37,8 @@ run_setup() { PATH=$bin run "$setup_script" "$@"; }
 
 everything='make gcc libc6-dev binutils clang lld llvm qemu-system-x86 ca-certificates
     qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross bats jq procps shellcheck
-clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso git mtools chromium'
+clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso git mtools chromium
+cpio e2fsprogs'
 
 @test "another system: exactly what is missing is named, exit 1, nothing installed" {
     echo 'ID=ubuntu ID_LIKE=debian PRETTY_NAME="Ubuntu 24.04"' >"$SETUP_OS_RELEASE"
