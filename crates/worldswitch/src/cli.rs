@@ -142,7 +142,7 @@ pub struct RunArgs {
     pub boots: Option<u32>,
     /// Where instructions are counted: so many boots more, in which something differs that should
     /// not matter (passes of an empty loop before each batch, the size of memory). How far figures
-    /// move with it is their invariance band, beyond which compare sees a difference. Default: 2,
+    /// move with it is their invariance band, beyond which compare sees a difference. Default: 1,
     /// none where --boots is given, and with --quick as many as fit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,

@@ -27,7 +27,7 @@ use ws_results::{ResultFile, SCHEMA};
 /// The second boot proves the digits of the first.
 const EXACT_BOOTS: u32 = 2;
 /// One with another padding, one with more memory.
-const PERTURBED_BOOTS: u32 = 2;
+const PERTURBED_BOOTS: u32 = 1;
 /// Fewer can't tell a difference from chance.
 const TIMED_BOOTS: u32 = 5;
 
