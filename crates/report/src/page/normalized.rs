@@ -21,7 +21,7 @@ const COUNTS: usize = 3;
 /// One platform's benchmarks, each under several settings.
 struct Panel<'a> {
     platform: &'a str,
-    unit: &'a str,
+    unit: String,
     rows: Vec<Row<'a>>,
 }
 
@@ -65,17 +65,14 @@ pub(crate) fn iterations(
                     settings: settings.collect(),
                 })
             });
-        panels.push((platform, unit.clone(), rows.collect::<Vec<_>>()));
-    }
-    let any = panels.iter().any(|(_, _, rows)| !rows.is_empty());
-    let panels: Vec<Panel> = panels
-        .iter_mut()
-        .map(|(platform, unit, rows)| Panel {
+        let rows = rows.collect();
+        panels.push(Panel {
             platform,
             unit,
-            rows: std::mem::take(rows),
-        })
-        .collect();
+            rows,
+        });
+    }
+    let any = panels.iter().any(|panel| !panel.rows.is_empty());
     Ok(html! {
         section #iterations {
             h2 { "Cost by iterations (HyperBench, Figure 5)" }
@@ -119,17 +116,14 @@ pub(crate) fn placement(
                     settings,
                 })
             });
-        panels.push((platform, unit.clone(), rows.collect::<Vec<_>>()));
-    }
-    let any = panels.iter().any(|(_, _, rows)| !rows.is_empty());
-    let panels: Vec<Panel> = panels
-        .iter_mut()
-        .map(|(platform, unit, rows)| Panel {
+        let rows = rows.collect();
+        panels.push(Panel {
             platform,
             unit,
-            rows: std::mem::take(rows),
-        })
-        .collect();
+            rows,
+        });
+    }
+    let any = panels.iter().any(|panel| !panel.rows.is_empty());
     Ok(html! {
         section #placement {
             h2 { "Cost by where the vCPUs run (HyperBench, Figure 6)" }
@@ -329,7 +323,7 @@ fn one(panel: &Panel, what: &str) -> Result<Markup, PlotError> {
         .unwrap_or(0);
     Ok(html! {
         div.card.wide {
-            h3 { (plain(panel.platform)) span.unit { (plain(panel.unit)) } }
+            h3 { (plain(panel.platform)) span.unit { (plain(&panel.unit)) } }
             (drawn)
             p.keys {
                 @for (setting, key) in keys(panel).iter().enumerate() {
@@ -353,13 +347,13 @@ fn one(panel: &Panel, what: &str) -> Result<Markup, PlotError> {
                                 tr data-b=(plain(row.benchmark)) {
                                     th scope="row" { (plain(row.benchmark)) }
                                     @for ((setting, cost), ratio) in row.settings.iter().zip(ratios(row)) {
-                                        td data-t={ (plain(setting)) ": " (number::value(*cost, panel.unit)) " " (plain(panel.unit)) } {
+                                        td data-t={ (plain(setting)) ": " (number::value(*cost, &panel.unit)) " " (plain(&panel.unit)) } {
                                             @match ratio {
                                                 Some(ratio) => (number::slowdown(ratio)),
                                                 None => "cannot be related: the first is zero or less",
                                             }
                                             br;
-                                            small { (plain(setting)) ": " (number::value(*cost, panel.unit)) }
+                                            small { (plain(setting)) ": " (number::value(*cost, &panel.unit)) }
                                         }
                                     }
                                     @for _ in row.settings.len()..most { td {} }
