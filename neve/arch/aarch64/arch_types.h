@@ -16,10 +16,12 @@ struct context {
 	uint64_t pc, pstate;
 };
 
+#define GIC_ACTIVE 8
+
 /* The state of one virtual interface of the GIC, beside its list registers. */
 struct gic_interface {
-	uint64_t control;      /* ICH_VMCR_EL2 */
-	uint64_t active[2][4]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
+	uint64_t control;	     /* ICH_VMCR_EL2 */
+	uint64_t active[GIC_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
 };
 
 /* A vCPU that has virtual EL2 (nested.h). */
