@@ -32,8 +32,11 @@ struct nested {
 	uint64_t own_page; /* ours; a paravirtual hypervisor may have given one of its own */
 	bool in_el2;	   /* the hardware's EL1 is virtual EL2, not the nested VM's */
 	uint64_t sp_el2;
-	uint64_t set_elr, set_spsr;   /* what the guest hypervisor, or we for it, put there last */
-	struct shadow *shadow;	      /* in use */
+	uint64_t set_elr, set_spsr; /* what the guest hypervisor, or we for it, put there last */
+	uint64_t hcr;		    /* HCR_EL2 as it was when its VM was entered */
+	struct shadow *shadow;	    /* in use */
+	bool lends_page;	    /* the hardware's deferred page is one that its VM was given */
+	volatile bool page_stale;   /* ... and is to be looked for anew: a TLBI concerned it */
 	uint64_t lists[VGIC_MAX_LRS]; /* its VM's list registers as they went into the hardware */
 	bool lent;		      /* the hardware's virtual GIC is the nested VM's */
 	bool refill;	  /* ... and its own list registers are to be filled anew after that */

@@ -109,6 +109,8 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 	switch (intid) {
 	case SGI_KICK:
 		vcpu_count(vcpu, CAUSE_IRQ_KICK);
+		if (vcpu->arch.nested.page_stale)
+			nested_renew_page(vcpu);
 		gic_deactivate(intid);
 		break;
 	case PPI_TIMER_VIRTUAL:

@@ -94,12 +94,24 @@ void nested_trap(struct vcpu *vcpu)
 	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | mdcr);
 }
 
-static void trap_for_vm(struct vcpu *vcpu, uint64_t heeded)
+/* Of its HCR_EL2 what concerns a hypervisor below it, if its CPU has that. */
+static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
+{
+	bool nv2 = mechanism(vcpu) == MECHANISM_NV2;
+
+	if (!(hcr & HCR_NV) || !(nv2 || mechanism(vcpu) == MECHANISM_NV))
+		return 0;
+	return hcr & (HCR_NV | HCR_NV1 | (nv2 ? HCR_NV2 : 0));
+}
+
+static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
 {
 	const struct nested *nested = &vcpu->arch.nested;
 	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_VHE : 0);
+	uint64_t nest = heeded_nest(vcpu, hcr);
 
-	WRITE(HCR_EL2, HCR_GUEST | (heeded & HCR_HEEDED));
+	/* With FEAT_NV2 ACTLR_EL1 is in the page. */
+	WRITE(HCR_EL2, (HCR_GUEST & ~(nest & HCR_NV2 ? HCR_TACR : 0)) | (hcr & HCR_HEEDED) | nest);
 	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FP : 0)) |
 				(!VHE && traps_fp(vcpu) ? CPTR_TFP : 0) |
 				(SLOT(nested, CPTR_EL2) & CPTR_TCPAC));
@@ -155,6 +167,10 @@ static void load_el2(struct vcpu *vcpu)
 	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
 	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
 	nested_trap(vcpu);
+	if (nested->lends_page) {
+		WRITE(VNCR_EL2, nested->own_page);
+		__atomic_store_n(&nested->lends_page, false, __ATOMIC_RELEASE);
+	}
 	nested->shadow = NULL;
 	nested->in_el2 = true;
 	vcpu->level = LEVEL_HYPERVISOR;
@@ -217,6 +233,9 @@ static void load_el1(struct vcpu *vcpu)
 		WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, VMID_PLAIN));
 	}
 	trap_for_vm(vcpu, hcr);
+	if (heeded_nest(vcpu, hcr) & HCR_NV2)
+		nested_map_page(vcpu);
+	nested->hcr = hcr;
 	nested->in_el2 = false;
 	vcpu->level = LEVEL_VM;
 	if (hcr & HCR_IMO)
@@ -312,7 +331,11 @@ void nested_before(struct vcpu *vcpu)
 
 enum identity nested_identity(const struct vcpu *vcpu)
 {
-	return is_nested(vcpu) && vcpu->arch.nested.in_el2 ? IDENTITY_EL2 : IDENTITY_VM;
+	if (!is_nested(vcpu) || !vcpu->arch.nested.in_el2)
+		return IDENTITY_VM;
+	return mechanism(vcpu) == MECHANISM_NV2	 ? IDENTITY_EL2_NV2
+	       : mechanism(vcpu) == MECHANISM_NV ? IDENTITY_EL2_NV
+						 : IDENTITY_EL2;
 }
 
 const char *nested_vm_init(struct vm *vm)
@@ -342,7 +365,7 @@ void nested_reset(struct vcpu *vcpu)
 
 	__builtin_memset((void *)nested->own_page, 0, PAGE_BYTES);
 	nested->page = (uint64_t *)nested->own_page;
-	nested->lent = nested->maintenance = false;
+	nested->lent = nested->maintenance = nested->lends_page = false;
 	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_ALWAYS : SCTLR_EL2_RESET;
 	SLOT(nested, SCTLR_EL1) = SCTLR_ALWAYS;
 	SLOT(nested, HCR_EL2) = HCR_RW | (is_vhe(vcpu) ? HCR_E2H : 0);

@@ -82,6 +82,15 @@ uint64_t nested_vttbr(const struct vm *vm, unsigned vmid);
 /* The shadow of what the nested VM's hypervisor has in VTTBR_EL2; on the vCPU's CPU. */
 struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr);
 
+/* Where the hypervisor's VNCR_EL2 points, an address of virtual EL2, through its stage 1 and our stage 2. 0, or
+ * the status code of the fault that its VM's access of the page is. */
+unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page);
+uint64_t nested_page_address(const struct vcpu *vcpu);
+
+/* Its VM, a hypervisor too, gets that page as its deferred one: on entry, and when it may have moved. */
+void nested_map_page(struct vcpu *vcpu);
+void nested_renew_page(struct vcpu *vcpu);
+
 /* A guest_entry (guest_table.h) of the VM that `context` is; under its lock. */
 bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry);
 

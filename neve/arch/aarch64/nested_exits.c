@@ -22,13 +22,13 @@ static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
 	bool memory;
 
 	lock_take(&vm->lock);
-	leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, access,
+	leaf = guest_walk(nested->shadow->vttbr, nested->shadow->vtcr, ipa, access,
 			  nested_read_entry, vm);
 	if (!leaf.status && ipa >> TABLE_INPUT_BITS)
 		leaf.status = STATUS_ADDRESS_SIZE;
 	memory = !leaf.status && arch_guest_memory(vm, leaf.output, &bytes) &&
 		 table_walk(&vm->arch.stage2, leaf.output, &own);
-	if (memory && nested->shadow)
+	if (memory)
 		shadow_map(nested->shadow, ipa, &leaf, &own);
 	lock_release(&vm->lock);
 	if (memory) {
@@ -48,7 +48,7 @@ static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
  * it. */
 static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
 {
-	uint64_t hcr = SLOT(&vcpu->arch.nested, HCR_EL2);
+	uint64_t hcr = vcpu->arch.nested.hcr;
 	enum register_number number = register_find((uint32_t)esr & ENCODING_MASK);
 
 	if (number == REG_NONE)
@@ -65,10 +65,26 @@ static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
 	}
 }
 
+/* The nested VM's deferred page is not there for us: as its hypervisor's tables have it, or it is mapped by now. */
+static void page_fault(struct vcpu *vcpu, uint64_t esr)
+{
+	struct exit *exit = &vcpu->arch.exit;
+	uint64_t address = nested_page_address(vcpu), page;
+	unsigned status = nested_find_page(vcpu, address, &page);
+
+	vcpu_count(vcpu, CAUSE_PAGE_FAULT);
+	if (!status) {
+		WRITE(VNCR_EL2, page);
+		return;
+	}
+	exit->far = address | (exit->far & (PAGE_BYTES - 1));
+	nested_enter(vcpu, VECTOR_SYNCHRONOUS, (esr & ~(uint64_t)ABORT_STATUS) | status, 0);
+}
+
 static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 {
 	uint64_t class = esr >> ESR_CLASS_SHIFT;
-	uint64_t hcr = SLOT(&vcpu->arch.nested, HCR_EL2);
+	uint64_t hcr = vcpu->arch.nested.hcr;
 
 	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT)) {
 		if (!(hcr & HCR_VM) || ((esr & ABORT_STATUS & ~3u) != STATUS_TRANSLATION &&
@@ -78,6 +94,10 @@ static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 		abort_of_vm(vcpu, esr, class == EC_DATA_ABORT);
 		return true;
 	}
+	if (class == EC_OWN_ABORT) {
+		page_fault(vcpu, esr);
+		return true;
+	}
 	if (class == EC_SMC && !(hcr & HCR_TSC))
 		return false;
 	if (class == EC_SYSREG && register_is_ours(vcpu, esr))
@@ -85,10 +105,11 @@ static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 	if (class == EC_SYSREG)
 		vcpu_count_register(vcpu, esr);
 	else
-		vcpu_count(vcpu, class == EC_HVC   ? CAUSE_HVC
-				 : class == EC_SMC ? CAUSE_SMC
-				 : class == EC_WFX ? CAUSE_WAIT
-						   : CAUSE_OTHER);
+		vcpu_count(vcpu, class == EC_HVC    ? CAUSE_HVC
+				 : class == EC_SMC  ? CAUSE_SMC
+				 : class == EC_WFX  ? CAUSE_WAIT
+				 : class == EC_ERET ? CAUSE_ERET
+						    : CAUSE_OTHER);
 	nested_enter(vcpu, VECTOR_SYNCHRONOUS, esr, vcpu->arch.exit.hpfar);
 	return true;
 }
