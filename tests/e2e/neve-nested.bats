@@ -178,9 +178,9 @@ END
     done <<END
 pv 0 148 7
 nv 0 148 7
-nv 1 117 2
+nv 1 125 2
 neve 0 21 2
-neve 1 33 2
+neve 1 41 2
 nv2 0 12 2
 nv2 1 16 2
 END

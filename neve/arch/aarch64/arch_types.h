@@ -35,6 +35,7 @@ struct nested {
 	uint64_t set_elr, set_spsr; /* what the guest hypervisor, or we for it, put there last */
 	uint64_t hcr;		    /* HCR_EL2 as it was when its VM was entered */
 	struct shadow *shadow;	    /* in use */
+	bool others_on;		    /* timers of who does not run: one is on (nested_timers.h) */
 	bool lends_page;	    /* the hardware's deferred page is one that its VM was given */
 	volatile bool page_stale;   /* ... and is to be looked for anew: a TLBI concerned it */
 	uint64_t lists[VGIC_MAX_LRS]; /* its VM's list registers as they went into the hardware */
@@ -58,6 +59,7 @@ struct arch_vm {
 	struct psci psci;
 	struct vgic vgic;
 	struct shadows shadows;
+	bool timers_swap; /* of a guest hypervisor and its VM (nested_timers.h) */
 };
 
 struct arch_vcpu {

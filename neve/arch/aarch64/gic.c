@@ -13,6 +13,7 @@
 #include "guest_tree.h"
 #include "interface.h"
 #include "nested.h"
+#include "nested_timers.h"
 #include "vcpu.h"
 #include "virtual_interface.h"
 
@@ -76,8 +77,8 @@ void gic_refill(struct vcpu *vcpu)
 
 void gic_reset(struct vcpu *vcpu)
 {
-	vcpu->arch.lists = (struct vgic_lists){ .count = list_count() };
-	for (unsigned i = 0; i < list_count(); i++)
+	vcpu->arch.lists = (struct vgic_lists){ .count = list_count };
+	for (unsigned i = 0; i < list_count; i++)
 		list_write(i, 0);
 	interface_load(&(struct gic_interface){ .control = 0 });
 	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
@@ -86,11 +87,17 @@ void gic_reset(struct vcpu *vcpu)
 
 /* ---- Physical interrupts -------------------------------------------------------------------- */
 
-static void hand_on(struct vcpu *vcpu, unsigned intid)
+static void hand_on(struct vcpu *vcpu, unsigned physical)
 {
+	unsigned intid = timers_interrupt(vcpu, physical);
+
+	if (!intid) {
+		gic_deactivate(physical);
+		return;
+	}
 	lock_take(&vcpu->vm->lock);
 	gic_read_lists(vcpu);
-	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid))
+	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid, physical))
 		vcpu->attention = true;
 	lock_release(&vcpu->vm->lock);
 }
@@ -116,6 +123,7 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 	case PPI_TIMER_VIRTUAL:
 	case PPI_TIMER_PHYSICAL:
 	case PPI_TIMER_HYPERVISOR:
+	case PPI_TIMER_HYPERVISOR_VIRTUAL:
 		vcpu_count(vcpu, CAUSE_IRQ_TIMER);
 		hand_on(vcpu, intid);
 		break;

@@ -40,6 +40,9 @@ void gic_read_lists(struct vcpu *vcpu);
 
 void gic_deactivate(uint64_t intid);
 
+/* Makes PPIs of the CPU active, and others inactive: masks of INTIDs. */
+void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive);
+
 /* No list register holds anything; at the vCPU's reset. */
 void gic_reset(struct vcpu *vcpu);
 

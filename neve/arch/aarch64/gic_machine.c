@@ -5,6 +5,7 @@
 #include "accessors.h"
 #include "arch.h"
 #include "console.h"
+#include "core/main.h"
 #include "guest_tree.h"
 #include "interface.h"
 #include "main.h"
@@ -15,6 +16,8 @@
 #define GICD_IGROUPR	0x080
 #define GICD_ISENABLER	0x100
 #define GICD_ICENABLER	0x180
+#define GICD_ISACTIVER	0x300
+#define GICD_ICACTIVER	0x380
 #define GICD_IPRIORITYR 0x400
 #define GICD_IROUTER	0x6000
 #define MPIDR_AFFINITY	0xff00ffffffull
@@ -107,6 +110,15 @@ static uint64_t find_redistributor(uint64_t id)
 	return 0;
 }
 
+static uint64_t frames[MAX_CPUS]; /* of each CPU's SGIs and PPIs */
+
+void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive)
+{
+	mmio_write32(frames[cpu->number] + GICD_ISACTIVER, active);
+	mmio_write32(frames[cpu->number] + GICD_ICACTIVER, inactive);
+	data_barrier();
+}
+
 /* Our own CPU's part: SGIs and PPIs of group 1, those that we take switched on. */
 const char *gic_cpu_init(struct cpu *cpu)
 {
@@ -118,14 +130,15 @@ const char *gic_cpu_init(struct cpu *cpu)
 		     mmio_read32(redistributor + GICR_WAKER) & ~WAKER_SLEEP);
 	if (!wait_clear(redistributor + GICR_WAKER, WAKER_ASLEEP))
 		return "a CPU's redistributor does not wake up";
-	frame = redistributor + GICR_SGI_FRAME;
+	frame = frames[cpu->number] = redistributor + GICR_SGI_FRAME;
 	mmio_write32(frame + GICD_IGROUPR, ~(uint32_t)0);
 	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
 	for (unsigned i = 0; i < VGIC_OWN / 4; i++)
 		mmio_write32(frame + GICD_IPRIORITYR + i * 4, MIDDLE_PRIORITIES);
 	mmio_write32(frame + GICD_ISENABLER,
 		     1u << SGI_KICK | 1u << PPI_MAINTENANCE | 1u << PPI_TIMER_VIRTUAL |
-			     1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR);
+			     1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR |
+			     1u << PPI_TIMER_HYPERVISOR_VIRTUAL);
 	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_USE | SRE_BELOW);
 	instruction_barrier();
 	WRITE_REGISTER(ICC_PMR_EL1, ALL_PRIORITIES);

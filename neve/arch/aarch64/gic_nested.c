@@ -18,10 +18,10 @@ uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number numbe
 		.hcr = SLOT(nested, ICH_HCR_EL2),
 		.vmcr = SLOT(nested, ICH_VMCR_EL2),
 		.lr = lr,
-		.count = list_count(),
+		.count = list_count,
 	};
 
-	for (unsigned i = 0; i < list_count(); i++)
+	for (unsigned i = 0; i < list_count; i++)
 		lr[i] = NESTED_LR(nested, i);
 	return number == REG_ICH_MISR_EL2   ? virtual_maintenance(&interface)
 	       : number == REG_ICH_EISR_EL2 ? virtual_ended(&interface)
@@ -76,7 +76,7 @@ void gic_take_back(struct vcpu *vcpu)
 	struct gic_interface interface = { .control = 0 };
 
 	lock_take(&vcpu->vm->lock);
-	for (unsigned i = 0; i < list_count(); i++) {
+	for (unsigned i = 0; i < list_count; i++) {
 		uint64_t was = NESTED_LR(nested, i), lr;
 
 		if (!nested->lists[i])

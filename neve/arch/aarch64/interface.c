@@ -2,12 +2,11 @@
 #include "interface.h"
 
 #include "accessors.h"
-#include "hardware.h"
 
 #define VTR_LISTS      0x1f /* list registers less one */
 #define VTR_PREEMPTION 26   /* three bits: bits of preemption less one */
 
-static unsigned lists;
+unsigned list_count;
 static unsigned of_group; /* ICH_AP<group>R<n>_EL2 that there are */
 
 void interface_init(void)
@@ -15,38 +14,25 @@ void interface_init(void)
 	uint64_t type = READ(ICH_VTR_EL2);
 	unsigned bits = (unsigned)(type >> VTR_PREEMPTION & 7) + 1; /* 12.4.1 */
 
-	lists = (unsigned)(type & VTR_LISTS) + 1;
+	list_count = (unsigned)(type & VTR_LISTS) + 1;
 	of_group = bits >= 7 ? 4 : bits >= 6 ? 2 : 1;
-}
-
-unsigned list_count(void)
-{
-	return lists;
-}
-
-uint64_t list_read(unsigned n)
-{
-	return hardware_read(REG_ICH_LR0_EL2 + n);
-}
-
-void list_write(unsigned n, uint64_t value)
-{
-	hardware_write(REG_ICH_LR0_EL2 + n, value);
 }
 
 /* The rows of both groups follow each other. */
 void interface_save_active(struct gic_interface *to)
 {
-	for (unsigned i = 0; i < GIC_ACTIVE; i++)
-		if (i % 4 < of_group)
-			to->active[i] = hardware_read(REG_ICH_AP0R0_EL2 + i);
+	for (unsigned i = 0; i < of_group; i++) {
+		to->active[i] = hardware_read(REG_ICH_AP0R0_EL2 + i);
+		to->active[4 + i] = hardware_read(REG_ICH_AP1R0_EL2 + i);
+	}
 }
 
 void interface_load_active(const struct gic_interface *from)
 {
-	for (unsigned i = 0; i < GIC_ACTIVE; i++)
-		if (i % 4 < of_group)
-			hardware_write(REG_ICH_AP0R0_EL2 + i, from->active[i]);
+	for (unsigned i = 0; i < of_group; i++) {
+		hardware_write(REG_ICH_AP0R0_EL2 + i, from->active[i]);
+		hardware_write(REG_ICH_AP1R0_EL2 + i, from->active[4 + i]);
+	}
 }
 
 void interface_save(struct gic_interface *to)

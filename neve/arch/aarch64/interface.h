@@ -3,14 +3,16 @@
 #ifndef INTERFACE_H
 #define INTERFACE_H
 
+#include "hardware.h"
 #include "vm.h"
 
 /* Once on each CPU, before all others. */
 void interface_init(void);
 
-unsigned list_count(void);
-uint64_t list_read(unsigned n);
-void list_write(unsigned n, uint64_t value);
+/* Its list registers. */
+extern unsigned list_count;
+#define list_read(n)	     hardware_read(REG_ICH_LR0_EL2 + (n))
+#define list_write(n, value) hardware_write(REG_ICH_LR0_EL2 + (n), value)
 
 void interface_save(struct gic_interface *to);
 void interface_load(const struct gic_interface *from);

@@ -5,6 +5,7 @@
 #include "arch.h"
 #include "gic.h"
 #include "machine_memory.h"
+#include "nested_timers.h"
 #include "vcpu.h"
 
 /* At EL1, for what EL2 says in another format (DDI 0487, SCTLR_EL1, TCR_EL1, CPACR_EL1). */
@@ -179,13 +180,6 @@ static void load_el2(struct vcpu *vcpu)
 /* The nested VM's EL1 is Table 3's second part, and what traps one by one. */
 #define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
 
-/* Its hypervisor's accesses of the VM's timers do not reach the hardware: FEAT_NV2 redirects them, and a VHE
- * hypervisor's names of them trap. The hardware's go on while virtual EL2 runs, which may wait for them. */
-static bool keeps_timers(const struct vcpu *vcpu)
-{
-	return is_vhe(vcpu) || mechanism(vcpu) == MECHANISM_NV2;
-}
-
 static void save_el1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -197,12 +191,7 @@ static void save_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
-	if (keeps_timers(vcpu)) {
-		SLOT(nested, CNTV_CTL_EL0) = READ(CNTV_CTL_EL0);
-		SLOT(nested, CNTV_CVAL_EL0) = READ(CNTV_CVAL_EL0);
-		SLOT(nested, CNTP_CTL_EL0) = READ(CNTP_CTL_EL0);
-		SLOT(nested, CNTP_CVAL_EL0) = READ(CNTP_CVAL_EL0);
-	}
+	timers_to_el2(vcpu);
 }
 
 static void load_el1(struct vcpu *vcpu)
@@ -217,12 +206,6 @@ static void load_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTKCTL_EL1));
-	if (keeps_timers(vcpu)) {
-		WRITE(CNTV_CVAL_EL0, SLOT(nested, CNTV_CVAL_EL0));
-		WRITE(CNTV_CTL_EL0, SLOT(nested, CNTV_CTL_EL0));
-		WRITE(CNTP_CVAL_EL0, SLOT(nested, CNTP_CVAL_EL0));
-		WRITE(CNTP_CTL_EL0, SLOT(nested, CNTP_CTL_EL0));
-	}
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
@@ -240,6 +223,7 @@ static void load_el1(struct vcpu *vcpu)
 	vcpu->level = LEVEL_VM;
 	if (hcr & HCR_IMO)
 		gic_lend(vcpu);
+	timers_to_vm(vcpu);
 }
 
 /* An exception of the nested VM that its hypervisor is to take. */
@@ -347,6 +331,7 @@ const char *nested_vm_init(struct vm *vm)
 		return "this CPU has no FEAT_NV: nest=pv and nest=neve need none";
 	if (vm->config->nest == MECHANISM_NV2 && own < 2)
 		return "this CPU has no FEAT_NV2: nest=pv and nest=neve need none";
+	vm->arch.timers_swap = vm->config->vhe && READ_REGISTER(id_aa64mmfr1_el1) >> 8 & 15;
 	pages = memory_take(&machine_memory, bytes, PAGE_BYTES);
 	if (!pages)
 		return "the machine has no memory left for its shadow tables";
@@ -366,6 +351,7 @@ void nested_reset(struct vcpu *vcpu)
 	__builtin_memset((void *)nested->own_page, 0, PAGE_BYTES);
 	nested->page = (uint64_t *)nested->own_page;
 	nested->lent = nested->maintenance = nested->lends_page = false;
+	nested->others_on = true; /* what they were before is not known */
 	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_ALWAYS : SCTLR_EL2_RESET;
 	SLOT(nested, SCTLR_EL1) = SCTLR_ALWAYS;
 	SLOT(nested, HCR_EL2) = HCR_RW | (is_vhe(vcpu) ? HCR_E2H : 0);

@@ -6,6 +6,7 @@
 #include "gic.h"
 #include "hardware.h"
 #include "nested.h"
+#include "nested_timers.h"
 #include "vcpu.h"
 #include "virtual_interface.h"
 
@@ -26,32 +27,25 @@ static uint64_t *slot(struct nested *nested, enum register_number number)
 
 /* ---- Those that are in the hardware --------------------------------------------------------- */
 
-/* The hardware's register that stands for it at virtual EL2; itself: there is none but the page. */
-static enum register_number in_hardware(const struct vcpu *vcpu, enum register_number number)
-{
-	switch (number) {
-#define ROW(name)              \
-	case REG_##name##_EL2: \
-		return REG_##name##_EL1;
-		REDIRECTED(ROW)
-	default:
-		break;
-	}
-	if (is_vhe(vcpu))
-		switch (number) {
-			REDIRECTED_VHE(ROW)
+/* The hardware's register that stands for it at virtual EL2, without and with VHE; 0: only the page has it. */
+#define ROW(name)      [REG_##name##_EL2] = REG_##name##_EL1,
+#define TIMER(own, to) [REG_##own##_EL2] = REG_##to##_EL0,
+static const uint8_t in_hardware[2][REGISTER_COUNT] = {
+	{ REDIRECTED(ROW) },
+	{ REDIRECTED(ROW) REDIRECTED_VHE(ROW)[REG_CPTR_EL2] = REG_CPACR_EL1,
+	  TIMER(CNTHP_TVAL, CNTP_TVAL) TIMER(CNTHP_CTL, CNTP_CTL) TIMER(CNTHP_CVAL, CNTP_CVAL)
+		  TIMER(CNTHV_TVAL, CNTV_TVAL) TIMER(CNTHV_CTL, CNTV_CTL)
+			  TIMER(CNTHV_CVAL, CNTV_CVAL) },
+};
 #undef ROW
-		case REG_CPTR_EL2:
-			return REG_CPACR_EL1;
-		default:
-			break;
-		}
-	return number;
-}
+#undef TIMER
 
-static bool is_timer(enum register_number number)
+static enum register_number find_hardware(const struct vcpu *vcpu, enum register_number number)
 {
-	return number >= REG_CNTHP_TVAL_EL2 && number <= REG_CNTHP_CVAL_EL2;
+	if (number >= REG_CNTHP_TVAL_EL2 && number <= REG_CNTHV_CVAL_EL2 &&
+	    !vcpu->vm->arch.timers_swap)
+		return number <= REG_CNTHP_CVAL_EL2 ? number : (enum register_number)0;
+	return in_hardware[is_vhe(vcpu)][number];
 }
 
 /* Of an exception that virtual EL2 took from itself, EL1 may say EL1. */
@@ -69,7 +63,7 @@ static uint64_t read_spsr(const struct vcpu *vcpu)
 static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	enum register_number hardware = in_hardware(vcpu, number);
+	enum register_number hardware = find_hardware(vcpu, number);
 
 	switch (number) {
 	case REG_SPSR_EL2:
@@ -83,8 +77,7 @@ static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
 	case REG_ICH_ELRSR_EL2:
 		return gic_interface_state(vcpu, number);
 	default:
-		return hardware != number || is_timer(number) ? hardware_read(hardware)
-							      : *slot(nested, number);
+		return hardware ? hardware_read(hardware) : *slot(nested, number);
 	}
 }
 
@@ -109,10 +102,10 @@ static void take_page(struct vcpu *vcpu, uint64_t ipa)
 static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t value)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	enum register_number hardware = in_hardware(vcpu, number);
+	enum register_number hardware = find_hardware(vcpu, number);
 	bool vhe = is_vhe(vcpu);
 
-	if (hardware != number || is_timer(number))
+	if (hardware)
 		hardware_write(hardware, value);
 	if (number == REG_SPSR_EL2)
 		nested->set_spsr = value;
