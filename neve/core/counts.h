@@ -32,6 +32,7 @@
 	ROW(TLBI, "tlbi")                       \
 	ROW(SHADOW_FAULT, "shadow_fault")       \
 	ROW(WAIT, "wfx")                        \
+	ROW(PAGE_FAULT, "page_fault")           \
 	ROW(OTHER, "other")
 
 enum cause {

@@ -13,9 +13,6 @@
 #define FIRST_SPI  32
 #define FIRST_PPI  16
 
-/* A text with NULs inside. */
-#define TEXTS(tree, name, value) tree_property(tree, name, value, sizeof(value))
-
 static void put_cpus(struct tree_writer *tree, unsigned count)
 {
 	tree_node(tree, "cpus");
@@ -72,9 +69,9 @@ static void put_modules(struct tree_writer *tree, const struct guest_machine *ma
 		text_printf(&name, "module@%lx", range->start);
 		tree_node(tree, buffer);
 		if (i)
-			TEXTS(tree, "compatible", "multiboot,module\0multiboot,ramdisk");
+			TREE_TEXTS(tree, "compatible", "multiboot,module\0multiboot,ramdisk");
 		else
-			TEXTS(tree, "compatible", "multiboot,module\0multiboot,kernel");
+			TREE_TEXTS(tree, "compatible", "multiboot,module\0multiboot,kernel");
 		TREE_CELLS(tree, "reg", TREE_WIDE(range->start),
 			   TREE_WIDE(range->end - range->start));
 		if (!i)
@@ -122,18 +119,19 @@ static void put_timer(struct tree_writer *tree)
 	TREE_CELLS(tree, "interrupts", PRIVATE, PPI_TIMER_SECURE - FIRST_PPI, LEVEL_HIGH, PRIVATE,
 		   PPI_TIMER_PHYSICAL - FIRST_PPI, LEVEL_HIGH, PRIVATE,
 		   PPI_TIMER_VIRTUAL - FIRST_PPI, LEVEL_HIGH, PRIVATE,
-		   PPI_TIMER_HYPERVISOR - FIRST_PPI, LEVEL_HIGH);
+		   PPI_TIMER_HYPERVISOR - FIRST_PPI, LEVEL_HIGH, PRIVATE,
+		   PPI_TIMER_HYPERVISOR_VIRTUAL - FIRST_PPI, LEVEL_HIGH);
 	tree_node_end(tree);
 }
 
 static void put_uart(struct tree_writer *tree, const char *name, uint64_t address, unsigned intid)
 {
 	tree_node(tree, name);
-	TEXTS(tree, "compatible", "arm,pl011\0arm,primecell");
+	TREE_TEXTS(tree, "compatible", "arm,pl011\0arm,primecell");
 	TREE_CELLS(tree, "reg", TREE_WIDE(address), TREE_WIDE(0x1000));
 	TREE_CELLS(tree, "interrupts", SHARED, intid - FIRST_SPI, LEVEL_HIGH);
 	TREE_CELLS(tree, "clocks", PHANDLE_CLOCK, PHANDLE_CLOCK);
-	TEXTS(tree, "clock-names", "uartclk\0apb_pclk");
+	TREE_TEXTS(tree, "clock-names", "uartclk\0apb_pclk");
 	tree_node_end(tree);
 }
 
@@ -159,7 +157,7 @@ uint32_t guest_tree_write(const struct guest_machine *machine, uint8_t *to, uint
 	tree_node_end(tree);
 	put_cpus(tree, machine->cpus);
 	tree_node(tree, "psci");
-	TEXTS(tree, "compatible", "arm,psci-1.0\0arm,psci-0.2");
+	TREE_TEXTS(tree, "compatible", "arm,psci-1.0\0arm,psci-0.2");
 	tree_text(tree, "method", machine->hypervisor ? "smc" : "hvc");
 	tree_node_end(tree);
 	put_timer(tree);

@@ -22,10 +22,11 @@
 #define TEST_SCRATCH  0x0 /* keeps 64 bits */
 #define TEST_DOORBELL 0x8 /* written: docs/guest.md, the doorbell */
 
-#define PPI_TIMER_SECURE     29
-#define PPI_TIMER_PHYSICAL   30
-#define PPI_TIMER_VIRTUAL    27
-#define PPI_TIMER_HYPERVISOR 26
+#define PPI_TIMER_SECURE	     29
+#define PPI_TIMER_PHYSICAL	     30
+#define PPI_TIMER_VIRTUAL	     27
+#define PPI_TIMER_HYPERVISOR	     26
+#define PPI_TIMER_HYPERVISOR_VIRTUAL 28
 
 struct guest_machine {
 	unsigned cpus;

@@ -174,6 +174,46 @@ static void other_granules_and_concatenated_tables_are_found(void **state)
 	assert_true(!leaf.status && leaf.output == 0x6fff85abc && leaf.bytes == 0x4000);
 }
 
+/* TCR_EL1: T0SZ, TG0, T1SZ, TG1, IPS of 40 bits. */
+#define TCR(bits, granule, upper_bits, upper_granule)                        \
+	((64ull - (bits)) | (granule) << 14 | (64ull - (upper_bits)) << 16 | \
+	 (uint64_t)(upper_granule) << 30 | 2ull << 32)
+
+static void stage_1_of_virtual_el2_is_walked(void **state)
+{
+	const uint64_t tables[] = { 0x1000, 0x8000 }, upper = ~0ull << 36;
+	uint64_t tcr = TCR(39, 0, 36, 1);
+	struct guest_leaf leaf;
+
+#define WALK(address, access) guest_walk_stage1(tables, tcr, address, access, read_word, NULL)
+	(void)state;
+	memory[0x1000 / 8 + 1] = 0x2000 | 3;
+	memory[0x2000 / 8 + 2] = 0x3000 | 3;
+	memory[0x2000 / 8 + 3] = 0x3000 | 3 | 1ull << 62; /* read-only, all below */
+	memory[0x3000 / 8 + 3] = 0x812345000 | LEAF_ACCESSED | 3;
+	memory[0x3000 / 8 + 4] = 0x812346000 | LEAF_ACCESSED | 1 << 7 | 3;
+	memory[0x3000 / 8 + 5] = 0x812347000 | 3;
+	leaf = WALK(0x40403678, GUEST_WRITES);
+	assert_true(!leaf.status && leaf.output == 0x812345678 && leaf.bytes == 0x1000);
+	assert_int_equal(WALK(0x40603678, GUEST_WRITES).status, STATUS_PERMISSION | 3);
+	assert_int_equal(WALK(0x40603678, GUEST_READS).status, 0);
+	assert_int_equal(WALK(0x40404678, GUEST_WRITES).status, STATUS_PERMISSION | 3);
+	assert_int_equal(WALK(0x40405678, GUEST_READS).status, STATUS_ACCESS_FLAG | 3);
+	assert_int_equal(WALK(1ull << 39, GUEST_READS).status, STATUS_TRANSLATION);
+	/* The upper half: 16 KiB, from level 2. */
+	memory[0x8000 / 8 + 2] = 0xc000 | 3;
+	memory[0xc000 / 8 + 7] = 0x6fff84000 | LEAF_ACCESSED | 3;
+	leaf = WALK(upper | 0x401dabc, GUEST_WRITES);
+	assert_true(!leaf.status && leaf.output == 0x6fff85abc && leaf.bytes == 0x4000);
+	assert_int_equal(WALK(~0ull << 37, GUEST_READS).status, STATUS_TRANSLATION);
+	/* 4 KiB and 48 bits begin at level 0; no granule, no walk. */
+	tcr = TCR(48, 0, 48, 0);
+	memory[0x1000 / 8] = 0x1000 | 3;
+	assert_int_equal(WALK(0x40403678, GUEST_WRITES).status, 0);
+	assert_int_equal(WALK(upper, GUEST_READS).status, STATUS_TRANSLATION);
+#undef WALK
+}
+
 static void faults_of_a_walk_are_told_with_their_level(void **state)
 {
 	uint64_t vtcr = VTCR(39, 1, 0);
@@ -217,6 +257,10 @@ static void random_tables_and_registers_end(void **state)
 		memory[seed >> 40 & (MEMORY_WORDS - 1)] = (seed & 0x3f000) | 3 | LEAF_ACCESSED;
 		reads = 0;
 		guest_walk(vttbr & 0x3f000, vtcr, ipa, seed & 1, read_word, NULL);
+		assert_in_range(reads, 0, 4);
+		reads = 0;
+		guest_walk_stage1((uint64_t[]){ vttbr & 0x3f000, seed & 0x3f000 }, vtcr * 3, ipa,
+				  seed & 1, read_word, NULL);
 		assert_in_range(reads, 0, 4);
 	}
 }
@@ -386,6 +430,7 @@ int main(void)
 		cmocka_unit_test_setup(pages_of_4_kib_and_blocks_are_found, clear_memory),
 		cmocka_unit_test_setup(other_granules_and_concatenated_tables_are_found,
 				       clear_memory),
+		cmocka_unit_test_setup(stage_1_of_virtual_el2_is_walked, clear_memory),
 		cmocka_unit_test_setup(faults_of_a_walk_are_told_with_their_level, clear_memory),
 		cmocka_unit_test_setup(a_cycle_ends, clear_memory),
 		cmocka_unit_test_setup(random_tables_and_registers_end, clear_memory),

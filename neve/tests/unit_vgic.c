@@ -142,7 +142,7 @@ static void a_timer_is_ended_in_the_hardware_by_its_guest(void **state)
 	struct vgic_loaded loaded;
 
 	(void)state;
-	assert_int_equal(vgic_physical(&vgic, 1, &lists[1], TIMER), 2);
+	assert_int_equal(vgic_physical(&vgic, 1, &lists[1], TIMER, TIMER), 2);
 	refill(1);
 	assert_true(lists[1].lr[0] ==
 		    (TIMER | LR_PENDING | LR_GROUP1 | LR_HARDWARE | (uint64_t)TIMER << 32));
@@ -151,18 +151,18 @@ static void a_timer_is_ended_in_the_hardware_by_its_guest(void **state)
 	loaded = refill(1);
 	assert_true(!loaded.used && !loaded.deactivate);
 	/* The next one comes before anybody saw the end of this one. */
-	vgic_physical(&vgic, 1, &lists[1], TIMER);
+	vgic_physical(&vgic, 1, &lists[1], TIMER, TIMER);
 	refill(1);
 	acknowledge(1);
 	end(1);
-	vgic_physical(&vgic, 1, &lists[1], TIMER);
+	vgic_physical(&vgic, 1, &lists[1], TIMER, TIMER);
 	refill(1);
 	assert_true(lists[1].lr[0] & LR_PENDING && lists[1].lr[0] & LR_HARDWARE);
 	acknowledge(1);
 	end(1);
 	refill(1);
 	/* One that the guest takes back by hand would stay active for ever. */
-	vgic_physical(&vgic, 1, &lists[1], TIMER);
+	vgic_physical(&vgic, 1, &lists[1], TIMER, TIMER);
 	refill(1);
 	vgic_save(&vgic, 1, &lists[1]);
 	memset(lists[1].lr, 0, sizeof(lists[1].lr));
@@ -329,7 +329,7 @@ static void ten_thousand_random_steps_leave_it_whole(void **state)
 			vgic_set_line(&vgic, (unsigned)(bits % 70), bits >> 32 & 1);
 			break;
 		case 2:
-			vgic_physical(&vgic, cpu, &lists[cpu], TIMER);
+			vgic_physical(&vgic, cpu, &lists[cpu], TIMER, TIMER);
 			vgic_load(&vgic, cpu, &lists[cpu]);
 			break;
 		case 3: /* half of them among the banks */

@@ -150,20 +150,50 @@ END
     done
 }
 
-@test "a hypervisor below a hypervisor below a hypervisor" {
-    local words='stage2=4k doorbell=0xa000008'
-    machine cortex-a57,cntfrq=1000000000 1 'nest=pv memory=400 stage2=4k' "${LAB[@]}" \
-        -device "$(vm "$(image pv 0)" 0x60000000 \
-            "nest=pv memory=200 level=1 $words -- memory=64 level=2 $words -- unit=insns hypercall=kvm doorbell=0xa000008 bench=^hypercall")" \
-        -device "guest-loader,addr=0x61000000,initrd=$(image pv 0)" \
-        -device "guest-loader,addr=0x62000000,initrd=$GUEST_ARM"
-    well
-    for level in l1 l2; do
-        grep "^@ws1 [0-9a-f]* $level " console.txt | grep -q '"status":"ok"'
-    done
-    # One exit of the third level is one for the second, seven for the first, and many more for the host.
-    grep '^@ws1 [0-9a-f]* l2 ' console.txt | grep -q '"returns":{"hvc":64}'
-    [ "$(traps hypercall '^(el2_)?(hvc|eret)$')" = 14 ]
+@test "a third level below a second below a first, by each mechanism: counts by level" {
+    local words='stage2=4k doorbell=0xa000008' nest
+    # returns LEVEL: traps of one hypercall that this level's hypervisor took.
+    returns() {
+        sed -n "s/^@ws1 [0-9a-f]* $1 [0-9a-f]* [0-9]* [0-9]* //p" console.txt |
+            jq 'select(.kind == "exits").returns | add / 64'
+    }
+    while read -r mechanism vhe host first; do
+        CPU=''
+        choose "$mechanism"
+        nest="nest=$mechanism vhe=$vhe"
+        machine "$CPU" 1 "$nest memory=400 stage2=4k" "${LAB[@]}" \
+            -device "$(vm "$(image "$mechanism" "$vhe")" 0x60000000 \
+                "$nest memory=200 level=1 $words -- memory=64 level=2 $words -- unit=insns hypercall=kvm doorbell=0xa000008 bench=^hypercall")" \
+            -device "guest-loader,addr=0x61000000,initrd=$(image "$mechanism" "$vhe")" \
+            -device "guest-loader,addr=0x62000000,initrd=$GUEST_ARM"
+        well
+        for level in l1 l2; do
+            grep "^@ws1 [0-9a-f]* $level " console.txt | grep -q '"status":"ok"'
+        done
+        echo "$mechanism $vhe: $(returns neve) $(returns l1) $(returns l2)"
+        # One exit of the third level is one for the second, a few for the first, more for the host.
+        [ "$(returns neve) $(returns l1) $(returns l2)" = "$host $first 1" ]
+        unset QEMU_ARM
+        neve_setup
+    done <<END
+pv 0 148 7
+nv 0 148 7
+nv 1 125 2
+neve 0 21 2
+neve 1 41 2
+nv2 0 12 2
+nv2 1 16 2
+END
+}
+
+@test "VNCR_EL2 of a guest hypervisor: an address of its own, moved under another CPU, taken away" {
+    make -s -C "$ROOT/neve" deferred
+    choose nv2
+    machine max 2 'nest=nv2 cpus=2 memory=64 stage2=4k' \
+        -device "$(vm "$ROOT/build/neve/aarch64/deferred.img" 0x50000000 nonce=a)"
+    grep '^deferred' console.txt
+    [ "$(grep -v '^@ws1' console.txt)" = 'deferred: all well' ]
+    [ "$(own bye | jq -r .status)" = ok ]
 }
 
 @test "10,000 random programs of a guest hypervisor harm neither its host nor the VM beside it" {

@@ -240,8 +240,8 @@ impl Neve {
             }
             OptionName::Depth => match (value, self.nest) {
                 ("2", Some(_)) => self.depth = 2,
-                ("3", Some(Mechanism::Pv)) => self.depth = 3,
-                _ => return Err("it is 2, or at @pv 3"),
+                ("3", Some(_)) => self.depth = 3,
+                _ => return Err("it is 2 or 3"),
             },
             OptionName::Cpu | OptionName::Memory => {}
         }

@@ -16,10 +16,12 @@ struct context {
 	uint64_t pc, pstate;
 };
 
+#define GIC_ACTIVE 8
+
 /* The state of one virtual interface of the GIC, beside its list registers. */
 struct gic_interface {
-	uint64_t control;      /* ICH_VMCR_EL2 */
-	uint64_t active[2][4]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
+	uint64_t control;	     /* ICH_VMCR_EL2 */
+	uint64_t active[GIC_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
 };
 
 /* A vCPU that has virtual EL2 (nested.h). */
@@ -30,8 +32,12 @@ struct nested {
 	uint64_t own_page; /* ours; a paravirtual hypervisor may have given one of its own */
 	bool in_el2;	   /* the hardware's EL1 is virtual EL2, not the nested VM's */
 	uint64_t sp_el2;
-	uint64_t set_elr, set_spsr;   /* what the guest hypervisor, or we for it, put there last */
-	struct shadow *shadow;	      /* in use */
+	uint64_t set_elr, set_spsr; /* what the guest hypervisor, or we for it, put there last */
+	uint64_t hcr;		    /* HCR_EL2 as it was when its VM was entered */
+	struct shadow *shadow;	    /* in use */
+	bool others_on;		    /* timers of who does not run: one is on (nested_timers.h) */
+	bool lends_page;	    /* the hardware's deferred page is one that its VM was given */
+	volatile bool page_stale;   /* ... and is to be looked for anew: a TLBI concerned it */
 	uint64_t lists[VGIC_MAX_LRS]; /* its VM's list registers as they went into the hardware */
 	bool lent;		      /* the hardware's virtual GIC is the nested VM's */
 	bool refill;	  /* ... and its own list registers are to be filled anew after that */
@@ -53,6 +59,7 @@ struct arch_vm {
 	struct psci psci;
 	struct vgic vgic;
 	struct shadows shadows;
+	bool timers_swap; /* of a guest hypervisor and its VM (nested_timers.h) */
 };
 
 struct arch_vcpu {

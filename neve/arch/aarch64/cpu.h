@@ -108,6 +108,7 @@
 #define EC_ERET		  0x1a
 #define EC_INSN_ABORT	  0x20 /* from a lower level */
 #define EC_DATA_ABORT	  0x24
+#define EC_OWN_ABORT	  0x25 /* from EL2 itself; from below, of the page of VNCR_EL2 */
 #define ABORT_STATUS	  0x3f
 #define ABORT_IS_WRITE	  (1u << 6)
 #define ABORT_STAGE1_WALK (1u << 7) /* S1PTW */

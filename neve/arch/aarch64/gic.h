@@ -5,6 +5,12 @@
 #include "registers.h"
 #include "vm.h"
 
+#define SGI_KICK	0
+#define PPI_MAINTENANCE 25
+
+/* The console's interrupt; 0: it does not interrupt. */
+extern unsigned gic_console_intid;
+
 /* This CPU's part of the machine's GIC. NULL, or what is wrong. */
 const char *gic_cpu_init(struct cpu *cpu);
 
@@ -18,15 +24,24 @@ void gic_take(struct vcpu *vcpu);
 void gic_lend(struct vcpu *vcpu);
 void gic_take_back(struct vcpu *vcpu);
 
+/* The nested VM's maintenance interrupt: its hypervisor's line is high as long as the hardware's is. */
+void gic_take_maintenance(struct vcpu *vcpu);
+/* ... as its registers say it. Under the VM's lock. */
+void gic_set_maintenance_line(struct vcpu *vcpu);
+
 /* ICH_MISR_EL2, ICH_EISR_EL2 or ICH_ELRSR_EL2 as a guest hypervisor reads it. */
 uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number);
 
-/* What Linux' KVM does with the interface before and after its guest (policy.c). */
-void gic_restore_like_kvm(struct vcpu *vcpu);
-void gic_save_like_kvm(struct vcpu *vcpu);
-
 /* Acknowledges a physical interrupt; gic_take() answers it. */
 void gic_acknowledge(struct vcpu *vcpu);
+
+/* Takes the list registers back that are in use. Linux' way has read them already. */
+void gic_read_lists(struct vcpu *vcpu);
+
+void gic_deactivate(uint64_t intid);
+
+/* Makes PPIs of the CPU active, and others inactive: masks of INTIDs. */
+void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive);
 
 /* No list register holds anything; at the vCPU's reset. */
 void gic_reset(struct vcpu *vcpu);

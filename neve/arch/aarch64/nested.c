@@ -4,9 +4,8 @@
 #include "accessors.h"
 #include "arch.h"
 #include "gic.h"
-#include "guest_tree.h"
-#include "inject.h"
 #include "machine_memory.h"
+#include "nested_timers.h"
 #include "vcpu.h"
 
 /* At EL1, for what EL2 says in another format (DDI 0487, SCTLR_EL1, TCR_EL1, CPACR_EL1). */
@@ -20,14 +19,6 @@
 #define CPACR_FP	(3ull << 20)
 #define CPTR_TFP	(1ull << 10)
 
-#define VECTOR_SYNCHRONOUS 0x400 /* from a lower level */
-#define VECTOR_IRQ	   0x480
-
-#define VTTBR_VMID_SHIFT 48
-#define VTTBR_KEPT	 (~1ull) /* CnP says nothing of whose it is */
-#define VMID_PLAIN	 1
-#define VMID_SHADOWS	 2
-
 #define SPSR_KEPT    (0xfull << 28 | 1 << 25 | 1 << 24 | 1 << 23 | 1 << 22 | 1 << 21 | 0x1fc0)
 #define PSTATE_IL    (1ull << 20)
 #define MODE_LEVEL   0xc
@@ -40,16 +31,6 @@
 #define CNTHCTL_VHE  10
 
 _Static_assert(VMID_SHADOWS + SHADOWS <= VMIDS_OF_VM && SHADOWS > MAX_VCPUS, "VMIDs and shadows");
-
-static enum mechanism mechanism(const struct vcpu *vcpu)
-{
-	return vcpu->vm->config->nest;
-}
-
-static bool is_vhe(const struct vcpu *vcpu)
-{
-	return vcpu->vm->config->vhe;
-}
 
 /* ---- Formats -------------------------------------------------------------------------------- */
 
@@ -114,12 +95,24 @@ void nested_trap(struct vcpu *vcpu)
 	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | mdcr);
 }
 
-static void trap_for_vm(struct vcpu *vcpu, uint64_t heeded)
+/* Of its HCR_EL2 what concerns a hypervisor below it, if its CPU has that. */
+static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
+{
+	bool nv2 = mechanism(vcpu) == MECHANISM_NV2;
+
+	if (!(hcr & HCR_NV) || !(nv2 || mechanism(vcpu) == MECHANISM_NV))
+		return 0;
+	return hcr & (HCR_NV | HCR_NV1 | (nv2 ? HCR_NV2 : 0));
+}
+
+static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
 {
 	const struct nested *nested = &vcpu->arch.nested;
 	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_VHE : 0);
+	uint64_t nest = heeded_nest(vcpu, hcr);
 
-	WRITE(HCR_EL2, HCR_GUEST | (heeded & HCR_HEEDED));
+	/* With FEAT_NV2 ACTLR_EL1 is in the page. */
+	WRITE(HCR_EL2, (HCR_GUEST & ~(nest & HCR_NV2 ? HCR_TACR : 0)) | (hcr & HCR_HEEDED) | nest);
 	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FP : 0)) |
 				(!VHE && traps_fp(vcpu) ? CPTR_TFP : 0) |
 				(SLOT(nested, CPTR_EL2) & CPTR_TCPAC));
@@ -129,100 +122,7 @@ static void trap_for_vm(struct vcpu *vcpu, uint64_t heeded)
 	      (counters & 1 ? CNTHCTL_EL1PCTEN : 0) | (counters & 2 ? CNTHCTL_EL1PCEN : 0));
 }
 
-/* ---- Stage 2 -------------------------------------------------------------------------------- */
-
-static uint64_t own_vttbr(const struct vm *vm, unsigned vmid)
-{
-	return vm->arch.vttbr + ((uint64_t)vmid << VTTBR_VMID_SHIFT);
-}
-
-/* Under the VM's lock, on the vCPU's CPU. */
-static struct shadow *find_shadow(struct vcpu *vcpu, uint64_t vttbr)
-{
-	const struct shadow *in_use[MAX_VCPUS];
-	struct vm *vm = vcpu->vm;
-
-	for (unsigned i = 0; i < vm->vcpu_count; i++)
-		in_use[i] = &vm->vcpus[i] == vcpu ? NULL : vm->vcpus[i].arch.nested.shadow;
-	return shadow_find(&vm->arch.shadows, vttbr & VTTBR_KEPT,
-			   SLOT(&vcpu->arch.nested, VTCR_EL2), in_use, vm->vcpu_count);
-}
-
-void shadow_flush(uint64_t vttbr)
-{
-	uint64_t now = READ(VTTBR_EL2);
-
-	data_barrier();
-	WRITE(VTTBR_EL2, vttbr);
-	instruction_barrier();
-	TLBI(TLBI_VMALLS12E1IS);
-	data_barrier();
-	WRITE(VTTBR_EL2, now);
-	instruction_barrier();
-}
-
-static bool same_vmid(uint64_t one, uint64_t other)
-{
-	return one >> VTTBR_VMID_SHIFT == other >> VTTBR_VMID_SHIFT;
-}
-
-void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value)
-{
-	struct vm *vm = vcpu->vm;
-	uint64_t vttbr = SLOT(&vcpu->arch.nested, VTTBR_EL2);
-	bool all = concerns & TLBI_ALL;
-
-	lock_take(&vm->lock);
-	if (concerns & TLBI_EL2)
-		shadow_flush(own_vttbr(vm, 0));
-	if (concerns & (TLBI_STAGE1 | TLBI_ALL))
-		shadow_flush(own_vttbr(vm, VMID_PLAIN));
-	for (unsigned i = 0; i < SHADOWS; i++) {
-		struct shadow *shadow = &vm->arch.shadows.all[i];
-
-		if (!shadow->vttbr || !(all || same_vmid(shadow->vttbr, vttbr)))
-			continue;
-		if (concerns & (TLBI_STAGE2 | TLBI_ALL))
-			shadow_clear(shadow);
-		else if (concerns & TLBI_ADDRESS)
-			shadow_drop(shadow, (value & 0xfffffffffull) << 12);
-		else if (concerns & TLBI_STAGE1)
-			shadow_flush(shadow->hardware);
-	}
-	lock_release(&vm->lock);
-}
-
-static bool read_entry(void *context, uint64_t ipa, uint64_t *entry)
-{
-	uint64_t bytes;
-	const uint8_t *at = arch_guest_memory(context, ipa, &bytes);
-
-	if (!at)
-		return false;
-	*entry = __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
-	return true;
-}
-
 /* ---- Worlds --------------------------------------------------------------------------------- */
-
-/* EL1's registers that at virtual EL2 hold the one of the same name (Table 4). */
-#define REDIRECTED(ROW) \
-	ROW(AFSR0)      \
-	ROW(AFSR1)      \
-	ROW(AMAIR)      \
-	ROW(ELR)        \
-	ROW(ESR)        \
-	ROW(FAR)        \
-	ROW(SPSR)       \
-	ROW(MAIR)       \
-	ROW(VBAR)
-/* ... if it is a VHE hypervisor: it has the same format, and is written past us. */
-#define REDIRECTED_VHE(ROW) \
-	ROW(SCTLR)          \
-	ROW(TCR)            \
-	ROW(TTBR0)          \
-	ROW(TTBR1)          \
-	ROW(CONTEXTIDR)
 
 static void save_el2(struct vcpu *vcpu)
 {
@@ -266,8 +166,12 @@ static void load_el2(struct vcpu *vcpu)
 	WRITE(CNTVOFF_EL2, is_vhe(vcpu) ? 0 : SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
 	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
-	WRITE(VTTBR_EL2, own_vttbr(vcpu->vm, 0));
+	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
 	nested_trap(vcpu);
+	if (nested->lends_page) {
+		WRITE(VNCR_EL2, nested->own_page);
+		__atomic_store_n(&nested->lends_page, false, __ATOMIC_RELEASE);
+	}
 	nested->shadow = NULL;
 	nested->in_el2 = true;
 	vcpu->level = LEVEL_HYPERVISOR;
@@ -275,13 +179,6 @@ static void load_el2(struct vcpu *vcpu)
 
 /* The nested VM's EL1 is Table 3's second part, and what traps one by one. */
 #define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
-
-/* Its hypervisor's accesses of the VM's timers do not reach the hardware: FEAT_NV2 redirects them, and a VHE
- * hypervisor's names of them trap. The hardware's go on while virtual EL2 runs, which may wait for them. */
-static bool keeps_timers(const struct vcpu *vcpu)
-{
-	return is_vhe(vcpu) || mechanism(vcpu) == MECHANISM_NV2;
-}
 
 static void save_el1(struct vcpu *vcpu)
 {
@@ -294,12 +191,7 @@ static void save_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
-	if (keeps_timers(vcpu)) {
-		SLOT(nested, CNTV_CTL_EL0) = READ(CNTV_CTL_EL0);
-		SLOT(nested, CNTV_CVAL_EL0) = READ(CNTV_CVAL_EL0);
-		SLOT(nested, CNTP_CTL_EL0) = READ(CNTP_CTL_EL0);
-		SLOT(nested, CNTP_CVAL_EL0) = READ(CNTP_CVAL_EL0);
-	}
+	timers_to_el2(vcpu);
 }
 
 static void load_el1(struct vcpu *vcpu)
@@ -314,32 +206,28 @@ static void load_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTKCTL_EL1));
-	if (keeps_timers(vcpu)) {
-		WRITE(CNTV_CVAL_EL0, SLOT(nested, CNTV_CVAL_EL0));
-		WRITE(CNTV_CTL_EL0, SLOT(nested, CNTV_CTL_EL0));
-		WRITE(CNTP_CVAL_EL0, SLOT(nested, CNTP_CVAL_EL0));
-		WRITE(CNTP_CTL_EL0, SLOT(nested, CNTP_CTL_EL0));
-	}
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
 	if (hcr & HCR_VM) {
-		lock_take(&vcpu->vm->lock);
-		nested->shadow = find_shadow(vcpu, vttbr);
-		lock_release(&vcpu->vm->lock);
+		nested->shadow = nested_find_shadow(vcpu, vttbr);
 		WRITE(VTTBR_EL2, nested->shadow->hardware);
 	} else {
-		WRITE(VTTBR_EL2, own_vttbr(vcpu->vm, VMID_PLAIN));
+		WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, VMID_PLAIN));
 	}
 	trap_for_vm(vcpu, hcr);
+	if (heeded_nest(vcpu, hcr) & HCR_NV2)
+		nested_map_page(vcpu);
+	nested->hcr = hcr;
 	nested->in_el2 = false;
 	vcpu->level = LEVEL_VM;
 	if (hcr & HCR_IMO)
 		gic_lend(vcpu);
+	timers_to_vm(vcpu);
 }
 
 /* An exception of the nested VM that its hypervisor is to take. */
-static void enter_el2(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
+void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
 {
 	struct nested *nested = &vcpu->arch.nested;
 	struct context *context = &vcpu->arch.context;
@@ -407,118 +295,6 @@ void nested_return(struct vcpu *vcpu)
 	load_el1(vcpu);
 }
 
-/* ---- Exceptions of the nested VM ------------------------------------------------------------ */
-
-static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
-{
-	struct nested *nested = &vcpu->arch.nested;
-	uint64_t hpfar = vcpu->arch.exit.hpfar, far = vcpu->arch.exit.far, bytes;
-	uint64_t ipa = (hpfar & ~15ull) << 8 | (far & 0xfff);
-	bool walk = esr & ABORT_STAGE1_WALK;
-	enum guest_access access = walk			  ? GUEST_READS
-				   : !data		  ? GUEST_FETCHES
-				   : esr & ABORT_IS_WRITE ? GUEST_WRITES
-							  : GUEST_READS;
-	struct vm *vm = vcpu->vm;
-	struct guest_leaf leaf;
-	struct table_leaf own;
-	bool memory;
-
-	lock_take(&vm->lock);
-	leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, access, read_entry,
-			  vm);
-	if (!leaf.status && ipa >> TABLE_INPUT_BITS)
-		leaf.status = STATUS_ADDRESS_SIZE;
-	memory = !leaf.status && arch_guest_memory(vm, leaf.output, &bytes) &&
-		 table_walk(&vm->arch.stage2, leaf.output, &own);
-	if (memory && nested->shadow)
-		shadow_map(nested->shadow, ipa, &leaf, &own);
-	lock_release(&vm->lock);
-	if (memory) {
-		vcpu_count(vcpu, CAUSE_SHADOW_FAULT);
-		__asm__ volatile("dsb ishst" : : : "memory");
-	} else if (leaf.status) {
-		vcpu_count(vcpu, CAUSE_STAGE2_FAULT);
-		enter_el2(vcpu, VECTOR_SYNCHRONOUS, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
-			  hpfar);
-	} else if (!data || walk || !vcpu_device_access(vcpu, esr, leaf.output)) {
-		vcpu_count(vcpu, CAUSE_NOWHERE);
-		vcpu_external_abort(vcpu, esr);
-	}
-}
-
-/* The nested VM's register: one that we trap for our own reasons is ours if its hypervisor does not want
- * it. */
-static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
-{
-	uint64_t hcr = SLOT(&vcpu->arch.nested, HCR_EL2);
-	enum register_number number = register_find((uint32_t)esr & ENCODING_MASK);
-
-	if (number == REG_NONE)
-		return register_identifies((uint32_t)esr & ENCODING_MASK) && !(hcr & HCR_TID3);
-	switch (register_rows[number].class) {
-	case CLASS_IDENTITY:
-		return !(hcr & HCR_TID3);
-	case CLASS_SGI:
-		return !(hcr & HCR_IMO);
-	case CLASS_ZERO:
-		return !(hcr & HCR_TACR);
-	default:
-		return false;
-	}
-}
-
-static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
-{
-	uint64_t class = esr >> ESR_CLASS_SHIFT;
-	uint64_t hcr = SLOT(&vcpu->arch.nested, HCR_EL2);
-
-	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT)) {
-		if (!(hcr & HCR_VM) || ((esr & ABORT_STATUS & ~3u) != STATUS_TRANSLATION &&
-					(esr & ABORT_STATUS & ~3u) != STATUS_PERMISSION &&
-					(esr & ABORT_STATUS & ~3u) != STATUS_ADDRESS_SIZE))
-			return false;
-		abort_of_vm(vcpu, esr, class == EC_DATA_ABORT);
-		return true;
-	}
-	if (class == EC_SMC && !(hcr & HCR_TSC))
-		return false;
-	if (class == EC_SYSREG && register_is_ours(vcpu, esr))
-		return false;
-	if (class == EC_SYSREG)
-		vcpu_count_register(vcpu, esr);
-	else
-		vcpu_count(vcpu, class == EC_HVC   ? CAUSE_HVC
-				 : class == EC_SMC ? CAUSE_SMC
-				 : class == EC_WFX ? CAUSE_WAIT
-						   : CAUSE_OTHER);
-	enter_el2(vcpu, VECTOR_SYNCHRONOUS, esr, vcpu->arch.exit.hpfar);
-	return true;
-}
-
-bool nested_synchronous(struct vcpu *vcpu, uint64_t esr)
-{
-	unsigned immediate = esr & HVC_IMMEDIATE;
-
-	if (!vcpu->arch.nested.in_el2)
-		return exit_of_vm(vcpu, esr);
-	switch (esr >> ESR_CLASS_SHIFT) {
-	case EC_ERET:
-		vcpu_count(vcpu, CAUSE_ERET);
-		nested_return(vcpu);
-		return true;
-	case EC_HVC:
-		if (immediate & CALL_MARK && nested_call(vcpu, immediate))
-			return true;
-		vcpu_count(vcpu, CAUSE_HVC); /* it calls itself */
-		vcpu_inject(vcpu, esr);
-		return true;
-	case EC_SYSREG:
-		return nested_register(vcpu, esr);
-	}
-	return false;
-}
-
 void nested_before(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
@@ -532,14 +308,18 @@ void nested_before(struct vcpu *vcpu)
 	wanted = vgic_interrupts(&vm->arch.vgic, vcpu->number, vcpu->arch.nested.own.control);
 	lock_release(&vm->lock);
 	if (wanted)
-		enter_el2(vcpu, VECTOR_IRQ, 0, 0);
+		nested_enter(vcpu, VECTOR_IRQ, 0, 0);
 }
 
 /* ---- The beginning -------------------------------------------------------------------------- */
 
 enum identity nested_identity(const struct vcpu *vcpu)
 {
-	return is_nested(vcpu) && vcpu->arch.nested.in_el2 ? IDENTITY_EL2 : IDENTITY_VM;
+	if (!is_nested(vcpu) || !vcpu->arch.nested.in_el2)
+		return IDENTITY_VM;
+	return mechanism(vcpu) == MECHANISM_NV2	 ? IDENTITY_EL2_NV2
+	       : mechanism(vcpu) == MECHANISM_NV ? IDENTITY_EL2_NV
+						 : IDENTITY_EL2;
 }
 
 const char *nested_vm_init(struct vm *vm)
@@ -551,6 +331,7 @@ const char *nested_vm_init(struct vm *vm)
 		return "this CPU has no FEAT_NV: nest=pv and nest=neve need none";
 	if (vm->config->nest == MECHANISM_NV2 && own < 2)
 		return "this CPU has no FEAT_NV2: nest=pv and nest=neve need none";
+	vm->arch.timers_swap = vm->config->vhe && READ_REGISTER(id_aa64mmfr1_el1) >> 8 & 15;
 	pages = memory_take(&machine_memory, bytes, PAGE_BYTES);
 	if (!pages)
 		return "the machine has no memory left for its shadow tables";
@@ -569,7 +350,8 @@ void nested_reset(struct vcpu *vcpu)
 
 	__builtin_memset((void *)nested->own_page, 0, PAGE_BYTES);
 	nested->page = (uint64_t *)nested->own_page;
-	nested->lent = nested->maintenance = false;
+	nested->lent = nested->maintenance = nested->lends_page = false;
+	nested->others_on = true; /* what they were before is not known */
 	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_ALWAYS : SCTLR_EL2_RESET;
 	SLOT(nested, SCTLR_EL1) = SCTLR_ALWAYS;
 	SLOT(nested, HCR_EL2) = HCR_RW | (is_vhe(vcpu) ? HCR_E2H : 0);

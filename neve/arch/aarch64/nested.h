@@ -20,6 +20,16 @@ static inline bool is_nested(const struct vcpu *vcpu)
 	return vcpu->vm->config->nest != MECHANISM_NONE;
 }
 
+static inline enum mechanism mechanism(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->nest;
+}
+
+static inline bool is_vhe(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->vhe;
+}
+
 /* What a VM needs beyond an ordinary one. NULL, or what is wrong. */
 const char *nested_vm_init(struct vm *vm);
 
@@ -35,7 +45,54 @@ bool nested_synchronous(struct vcpu *vcpu, uint64_t esr);
 /* Of what kind virtual EL2 says its CPU is. */
 enum identity nested_identity(const struct vcpu *vcpu);
 
-/* ---- Between the two files ------------------------------------------------------------------ */
+/* ---- Between the files ---------------------------------------------------------------------- */
+
+/* EL1's registers that at virtual EL2 hold the one of the same name (Table 4). */
+#define REDIRECTED(ROW) \
+	ROW(AFSR0)      \
+	ROW(AFSR1)      \
+	ROW(AMAIR)      \
+	ROW(ELR)        \
+	ROW(ESR)        \
+	ROW(FAR)        \
+	ROW(SPSR)       \
+	ROW(MAIR)       \
+	ROW(VBAR)
+/* ... if it is a VHE hypervisor: it has the same format, and is written past us. */
+#define REDIRECTED_VHE(ROW) \
+	ROW(SCTLR)          \
+	ROW(TCR)            \
+	ROW(TTBR0)          \
+	ROW(TTBR1)          \
+	ROW(CONTEXTIDR)
+
+/* VMIDs of a VM, from its own on: virtual EL2, EL1 without stage 2, and the shadows. */
+#define VMID_PLAIN   1
+#define VMID_SHADOWS 2
+
+#define VECTOR_SYNCHRONOUS 0x400 /* from a lower level */
+#define VECTOR_IRQ	   0x480
+
+/* Its hypervisor takes an exception of the nested VM; without a syndrome if it is an interrupt. */
+void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar);
+
+/* VTTBR_EL2 for one of our own VMIDs. */
+uint64_t nested_vttbr(const struct vm *vm, unsigned vmid);
+
+/* The shadow of what the nested VM's hypervisor has in VTTBR_EL2; on the vCPU's CPU. */
+struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr);
+
+/* Where the hypervisor's VNCR_EL2 points, an address of virtual EL2, through its stage 1 and our stage 2. 0, or
+ * the status code of the fault that its VM's access of the page is. */
+unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page);
+uint64_t nested_page_address(const struct vcpu *vcpu);
+
+/* Its VM, a hypervisor too, gets that page as its deferred one: on entry, and when it may have moved. */
+void nested_map_page(struct vcpu *vcpu);
+void nested_renew_page(struct vcpu *vcpu);
+
+/* A guest_entry (guest_table.h) of the VM that `context` is; under its lock. */
+bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry);
 
 /* The hypervisor's instruction traps: a register, or TLB maintenance (ESR_EL2 of EC 0x18). False: it is
  * answered as an ordinary VM's, or undefined. */

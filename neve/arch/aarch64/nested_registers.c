@@ -4,8 +4,9 @@
 #include "arch.h"
 #include "cpu.h"
 #include "gic.h"
-#include "lists.h"
+#include "hardware.h"
 #include "nested.h"
+#include "nested_timers.h"
 #include "vcpu.h"
 #include "virtual_interface.h"
 
@@ -26,27 +27,26 @@ static uint64_t *slot(struct nested *nested, enum register_number number)
 
 /* ---- Those that are in the hardware --------------------------------------------------------- */
 
-/* EL1's register stands for it at virtual EL2. */
-#define IN_HARDWARE(ROW)                    \
-	ROW(AFSR0_EL2, AFSR0_EL1)           \
-	ROW(AFSR1_EL2, AFSR1_EL1)           \
-	ROW(AMAIR_EL2, AMAIR_EL1)           \
-	ROW(ELR_EL2, ELR_EL1)               \
-	ROW(ESR_EL2, ESR_EL1)               \
-	ROW(FAR_EL2, FAR_EL1)               \
-	ROW(MAIR_EL2, MAIR_EL1)             \
-	ROW(VBAR_EL2, VBAR_EL1)             \
-	ROW(CNTHP_TVAL_EL2, CNTHP_TVAL_EL2) \
-	ROW(CNTHP_CTL_EL2, CNTHP_CTL_EL2)   \
-	ROW(CNTHP_CVAL_EL2, CNTHP_CVAL_EL2)
-/* ... of a VHE hypervisor, which writes EL1's past us. */
-#define IN_HARDWARE_VHE(ROW)                \
-	ROW(SCTLR_EL2, SCTLR_EL1)           \
-	ROW(TCR_EL2, TCR_EL1)               \
-	ROW(TTBR0_EL2, TTBR0_EL1)           \
-	ROW(TTBR1_EL2, TTBR1_EL1)           \
-	ROW(CONTEXTIDR_EL2, CONTEXTIDR_EL1) \
-	ROW(CPTR_EL2, CPACR_EL1)
+/* The hardware's register that stands for it at virtual EL2, without and with VHE; 0: only the page has it. */
+#define ROW(name)      [REG_##name##_EL2] = REG_##name##_EL1,
+#define TIMER(own, to) [REG_##own##_EL2] = REG_##to##_EL0,
+static const uint8_t in_hardware[2][REGISTER_COUNT] = {
+	{ REDIRECTED(ROW) },
+	{ REDIRECTED(ROW) REDIRECTED_VHE(ROW)[REG_CPTR_EL2] = REG_CPACR_EL1,
+	  TIMER(CNTHP_TVAL, CNTP_TVAL) TIMER(CNTHP_CTL, CNTP_CTL) TIMER(CNTHP_CVAL, CNTP_CVAL)
+		  TIMER(CNTHV_TVAL, CNTV_TVAL) TIMER(CNTHV_CTL, CNTV_CTL)
+			  TIMER(CNTHV_CVAL, CNTV_CVAL) },
+};
+#undef ROW
+#undef TIMER
+
+static enum register_number find_hardware(const struct vcpu *vcpu, enum register_number number)
+{
+	if (number >= REG_CNTHP_TVAL_EL2 && number <= REG_CNTHV_CVAL_EL2 &&
+	    !vcpu->vm->arch.timers_swap)
+		return number <= REG_CNTHP_CVAL_EL2 ? number : (enum register_number)0;
+	return in_hardware[is_vhe(vcpu)][number];
+}
 
 /* Of an exception that virtual EL2 took from itself, EL1 may say EL1. */
 static uint64_t read_spsr(const struct vcpu *vcpu)
@@ -63,13 +63,9 @@ static uint64_t read_spsr(const struct vcpu *vcpu)
 static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
 {
 	struct nested *nested = &vcpu->arch.nested;
+	enum register_number hardware = find_hardware(vcpu, number);
 
 	switch (number) {
-#define ROW(name, hardware) \
-	case REG_##name:    \
-		return READ(hardware);
-		IN_HARDWARE(ROW)
-#undef ROW
 	case REG_SPSR_EL2:
 		return read_spsr(vcpu);
 	case REG_ICC_SRE_EL2:
@@ -81,19 +77,8 @@ static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
 	case REG_ICH_ELRSR_EL2:
 		return gic_interface_state(vcpu, number);
 	default:
-		break;
+		return hardware ? hardware_read(hardware) : *slot(nested, number);
 	}
-	if (vcpu->vm->config->vhe)
-		switch (number) {
-#define ROW(name, hardware) \
-	case REG_##name:    \
-		return READ(hardware);
-			IN_HARDWARE_VHE(ROW)
-#undef ROW
-		default:
-			break;
-		}
-	return *slot(nested, number);
 }
 
 /* A paravirtual hypervisor's own deferred page: ours is copied there, and it is the page from then on. */
@@ -117,32 +102,28 @@ static void take_page(struct vcpu *vcpu, uint64_t ipa)
 static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t value)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	bool vhe = vcpu->vm->config->vhe;
+	enum register_number hardware = find_hardware(vcpu, number);
+	bool vhe = is_vhe(vcpu);
 
-	switch (number) {
-#define ROW(name, hardware)             \
-	case REG_##name:                \
-		WRITE(hardware, value); \
-		break;
-		IN_HARDWARE(ROW)
-#undef ROW
-	case REG_SPSR_EL2:
-		WRITE(SPSR_EL1, value);
-		break;
-	default:
-		break;
-	}
+	if (hardware)
+		hardware_write(hardware, value);
 	if (number == REG_SPSR_EL2)
 		nested->set_spsr = value;
 	if (number == REG_ELR_EL2)
 		nested->set_elr = value;
-	if (number == REG_VNCR_EL2 && vcpu->vm->config->nest == MECHANISM_NEVE) {
+	if (number == REG_VNCR_EL2 && mechanism(vcpu) == MECHANISM_NEVE) {
 		take_page(vcpu, value);
 		return;
 	}
 	if (number == REG_HCR_EL2) /* of which kind it is does not change */
 		value = (value & ~HCR_E2H) | (vhe ? HCR_E2H : 0);
 	*slot(nested, number) = value;
+	if (number == REG_CPTR_EL2)
+		WRITE(CPACR_EL1, nested_cpacr(vcpu));
+	if (number == REG_MDSCR_EL1)
+		WRITE(MDSCR_EL1, value);
+	if (vhe)
+		return;
 	/* What has another format at EL1. */
 	if (number == REG_SCTLR_EL2)
 		WRITE(SCTLR_EL1, nested_sctlr(vcpu));
@@ -150,16 +131,8 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 		WRITE(TCR_EL1, nested_tcr(vcpu));
 	else if (number == REG_TTBR0_EL2)
 		WRITE(TTBR0_EL1, value);
-	else if (number == REG_CPTR_EL2)
-		WRITE(CPACR_EL1, nested_cpacr(vcpu));
-	else if (number == REG_TTBR1_EL2 && vhe)
-		WRITE(TTBR1_EL1, value);
-	else if (number == REG_CONTEXTIDR_EL2 && vhe)
-		WRITE(CONTEXTIDR_EL1, value);
-	else if (number == REG_CNTVOFF_EL2 && !vhe)
+	else if (number == REG_CNTVOFF_EL2)
 		WRITE(CNTVOFF_EL2, value);
-	else if (number == REG_MDSCR_EL1)
-		WRITE(MDSCR_EL1, value);
 }
 
 /* Is it one of virtual EL2, or one of its VM's EL1? */
@@ -208,7 +181,7 @@ bool nested_call(struct vcpu *vcpu, unsigned immediate)
 {
 	unsigned number = immediate >> CALL_NUMBER & 0xff, rt = immediate & 31;
 
-	if (vcpu->vm->config->nest != MECHANISM_PV && vcpu->vm->config->nest != MECHANISM_NEVE)
+	if (mechanism(vcpu) != MECHANISM_PV && mechanism(vcpu) != MECHANISM_NEVE)
 		return false;
 	if (immediate == CALL_ERET) {
 		vcpu_count(vcpu, CAUSE_ERET);

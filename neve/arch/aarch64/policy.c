@@ -12,7 +12,9 @@
 
 #include "accessors.h"
 #include "gic.h"
+#include "interface.h"
 #include "vcpu.h"
+#include "virtual_interface.h"
 
 #define HSTR_T15	   (1ull << 15)
 #define PMUSERENR_ALL	   0xf
@@ -24,6 +26,7 @@
 #define HCR_OVERRIDE	   (HCR_IMO | HCR_FMO)
 #define CNTHCTL_PCTEN_NVHE 1ull
 #define CNTHCTL_PCEN_NVHE  2ull
+#define SRE_BELOW	   8
 
 unsigned context_enter(struct context *context);
 void policy_host_half(void);
@@ -157,6 +160,63 @@ static void save_timer(struct vcpu *vcpu)
 		WRITE(CNTVOFF_EL2, 0);
 }
 
+static bool is_live(const struct vcpu *vcpu)
+{
+	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
+		if (vcpu->arch.lists.lr[i] & (LR_PENDING | LR_ACTIVE))
+			return true;
+	return false;
+}
+
+/* A GICv2's interface is in memory and has other names; which of its registers are used, and how often, is
+ * the same as here but where is_gicv3() says otherwise. */
+static bool is_gicv3(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->policy == POLICY_KVM_GICV3 ||
+	       vcpu->vm->config->policy == POLICY_KVM_GICV3_NO_TIMER;
+}
+
+static void restore_gic(struct vcpu *vcpu)
+{
+	const struct gic_interface *interface = &vcpu->arch.interface;
+
+	if (is_gicv3(vcpu))
+		(void)READ(ICH_VTR_EL2);
+	WRITE(ICH_VMCR_EL2, interface->control);
+	if (!is_live(vcpu))
+		return;
+	WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
+	interface_load_active(interface);
+	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
+		if (vcpu->arch.lists.lr[i])
+			list_write(i, vcpu->arch.lists.lr[i]);
+}
+
+static void save_gic(struct vcpu *vcpu)
+{
+	struct gic_interface *interface = &vcpu->arch.interface;
+	uint64_t empty;
+
+	interface->control = READ(ICH_VMCR_EL2);
+	if (is_live(vcpu)) {
+		empty = READ(ICH_ELRSR_EL2);
+		WRITE(ICH_HCR_EL2, 0);
+		if (is_gicv3(vcpu))
+			(void)READ(ICH_VTR_EL2);
+		for (unsigned i = 0; i < vcpu->arch.lists.count; i++) {
+			uint64_t *lr = &vcpu->arch.lists.lr[i];
+
+			if (!*lr)
+				continue;
+			*lr = empty >> i & 1 ? *lr & ~(LR_PENDING | LR_ACTIVE) : list_read(i);
+			list_write(i, 0);
+		}
+		interface_save_active(interface);
+	}
+	if (is_gicv3(vcpu))
+		WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_BELOW);
+}
+
 /* The host half calls: __kvm_call_hyp(__kvm_vcpu_run), by HVC without VHE. */
 static void call_from_host(struct vcpu *vcpu)
 {
@@ -204,7 +264,7 @@ unsigned policy_kvm_enter(struct vcpu *vcpu)
 	activate_traps(vcpu);
 	WRITE(VTTBR_EL2, vcpu->vm->arch.vttbr);
 	WRITE(HCR_EL2, READ(HCR_EL2) | HCR_OVERRIDE);
-	gic_restore_like_kvm(vcpu);
+	restore_gic(vcpu);
 	restore_timer(vcpu);
 	(void)READ(HCR_EL2); /* __sysreg32_restore_state: is it 32-bit? */
 	restore_state(&state->guest);
@@ -223,7 +283,7 @@ unsigned policy_kvm_enter(struct vcpu *vcpu)
 	save_common(&state->guest);
 	(void)READ(HCR_EL2);
 	save_timer(vcpu);
-	gic_save_like_kvm(vcpu);
+	save_gic(vcpu);
 	WRITE(HCR_EL2, READ(HCR_EL2) & ~HCR_OVERRIDE);
 	deactivate_traps();
 	WRITE(VTTBR_EL2, 0);

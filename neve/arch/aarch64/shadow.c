@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#define VTTBR_VMID_SHIFT 48
-
 void shadows_init(struct shadows *shadows, uint64_t pages, uint64_t first_vmid)
 {
 	*shadows = (struct shadows){ .next = 0 };

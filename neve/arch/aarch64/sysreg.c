@@ -1,8 +1,9 @@
 /* Emulates system registers by their class, and resets them; see sysreg.h. Called by vcpu.c. */
 #include "sysreg.h"
 
-#include "accessors.h"
+#include "cpu.h"
 #include "gic.h"
+#include "hardware.h"
 #include "nested.h"
 #include "registers.h"
 #include "vcpu.h"
@@ -19,37 +20,11 @@ const char *arch_register_name(unsigned number)
 	return number < REGISTER_COUNT ? register_rows[number].name : "another_register";
 }
 
-/* By its encoding: a register that the assembler does not know may be there all the same. */
-#define ENCODED(op0, op1, n, m, op2) s##op0##_##op1##_c##n##_c##m##_##op2
-
-static uint64_t read_own(enum register_number number)
-{
-	switch (number) {
-#define ROW(name, op0, op1, n, m, op2, class, ...) \
-	case REG_##name:                           \
-		return READ_##class(op0, op1, n, m, op2);
-#define READ_IDENTITY(...)   READ_REGISTER(ENCODED(__VA_ARGS__))
-#define READ_ZERO(...)	     0
-#define READ_SGI(...)	     0
-#define READ_CONTEXT(...)    0
-#define READ_HYPERVISOR(...) 0
-		REGISTERS(ROW)
-#undef ROW
-	default:
-		return 0;
-	}
-}
-
 void sysreg_reset(void)
 {
-#define ROW(name, op0, op1, n, m, op2, class, mask, ...) RESET_##class(name, mask);
-#define RESET_IDENTITY(...)
-#define RESET_ZERO(...)
-#define RESET_SGI(...)
-#define RESET_HYPERVISOR(...)
-#define RESET_CONTEXT(name, mask) WRITE(name, mask)
-	REGISTERS(ROW)
-#undef ROW
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		if (register_rows[i].class == CLASS_CONTEXT)
+			hardware_write((enum register_number)i, register_rows[i].mask);
 	instruction_barrier();
 }
 
@@ -62,7 +37,7 @@ static bool read_register(const struct vcpu *vcpu, enum register_number number, 
 	}
 	switch (register_rows[number].class) {
 	case CLASS_IDENTITY:
-		*value = register_identity(number, read_own(number), nested_identity(vcpu),
+		*value = register_identity(number, hardware_read(number), nested_identity(vcpu),
 					   vcpu->vm->config->vhe);
 		return true;
 	case CLASS_ZERO:

@@ -119,7 +119,7 @@ void vcpu_see_exit(struct vcpu *vcpu)
 
 	exit->esr = READ(ESR_EL2);
 	class = exit->esr >> ESR_CLASS_SHIFT;
-	if (class != EC_DATA_ABORT && class != EC_INSN_ABORT)
+	if (class != EC_DATA_ABORT && class != EC_INSN_ABORT && class != EC_OWN_ABORT)
 		return;
 	exit->far = READ(FAR_EL2);
 	exit->hpfar = READ(HPFAR_EL2);

@@ -103,7 +103,7 @@ static void save_one(struct vgic_irq *irq, unsigned cpu, uint64_t lr)
 	irq->latch |= pending && irq->latched;
 	irq->latched = false;
 	if (lr & LR_PHYSICAL && !pending && !irq->active)
-		irq->physical = false; /* the guest ended it, and the CPU the physical one */
+		irq->physical = 0; /* the guest ended it, and the CPU the physical one */
 	irq->holder = irq->active ? (uint8_t)cpu : VGIC_NOBODY;
 }
 
@@ -119,14 +119,15 @@ void vgic_save(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists)
 }
 
 uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists,
-		       unsigned intid)
+		       unsigned intid, unsigned physical)
 {
 	struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
 
 	if (intid >= VGIC_OWN)
 		return 0;
 	vgic_save(vgic, cpu, lists);
-	irq->physical = irq->latch = true;
+	irq->physical = (uint8_t)physical;
+	irq->latch = true;
 	return 1u << cpu;
 }
 
@@ -165,7 +166,7 @@ static uint64_t list_register(const struct vgic *vgic, unsigned intid, struct vg
 
 	lr |= irq->group1 ? LR_GROUP1 : 0;
 	if (irq->physical) {
-		lr |= LR_PHYSICAL | (uint64_t)intid << LR_PHYSICAL_INTID;
+		lr |= LR_PHYSICAL | (uint64_t)irq->physical << LR_PHYSICAL_INTID;
 		pending = pending && !irq->active; /* both at once is not allowed with HW */
 	} else if (!irq->edge) {
 		lr |= LR_TELL_END; /* its line may still be high then */
@@ -209,7 +210,8 @@ void vgic_ended(struct vgic *vgic, unsigned cpu, unsigned intid)
 
 	if (!irq || (irq->holder != cpu && irq->holder != VGIC_NOBODY))
 		return;
-	irq->active = irq->physical = false;
+	irq->active = false;
+	irq->physical = 0;
 	irq->holder = VGIC_NOBODY;
 }
 
@@ -223,8 +225,9 @@ struct vgic_loaded vgic_load(struct vgic *vgic, unsigned cpu, struct vgic_lists 
 		unsigned at = loaded.used;
 
 		if (irq->physical && !irq->active && !vgic_is_pending(irq)) {
-			irq->physical = false; /* the guest took it back: nobody would end it */
-			loaded.deactivate |= 1u << intid;
+			/* The guest took it back: nobody would end it. */
+			loaded.deactivate |= 1u << irq->physical;
+			irq->physical = 0;
 		}
 		if (!wanted(vgic, cpu, intid, irq))
 			continue;

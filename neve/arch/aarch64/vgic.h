@@ -33,8 +33,8 @@ struct vgic_irq {
 	bool latch; /* an edge came, an SGI was sent, or a guest set it pending */
 	bool line;  /* of a level-triggered device */
 	bool active;
-	bool physical; /* a physical interrupt of the same INTID is active until this one ends */
-	bool latched;  /* while in a list register: it was pending by its latch */
+	uint8_t physical; /* INTID of the physical interrupt that is active until this one ends; 0: none */
+	bool latched; /* while in a list register: it was pending by its latch */
 	uint8_t priority;
 	uint8_t target; /* shared ones: the vCPU that IROUTER names */
 	uint8_t holder; /* the vCPU that has it in a list register or active, or VGIC_NOBODY */
@@ -66,7 +66,7 @@ void vgic_save(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists);
 struct vgic_loaded {
 	unsigned used;	     /* list registers from 0 on; the others are 0 */
 	bool more;	     /* something pending found no place: come back when one is free */
-	uint32_t deactivate; /* own INTIDs whose physical interrupt nobody will end: do that now */
+	uint32_t deactivate; /* physical interrupts that nobody will end: do that now */
 };
 struct vgic_loaded vgic_load(struct vgic *vgic, unsigned cpu, struct vgic_lists *lists);
 
@@ -81,7 +81,7 @@ uint32_t vgic_set_line(struct vgic *vgic, unsigned intid, bool high);
 /* A physical interrupt for vCPU `cpu` alone, which stays active until the guest ends the virtual one. The
  * list registers are taken back first: in them may be the end of the one before. */
 uint32_t vgic_physical(struct vgic *vgic, unsigned cpu, const struct vgic_lists *lists,
-		       unsigned intid);
+		       unsigned intid, unsigned physical);
 
 /* ---- For a vCPU whose VM's virtual interface has the hardware (nested.h) --------------------- */
 
@@ -91,7 +91,7 @@ void vgic_set_own_line(struct vgic *vgic, unsigned cpu, unsigned intid, bool hig
 /* Would it be interrupted, with ICH_VMCR_EL2 as its own interface has it? */
 bool vgic_interrupts(struct vgic *vgic, unsigned cpu, uint64_t vmcr);
 
-/* Is a physical interrupt of the same INTID active until its own of that INTID ends? */
+/* Is a physical interrupt active until its own of that INTID ends? */
 bool vgic_is_backed(struct vgic *vgic, unsigned cpu, unsigned intid);
 
 /* One that it has active was ended for it. */

@@ -20,8 +20,6 @@
 #define ACCESSED   (1ull << 10)
 #define ATTRIBUTES (WRITE_BACK | READ_WRITE | INNER | ACCESSED)
 
-#define VTTBR_VMID_SHIFT 48
-
 /* Where QEMU's `virt` machine has it. */
 const uint64_t arch_ram_start = 0x40000000;
 

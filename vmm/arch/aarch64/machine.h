@@ -40,30 +40,6 @@ struct machine_tree {
 /* Writes it. Returns its bytes; 0: they do not fit into `most`. */
 size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
 
-/* ---- A flattened device tree in the making (dtb.c) ---- */
-#define DTB_STRINGS_BYTES 512
-struct dtb {
-	uint8_t *at;
-	size_t most, used;
-	char strings[DTB_STRINGS_BYTES];
-	size_t strings_used;
-	bool full; /* something did not fit, and is not there */
-};
-void dtb_start(struct dtb *dtb, uint8_t *to, size_t most);
-void dtb_node(struct dtb *dtb, const char *name);
-void dtb_node_end(struct dtb *dtb);
-void dtb_bytes(struct dtb *dtb, const char *name, const void *value, size_t bytes);
-/* Several strings, as one literal with NULs between them, or one. */
-#define dtb_text(dtb, name, text) dtb_bytes(dtb, name, text, sizeof(text))
-void dtb_cells(struct dtb *dtb, const char *name, unsigned count, const uint32_t *cells);
-#define DTB_CELLS(dtb, name, ...)                                                    \
-	dtb_cells(dtb, name, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), \
-		  (uint32_t[]){ __VA_ARGS__ })
-/* Two cells of a number. */
-#define TWO_CELLS(number) (uint32_t)((uint64_t)(number) >> 32), (uint32_t)(number)
-/* Returns the tree's bytes, 0 where it did not fit. */
-size_t dtb_finish(struct dtb *dtb);
-
 /* ---- PL011 (pl011.c) ---- */
 struct vm;
 /* What it needs beyond a struct serial, of which it uses the functions and the

@@ -20,6 +20,9 @@ void tree_node_end(struct tree_writer *tree);
 void tree_property(struct tree_writer *tree, const char *name, const void *value, uint32_t bytes);
 void tree_text(struct tree_writer *tree, const char *name, const char *text);
 
+/* A literal: one text, or several with NULs between them. */
+#define TREE_TEXTS(tree, name, value) tree_property(tree, name, value, sizeof(value))
+
 /* A property of 32-bit cells. */
 void tree_cells(struct tree_writer *tree, const char *name, const uint32_t *cells, uint32_t count);
 #define TREE_CELLS(tree, name, ...)                               \

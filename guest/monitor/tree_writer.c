@@ -1,4 +1,4 @@
-/* Writes device trees; see tree_writer.h. Pure. Called by guest_tree.c. */
+/* Writes device trees; see tree_writer.h. Pure. Called by neve/core/guest_tree.c and vmm/arch/aarch64/tree.c. */
 #include "tree_writer.h"
 
 #include "lib.h"
@@ -102,16 +102,15 @@ void tree_cells(struct tree_writer *tree, const char *name, const uint32_t *cell
 
 uint32_t tree_end(struct tree_writer *tree)
 {
-	uint32_t structs_end, size;
+	uint32_t structs_end;
 
 	add(tree, TOKEN_END);
 	structs_end = tree->used;
 	add_bytes(tree, (const uint8_t *)tree->names, tree->names_used);
-	size = structs_end + tree->names_used;
 	if (tree->full)
 		return 0;
 	put(tree, 0, 0xd00dfeed);
-	put(tree, 4, size);
+	put(tree, 4, tree->used);
 	put(tree, 8, HEADER_BYTES);
 	put(tree, 12, structs_end);
 	put(tree, 16, RESERVATIONS);
@@ -119,5 +118,5 @@ uint32_t tree_end(struct tree_writer *tree)
 	put(tree, 24, 16);
 	put(tree, 32, tree->names_used);
 	put(tree, 36, structs_end - HEADER_BYTES);
-	return size;
+	return tree->used;
 }

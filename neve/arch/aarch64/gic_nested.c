@@ -1,0 +1,123 @@
+/* The virtual interface between a guest hypervisor and its VM: while the nested VM runs, the hardware's is what
+ * the hypervisor's ICH registers say; see nested.h. Called by nested.c and gic.c. */
+#include "gic.h"
+
+#include "accessors.h"
+#include "interface.h"
+#include "nested.h"
+#include "virtual_interface.h"
+
+#define NESTED_LR(nested, n)	 ((nested)->page[(OFFSET_ICH_LR0_EL2 + 8 * (n)) / 8])
+#define NESTED_ACTIVE(nested, n) ((nested)->page[(OFFSET_ICH_AP0R0_EL2 + 8 * (n)) / 8])
+
+uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	uint64_t lr[VGIC_MAX_LRS];
+	struct virtual_interface interface = {
+		.hcr = SLOT(nested, ICH_HCR_EL2),
+		.vmcr = SLOT(nested, ICH_VMCR_EL2),
+		.lr = lr,
+		.count = list_count,
+	};
+
+	for (unsigned i = 0; i < list_count; i++)
+		lr[i] = NESTED_LR(nested, i);
+	return number == REG_ICH_MISR_EL2   ? virtual_maintenance(&interface)
+	       : number == REG_ICH_EISR_EL2 ? virtual_ended(&interface)
+					    : virtual_empty(&interface);
+}
+
+void gic_set_maintenance_line(struct vcpu *vcpu)
+{
+	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE,
+			  gic_interface_state(vcpu, REG_ICH_MISR_EL2));
+}
+
+/* The guest hypervisor's own list registers are empty from here on; what was in them counts as pending or
+ * active again when it has the hardware back. */
+void gic_lend(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	struct vgic *vgic = &vcpu->vm->arch.vgic;
+	struct vgic_lists *lists = &vcpu->arch.lists;
+	struct gic_interface interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
+
+	lock_take(&vcpu->vm->lock);
+	gic_read_lists(vcpu);
+	vgic_save(vgic, vcpu->number, lists);
+	for (unsigned i = 0; i < lists->count; i++) {
+		uint64_t lr = NESTED_LR(nested, i);
+		bool backed = vgic_is_backed(vgic, vcpu->number, virtual_physical(lr));
+
+		lr = virtual_for_hardware(lr, backed);
+		if (lists->lr[i]) {
+			vcpu->attention = nested->refill = true;
+			lists->lr[i] = 0;
+			list_write(i, lr);
+		} else if (lr) {
+			list_write(i, lr);
+		}
+		nested->lists[i] = lr;
+	}
+	lock_release(&vcpu->vm->lock);
+	interface_save(&nested->own);
+	for (unsigned i = 0; i < GIC_ACTIVE; i++)
+		interface.active[i] = NESTED_ACTIVE(nested, i);
+	interface_load(&interface);
+	WRITE(ICH_HCR_EL2, SLOT(nested, ICH_HCR_EL2) & ICH_HCR_HEEDED);
+	nested->lent = true;
+}
+
+void gic_take_back(struct vcpu *vcpu)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	struct vgic *vgic = &vcpu->vm->arch.vgic;
+	struct gic_interface interface = { .control = 0 };
+
+	lock_take(&vcpu->vm->lock);
+	for (unsigned i = 0; i < list_count; i++) {
+		uint64_t was = NESTED_LR(nested, i), lr;
+
+		if (!nested->lists[i])
+			continue;
+		lr = list_read(i);
+		list_write(i, 0);
+		NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
+		if (virtual_physical(was) && !(lr & (LR_PENDING | LR_ACTIVE)))
+			vgic_ended(vgic, vcpu->number, virtual_physical(was));
+	}
+	SLOT(nested, ICH_HCR_EL2) = READ(ICH_HCR_EL2);
+	interface_save(&interface);
+	SLOT(nested, ICH_VMCR_EL2) = interface.control;
+	for (unsigned i = 0; i < GIC_ACTIVE; i++)
+		NESTED_ACTIVE(nested, i) = interface.active[i];
+	if (vcpu->vm->config->nest == MECHANISM_NEVE) { /* it reads copies */
+		SLOT(nested, ICH_MISR_EL2) = gic_interface_state(vcpu, REG_ICH_MISR_EL2);
+		SLOT(nested, ICH_EISR_EL2) = gic_interface_state(vcpu, REG_ICH_EISR_EL2);
+		SLOT(nested, ICH_ELRSR_EL2) = gic_interface_state(vcpu, REG_ICH_ELRSR_EL2);
+	}
+	if (gic_interface_state(vcpu, REG_ICH_MISR_EL2)) {
+		gic_set_maintenance_line(vcpu);
+		vcpu->attention = true;
+	}
+	lock_release(&vcpu->vm->lock);
+	interface_load(&nested->own);
+	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
+	if (nested->maintenance)
+		gic_deactivate(PPI_MAINTENANCE);
+	nested->lent = nested->maintenance = false;
+	if (nested->refill)
+		vcpu->attention = true;
+	nested->refill = false;
+}
+
+/* The nested VM's maintenance interrupt: its hypervisor's line is high as long as the hardware's is. */
+void gic_take_maintenance(struct vcpu *vcpu)
+{
+	vcpu->arch.nested.maintenance = true;
+	lock_take(&vcpu->vm->lock);
+	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE, true);
+	lock_release(&vcpu->vm->lock);
+	vcpu->attention = true;
+}

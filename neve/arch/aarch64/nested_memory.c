@@ -1,0 +1,156 @@
+/* A guest hypervisor's memory and its nested VM's: which tables the hardware walks, and what TLB maintenance of
+ * the hypervisor concerns; see nested.h. Called by nested.c, nested_exits.c and nested_registers.c. */
+#include "nested.h"
+
+#include "accessors.h"
+#include "arch.h"
+
+#define VTTBR_KEPT   (~1ull)				       /* CnP says nothing of whose it is */
+#define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* where we have nothing mapped */
+#define VNCR_SIGN    52
+#define SCTLR_M	     1
+
+uint64_t nested_vttbr(const struct vm *vm, unsigned vmid)
+{
+	return vm->arch.vttbr + ((uint64_t)vmid << VTTBR_VMID_SHIFT);
+}
+
+struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr)
+{
+	const struct shadow *in_use[MAX_VCPUS];
+	struct vm *vm = vcpu->vm;
+	struct shadow *shadow;
+
+	lock_take(&vm->lock);
+	for (unsigned i = 0; i < vm->vcpu_count; i++)
+		in_use[i] = &vm->vcpus[i] == vcpu ? NULL : vm->vcpus[i].arch.nested.shadow;
+	shadow = shadow_find(&vm->arch.shadows, vttbr & VTTBR_KEPT,
+			     SLOT(&vcpu->arch.nested, VTCR_EL2), in_use, vm->vcpu_count);
+	lock_release(&vm->lock);
+	return shadow;
+}
+
+void shadow_flush(uint64_t vttbr)
+{
+	uint64_t now = READ(VTTBR_EL2);
+
+	data_barrier();
+	WRITE(VTTBR_EL2, vttbr);
+	instruction_barrier();
+	TLBI(TLBI_VMALLS12E1IS);
+	data_barrier();
+	WRITE(VTTBR_EL2, now);
+	instruction_barrier();
+}
+
+static bool same_vmid(uint64_t one, uint64_t other)
+{
+	return one >> VTTBR_VMID_SHIFT == other >> VTTBR_VMID_SHIFT;
+}
+
+/* No CPU's nested VM uses a deferred page that was found before, on return. Two that wait here for each other
+ * use none. */
+static void drop_pages(struct vcpu *self)
+{
+	struct vm *vm = self->vm;
+
+	for (unsigned i = 0; i < vm->vcpu_count; i++) {
+		struct vcpu *other = &vm->vcpus[i];
+
+		if (other == self ||
+		    !__atomic_load_n(&other->arch.nested.lends_page, __ATOMIC_SEQ_CST))
+			continue;
+		other->arch.nested.page_stale = true;
+		arch_kick(other->cpu);
+		while (other->arch.nested.page_stale && other->powered && vm->state == VM_RUNS) {
+			self->arch.nested.page_stale = false;
+			arch_relax();
+		}
+	}
+}
+
+void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value)
+{
+	struct vm *vm = vcpu->vm;
+	uint64_t vttbr = SLOT(&vcpu->arch.nested, VTTBR_EL2);
+	bool all = concerns & TLBI_ALL;
+
+	lock_take(&vm->lock);
+	if (concerns & TLBI_EL2)
+		shadow_flush(nested_vttbr(vm, 0));
+	if (concerns & (TLBI_STAGE1 | TLBI_ALL))
+		shadow_flush(nested_vttbr(vm, VMID_PLAIN));
+	for (unsigned i = 0; i < SHADOWS; i++) {
+		struct shadow *shadow = &vm->arch.shadows.all[i];
+
+		if (!shadow->vttbr || !(all || same_vmid(shadow->vttbr, vttbr)))
+			continue;
+		if (concerns & (TLBI_STAGE2 | TLBI_ALL))
+			shadow_clear(shadow);
+		else if (concerns & TLBI_ADDRESS)
+			shadow_drop(shadow, (value & 0xfffffffffull) << 12);
+		else if (concerns & TLBI_STAGE1)
+			shadow_flush(shadow->hardware);
+	}
+	lock_release(&vm->lock);
+	if (concerns & TLBI_EL2)
+		drop_pages(vcpu);
+}
+
+bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry)
+{
+	uint64_t bytes;
+	const uint8_t *at = arch_guest_memory(context, ipa, &bytes);
+
+	if (!at)
+		return false;
+	*entry = __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* ---- The deferred page of a hypervisor below our guest hypervisor ---------------------------- */
+
+uint64_t nested_page_address(const struct vcpu *vcpu)
+{
+	uint64_t value = SLOT(&vcpu->arch.nested, VNCR_EL2) & PAGE_ADDRESS;
+
+	return value >> VNCR_SIGN & 1 ? value | ~0ull << VNCR_SIGN : value;
+}
+
+unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	const uint64_t tables[] = { SLOT(nested, TTBR0_EL2), SLOT(nested, TTBR1_EL2) };
+	struct guest_leaf leaf = { .output = address };
+	uint64_t bytes;
+
+	lock_take(&vcpu->vm->lock);
+	if (SLOT(nested, SCTLR_EL2) & SCTLR_M)
+		leaf = guest_walk_stage1(tables, nested_tcr(vcpu), address, GUEST_WRITES,
+					 nested_read_entry, vcpu->vm);
+	if (!leaf.status) {
+		*page = (uint64_t)arch_guest_memory(vcpu->vm, leaf.output, &bytes);
+		leaf.status = *page ? 0 : STATUS_EXTERNAL;
+	}
+	lock_release(&vcpu->vm->lock);
+	return leaf.status;
+}
+
+/* All memory is mapped for us, one to one: its address is what the hardware's VNCR_EL2 wants. One that is not
+ * there faults when it is used. */
+void nested_map_page(struct vcpu *vcpu)
+{
+	uint64_t page;
+
+	__atomic_store_n(&vcpu->arch.nested.lends_page, true, __ATOMIC_SEQ_CST);
+	if (nested_find_page(vcpu, nested_page_address(vcpu), &page))
+		page = PAGE_NOWHERE;
+	WRITE(VNCR_EL2, page);
+}
+
+void nested_renew_page(struct vcpu *vcpu)
+{
+	if (vcpu->arch.nested.lends_page)
+		nested_map_page(vcpu);
+	vcpu->arch.nested.page_stale = false;
+}
