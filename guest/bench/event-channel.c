@@ -1,11 +1,12 @@
 /*
  * Event channels of Xen, by which domains notify each other: a round trip to another domain and
- * back, and the sending alone. Two rows.
+ * back, between domains with and without paging, and the sending alone. Three rows.
  */
 #include "bench.h"
-#include "timed_xen.h"
+#include "timed_xen_unpaged.h"
 
 TIMED_EVENT_ROUND(event_round);
+TIMED_UNPAGED_EVENT_ROUND(event_round_unpaged);
 TIMED_EVENT_SEND(event_send);
 
 static struct event_channel_operand round, own, idle;
@@ -23,19 +24,32 @@ static volatile uint64_t *answers(const struct params *params)
 	return (volatile uint64_t *)params->answers;
 }
 
-static const char *needs_other(const struct params *params)
+/* `fill` for the end of the channel at `port`. */
+static const char *needs_other(const struct params *params, uint32_t port,
+			       bool (*fill)(struct event_channel_operand *, uint32_t))
 {
 	const char *reason = needs_xen(params);
 
 	if (reason)
 		return reason;
-	if (!params->channel || !params->answers)
-		return "channel= names no channel: no other domain answers events here";
-	if (!event_channel_fill(&round, params->channel))
+	if (!port || !params->answers)
+		return "channel= and channel-unpaged= name no channel: no other domain answers "
+		       "events here";
+	if (!fill(&round, port))
 		return "Xen gives this domain no shared information page";
 	if (!event_channel_answers(&round))
-		return "the domain at the other end of channel= does not answer";
+		return "the domain at the other end of the channel does not answer";
 	return NULL;
+}
+
+static const char *needs_paged(const struct params *params)
+{
+	return needs_other(params, params->channel, event_channel_fill);
+}
+
+static const char *needs_unpaged(const struct params *params)
+{
+	return needs_other(params, params->channel_unpaged, event_channel_fill_unpaged);
 }
 
 static bool init_round(struct bench_run *run)
@@ -82,7 +96,7 @@ BENCHMARK(event_round) = {
 	.category = "io",
 	.summary = "event to another domain (Xen), until its answer is seen",
 	.requires = "Xen, and a domain that answers",
-	.needs = needs_other,
+	.needs = needs_paged,
 	.init = init_round,
 	.run = event_round_run,
 	.control = event_round_control,
@@ -111,4 +125,22 @@ BENCHMARK(event_send) = {
 	.insns_iterations = 1,
 	.insns_samples = 64,
 	.parameters = PARAM_HYPERCALL,
+};
+
+BENCHMARK(event_round_unpaged) = {
+	.name = "event-channel-unpaged",
+	.category = "io",
+	.summary = "the same round trip between domains that run with paging off",
+	.requires = "Xen, and a domain that answers so",
+	.needs = needs_unpaged,
+	.init = init_round,
+	.run = event_round_unpaged_run,
+	.control = event_round_unpaged_control,
+	.check = check_round,
+	.cpus = 1,
+	.min_iterations = 1,
+	.max_iterations = 1000,
+	.insns_iterations = 1,
+	.insns_samples = 64,
+	.parameters = PARAM_HYPERCALL | SELF_TIMED,
 };

@@ -160,6 +160,8 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return value_port_or_none(word, params, &params->doorbell);
 	if (key_is(word, "channel"))
 		return value_channel(word, &params->channel);
+	if (key_is(word, "channel-unpaged"))
+		return value_channel(word, &params->channel_unpaged);
 	if (key_is(word, "answers"))
 		return value_number(word, 1, UINT32_MAX - 7, &params->answers);
 	if (key_is(word, "nonce"))

@@ -272,7 +272,7 @@ static void cmdline_takes_every_word(void **state)
 	struct params params =
 		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
 		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 doorbell=0x510 "
-		      "external=1 channel=5 answers=0x4000");
+		      "external=1 channel=5 channel-unpaged=6 answers=0x4000");
 
 	(void)state;
 	assert_string_equal(params.bench, "^(in|out)$");
@@ -290,6 +290,7 @@ static void cmdline_takes_every_word(void **state)
 	assert_int_equal(params.pad, 3);
 	assert_int_equal(params.doorbell, 0x510);
 	assert_int_equal(params.channel, 5);
+	assert_int_equal(params.channel_unpaged, 6);
 	assert_int_equal(params.answers, 0x4000);
 	assert_true(parse("doorbell=9 doorbell=none").doorbell == PORT_NONE);
 	assert_true(params.external);

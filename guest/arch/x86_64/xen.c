@@ -2,7 +2,7 @@
  * benchmarks, and by the tool stack. Makes no hypercall unless it is called. */
 #include "xen.h"
 #include "arch.h"
-#include "timed_xen.h"
+#include "timed_xen_unpaged.h"
 
 /* Where Linux has it too (arch/x86/xen/enlighten_hvm.c): tool stacks keep that MiB free. In memory
  * it would split the large page around it, and every walk of Xen's through that page would be
@@ -65,6 +65,19 @@ bool event_channel_fill(struct event_channel_operand *operand, uint32_t port)
 		.bit = port,
 		.port = port,
 		.poll_argument = { .ports = &operand->port, .port_count = 1 },
+	};
+	return true;
+}
+
+bool event_channel_fill_unpaged(struct event_channel_operand *operand, uint32_t port)
+{
+	/* Of the word of events it sees the lower half. */
+	if (port > 31 || !event_channel_fill(operand, port))
+		return false;
+	operand->unpaged = xen_unpaged;
+	operand->poll_argument_32 = (struct xen_poll_32){
+		.ports = (uint32_t)(uint64_t)&operand->port,
+		.port_count = 1,
 	};
 	return true;
 }

@@ -80,6 +80,12 @@ struct xen_poll {
 	uint64_t timeout_ns; /* 0: none */
 };
 
+/* The same of a caller in 32-bit mode. */
+struct xen_poll_32 {
+	uint32_t ports, port_count;
+	uint32_t timeout_ns[2]; /* low and high */
+};
+
 void xen_shutdown(enum xen_shutdown reason);
 
 #endif

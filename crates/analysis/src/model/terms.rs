@@ -196,6 +196,8 @@ pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> 
         _ if benchmark.starts_with("io-latency-") => None,
         // Single exits, which the paper's terms do not name (docs/benchmarks/exits.md).
         _ if EXITS.contains(&benchmark) => None,
+        // Once more what other rows measure, by a guest without paging.
+        _ if benchmark.ends_with("-unpaged") => None,
         // Privileged and sensitive everywhere; with shadow tables it also switches theirs.
         "set-cr3" if paging == Paging::Nested => Some(Term::Sen),
         "set-cr3" => Some(Term::Switch),

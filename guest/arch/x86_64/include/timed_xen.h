@@ -14,8 +14,12 @@ struct event_channel_operand {
 	uint64_t bit;		    /* pending when an event has come */
 	uint64_t events;	    /* how many came */
 	uint64_t waits;		    /* how often there was none yet, and the CPU was given up */
+	void (*unpaged)(void);	    /* timed_xen_unpaged.h: the entry of xen_unpaged.S */
 	uint32_t port;
-	struct xen_poll poll_argument;
+	union {
+		struct xen_poll poll_argument;
+		struct xen_poll_32 poll_argument_32;
+	};
 };
 /* r8 = operand, r9 = amd, rcx = pending, r10 = bit, rdx = events. A call with two arguments changes
  * rax, and in debug builds of Xen rdi and rsi. */

@@ -1,12 +1,13 @@
 /*
  * void answer_events(const struct answer *answer);
- * Answers each event of the domain's by one of ours, until Xen says that something became of the
- * domain; gives the CPU up while there is none. Assembly, so that what runs inside of the domain's
- * measured round trip is the same from every compiler.
+ * void answer_events_unpaged(const struct answer *answer);
+ * Answer each event of the domain's by one of ours, until there is one that is not for them; give the
+ * CPU up while there is none. The second does so with paging off. Assembly, so that what runs inside of
+ * the domain's measured round trip is the same from every compiler.
  *
  *   in        rdi = answer
  *   clobbers  rax, rcx, rdx, rdi, rsi, r8 to r11
- *   stack     nothing
+ *   stack     nothing; the second what xen_unpaged.S needs
  *
  * The count rises before the answer is sent: whoever saw the answer sees it counted.
  */
@@ -33,7 +34,7 @@ answer_events:
 	mov (%r8), %r9
 	mov 24(%r8), %rcx		/* pending */
 	mov 32(%r8), %r10		/* bit */
-	mov 40(%r8), %r11		/* exception_bit */
+	mov 40(%r8), %r11		/* others */
 	mov 48(%r8), %rdx		/* count */
 1:	lock btr %r10, (%rcx)
 	jnc 2f
@@ -43,13 +44,53 @@ answer_events:
 	mov 8(%r8), %rsi
 	xen_call
 	jmp 1b
-2:	lock btr %r11, (%rcx)
-	jc 3f
+2:	test %r11, (%rcx)
+	jnz 3f
 	mov $SCHED_OP, %eax
 	mov $SCHED_POLL, %edi
 	mov 16(%r8), %rsi
 	xen_call
 	jmp 1b
 3:	ret
+
+	.globl answer_events_unpaged
+answer_events_unpaged:
+	mov %rdi, %rsi
+	lea 4f(%rip), %rax
+	jmp xen_unpaged
+
+/* eax = number, ebx and ecx: arguments */
+	.macro xen_call_32
+	cmpl $0, (%ebp)
+	je 7f
+	vmmcall
+	jmp 8f
+7:	vmcall
+8:
+	.endm
+
+/* Of each field the lower half; numbers of events are below 32, and counts too low to overflow. */
+	.code32
+4:	mov %esi, %ebp
+	mov 24(%ebp), %edx		/* pending */
+	mov 32(%ebp), %esi		/* bit */
+	mov 48(%ebp), %edi		/* count */
+5:	lock btr %esi, (%edx)
+	jnc 6f
+	incl (%edi)
+	mov $EVENT_CHANNEL_OP, %eax
+	mov $EVENT_SEND, %ebx
+	mov 8(%ebp), %ecx
+	xen_call_32
+	jmp 5b
+6:	mov 40(%ebp), %eax		/* others */
+	test %eax, (%edx)
+	jnz 9f
+	mov $SCHED_OP, %eax
+	mov $SCHED_POLL, %ebx
+	mov 16(%ebp), %ecx
+	xen_call_32
+	jmp 5b
+9:	ret
 
 	.section .note.GNU-stack, "", @progbits

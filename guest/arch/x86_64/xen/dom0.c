@@ -32,9 +32,11 @@ static char trouble_text[256];
 static struct text trouble;
 static struct domain domain = { .trouble = &trouble };
 
-/* The event channels: dom0's ports of them, and the domain's port of the one between the two. */
-enum { TO_DOMAIN, DOMAIN_CHANGED, PORTS };
-static uint32_t ports[PORTS], domain_port;
+/* Two channels to the domain: the events of one are answered as dom0 runs, those of the other with
+ * paging off. dom0's ports of them, and the domain's; and dom0's port of the events by which Xen says
+ * that something became of the domain. */
+enum { PAGED, UNPAGED, CHANNELS };
+static uint32_t ports[CHANNELS], domain_ports[CHANNELS], changed_port;
 
 /* ---- What is said --------------------------------------------------------------------------- */
 
@@ -157,24 +159,27 @@ static bool load(const struct pvh_module *module, uint64_t memory_bytes, uint64_
 	return true;
 }
 
-/* One channel to the domain, and one by which Xen says that something became of it. */
 static bool open_channels(void)
 {
-	struct xen_alloc_unbound unbound = { .domain = domain.id };
-	struct xen_bind_interdomain bind = { .remote_domain = domain.id };
 	struct xen_bind_virq changed = { .virq = VIRQ_DOMAIN_CHANGED };
 
-	if (!domain_did(&domain, "open an event channel",
-			xen_call(XEN_EVENT_CHANNEL_OP, XEN_ALLOC_UNBOUND, &unbound)))
-		return false;
-	domain_port = bind.remote_port = unbound.port;
-	if (!domain_did(&domain, "bind an event channel",
-			xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_INTERDOMAIN, &bind)) ||
-	    !domain_did(&domain, "tell of domains that end",
+	for (unsigned i = 0; i < CHANNELS; i++) {
+		struct xen_alloc_unbound unbound = { .domain = domain.id };
+		struct xen_bind_interdomain bind = { .remote_domain = domain.id };
+
+		if (!domain_did(&domain, "open an event channel",
+				xen_call(XEN_EVENT_CHANNEL_OP, XEN_ALLOC_UNBOUND, &unbound)))
+			return false;
+		domain_ports[i] = bind.remote_port = unbound.port;
+		if (!domain_did(&domain, "bind an event channel",
+				xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_INTERDOMAIN, &bind)))
+			return false;
+		ports[i] = bind.local_port;
+	}
+	if (!domain_did(&domain, "tell of domains that end",
 			xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_VIRQ, &changed)))
 		return false;
-	ports[TO_DOMAIN] = bind.local_port;
-	ports[DOMAIN_CHANGED] = changed.port;
+	changed_port = changed.port;
 	return true;
 }
 
@@ -191,8 +196,8 @@ static uint8_t *hand_over(const struct words *words, const char *guest_words)
 	struct text text;
 
 	text_start(&text, cmdline, sizeof(cmdline));
-	text_printf(&text, "%s channel=%u answers=0x%x", guest_words, domain_port,
-		    HANDOVER_ANSWERS);
+	text_printf(&text, "%s channel=%u channel-unpaged=%u answers=0x%x", guest_words,
+		    domain_ports[PAGED], domain_ports[UNPAGED], HANDOVER_ANSWERS);
 	if (window && (text.full || !handover_write(window, &handover))) {
 		text_printf(&trouble, "the guest's command line is too long");
 		return NULL;
@@ -222,32 +227,44 @@ static volatile uint64_t *build(const struct words *words, const struct pvh_modu
 
 /* ---- The domain runs ------------------------------------------------------------------------ */
 
-/* Lets it go, and returns when it has ended. */
+/* Lets it go, and returns when it has ended. dom0 polls two ports at a time, and by any event Xen wakes
+ * who polls more than one: each of the two ways to answer ends at what is for the other. */
 static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 {
-	struct xen_poll poll = { .ports = ports, .port_count = PORTS };
-	struct answer answer = {
-		.amd = xen_call_is_amd(),
-		.send = &ports[TO_DOMAIN],
-		.poll = &poll,
-		.pending = xen_pending_events(),
-		.bit = ports[TO_DOMAIN],
-		.exception_bit = ports[DOMAIN_CHANGED],
-		.count = answers,
-	};
+	uint32_t polled[CHANNELS][2] = { { ports[PAGED], changed_port },
+					 { ports[UNPAGED], changed_port } };
+	struct xen_poll poll = { .ports = polled[PAGED], .port_count = 2 };
+	struct xen_poll_32 poll_32 = { .ports = (uint32_t)(uint64_t)polled[UNPAGED],
+				       .port_count = 2 };
+	uint64_t changed = 1ull << changed_port;
+	struct answer answer[CHANNELS];
 
-	if (!answer.pending) {
+	for (unsigned i = 0; i < CHANNELS; i++)
+		answer[i] = (struct answer){
+			.amd = xen_call_is_amd(),
+			.send = &ports[i],
+			.poll = i == PAGED ? (void *)&poll : (void *)&poll_32,
+			.pending = xen_pending_events(),
+			.bit = ports[i],
+			.others = changed | 1ull << ports[i == PAGED ? UNPAGED : PAGED],
+			.count = answers,
+		};
+	if (!answer[PAGED].pending) {
 		text_printf(&trouble, "Xen gives dom0 no shared information page");
 		return false;
 	}
-	/* Binding leaves an event pending that nobody sent. */
-	__atomic_fetch_and(answer.pending, ~(1ull << ports[TO_DOMAIN]), __ATOMIC_SEQ_CST);
+	/* Binding leaves events pending that nobody sent. */
+	__atomic_fetch_and(answer[PAGED].pending, ~(1ull << ports[PAGED] | 1ull << ports[UNPAGED]),
+			   __ATOMIC_SEQ_CST);
 	console_drained();
 	if (!domain_unpause(&domain))
 		return false;
-	do
-		answer_events(&answer);
-	while (!domain_has_ended(&domain, reason));
+	do {
+		answer_events(&answer[PAGED]);
+		answer_events_unpaged(&answer[UNPAGED]);
+	} while (!(__atomic_fetch_and(answer[PAGED].pending, ~changed, __ATOMIC_SEQ_CST) &
+		   changed) ||
+		 !domain_has_ended(&domain, reason));
 	return !trouble.used;
 }
 

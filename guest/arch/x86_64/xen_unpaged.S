@@ -1,0 +1,74 @@
+/*
+ * Code that runs with paging off, as a 32-bit guest does that PVH has just started. Xen reads a guest's
+ * instructions and arguments through the guest's page tables: here there are none to walk. Jumped to by
+ * the loops of include/timed_xen_unpaged.h and by xen/answer.S, on the first CPU only.
+ *
+ *   in        rax = 32-bit code; rdi, rsi for it as they are
+ *   out       rax = what the code left in edx:eax
+ *   clobbers  what the C calling convention lets a function clobber
+ *   stack     the caller's, below 4 GiB; 10 words
+ *
+ * The code is called with interrupts off, flat segments, and physical addresses, which are the virtual
+ * ones. It may use all registers but esp, and must not raise an exception: the interrupt table is for
+ * 64 bits. What only 64-bit mode has does not survive (SDM vol. 1, 3.4.1.1), hence all the pushing.
+ */
+#include "cpu.h"
+
+#define SELECTOR_CODE_32 0x18
+
+	.text
+	.code64
+	.globl xen_unpaged
+xen_unpaged:
+	push %rbx
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	pushfq
+	cli
+	lgdt unpaged_gdt_register
+	push $SELECTOR_CODE_32
+	push $compatible
+	lretq
+	.code32
+compatible:
+	mov $SELECTOR_DATA, %ecx
+	mov %ecx, %ds
+	mov %ecx, %es
+	mov %ecx, %ss
+	mov $(CR0_LONG & ~CR0_PG), %ecx
+	mov %ecx, %cr0			/* and out of long mode */
+	call *%eax
+	mov $CR0_LONG, %ecx
+	mov %ecx, %cr0			/* back: EFER.LME, CR4 and CR3 are as they were */
+	ljmp $SELECTOR_CODE, $long_again
+	.code64
+long_again:
+	mov %esp, %esp
+	lgdt gdt_register
+	popfq
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	mov %eax, %eax
+	shl $32, %rdx
+	or %rdx, %rax
+	ret
+
+	.data
+	.balign 8
+unpaged_gdt:
+	.quad 0
+	.quad 0x00af9b000000ffff	/* SELECTOR_CODE, as in boot.S */
+	.quad 0x00cf93000000ffff	/* SELECTOR_DATA */
+	.quad 0x00cf9b000000ffff	/* code: 32-bit, present, ring 0 */
+unpaged_gdt_register:
+	.word . - unpaged_gdt - 1
+	.quad unpaged_gdt
+
+	.section .note.GNU-stack, "", @progbits
