@@ -89,15 +89,17 @@ between() {
 
 @test "I/O latency: the same rows, every stamp within the bound, exits in user space shortest" {
     LIMIT=200 ws run --on lab:kvm-vhe --boots 2 --bench '^(io-latency-.*|vm-switch|out-eventfd)$' -o latency
-    for row in out-eventfd io-latency-{out,in}-{spinning,woken,userspace}; do
+    for row in vm-switch out-eventfd io-latency-{out,in}-{spinning,woken,userspace}; do
         [ "$(jq -r --arg bench "$row" '.rows[] | select(.benchmark == $bench)
             | [.status, .outcomes[].check.verdict] | unique | join(" ")' latency/lab-kvm-vhe.json)" = 'ok proved' ]
     done
     [ "$(jq -r '[.rows[].outcomes[].check.note // "" | select(test("; 0 stamps outside; clocks differ by -[0-9]+ to [0-9]+ ticks"))]
-        | length' latency/lab-kvm-vhe.json)" -eq 12 ]
+        | length' latency/lab-kvm-vhe.json)" -eq 14 ]
     [ "$(insns latency/lab-kvm-vhe io-latency-out-userspace)" -lt "$(insns latency/lab-kvm-vhe io-latency-out-woken)" ]
     [ "$(insns latency/lab-kvm-vhe io-latency-in-userspace)" -lt "$(insns latency/lab-kvm-vhe io-latency-in-woken)" ]
-    [[ $(jq -r '.rows[] | select(.benchmark == "vm-switch").reason' latency/lab-kvm-vhe.json) == *'no second machine'* ]]
+    local found
+    found=$(insns latency/lab-kvm-vhe vm-switch)
+    [ "$found" -gt 9000 ] && [ "$found" -lt 14000 ]
 }
 
 @test "another CPU, another kernel, two vCPUs, and x86 beside it with rows of its own" {
