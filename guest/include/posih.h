@@ -171,7 +171,8 @@ struct params {
 	uint64_t in_port, out_port, print_port; /* PORT_NONE: there is none */
 	uint64_t doorbell;			/* where a monitor listens; PORT_NONE: nowhere */
 	uint32_t channel; /* Xen: event channel to a domain that answers events; 0: none */
-	uint64_t answers; /* physical address at which that domain counts its answers */
+	uint64_t answers; /* physical address at which that domain counts its answers; 0: nowhere */
+	bool answer;	  /* be that other domain */
 	uint64_t smp;	  /* 0: all CPUs */
 	uint64_t pad;	  /* passes of an empty loop before each timed batch */
 	bool external;	  /* send marker bytes around each timed batch */

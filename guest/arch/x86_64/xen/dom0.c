@@ -227,7 +227,7 @@ static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 {
 	struct xen_poll poll = { .ports = ports, .port_count = PORTS };
 	struct answer answer = {
-		.amd = xen_call_is_amd(),
+		.amd = xen_call_kind(),
 		.send = &ports[TO_DOMAIN],
 		.poll = &poll,
 		.pending = xen_pending_events(),
