@@ -21,7 +21,7 @@ bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
 	       const char *command_line);
 /* Puts position-independent code where a machine without a kernel may have it, and points vCPU 0 there: on
- * x86 in flat 32-bit protected mode at 0x1000. */
+ * x86 in flat 32-bit protected mode at 0x1000; on aarch64 at 1 GiB, x0 the version of the GIC. */
 bool arch_boot_program(struct vm *vm, const void *program, size_t bytes);
 /* A few instructions that do `exits` writes to a port between two rings of `doorbell` and then ring a
  * third time; vCPU 0 stands before the first. */

@@ -1,13 +1,16 @@
-/* Hypercall, CPUID and IN under Xen with the guest's paging off: what they are shorter by than the rows of
- * those names is Xen's walk of the guest's page tables. Three rows; event-channel.c has a fourth. */
+/* Hypercall, CPUID, IN and an event's round trip under Xen with the guest's paging off: what they are shorter
+ * by than the rows of those names is Xen's walk of the guest's page tables. Four rows. */
 #include "exit_row.h"
 #include "timed_xen_unpaged.h"
 
 TIMED_UNPAGED_HYPERCALL(hypercall_unpaged);
 TIMED_UNPAGED_CPUID(cpuid_unpaged);
 TIMED_UNPAGED_IN(in_unpaged);
+TIMED_UNPAGED_EVENT_ROUND(event_round_unpaged);
 
 static struct unpaged_operand operand, control_operand;
+static struct unpaged_event_operand round, idle;
+static uint64_t answered_before;
 
 static const char *needs(const struct params *params)
 {
@@ -23,6 +26,26 @@ static const char *needs_port(const struct params *params)
 	return !reason && params->in_port == PORT_NONE
 		       ? "no device register is known here: give in="
 		       : reason;
+}
+
+static const char *needs_channel(const struct params *params)
+{
+	struct event_channel_operand *channel = &round.channel;
+	uint32_t port = params->answers ? params->channel_unpaged : 0;
+	const char *reason = event_channel_to_other(channel, params, port, false);
+
+	/* Of the word of events the loop sees the lower half. */
+	if (!reason && port > 31)
+		reason = "channel-unpaged= is above 31";
+	if (reason)
+		return reason;
+	round.poll = (struct xen_poll_32){
+		.ports = (uint32_t)(uint64_t)&channel->port,
+		.port_count = 1,
+	};
+	channel->poll = &round.poll;
+	round.enter = xen_unpaged;
+	return NULL;
 }
 
 static bool prepare(struct bench_run *run, uint64_t number)
@@ -63,6 +86,21 @@ static bool init_in(struct bench_run *run)
 	return prepare(run, run->params->in_port);
 }
 
+static uint64_t answered(const struct bench_run *run)
+{
+	return *(volatile uint64_t *)run->params->answers;
+}
+
+static bool init_round(struct bench_run *run)
+{
+	round.channel.events = round.channel.waits = 0;
+	answered_before = answered(run);
+	run->operand = &round;
+	idle = round;
+	run->control_operand = &idle;
+	return true;
+}
+
 static enum check check_hypercall(struct bench_run *run)
 {
 	if (operand.wrong || operand.value[0] != operand.wanted) {
@@ -97,6 +135,15 @@ static enum check check_in(struct bench_run *run)
 	return CHECK_UNPROVEN;
 }
 
+static enum check check_round(struct bench_run *run)
+{
+	uint64_t more = answered(run) - answered_before, seen = round.channel.events;
+
+	bench_note(run, "%lu events sent, %lu answered, %lu answers seen; waited %lu times",
+		   run->total, more, seen, round.channel.waits);
+	return more == run->total && seen == run->total ? CHECK_PROVED : CHECK_FAILED;
+}
+
 EXIT_ROW(in, "in-unpaged", "io", "read a byte from a port with paging off", "Xen", needs_port,
 	 init_in, check_in, in_unpaged, SELF_TIMED | PARAM_HYPERCALL | PARAM_IN_PORT);
 EXIT_ROW(hypercall, "hypercall-unpaged", "exception", "call into Xen and back with paging off",
@@ -104,3 +151,21 @@ EXIT_ROW(hypercall, "hypercall-unpaged", "exception", "call into Xen and back wi
 	 SELF_TIMED | PARAM_HYPERCALL);
 EXIT_ROW(cpuid, "cpuid-unpaged", "exception", "ask the CPU for its vendor with paging off", "Xen",
 	 needs, init_cpuid, check_cpuid, cpuid_unpaged, SELF_TIMED | PARAM_HYPERCALL);
+
+BENCHMARK(event_round_unpaged) = {
+	.name = "event-channel-unpaged",
+	.category = "io",
+	.summary = "event to another domain (Xen) and its answer, both with paging off",
+	.requires = "Xen, and a domain that answers so",
+	.needs = needs_channel,
+	.init = init_round,
+	.run = event_round_unpaged_run,
+	.control = event_round_unpaged_control,
+	.check = check_round,
+	.cpus = 1,
+	.min_iterations = 1,
+	.max_iterations = 1000,
+	.insns_iterations = 1,
+	.insns_samples = 64,
+	.parameters = PARAM_HYPERCALL | SELF_TIMED,
+};

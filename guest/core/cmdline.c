@@ -164,6 +164,8 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return value_channel(word, &params->channel_unpaged);
 	if (key_is(word, "answers"))
 		return value_number(word, 1, UINT32_MAX - 7, &params->answers);
+	if (key_is(word, "answer"))
+		return value_switch(word, &params->answer);
 	if (key_is(word, "nonce"))
 		return value_nonce(word, &params->nonce);
 	if (key_is(word, "pad"))

@@ -149,6 +149,8 @@ _Noreturn void guest_main(void)
 		console_printf("the boot protocol told of no memory range that could be used\n");
 		finish("fault");
 	}
+	if (params.answer)
+		arch_answer_events(&params);
 	wanted = params.smp ? (unsigned)params.smp : MAX_CPUS;
 	start_others(wanted);
 

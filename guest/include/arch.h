@@ -42,6 +42,9 @@ void ring_doorbell(uint64_t doorbell, const void *note);
 /* Runs `passes` passes of an empty loop: moves the phase of what is measured behind it. */
 void pad_loop(uint64_t passes);
 
+/* The other end of channel= under Xen (answer=1): answers each event, for ever. */
+_Noreturn void arch_answer_events(const struct params *params);
+
 /* Hands an exception outside any try_call to core/. */
 _Noreturn void fault_outside(const struct fault *fault);
 

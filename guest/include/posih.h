@@ -172,10 +172,11 @@ struct params {
 	uint64_t doorbell;			/* where a monitor listens; PORT_NONE: nowhere */
 	uint32_t channel;	  /* Xen: event channel to a domain that answers events; 0: none */
 	uint32_t channel_unpaged; /* ... and that does so with paging off */
-	uint64_t answers;	  /* physical address at which that domain counts its answers */
-	uint64_t smp;		  /* 0: all CPUs */
-	uint64_t pad;		  /* passes of an empty loop before each timed batch */
-	bool external;		  /* send marker bytes around each timed batch */
+	uint64_t answers; /* physical address at which that domain counts its answers; 0: nowhere */
+	bool answer;	  /* be that other domain */
+	uint64_t smp;	  /* 0: all CPUs */
+	uint64_t pad;	  /* passes of an empty loop before each timed batch */
+	bool external;	  /* send marker bytes around each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
 	/* What the architecture allows: see struct cmdline_limits in lib.h. */

@@ -175,6 +175,14 @@ static void take_gic(const struct path *path, const struct node *node, unsigned 
 		tree->gic_version = version;
 }
 
+static void take_its(const struct path *path)
+{
+	struct memory_range range;
+
+	if (!path->tree->its && range_of(path, 0, &range))
+		path->tree->its = range.start;
+}
+
 /* Three cells: 0 for a shared one, its number among those, flags (bindings, arm,gic-v3). */
 static unsigned shared_interrupt(const struct node *node)
 {
@@ -234,7 +242,7 @@ static void take_node(struct path *path)
 		 is(node, "arm,cortex-a9-gic") || is(node, "arm,cortex-a7-gic"))
 		take_gic(path, node, 2);
 	else if (is(node, "arm,gic-v3-its"))
-		tree->has_its = true;
+		take_its(path);
 	else if (is(node, "arm,sbsa-uart"))
 		take_uart(path, node, UART_SBSA);
 	else if (is(node, "arm,pl011"))

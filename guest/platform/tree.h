@@ -23,7 +23,7 @@ struct tree {
 	struct memory_range redistributors[TREE_MAX_REGIONS];
 	unsigned redistributor_count;
 	uint64_t redistributor_stride; /* 0: as GICR_TYPER says */
-	bool has_its;
+	uint64_t its;		       /* 0: there is none */
 	struct uart uarts[TREE_MAX_UARTS];
 	unsigned uart_count;
 	unsigned uart_intids[TREE_MAX_UARTS]; /* their interrupts at the GIC; 0: not told */

@@ -158,8 +158,12 @@ static uint32_t make_machine(struct maker *maker)
 	add_text(maker, "compatible", "arm,gic-v3");
 	CELLS(maker, "#redistributor-regions", 2);
 	CELLS(maker, "reg", 0, 0x8000000, 0, 0x10000, 0, 0x80a0000, 0, 0xf60000, 1, 0, 0, 0x40000);
+	CELLS(maker, "#address-cells", 2);
+	CELLS(maker, "#size-cells", 2);
+	add_property(maker, "ranges", "", 0);
 	begin_node(maker, "its@8080000");
 	add_text(maker, "compatible", "arm,gic-v3-its");
+	CELLS(maker, "reg", 0, 0x8080000, 0, 0x20000);
 	end_node(maker);
 	end_node(maker);
 	begin_node(maker, "uart@9000000");

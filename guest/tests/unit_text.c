@@ -272,7 +272,7 @@ static void cmdline_takes_every_word(void **state)
 	struct params params =
 		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
 		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 doorbell=0x510 "
-		      "external=1 channel=5 channel-unpaged=6 answers=0x4000");
+		      "external=1 channel=5 channel-unpaged=6 answers=0x4000 answer=1");
 
 	(void)state;
 	assert_string_equal(params.bench, "^(in|out)$");
@@ -292,6 +292,7 @@ static void cmdline_takes_every_word(void **state)
 	assert_int_equal(params.channel, 5);
 	assert_int_equal(params.channel_unpaged, 6);
 	assert_int_equal(params.answers, 0x4000);
+	assert_true(params.answer);
 	assert_true(parse("doorbell=9 doorbell=none").doorbell == PORT_NONE);
 	assert_true(params.external);
 	assert_string_equal(unknown_buffer, "");
@@ -301,13 +302,13 @@ static void cmdline_names_what_it_cannot_use(void **state)
 {
 	struct params params = parse("  samples=0 samples=1025 page=3k colour=blue quiet smp=65 =x "
 				     "nonce=11112222333344445 in=65536 samples=12 "
-				     "doorbell=65536 external=2 channel=64 answers=0 ");
+				     "doorbell=65536 external=2 channel=64 answers=0 answer=2 ");
 
 	(void)state;
 	assert_string_equal(unknown_buffer, "samples=0 samples=1025 page=3k colour=blue quiet "
 					    "smp=65 =x nonce=11112222333344445 in=65536 "
 					    "doorbell=65536 external=2 channel=64 "
-					    "answers=0");
+					    "answers=0 answer=2");
 	assert_false(params.external);
 	assert_int_equal(params.samples, 12);
 	assert_int_equal(params.nonce, 0);

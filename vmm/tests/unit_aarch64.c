@@ -52,7 +52,7 @@ static void the_guest_finds_what_the_monitor_has(void **state)
 	assert_int_equal(tree.uart_count, 2);
 	assert_true(tree.uarts[tree.console].base == UART0);
 	assert_int_equal(tree.gic_version, 3);
-	assert_true(tree.has_its);
+	assert_true(tree.its == 0x08080000);
 	assert_true(tree.redistributors[0].end == GIC_REDISTRIBUTORS + 20 * 0x20000);
 }
 
@@ -68,7 +68,7 @@ static void version_2_and_virtual_el2_are_told(void **state)
 	read_back(&other);
 	assert_int_equal(tree.gic_version, 2);
 	assert_true(tree.gic_cpu_interface == GIC_CPU_INTERFACE);
-	assert_false(tree.has_its);
+	assert_true(tree.its == 0);
 	assert_int_equal(tree.psci, PSCI_SMC);
 	assert_int_equal(tree.reserved_count, 0);
 }

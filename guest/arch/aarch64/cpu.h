@@ -28,11 +28,16 @@
 #define CPU_STACK_END 16
 
 /* The software-generated interrupt of on_cpu(). */
-#define SGI_IPI	       1
+#define SGI_IPI		1
 /* ... and of the row irq-completion. */
-#define SGI_COMPLETION 2
-#define INTID_LATENCY  40   /* shared; of the I/O latency rows */
-#define INTID_SPECIAL  1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
+#define SGI_COMPLETION	2
+#define INTID_TIMER	27 /* private: the virtual timer, */
+#define INTID_TIMER_EL2 28 /* ... and EL2's with E2H */
+#define INTID_XEN	31 /* private: an event of Xen's came (arch-arm.h, GUEST_EVTCHN_PPI) */
+#define INTID_LATENCY	40 /* shared; of the I/O latency rows */
+#define INTID_LPI \
+	8232 /* by message; the handler takes it for the one before, by its lower ten bits */
+#define INTID_SPECIAL 1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
 
 /* By encoding: older assemblers lack the names (GICv3 and v4, 12.2). */
 #define ICC_PMR_EL1	s3_0_c4_c6_0

@@ -142,10 +142,16 @@ interrupt_entry:
 	dmb ish
 	count ipi_received
 	b 5f
-/* Of the I/O latency rows: stamps, and counts, also whether WFI stood two or three instructions before. */
+/* Of the latency rows: stamps, and counts, also whether WFI stood two or three instructions before. */
 10:	cmp w0, #INTID_LATENCY
+	b.eq 11f
+	cmp w0, #INTID_XEN
+	b.eq 11f
+	cmp w0, #INTID_TIMER
+	ccmp w0, #INTID_TIMER_EL2, #4, ne
 	b.ne 5f
-	isb
+	msr cntv_ctl_el0, xzr		/* silences it */
+11:	isb
 	mrs x0, cntpct_el0
 	adrp x1, latency_handled
 	add x1, x1, :lo12:latency_handled
@@ -162,6 +168,12 @@ interrupt_entry:
 3:	ldr x0, [x1]
 	add x0, x0, #1
 	str x0, [x1]
+	cmp w4, #INTID_XEN
+	b.ne 5f
+	adrp x1, xen_vcpu_info		/* that it came: evtchn_upcall_pending and _pending_sel */
+	ldr x1, [x1, :lo12:xen_vcpu_info]
+	strb wzr, [x1]
+	str xzr, [x1, #8]
 5:	cbz x5, 1f
 	str w4, [x5, #0x10]		/* GICC_EOIR */
 	b 6f

@@ -20,6 +20,8 @@ void console_init(const struct tree *tree);
 const char *gic_init(const struct tree *tree);
 /* ... and for each other one, on it. False: it has no redistributor. */
 bool gic_enable(void);
+/* Lets one of the interrupts that this CPU has of its own come, or no more. False: there is no controller. */
+bool gic_own_interrupt(unsigned intid, bool on);
 /* "gicv2", "gicv3", "gicv3-its", "none" */
 const char *gic_name(void);
 

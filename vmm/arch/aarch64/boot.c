@@ -113,7 +113,7 @@ bool arch_boot_program(struct vm *vm, const void *program, size_t bytes)
 	if (!to)
 		return fail("no memory for a program of %zu bytes", bytes);
 	memcpy(to, program, bytes);
-	return create_gic(vm, &tree) && enter_at(vm, RAM, 0);
+	return create_gic(vm, &tree) && enter_at(vm, RAM, tree.gic_version);
 }
 
 #define PROBE_NOWHERE 0x1000 /* an address at which nothing is */

@@ -1,7 +1,7 @@
 //! The command line of a lab machine's emulator: the one place that knows which emulator it is.
 
 use super::payload::Payload;
-use super::tree::MODULE;
+use super::tree::{MODULE, SECOND_MODULE};
 use std::path::PathBuf;
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Neve, Recipe};
 
@@ -117,8 +117,10 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
             add(&["-dtb", launch.made]);
             // A comma in the path would begin another word of the device's.
             let file = launch.guest.replace(',', ",,");
-            let loader = format!("loader,file={file},addr={MODULE:#x},force-raw=on");
-            add(&["-device", &loader]);
+            for address in [MODULE, SECOND_MODULE] {
+                let loader = format!("loader,file={file},addr={address:#x},force-raw=on");
+                add(&["-device", &loader]);
+            }
         }
     }
     arguments

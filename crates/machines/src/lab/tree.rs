@@ -1,5 +1,5 @@
 //! The device tree of an ARM machine on which Xen starts the guest: QEMU's `virt`, as far as Xen and
-//! the guest need it, and the guest's domain.
+//! the guest need it, the guest's domain, and another one that answers its events.
 //!
 //! QEMU's own tree knows no domains, so the machine is described here: addresses and interrupts are
 //! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux' `Documentation/devicetree` and of
@@ -13,6 +13,16 @@ const MEMORY: u64 = 0x4000_0000;
 /// Where the guest's image is put: above Xen, which QEMU puts at the bottom, and the tree, at 128 MiB.
 /// Xen copies it into the domain.
 pub const MODULE: u64 = MEMORY + (192 << 20);
+/// ... and once more, for the domain that answers its events: two modules may not overlap.
+pub const SECOND_MODULE: u64 = MODULE + (16 << 20);
+
+/// The event channels between the two (guest/include/event_channel.h), by their port, which is the
+/// same at both ends: an answer, one that is stamped, the stamp's end and its bits. Xen lets domains
+/// that are not dom0 share no memory.
+const PORTS: std::ops::Range<u32> = 10..12;
+const STAMP_PORTS: std::ops::Range<u32> = 31..64;
+/// Xen puts the tree 128 MiB above the start of a domain's memory, and the guest's heap lies behind.
+const SECOND_MEMORY_MIB: u64 = 160;
 
 /// What the tree says of the guest's domain, and of the machine for Xen.
 #[derive(Clone, Copy, Debug)]
@@ -104,27 +114,80 @@ pub fn tree(domain: &Domain<'_>) -> Result<Vec<u8>, Error> {
     to.finish()
 }
 
+/// The second domain has no serial port: what it said would go between the guest's records.
 fn chosen(to: &mut FdtWriter, domain: &Domain<'_>) -> Result<(), Error> {
     let chosen = to.begin_node("chosen")?;
     two_cells(to)?;
     to.property_string("stdout-path", "serial0")?;
     to.property_string("xen,xen-bootargs", domain.parameters)?;
-    let node = to.begin_node("domU1")?;
-    to.property_string("compatible", "xen,domain")?;
-    two_cells(to)?;
-    to.property_u64("memory", domain.memory_mib << 10)?;
-    to.property_u32("cpus", domain.cpus)?;
-    to.property_null("vpl011")?;
-    let module = to.begin_node(&format!("module@{MODULE:x}"))?;
-    to.property_string_list(
-        "compatible",
-        vec!["multiboot,kernel".into(), "multiboot,module".into()],
-    )?;
-    to.property_array_u64("reg", &[MODULE, domain.image_bytes])?;
-    to.property_string("bootargs", domain.command_line)?;
-    to.end_node(module)?;
-    to.end_node(node)?;
+    let channel = PORTS.start;
+    let guest = Guest {
+        number: 1,
+        memory_mib: domain.memory_mib,
+        cpus: domain.cpus,
+        module: [MODULE, domain.image_bytes],
+        command_line: &format!("{} channel={channel}", domain.command_line),
+        has_console: true,
+    };
+    guest.write(to)?;
+    let second = Guest {
+        number: 2,
+        memory_mib: SECOND_MEMORY_MIB,
+        cpus: 1,
+        module: [SECOND_MODULE, domain.image_bytes],
+        command_line: &format!("hypercall=xen channel={channel} answer=1"),
+        has_console: false,
+    };
+    second.write(to)?;
     to.end_node(chosen)
+}
+
+/// A domain that Xen starts.
+struct Guest<'a> {
+    /// 1 or 2.
+    number: u32,
+    memory_mib: u64,
+    cpus: u32,
+    /// Where its image lies, and its size.
+    module: [u64; 2],
+    command_line: &'a str,
+    has_console: bool,
+}
+
+/// What a domain's end of a channel is called.
+fn end_of(number: u32, port: u32) -> u32 {
+    number * 0x100 + port
+}
+
+impl Guest<'_> {
+    fn write(&self, to: &mut FdtWriter) -> Result<(), Error> {
+        let node = to.begin_node(&format!("domU{}", self.number))?;
+        to.property_string("compatible", "xen,domain")?;
+        two_cells(to)?;
+        to.property_u64("memory", self.memory_mib << 10)?;
+        to.property_u32("cpus", self.cpus)?;
+        if self.has_console {
+            to.property_null("vpl011")?;
+        }
+        // Event channels, without a Xenstore.
+        to.property_string("xen,enhanced", "no-xenstore")?;
+        let module = to.begin_node(&format!("module@{:x}", self.module[0]))?;
+        to.property_string_list(
+            "compatible",
+            vec!["multiboot,kernel".into(), "multiboot,module".into()],
+        )?;
+        to.property_array_u64("reg", &self.module)?;
+        to.property_string("bootargs", self.command_line)?;
+        to.end_node(module)?;
+        for port in PORTS.chain(STAMP_PORTS) {
+            let channel = to.begin_node(&format!("evtchn@{port:x}"))?;
+            to.property_string("compatible", "xen,evtchn-v1")?;
+            to.property_array_u32("xen,evtchn", &[port, end_of(3 - self.number, port)])?;
+            to.property_phandle(end_of(self.number, port))?;
+            to.end_node(channel)?;
+        }
+        to.end_node(node)
+    }
 }
 
 /// Addresses and sizes have 64 bits.
@@ -159,11 +222,17 @@ mod tests {
     fn the_domain_is_as_asked() {
         let tree = tree(&DOMAIN).unwrap();
         assert_eq!(tree[..4], [0xd0, 0x0d, 0xfe, 0xed]);
-        assert!(has(&tree, b"bench=^(in)$\0"));
+        assert!(has(&tree, b"bench=^(in)$ channel=10\0"));
         assert!(has(&tree, b"console=dtuart\0"));
         assert!(has(&tree, &(512u64 << 10).to_be_bytes()), "in KiB");
         let reg = [MODULE.to_be_bytes(), 0xf000u64.to_be_bytes()].concat();
         assert!(has(&tree, &reg));
+        // Each end of a channel names its own port and the other end.
+        for end in [[10, 0x20a], [10, 0x10a], [63, 0x23f], [63, 0x13f]] {
+            assert!(has(&tree, end.map(u32::to_be_bytes).as_flattened()));
+        }
+        let second = [SECOND_MODULE.to_be_bytes(), 0xf000u64.to_be_bytes()].concat();
+        assert!(has(&tree, &second));
         // The 18th CPU is the second of the second cluster.
         assert!(has(&tree, &0x101u32.to_be_bytes()));
         assert!(!has(&tree, &0x102u32.to_be_bytes()));

@@ -3,24 +3,12 @@
 #ifndef TIMED_XEN_H
 #define TIMED_XEN_H
 
+#include "event_channel.h"
 #include "timed.h"
-#include "xen.h"
 
-struct event_channel_operand {
-	uint64_t amd;		    /* 1: VMMCALL; 0: VMCALL */
-	const void *send;	    /* EVTCHNOP_send's argument: the port */
-	const void *poll;	    /* SCHEDOP_poll's */
-	volatile uint64_t *pending; /* the word of shared_info with the bit below */
-	uint64_t bit;		    /* pending when an event has come */
-	uint64_t events;	    /* how many came */
-	uint64_t waits;		    /* how often there was none yet, and the CPU was given up */
-	void (*unpaged)(void);	    /* timed_xen_unpaged.h: the entry of xen_unpaged.S */
-	uint32_t port;
-	union {
-		struct xen_poll poll_argument;
-		struct xen_poll_32 poll_argument_32;
-	};
-};
+/* The words of pending events in the shared information page: behind 32 vcpu_info of 64 bytes. */
+#define XEN_PENDING_AT 2048
+
 /* r8 = operand, r9 = amd, rcx = pending, r10 = bit, rdx = events. A call with two arguments changes
  * rax, and in debug builds of Xen rdi and rsi. */
 #define BEFORE_EVENT                                                                    \
@@ -41,12 +29,5 @@ struct event_channel_operand {
 #define TIMED_EVENT_ROUND(name) TIMED_PAIR(name, BEFORE_EVENT, "", OP_EVENT_ROUND, AFTER_EVENT)
 #define TIMED_EVENT_SEND(name) \
 	TIMED_PAIR(name, BEFORE_EVENT, EACH_EVENT_TAKE, OP_EVENT_SEND, AFTER_EVENT)
-
-/* Fills an operand for the channel at `port`. False: Xen gives no shared information page. */
-bool event_channel_fill(struct event_channel_operand *operand, uint32_t port);
-/* ... for a new channel from this domain to itself. False: Xen refuses one. */
-bool event_channel_loop_back(struct event_channel_operand *operand);
-/* Does somebody answer an event? Sends one, and waits a bounded time. */
-bool event_channel_answers(struct event_channel_operand *operand);
 
 #endif

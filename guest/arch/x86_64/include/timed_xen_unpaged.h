@@ -52,9 +52,13 @@ struct unpaged_operand {
 	UNPAGED_PAIR(name, UNPAGED_ENTER, "mov 12(%ebp), %edx", "", OP_PORT_IN, \
 		     "movzbl %al, %eax\n\tmov %eax, 16(%ebp)")
 
-/* The round trip of timed_xen.h: its operand, of whose fields only the lower halves are used here.
- * edx = pending, esi = bit. */
-#define UNPAGED_ENTER_EVENT  "56(%rsi)"
+/* The round trip of timed_xen.h, with the lower halves of its operand's fields. edx = pending, esi = bit. */
+struct unpaged_event_operand {
+	struct event_channel_operand channel;
+	void (*enter)(void); /* xen_unpaged */
+	struct xen_poll_32 poll;
+};
+#define UNPAGED_ENTER_EVENT  "88(%rsi)"
 #define UNPAGED_BEFORE_EVENT "mov 24(%ebp), %edx\n\tmov 32(%ebp), %esi"
 #define UNPAGED_EVENT_CALL   "\n\tcmpl $0, (%ebp)\n\tje 2f\n\tvmmcall\n\tjmp 3f\n2:\tvmcall\n3:\t"
 #define UNPAGED_EVENT_SEND   "mov $32, %eax\n\tmov $4, %ebx\n\tmov 8(%ebp), %ecx" UNPAGED_EVENT_CALL
@@ -65,8 +69,5 @@ struct unpaged_operand {
 	"jmp 4b\n5:\tincl 40(%ebp)"
 #define TIMED_UNPAGED_EVENT_ROUND(name) \
 	UNPAGED_PAIR(name, UNPAGED_ENTER_EVENT, UNPAGED_BEFORE_EVENT, "", UNPAGED_EVENT_ROUND, "")
-
-/* As event_channel_fill(), for that loop. */
-bool event_channel_fill_unpaged(struct event_channel_operand *operand, uint32_t port);
 
 #endif

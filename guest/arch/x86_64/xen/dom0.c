@@ -241,7 +241,7 @@ static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 
 	for (unsigned i = 0; i < CHANNELS; i++)
 		answer[i] = (struct answer){
-			.amd = xen_call_is_amd(),
+			.amd = xen_call_kind(),
 			.send = &ports[i],
 			.poll = i == PAGED ? (void *)&poll : (void *)&poll_32,
 			.pending = xen_pending_events(),

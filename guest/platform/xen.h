@@ -1,7 +1,7 @@
 /*
  * Xen as its guests see it: hypercalls, the shared information page, event channels. Numbers and
  * structures are those of Xen's public interface; each says in which of its headers it stands
- * (xen/include/public/). Used by the guest under Xen and by its tool stack in xen/.
+ * (xen/include/public/). Used by the guest under Xen and, on x86_64, by its tool stack.
  */
 #ifndef XEN_H
 #define XEN_H
@@ -18,11 +18,16 @@
 
 #define XEN_DOMAIN_SELF 0x7ff0
 
+/* ---- What arch/ has for it ------------------------------------------------------------------ */
+
 /* Errors are negative: errno.h's numbers, which are Linux's. */
 int64_t xen_call(uint64_t number, uint64_t first, const void *second);
 
-/* The vendor's instruction for it: 1 VMMCALL, 0 VMCALL. */
-uint64_t xen_call_is_amd(void);
+/* Which instruction that is, for timed loops. x86: 1 VMMCALL, 0 VMCALL; elsewhere 0. */
+uint64_t xen_call_kind(void);
+
+/* A page-aligned physical address at which Xen may put the shared information page. */
+uint64_t xen_shared_info_at(void);
 
 /* ---- Memory: memory.h ----------------------------------------------------------------------- */
 
@@ -36,9 +41,9 @@ struct xen_add_to_physmap {
 };
 
 /*
- * Has Xen put the shared information page to its usual place, which is in no memory of a domain's.
- * Returns its words of pending event channels, a bit each (struct shared_info: behind 32 vcpu_info
- * of 64 bytes); NULL where Xen refuses. Always the same words.
+ * Has Xen put the shared information page into this domain's memory. Returns its words of pending event
+ * channels, a bit each (struct shared_info, behind the vcpu_infos: XEN_PENDING_AT); NULL where Xen
+ * refuses. Always the same words.
  */
 volatile uint64_t *xen_pending_events(void);
 

@@ -1,0 +1,82 @@
+/* Hypercalls of Xen's, and the domain that answers events. Called by platform/xen.c and by core/main.c. Makes
+ * no hypercall unless it is called. */
+#include "xen.h"
+#include "arch.h"
+#include "cpu.h"
+#include "machine.h"
+#include "relax.h"
+#include "timed_xen.h"
+
+volatile uint8_t *xen_vcpu_info; /* the first CPU's; exceptions.S */
+
+/* xen_answer.S knows the offsets. */
+struct xen_answer {
+	uint32_t ports[2]; /* channel=, and the one above, whose answers are stamped */
+	const void *poll;  /* SCHEDOP_poll's argument: both */
+	volatile uint64_t *pending;
+	uint64_t bits[2];
+	uint32_t port; /* to send on, of a stamp's bits */
+};
+_Noreturn void xen_answer_events(struct xen_answer *answer);
+
+int64_t xen_call(uint64_t number, uint64_t first, const void *second)
+{
+	register uint64_t x0 __asm__("x0") = first;
+	register uint64_t x1 __asm__("x1") = (uint64_t)second;
+	register uint64_t x16 __asm__("x16") = number;
+
+	__asm__ volatile("hvc #0xea1" : "+r"(x0), "+r"(x1), "+r"(x16) : : "memory");
+	return (int64_t)x0;
+}
+
+uint64_t xen_call_kind(void)
+{
+	return 0;
+}
+
+/* A page of our own, in whose place Xen puts its one: what lay there is not seen again. */
+uint64_t xen_shared_info_at(void)
+{
+	return (uint64_t)heap_alloc_page(4 * KIB);
+}
+
+_Noreturn void arch_answer_events(const struct params *params)
+{
+	uint32_t channel = params->channel;
+	struct xen_answer answer = {
+		.ports = { channel, channel + EVENT_CHANNEL_STAMPED },
+		.bits = { 1ull << channel, 1ull << (channel + EVENT_CHANNEL_STAMPED) },
+	};
+	struct xen_poll poll = { .ports = answer.ports, .port_count = 2 };
+
+	answer.poll = &poll;
+	if (params->hypercall == HYPERCALL_XEN && channel && channel < EVENT_STAMPED - 1) {
+		answer.pending = xen_pending_events();
+		if (answer.pending)
+			xen_answer_events(&answer);
+	}
+	console_printf("answer=1 is for a domain under Xen that has event channels at channel= and "
+		       "the port above\n");
+	power_off(params->hypercall);
+}
+
+#define MASK_WORDS 64 /* of struct shared_info: so far behind those of pending events */
+
+/* Those of stamps never do. One that came before it could interrupt does so now, and must not be the first
+ * that is measured. */
+bool event_channel_interrupts(bool on)
+{
+	volatile uint64_t *pending = xen_pending_events();
+
+	if (!pending)
+		return false;
+	pending[MASK_WORDS] = ~0ull << EVENT_STAMPED;
+	xen_vcpu_info = (volatile uint8_t *)pending - XEN_PENDING_AT;
+	if (!gic_own_interrupt(INTID_XEN, on))
+		return false;
+	__asm__ volatile("msr daifclr, #2" : : : "memory");
+	for (unsigned i = 0; on && i < 1000; i++)
+		relax();
+	__asm__ volatile("msr daifset, #2" : : : "memory");
+	return true;
+}

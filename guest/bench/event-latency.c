@@ -1,0 +1,91 @@
+/*
+ * The halves of a round trip over Xen's event channels (Dall et al., ISCA 2016, Table 1: on Xen VM Switch, I/O
+ * Latency Out and In): from this domain's event to the other domain, which runs on the same CPU or on another,
+ * and from that one's event to this one's handler.
+ */
+#include "bench.h"
+#include "timed_xen.h"
+
+TIMED_EVENT_SWITCH(event_switch);
+TIMED_EVENT_OUT(event_out);
+TIMED_EVENT_IN(event_in);
+
+#define SETTLE_TICKS 20000 /* from the last stamp: the other domain waits again */
+
+static struct event_latency_operand operand;
+
+static const char *needs(const struct params *params)
+{
+	uint32_t port = params->channel ? params->channel + EVENT_CHANNEL_STAMPED : 0;
+
+	return event_channel_to_other(&operand.channel, params, port, true);
+}
+
+static bool init(struct bench_run *run)
+{
+	operand.yield = run->params->unit == UNIT_INSNS;
+	operand.outside = operand.channel.events = operand.channel.waits = 0;
+	operand.handled = &latency_handled;
+	operand.settle_ticks = SETTLE_TICKS;
+	run->operand = &operand;
+	return true;
+}
+
+static bool init_in(struct bench_run *run)
+{
+	run->reason = "events can't interrupt here";
+	if (!event_channel_interrupts(true))
+		return false;
+	latency_handled = (struct latency_handled){ 0 };
+	return init(run);
+}
+
+static enum check check(struct bench_run *run)
+{
+	bench_note(run, "%lu events sent, %lu stamps, %lu of them outside; waited %lu times",
+		   run->total, operand.channel.events, operand.outside, operand.channel.waits);
+	return operand.channel.events == run->total && !operand.outside ? CHECK_PROVED
+									: CHECK_FAILED;
+}
+
+static enum check check_in(struct bench_run *run)
+{
+	enum check verdict = check(run);
+
+	bench_note(run, "%lu events sent, %lu stamps, %lu of them outside; %lu interrupts",
+		   run->total, operand.channel.events, operand.outside, latency_handled.count);
+	return latency_handled.count == run->total ? verdict : CHECK_FAILED;
+}
+
+static void cleanup_in(struct bench_run *run)
+{
+	(void)run;
+	event_channel_interrupts(false);
+}
+
+#define ROW(id, title, kind, words, prepare, judge, after, how_many) \
+	BENCHMARK(id) = {                                            \
+		.name = title,                                       \
+		.category = kind,                                    \
+		.summary = words,                                    \
+		.requires = "Xen, and a domain that answers",        \
+		.needs = needs,                                      \
+		.init = prepare,                                     \
+		.run = id##_run,                                     \
+		.control = id##_control,                             \
+		.check = judge,                                      \
+		.cleanup = after,                                    \
+		.cpus = how_many,                                    \
+		.min_iterations = 1,                                 \
+		.max_iterations = 1000,                              \
+		.insns_iterations = 1,                               \
+		.insns_samples = 64,                                 \
+		.parameters = SELF_TIMED | PARAM_HYPERCALL,          \
+	}
+
+ROW(event_switch, "event-switch", "exception",
+    "event to another domain (Xen) on the same CPU, until that runs", init, check, NULL, 1);
+ROW(event_out, "event-out", "io", "event (Xen) until a domain on another CPU has seen it", init,
+    check, NULL, 2);
+ROW(event_in, "event-in", "io", "event of another domain (Xen) until the running guest's handler",
+    init_in, check_in, cleanup_in, 2);

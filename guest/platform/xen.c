@@ -1,0 +1,93 @@
+/* The guest's ends of Xen's event channels. Called by benchmarks, and by x86_64's tool stack. Makes no
+ * hypercall unless it is called. */
+#include "xen.h"
+#include "event_channel.h"
+#include "timed_xen.h"
+
+volatile uint64_t *xen_pending_events(void)
+{
+	static volatile uint64_t *pending;
+	uint64_t at = pending ? 0 : xen_shared_info_at();
+	struct xen_add_to_physmap where = {
+		.domain = XEN_DOMAIN_SELF,
+		.space = XEN_SPACE_SHARED_INFO,
+		.frame = at / (4 * KIB),
+	};
+
+	if (at && xen_call(XEN_MEMORY_OP, XEN_ADD_TO_PHYSMAP, &where) >= 0)
+		pending = (volatile uint64_t *)(at + XEN_PENDING_AT);
+	return pending;
+}
+
+bool event_channel_fill(struct event_channel_operand *operand, uint32_t port)
+{
+	volatile uint64_t *pending = xen_pending_events();
+
+	if (!pending || port > 63)
+		return false;
+	*operand = (struct event_channel_operand){
+		.call = xen_call_kind(),
+		.send = &operand->port,
+		.poll = &operand->poll_argument,
+		.pending = pending,
+		.bit = port,
+		.port = port,
+		.poll_argument = { .ports = &operand->port, .port_count = 1 },
+	};
+	return true;
+}
+
+bool event_channel_loop_back(struct event_channel_operand *operand)
+{
+	struct xen_alloc_unbound own = {
+		.domain = XEN_DOMAIN_SELF,
+		.remote_domain = XEN_DOMAIN_SELF,
+	};
+	struct xen_bind_interdomain other = { .remote_domain = XEN_DOMAIN_SELF };
+
+	if (xen_call(XEN_EVENT_CHANNEL_OP, XEN_ALLOC_UNBOUND, &own) < 0)
+		return false;
+	other.remote_port = own.port;
+	if (xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_INTERDOMAIN, &other) < 0 ||
+	    !event_channel_fill(operand, own.port))
+		return false;
+	operand->port = other.local_port; /* sent there, it is pending at its other end */
+	return true;
+}
+
+/* Takes the event of that port. Yields to the other domain; never waits for what may not come. */
+static bool take(struct event_channel_operand *operand, unsigned port)
+{
+	uint64_t bit = 1ull << port;
+
+	for (unsigned i = 0; i < 10000; i++) {
+		if (__atomic_fetch_and(operand->pending, ~bit, __ATOMIC_SEQ_CST) & bit)
+			return true;
+		xen_call(XEN_SCHED_OP, XEN_SCHED_YIELD, NULL);
+	}
+	return false;
+}
+
+static bool answers(struct event_channel_operand *operand, bool stamped)
+{
+	__atomic_store_n(operand->pending, 0, __ATOMIC_SEQ_CST);
+	if (xen_call(XEN_EVENT_CHANNEL_OP, XEN_EVENT_SEND, operand->send) < 0 ||
+	    !take(operand, (unsigned)operand->bit) || (stamped && !take(operand, EVENT_STAMPED)))
+		return false;
+	__atomic_store_n(operand->pending, 0, __ATOMIC_SEQ_CST); /* the stamp's bits */
+	return true;
+}
+
+const char *event_channel_to_other(struct event_channel_operand *operand,
+				   const struct params *params, uint32_t port, bool stamped)
+{
+	if (params->hypercall != HYPERCALL_XEN)
+		return "event channels are Xen's: hypercall=xen says where it answers";
+	if (!port)
+		return "no word names no channel: no other domain answers events here";
+	if (!event_channel_fill(operand, port))
+		return "Xen gives this domain no shared information page";
+	if (!answers(operand, stamped))
+		return "the domain at the other end of the channel does not answer";
+	return NULL;
+}
