@@ -60,6 +60,9 @@ pub struct ServeArgs {
     /// CPUs for I/O threads; without, one thread that is bound to none.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub io_cores: Vec<usize>,
+    /// Use as many of the I/O cores as the load takes, and move devices between them.
+    #[arg(long)]
+    pub placement: bool,
     /// How devices are served.
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
@@ -131,7 +134,7 @@ pub enum Ctl {
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
     /// Devices that are alike: devices=N,depth=N,think_us=N (closed loop) or per_s=N (open; with
-    /// on_us=N,off_us=N in bursts), service_ns=N, storage_us=N, bytes=N, weight=N, limit_per_s=N,
+    /// on_us=N,off_us=N in bursts; with most_per_s=N,period_ms=N rising and falling), service_ns=N, storage_us=N, bytes=N, weight=N, limit_per_s=N,
     /// name=TEXT.
     #[arg(
         long,
@@ -150,6 +153,9 @@ pub struct SimulateArgs {
     /// I/O cores.
     #[arg(long, default_value_t = 1)]
     pub cores: u32,
+    /// Open and release cores with load, and move devices between them (modes elvis and fine-grained).
+    #[arg(long)]
+    pub placement: bool,
     /// Time that is counted.
     #[arg(long, default_value_t = 200)]
     pub duration_ms: u64,

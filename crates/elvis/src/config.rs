@@ -5,7 +5,7 @@ use crate::metrics::Endpoint;
 use crate::server::DeviceSpec;
 use crate::size;
 use crate::storage::Source;
-use elvis_policy::{MAX_WEIGHT, Params, RateLimit};
+use elvis_policy::{MAX_WEIGHT, Params, ParamsError, PlacementParams, RateLimit};
 use elvis_sim::Mode;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -37,6 +37,8 @@ pub struct Config {
     pub seccomp: bool,
     /// The policy's constants.
     pub params: Params,
+    /// Whether and how as many I/O cores are used as the load takes, and devices moved between them.
+    pub placement: PlacementParams,
     /// Whether the polling window is to be derived from the cost of waking on this host.
     pub derive_window: bool,
     /// Use threads for files even where io_uring is allowed.
@@ -55,6 +57,7 @@ impl Default for Config {
             user: None,
             seccomp: true,
             params: Params::default(),
+            placement: PlacementParams::default(),
             derive_window: true,
             threads_only: false,
             devices: Vec::new(),
@@ -87,6 +90,7 @@ struct RawConfig {
     #[serde(default)]
     threads_only: bool,
     policy: Option<Spanned<Params>>,
+    placement: Option<Spanned<PlacementParams>>,
     #[serde(default)]
     device: Vec<RawDevice>,
 }
@@ -264,6 +268,11 @@ impl Config {
             key: key.to_owned(),
             why,
         };
+        let constant = |span: Range<usize>, wrong: ParamsError| {
+            let at = text.find(wrong.key).unwrap_or(span.start);
+            let why = format!("{} is not possible, it must be {}", wrong.value, wrong.must);
+            error(at..at, wrong.key, why)
+        };
         let raw: RawConfig = toml::from_str(text).map_err(|wrong| {
             let span = wrong.span().unwrap_or(0..0);
             let line = text
@@ -295,11 +304,15 @@ impl Config {
         }
         if let Some(policy) = &raw.policy {
             config.params = *policy.get_ref();
-            if let Err(wrong) = config.params.check() {
-                let at = text.find(wrong.key).unwrap_or(policy.span().start);
-                let why = format!("{} is not possible, it must be {}", wrong.value, wrong.must);
-                return Err(error(at..at, wrong.key, why));
-            }
+            config
+                .params
+                .check()
+                .map_err(|wrong| constant(policy.span(), wrong))?;
+        }
+        if let Some(placement) = &raw.placement {
+            config.placement = *placement.get_ref();
+            let checked = config.placement.check();
+            checked.map_err(|wrong| constant(placement.span(), wrong))?;
         }
         for device in &raw.device {
             let spec = device
@@ -310,6 +323,29 @@ impl Config {
                 .map_err(|why| error(device.socket.span(), "device", why))?;
         }
         Ok(config)
+    }
+
+    /// Says whether devices can be placed by themselves in this mode on these cores.
+    ///
+    /// # Errors
+    ///
+    /// Why not, and what to change.
+    pub fn check_placement(&self) -> Result<(), String> {
+        if !self.placement.automatic {
+            return Ok(());
+        }
+        if !matches!(self.mode, Mode::Elvis | Mode::FineGrained) {
+            let mode = self.mode.name();
+            return Err(format!(
+                "placement: in mode {mode} each device has its own thread; use mode elvis or fine-grained"
+            ));
+        }
+        if self.io_cores.len() < 2 {
+            return Err(
+                "placement: it needs two I/O cores or more to choose from (io_cores)".to_owned(),
+            );
+        }
+        Ok(())
     }
 
     /// Adds a device.
@@ -445,6 +481,25 @@ requests_per_s = 1000
                 .starts_with("elvis.toml:4: service_ns: only a null disk")
         );
         assert!(wrong("[[device]]\nsocket = \"/s\"").contains("missing field `image`"));
+        let placement = "[placement]\nautomatic = true\n";
+        assert!(
+            wrong(&format!("{placement}high = 1.5")).starts_with("elvis.toml:3: high: 1.5 is not")
+        );
+        assert!(wrong(&format!("{placement}speed = 3")).starts_with("elvis.toml:3: speed"));
+    }
+
+    #[test]
+    fn a_placement_needs_cores_and_a_mode() {
+        let parsed = |text: &str| Config::parse("elvis.toml", text).unwrap();
+        let text = "io_cores = [2, 3]\n[placement]\nautomatic = true\nfill = 0.5";
+        let config = parsed(text);
+        assert_eq!(config.placement.fill, 0.5);
+        assert_eq!(config.check_placement(), Ok(()));
+        assert!(!parsed(&text.replace("true", "false")).placement.automatic);
+        let one = parsed(&text.replace("2, 3", "2")).check_placement();
+        assert!(one.unwrap_err().contains("two I/O cores"));
+        let own = parsed(&format!("mode = \"per-device\"\n{text}")).check_placement();
+        assert!(own.unwrap_err().contains("mode per-device"));
     }
 
     #[test]
