@@ -53,7 +53,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// A device. IMAGE is a raw file or block device, ram:SIZE, or null:SIZE; more words:
-    /// readonly, direct, queues=N, weight=N, requests_per_s=N, bytes_per_s=N, name=TEXT,
+    /// readonly, direct, migratable, queues=N, weight=N, requests_per_s=N, bytes_per_s=N, name=TEXT,
     /// serial=TEXT; service_ns=N, the time that null spends on each request.
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,

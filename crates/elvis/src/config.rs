@@ -106,6 +106,8 @@ pub struct RawDevice {
     readonly: bool,
     #[serde(default)]
     direct: bool,
+    #[serde(default)]
+    migratable: bool,
     queues: Option<Spanned<u16>>,
     weight: Option<Spanned<u32>>,
     serial: Option<Spanned<String>>,
@@ -160,6 +162,7 @@ impl RawDevice {
             _ => Source::File {
                 path: image.into(),
                 direct: self.direct,
+                migratable: self.migratable,
             },
         };
         match (&self.service_ns, &source) {
@@ -382,7 +385,7 @@ pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> 
     raw.check().map_err(|(_, key, why)| format!("{key}: {why}"))
 }
 
-/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,KEY=VALUE]...`, as JSON for
+/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,migratable][,KEY=VALUE]...`, as JSON for
 /// [`device_from_json`].
 ///
 /// # Errors
@@ -400,7 +403,7 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, "true"));
         let value = match key {
-            "readonly" | "direct" => match value {
+            "readonly" | "direct" | "migratable" => match value {
                 "true" => true.into(),
                 "false" => false.into(),
                 _ => return Err(format!("{word:?}: true or false")),
@@ -507,6 +510,14 @@ requests_per_s = 1000
         let argument = "/run/a.sock=/img,readonly,queues=2,weight=7,name=x";
         let spec = device_from_json(device_argument(argument).unwrap()).unwrap();
         assert_eq!((spec.name.as_str(), spec.queues, spec.weight), ("x", 2, 7));
+        let spec = device_from_json(device_argument("/a=/b,migratable").unwrap()).unwrap();
+        assert!(matches!(
+            spec.source,
+            Source::File {
+                migratable: true,
+                ..
+            }
+        ));
         assert!(device_argument("/run/a.sock").is_err());
         assert!(device_argument("/a=/b,fast").is_err());
         assert!(device_from_json(device_argument("/a=/b,queues=0").unwrap()).is_err());

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Takes an open-file-description lock of this kind (`F_RDLCK`, `F_WRLCK`) on a whole file.
+/// Takes an open-file-description lock of this kind (`F_RDLCK`, `F_WRLCK`, `F_UNLCK`: none) on a whole file.
 ///
 /// # Errors
 ///

@@ -237,6 +237,7 @@ fn a_read_only_disk_and_a_locked_one() {
     let source = elvis::storage::Source::File {
         path: image.clone(),
         direct: false,
+        migratable: false,
     };
     assert!(
         elvis::storage::Disk::open(&source, true).is_ok(),
@@ -250,6 +251,31 @@ fn a_read_only_disk_and_a_locked_one() {
     assert!(start.elapsed() < Duration::from_secs(30));
     drop(server);
     assert!(elvis::storage::Disk::open(&source, false).is_ok());
+}
+
+#[test]
+fn a_migratable_disk_is_locked_while_a_queue_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = format!("{},migratable", image(dir.path(), 1 << 20).display());
+    let (a, b) = (format!("a={disk}"), format!("b={disk}"));
+    let _server = serve(dir.path(), Mode::Elvis, &[&a, &b]);
+    let source = elvis::storage::Source::File {
+        path: dir.path().join("image"),
+        direct: false,
+        migratable: true,
+    };
+    let other = elvis::storage::Disk::open(&source, false).unwrap();
+    let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
+    assert_eq!(client.write(0, 1), 0);
+    let error = other.begin().unwrap_err().to_string();
+    assert!(error.contains("another process has locked it"), "{error}");
+    drop(client);
+    // The next has it, when the last is gone.
+    let mut client = Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20);
+    assert_eq!(client.read(0), (0, vec![1; 4096]));
+    drop(client);
+    other.begin().unwrap();
+    other.end().unwrap();
 }
 
 #[test]

@@ -145,6 +145,10 @@ impl Frontend {
         let Some(addresses) = queue.addresses else {
             return Err(refused("a queue is started that has no addresses"));
         };
+        if !self.attached() {
+            self.shared.disk.begin().map_err(failed)?;
+        }
+        let queue = self.queue(index)?;
         let guest = |user, name: &str| {
             let outside = || refused(format!("the {name} at {user:#x} is not in memory"));
             memory.guest_of_user(user).ok_or_else(outside)
@@ -177,6 +181,20 @@ impl Frontend {
         };
         queue.attached = true;
         thread.attach(Box::new(running)).map_err(failed)
+    }
+
+    fn attached(&self) -> bool {
+        self.queues.iter().any(|queue| queue.attached)
+    }
+
+    /// Lets another process serve the disk, where it may and no queue is with the I/O thread.
+    fn let_go(&self) {
+        if self.attached() {
+            return;
+        }
+        if let Err(error) = self.shared.disk.end() {
+            eprintln!("elvis: {}: its disk at the end: {error}", self.shared.name);
+        }
     }
 
     /// Changes something with all queues taken back, and hands those over again that were running.
@@ -238,6 +256,7 @@ impl Frontend {
                 eprintln!("elvis: {}: {error}", self.shared.name);
             }
         }
+        self.let_go();
     }
 
     fn reset(&mut self) {
