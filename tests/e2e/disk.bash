@@ -29,13 +29,16 @@ disk_setup_file() {
     (cd "$root" && find . | cpio --quiet -o -H newc) >"$INITRD"
 }
 
-# serve MODE: elvis serves ./image as ./disk. Its number is in $elvis. The policy's times are for this
+# serve MODE [BLK_WORD...]: elvis serves ./image as ./disk, or what is given instead. Its number is in $elvis. The policy's times are for this
 # guest, which a translator makes tens of times slower than a processor does, and which a busy host
 # stops for longer than the usual window: what is tested are the notifications, not the host.
 serve() {
     printf '[policy]\npoll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000\n' \
         >elvis.toml
-    "$ELVIS" serve --config elvis.toml --mode "$1" --blk "$PWD/disk=$PWD/image" --control "$PWD/control" 2>>elvis.txt 3>&- &
+    local mode=$1
+    shift
+    [ $# -gt 0 ] || set -- --blk "$PWD/disk=$PWD/image"
+    "$ELVIS" serve --config elvis.toml --mode "$mode" "$@" --control "$PWD/control" 2>>elvis.txt 3>&- &
     elvis=$!
     eventually "$ELVIS" ctl --control "$PWD/control" list >/dev/null
 }
@@ -46,21 +49,31 @@ counter() {
 }
 
 # guest WORD...: boots, with these words on the kernel's command line. Its console is in
-# console.txt, its number in $qemu.
-guest() {
-    : >console.txt
+# console.txt, its number in $qemu. machine SOCKET CONSOLE WORD...: the same with this disk and this
+# console; words before a -- are QEMU's.
+guest() { machine disk console.txt -- "$@"; }
+machine() {
+    local disk=$1 words=()
+    console=$2
+    shift 2
+    while [ "$1" != -- ]; do
+        words+=("$1")
+        shift
+    done
+    shift
+    : >"$console"
     [ -p answers ] || mkfifo answers
     # Open for both, so that nobody waits for the other end.
     exec {answers}<>answers
     "$EMULATOR/lib64/ld-linux-x86-64.so.2" --library-path "$EMULATOR/lib/x86_64-linux-gnu" \
         "$EMULATOR/bin/qemu-system-x86_64" -L "$EMULATOR/share/qemu" -L "$EMULATOR/share/seabios" \
-        -accel tcg -cpu max -m 512 -nodefaults -display none -no-reboot -monitor none \
+        -accel tcg -cpu max -m 512 -nodefaults -display none -no-reboot \
         -object memory-backend-memfd,id=memory,size=512M,share=on -machine q35,memory-backend=memory \
-        -chardev "socket,id=disk,path=$PWD/disk,reconnect-ms=200" \
+        -chardev "socket,id=disk,path=$PWD/$disk,reconnect-ms=200" \
         -device vhost-user-blk-pci,chardev=disk,num-queues=1 \
         -kernel "$KERNEL" -initrd "$INITRD" -append "console=ttyS0 quiet panic=-1 $*" \
-        -chardev file,id=console,path=console.txt,input-path=answers -serial chardev:console \
-        2>>qemu.txt 3>&- &
+        -chardev "file,id=console,path=$console,input-path=answers" -serial chardev:console \
+        "${words[@]}" 2>>qemu.txt 3>&- &
     qemu=$!
 }
 
@@ -71,12 +84,12 @@ go_on() { echo >&"$answers"; }
 # ended, or takes longer.
 said() {
     local end=$((SECONDS + $1)) text=$2
-    until grep -q "^disk: $text" console.txt; do
+    until grep -q "^disk: $text" "$console"; do
         if [ "$SECONDS" -ge "$end" ] || ! kill -0 "$qemu" 2>/dev/null; then
             # What it said last may have come after the look.
-            ! grep -q "^disk: $text" console.txt || return 0
+            ! grep -q "^disk: $text" "$console" || return 0
             echo "the guest did not say '$text':" >&2
-            tail -n 20 console.txt elvis.txt qemu.txt >&2
+            tail -n 20 "$console" elvis.txt qemu.txt >&2
             return 1
         fi
         sleep 0.05
@@ -84,6 +97,6 @@ said() {
 }
 
 disk_teardown() {
-    kill -9 ${elvis:+"$elvis"} ${qemu:+"$qemu"} 2>/dev/null || true
+    kill -9 ${elvis:+"$elvis"} ${qemu:+"$qemu"} ${source:+"$source"} 2>/dev/null || true
     wait
 }

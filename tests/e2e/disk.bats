@@ -31,3 +31,31 @@ teardown() { disk_teardown; }
     [ $((kicks * 1000)) -lt "$requests" ]
     [ "$errors" -eq 0 ]
 }
+
+# Counts of the disk by its name, 0 where no queue of it is served.
+served() { "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.$1[0].requests // 0"; }
+serves() { [ "$(served "$1")" -gt 100 ]; }
+migrated() {
+    echo info migrate >monitor.in
+    grep -q 'tatus: completed' monitor.txt
+}
+
+@test "a guest migrates to another QEMU while it writes, and each number is there" {
+    # Locked only while a queue runs, so that both can be there.
+    serve elvis --blk "$PWD/disk=$PWD/image,migratable" --blk "$PWD/other=$PWD/image,migratable"
+    mkfifo monitor.in monitor.out
+    cat monitor.out >monitor.txt 3>&- &
+    machine disk console.txt -chardev pipe,id=monitor,path=monitor -mon monitor -- job=numbers seconds=10
+    source=$qemu
+    machine other other.txt -incoming "unix:$PWD/migration" -- unused
+    console=console.txt qemu=$source said 120 warm
+    eventually serves disk
+    echo "migrate -d unix:$PWD/migration" >monitor.in
+    eventually migrated
+    # What runs goes on there, and nothing here.
+    eventually serves other
+    [ "$(served disk)" -eq 0 ]
+    said 120 '[0-9]* numbers are right'
+    said 60 'done'
+    run ! grep -v '^elvis: [0-9]* devices\|it runs as root' elvis.txt
+}

@@ -6,7 +6,8 @@
  *			back, and compares checksums. Requests are of 4 KiB and pass by the page cache, which
  *			would make few large ones of them.
  *	job=numbers	THREADS threads write rising numbers to blocks of their own for `seconds=N` and
- *			read them back: an older number is a write that was lost, or one that was run again
+ *			read them back: an older number is a write that was lost, or one that was run again,
+ *			or a page that the disk wrote and a migration left behind
  *
  * /modules holds the kernel's modules, /sbin/mke2fs formats. Each line that it says starts with "disk: ";
  * the last is "disk: done" or tells what went wrong. Then the machine is powered off.
@@ -39,6 +40,8 @@
 #define THREADS 4
 /* Blocks of each thread. */
 #define OWN	4
+/* Reads after which a thread looks at what one brought. */
+#define LATE	32
 
 static void say(const char *format, ...)
 {
@@ -228,32 +231,59 @@ static void write_number(int fd, uint64_t *words, uint64_t number, unsigned bloc
 	need(pwrite(fd, words, BLOCK, (off_t)block * BLOCK) == BLOCK, "a write failed: %m");
 }
 
-static void check_number(int fd, uint64_t *words, uint64_t number, unsigned block)
+/* What a read brought, at a time when its page may have been migrated since. */
+struct late {
+	uint64_t *words, number;
+	unsigned block;
+};
+
+static void read_number(int fd, struct late *late, uint64_t number, unsigned block)
 {
-	need(pread(fd, words, BLOCK, (off_t)block * BLOCK) == BLOCK, "a read failed: %m");
+	need(pread(fd, late->words, BLOCK, (off_t)block * BLOCK) == BLOCK, "a read failed: %m");
+	late->number = number;
+	late->block = block;
+}
+
+static void check_number(const struct late *late)
+{
+	const uint64_t *words = late->words, number = late->number;
+
 	for (unsigned i = 0; i < BLOCK / sizeof(*words); i++)
 		need(words[i] == number, "block %u: %" PRIu64 " was written, %" PRIu64 " read",
-		     block, number, words[i]);
+		     late->block, number, words[i]);
 }
 
 static void *count_up(void *thread)
 {
 	unsigned first = OWN * *(unsigned *)thread;
 	uint64_t last[OWN] = { 0 }, number = 0, random = first + 1, *words = buffer();
+	struct late late[LATE] = { 0 };
+	unsigned reads = 0;
 	int fd = open(DISK, O_RDWR | O_DIRECT | O_CLOEXEC);
 
 	need(fd >= 0, "can't open " DISK ": %m");
+	for (unsigned i = 0; i < LATE; i++)
+		late[i].words = buffer();
 	while (time(NULL) < end_of_numbers) {
+		struct late *next = &late[reads % LATE];
+
 		unsigned block = (unsigned)(++number % OWN);
 
 		write_number(fd, words, number, first + block);
 		last[block] = number;
 		block = (unsigned)(next_random(&random) % OWN);
-		if (last[block] != 0)
-			check_number(fd, words, last[block], first + block);
+		if (last[block] == 0)
+			continue;
+		if (reads++ >= LATE)
+			check_number(next);
+		read_number(fd, next, last[block], first + block);
 	}
-	for (unsigned block = 0; block < OWN; block++)
-		check_number(fd, words, last[block], first + block);
+	for (unsigned i = 0; i < LATE && i < reads; i++)
+		check_number(&late[i]);
+	for (unsigned block = 0; block < OWN; block++) {
+		read_number(fd, &late[0], last[block], first + block);
+		check_number(&late[0]);
+	}
 	close(fd);
 	return (void *)number;
 }

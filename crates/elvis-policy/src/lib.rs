@@ -5,7 +5,8 @@
 //! device. It is pure: it has no descriptor and no clock, whoever calls it says what was seen and
 //! at which nanosecond. The daemon and the simulator drive the same code.
 //!
-//! [`Scheduler`] is the way in; [`Params`] holds every constant.
+//! [`Scheduler`] is the way in for one core, [`Placement`] for which cores there are and what is on
+//! them; [`Params`] and [`PlacementParams`] hold every constant.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod calls;
 mod counters;
 mod list;
 mod params;
+mod placement;
 mod polling;
 mod scheduler;
 mod share;
@@ -24,6 +26,7 @@ pub use bucket::RateLimit;
 pub use calls::Calls;
 pub use counters::{CoreCounters, QueueCounters};
 pub use params::{Params, ParamsError};
+pub use placement::{Change, DeviceLoad, Placement, PlacementParams};
 pub use scheduler::Scheduler;
 pub use share::MAX_WEIGHT;
 pub use terms::{Begin, DeviceId, Look, QueueId, Step, Then, Visit};

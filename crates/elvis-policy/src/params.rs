@@ -72,10 +72,10 @@ impl Default for Params {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} is {value}, and must be {must}")]
 pub struct ParamsError {
-    /// The parameter, by its name in [`Params`].
+    /// The parameter, by its name in [`Params`] or [`crate::PlacementParams`].
     pub key: &'static str,
     /// What it was set to.
-    pub value: u64,
+    pub value: String,
     /// What it must be.
     pub must: String,
 }
@@ -120,7 +120,7 @@ impl Params {
             }
             Err(ParamsError {
                 key,
-                value,
+                value: value.to_string(),
                 must: format!("at least {least}"),
             })
         };
@@ -139,7 +139,7 @@ impl Params {
         if self.max_work > 1 << 20 {
             return Err(ParamsError {
                 key: "max_work",
-                value: self.max_work.into(),
+                value: self.max_work.to_string(),
                 must: format!("at most {}", 1 << 20),
             });
         }

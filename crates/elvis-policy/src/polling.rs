@@ -53,6 +53,13 @@ impl Polling {
         self.polled
     }
 
+    /// Starts polling without kicks, of a queue that was polled elsewhere. False where nothing is polled.
+    pub fn start(&mut self, params: &Params, now_ns: u64) -> bool {
+        self.polled = params.polling;
+        self.earn(params, 1, now_ns);
+        self.polled
+    }
+
     /// Notes requests that came. Each earns polling for as long as a queue may be idle; what is earned
     /// in a burst is kept for the pause behind it, up to a bound.
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
@@ -141,6 +148,14 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_was_polled_elsewhere_has_what_one_request_earns() {
+        let mut polling = Polling::new();
+        assert!(polling.start(&PARAMS(), 1000));
+        assert!(!polling.found_empty(1399));
+        assert!(polling.found_empty(1400));
+    }
+
+    #[test]
     fn without_polling_nothing_is_polled() {
         let params = Params {
             polling: false,
@@ -148,5 +163,6 @@ mod tests {
         };
         let mut polling = Polling::new();
         assert!(!(0..1000).any(|now| polling.active(&params, now)));
+        assert!(!polling.start(&params, 1000));
     }
 }

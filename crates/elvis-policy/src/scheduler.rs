@@ -132,6 +132,17 @@ impl Scheduler {
         Some(QueueId(id))
     }
 
+    /// Has a queue that comes from another core polled as it was there, for as long as one request earns
+    /// it. Whoever calls this turns its notifications off.
+    pub fn keep_polled(&mut self, id: QueueId, now_ns: u64) {
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return;
+        };
+        if queue.polling.start(&self.params, now_ns) {
+            self.poll.put_last(id.0);
+        }
+    }
+
     /// Removes a queue, and returns what it counted.
     pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
         let queue = self.queues.get_mut(id.0 as usize)?.take()?;

@@ -101,6 +101,19 @@ impl Memory {
         &self.regions
     }
 
+    /// Addresses in this process of about `count` pages, spread evenly over all regions.
+    #[must_use]
+    pub fn pages(&self, count: usize) -> Vec<usize> {
+        let all: u64 = self.regions.iter().map(|region| region.bytes).sum();
+        let step = (all / count.max(1) as u64).max(4096);
+        let of = |region: &Region| {
+            let start = region.span.start() as usize;
+            let offsets = (0..region.bytes).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+            offsets.map(move |offset| start + offset as usize)
+        };
+        self.regions.iter().flat_map(of).collect()
+    }
+
     /// Whether a file of it was shortened (see [`crate::sigbus`]).
     #[must_use]
     pub fn broken(&self) -> bool {

@@ -8,6 +8,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Ring size: an open arrival that finds it full is lost, and counted so.
 const RING: usize = 32_768;
 
+/// The group of a place whose client has moved to another core.
+pub const GONE: usize = usize::MAX;
+
 /// One device with its driver.
 pub struct Client {
     pub group: usize,
@@ -32,6 +35,21 @@ pub enum Event {
     Stored(u32, u64),
     /// Something of the play's own.
     Other(u32, u64),
+}
+
+impl Event {
+    fn client(&self) -> u32 {
+        match self {
+            Self::Submit(client) | Self::Stored(client, _) | Self::Other(client, _) => *client,
+        }
+    }
+}
+
+/// A client on its way to another core: what it is, what was measured of it, and its future.
+pub struct Mover {
+    pub client: Client,
+    tally: Tally,
+    events: Vec<(u64, Event)>,
 }
 
 /// All clients of a play, their future, and what was measured.
@@ -82,6 +100,60 @@ impl Clients {
         clients
     }
 
+    /// Takes a client out; its place is free.
+    pub fn take(&mut self, number: u32) -> Mover {
+        let (mine, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.events)
+            .into_sorted_vec()
+            .into_iter()
+            .rev()
+            .partition(|Reverse((_, _, event))| event.client() == number);
+        self.events = others.into();
+        let gone = Client {
+            group: GONE,
+            service_ns: 0,
+            bytes: 0,
+            storage_ns: 0,
+            arrival: Arrival::Open { per_s: 1.0 },
+            burst_until_ns: 0,
+            waiting: VecDeque::new(),
+            avail: 0,
+        };
+        let index = number as usize;
+        Mover {
+            client: std::mem::replace(&mut self.all[index], gone),
+            tally: std::mem::replace(&mut self.tallies[index], Tally::none()),
+            events: mine
+                .into_iter()
+                .map(|Reverse((when_ns, _, event))| (when_ns, event))
+                .collect(),
+        }
+    }
+
+    /// Puts a client into a free place, and returns its number.
+    pub fn put(&mut self, mover: Mover) -> u32 {
+        let free = self.all.iter().position(|client| client.group == GONE);
+        let index = free.unwrap_or(self.all.len());
+        if free.is_some() {
+            self.all[index] = mover.client;
+            self.tallies[index] = mover.tally;
+        } else {
+            self.all.push(mover.client);
+            self.tallies.push(mover.tally);
+        }
+        let number = index as u32;
+        for (when_ns, event) in mover.events {
+            self.at(
+                when_ns,
+                match event {
+                    Event::Submit(_) => Event::Submit(number),
+                    Event::Stored(_, made_ns) => Event::Stored(number, made_ns),
+                    Event::Other(_, what) => Event::Other(number, what),
+                },
+            );
+        }
+        number
+    }
+
     fn start(&mut self, client: usize) {
         let first_ns = self.rng.u64(0..10_000);
         match self.all[client].arrival {
@@ -90,7 +162,9 @@ impl Clients {
                     self.at(first_ns, Event::Submit(client as u32));
                 }
             }
-            Arrival::Open { .. } | Arrival::Bursts { .. } => self.plan_next(client, first_ns),
+            Arrival::Open { .. } | Arrival::Bursts { .. } | Arrival::Tide { .. } => {
+                self.plan_next(client, first_ns);
+            }
         }
     }
 
@@ -110,6 +184,11 @@ impl Clients {
 
     pub fn over(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns
+    }
+
+    /// When all is over, in ns.
+    pub fn until_ns(&self) -> u64 {
+        self.until_ns
     }
 
     pub fn at(&mut self, when_ns: u64, event: Event) {
@@ -145,6 +224,26 @@ impl Clients {
                 on_ns,
                 off_ns,
             } => (per_s, on_ns, off_ns),
+            Arrival::Tide {
+                least_per_s,
+                most_per_s,
+                period_ns,
+            } => {
+                // Arrivals at the greatest rate, of which as many are left out as it is lower then
+                // (Lewis and Shedler's thinning).
+                let mut when_ns = now_ns;
+                let greatest = most_per_s.max(least_per_s);
+                loop {
+                    when_ns += self.exponential(1e9 / greatest).max(1);
+                    let turn = when_ns as f64 / period_ns as f64 * std::f64::consts::TAU;
+                    let rate = least_per_s + (most_per_s - least_per_s) * (0.5 - 0.5 * turn.cos());
+                    if self.rng.f64() * greatest < rate || when_ns > self.until_ns {
+                        break;
+                    }
+                }
+                self.at(when_ns, Event::Submit(client as u32));
+                return;
+            }
         };
         let mut when_ns = now_ns + self.exponential(1e9 / per_s).max(1);
         if off_ns > 0 && when_ns > self.all[client].burst_until_ns {

@@ -10,11 +10,12 @@
 
 mod clients;
 mod outcome;
+mod placed;
 mod scenario;
 mod shared;
 pub mod threads;
 
-pub use outcome::{CoreTime, GroupOutcome, Outcome, jain};
+pub use outcome::{CoreTime, GroupOutcome, Outcome, PlacementOutcome, jain};
 pub use scenario::{Arrival, Costs, Group, Mode, Scenario, ScenarioError};
 
 /// Plays a scenario.

@@ -27,6 +27,16 @@ impl Tally {
         }
     }
 
+    /// Of nobody.
+    pub fn none() -> Self {
+        Self {
+            latencies: None,
+            replies: 0,
+            total_ns: 0,
+            lost: 0,
+        }
+    }
+
     pub fn reply(&mut self, latency_ns: u64) {
         self.replies += 1;
         self.total_ns += u128::from(latency_ns);
@@ -95,6 +105,22 @@ pub struct Outcome {
     pub empty_polls: u64,
     /// Visits ended for another queue that was stuck.
     pub stuck_exits: u64,
+    /// What the placement did, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementOutcome>,
+}
+
+/// What a placement did, from the start of the warm-up on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PlacementOutcome {
+    /// Devices moved.
+    pub moves: u64,
+    /// Cores opened.
+    pub opened: u64,
+    /// Cores released.
+    pub released: u64,
+    /// Cores in use in each window.
+    pub open_cores: Vec<usize>,
 }
 
 /// What is counted while it is played.
@@ -187,6 +213,7 @@ impl Outcome {
             calls: counts.calls,
             empty_polls: counts.empty_polls,
             stuck_exits: counts.stuck_exits,
+            placement: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is played: devices, their load, the costs on the core, the mode.
 
-use elvis_policy::{Params, ParamsError, RateLimit};
+use elvis_policy::{Params, ParamsError, PlacementParams, RateLimit};
 use serde::{Deserialize, Serialize};
 
 /// How devices are served. The daemon has the same modes (section 4.2 and 4.7 of the paper).
@@ -63,6 +63,15 @@ pub enum Arrival {
         on_ns: u64,
         /// Mean pause between bursts, in ns.
         off_ns: u64,
+    },
+    /// A Poisson process whose rate rises and falls as a cosine does, the least at the start.
+    Tide {
+        /// Least rate.
+        least_per_s: f64,
+        /// Greatest rate.
+        most_per_s: f64,
+        /// From one least rate to the next, in ns.
+        period_ns: u64,
     },
 }
 
@@ -128,6 +137,8 @@ pub struct Costs {
     pub interrupt_ns: u64,
     /// Taking in one completion from storage.
     pub complete_ns: u64,
+    /// What moving a device takes of each of the two cores.
+    pub move_ns: u64,
     /// Switching from one thread to another (per-device modes).
     pub switch_ns: u64,
     /// How long the operating system lets a thread run while others wait (per-device modes).
@@ -145,6 +156,7 @@ impl Default for Costs {
             call_ns: 400,
             interrupt_ns: 2_000,
             complete_ns: 200,
+            move_ns: 20_000,
             switch_ns: 1_500,
             slice_ns: 3_000_000,
         }
@@ -156,7 +168,7 @@ impl Default for Costs {
 pub struct Scenario {
     /// How devices are served.
     pub mode: Mode,
-    /// The devices; they are dealt out to cores one by one.
+    /// The devices; they are dealt out to cores one by one, or by `placement`.
     pub groups: Vec<Group>,
     /// I/O cores.
     pub cores: u32,
@@ -165,6 +177,10 @@ pub struct Scenario {
     /// The policy's constants (in the per-device modes, `max_work` alone is used: replies are
     /// told after as many).
     pub params: Params,
+    /// Whether and how cores are opened and released with load, and devices moved between them; all
+    /// begin on the first then. Not in the per-device modes.
+    #[serde(default)]
+    pub placement: PlacementParams,
     /// Time that is played before anything is counted, in ns.
     pub warmup_ns: u64,
     /// Time that is counted, in ns.
@@ -209,6 +225,15 @@ impl Scenario {
             })
         };
         self.params.check()?;
+        self.placement.check()?;
+        let own_threads = matches!(self.mode, Mode::PerDevice | Mode::PerDevicePinned);
+        if self.placement.automatic && own_threads {
+            return Err(ScenarioError::Value {
+                key: "automatic",
+                value: "true".to_owned(),
+                must: "false in the per-device modes",
+            });
+        }
         let hour_ns = 3_600_000_000_000;
         within("cores", self.cores.into(), 1, 1024, "1 to 1024")?;
         within(
@@ -275,6 +300,15 @@ impl Scenario {
                     rate(per_s)?;
                     within("on_ns", on_ns, 1, hour_ns, "1 ns to an hour")?;
                     within("off_ns", off_ns, 0, hour_ns, "at most an hour")?;
+                }
+                Arrival::Tide {
+                    least_per_s,
+                    most_per_s,
+                    period_ns,
+                } => {
+                    rate(least_per_s)?;
+                    rate(most_per_s)?;
+                    within("period_ns", period_ns, 1, hour_ns, "1 ns to an hour")?;
                 }
             }
         }

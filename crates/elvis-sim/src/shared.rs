@@ -1,24 +1,26 @@
 //! I/O cores whose one thread serves many devices, by elvis' own policy.
 //!
-//! A device lives on one core, so cores don't meet and are played one after another.
+//! A device lives on one core, so cores don't meet and are played one after another: to the end, or
+//! window by window where a placement moves devices between them ([`crate::placed`]).
 
-use crate::clients::{Clients, Event};
-use crate::outcome::{Counts, Outcome};
+use crate::clients::{Clients, Event, GONE, Mover};
+use crate::outcome::{Counts, Outcome, Tally};
+use crate::placed;
 use crate::scenario::{Mode, Scenario};
-use elvis_policy::{Begin, Look, Params, QueueId, Scheduler, Step, Then};
+use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, Scheduler, Step, Then};
 
 /// Plays all cores.
 pub fn play(scenario: &Scenario) -> Outcome {
+    if scenario.placement.automatic {
+        return placed::play(scenario);
+    }
     let devices: u32 = scenario.groups.iter().map(|group| group.devices).sum();
     let (mut tallies, mut counts) = (Vec::new(), Counts::default());
     for number in 0..scenario.cores.min(devices) {
         let mine = (number..devices).step_by(scenario.cores as usize);
-        let seed = scenario.seed.wrapping_add(u64::from(number));
-        let mut core = Core::new(scenario, Clients::new(scenario, mine, seed));
-        core.run();
-        counts.add(&core.counts);
-        let groups = core.clients.all.iter().map(|client| client.group);
-        tallies.extend(groups.zip(core.clients.tallies));
+        let mut core = Core::new(scenario, number, mine);
+        core.run(core.clients.until_ns());
+        core.gather(&mut tallies, &mut counts);
     }
     // A core without devices sleeps.
     let idle = u64::from(scenario.cores.saturating_sub(devices));
@@ -35,12 +37,24 @@ enum For {
     Sleep,
 }
 
-struct Core<'a> {
+/// What a core knows of one client.
+#[derive(Clone, Copy)]
+struct Place {
+    device: DeviceId,
+    queue: QueueId,
+    /// Whether its next request is notified of.
+    armed: bool,
+    /// Time spent on it, in ns.
+    spent_ns: u64,
+}
+
+/// One core with its clients.
+pub struct Core<'a> {
     scenario: &'a Scenario,
     scheduler: Scheduler,
     clients: Clients,
-    /// Of each client: its queue, and whether its next request is notified of.
-    queues: Vec<(QueueId, bool)>,
+    /// Of each client.
+    places: Vec<Place>,
     /// Which client a queue is of.
     client_of: Vec<u32>,
     /// Kicks that a look for events would find, with the time from which it would.
@@ -48,47 +62,130 @@ struct Core<'a> {
     /// Requests that came back from storage: client, and when it was made.
     stored: Vec<(u32, u64)>,
     now_ns: u64,
+    /// Where the run that lasts ends.
+    until_ns: u64,
     counts: Counts,
 }
 
 impl<'a> Core<'a> {
-    fn new(scenario: &'a Scenario, clients: Clients) -> Self {
+    /// The core of this number, with these of the scenario's clients.
+    pub fn new(scenario: &'a Scenario, number: u32, mine: impl Iterator<Item = u32>) -> Self {
+        let seed = scenario.seed.wrapping_add(u64::from(number));
         let polling = scenario.params.polling && scenario.mode == Mode::Elvis;
-        let mut scheduler = Scheduler::new(Params {
-            polling,
-            ..scenario.params
-        });
-        let mut queues = Vec::new();
-        let mut client_of = Vec::new();
-        for (number, client) in clients.all.iter().enumerate() {
-            let group = &scenario.groups[client.group];
-            let device = scheduler.add_device(group.weight, &group.limit);
-            let look = Look {
-                avail: 0,
-                pending: 0,
-            };
-            if let Some(queue) = scheduler.add_queue(device, look, 0) {
-                queues.push((queue, false));
-                client_of.push(number as u32);
-            }
-        }
-        Self {
+        let mut core = Self {
             scenario,
-            scheduler,
-            clients,
-            queues,
-            client_of,
+            scheduler: Scheduler::new(Params {
+                polling,
+                ..scenario.params
+            }),
+            clients: Clients::new(scenario, mine, seed),
+            places: Vec::new(),
+            client_of: Vec::new(),
             kicks: Vec::new(),
             stored: Vec::new(),
             now_ns: 0,
+            until_ns: 0,
             counts: Counts::default(),
+        };
+        for number in 0..core.clients.all.len() {
+            core.add(number as u32);
         }
+        core
     }
 
-    fn run(&mut self) {
-        while !self.clients.over(self.now_ns) {
+    /// Adds a client to the policy.
+    fn add(&mut self, number: u32) {
+        let client = &self.clients.all[number as usize];
+        let group = &self.scenario.groups[client.group];
+        let look = Look {
+            avail: client.avail.wrapping_sub(client.waiting.len() as u16),
+            pending: 0,
+        };
+        let device = self.scheduler.add_device(group.weight, &group.limit);
+        let Some(queue) = self.scheduler.add_queue(device, look, self.now_ns) else {
+            return;
+        };
+        let place = Place {
+            device,
+            queue,
+            armed: false,
+            spent_ns: 0,
+        };
+        let at = number as usize;
+        match self.places.get_mut(at) {
+            Some(free) => *free = place,
+            None => self.places.push(place),
+        }
+        let id = queue.0 as usize;
+        if self.client_of.len() <= id {
+            self.client_of.resize(id + 1, u32::MAX);
+        }
+        self.client_of[id] = number;
+    }
+
+    /// Takes a client out, for another core, and says whether it was polled. What it has waiting, or in
+    /// storage, goes with it.
+    pub fn take(&mut self, number: u32) -> (Mover, Vec<u64>, bool) {
+        self.advance(self.scenario.costs.move_ns, For::Overhead);
+        let place = self.places[number as usize];
+        let polled = self.scheduler.polled(place.queue);
+        if let Some(counters) = self.scheduler.remove_queue(place.queue) {
+            self.counts.stuck_exits += counters.stuck_exits;
+        }
+        self.scheduler.remove_device(place.device);
+        self.kicks.retain(|&(_, client)| client != number);
+        let (mine, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.stored)
+            .into_iter()
+            .partition(|&(client, _)| client == number);
+        self.stored = others;
+        let stored = mine.into_iter().map(|(_, made_ns)| made_ns).collect();
+        (self.clients.take(number), stored, polled)
+    }
+
+    /// Puts in a client of another core, and returns its number here.
+    pub fn put(&mut self, (mover, stored, polled): (Mover, Vec<u64>, bool)) -> u32 {
+        self.advance(self.scenario.costs.move_ns, For::Overhead);
+        let number = self.clients.put(mover);
+        self.add(number);
+        if polled {
+            let queue = self.places[number as usize].queue;
+            self.scheduler.keep_polled(queue, self.now_ns);
+        }
+        let mine = stored.into_iter().map(|made_ns| (number, made_ns));
+        self.stored.extend(mine);
+        number
+    }
+
+    /// Time spent on a client since the last call, in ns.
+    pub fn take_spent_ns(&mut self, number: u32) -> u64 {
+        std::mem::take(&mut self.places[number as usize].spent_ns)
+    }
+
+    /// Hands over what its clients saw and what was counted.
+    pub fn gather(self, tallies: &mut Vec<(usize, Tally)>, counts: &mut Counts) {
+        counts.add(&self.counts);
+        let groups = self.clients.all.iter().map(|client| client.group);
+        let all = groups.zip(self.clients.tallies);
+        tallies.extend(all.filter(|(group, _)| *group != GONE));
+    }
+
+    /// How far it was played, in ns.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Plays up to this time.
+    pub fn run(&mut self, until_ns: u64) {
+        self.until_ns = until_ns;
+        while self.now_ns < until_ns {
             match self.scheduler.next(self.now_ns) {
-                Step::Visit(queue) => self.visit(queue),
+                Step::Visit(queue) => {
+                    let from_ns = self.now_ns;
+                    if self.visit(queue) {
+                        let client = self.client_of[queue.0 as usize];
+                        self.places[client as usize].spent_ns += self.now_ns - from_ns;
+                    }
+                }
                 Step::Events => {
                     self.advance(self.scenario.costs.look_ns, For::Overhead);
                     self.events();
@@ -96,13 +193,13 @@ impl<'a> Core<'a> {
                 Step::Sleep { until_ns } => self.sleep(until_ns),
             }
         }
-        for &(queue, _) in &self.queues {
-            let counters = self
-                .scheduler
-                .queue_counters(queue)
-                .copied()
-                .unwrap_or_default();
-            self.counts.stuck_exits += counters.stuck_exits;
+        if self.clients.over(self.now_ns) {
+            for (place, client) in self.places.iter().zip(&self.clients.all) {
+                let counters = self.scheduler.queue_counters(place.queue);
+                if let Some(counters) = counters.filter(|_| client.group != GONE) {
+                    self.counts.stuck_exits += counters.stuck_exits;
+                }
+            }
         }
     }
 
@@ -126,7 +223,7 @@ impl<'a> Core<'a> {
     }
 
     fn submit(&mut self, client: u32, when_ns: u64) {
-        let armed = &mut self.queues[client as usize].1;
+        let armed = &mut self.places[client as usize].armed;
         if self.clients.submit(client, when_ns) && std::mem::take(armed) {
             self.counts.kicks += u64::from(self.clients.counted(when_ns));
             self.kicks
@@ -151,7 +248,7 @@ impl<'a> Core<'a> {
             } else {
                 // Its driver (EVENT_IDX) kicks once and then waits to be asked again.
                 self.scheduler
-                    .kicked(self.queues[client as usize].0, now_ns);
+                    .kicked(self.places[client as usize].queue, now_ns);
             }
         }
         let stored = std::mem::take(&mut self.stored);
@@ -162,6 +259,8 @@ impl<'a> Core<'a> {
         self.advance(complete_ns, For::Serving);
         self.call(told.len() as u64);
         for (client, made_ns) in stored {
+            let costs = &self.scenario.costs;
+            self.places[client as usize].spent_ns += costs.complete_ns + costs.call_ns;
             self.clients.reply(
                 client,
                 made_ns,
@@ -169,7 +268,7 @@ impl<'a> Core<'a> {
             );
         }
         for client in told {
-            self.scheduler.completed(self.queues[client as usize].0);
+            self.scheduler.completed(self.places[client as usize].queue);
         }
     }
 
@@ -196,16 +295,17 @@ impl<'a> Core<'a> {
             };
             let event_ns = self.clients.next_event_ns().unwrap_or(u64::MAX);
             let next_ns = woken_ns.min(event_ns).min(limit_ns);
-            if next_ns == u64::MAX {
-                // Nothing will ever come.
-                let rest_ns = self.scenario.warmup_ns + self.scenario.duration_ns;
-                self.advance(rest_ns.saturating_sub(self.now_ns).max(1), For::Sleep);
+            if next_ns > self.until_ns {
+                // Nothing comes in this run.
+                self.advance(self.until_ns.saturating_sub(self.now_ns), For::Sleep);
                 return;
             }
             self.advance(next_ns.saturating_sub(self.now_ns), For::Sleep);
-            if woken_ns <= self.now_ns || self.now_ns >= limit_ns || self.clients.over(self.now_ns)
-            {
+            if woken_ns <= self.now_ns || self.now_ns >= limit_ns {
                 break;
+            }
+            if self.now_ns >= self.until_ns {
+                return;
             }
         }
         let rest_ns = self
@@ -218,14 +318,15 @@ impl<'a> Core<'a> {
     }
 
     fn arm(&mut self, client: u32) {
-        self.queues[client as usize].1 = true;
+        self.places[client as usize].armed = true;
         if self.look(client).pending > 0 {
             self.scheduler
-                .woken(self.queues[client as usize].0, self.now_ns);
+                .woken(self.places[client as usize].queue, self.now_ns);
         }
     }
 
-    fn visit(&mut self, queue: QueueId) {
+    /// One visit of a queue. True where something was done.
+    fn visit(&mut self, queue: QueueId) -> bool {
         let client = self.client_of[queue.0 as usize];
         let costs = self.scenario.costs;
         let mut visit = match self.scheduler.begin(queue, self.look(client), self.now_ns) {
@@ -238,10 +339,10 @@ impl<'a> Core<'a> {
                 if nothing == Begin::Arm {
                     self.arm(client);
                 }
-                return;
+                return false;
             }
         };
-        self.queues[client as usize].1 = false;
+        self.places[client as usize].armed = false;
         self.advance(costs.visit_ns, For::Overhead);
         let mut done = Vec::new();
         while self.scheduler.go_on(&mut visit, self.now_ns) {
@@ -276,5 +377,6 @@ impl<'a> Core<'a> {
         if self.scheduler.end(visit, self.look(client), self.now_ns) == Then::Arm {
             self.arm(client);
         }
+        true
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use elvis_policy::{Params, RateLimit};
+use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario, jain, simulate};
 use proptest::prelude::*;
 
@@ -16,6 +16,7 @@ const FREE: Costs = Costs {
     call_ns: 0,
     interrupt_ns: 0,
     complete_ns: 0,
+    move_ns: 0,
     switch_ns: 0,
     slice_ns: 3_000_000,
 };
@@ -27,6 +28,7 @@ fn scenario(mode: Mode, groups: Vec<Group>) -> Scenario {
         cores: 1,
         costs: Costs::default(),
         params: Params::default(),
+        placement: PlacementParams::default(),
         warmup_ns: 10_000_000,
         duration_ns: 100_000_000,
         seed: 1,

@@ -53,13 +53,16 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// A device. IMAGE is a raw file or block device, ram:SIZE, or null:SIZE; more words:
-    /// readonly, direct, queues=N, weight=N, requests_per_s=N, bytes_per_s=N, name=TEXT,
+    /// readonly, direct, migratable, queues=N, weight=N, requests_per_s=N, bytes_per_s=N, name=TEXT,
     /// serial=TEXT; service_ns=N, the time that null spends on each request.
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,
     /// CPUs for I/O threads; without, one thread that is bound to none.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub io_cores: Vec<usize>,
+    /// Use as many of the I/O cores as the load takes, and move devices between them.
+    #[arg(long)]
+    pub placement: bool,
     /// How devices are served.
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
@@ -131,7 +134,7 @@ pub enum Ctl {
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
     /// Devices that are alike: devices=N,depth=N,think_us=N (closed loop) or per_s=N (open; with
-    /// on_us=N,off_us=N in bursts), service_ns=N, storage_us=N, bytes=N, weight=N, limit_per_s=N,
+    /// on_us=N,off_us=N in bursts; with most_per_s=N,period_ms=N rising and falling), service_ns=N, storage_us=N, bytes=N, weight=N, limit_per_s=N,
     /// name=TEXT.
     #[arg(
         long,
@@ -150,6 +153,9 @@ pub struct SimulateArgs {
     /// I/O cores.
     #[arg(long, default_value_t = 1)]
     pub cores: u32,
+    /// Open and release cores with load, and move devices between them (modes elvis and fine-grained).
+    #[arg(long)]
+    pub placement: bool,
     /// Time that is counted.
     #[arg(long, default_value_t = 200)]
     pub duration_ms: u64,

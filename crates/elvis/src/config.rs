@@ -5,7 +5,7 @@ use crate::metrics::Endpoint;
 use crate::server::DeviceSpec;
 use crate::size;
 use crate::storage::Source;
-use elvis_policy::{MAX_WEIGHT, Params, RateLimit};
+use elvis_policy::{MAX_WEIGHT, Params, ParamsError, PlacementParams, RateLimit};
 use elvis_sim::Mode;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -37,6 +37,8 @@ pub struct Config {
     pub seccomp: bool,
     /// The policy's constants.
     pub params: Params,
+    /// Whether and how as many I/O cores are used as the load takes, and devices moved between them.
+    pub placement: PlacementParams,
     /// Whether the polling window is to be derived from the cost of waking on this host.
     pub derive_window: bool,
     /// Use threads for files even where io_uring is allowed.
@@ -55,6 +57,7 @@ impl Default for Config {
             user: None,
             seccomp: true,
             params: Params::default(),
+            placement: PlacementParams::default(),
             derive_window: true,
             threads_only: false,
             devices: Vec::new(),
@@ -87,6 +90,7 @@ struct RawConfig {
     #[serde(default)]
     threads_only: bool,
     policy: Option<Spanned<Params>>,
+    placement: Option<Spanned<PlacementParams>>,
     #[serde(default)]
     device: Vec<RawDevice>,
 }
@@ -102,6 +106,8 @@ pub struct RawDevice {
     readonly: bool,
     #[serde(default)]
     direct: bool,
+    #[serde(default)]
+    migratable: bool,
     queues: Option<Spanned<u16>>,
     weight: Option<Spanned<u32>>,
     serial: Option<Spanned<String>>,
@@ -156,6 +162,7 @@ impl RawDevice {
             _ => Source::File {
                 path: image.into(),
                 direct: self.direct,
+                migratable: self.migratable,
             },
         };
         match (&self.service_ns, &source) {
@@ -264,6 +271,11 @@ impl Config {
             key: key.to_owned(),
             why,
         };
+        let constant = |span: Range<usize>, wrong: ParamsError| {
+            let at = text.find(wrong.key).unwrap_or(span.start);
+            let why = format!("{} is not possible, it must be {}", wrong.value, wrong.must);
+            error(at..at, wrong.key, why)
+        };
         let raw: RawConfig = toml::from_str(text).map_err(|wrong| {
             let span = wrong.span().unwrap_or(0..0);
             let line = text
@@ -295,11 +307,15 @@ impl Config {
         }
         if let Some(policy) = &raw.policy {
             config.params = *policy.get_ref();
-            if let Err(wrong) = config.params.check() {
-                let at = text.find(wrong.key).unwrap_or(policy.span().start);
-                let why = format!("{} is not possible, it must be {}", wrong.value, wrong.must);
-                return Err(error(at..at, wrong.key, why));
-            }
+            config
+                .params
+                .check()
+                .map_err(|wrong| constant(policy.span(), wrong))?;
+        }
+        if let Some(placement) = &raw.placement {
+            config.placement = *placement.get_ref();
+            let checked = config.placement.check();
+            checked.map_err(|wrong| constant(placement.span(), wrong))?;
         }
         for device in &raw.device {
             let spec = device
@@ -310,6 +326,29 @@ impl Config {
                 .map_err(|why| error(device.socket.span(), "device", why))?;
         }
         Ok(config)
+    }
+
+    /// Says whether devices can be placed by themselves in this mode on these cores.
+    ///
+    /// # Errors
+    ///
+    /// Why not, and what to change.
+    pub fn check_placement(&self) -> Result<(), String> {
+        if !self.placement.automatic {
+            return Ok(());
+        }
+        if !matches!(self.mode, Mode::Elvis | Mode::FineGrained) {
+            let mode = self.mode.name();
+            return Err(format!(
+                "placement: in mode {mode} each device has its own thread; use mode elvis or fine-grained"
+            ));
+        }
+        if self.io_cores.len() < 2 {
+            return Err(
+                "placement: it needs two I/O cores or more to choose from (io_cores)".to_owned(),
+            );
+        }
+        Ok(())
     }
 
     /// Adds a device.
@@ -346,7 +385,7 @@ pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> 
     raw.check().map_err(|(_, key, why)| format!("{key}: {why}"))
 }
 
-/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,KEY=VALUE]...`, as JSON for
+/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,migratable][,KEY=VALUE]...`, as JSON for
 /// [`device_from_json`].
 ///
 /// # Errors
@@ -364,7 +403,7 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, "true"));
         let value = match key {
-            "readonly" | "direct" => match value {
+            "readonly" | "direct" | "migratable" => match value {
                 "true" => true.into(),
                 "false" => false.into(),
                 _ => return Err(format!("{word:?}: true or false")),
@@ -445,6 +484,25 @@ requests_per_s = 1000
                 .starts_with("elvis.toml:4: service_ns: only a null disk")
         );
         assert!(wrong("[[device]]\nsocket = \"/s\"").contains("missing field `image`"));
+        let placement = "[placement]\nautomatic = true\n";
+        assert!(
+            wrong(&format!("{placement}high = 1.5")).starts_with("elvis.toml:3: high: 1.5 is not")
+        );
+        assert!(wrong(&format!("{placement}speed = 3")).starts_with("elvis.toml:3: speed"));
+    }
+
+    #[test]
+    fn a_placement_needs_cores_and_a_mode() {
+        let parsed = |text: &str| Config::parse("elvis.toml", text).unwrap();
+        let text = "io_cores = [2, 3]\n[placement]\nautomatic = true\nfill = 0.5";
+        let config = parsed(text);
+        assert_eq!(config.placement.fill, 0.5);
+        assert_eq!(config.check_placement(), Ok(()));
+        assert!(!parsed(&text.replace("true", "false")).placement.automatic);
+        let one = parsed(&text.replace("2, 3", "2")).check_placement();
+        assert!(one.unwrap_err().contains("two I/O cores"));
+        let own = parsed(&format!("mode = \"per-device\"\n{text}")).check_placement();
+        assert!(own.unwrap_err().contains("mode per-device"));
     }
 
     #[test]
@@ -452,6 +510,14 @@ requests_per_s = 1000
         let argument = "/run/a.sock=/img,readonly,queues=2,weight=7,name=x";
         let spec = device_from_json(device_argument(argument).unwrap()).unwrap();
         assert_eq!((spec.name.as_str(), spec.queues, spec.weight), ("x", 2, 7));
+        let spec = device_from_json(device_argument("/a=/b,migratable").unwrap()).unwrap();
+        assert!(matches!(
+            spec.source,
+            Source::File {
+                migratable: true,
+                ..
+            }
+        ));
         assert!(device_argument("/run/a.sock").is_err());
         assert!(device_argument("/a=/b,fast").is_err());
         assert!(device_from_json(device_argument("/a=/b,queues=0").unwrap()).is_err());

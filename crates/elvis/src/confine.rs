@@ -74,6 +74,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_register,
     libc::SYS_clock_gettime,
+    // Where a front-end's memory is.
+    libc::SYS_move_pages,
     // Sockets of front-ends, of `elvis ctl`, and of who asks for metrics.
     libc::SYS_socket,
     libc::SYS_connect,

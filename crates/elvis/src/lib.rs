@@ -11,6 +11,8 @@ pub mod config;
 pub mod confine;
 pub mod control;
 pub mod metrics;
+pub mod numa;
+pub mod placer;
 pub mod serve;
 pub mod server;
 pub mod simulate;

@@ -8,7 +8,7 @@ use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
 use elvis::serve::Server;
 use elvis::{confine, control, metrics, simulate, watch};
-use elvis_policy::Params;
+use elvis_policy::{Params, PlacementParams};
 use elvis_sim::{Costs, Mode, Scenario};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -58,6 +58,8 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     if !args.io_cores.is_empty() {
         config.io_cores.clone_from(&args.io_cores);
     }
+    config.placement.automatic |= args.placement;
+    config.check_placement().map_err(usage)?;
     config.control = args.control.clone().or(config.control);
     config.threads_only |= args.threads_only;
     config.metrics = args.metrics.clone().or(config.metrics);
@@ -115,6 +117,16 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
             false => "no polling".to_owned(),
         }
     );
+    if let Some(nodes) = server.placed_on_nodes() {
+        eprintln!(
+            "elvis: as many of {} I/O cores as the load takes; {}",
+            config.io_cores.len(),
+            match nodes {
+                1 => "the machine is one node, so all memory is as near".to_owned(),
+                _ => format!("{nodes} nodes, each device on a core of its memory's"),
+            }
+        );
+    }
     if signals.forever().next().is_some() {
         eprintln!("elvis: ending when requests in flight have ended");
     }
@@ -201,7 +213,11 @@ fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()
 
 fn play(args: &SimulateArgs) -> anyhow::Result<()> {
     let (mut params, mut costs) = (Params::default(), Costs::default());
-    simulate::set(&mut params, &mut costs, &args.set).map_err(Usage)?;
+    let mut placement = PlacementParams {
+        automatic: args.placement,
+        ..PlacementParams::default()
+    };
+    simulate::set(&mut params, &mut costs, &mut placement, &args.set).map_err(Usage)?;
     let groups = args.group.iter().map(|group| simulate::group(group));
     let groups = groups.collect::<Result<Vec<_>, _>>().map_err(Usage)?;
     let nanoseconds = |ms: u64| ms.saturating_mul(1_000_000);
@@ -211,11 +227,16 @@ fn play(args: &SimulateArgs) -> anyhow::Result<()> {
         cores: args.cores,
         costs,
         params,
+        placement,
         warmup_ns: nanoseconds(args.warmup_ms),
         duration_ns: nanoseconds(args.duration_ms),
         seed: args.seed,
     };
-    let modes: Vec<Mode> = args.mode.iter().map(|&mode| mode.into()).collect();
+    let mut modes: Vec<Mode> = args.mode.iter().map(|&mode| mode.into()).collect();
+    if args.placement {
+        // A device with a thread of its own is placed by the operating system.
+        modes.retain(|mode| matches!(mode, Mode::Elvis | Mode::FineGrained));
+    }
     let outcomes = simulate::play(&scenario, &modes).map_err(Usage)?;
     if args.json {
         let all = json!({ "scenario": scenario, "outcomes": outcomes });

@@ -194,6 +194,30 @@ pub fn text(stats: &Stats) -> String {
             );
         }
     }
+    if let Some(placement) = &stats.placement {
+        let done = [
+            ("opened", "I/O threads opened.", placement.opened),
+            ("released", "I/O threads released.", placement.released),
+            ("moves", "Devices moved.", placement.moves),
+        ];
+        for (name, help, count) in done {
+            let _ = writeln!(
+                text,
+                "# HELP elvis_placement_{name}_total {help}\n\
+                 # TYPE elvis_placement_{name}_total counter\n\
+                 elvis_placement_{name}_total {count}"
+            );
+        }
+        let _ = writeln!(
+            text,
+            "# HELP elvis_thread_open Whether the I/O thread is in use.\n\
+             # TYPE elvis_thread_open gauge"
+        );
+        for (number, open) in placement.open.iter().enumerate() {
+            let open = u8::from(*open);
+            let _ = writeln!(text, "elvis_thread_open{{thread=\"{number}\"}} {open}");
+        }
+    }
     text
 }
 

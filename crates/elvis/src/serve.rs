@@ -1,6 +1,8 @@
 //! The server: I/O threads by mode, and devices on them.
 
 use crate::config::Config;
+use crate::numa::Topology;
+use crate::placer::{PlacementView, Placer};
 use crate::server::{
     CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, QueueStats, measure_wake_ns,
 };
@@ -9,6 +11,7 @@ use elvis_sim::Mode;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A server that runs. Dropping it ends all service, when requests in flight have ended.
@@ -19,12 +22,16 @@ pub struct Server {
     threads_only: bool,
     /// One for each I/O core; none in the per-device modes.
     shared: Vec<Arc<IoThread>>,
-    devices: Mutex<Devices>,
+    devices: Arc<Mutex<Devices>>,
+    /// Where devices are placed by themselves.
+    placer: Option<Placer>,
+    topology: Topology,
 }
 
+/// All devices.
 #[derive(Default)]
-struct Devices {
-    by_name: BTreeMap<String, Device>,
+pub(crate) struct Devices {
+    pub(crate) by_name: BTreeMap<String, Device>,
     /// Devices that were started so far.
     started: usize,
 }
@@ -48,6 +55,8 @@ pub struct DeviceView {
     pub connected: bool,
     /// The I/O thread that serves it, counted from 0; none where it has its own.
     pub thread: Option<usize>,
+    /// The NUMA node of its driver's memory, where that is on one.
+    pub node: Option<u32>,
 }
 
 /// All counters, as `elvis ctl stats` shows them.
@@ -57,6 +66,8 @@ pub struct Stats {
     pub mode: Mode,
     /// I/O threads.
     pub cores: Vec<CoreStats>,
+    /// What was done to place devices, where they are placed by themselves.
+    pub placement: Option<PlacementView>,
     /// The running queues of each device.
     pub devices: BTreeMap<String, Vec<QueueStats>>,
 }
@@ -78,13 +89,17 @@ impl Server {
             params = params.with_wake_cost(measure_wake_ns(config.io_cores.first().copied())?);
         }
         params.check().map_err(io::Error::other)?;
+        config.check_placement().map_err(io::Error::other)?;
+        let topology = Topology::read(Path::new(Topology::SYSFS))?;
         let mut server = Self {
             mode: config.mode,
             cpus: config.io_cores.clone(),
             params,
             threads_only: config.threads_only,
             shared: Vec::new(),
-            devices: Mutex::new(Devices::default()),
+            devices: Arc::default(),
+            placer: None,
+            topology,
         };
         if matches!(config.mode, Mode::Elvis | Mode::FineGrained) {
             let cpus = config.io_cores.iter().map(|&cpu| vec![cpu]);
@@ -97,6 +112,15 @@ impl Server {
                 let thread = server.thread(cpus)?;
                 server.shared.push(Arc::new(thread));
             }
+        }
+        if config.placement.automatic {
+            server.placer = Some(Placer::start(
+                config.placement,
+                server.topology.clone(),
+                &config.io_cores,
+                server.shared.clone(),
+                Arc::clone(&server.devices),
+            )?);
         }
         for spec in &config.devices {
             server.add(spec.clone())?;
@@ -122,19 +146,28 @@ impl Server {
         &self.params
     }
 
-    /// Adds a device, on the I/O thread that has fewest (or on one of its own, by mode).
+    /// How many nodes this machine has; None where devices are not placed by themselves.
+    #[must_use]
+    pub fn placed_on_nodes(&self) -> Option<usize> {
+        self.placer.as_ref().map(|_| self.topology.nodes())
+    }
+
+    /// Adds a device, on the I/O thread that has fewest (or on one of its own, by mode; or where the
+    /// placement says).
     ///
     /// # Errors
     ///
     /// Its name is taken, or its disk or socket can't be opened.
     pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
+        let placed = self.placer.as_ref().map(Placer::thread_for_new);
+        let placed = placed.and_then(|thread| self.shared.get(thread));
         let mut devices = self.devices();
         if devices.by_name.contains_key(&spec.name) {
             let why = format!("there is a device called {:?} already", spec.name);
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let load = |thread: &&Arc<IoThread>| Arc::strong_count(thread);
-        let thread = match self.shared.iter().min_by_key(load) {
+        let thread = match placed.or_else(|| self.shared.iter().min_by_key(load)) {
             Some(least) => Arc::clone(least),
             None if self.mode == Mode::PerDevicePinned && !self.cpus.is_empty() => {
                 let cpu = self.cpus[devices.started % self.cpus.len()];
@@ -205,6 +238,7 @@ impl Server {
                 .shared
                 .iter()
                 .position(|thread| Arc::ptr_eq(thread, &device.thread())),
+            node: device.node(&self.topology),
         };
         self.devices().by_name.values().map(view).collect()
     }
@@ -228,6 +262,7 @@ impl Server {
         let mut stats = Stats {
             mode: self.mode,
             cores: Vec::new(),
+            placement: self.placer.as_ref().map(Placer::view),
             devices: BTreeMap::new(),
         };
         let names: BTreeMap<u64, &String> = devices

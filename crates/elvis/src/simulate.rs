@@ -1,13 +1,14 @@
 //! `elvis simulate`: plays of the simulator, as tables or JSON.
 
-use elvis_policy::{Params, RateLimit};
+use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
 /// Reads a group of devices from `KEY=VALUE,...`: `devices`, `depth` and `think_us` (a closed loop),
-/// `per_s` (open), with `on_us` and `off_us` (bursts), `service_ns`, `storage_us`, `bytes`,
+/// `per_s` (open), with `on_us` and `off_us` (bursts) or `most_per_s` and `period_ms` (rising and
+/// falling between the two), `service_ns`, `storage_us`, `bytes`,
 /// `weight`, `limit_per_s`, `name`.
 ///
 /// # Errors
@@ -19,6 +20,7 @@ pub fn group(text: &str) -> Result<Group, String> {
         ..Group::default()
     };
     let (mut depth, mut think_ns, mut per_s, mut on_ns, mut off_ns) = (None, 0, None, None, 0);
+    let (mut most_per_s, mut period_ns) = (None, 1_000_000_000);
     for word in text.split(',') {
         let (key, value) = word
             .split_once('=')
@@ -34,6 +36,8 @@ pub fn group(text: &str) -> Result<Group, String> {
             "per_s" => per_s = Some(value.parse().map_err(|_| wrong())?),
             "on_us" => on_ns = Some(us()?),
             "off_us" => off_ns = us()?,
+            "most_per_s" => most_per_s = Some(value.parse().map_err(|_| wrong())?),
+            "period_ms" => period_ns = number()?.checked_mul(1_000_000).ok_or_else(wrong)?,
             "service_ns" => group.service_ns = number()?,
             "storage_us" => group.storage_ns = us()?,
             "bytes" => group.bytes = number()?,
@@ -47,37 +51,54 @@ pub fn group(text: &str) -> Result<Group, String> {
             _ => return Err(format!("{key:?} is no word for a group of devices")),
         }
     }
-    group.arrival = match (depth, per_s, on_ns) {
-        (Some(_), Some(_), _) => return Err("depth and per_s exclude each other".to_owned()),
-        (depth, None, _) => Arrival::Closed {
+    group.arrival = match (depth, per_s, on_ns, most_per_s) {
+        (Some(_), Some(_), ..) => return Err("depth and per_s exclude each other".to_owned()),
+        (_, None, _, Some(_)) => return Err("most_per_s needs per_s, the least".to_owned()),
+        (_, _, Some(_), Some(_)) => {
+            return Err("on_us and most_per_s exclude each other".to_owned());
+        }
+        (depth, None, ..) => Arrival::Closed {
             depth: depth.unwrap_or(1),
             think_ns,
         },
-        (None, Some(per_s), None) => Arrival::Open { per_s },
-        (None, Some(per_s), Some(on_ns)) => Arrival::Bursts {
+        (None, Some(per_s), None, None) => Arrival::Open { per_s },
+        (None, Some(per_s), Some(on_ns), None) => Arrival::Bursts {
             per_s,
             on_ns,
             off_ns,
+        },
+        (None, Some(least_per_s), None, Some(most_per_s)) => Arrival::Tide {
+            least_per_s,
+            most_per_s,
+            period_ns,
         },
     };
     Ok(group)
 }
 
-/// Sets constants of the policy or costs, each `NAME=VALUE`, by the names that they have in
-/// [`Params`] and [`Costs`].
+/// Sets constants of the policy, costs, or constants of the placement, each `NAME=VALUE`, by the names
+/// that they have in [`Params`], [`Costs`] and [`PlacementParams`].
 ///
 /// # Errors
 ///
-/// A name that neither has, or a value that it can't have.
-pub fn set(params: &mut Params, costs: &mut Costs, settings: &[String]) -> Result<(), String> {
+/// A name that none has, or a value that it can't have.
+pub fn set(
+    params: &mut Params,
+    costs: &mut Costs,
+    placement: &mut PlacementParams,
+    settings: &[String],
+) -> Result<(), String> {
     for setting in settings {
         let (key, value) = setting
             .split_once('=')
             .ok_or_else(|| format!("{setting:?} is not NAME=VALUE"))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-        if !change(params, key, &value)? && !change(costs, key, &value)? {
+        let known = change(params, key, &value)?
+            || change(costs, key, &value)?
+            || change(placement, key, &value)?;
+        if !known {
             return Err(format!(
-                "{key:?} is neither a constant of the policy nor a cost"
+                "{key:?} is neither a constant of the policy or the placement nor a cost"
             ));
         }
     }
@@ -160,6 +181,18 @@ pub fn table(outcomes: &[Outcome]) -> String {
             outcome.stuck_exits,
             outcome.jain,
         );
+        if let Some(placement) = &outcome.placement {
+            let cores = &placement.open_cores;
+            let least = cores.iter().min().copied().unwrap_or(0);
+            let most = cores.iter().max().copied().unwrap_or(0);
+            let mean = cores.iter().sum::<usize>() as f64 / cores.len().max(1) as f64;
+            let _ = writeln!(
+                text,
+                "{:<18} placement: {least} to {most} cores in use, {mean:.1} in the mean; {} opened, {} \
+                 released; {} moves",
+                "", placement.opened, placement.released, placement.moves,
+            );
+        }
     }
     text
 }
@@ -183,14 +216,32 @@ mod tests {
             group("per_s=10").unwrap().arrival,
             Arrival::Open { .. }
         ));
-        for wrong in ["", "depth", "depth=x", "depth=1,per_s=2", "speed=1"] {
+        assert!(matches!(
+            group("per_s=10,most_per_s=20,period_ms=5").unwrap().arrival,
+            Arrival::Tide {
+                period_ns: 5_000_000,
+                ..
+            }
+        ));
+        for wrong in [
+            "",
+            "depth",
+            "depth=x",
+            "depth=1,per_s=2",
+            "speed=1",
+            "most_per_s=1",
+            "per_s=1,most_per_s=2,on_us=3",
+        ] {
             assert!(group(wrong).is_err(), "{wrong}");
         }
         let (mut params, mut costs) = (Params::default(), Costs::default());
-        let settings = ["stuck_rule=false", "wake_ns=5000"].map(str::to_owned);
-        set(&mut params, &mut costs, &settings).unwrap();
-        assert!(!params.stuck_rule && costs.wake_ns == 5000);
-        assert!(set(&mut params, &mut costs, &["speed=1".to_owned()]).is_err());
-        assert!(set(&mut params, &mut costs, &["max_work=much".to_owned()]).is_err());
+        let settings = ["stuck_rule=false", "wake_ns=5000", "high=0.9"].map(str::to_owned);
+        let mut placement = PlacementParams::default();
+        set(&mut params, &mut costs, &mut placement, &settings).unwrap();
+        assert!(!params.stuck_rule && costs.wake_ns == 5000 && placement.high == 0.9);
+        for wrong in ["speed=1", "max_work=much", "high=much"] {
+            let wrong = [wrong.to_owned()];
+            assert!(set(&mut params, &mut costs, &mut placement, &wrong).is_err());
+        }
     }
 }

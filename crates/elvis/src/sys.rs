@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Takes an open-file-description lock of this kind (`F_RDLCK`, `F_WRLCK`) on a whole file.
+/// Takes an open-file-description lock of this kind (`F_RDLCK`, `F_WRLCK`, `F_UNLCK`: none) on a whole file.
 ///
 /// # Errors
 ///
@@ -134,6 +134,33 @@ pub fn interruptible() {
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut());
     }
+}
+
+/// The NUMA node of each of these pages of this process, by their addresses; a negative errno for one that
+/// is not there, or that this process has not used yet. Nothing is moved, and nothing read.
+///
+/// # Errors
+///
+/// ENOSYS where the kernel knows no nodes.
+pub fn nodes_of_pages(pages: &[usize]) -> io::Result<Vec<i32>> {
+    let mut nodes = vec![-libc::ENOENT; pages.len()];
+    // SAFETY: without wanted nodes the kernel only looks; it checks each address by itself, and both
+    // arrays are ours and as long as said.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            pages.len(),
+            pages.as_ptr(),
+            std::ptr::null::<i32>(),
+            nodes.as_mut_ptr(),
+            0,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(nodes)
 }
 
 /// A user's number and its group's, by the system's list of users.

@@ -75,6 +75,23 @@ pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
             share("asleep_ns"),
         );
     }
+    if let Some(open) = now["placement"]["open"].as_array() {
+        let count = |key: &str| {
+            let at = |look: &Value| look["placement"][key].as_u64().unwrap_or(0);
+            at(now).saturating_sub(at(before))
+        };
+        let _ = writeln!(
+            text,
+            "placement: {} of {} threads in use; {} opened, {} released, {} devices moved",
+            open.iter()
+                .filter(|open| open.as_bool() == Some(true))
+                .count(),
+            open.len(),
+            count("opened"),
+            count("released"),
+            count("moves"),
+        );
+    }
     text
 }
 

@@ -286,6 +286,58 @@ fn counters_for_prometheus_and_for_people() {
 }
 
 #[test]
+fn threads_in_use_are_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (socket, control, metrics) = (path("a.sock"), path("control"), path("metrics"));
+    let (device, cpu) = (format!("{socket}=ram:1M"), client::split_cpus());
+    let cores = format!("{cpu},{cpu}");
+    let ways = ["--control", &control, "--metrics", &metrics];
+    let words = ["--placement", "--io-cores", &cores, "--blk", &device];
+    let _served = serve(&[&words[..], &ways].concat(), Path::new(&socket));
+    let mut client = Client::connect(Path::new(&socket), 1, 64, 1 << 20);
+    assert_eq!(client.write(0, 1), 0);
+    let ctl = |words: &[&str]| {
+        let output = elvis(&[&["ctl", "--control", &control], words].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let stats: Value = serde_json::from_str(&ctl(&["stats"])).unwrap();
+    assert_eq!(stats["placement"]["open"], serde_json::json!([true, false]));
+    let watched = ctl(&["stats", "--watch", "--looks", "1"]);
+    assert!(
+        watched.contains("placement: 1 of 2 threads in use;"),
+        "{watched}"
+    );
+    let mut stream = UnixStream::connect(&metrics).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    for line in [
+        "elvis_placement_moves_total 0",
+        "elvis_thread_open{thread=\"1\"} 0",
+    ] {
+        assert!(
+            text.lines().any(|other| other == line),
+            "no {line} in\n{text}"
+        );
+    }
+    // One core is no pool, and the modes of a thread a device have none.
+    for words in [
+        &["--io-cores", "0"][..],
+        &["--io-cores", "0,1", "--mode", "per-device"],
+    ] {
+        let output = elvis(&[&["serve", "--placement", "--blk", &device], words].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            stderr(&output).contains("placement:"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
 fn a_simulation_as_json_is_the_same_twice() {
     let words = [
         "simulate",

@@ -5,7 +5,7 @@
 mod client;
 mod raw;
 
-use client::{Client, serve, serve_on, socket, split_cpus};
+use client::{Client, image, serve, serve_on, socket, split_cpus};
 use elvis::serve::Server;
 use elvis_sim::Mode;
 use proptest::prelude::*;
@@ -157,11 +157,7 @@ fn a_connection_closed_in_a_message() {
 #[test]
 fn a_ring_is_drained_and_goes_on_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
-    let image = dir.path().join("image");
-    std::fs::File::create(&image)
-        .unwrap()
-        .set_len(1 << 20)
-        .unwrap();
+    let image = image(dir.path(), 1 << 20);
     let device = format!("a={}", image.display());
     let _server = serve(dir.path(), Mode::Elvis, &[&device]);
     let mut client = Raw::connect(&socket(dir.path(), "a"));
@@ -219,9 +215,7 @@ impl Drop for Daemon {
 #[test]
 fn requests_survive_the_daemon() {
     let dir = tempfile::tempdir().unwrap();
-    let image = dir.path().join("image");
-    let file = std::fs::File::create(&image).unwrap();
-    file.set_len(64 * 4096).unwrap();
+    let image = image(dir.path(), 64 * 4096);
     let path = socket(dir.path(), "a");
     let device = format!("{}={}", path.display(), image.display());
     let mut daemon = Daemon::start(&device);

@@ -4,7 +4,8 @@
 
 mod client;
 
-use client::{Client, serve, serve_on, socket, split_cpus, verify};
+use client::{Client, image, serve, serve_by, serve_on, socket, split_cpus, verify};
+use elvis::config::Config;
 use elvis_sim::Mode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -37,21 +38,12 @@ fn every_request_of_a_ram_disk() {
 fn a_file_by_io_uring_and_by_threads() {
     for threads_only in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let image = dir.path().join("image");
-        std::fs::File::create(&image)
-            .unwrap()
-            .set_len(4 << 20)
-            .unwrap();
-        let argument = format!("{}={}", dir.path().join("a").display(), image.display());
-        let mut config = elvis::config::Config {
+        let image = image(dir.path(), 4 << 20);
+        let config = Config {
             threads_only,
-            ..Default::default()
+            ..Config::default()
         };
-        let device = elvis::config::device_argument(&argument).unwrap();
-        config
-            .add(elvis::config::device_from_json(device).unwrap())
-            .unwrap();
-        let server = elvis::serve::Server::start(&config).unwrap();
+        let server = serve_by(dir.path(), config, &[&format!("a={}", image.display())]);
         let mut client = Client::connect(&socket(dir.path(), "a"), 1, 128, 1 << 20);
         verify(&mut client, 0, 1024, 5_000, 32, 42);
         assert_eq!(client.write(4096, 9), 0);
@@ -197,11 +189,7 @@ fn devices_come_and_go_and_clients_too() {
 #[test]
 fn a_device_is_moved_between_threads_at_work() {
     let dir = tempfile::tempdir().unwrap();
-    let image = dir.path().join("image");
-    std::fs::File::create(&image)
-        .unwrap()
-        .set_len(4 << 20)
-        .unwrap();
+    let image = image(dir.path(), 4 << 20);
     // Two I/O threads; that they share a CPU does not matter here.
     let cpu = split_cpus();
     let disks = [&format!("a={}", image.display()), "b=ram:4M"];
@@ -240,11 +228,7 @@ fn a_device_is_moved_between_threads_at_work() {
 #[test]
 fn a_read_only_disk_and_a_locked_one() {
     let dir = tempfile::tempdir().unwrap();
-    let image = dir.path().join("image");
-    std::fs::File::create(&image)
-        .unwrap()
-        .set_len(1 << 20)
-        .unwrap();
+    let image = image(dir.path(), 1 << 20);
     let disk = image.display();
     let server = serve(dir.path(), Mode::Elvis, &[&format!("a={disk},readonly")]);
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
@@ -253,6 +237,7 @@ fn a_read_only_disk_and_a_locked_one() {
     let source = elvis::storage::Source::File {
         path: image.clone(),
         direct: false,
+        migratable: false,
     };
     assert!(
         elvis::storage::Disk::open(&source, true).is_ok(),
@@ -266,6 +251,31 @@ fn a_read_only_disk_and_a_locked_one() {
     assert!(start.elapsed() < Duration::from_secs(30));
     drop(server);
     assert!(elvis::storage::Disk::open(&source, false).is_ok());
+}
+
+#[test]
+fn a_migratable_disk_is_locked_while_a_queue_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = format!("{},migratable", image(dir.path(), 1 << 20).display());
+    let (a, b) = (format!("a={disk}"), format!("b={disk}"));
+    let _server = serve(dir.path(), Mode::Elvis, &[&a, &b]);
+    let source = elvis::storage::Source::File {
+        path: dir.path().join("image"),
+        direct: false,
+        migratable: true,
+    };
+    let other = elvis::storage::Disk::open(&source, false).unwrap();
+    let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
+    assert_eq!(client.write(0, 1), 0);
+    let error = other.begin().unwrap_err().to_string();
+    assert!(error.contains("another process has locked it"), "{error}");
+    drop(client);
+    // The next has it, when the last is gone.
+    let mut client = Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20);
+    assert_eq!(client.read(0), (0, vec![1; 4096]));
+    drop(client);
+    other.begin().unwrap();
+    other.end().unwrap();
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use super::frontend::Frontend;
 use super::iothread::IoThread;
 use super::queue::Shared;
+use crate::numa::{self, Topology};
 use crate::storage::{Disk, Source};
 use elvis_policy::RateLimit;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -88,6 +91,7 @@ impl Device {
             serial: spec.serial.clone(),
             weight: spec.weight,
             limit: spec.limit,
+            spent_ns: AtomicU64::new(0),
         });
         let state = Arc::new(State {
             stop: AtomicBool::new(false),
@@ -135,6 +139,25 @@ impl Device {
     #[must_use]
     pub fn connected(&self) -> bool {
         self.state.connected.load(Ordering::Relaxed)
+    }
+
+    /// Time that I/O threads spent on it so far, in ns.
+    #[must_use]
+    pub fn spent_ns(&self) -> u64 {
+        self.shared.spent_ns.load(Ordering::Relaxed)
+    }
+
+    /// The node of its driver's memory; where that says nothing, the one that all CPUs are on which its
+    /// front-end may use. None where it has no front-end, or one that is everywhere.
+    #[must_use]
+    pub fn node(&self, topology: &Topology) -> Option<u32> {
+        let frontend = lock(&self.state.frontend).clone()?;
+        let pages = lock(&frontend).pages();
+        numa::node_of_memory(&pages).or_else(|| {
+            let credentials = socket_peercred(lock(&self.state.stream).as_ref()?).ok()?;
+            let allowed = sched_getaffinity(Some(credentials.pid)).ok()?;
+            topology.node_of_all((0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)))
+        })
     }
 
     /// The thread that serves it.

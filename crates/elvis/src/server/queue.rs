@@ -7,7 +7,7 @@ use elvis_policy::RateLimit;
 use elvis_ring::Ring;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What all queues of a device share.
 #[derive(Debug)]
@@ -28,6 +28,18 @@ pub struct Shared {
     pub weight: u32,
     /// Its limits.
     pub limit: RateLimit,
+    /// Time that I/O threads spent on it, in ns. One thread at a time adds to it.
+    pub spent_ns: AtomicU64,
+}
+
+impl Shared {
+    /// Notes time that its I/O thread spent on it.
+    pub fn spend(&self, ns: u64) {
+        // Its queues are on one thread, so nobody else writes between the two.
+        let spent_ns = self.spent_ns.load(Ordering::Relaxed);
+        self.spent_ns
+            .store(spent_ns.wrapping_add(ns), Ordering::Relaxed);
+    }
 }
 
 /// A queue that can be served.
@@ -47,6 +59,8 @@ pub struct Queue {
     pub err: Option<OwnedFd>,
     /// Why it is served no longer.
     pub fault: Option<String>,
+    /// Whether it was polled where it was served before.
+    pub polled: bool,
     /// What was counted.
     pub counted: Counted,
 }

@@ -38,6 +38,9 @@ pub enum Source {
         path: PathBuf,
         /// Whether to bypass the page cache (O_DIRECT).
         direct: bool,
+        /// Whether to lock it only while it is served, so that the device that a machine migrates to
+        /// can be there before it comes.
+        migratable: bool,
     },
 }
 
@@ -60,6 +63,10 @@ pub enum Disk {
     File {
         /// The file, locked.
         file: File,
+        /// Whether it is locked for others that only read, too.
+        readonly: bool,
+        /// Whether it is locked between [`Disk::begin`] and [`Disk::end`] only.
+        migratable: bool,
         /// Its size, in whole sectors.
         bytes: u64,
         /// Alignment that buffers and lengths must have, 1 where there is none.
@@ -82,7 +89,8 @@ impl Disk {
     /// until its last request has ended.
     const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-    /// Opens a disk. A file is locked first, so that two processes never serve it at once.
+    /// Opens a disk. A file is locked first, so that two processes never serve it at once; one that is
+    /// migratable by [`Disk::begin`].
     ///
     /// # Errors
     ///
@@ -97,12 +105,14 @@ impl Disk {
                 what: format!("a RAM disk of {bytes} bytes"),
                 cause,
             }),
-            Source::File { path, direct } => {
-                Self::file(path, readonly, *direct).map_err(|cause| DiskError {
-                    what: path.display().to_string(),
-                    cause,
-                })
-            }
+            Source::File {
+                path,
+                direct,
+                migratable,
+            } => Self::file(path, readonly, *direct, *migratable).map_err(|cause| DiskError {
+                what: path.display().to_string(),
+                cause,
+            }),
         }
     }
 
@@ -118,7 +128,7 @@ impl Disk {
         })
     }
 
-    fn file(path: &Path, readonly: bool, direct: bool) -> io::Result<Self> {
+    fn file(path: &Path, readonly: bool, direct: bool, migratable: bool) -> io::Result<Self> {
         let flags = if direct {
             OFlags::DIRECT.bits() as i32
         } else {
@@ -134,7 +144,9 @@ impl Disk {
         if !kind.is_file() && !kind.is_block_device() {
             return Err(invalid("neither a file nor a block device"));
         }
-        lock(&file, readonly, Self::LOCK_WAIT)?;
+        if !migratable {
+            lock(&file, readonly, Self::LOCK_WAIT)?;
+        }
         let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))? / SECTOR * SECTOR;
         if bytes == 0 {
             return Err(invalid(
@@ -146,10 +158,49 @@ impl Disk {
         let in_memory = !direct && rustix::fs::fstatfs(&file)?.f_type == TMPFS;
         Ok(Self::File {
             file,
+            readonly,
+            migratable,
             bytes,
             align,
             in_memory,
         })
+    }
+
+    /// Locks a migratable disk, before its first queue is served. Nothing for others.
+    ///
+    /// # Errors
+    ///
+    /// Another process serves it.
+    pub fn begin(&self) -> io::Result<()> {
+        match self {
+            Self::File {
+                file,
+                readonly,
+                migratable: true,
+                ..
+            } => lock(file, *readonly, Self::LOCK_WAIT),
+            _ => Ok(()),
+        }
+    }
+
+    /// Unlocks a migratable disk when no queue is served any more. What was written is on the disk first,
+    /// where another host may look for it.
+    ///
+    /// # Errors
+    ///
+    /// It could not be brought there.
+    pub fn end(&self) -> io::Result<()> {
+        let Self::File {
+            file,
+            migratable: true,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        let synced = file.sync_data();
+        sys::ofd_lock(file, libc::F_UNLCK)?;
+        synced
     }
 
     /// Its size, a multiple of [`SECTOR`].

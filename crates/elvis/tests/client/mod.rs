@@ -36,11 +36,16 @@ pub fn serve(dir: &Path, mode: Mode, devices: &[&str]) -> Server {
 
 /// The same, with I/O threads on these CPUs.
 pub fn serve_on(dir: &Path, mode: Mode, devices: &[&str], io_cores: &[usize]) -> Server {
-    let mut config = Config {
+    let config = Config {
         mode,
         io_cores: io_cores.to_vec(),
         ..Config::default()
     };
+    serve_by(dir, config, devices)
+}
+
+/// A server by this configuration, with these devices besides.
+pub fn serve_by(dir: &Path, mut config: Config, devices: &[&str]) -> Server {
     for device in devices {
         let (socket, rest) = device.split_once('=').unwrap();
         let argument = format!("{}={rest}", dir.join(socket).display());
@@ -48,6 +53,13 @@ pub fn serve_on(dir: &Path, mode: Mode, devices: &[&str], io_cores: &[usize]) ->
         config.add(spec).unwrap();
     }
     Server::start(&config).unwrap()
+}
+
+/// A file of zeros for a disk.
+pub fn image(dir: &Path, bytes: u64) -> PathBuf {
+    let path = dir.join("image");
+    File::create(&path).unwrap().set_len(bytes).unwrap();
+    path
 }
 
 /// One device, connected, with memory for its buffers.

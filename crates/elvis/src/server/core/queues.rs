@@ -42,6 +42,10 @@ impl Core {
             id = self.scheduler.add_queue(device.0, seen, self.now_ns);
             device.1 += 1;
             if let Some(id) = id {
+                if queue.polled {
+                    self.scheduler.keep_polled(id, self.now_ns);
+                    queue.ring.disarm();
+                }
                 let place = id.0 as usize;
                 if self.slot_of.len() <= place {
                     self.slot_of.resize(place + 1, usize::MAX);
@@ -73,6 +77,7 @@ impl Core {
         let Some(id) = slot.id.take() else { return };
         let owed = slot.calls.settle();
         let _ = epoll::delete(&self.epoll, &slot.queue.kick);
+        slot.queue.polled = self.scheduler.polled(id);
         if let Some(counters) = self.scheduler.remove_queue(id) {
             slot.queue.counted.before = slot.queue.counted.before.plus(&counters);
         }

@@ -114,7 +114,12 @@ impl Core {
         }
         self.results = results;
         while let Some(at) = self.touched.pop() {
-            self.publish(at);
+            if matches!(self.slots.get(at), Some(Some(slot)) if slot.unpublished > 0) {
+                let from_ns = self.now_ns;
+                self.publish(at);
+                self.clock();
+                self.spend(at, from_ns);
+            }
             if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
                 self.scheduler.completed(*id);
             }
@@ -193,7 +198,10 @@ impl Core {
             };
             let due = slot.calls.due(params, now_ns);
             if due && slot.queue.ring.call_wanted() {
+                self.clock();
+                let from_ns = self.now_ns;
                 self.call(at);
+                self.spend(at, from_ns);
             } else if due {
                 slot.queue.counted.calls_suppressed += 1;
             } else if slot.calls.owed() {
@@ -223,5 +231,7 @@ impl Core {
             slot.queue.call = None;
             self.fail(at, &format!("its driver can't be called: {error}"));
         }
+        // It wakes somebody, which may take longer than the request did.
+        self.clock();
     }
 }

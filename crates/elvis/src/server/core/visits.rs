@@ -50,9 +50,18 @@ impl Core {
             Begin::Serve(visit) => {
                 let from_ns = self.now_ns;
                 self.serve(at, visit);
-                self.serving_ns += self.now_ns.saturating_sub(from_ns);
+                self.spend(at, from_ns);
                 true
             }
+        }
+    }
+
+    /// Notes that the time since then was spent on a queue.
+    pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
+        let ns = self.now_ns.saturating_sub(from_ns);
+        self.serving_ns += ns;
+        if let Some(Some(slot)) = self.slots.get(at) {
+            slot.queue.shared.spend(ns);
         }
     }
 
@@ -101,9 +110,9 @@ impl Core {
         let _ = self.engine.start();
         let from_ns = self.now_ns;
         self.clock();
+        let latency_ns = self.now_ns.saturating_sub(from_ns);
         self.publish(at);
         if let Some(Some(slot)) = self.slots.get_mut(at) {
-            let latency_ns = self.now_ns.saturating_sub(from_ns);
             slot.queue
                 .counted
                 .latency

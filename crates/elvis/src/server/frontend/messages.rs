@@ -171,7 +171,9 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.kick = None;
         queue.call = None;
         queue.fault = None;
-        Ok(VhostUserVringState::new(index, queue.base.into()))
+        let base = queue.base.into();
+        self.let_go();
+        Ok(VhostUserVringState::new(index, base))
     }
 
     fn set_vring_kick(&mut self, index: u8, file: Option<File>) -> Result<()> {

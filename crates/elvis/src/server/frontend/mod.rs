@@ -22,6 +22,9 @@ use vhost::vhost_user::{Error, Result};
 const EVENT_IDX: u64 = 1 << 29;
 const LOG_ALL: u64 = 1 << 26;
 
+/// Pages of a driver's memory that are asked for their node.
+const SAMPLES: usize = 256;
+
 /// Memory regions of one front-end; QEMU's limit is the same.
 const MAX_REGIONS: usize = 509;
 
@@ -38,6 +41,8 @@ struct Setup {
     enabled: bool,
     /// With the I/O thread.
     attached: bool,
+    /// It was polled when it was with the I/O thread.
+    polled: bool,
     /// Counters of what it did so far.
     counted: Option<Counted>,
     /// Why it is served no longer.
@@ -109,6 +114,7 @@ impl Frontend {
             call,
             err,
             fault,
+            polled,
             counted,
             ..
         } = *back;
@@ -119,6 +125,7 @@ impl Frontend {
         queue.call = call;
         queue.err = err;
         queue.fault = fault;
+        queue.polled = polled;
         queue.counted = Some(counted);
         Ok(())
     }
@@ -138,6 +145,10 @@ impl Frontend {
         let Some(addresses) = queue.addresses else {
             return Err(refused("a queue is started that has no addresses"));
         };
+        if !self.attached() {
+            self.shared.disk.begin().map_err(failed)?;
+        }
+        let queue = self.queue(index)?;
         let guest = |user, name: &str| {
             let outside = || refused(format!("the {name} at {user:#x} is not in memory"));
             memory.guest_of_user(user).ok_or_else(outside)
@@ -165,10 +176,25 @@ impl Frontend {
             call: queue.call.take(),
             err: queue.err.take(),
             fault: queue.fault.take(),
+            polled: queue.polled,
             counted: queue.counted.take().unwrap_or_else(Counted::new),
         };
         queue.attached = true;
         thread.attach(Box::new(running)).map_err(failed)
+    }
+
+    fn attached(&self) -> bool {
+        self.queues.iter().any(|queue| queue.attached)
+    }
+
+    /// Lets another process serve the disk, where it may and no queue is with the I/O thread.
+    fn let_go(&self) {
+        if self.attached() {
+            return;
+        }
+        if let Err(error) = self.shared.disk.end() {
+            eprintln!("elvis: {}: its disk at the end: {error}", self.shared.name);
+        }
     }
 
     /// Changes something with all queues taken back, and hands those over again that were running.
@@ -195,6 +221,22 @@ impl Frontend {
         self.regions = regions;
         Ok(())
     }
+
+    /// Addresses in this process that tell where the driver's memory is: its rings, and pages spread
+    /// over its regions.
+    pub fn pages(&self) -> Vec<usize> {
+        let rings = self.queues.iter().filter_map(|queue| queue.addresses);
+        let rings = rings.flat_map(|at| [at.descriptors, at.available, at.used]);
+        let rings = rings.filter_map(|user| {
+            let guest = self.memory.guest_of_user(user)?;
+            self.memory.span(guest, 1)?.address(0, 1)
+        });
+        rings
+            .map(|place| place as usize)
+            .chain(self.memory.pages(SAMPLES))
+            .collect()
+    }
+
     /// Has its queues served by another I/O thread, when their requests in flight have ended.
     ///
     /// # Errors
@@ -214,6 +256,7 @@ impl Frontend {
                 eprintln!("elvis: {}: {error}", self.shared.name);
             }
         }
+        self.let_go();
     }
 
     fn reset(&mut self) {

@@ -1,0 +1,178 @@
+//! Which node a CPU and a piece of memory belong to, on machines that have several.
+
+use crate::sys;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// The machine's nodes, and the CPUs of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Topology {
+    node_of: BTreeMap<usize, u32>,
+    nodes: usize,
+}
+
+/// Reads a list of CPUs as the kernel writes it: `0-3,8,10-11`. None where it is no such list.
+fn cpu_list(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for range in text.trim().split(',').filter(|range| !range.is_empty()) {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        // More than any kernel has is no list of CPUs.
+        if last < first || last > 1 << 16 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+impl Topology {
+    /// Where the kernel describes its nodes.
+    pub const SYSFS: &str = "/sys/devices/system/node";
+
+    /// Reads the nodes from a directory like [`Topology::SYSFS`]: `node0/cpulist` and so on. One that
+    /// is not there is a machine without nodes, which is one node.
+    ///
+    /// # Errors
+    ///
+    /// A list of CPUs that can't be read or is none; the file is named.
+    pub fn read(sysfs: &Path) -> io::Result<Self> {
+        let mut topology = Self::default();
+        let entries = match std::fs::read_dir(sysfs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(topology),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let node = name.to_str().and_then(|name| name.strip_prefix("node"));
+            let Some(node) = node.and_then(|node| node.parse::<u32>().ok()) else {
+                continue;
+            };
+            let path = entry.path().join("cpulist");
+            let named = |why: String| io::Error::other(format!("{}: {why}", path.display()));
+            let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
+            let cpus =
+                cpu_list(&text).ok_or_else(|| named(format!("{text:?} is no list of CPUs")))?;
+            topology.nodes += 1;
+            topology
+                .node_of
+                .extend(cpus.into_iter().map(|cpu| (cpu, node)));
+        }
+        Ok(topology)
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes.max(1)
+    }
+
+    /// The node of a CPU.
+    #[must_use]
+    pub fn node_of(&self, cpu: usize) -> Option<u32> {
+        self.node_of.get(&cpu).copied()
+    }
+
+    /// The node of all these CPUs. None where they are none, or on several, or on one that is not known.
+    #[must_use]
+    pub fn node_of_all(&self, mut cpus: impl Iterator<Item = usize>) -> Option<u32> {
+        let node = self.node_of(cpus.next()?)?;
+        // A front-end that may run anywhere may be allowed CPUs that the machine does not have.
+        let mut others = cpus.filter_map(|cpu| self.node_of(cpu));
+        others.all(|other| other == node).then_some(node)
+    }
+}
+
+/// The node that most of these pages of this process are on. None where none of them was used yet, or
+/// the first two have about as many (less than twice as many): memory that is spread has no node.
+#[must_use]
+pub fn node_of_memory(pages: &[usize]) -> Option<u32> {
+    most(sys::nodes_of_pages(pages).ok()?)
+}
+
+fn most(nodes: Vec<i32>) -> Option<u32> {
+    let mut pages: BTreeMap<u32, u32> = BTreeMap::new();
+    for node in nodes
+        .into_iter()
+        .filter_map(|node| u32::try_from(node).ok())
+    {
+        *pages.entry(node).or_default() += 1;
+    }
+    let mut pages: Vec<(u32, u32)> = pages
+        .into_iter()
+        .map(|(node, count)| (count, node))
+        .collect();
+    pages.sort_unstable();
+    let (first, node) = pages.pop()?;
+    let second = pages.pop().map_or(0, |(second, _)| second);
+    (first >= 2 * second).then_some(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory as the kernel makes it, with these lists of CPUs.
+    fn sysfs(lists: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (node, list) in lists.iter().enumerate() {
+            let node = dir.path().join(format!("node{node}"));
+            std::fs::create_dir(&node).unwrap();
+            std::fs::write(node.join("cpulist"), format!("{list}\n")).unwrap();
+        }
+        std::fs::write(dir.path().join("online"), "0-1\n").unwrap();
+        std::fs::create_dir(dir.path().join("power")).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_machine_of_two_sockets_and_one_with_memory_alone() {
+        let dir = sysfs(&["0-3,8-11", "4-7,12,13-15", ""]);
+        let topology = Topology::read(dir.path()).unwrap();
+        assert_eq!(topology.nodes(), 3);
+        assert_eq!(
+            [0, 3, 4, 8, 12, 15].map(|cpu| topology.node_of(cpu)),
+            [0, 0, 1, 0, 1, 1].map(Some)
+        );
+        assert_eq!(topology.node_of(16), None);
+        assert_eq!(topology.node_of_all([4, 5, 12].into_iter()), Some(1));
+        assert_eq!(topology.node_of_all([4, 5, 99].into_iter()), Some(1));
+        assert_eq!(topology.node_of_all([3, 4].into_iter()), None);
+        assert_eq!(topology.node_of_all(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn what_is_no_list_is_named_and_no_nodes_are_one() {
+        for wrong in ["x", "3-1", "0-", "0-99999999999", "-1"] {
+            let dir = sysfs(&["0", wrong]);
+            let error = Topology::read(dir.path()).unwrap_err().to_string();
+            assert!(error.contains("node1/cpulist"), "{error}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Topology::read(&dir.path().join("none")).unwrap().nodes(), 1);
+    }
+
+    #[test]
+    fn this_machine_s_own_nodes_and_memory() {
+        let topology = Topology::read(Path::new(Topology::SYSFS)).unwrap();
+        let used = vec![1u8; 1 << 20];
+        let page = |index: usize| used.as_ptr() as usize + index * 4096;
+        let pages: Vec<usize> = (0..256).map(page).collect();
+        if let (1, Some(node)) = (topology.nodes(), node_of_memory(&pages)) {
+            assert_eq!(node, topology.node_of(0).unwrap_or(0));
+        }
+        // Addresses of nothing are no error.
+        assert_eq!(node_of_memory(&[0, 4096]), None);
+        assert_eq!(node_of_memory(&[]), None);
+    }
+
+    #[test]
+    fn memory_that_is_spread_has_no_node() {
+        assert_eq!(most(vec![1, 1, 0, 1, -2]), Some(1));
+        assert_eq!(most(vec![1, 0, 1]), Some(1));
+        assert_eq!(most(vec![1, 0, 1, 0, 1]), None);
+        assert_eq!(most(vec![-2, -14]), None);
+    }
+}
