@@ -35,10 +35,51 @@ sum() {
     [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || [ "$status" -eq 4 ]
 }
 
-@test "a load of two kinds of devices, and one client for many" {
-    ws io --mixed --server elvis "${SMALL[@]}" -o "$OUT"
-    [ "$(result elvis '[.rows[] | select(.status == "ok").benchmark] | join(" ")')" = 'mixed-throughput mixed-latency' ]
-    [ "$(result elvis '.rows[1].metrics[] | select(.name == "latency_p99").boots[0].run | length')" -eq 6 ]
+@test "the paper's figures as one command, drawn by the report" {
+    ws io scaling mixed ablation --quick --rounds 1 --measure 50 \
+        --server elvis,elvis@per-device -o "$OUT" >table.txt
+    rows='scaling-1 scaling-4 scaling-14 mixed-1-throughput mixed-1-latency mixed-6-throughput mixed-6-latency ablation-1 ablation-3 ablation-7'
+    for server in elvis elvis@per-device; do
+        [ "$(result "$server" '[.rows[] | select(.status == "ok").benchmark] | join(" ")')" = "$rows" ]
+        # The doctor was asked.
+        [ "$(result "$server" '.disturbances | type')" = array ]
+    done
+    # A process a device, and a sample of each.
+    [ "$(result elvis '.rows[2].metrics[] | select(.name == "latency_p99").boots[0].run | length')" -eq 14 ]
+    ws report "$OUT" -o page.html
+    # Six quantities of scaling, mixed's two roles and ablation, and ablation over the Baseline: two curves each.
+    [ "$(grep -o 'class="curve"' page.html | wc -l)" -eq 50 ]
+    run ws io mixed --devices 3 --server elvis
+    [ "$status" -eq 2 ]
+    [[ $output = *'--devices goes with'* ]]
+}
+
+@test "14 processes drive 14 disks of one I/O core: all they wrote is read back" {
+    ws io integrity --quick -o "$OUT" | grep 'blocks compared'
+    [ "$(result elvis '.rows[0].status')" = ok ]
+    [ "$(result elvis '[.rows[0].outcomes[].check.verdict] | unique | join(" ")')" = proved ]
+    # Each of them compared something, in each round.
+    [ "$(result elvis '[.rows[0].metrics[] | select(.name == "compared").boots[].run | length] | join(" ")')" = '14 14' ]
+    [ "$(result elvis '[.rows[0].metrics[] | select(.name == "compared").boots[].run[]] | min')" -gt 0 ]
+    # A disk that keeps nothing is found out.
+    run ws io integrity --quick --disk null --rounds 1 --devices 2 -o none
+    [ "$status" -eq 1 ]
+    [[ $output = *'was read back wrong'* ]]
+}
+
+@test "an I/O core that is short of time: shares by weight, and quick answers beside a busy device" {
+    # How far shares and the 99th percentile hold is for a host that is left alone (tests/long/io.bats),
+    # and for the daemon's own test, which does not depend on when a client runs. That they hold is seen here.
+    ws io shares stuck --quick --measure 300 -o "$OUT"
+    result elvis '[.rows[] | select(.benchmark | startswith("shares-3")) |
+        [.metrics[] | select(.name == "requests").boots[].run[]] | add] | .[0] < .[1] and .[1] < .[2]' | grep true
+    p50() {
+        result "$1" '[.rows[] | select(.benchmark == "stuck-1-latency").metrics[] | select(.name == "latency_p50").boots[].run | add] | min'
+    }
+    [ "$(p50 elvis)" -lt $(($(p50 elvis+stuck_5frule=false) / 2)) ]
+}
+
+@test "one client for many devices" {
     ws io --one-client --server elvis --devices 8 --depth 2 --replies poll "${SMALL[@]}" -o one
     [ "$(jq '.rows[0].metrics[] | select(.name == "requests").boots[0].run | length' one/elvis.json)" -eq 8 ]
 }

@@ -211,6 +211,30 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(js '[...document.querySelectorAll("#table tbody tr:not([hidden])")].length')" -eq 1 ]
 }
 
+@test "the figures of block I/O: curves that can be pointed at, filtered, and read as tables" {
+    browser_needed
+    ws io ablation mixed --quick --rounds 2 --measure 50 --server elvis,elvis@per-device -o io
+    ws report io -o io.html
+    page_open "$PWD/io.html"
+    [ "$(complaints)" = '' ]
+    # Ablation has seven figures, mixed six of each role: each with two curves over three or two steps.
+    [ "$(js '[...document.querySelectorAll("#io .card")].length')" -eq 19 ]
+    [ "$(js '[...document.querySelectorAll("#io .curve")].length')" -eq 38 ]
+    [ "$(js '[...document.querySelectorAll("#io g[data-r] use")].length')" -eq $((7 * 6 + 12 * 4)) ]
+    hover '#io .card:first-of-type g[data-r="0"] use'
+    shown=$(js 'document.querySelector("#tip:not([hidden])")?.textContent ?? ""')
+    [[ $shown = 'elvis, 1: '*'; least '*', greatest '* ]]
+    # A platform that is filtered out has no curve, no mark and no column.
+    click '.by-platform[value="1"]'
+    [ "$(js '[...document.querySelectorAll("#io [data-p=\"1\"]")].every((node) => node.getBoundingClientRect().width === 0)')" = true ]
+    page_width 390
+    [ "$(js 'document.documentElement.scrollWidth')" -le 390 ]
+    page_width 1280
+    click '.by-platform[value="1"]'
+    js 'document.querySelector("#io").scrollIntoView(); 0'
+    picture io
+}
+
 @test "what cannot be a report is an error that says why" {
     run --separate-stderr ws report nowhere -o x.html
     [ "$status" -eq 1 ]

@@ -1,48 +1,46 @@
 //! One measurement: a server, its clients at work together, and what they counted.
 
-use crate::client::{Counted, Replies, Task};
+use crate::client::{Counted, Driven, Task};
 use crate::cpus;
-use crate::server::{Disk, Place, Server};
+use crate::load::{Group, Load};
+use crate::server::{Place, Server};
 use anyhow::{Context, bail};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Devices that are driven alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// What it is called in results.
-    pub name: String,
-    /// How many.
-    pub devices: usize,
-    /// Whether one client drives them all, instead of each its own.
-    pub together: bool,
-    /// Requests outstanding on each.
-    pub depth: u16,
-    /// How clients learn of replies.
-    pub replies: Replies,
-}
-
 /// What is the same for all measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Where servers are started.
-    pub place: Place,
-    /// What disks are made of.
-    pub disk: Disk,
+    /// The elvis to be measured.
+    pub elvis: PathBuf,
+    /// A folder for sockets, disks and logs; on a tmpfs where a load's disks are.
+    pub folder: PathBuf,
     /// The program and words that make a client; its task is one word more.
     pub client: (PathBuf, Vec<String>),
+    /// The CPU of servers.
+    pub io_cpu: usize,
     /// The CPUs of clients.
     pub client_cpus: Vec<usize>,
-    /// Mean pause between a reply and the next request.
-    pub think: Duration,
-    /// Of 100 requests, those that write.
-    pub write_percent: u8,
     /// Time before anything is counted.
     pub warmup: Duration,
     /// Time that is counted.
     pub measure: Duration,
+}
+
+impl Setting {
+    /// The CPUs of a server, and those of its clients.
+    pub fn cpus(&self, server: &Server) -> (Vec<usize>, Vec<usize>) {
+        if server.shares_cpus() {
+            let mut all = self.client_cpus.clone();
+            all.push(self.io_cpu);
+            all.sort_unstable();
+            (all.clone(), all)
+        } else {
+            (vec![self.io_cpu], self.client_cpus.clone())
+        }
+    }
 }
 
 /// What one group's clients counted.
@@ -68,12 +66,12 @@ impl Drop for Client {
 }
 
 impl Client {
-    fn start(setting: &Setting, task: &Task) -> anyhow::Result<Self> {
+    fn start(setting: &Setting, cpus: &[usize], task: &Task) -> anyhow::Result<Self> {
         let (program, words) = &setting.client;
         let mut command = Command::new(program);
         command.args(words).arg(serde_json::to_string(task)?);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = cpus::on(&setting.client_cpus, || command.spawn())
+        let mut child = cpus::on(cpus, || command.spawn())
             .with_context(|| format!("can't start a client, {}", program.display()))?;
         let ends = child.stdin.take().zip(child.stdout.take());
         let (stdin, stdout) = ends.ok_or_else(|| io::Error::other("a client without pipes"))?;
@@ -94,18 +92,21 @@ impl Client {
     }
 }
 
-/// Measures one server under one load. The outcome has the order of `groups`.
+/// Measures one server under one load. The outcome has the order of the load's groups.
 ///
 /// # Errors
 /// The server or a client can't be started or does not do its work.
-pub fn measure(
-    setting: &Setting,
-    server: &Server,
-    groups: &[Group],
-) -> anyhow::Result<Vec<Outcome>> {
-    let devices = groups.iter().map(|group| group.devices).sum();
-    let running = server.start(&setting.place, devices, setting.disk)?;
-    let counted = drive(setting, &running.sockets, groups, || running.cpu_ns());
+pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Result<Vec<Outcome>> {
+    let (cpus, client_cpus) = setting.cpus(server);
+    let running = server.start(&Place {
+        elvis: &setting.elvis,
+        folder: &setting.folder,
+        cpus: &cpus,
+        disk: load.disk,
+        weights: &load.weights(),
+    })?;
+    let tasks = tasks(setting, load, &running.sockets);
+    let counted = drive(setting, &client_cpus, &tasks, || running.cpu_ns());
     let (counted, cpu_ns) = counted.with_context(|| match running.said() {
         said if said.is_empty() => server.to_string(),
         said => format!("{server}, which said last: {said}"),
@@ -117,34 +118,43 @@ pub fn measure(
         devices: counted.by_ref().take(group.devices).collect(),
         server_ns,
     };
-    Ok(groups.iter().map(outcome).collect())
+    Ok(load.groups.iter().map(outcome).collect())
+}
+
+/// What each client is to do, so that their devices together are in the order of the groups.
+fn tasks(setting: &Setting, load: &Load, sockets: &[PathBuf]) -> Vec<Task> {
+    let groups = load.groups.iter();
+    let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.devices));
+    let driven: Vec<Driven> = groups
+        .zip(sockets)
+        .map(|(group, socket)| Driven {
+            socket: socket.clone(),
+            depth: group.depth,
+            writes: group.writes,
+            think_ns: group.think.as_nanos() as u64,
+        })
+        .collect();
+    let each = if load.one_client { driven.len() } else { 1 };
+    let clients = driven.chunks(each.max(1));
+    let task = |(seed, devices): (u64, &[Driven])| Task {
+        devices: devices.to_vec(),
+        replies: load.replies,
+        verify: load.verify,
+        warmup_ms: setting.warmup.as_millis() as u64,
+        measure_ms: setting.measure.as_millis() as u64,
+        seed,
+    };
+    (1..).zip(clients).map(task).collect()
 }
 
 fn drive(
     setting: &Setting,
-    sockets: &[PathBuf],
-    groups: &[Group],
+    cpus: &[usize],
+    tasks: &[Task],
     cpu_ns: impl Fn() -> Option<u64>,
 ) -> anyhow::Result<(Vec<Counted>, Option<u64>)> {
-    let mut clients = Vec::new();
-    let mut sockets = sockets;
-    for group in groups {
-        let (theirs, others) = sockets.split_at(group.devices);
-        sockets = others;
-        for theirs in theirs.chunks(if group.together { group.devices } else { 1 }) {
-            let task = Task {
-                sockets: theirs.to_vec(),
-                depth: group.depth,
-                replies: group.replies,
-                think_ns: setting.think.as_nanos() as u64,
-                write_percent: setting.write_percent,
-                warmup_ms: setting.warmup.as_millis() as u64,
-                measure_ms: setting.measure.as_millis() as u64,
-                seed: clients.len() as u64 + 1,
-            };
-            clients.push(Client::start(setting, &task)?);
-        }
-    }
+    let clients = tasks.iter().map(|task| Client::start(setting, cpus, task));
+    let mut clients = clients.collect::<anyhow::Result<Vec<_>>>()?;
     for client in &mut clients {
         client.line()?;
     }

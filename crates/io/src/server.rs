@@ -2,6 +2,7 @@
 //! somebody else has started.
 
 use crate::cpus;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -37,8 +38,13 @@ impl Disk {
 /// A server to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// elvis, in a mode of its own name.
-    Elvis(&'static str),
+    /// elvis.
+    Elvis {
+        /// Its mode, by elvis' own name.
+        mode: &'static str,
+        /// Constants of its policy that are not the defaults, as TOML has them.
+        policy: BTreeMap<String, String>,
+    },
     /// qemu-storage-daemon.
     StorageDaemon,
     /// Somebody else's, with sockets that are there.
@@ -50,35 +56,69 @@ pub enum Server {
     },
 }
 
-const MODES: [&str; 4] = ["elvis", "fine-grained", "per-device", "per-device-pinned"];
+const ELVIS: &str = "elvis";
+/// A thread a device, and no CPU of its own for any: the paper's Baseline.
+const BASELINE: &str = "per-device";
+const MODES: [&str; 4] = [ELVIS, "fine-grained", BASELINE, "per-device-pinned"];
 const STORAGE_DAEMON: &str = "qemu-storage-daemon";
 
 impl fmt::Display for Server {
     fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Elvis("elvis") => to.write_str("elvis"),
-            Self::Elvis(mode) => write!(to, "elvis@{mode}"),
+            Self::Elvis { mode, policy } => {
+                to.write_str(ELVIS)?;
+                if *mode != ELVIS {
+                    write!(to, "@{mode}")?;
+                }
+                policy
+                    .iter()
+                    .try_for_each(|(key, value)| write!(to, "+{key}={value}"))
+            }
             Self::StorageDaemon => to.write_str(STORAGE_DAEMON),
             Self::Peer { name, .. } => to.write_str(name),
         }
     }
 }
 
-/// `elvis`, `elvis@MODE` or `qemu-storage-daemon`.
+/// `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, or
+/// `qemu-storage-daemon`.
 impl FromStr for Server {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mode = match text {
-            STORAGE_DAEMON => return Ok(Self::StorageDaemon),
-            "elvis" => "elvis",
-            _ => text.strip_prefix("elvis@").unwrap_or_default(),
+        if text == STORAGE_DAEMON {
+            return Ok(Self::StorageDaemon);
+        }
+        let mut words = text.split('+');
+        let mode = match words.next().unwrap_or_default() {
+            ELVIS => ELVIS,
+            word => word.strip_prefix("elvis@").unwrap_or_default(),
         };
-        let mode = MODES.iter().find(|&&known| known == mode);
-        mode.map(|mode| Self::Elvis(mode)).ok_or_else(|| {
+        let mode = MODES.iter().find(|&&known| known == mode).ok_or_else(|| {
             let modes = MODES[1..].join(", elvis@");
             format!("{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}")
-        })
+        })?;
+        let policy = words.map(option).collect::<Result<_, _>>()?;
+        Ok(Self::Elvis { mode, policy })
+    }
+}
+
+/// Reads `KEY=VALUE`, a constant of elvis' policy.
+fn option(word: &str) -> Result<(String, String), String> {
+    let (key, value) = word
+        .split_once('=')
+        .ok_or_else(|| format!("{word:?} is not KEY=VALUE, a constant of elvis' policy"))?;
+    let json = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    let one = serde_json::Map::from_iter([(key.to_owned(), json)]);
+    serde_json::from_value::<elvis_policy::Params>(one.into())
+        .map_err(|error| format!("{word:?} is no constant of elvis' policy: {error}"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+impl Server {
+    /// Whether it shares its CPUs with the clients, and the scheduler places them all.
+    pub fn shares_cpus(&self) -> bool {
+        matches!(self, Self::Elvis { mode, .. } if *mode == BASELINE)
     }
 }
 
@@ -111,15 +151,19 @@ pub fn peer(text: &str) -> Result<Server, String> {
     })
 }
 
-/// Where and how servers are started.
+/// Where and how a server is started.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Place<'a> {
     /// The elvis to be measured.
-    pub elvis: PathBuf,
-    /// A folder for sockets, disks and logs; on a tmpfs for [`Disk::Tmpfs`].
-    pub folder: PathBuf,
-    /// The CPU of I/O threads.
-    pub io_cpu: usize,
+    pub elvis: &'a Path,
+    /// A folder for sockets, disks and logs.
+    pub folder: &'a Path,
+    /// Its CPUs.
+    pub cpus: &'a [usize],
+    /// What its disks are made of.
+    pub disk: Disk,
+    /// The weight of each of its devices.
+    pub weights: &'a [u32],
 }
 
 /// A server that runs; ended when it is dropped.
@@ -132,24 +176,26 @@ pub struct Running {
 }
 
 impl Server {
-    /// Starts it with this many devices. Clients wait for its sockets.
+    /// Starts it. Clients wait for its sockets.
     ///
     /// # Errors
-    /// It can't be started, or is somebody's who serves fewer devices.
-    pub fn start(&self, place: &Place, devices: usize, disk: Disk) -> io::Result<Running> {
+    /// It can't be started, can't do what is asked, or is somebody's who serves fewer devices.
+    pub fn start(&self, place: &Place) -> io::Result<Running> {
+        let devices = place.weights.len();
         let socket = |number| place.folder.join(format!("{number}.sock"));
         let mut sockets: Vec<PathBuf> = (0..devices).map(socket).collect();
         for socket in &sockets {
             let _ = std::fs::remove_file(socket);
         }
-        let images = (0..devices).map(|number| image(&place.folder, number, disk));
+        let weighted = place.weights.iter().any(|&weight| weight != 1);
+        let images = (0..devices).map(|number| image(place.folder, number, place.disk));
         let images = images.collect::<io::Result<Vec<_>>>()?;
         let log = place.folder.join("server.log");
         let command = match self {
-            Self::Elvis(mode) => Some(elvis(place, mode, &sockets, &images, disk)),
-            Self::StorageDaemon if matches!(disk, Disk::Work(_)) => {
-                let why = "it has no disk that takes a fixed time";
-                return Err(io::Error::new(io::ErrorKind::NotFound, why));
+            Self::Elvis { mode, policy } => Some(elvis(place, mode, policy, &sockets, &images)?),
+            _ if weighted => return Err(cannot("it knows no weights of devices")),
+            _ if matches!(place.disk, Disk::Work(_)) => {
+                return Err(cannot("it has no disk that takes a fixed time"));
             }
             Self::StorageDaemon => Some(storage_daemon(&sockets, &images)),
             Self::Peer {
@@ -174,7 +220,7 @@ impl Server {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(log);
-            cpus::on(&[place.io_cpu], || command.spawn()).map_err(named)
+            cpus::on(place.cpus, || command.spawn()).map_err(named)
         });
         Ok(Running {
             child: child.transpose()?,
@@ -182,6 +228,11 @@ impl Server {
             sockets,
         })
     }
+}
+
+/// What a server does not offer is no failure of it.
+fn cannot(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, why)
 }
 
 /// A disk's image: None is no file.
@@ -204,24 +255,31 @@ fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>
 fn elvis(
     place: &Place,
     mode: &str,
+    policy: &BTreeMap<String, String>,
     sockets: &[PathBuf],
     images: &[Option<PathBuf>],
-    disk: Disk,
-) -> Command {
-    let mut command = Command::new(&place.elvis);
-    command.args(["serve", "--mode", mode, "--io-cores"]);
-    command.arg(place.io_cpu.to_string());
-    for (socket, image) in sockets.iter().zip(images) {
-        let image = match (image, disk) {
+) -> io::Result<Command> {
+    let mut command = Command::new(place.elvis);
+    let cpus: Vec<String> = place.cpus.iter().map(usize::to_string).collect();
+    command.args(["serve", "--mode", mode, "--io-cores", &cpus.join(",")]);
+    if !policy.is_empty() {
+        let lines = policy
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}\n"));
+        let file = place.folder.join("elvis.toml");
+        std::fs::write(&file, format!("[policy]\n{}", lines.collect::<String>()))?;
+        command.arg("--config").arg(file);
+    }
+    for ((socket, image), weight) in sockets.iter().zip(images).zip(place.weights) {
+        let image = match (image, place.disk) {
             (Some(path), _) => path.display().to_string(),
             (None, Disk::Work(ns)) => format!("null:{DISK_BYTES},service_ns={ns}"),
             (None, _) => format!("null:{DISK_BYTES}"),
         };
-        command
-            .arg("--blk")
-            .arg(format!("{}={image}", socket.display()));
+        let device = format!("{}={image},weight={weight}", socket.display());
+        command.args(["--blk", &device]);
     }
-    command
+    Ok(command)
 }
 
 fn storage_daemon(sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
@@ -282,13 +340,29 @@ mod tests {
             "elvis",
             "elvis@fine-grained",
             "elvis@per-device-pinned",
+            "elvis+max_work=32+stuck_rule=false",
+            "elvis@fine-grained+stuck_ns=1000",
             STORAGE_DAEMON,
         ] {
             assert_eq!(name.parse::<Server>().unwrap().to_string(), name);
         }
-        for wrong in ["", "spdk", "elvis@", "elvis@polled"] {
+        let wrong = [
+            "",
+            "spdk",
+            "elvis@",
+            "elvis@polled",
+            "elvis+",
+            "elvis+stuck_rule",
+            "elvis+stuck=1",
+            "elvis+max_work=many",
+            "elvis+stuck_rule=1",
+            "qemu-storage-daemon+max_work=1",
+        ];
+        for wrong in wrong {
             assert!(wrong.parse::<Server>().is_err(), "{wrong}");
         }
+        let shares = |name: &str| name.parse::<Server>().unwrap().shares_cpus();
+        assert!(shares("elvis@per-device") && !shares("elvis@per-device-pinned"));
         let spdk = peer("spdk=/run/a,/run/b").unwrap();
         assert_eq!(spdk.to_string(), "spdk");
         assert!(matches!(spdk, Server::Peer { sockets, .. } if sockets.len() == 2));

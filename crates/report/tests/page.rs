@@ -337,6 +337,42 @@ fn a_baseline_that_is_not_there_is_an_error_that_lists_what_is() {
     );
 }
 
+/// A server's rows of an experiment of `worldswitch io`: two steps, each with a round of `requests` in 1 ms.
+fn server(name: &str, requests: [u64; 2]) -> ResultFile {
+    let rows = [1u64, 14]
+        .into_iter()
+        .zip(requests)
+        .map(|(step, requests)| {
+            let mut row = measured(&format!("ablation-{step}"), "io", "ns", &[&[1_000_000]]);
+            row.metrics[0].boots[0].iterations = requests;
+            let conditions = json!({"experiment": "ablation", "step": step, "role": ""});
+            row.conditions = serde_json::from_value(conditions).unwrap();
+            row
+        });
+    result(name, 1, json!({"unit": "ns"}), rows.collect())
+}
+
+#[test]
+fn figures_of_block_io_have_a_curve_for_each_server() {
+    let results = [
+        server("elvis@per-device", [100, 200]),
+        server("elvis", [150, 600]),
+    ];
+    let whole = page(&results);
+    let io = section(&whole, "io");
+    // Throughput, and throughput over the Baseline: nothing else was measured here.
+    assert_eq!(io.matches("class=\"curve\"").count(), 4);
+    assert_eq!(io.matches("<use href=\"#k1\" x=").count(), 4);
+    assert!(io.contains("elvis, 14: 600,000,000; least 600,000,000, greatest 600,000,000"));
+    assert!(io.contains("elvis, 14: 3.00; least 3.00, greatest 3.00"));
+    assert!(io.contains("ELVIS, Figure 8"));
+    // Without the Baseline it is not related to anything.
+    let alone = page(&results[1..]);
+    let alone = section(&alone, "io").matches("class=\"curve\"");
+    assert_eq!(alone.count(), 1);
+    assert!(section(&page(&house()), "io").contains("worldswitch io scaling"));
+}
+
 #[test]
 fn fifty_runs_stay_below_two_megabytes() {
     let page = page(&many_runs(50));
@@ -352,7 +388,7 @@ proptest! {
     #[test]
     fn any_results_make_a_page(
         boots in proptest::collection::vec(proptest::collection::vec(any::<(u64, u64)>(), 1..4), 0..4),
-        iterations in 1u64.., unit in "(insns|tsc_ticks|per_s|\\PC{0,5})", text in any::<String>(),
+        iterations in 1u64.., unit in "(insns|tsc_ticks|per_s|\\PC{0,5})", text in any::<String>(), step in any::<u32>(),
     ) {
         let runs: Vec<Vec<u64>> = boots.iter().map(|b| b.iter().map(|s| s.0).collect()).collect();
         let runs: Vec<&[u64]> = runs.iter().map(Vec::as_slice).collect();
@@ -361,8 +397,13 @@ proptest! {
             samples.control = boot.iter().map(|s| s.1).collect();
             samples.iterations = iterations;
         }
+        for name in ["experiment", "role"] {
+            row.conditions.insert(name.into(), json!(text));
+        }
+        row.conditions.insert("step".into(), json!(step));
         let mut rows = vec![row.clone()];
         row.benchmark.push('2');
+        row.conditions.insert("step".into(), json!(7));
         rows.push(row);
         let conditions = json!({"unit": unit, "pinning": text});
         let mut results = [
@@ -372,6 +413,6 @@ proptest! {
         results[0].command.push("--iters".into());
         let page = page(&results);
         prop_assert_eq!(page.matches("<script").count(), 1);
-        prop_assert_eq!(page.matches("</section>").count(), 9);
+        prop_assert_eq!(page.matches("</section>").count(), 10);
     }
 }

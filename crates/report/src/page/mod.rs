@@ -5,7 +5,9 @@
 //! (Content-Security-Policy) lets no other script run than its own, and nothing be fetched.
 
 mod boots;
+mod curves;
 mod identity;
+mod io;
 mod line;
 mod model;
 mod noise;
@@ -96,6 +98,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         normalized::iterations(results, &series, caveat)?,
         normalized::placement(results, &series, caveat)?,
         model::model(&report.models, &report.workload, &report.not_modelled)?,
+        io::io(&series)?,
         published::published(&reference, &series, &table, caveat),
         noise::noise(&series),
     ];
@@ -150,6 +153,7 @@ fn contents() -> Markup {
                 ("iterations", "iterations"),
                 ("placement", "placement"),
                 ("model", "cost model"),
+                ("io", "block I/O"),
                 ("published", "the papers"),
                 ("noise", "noise"),
             ] { li { a href={ "#" (id) } { (name) } } }

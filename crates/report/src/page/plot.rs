@@ -77,7 +77,7 @@ impl Plot<'_> {
         }
         let size = (WIDTH, bottom + AXIS);
         let mut frame = String::new();
-        let (from, to, log) = self.range();
+        let (from, to, log) = range(&self.values, self.from_zero);
         let drawn = {
             let area = SVGBackend::with_string(&mut frame, size).into_drawing_area();
             // plotters cannot place what is far outside of the axis.
@@ -100,49 +100,7 @@ impl Plot<'_> {
             name: self.name.to_owned(),
             cause,
         })?;
-        // The frame is plotters' own, with its text escaped. Black there is the page's colour.
-        let frame = frame.replace("\"#000000\"", "\"currentColor\"");
-        let inner = frame
-            .split_once('>')
-            .and_then(|(_, rest)| rest.rsplit_once("</svg>"))
-            .map_or("", |(inner, _)| inner);
-        Ok(html! {
-            svg viewBox={ "0 0 " (size.0) " " (size.1) } role="img" aria-label=(plain(self.name)) {
-                g aria-hidden="true" { (PreEscaped(inner)) (marks) }
-            }
-        })
-    }
-
-    /// From, to, and whether the scale is logarithmic: where values are far apart and none is zero
-    /// or less.
-    fn range(&self) -> (f64, f64, bool) {
-        let in_reach = |value: &f64| value.abs() <= REACH;
-        let finite = || self.values.iter().copied().filter(in_reach);
-        let least = finite().fold(f64::INFINITY, f64::min);
-        let greatest = finite().fold(f64::NEG_INFINITY, f64::max);
-        if least > greatest {
-            return (0.0, 1.0, false);
-        }
-        if !self.from_zero && least > 0.0 && greatest / least > 20.0 {
-            return (least / 1.3, greatest * 1.3, true);
-        }
-        let least = if self.from_zero {
-            least.min(0.0)
-        } else {
-            least
-        };
-        let span = greatest - least;
-        let margin = if span > 0.0 {
-            span * 0.05
-        } else {
-            greatest.abs().max(1.0) * 0.1
-        };
-        let from = if self.from_zero && least == 0.0 {
-            0.0
-        } else {
-            least - margin
-        };
-        (from, greatest + margin, false)
+        Ok(framed(self.name, size, &frame, &marks))
     }
 
     fn axes<X>(
@@ -204,6 +162,49 @@ impl Plot<'_> {
     }
 }
 
+/// From, to, and whether the scale is logarithmic: where values are far apart, none is zero
+/// or less, and the axis need not begin at zero.
+pub(crate) fn range(values: &[f64], from_zero: bool) -> (f64, f64, bool) {
+    let in_reach = |value: &f64| value.abs() <= REACH;
+    let finite = || values.iter().copied().filter(in_reach);
+    let least = finite().fold(f64::INFINITY, f64::min);
+    let greatest = finite().fold(f64::NEG_INFINITY, f64::max);
+    if least > greatest {
+        return (0.0, 1.0, false);
+    }
+    if !from_zero && least > 0.0 && greatest / least > 20.0 {
+        return (least / 1.3, greatest * 1.3, true);
+    }
+    let least = if from_zero { least.min(0.0) } else { least };
+    let span = greatest - least;
+    let margin = if span > 0.0 {
+        span * 0.05
+    } else {
+        greatest.abs().max(1.0) * 0.1
+    };
+    let from = if from_zero && least == 0.0 {
+        0.0
+    } else {
+        least - margin
+    };
+    (from, greatest + margin, false)
+}
+
+/// An SVG of what plotters drew, and marks over it.
+pub(crate) fn framed(name: &str, size: (u32, u32), frame: &str, marks: &Markup) -> Markup {
+    // The frame is plotters' own, with its text escaped. Black there is the page's colour.
+    let frame = frame.replace("\"#000000\"", "\"currentColor\"");
+    let inner = frame
+        .split_once('>')
+        .and_then(|(_, rest)| rest.rsplit_once("</svg>"))
+        .map_or("", |(inner, _)| inner);
+    html! {
+        svg viewBox={ "0 0 " (size.0) " " (size.1) } role="img" aria-label=(plain(name)) {
+            g aria-hidden="true" { (PreEscaped(inner)) (marks) }
+        }
+    }
+}
+
 /// A name that fits at the left of a plot; in full it stands in the table.
 fn short(name: &str) -> String {
     const MOST: usize = 26;
@@ -215,7 +216,7 @@ fn short(name: &str) -> String {
 }
 
 /// A tick's label: whole thousands and millions short.
-fn tick(value: f64) -> String {
+pub(crate) fn tick(value: f64) -> String {
     let magnitude = value.abs();
     let (scaled, suffix) = match magnitude {
         m if m >= 1e9 => (value / 1e9, "G"),
@@ -268,9 +269,9 @@ mod tests {
 
     #[test]
     fn far_values_are_drawn_on_a_logarithmic_scale_unless_one_is_zero() {
-        assert!(plot(&[1.0, 3022.0]).range().2);
-        assert!(!plot(&[0.0, 3022.0]).range().2);
-        assert!(!plot(&[100.0, 110.0]).range().2);
+        assert!(range(&[1.0, 3022.0], false).2);
+        assert!(!range(&[0.0, 3022.0], false).2);
+        assert!(!range(&[100.0, 110.0], false).2);
     }
 
     #[test]

@@ -1,60 +1,27 @@
 //! `worldswitch io`: block I/O of many devices, served by elvis, its baselines and its peers by turns.
 
 pub mod cli;
+mod experiments;
 mod results;
 mod table;
 
+use crate::cli::Parts;
 use crate::output::{self, Colours};
 use crate::run::{Done, Folder};
 use crate::stop::Stop;
+use crate::{data, doctor};
 use anyhow::{Context, bail};
-use cli::{IoArgs, RepliesArg};
+use cli::IoArgs;
+use experiments::Part;
 use results::Run;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use ws_io::client::Replies;
 use ws_io::cpus;
-use ws_io::measure::{Group, Setting, measure};
-use ws_io::server::{Disk, Place, Server};
+use ws_io::measure::{Setting, measure};
+use ws_io::server::{Disk, Server};
 
 /// The hidden command by which this program starts its clients.
 pub const CLIENT: &str = "io-client";
-
-/// The loads, each a list of groups that run together.
-fn loads(args: &IoArgs) -> Vec<Vec<Group>> {
-    let group = |name: &str, devices: usize, depth, replies| Group {
-        name: name.to_owned(),
-        devices,
-        together: args.one_client,
-        depth,
-        replies,
-    };
-    if args.mixed {
-        let eventfd = Replies::Eventfd;
-        return vec![vec![
-            group("mixed-throughput", 1, 32, eventfd),
-            group("mixed-latency", 6, 1, eventfd),
-        ]];
-    }
-    let mut loads: Vec<Vec<Group>> = Vec::new();
-    for &devices in &args.devices {
-        for &depth in &args.depth {
-            for &replies in &args.replies {
-                let (replies, how) = match Replies::from(replies) {
-                    Replies::Eventfd => (Replies::Eventfd, "eventfd"),
-                    Replies::Poll => (Replies::Poll, "poll"),
-                };
-                let name = format!("{devices}-devices-depth-{depth}-{how}");
-                let load = vec![group(&name, devices.into(), depth, replies)];
-                // A number that was given twice is one row.
-                if !loads.contains(&load) {
-                    loads.push(load);
-                }
-            }
-        }
-    }
-    loads
-}
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match named {
@@ -83,36 +50,52 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
     if client_cpus.is_empty() {
         bail!("the server takes CPU {io_cpu}, and there is no other for its clients");
     }
+    let or_quick = |given: Option<u64>, quick, full| {
+        Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
+    };
     Ok(Setting {
-        place: Place {
-            elvis: elvis(args.elvis.as_deref())?,
-            folder: folder.to_owned(),
-            io_cpu,
-        },
-        disk: disk(args),
-        think: Duration::from_micros(args.think),
+        elvis: elvis(args.elvis.as_deref())?,
+        folder: folder.to_owned(),
         client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
+        io_cpu,
         client_cpus,
-        write_percent: args.write,
-        warmup: Duration::from_millis(args.warmup),
-        measure: Duration::from_millis(args.measure),
+        warmup: or_quick(args.warmup, 50, 300),
+        measure: or_quick(args.measure, 100, 1000),
     })
 }
 
-fn disk(args: &IoArgs) -> Disk {
-    args.work.map_or(args.disk.into(), Disk::Work)
-}
-
-/// A folder for sockets and disks, where disks are in memory if they are to be.
-fn working_folder(disk: Disk) -> anyhow::Result<tempfile::TempDir> {
+/// A folder for sockets and disks, in memory where a disk is to be.
+fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("worldswitch-io-");
-    match disk {
-        Disk::Null | Disk::Work(_) => Ok(folder.tempdir()?),
-        Disk::Tmpfs => folder
-            .tempdir_in("/dev/shm")
-            .context("disks on a tmpfs need /dev/shm"),
+    let mut loads = parts.iter().flat_map(|part| &part.loads);
+    if loads.any(|load| load.disk == Disk::Tmpfs) {
+        let made = folder.tempdir_in("/dev/shm");
+        return made.context("disks on a tmpfs need /dev/shm");
     }
+    Ok(folder.tempdir()?)
+}
+
+/// All servers of all parts, each once, with nothing measured yet.
+fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    for part in parts {
+        for (number, server) in part.servers.iter().enumerate() {
+            let alike = |other: &Server| other.to_string() == server.to_string();
+            if part.servers[..number].iter().any(alike) {
+                return Err(crate::Usage(format!("{server} is named twice")).into());
+            }
+            match runs.iter_mut().find(|run| run.is_of(server)) {
+                Some(run) => run.expect(&part.loads),
+                None => {
+                    let mut run = Run::new(server);
+                    run.expect(&part.loads);
+                    runs.push(run);
+                }
+            }
+        }
+    }
+    Ok(runs)
 }
 
 /// Measures, shows the table, keeps the results.
@@ -121,52 +104,45 @@ fn working_folder(disk: Disk) -> anyhow::Result<tempfile::TempDir> {
 /// Wrong usage, nothing could be measured, or the results can't be written.
 pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
-    let mut servers: Vec<Server> = Vec::new();
-    for server in args.server.iter().chain(&args.peer) {
-        if servers
-            .iter()
-            .any(|other| other.to_string() == server.to_string())
-        {
-            return Err(crate::Usage(format!("{server} is named twice")).into());
-        }
-        servers.push(server.clone());
-    }
-    if args.think > 0 && args.replies.contains(&RepliesArg::Eventfd) {
-        let why = "with --think clients look for replies: --replies poll";
-        return Err(crate::Usage(why.to_owned()).into());
-    }
-    let working = working_folder(disk(args))?;
+    let parts = experiments::parts(args)?;
+    let mut runs = runs(&parts)?;
+    let working = working_folder(&parts)?;
     let setting = setting(args, working.path())?;
-    let loads = loads(args);
     let folder = Folder::make(args.output.as_deref(), created)?;
     let stop = Stop::listen()?;
-    let mut runs: Vec<Run> = servers
-        .iter()
-        .map(|server| Run::new(server, &loads))
-        .collect();
-    'rounds: for round in 1..=args.rounds {
-        for (number, groups) in loads.iter().enumerate() {
-            // Forth and back, so that none is always the first.
-            let mut order: Vec<usize> = (0..servers.len()).collect();
-            if round % 2 == 0 {
-                order.reverse();
-            }
-            for server in order {
-                if stop.requested() {
-                    break 'rounds;
+    // It looks at the programs of other platforms too, and tells what concerns these measurements.
+    let resources = data::resources(&Parts::default(), Vec::new());
+    let doctor = doctor::warn(&resources, &[], colours);
+    let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
+    'rounds: for round in 1..=rounds {
+        for part in &parts {
+            for load in &part.loads {
+                // Forth and back, so that none is always the first.
+                let mut order: Vec<&Server> = part.servers.iter().collect();
+                if round % 2 == 0 {
+                    order.reverse();
                 }
-                let start = Instant::now();
-                let got = measure(&setting, &servers[server], groups);
-                runs[server].add(round, number, groups, start.elapsed(), got);
+                for server in order {
+                    if stop.requested() {
+                        break 'rounds;
+                    }
+                    let start = Instant::now();
+                    let got = measure(&setting, server, load);
+                    if let Some(run) = runs.iter_mut().find(|run| run.is_of(server)) {
+                        run.add(round, load, start.elapsed(), got);
+                    }
+                }
             }
         }
-        eprintln!("round {round} of {}", args.rounds);
+        eprintln!("round {round} of {rounds}");
     }
     let interrupted = stop.requested();
-    let results: Vec<_> = runs
-        .into_iter()
-        .map(|run| run.finish(&setting, created, interrupted))
-        .collect();
+    let finish = |run: Run| {
+        let mut result = run.finish(&setting, created, interrupted);
+        result.disturbances = Some(doctor::disturbances(&doctor, &result.platform));
+        result
+    };
+    let results: Vec<_> = runs.into_iter().map(finish).collect();
     for result in &results {
         ws_results::write_into(folder.path(), result)?;
     }

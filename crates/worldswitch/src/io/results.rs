@@ -5,47 +5,59 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, SystemTime};
-use ws_io::client::Replies;
-use ws_io::measure::{Group, Outcome, Setting};
+use ws_io::client::{Replies, Writes};
+use ws_io::load::{Group, Load};
+use ws_io::measure::{Outcome, Setting};
 use ws_io::server::{Disk, Server};
 use ws_results::{
-    Boot, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, SCHEMA, Samples, Status,
+    Boot, Check, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, SCHEMA, Samples, Status,
+    Verdict,
 };
 
 /// The result file of one server, while it grows.
 pub struct Run {
-    server: String,
+    server: Server,
     boots: Vec<Boot>,
     rows: Vec<Row>,
 }
 
 impl Run {
-    /// With rows for all groups of all loads, and nothing in them.
-    pub fn new(server: &Server, loads: &[Vec<Group>]) -> Self {
-        let rows = loads.iter().flatten().map(|group| Row {
-            benchmark: group.name.clone(),
-            category: "io".to_owned(),
-            status: Status::Unreached,
-            reason: Some("the run was stopped before".to_owned()),
-            outcomes: Vec::new(),
-            conditions: conditions(group),
-            exact: None,
-            metrics: Vec::new(),
-            host: Vec::new(),
-        });
+    /// Without any row.
+    pub fn new(server: &Server) -> Self {
         Self {
-            server: server.to_string(),
+            server: server.clone(),
             boots: Vec::new(),
-            rows: rows.collect(),
+            rows: Vec::new(),
         }
     }
 
-    /// Adds a round of the load with this number.
+    /// Whether it is that server's.
+    pub fn is_of(&self, server: &Server) -> bool {
+        self.server == *server
+    }
+
+    /// Adds rows for all groups of these loads, and nothing in them.
+    pub fn expect(&mut self, loads: &[Load]) {
+        for load in loads {
+            self.rows.extend(load.groups.iter().map(|group| Row {
+                benchmark: group.name.clone(),
+                category: "io".to_owned(),
+                status: Status::Unreached,
+                reason: Some("the run was stopped before".to_owned()),
+                outcomes: Vec::new(),
+                conditions: conditions(load, group),
+                exact: None,
+                metrics: Vec::new(),
+                host: Vec::new(),
+            }));
+        }
+    }
+
+    /// Adds a round of a load.
     pub fn add(
         &mut self,
         round: u32,
-        load: usize,
-        groups: &[Group],
+        load: &Load,
         wall: Duration,
         got: anyhow::Result<Vec<Outcome>>,
     ) {
@@ -59,20 +71,21 @@ impl Run {
         let mut at = 0;
         if let Some(boot) = self.boots.last_mut() {
             at = u32::try_from(boot.launches.len()).unwrap_or(u32::MAX);
-            boot.launches.push(launch(round, load, groups, wall, &got));
+            boot.launches.push(launch(round, at, load, wall, &got));
         }
         let got = got.map_err(|error| (status(&error), format!("{error:#}")));
-        for (number, group) in groups.iter().enumerate() {
+        for (number, group) in load.groups.iter().enumerate() {
             let named = |row: &&mut Row| row.benchmark == group.name;
             let Some(row) = self.rows.iter_mut().find(named) else {
                 continue;
             };
-            let (status, reason) = match &got {
+            let (status, reason, check) = match &got {
                 Ok(outcomes) => {
-                    add_samples(&mut row.metrics, round, at, &outcomes[number]);
-                    (Status::Ok, None)
+                    let outcome = &outcomes[number];
+                    add_samples(&mut row.metrics, round, at, outcome, load.verify);
+                    (Status::Ok, None, load.verify.then(|| check(outcome)))
                 }
-                Err((status, reason)) => (*status, Some(reason.clone())),
+                Err((status, reason)) => (*status, Some(reason.clone()), None),
             };
             // The first that is not ok stays.
             if matches!(row.status, Status::Unreached | Status::Ok) {
@@ -82,7 +95,7 @@ impl Run {
                 boot: round,
                 status,
                 reason,
-                check: None,
+                check,
                 external: None,
             });
         }
@@ -90,27 +103,21 @@ impl Run {
 
     /// The whole file.
     pub fn finish(self, setting: &Setting, created: SystemTime, interrupted: bool) -> ResultFile {
+        let (server_cpus, client_cpus) = setting.cpus(&self.server);
+        let server = self.server.to_string();
+        let pinning = format!("server on CPUs {server_cpus:?}, clients on CPUs {client_cpus:?}");
         let subject = [
-            ("platform", json!(self.server)),
-            ("server", json!(self.server)),
+            ("platform", json!(server)),
+            ("server", json!(server)),
+            ("pinning", json!(pinning)),
         ];
         let host = ws_machines::host::Host::read();
         let conditions = [
             ("unit", json!("ns")),
             ("block_bytes", json!(ws_io::client::BLOCK)),
-            ("disk", json!(setting.disk.name())),
             ("disk_bytes", json!(ws_io::server::DISK_BYTES)),
-            ("io_cpu", json!(setting.place.io_cpu)),
+            ("io_cpu", json!(setting.io_cpu)),
             ("client_cpus", json!(setting.client_cpus)),
-            (
-                "work_ns",
-                match setting.disk {
-                    Disk::Work(ns) => json!(ns),
-                    _ => json!(0),
-                },
-            ),
-            ("think_ns", json!(setting.think.as_nanos() as u64)),
-            ("write_percent", json!(setting.write_percent)),
             ("measure_ms", json!(time::millis(setting.measure))),
         ];
         let owned = |fields: &[(&str, serde_json::Value)]| -> BTreeMap<_, _> {
@@ -129,7 +136,7 @@ impl Run {
             created: time::rfc3339(created),
             tool: concat!("worldswitch ", env!("CARGO_PKG_VERSION")).to_owned(),
             command: std::env::args().collect(),
-            platform: self.server,
+            platform: server,
             identity,
             disturbances: None,
             interrupted,
@@ -139,19 +146,56 @@ impl Run {
     }
 }
 
-fn conditions(group: &Group) -> BTreeMap<String, serde_json::Value> {
-    let replies = match group.replies {
+/// One word for how clients learn of replies.
+pub fn word(replies: Replies) -> &'static str {
+    match replies {
         Replies::Eventfd => "eventfd",
         Replies::Poll => "poll",
+    }
+}
+
+/// What must agree between two rows that are compared. The report places a row by `experiment`, `step`
+/// and `role`.
+fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value> {
+    let writes = match group.writes {
+        Writes::Percent(percent) => format!("{percent} %"),
+        Writes::Slots(writers) => format!("{writers} of {}", group.depth),
+    };
+    let work_ns = match load.disk {
+        Disk::Work(ns) => ns,
+        Disk::Null | Disk::Tmpfs => 0,
     };
     [
+        ("experiment", json!(load.experiment)),
+        ("step", json!(load.step)),
+        ("role", json!(group.role)),
         ("devices", json!(group.devices)),
-        ("one_client", json!(group.together)),
+        ("one_client", json!(load.one_client)),
         ("depth", json!(group.depth)),
-        ("replies", json!(replies)),
+        ("replies", json!(word(load.replies))),
+        ("disk", json!(load.disk.name())),
+        ("work_ns", json!(work_ns)),
+        ("writes", json!(writes)),
+        ("think_ns", json!(group.think.as_nanos() as u64)),
+        ("weight", json!(group.weight)),
+        ("verify", json!(load.verify)),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
+}
+
+/// What clients that compare saw.
+fn check(outcome: &Outcome) -> Check {
+    let compared: u64 = outcome.devices.iter().map(|device| device.compared).sum();
+    let verdict = if compared > 0 {
+        Verdict::Proved
+    } else {
+        Verdict::Unproven
+    };
+    Check {
+        verdict,
+        note: format!("{compared} blocks were read as they were written"),
+    }
 }
 
 /// What can't be started because it is not there is no failure of it.
@@ -169,8 +213,8 @@ fn status(error: &anyhow::Error) -> Status {
 
 fn launch(
     round: u32,
-    load: usize,
-    groups: &[Group],
+    number: u32,
+    load: &Load,
     wall: Duration,
     got: &anyhow::Result<Vec<Outcome>>,
 ) -> Launch {
@@ -179,9 +223,9 @@ fn launch(
         Err(error) => (LaunchEnd::Died, format!("{error:#}")),
     };
     Launch {
-        nonce: format!("{:x}", u64::from(round) << 32 | load as u64),
+        nonce: format!("{:x}", u64::from(round) << 32 | u64::from(number)),
         vcpus: 0,
-        asked: groups.iter().map(|group| group.name.clone()).collect(),
+        asked: load.groups.iter().map(|group| group.name.clone()).collect(),
         hello: None,
         first_record_ms: None,
         wall_ms: time::millis(wall),
@@ -194,7 +238,7 @@ fn launch(
     }
 }
 
-fn add_samples(metrics: &mut Vec<Metric>, boot: u32, launch: u32, outcome: &Outcome) {
+fn add_samples(metrics: &mut Vec<Metric>, boot: u32, launch: u32, outcome: &Outcome, verify: bool) {
     let devices = &outcome.devices;
     let requests: u64 = devices.iter().map(|device| device.requests).sum();
     let each = |what: fn(&ws_io::client::Counted) -> u64| devices.iter().map(what).collect();
@@ -237,6 +281,9 @@ fn add_samples(metrics: &mut Vec<Metric>, boot: u32, launch: u32, outcome: &Outc
     );
     add("kicks", "count", requests, all(|device| device.kicks));
     add("calls", "count", requests, all(|device| device.calls));
+    if verify {
+        add("compared", "count", 1, each(|device| device.compared));
+    }
     add(
         "server_cpu",
         "ns",
@@ -253,10 +300,12 @@ mod tests {
     fn group(name: &str, devices: usize) -> Group {
         Group {
             name: name.to_owned(),
+            role: name.to_owned(),
             devices,
-            together: false,
             depth: 1,
-            replies: Replies::Poll,
+            writes: Writes::Slots(1),
+            think: Duration::ZERO,
+            weight: 1,
         }
     }
 
@@ -265,6 +314,7 @@ mod tests {
             requests,
             elapsed_ns: 1_000_000,
             kicks: 1,
+            compared: requests,
             ..Counted::default()
         };
         Outcome {
@@ -275,20 +325,27 @@ mod tests {
 
     #[test]
     fn rounds_become_boots_and_failures_stay_seen() {
-        let load = [group("a", 2), group("b", 1)];
-        let mut run = Run::new(&"elvis".parse().unwrap(), &[load.to_vec()]);
+        let load = Load {
+            experiment: "mixed".to_owned(),
+            step: 2,
+            groups: vec![group("a", 2), group("b", 1)],
+            replies: Replies::Poll,
+            one_client: false,
+            disk: Disk::Tmpfs,
+            verify: true,
+        };
+        let mut run = Run::new(&"elvis".parse().unwrap());
+        run.expect(std::slice::from_ref(&load));
         let wall = Duration::from_millis(5);
         run.add(
             1,
-            0,
             &load,
             wall,
             Ok(vec![outcome(&[300, 100]), outcome(&[50])]),
         );
-        run.add(2, 0, &load, wall, Err(anyhow::anyhow!("it hung")));
+        run.add(2, &load, wall, Err(anyhow::anyhow!("it hung")));
         run.add(
             3,
-            0,
             &load,
             wall,
             Ok(vec![outcome(&[200, 200]), outcome(&[60])]),
@@ -312,5 +369,9 @@ mod tests {
         assert_eq!(metric("requests").boots[0].run, [300_000, 100_000]);
         assert_eq!(metric("kicks").boots[1].run, [2]);
         assert_eq!(metric("cost").boots.len(), 2);
+        let check = row.outcomes[0].check.as_ref().unwrap();
+        assert_eq!(check.note, "400 blocks were read as they were written");
+        assert_eq!(metric("compared").boots[1].run, [200, 200]);
+        assert_eq!(row.conditions["experiment"], "mixed");
     }
 }

@@ -43,7 +43,7 @@ pub fn table(results: &[ResultFile]) -> String {
     // Writing to a string can't fail.
     let _ = writeln!(
         text,
-        "{:<32} {:<24} {:>10} {:>21} {:>9} {:>9} {:>9} {:>9} {:>6}",
+        "{:<28} {:<24} {:>10} {:>21} {:>9} {:>9} {:>9} {:>9} {:>10} {:>6}",
         "load",
         "server",
         "requests/s",
@@ -51,41 +51,59 @@ pub fn table(results: &[ResultFile]) -> String {
         "p50 us",
         "p99 us",
         "kicks/req",
+        "calls/req",
         "cpu us/req",
         "Jain"
     );
-    let rows = results.first().map_or(&[][..], |result| &result.rows);
-    for (number, row) in rows.iter().enumerate() {
-        let mut load = row.benchmark.as_str();
+    let mut loads: Vec<&str> = Vec::new();
+    for row in results.iter().flat_map(|result| &result.rows) {
+        if !loads.contains(&row.benchmark.as_str()) {
+            loads.push(&row.benchmark);
+        }
+    }
+    for load in loads {
+        let mut head = load;
         for result in results {
-            let row = &result.rows[number];
-            let _ = write!(text, "{load:<32} {:<24} ", result.platform);
-            load = "";
-            // Time for a request is a ratio of sums, and its inverse is throughput.
-            let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
-            let Some(rate) = rate else {
-                let reason = row.reason.as_deref().unwrap_or("nothing was measured");
-                let _ = writeln!(text, "{}", ws_text::terminal(reason));
+            let Some(row) = result.rows.iter().find(|row| row.benchmark == load) else {
                 continue;
             };
-            let median = |metric: &str, of: fn(&Samples) -> f64| {
-                over(row, metric, of).map_or(f64::NAN, |over| over.median)
-            };
-            let range = format!("{:.0} to {:.0}", rate.least, rate.most);
-            let cpu = over(row, "server_cpu", mean)
-                .map_or("-".to_owned(), |cpu| format!("{:.2}", cpu.median / 1e3));
-            let _ = writeln!(
-                text,
-                "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {cpu:>10} {:>6.3}",
-                rate.median,
-                median("latency_p50", mean) / 1e3,
-                median("latency_p99", mean) / 1e3,
-                median("kicks", ratio),
-                median("requests", jain),
-            );
+            let _ = write!(text, "{head:<28} {:<24} ", result.platform);
+            head = "";
+            let _ = writeln!(text, "{}", line(row));
         }
     }
     text
+}
+
+/// What stands behind the load and the server.
+fn line(row: &Row) -> String {
+    // Time for a request is a ratio of sums, and its inverse is throughput.
+    let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
+    let Some(rate) = rate else {
+        let reason = row.reason.as_deref().unwrap_or("nothing was measured");
+        return ws_text::terminal(reason).into_owned();
+    };
+    let median = |metric: &str, of: fn(&Samples) -> f64| {
+        over(row, metric, of).map_or(f64::NAN, |over| over.median)
+    };
+    let range = format!("{:.0} to {:.0}", rate.least, rate.most);
+    let cpu = over(row, "server_cpu", mean)
+        .map_or("-".to_owned(), |cpu| format!("{:.2}", cpu.median / 1e3));
+    let compared = over(row, "compared", |samples| {
+        samples.run.iter().sum::<u64>() as f64
+    });
+    let compared = compared.map_or(String::new(), |compared| {
+        format!("  {:.0} or more blocks compared", compared.least)
+    });
+    format!(
+        "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}",
+        rate.median,
+        median("latency_p50", mean) / 1e3,
+        median("latency_p99", mean) / 1e3,
+        median("kicks", ratio),
+        median("calls", ratio),
+        median("requests", jain),
+    )
 }
 
 #[cfg(test)]

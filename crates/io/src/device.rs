@@ -1,0 +1,314 @@
+//! One vhost-user block device, driven by libblkio's driver.
+
+use crate::client::{BLOCK, Counted, Driven, Writes};
+use crate::pattern::Written;
+use anyhow::{Context, bail};
+use hdrhistogram::Histogram;
+use memmap2::MmapMut;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use virtio_driver::{
+    EventFd, VhostUser, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport,
+    VirtioFeatureFlags,
+};
+
+/// How long a server may take to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A device that is driven.
+pub struct Device {
+    transport: Box<VirtioBlkTransport>,
+    queue: VirtioBlkQueue<'static, usize>,
+    memory: MmapMut,
+    blocks: u64,
+    depth: usize,
+    writes: Writes,
+    think_ns: u64,
+    slots: Vec<Slot>,
+    /// Requests that are made when their pauses are over.
+    thinking: Vec<(Instant, usize)>,
+    /// What its blocks hold, where that is compared.
+    written: Option<Written>,
+    latency: Histogram<u64>,
+    counted: Counted,
+}
+
+/// One request outstanding.
+#[derive(Clone, Copy)]
+struct Slot {
+    began: Instant,
+    block: u64,
+    write: bool,
+}
+
+impl Device {
+    /// Connects to a server, which may not listen yet. `number` differs from device to device.
+    ///
+    /// # Errors
+    /// There is no such server, or no disk of one block for each request.
+    pub fn connect(driven: &Driven, number: u64, verify: bool) -> anyhow::Result<Self> {
+        let ring = VirtioFeatureFlags::VERSION_1
+            | VirtioFeatureFlags::RING_EVENT_IDX
+            | VirtioFeatureFlags::RING_INDIRECT_DESC;
+        let features = ring.bits() | VirtioBlkFeatureFlags::all().bits();
+        let name = driven.socket.to_str();
+        let name = name.context("a socket's path that is no text")?;
+        let end = Instant::now() + PATIENCE;
+        let transport = loop {
+            match VhostUser::new(name, features) {
+                Ok(transport) => break transport,
+                Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(10)),
+                Err(error) => return Err(error).with_context(|| name.to_owned()),
+            }
+        };
+        let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
+        // Direct descriptors, where the device has no others, are three a request.
+        let size = (driven.depth * 4).next_power_of_two().max(64);
+        let mut queues = VirtioBlkQueue::setup_queues(&mut *transport, 1, size)?;
+        let file = rustix::fs::memfd_create("worldswitch-io", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let file = File::from(file);
+        file.set_len(u64::from(driven.depth) * BLOCK)?;
+        // SAFETY: a memory file of this process; only the device writes to it besides.
+        let memory = unsafe { MmapMut::map_mut(&file) }?;
+        let address = memory.as_ptr() as usize;
+        transport.map_mem_region(address, memory.len(), file.as_raw_fd(), 0)?;
+        let blocks = u64::from(transport.get_config()?.capacity) * 512 / BLOCK;
+        if blocks < u64::from(driven.depth) {
+            bail!("the disk at {name} has fewer blocks than requests outstanding");
+        }
+        let queue = queues.pop().context("the device has no queue")?;
+        let slot = Slot {
+            began: Instant::now(),
+            block: 0,
+            write: false,
+        };
+        Ok(Self {
+            transport,
+            queue,
+            memory,
+            blocks,
+            depth: driven.depth.into(),
+            writes: driven.writes,
+            think_ns: driven.think_ns,
+            slots: vec![slot; driven.depth.into()],
+            thinking: Vec::new(),
+            written: verify.then(|| Written::new(number, blocks)),
+            latency: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
+            counted: Counted::default(),
+        })
+    }
+
+    /// Makes the first requests. `called`: this client wants to be told of replies.
+    ///
+    /// # Errors
+    /// The ring does not take them.
+    pub fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()> {
+        self.queue.set_used_notif_enabled(called);
+        for slot in 0..self.depth {
+            self.slots[slot].began = Instant::now();
+            self.submit_random(slot, random)?;
+        }
+        self.kick()
+    }
+
+    /// A request at a random place. Each slot has places of its own, so that no two requests
+    /// outstanding touch the same block and what it holds is known.
+    fn submit_random(&mut self, slot: usize, random: &mut fastrand::Rng) -> anyhow::Result<()> {
+        let depth = self.depth as u64;
+        let block = random.u64(..self.blocks / depth) * depth + slot as u64;
+        let write = match self.writes {
+            Writes::Percent(percent) => random.u8(..100) < percent,
+            Writes::Slots(writers) => slot < writers.into(),
+        };
+        self.submit(slot, block, write)
+    }
+
+    fn submit(&mut self, slot: usize, block: u64, write: bool) -> anyhow::Result<()> {
+        self.slots[slot].block = block;
+        self.slots[slot].write = write;
+        let length = BLOCK as usize;
+        let buffer = &mut self.memory[slot * length..][..length];
+        if let Some(written) = self.written.as_mut().filter(|_| write) {
+            written.fill(block, buffer);
+        }
+        let place = buffer.as_mut_ptr();
+        // SAFETY: the buffer lies in the mapping, which lives as long as the device.
+        unsafe {
+            if write {
+                self.queue.write_raw(block * BLOCK, place, length, slot)?;
+            } else {
+                self.queue.read_raw(block * BLOCK, place, length, slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the server of new requests, where it wants to be told.
+    fn kick(&mut self) -> anyhow::Result<()> {
+        if self.queue.avail_notif_needed() {
+            self.transport.get_submission_notifier(0).notify()?;
+            self.counted.kicks += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether it has a reply.
+    pub fn has_reply(&mut self) -> bool {
+        self.queue.completions().has_next()
+    }
+
+    /// Whether a request waits for the end of its pause.
+    pub fn is_thinking(&self) -> bool {
+        !self.thinking.is_empty()
+    }
+
+    /// Where the server calls.
+    pub fn called(&self) -> Arc<EventFd> {
+        self.transport.get_completion_fd(0)
+    }
+
+    /// Notes that the server called.
+    pub fn was_called(&mut self) {
+        self.counted.calls += 1;
+    }
+
+    /// Takes out the replies that are there, and compares what was read.
+    fn take(&mut self, done: &mut Vec<usize>) -> anyhow::Result<()> {
+        for completion in self.queue.completions() {
+            if completion.ret != 0 {
+                bail!("a request failed with {}", completion.ret);
+            }
+            done.push(completion.context);
+        }
+        let Some(written) = &self.written else {
+            return Ok(());
+        };
+        for &slot in &*done {
+            let Slot { block, write, .. } = self.slots[slot];
+            let length = BLOCK as usize;
+            let read = &self.memory[slot * length..][..length];
+            self.counted.compared += u64::from(!write && written.check(block, read)?);
+        }
+        Ok(())
+    }
+
+    /// Takes out replies and makes the next requests in their places. Returns when that was, where
+    /// there was a reply.
+    ///
+    /// # Errors
+    /// A request failed, or what was read is not what was written.
+    pub fn go_on(
+        &mut self,
+        done: &mut Vec<usize>,
+        random: &mut fastrand::Rng,
+    ) -> anyhow::Result<Option<Instant>> {
+        self.take(done)?;
+        if done.is_empty() {
+            return Ok(None);
+        }
+        let now = Instant::now();
+        for &slot in &*done {
+            let latency = now.duration_since(self.slots[slot].began);
+            self.latency.saturating_record(ns(latency).max(1));
+        }
+        self.counted.requests += done.len() as u64;
+        for slot in done.drain(..) {
+            if self.think_ns == 0 {
+                self.slots[slot].began = now;
+                self.submit_random(slot, random)?;
+            } else {
+                let pause = -(1.0 - random.f64()).ln() * self.think_ns as f64;
+                let due = now + Duration::from_nanos(pause as u64);
+                self.thinking.push((due, slot));
+            }
+        }
+        self.kick()?;
+        Ok(Some(now))
+    }
+
+    /// Makes the requests whose pauses are over.
+    ///
+    /// # Errors
+    /// The ring does not take them.
+    pub fn end_thinking(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<()> {
+        let now = Instant::now();
+        let mut made = false;
+        for place in (0..self.thinking.len()).rev() {
+            let (due, slot) = self.thinking[place];
+            if due <= now {
+                self.thinking.swap_remove(place);
+                self.slots[slot].began = now;
+                self.submit_random(slot, random)?;
+                made = true;
+            }
+        }
+        if made { self.kick() } else { Ok(()) }
+    }
+
+    /// Forgets what was counted so far.
+    pub fn count_anew(&mut self) {
+        self.counted = Counted::default();
+        self.latency.reset();
+    }
+
+    /// What was counted, in this time.
+    pub fn counted(&self, elapsed: Duration) -> Counted {
+        Counted {
+            elapsed_ns: ns(elapsed),
+            latency_p50_ns: self.latency.value_at_quantile(0.5),
+            latency_p99_ns: self.latency.value_at_quantile(0.99),
+            ..self.counted.clone()
+        }
+    }
+
+    /// Waits for all replies, then reads each block back that was ever written. Returns how many.
+    ///
+    /// # Errors
+    /// A request fails or is lost, or a block does not hold what was written.
+    pub fn read_back(&mut self, lost: Duration) -> anyhow::Result<u64> {
+        let outstanding = self.depth - self.thinking.len();
+        let mut done = Vec::new();
+        self.collect(outstanding, &mut done, lost)?;
+        let blocks = self.written.as_ref().map(Written::blocks);
+        let blocks = blocks.unwrap_or_default();
+        for some in blocks.chunks(self.depth) {
+            for (slot, &block) in some.iter().enumerate() {
+                self.submit(slot, block, false)?;
+            }
+            self.kick()?;
+            self.collect(some.len(), &mut done, lost)?;
+        }
+        Ok(blocks.len() as u64)
+    }
+
+    /// Looks until so many replies were there.
+    fn collect(
+        &mut self,
+        count: usize,
+        done: &mut Vec<usize>,
+        lost: Duration,
+    ) -> anyhow::Result<()> {
+        let end = Instant::now() + lost;
+        let mut taken = 0;
+        while taken < count {
+            self.take(done)?;
+            taken += done.len();
+            if done.is_empty() {
+                if Instant::now() > end {
+                    bail!("no reply within {lost:?}");
+                }
+                // Other clients may share this CPU.
+                std::thread::yield_now();
+            }
+            done.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds, as many as fit.
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

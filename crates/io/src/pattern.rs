@@ -1,0 +1,85 @@
+//! What blocks hold where reads are compared with writes: bytes that follow from the disk, the block and
+//! how often it was written.
+
+use anyhow::bail;
+
+/// What one client knows of its disk. A block that it never wrote may hold anything.
+pub struct Written {
+    disk: u64,
+    /// How often each block was written; 0: never by this client.
+    generations: Vec<u32>,
+}
+
+impl Written {
+    /// Of a disk that differs from others by `disk`, of so many blocks.
+    pub fn new(disk: u64, blocks: u64) -> Self {
+        Self {
+            disk,
+            generations: vec![0; blocks as usize],
+        }
+    }
+
+    /// Fills a buffer with what the block holds next.
+    pub fn fill(&mut self, block: u64, buffer: &mut [u8]) {
+        let generation = &mut self.generations[block as usize];
+        *generation += 1;
+        bytes(self.disk, block, *generation, buffer);
+    }
+
+    /// Compares what was read of a block. False where there is nothing to compare it with.
+    ///
+    /// # Errors
+    /// It is not what was written.
+    pub fn check(&self, block: u64, read: &[u8]) -> anyhow::Result<bool> {
+        let generation = self.generations[block as usize];
+        if generation == 0 {
+            return Ok(false);
+        }
+        let mut wanted = vec![0; read.len()];
+        bytes(self.disk, block, generation, &mut wanted);
+        if let Some(at) = (0..read.len()).find(|&at| read[at] != wanted[at]) {
+            bail!(
+                "block {block}, written {generation} times, was read back wrong from byte {at} on"
+            );
+        }
+        Ok(true)
+    }
+
+    /// The blocks that were written.
+    pub fn blocks(&self) -> Vec<u64> {
+        let numbered = (0..).zip(&self.generations);
+        let written = numbered.filter(|(_, generation)| **generation > 0);
+        written.map(|(block, _)| block).collect()
+    }
+}
+
+fn bytes(disk: u64, block: u64, generation: u32, buffer: &mut [u8]) {
+    // Far apart, so that no two of them give the same start.
+    let seed = disk << 56 ^ block << 32 ^ u64::from(generation);
+    fastrand::Rng::with_seed(seed).fill(buffer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_told_apart_by_disk_place_and_generation() {
+        let (mut one, mut other) = (Written::new(1, 8), Written::new(2, 8));
+        let mut buffer = vec![0; 4096];
+        assert!(!one.check(3, &buffer).unwrap());
+        one.fill(3, &mut buffer);
+        assert!(one.check(3, &buffer).unwrap());
+        let stale = buffer.clone();
+        other.fill(3, &mut buffer);
+        assert!(one.check(3, &buffer).is_err(), "another disk's");
+        one.fill(4, &mut buffer);
+        assert!(one.check(3, &buffer).is_err(), "another block's");
+        one.fill(3, &mut buffer);
+        assert!(one.check(3, &stale).is_err(), "a lost write");
+        buffer[4095] ^= 1;
+        let error = one.check(3, &buffer).unwrap_err().to_string();
+        assert!(error.contains("block 3, written 2 times") && error.contains("byte 4095"));
+        assert_eq!(one.blocks(), [3, 4]);
+    }
+}

@@ -1,0 +1,418 @@
+//! The figures of `worldswitch io`, after section 4 of the ELVIS paper: a curve for each server over the
+//! number of devices, for each quantity that was measured.
+
+use super::boots::HUES;
+use super::curves::Curves;
+use super::plot::PlotError;
+use super::series::Series;
+use super::words::plain;
+use crate::number;
+use maud::{Markup, html};
+use ws_results::{Row, Samples};
+use ws_statistics::median;
+
+/// The mode of elvis that is the paper's Baseline.
+const BASELINE: &str = "elvis@per-device";
+
+/// What an experiment is called here, and what its steps are.
+struct Experiment {
+    name: &'static str,
+    title: &'static str,
+    steps: &'static str,
+    /// Whether throughput is shown over the Baseline's too, as the paper does there.
+    normalized: bool,
+}
+
+const EXPERIMENTS: [Experiment; 7] = [
+    Experiment {
+        name: "scaling",
+        title: "Throughput and latency by devices (ELVIS, Figure 6)",
+        steps: "devices",
+        normalized: false,
+    },
+    Experiment {
+        name: "mixed",
+        title: "Devices for throughput beside devices for latency (ELVIS, Figure 7)",
+        steps: "devices for throughput, of 7",
+        normalized: false,
+    },
+    Experiment {
+        name: "ablation",
+        title: "What scheduling gives, and what polling (ELVIS, Figure 8)",
+        steps: "devices",
+        normalized: true,
+    },
+    Experiment {
+        name: "stuck",
+        title: "The rule about stuck queues",
+        steps: "devices for throughput",
+        normalized: false,
+    },
+    Experiment {
+        name: "shares",
+        title: "Shares of one I/O core",
+        steps: "devices",
+        normalized: false,
+    },
+    Experiment {
+        name: "integrity",
+        title: "Devices whose contents are compared",
+        steps: "devices",
+        normalized: false,
+    },
+    Experiment {
+        name: "devices",
+        title: "Devices that are alike",
+        steps: "devices",
+        normalized: false,
+    },
+];
+
+/// What is drawn of each load: a name with its unit, and where one round's value comes from.
+struct Quantity {
+    name: &'static str,
+    metric: &'static str,
+    of: fn(&Samples) -> f64,
+}
+
+const THROUGHPUT: Quantity = Quantity {
+    name: "requests/s, all devices together",
+    metric: "cost",
+    // The time for one request is a ratio of sums; throughput is its inverse.
+    of: |samples| 1e9 / ratio(samples),
+};
+
+const QUANTITIES: [Quantity; 6] = [
+    THROUGHPUT,
+    Quantity {
+        name: "median latency, us, mean of the devices",
+        metric: "latency_p50",
+        of: |samples| mean(samples) / 1e3,
+    },
+    Quantity {
+        name: "99th percentile of latency, us, mean of the devices",
+        metric: "latency_p99",
+        of: |samples| mean(samples) / 1e3,
+    },
+    Quantity {
+        name: "kicks for one request",
+        metric: "kicks",
+        of: ratio,
+    },
+    Quantity {
+        name: "calls for one request",
+        metric: "calls",
+        of: ratio,
+    },
+    Quantity {
+        name: "CPU time of the server for one request, us",
+        metric: "server_cpu",
+        of: |samples| mean(samples) / 1e3,
+    },
+];
+
+fn sum(samples: &Samples) -> f64 {
+    samples.run.iter().map(|&value| value as f64).sum()
+}
+
+fn mean(samples: &Samples) -> f64 {
+    sum(samples) / samples.run.len() as f64
+}
+
+fn ratio(samples: &Samples) -> f64 {
+    sum(samples) / samples.iterations as f64
+}
+
+/// One figure: the loads of an experiment that differ in the number of devices only.
+struct Figure<'a> {
+    experiment: &'a str,
+    role: &'a str,
+    steps: Vec<u32>,
+    /// The servers, each with its row of each step.
+    servers: Vec<(&'a Series<'a>, Vec<Option<&'a Row>>)>,
+}
+
+/// Of one row: the median of its rounds, the least and the greatest.
+#[derive(Clone, Copy)]
+struct Value {
+    least: f64,
+    median: f64,
+    greatest: f64,
+}
+
+/// The view.
+pub(crate) fn io(series: &[Series]) -> Result<Markup, PlotError> {
+    let figures = figures(series);
+    let mut drawn = Vec::new();
+    for (number, figure) in figures.iter().enumerate() {
+        let first = figures[..number]
+            .iter()
+            .all(|other| other.experiment != figure.experiment);
+        drawn.push((first.then(|| figure.title()), figure.cards()?));
+    }
+    Ok(html! {
+        section #io {
+            h2 { "Block I/O of many devices" }
+            @if drawn.is_empty() {
+                p.absent {
+                    "Not drawn: it takes results of " code { "worldswitch io" } ", as of "
+                    code { "worldswitch io scaling mixed ablation" } ", which makes the figures of the ELVIS paper."
+                }
+            } @else {
+                p {
+                    "A mark is the median of the rounds, the thin bar behind it reaches from the least to the greatest. "
+                    "Servers took turns on the same CPUs."
+                }
+                @for (title, cards) in &drawn {
+                    @if let Some(title) = title { h3 { (plain(title)) } }
+                    div.cards { @for card in cards { (card) } }
+                }
+            }
+        }
+    })
+}
+
+/// A row's experiment, step and role.
+fn place(row: &Row) -> Option<(&str, u32, &str)> {
+    let text = |name: &str| row.conditions.get(name)?.as_str();
+    let step = row.conditions.get("step")?.as_u64()?;
+    Some((
+        text("experiment")?,
+        u32::try_from(step).ok()?,
+        text("role")?,
+    ))
+}
+
+/// All figures, in the order in which their rows come.
+fn figures<'a>(series: &'a [Series<'a>]) -> Vec<Figure<'a>> {
+    let mut figures: Vec<Figure> = Vec::new();
+    for row in series.iter().flat_map(|series| &series.result.rows) {
+        let Some((experiment, step, role)) = place(row) else {
+            continue;
+        };
+        let known = figures
+            .iter()
+            .position(|figure| figure.experiment == experiment && figure.role == role);
+        let at = known.unwrap_or(figures.len());
+        if known.is_none() {
+            figures.push(Figure {
+                experiment,
+                role,
+                steps: Vec::new(),
+                servers: Vec::new(),
+            });
+        }
+        if !figures[at].steps.contains(&step) {
+            figures[at].steps.push(step);
+        }
+    }
+    for figure in &mut figures {
+        figure.steps.sort_unstable();
+        for series in series {
+            let row = |&step: &u32| {
+                let wanted = Some((figure.experiment, step, figure.role));
+                series.result.rows.iter().find(|row| place(row) == wanted)
+            };
+            let rows: Vec<Option<&Row>> = figure.steps.iter().map(row).collect();
+            if rows.iter().any(Option::is_some) {
+                figure.servers.push((series, rows));
+            }
+        }
+    }
+    figures
+}
+
+fn value(row: &Row, quantity: &Quantity) -> Option<Value> {
+    let metric = row.metrics.iter().find(|m| m.name == quantity.metric)?;
+    let rounds: Vec<f64> = metric.boots.iter().map(quantity.of).collect();
+    let fold = |with: fn(f64, f64) -> f64| rounds.iter().copied().reduce(with);
+    let value = Value {
+        least: fold(f64::min)?,
+        median: median(&rounds)?,
+        greatest: fold(f64::max)?,
+    };
+    value.median.is_finite().then_some(value)
+}
+
+impl Figure<'_> {
+    fn known(&self) -> Option<&'static Experiment> {
+        EXPERIMENTS
+            .iter()
+            .find(|known| known.name == self.experiment)
+    }
+
+    fn title(&self) -> String {
+        let known = self.known().map(|known| known.title);
+        known.unwrap_or(self.experiment).to_owned()
+    }
+
+    fn cards(&self) -> Result<Vec<Markup>, PlotError> {
+        let mut cards = Vec::new();
+        for quantity in &QUANTITIES {
+            let of = |row: &Option<&Row>| value((*row)?, quantity);
+            let values: Vec<Vec<Option<Value>>> = self
+                .servers
+                .iter()
+                .map(|(_, rows)| rows.iter().map(of).collect())
+                .collect();
+            if values.iter().flatten().any(Option::is_some) {
+                cards.push(self.card(quantity.name, &values)?);
+            }
+            if quantity.metric == THROUGHPUT.metric && self.known().is_some_and(|e| e.normalized) {
+                cards.extend(self.over_baseline(&values)?);
+            }
+        }
+        Ok(cards)
+    }
+
+    /// Throughput over the median of the Baseline's.
+    fn over_baseline(&self, values: &[Vec<Option<Value>>]) -> Result<Option<Markup>, PlotError> {
+        let is_baseline = |(series, _): &(&Series, _)| series.result.platform == BASELINE;
+        let Some(baseline) = self.servers.iter().position(is_baseline) else {
+            return Ok(None);
+        };
+        let ratio = |(value, base): (&Option<Value>, &Option<Value>)| {
+            let (value, base) = ((*value)?, (*base)?);
+            (base.median > 0.0).then(|| Value {
+                least: value.least / base.median,
+                median: value.median / base.median,
+                greatest: value.greatest / base.median,
+            })
+        };
+        let over = |row: &Vec<Option<Value>>| {
+            let pairs = row.iter().zip(&values[baseline]);
+            pairs.map(ratio).collect()
+        };
+        let values: Vec<Vec<Option<Value>>> = values.iter().map(over).collect();
+        let name = format!("throughput over the median of {BASELINE}, the paper's Baseline");
+        self.card(&name, &values).map(Some)
+    }
+
+    fn card(&self, quantity: &str, values: &[Vec<Option<Value>>]) -> Result<Markup, PlotError> {
+        let name = match self.role {
+            "" => quantity.to_owned(),
+            role => format!("{role}: {quantity}"),
+        };
+        let full = format!("{}: {name}, by server", self.title());
+        let steps_axis = self.known().map_or("step", |known| known.steps);
+        let plot = match self.steps.len() {
+            0 | 1 => None,
+            _ => Some(self.plot(&full, steps_axis, values)?),
+        };
+        Ok(html! {
+            div.card {
+                h4 { (plain(&name)) }
+                @if let Some(plot) = &plot {
+                    (plot)
+                    p.keys {
+                        @for (series, _) in &self.servers {
+                            @let hue = series.platform % HUES;
+                            span class={ "h" (hue) } data-p=(series.platform) {
+                                svg.key viewBox="-6 -6 12 12" aria-hidden="true" { use href={ "#k" (hue) } {} }
+                                " " (plain(&series.label)) " "
+                            }
+                        }
+                    }
+                }
+                details open[plot.is_none()] {
+                    summary { "Table of these values" }
+                    (self.values(&full, steps_axis, values))
+                }
+            }
+        })
+    }
+
+    fn plot(
+        &self,
+        name: &str,
+        steps_axis: &str,
+        values: &[Vec<Option<Value>>],
+    ) -> Result<Markup, PlotError> {
+        let all: Vec<f64> = values
+            .iter()
+            .flatten()
+            .flatten()
+            .flat_map(|value| [value.least, value.median, value.greatest])
+            .collect();
+        let curves = Curves {
+            name: &format!("{name}; the table below has the values"),
+            steps_axis,
+            steps: &self.steps,
+            values: &all,
+        };
+        curves.draw(|point| {
+            let line = |values: &[Option<Value>]| {
+                let points = self.steps.iter().zip(values).filter_map(|(&step, value)| {
+                    let (x, y) = point(step, (*value)?.median);
+                    Some(format!("{x},{y}"))
+                });
+                points.collect::<Vec<String>>().join(" ")
+            };
+            html! {
+                @for ((series, _), values) in self.servers.iter().zip(values) {
+                    g class={ "h" (series.platform % HUES) } data-p=(series.platform) {
+                        polyline.curve points=(line(values)) {}
+                        @for (&step, value) in self.steps.iter().zip(values) {
+                            @if let Some(value) = value {
+                                @let (x, low) = point(step, value.least);
+                                path.within d={ "M" (x) "," (low) "V" (point(step, value.greatest).1) } {}
+                            }
+                        }
+                    }
+                }
+                @for (index, &step) in self.steps.iter().enumerate() {
+                    g data-r=(index) {
+                        @for (server, ((series, _), values)) in self.servers.iter().zip(values).enumerate() {
+                            @if let Some(value) = values[index] {
+                                @let hue = series.platform % HUES;
+                                @let (x, y) = point(step, value.median);
+                                g class={ "h" (hue) } data-p=(series.platform) {
+                                    use href={ "#k" (hue) } x=(x) y=(y) data-k=(server) {}
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    fn values(&self, name: &str, steps_axis: &str, values: &[Vec<Option<Value>>]) -> Markup {
+        let text = |value: f64| number::value(value, "ns");
+        html! {
+            div.scroll tabindex="0" role="region" aria-label=(plain(name)) {
+                table.grid.values {
+                    caption { (plain(name)) }
+                    thead { tr {
+                        th scope="col" { (steps_axis) }
+                        @for (series, _) in &self.servers {
+                            th scope="col" data-p=(series.platform) { (plain(&series.label)) }
+                        }
+                    } }
+                    tbody {
+                        @for (index, step) in self.steps.iter().enumerate() {
+                            tr {
+                                th scope="row" { (step) }
+                                @for ((series, rows), values) in self.servers.iter().zip(values) {
+                                    @match (values[index], rows[index]) {
+                                        (Some(value), _) => td data-p=(series.platform) data-t={
+                                            (plain(&series.label)) ", " (step) ": " (text(value.median)) "; least "
+                                            (text(value.least)) ", greatest " (text(value.greatest))
+                                        } {
+                                            (text(value.median)) br;
+                                            small { (text(value.least)) " to " (text(value.greatest)) }
+                                        },
+                                        (None, Some(row)) => td.note data-p=(series.platform) {
+                                            (plain(row.reason.as_deref().unwrap_or("not measured")))
+                                        },
+                                        (None, None) => td data-p=(series.platform) {},
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
