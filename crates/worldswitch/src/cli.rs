@@ -2,6 +2,7 @@
 
 mod history;
 mod judge;
+mod patch_hyp;
 
 use crate::bisect::cli::BisectArgs;
 use crate::io::cli::IoArgs;
@@ -13,6 +14,7 @@ use ws_machines::name::{PlatformName, parse_list};
 
 pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
+pub use patch_hyp::PatchHypArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,6 +113,9 @@ pub enum Command {
     /// One client of `io`.
     #[command(name = crate::io::CLIENT, hide = true)]
     IoClient { task: String },
+    /// Rewrite a hypervisor's instructions, so that its image runs as a guest hypervisor on an Arm CPU
+    /// that does not trap them.
+    PatchHyp(PatchHypArgs),
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }

@@ -33,6 +33,7 @@ mod measure;
 mod model;
 mod nonce;
 mod output;
+mod patch_hyp;
 mod perturb;
 mod plan;
 mod progress;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
         Command::Io(args) => io::io(&args, colours),
         Command::IoClient { task } => ws_io::client::run(&task).map(|()| run::Done::Whole),
+        Command::PatchHyp(args) => patch_hyp::patch_hyp(&args).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {
