@@ -2,6 +2,7 @@
 
 mod history;
 mod judge;
+mod nested;
 mod patch_hyp;
 
 use crate::bisect::cli::BisectArgs;
@@ -14,6 +15,7 @@ use ws_machines::name::{PlatformName, parse_list};
 
 pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
+pub use nested::NestedArgs;
 pub use patch_hyp::PatchHypArgs;
 
 const EXAMPLES: &str = "\
@@ -113,6 +115,8 @@ pub enum Command {
     /// One client of `io`.
     #[command(name = crate::io::CLIENT, hide = true)]
     IoClient { task: String },
+    /// Nested virtualization on Arm by all mechanisms, beside the NEVE paper's tables.
+    Nested(Box<NestedArgs>),
     /// Rewrite a hypervisor's instructions, so that its image runs as a guest hypervisor on an Arm CPU
     /// that does not trap them.
     PatchHyp(PatchHypArgs),

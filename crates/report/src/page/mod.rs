@@ -8,6 +8,7 @@ mod boots;
 mod identity;
 mod line;
 mod model;
+mod nested;
 mod noise;
 mod normalized;
 mod overview;
@@ -96,6 +97,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         normalized::iterations(results, &series, caveat)?,
         normalized::placement(results, &series, caveat)?,
         model::model(&report.models, &report.workload, &report.not_modelled)?,
+        nested::nested(&reference, results),
         published::published(&reference, &series, &table, caveat),
         noise::noise(&series),
     ];
@@ -126,7 +128,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
                 header {
                     h1 { "What virtualization costs" }
                     p { (plural(results.len(), "result")) " of " (plural(platforms.len(), "platform")) ", " (plural(table.rows.len(), "benchmark")) "." }
-                    (contents())
+                    (contents(crate::Nested::concerns(results)))
                 }
                 (filters(&platforms, &categories))
                 (shapes())
@@ -139,7 +141,8 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     Ok(page.into_string())
 }
 
-fn contents() -> Markup {
+/// `nested`: whether there is such a view.
+fn contents(nested: bool) -> Markup {
     html! {
         nav aria-label="Contents" { ul {
             @for (id, name) in [
@@ -150,9 +153,10 @@ fn contents() -> Markup {
                 ("iterations", "iterations"),
                 ("placement", "placement"),
                 ("model", "cost model"),
+                ("nested", "nested"),
                 ("published", "the papers"),
                 ("noise", "noise"),
-            ] { li { a href={ "#" (id) } { (name) } } }
+            ] { @if nested || id != "nested" { li { a href={ "#" (id) } { (name) } } } }
         } }
     }
 }
