@@ -5,17 +5,6 @@
 load common
 load neve
 
-# The guest hypervisor's image for a mechanism. image MECHANISM VHE
-image() {
-    local name=aarch64
-    case $1 in
-    pv) name+=-calls ;;
-    neve) name+=-neve ;;
-    esac
-    [ "$2" = 0 ] || name+=-vhe
-    echo "$ROOT/build/neve/$name/neve.img"
-}
-
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     for paravirt in none calls neve; do
@@ -54,10 +43,7 @@ choose() {
 nested() {
     local CPU=${CPU-}
     choose "$1"
-    machine "$CPU" "$3" "nest=$1 vhe=$2 cpus=$3 stage2=4k" "${LAB[@]}" \
-        -device "$(vm "$(image "$1" "$2")" 0x50000000 \
-            "cpus=$3 stage2=4k memory=64 level=1 doorbell=0xa000008 $4 -- unit=insns hypercall=kvm doorbell=0xa000008 in=0xa000000 $5")" \
-        -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM"
+    below "$(image "$1" "$2")" "$CPU" "$@"
 }
 
 # Traps to the host hypervisor of one operation: all, or those of which the name matches.

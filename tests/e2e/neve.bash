@@ -27,6 +27,26 @@ machine() {
 # The QEMU words of a VM. vm IMAGE ADDRESS WORDS
 vm() { echo "guest-loader,addr=$2,kernel=$1,bootargs=$3"; }
 
+# The guest hypervisor's image for a mechanism. image MECHANISM VHE
+image() {
+    local name=aarch64
+    case $1 in
+    pv) name+=-calls ;;
+    neve) name+=-neve ;;
+    esac
+    [ "$2" = 0 ] || name+=-vhe
+    echo "$ROOT/build/neve/$name/neve.img"
+}
+
+# neve, below it a guest hypervisor, below that the guest.
+# below IMAGE CPU MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS
+below() {
+    machine "$2" "$5" "nest=$3 vhe=$4 cpus=$5 stage2=4k" "${LAB[@]}" \
+        -device "$(vm "$1" 0x50000000 \
+            "cpus=$5 stage2=4k memory=64 level=1 doorbell=0xa000008 $6 -- unit=insns hypercall=kvm doorbell=0xa000008 in=0xa000000 $7")" \
+        -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM"
+}
+
 # The hypervisor's own records of a kind.
 own() {
     sed -n 's/^@ws1 [0-9a-f]* neve [0-9a-f]* [0-9]* [0-9]* //p' console.txt |

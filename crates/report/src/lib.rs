@@ -12,6 +12,7 @@ mod grid;
 mod lines;
 mod markdown;
 mod model;
+mod nested;
 mod notes;
 mod number;
 mod outside;
@@ -24,6 +25,7 @@ mod terminal;
 
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
+pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published};
 pub use number::value;
 pub use outside::Outside;
 pub use show::show;

@@ -2,6 +2,8 @@
 
 mod history;
 mod judge;
+mod nested;
+mod patch_hyp;
 
 use crate::bisect::cli::BisectArgs;
 use crate::io::cli::IoArgs;
@@ -13,6 +15,8 @@ use ws_machines::name::{PlatformName, parse_list};
 
 pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
+pub use nested::NestedArgs;
+pub use patch_hyp::PatchHypArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,6 +115,11 @@ pub enum Command {
     /// One client of `io`.
     #[command(name = crate::io::CLIENT, hide = true)]
     IoClient { task: String },
+    /// Nested virtualization on Arm by all mechanisms, beside the NEVE paper's tables.
+    Nested(Box<NestedArgs>),
+    /// Rewrite a hypervisor's instructions, so that its image runs as a guest hypervisor on an Arm CPU
+    /// that does not trap them.
+    PatchHyp(PatchHypArgs),
     /// What this host lacks, what on it spoils measurements, and the cure.
     Doctor(DoctorArgs),
 }

@@ -31,8 +31,10 @@ mod list;
 mod listen;
 mod measure;
 mod model;
+mod nested;
 mod nonce;
 mod output;
+mod patch_hyp;
 mod perturb;
 mod plan;
 mod progress;
@@ -76,6 +78,8 @@ fn main() -> ExitCode {
         Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
         Command::Io(args) => io::io(&args, colours),
         Command::IoClient { task } => ws_io::client::run(&task).map(|()| run::Done::Whole),
+        Command::Nested(args) => nested::nested(&args, colours),
+        Command::PatchHyp(args) => patch_hyp::patch_hyp(&args).map(|()| run::Done::Whole),
         Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
     };
     match done {

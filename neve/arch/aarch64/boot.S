@@ -76,9 +76,9 @@ first_entry:
 other_entry:
 	msr daifset, #0xf
 	mov x19, x0
-	bl mmu_on			/* void mmu_on(void); it uses no stack */
 	ldr x0, [x19]			/* struct cpu: stack_end comes first */
 	mov sp, x0
+	bl mmu_on			/* void mmu_on(void); it uses no stack unless it was patched */
 	mov x0, x19
 	bl cpu_main			/* does not return */
 

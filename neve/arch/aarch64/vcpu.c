@@ -49,14 +49,16 @@ static void switch_off_extensions(void)
 	}
 }
 
+/* A deferred page for each CPU. In an image that is built without them, patch-hyp's. */
+static uint8_t deferred_pages[MAX_CPUS][PAGE_BYTES]
+	__attribute__((aligned(4096), used, section(".bss.deferred")));
+
 /* Tells who runs us where this CPU's deferred page is. */
 static void share_page(const struct cpu *cpu)
 {
 #if PARAVIRT == PARAVIRT_neve
-	static uint8_t pages[MAX_CPUS][PAGE_BYTES] __attribute__((aligned(4096)));
-
-	CALL_WRITE_(REG_VNCR_EL2, (uint64_t)pages[cpu->number]);
-	WRITE_REGISTER(ttbr1_el1, pages[cpu->number]);
+	CALL_WRITE_(REG_VNCR_EL2, (uint64_t)deferred_pages[cpu->number]);
+	WRITE_REGISTER(ttbr1_el1, deferred_pages[cpu->number]);
 #else
 	(void)cpu;
 #endif

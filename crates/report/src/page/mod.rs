@@ -10,6 +10,7 @@ mod identity;
 mod io;
 mod line;
 mod model;
+mod nested;
 mod noise;
 mod normalized;
 mod overview;
@@ -99,6 +100,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         normalized::placement(results, &series, caveat)?,
         model::model(&report.models, &report.workload, &report.not_modelled)?,
         io::io(&series)?,
+        nested::nested(&reference, results),
         published::published(&reference, &series, &table, caveat),
         noise::noise(&series),
     ];
@@ -129,7 +131,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
                 header {
                     h1 { "What virtualization costs" }
                     p { (plural(results.len(), "result")) " of " (plural(platforms.len(), "platform")) ", " (plural(table.rows.len(), "benchmark")) "." }
-                    (contents())
+                    (contents(crate::Nested::concerns(results)))
                 }
                 (filters(&platforms, &categories))
                 (shapes())
@@ -142,7 +144,8 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     Ok(page.into_string())
 }
 
-fn contents() -> Markup {
+/// `nested`: whether there is such a view.
+fn contents(nested: bool) -> Markup {
     html! {
         nav aria-label="Contents" { ul {
             @for (id, name) in [
@@ -154,9 +157,10 @@ fn contents() -> Markup {
                 ("placement", "placement"),
                 ("model", "cost model"),
                 ("io", "block I/O"),
+                ("nested", "nested"),
                 ("published", "the papers"),
                 ("noise", "noise"),
-            ] { li { a href={ "#" (id) } { (name) } } }
+            ] { @if nested || id != "nested" { li { a href={ "#" (id) } { (name) } } } }
         } }
     }
 }

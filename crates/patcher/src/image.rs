@@ -1,0 +1,415 @@
+//! Where an image's code is. An ELF file says so itself: what its segments make executable is code where a
+//! mapping symbol `$x` says so, data where `$d` does (AAELF64, 5.5.4), and unproven elsewhere. Of a raw
+//! image whoever asks says it.
+
+use object::elf::{PF_W, PF_X, SHF_EXECINSTR};
+use object::read::elf::ElfFile64;
+use object::{
+    Architecture, LittleEndian, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol,
+    SectionFlags, SectionIndex, SegmentFlags,
+};
+
+/// The section in which there is room for veneers: zeros, executable.
+pub const VENEERS: &str = ".veneers";
+/// The section of deferred pages, one a CPU: writable, on a boundary of 4 KiB.
+pub const DEFERRED: &str = ".deferred";
+
+const PAGE_BYTES: u64 = 4096;
+const WORD_BYTES: u64 = 4;
+
+/// Bytes from `start` up to `end`: of a file, or of the addresses that it is linked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Range {
+    /// `None` where it would be empty or turned over.
+    pub fn new(start: u64, end: u64) -> Option<Self> {
+        (start < end).then_some(Self { start, end })
+    }
+
+    fn sized(start: u64, bytes: u64) -> Option<Self> {
+        Self::new(start, start.checked_add(bytes)?)
+    }
+
+    pub fn bytes(self) -> u64 {
+        self.end - self.start
+    }
+
+    fn holds(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+/// What whoever asks says of a raw image, as offsets in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// All of it is code.
+    pub code: Vec<Range>,
+    /// Zeros that veneers may take; executable.
+    pub veneers: Option<Range>,
+    /// Deferred pages, one a CPU. They may lie behind the file's end, as a bss does.
+    pub pages: Option<Range>,
+}
+
+/// What is known of some words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Code,
+    Data,
+    Unproven,
+}
+
+/// Words of the file that are executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Where they are linked to run.
+    pub address: Range,
+    /// Where the first lies in the file.
+    pub offset: usize,
+    pub kind: Kind,
+}
+
+/// An image as the patcher sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Image {
+    /// In order, each word in one of them at most.
+    pub spans: Vec<Span>,
+    /// Room for veneers.
+    pub veneers: Option<Span>,
+    /// Addresses of the deferred pages.
+    pub pages: Option<Range>,
+}
+
+/// Why an image can't be patched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    #[error("it is no ELF file for AArch64, little-endian, of 64 bits: {0}")]
+    NotElf(String),
+    #[error("it is for {0}, not for AArch64")]
+    Architecture(String),
+    #[error("it is an ELF file of another kind than a program: link it first")]
+    NotLinked,
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+    #[error(
+        "its segment at {0:#x} can be written and executed: at virtual EL2 of ARMv8.0 what is written is not executable"
+    )]
+    WriteAndExecute(u64),
+    #[error("nothing in it is executable")]
+    NoCode,
+    #[error(
+        "no mapping symbol ($x, $d) in it says what is code: it was stripped. Give the file that the linker wrote"
+    )]
+    Stripped,
+    #[error(
+        "it is no ELF file, so nothing in it says what is code: --code START-END does, in bytes of the file"
+    )]
+    NoOutline,
+    #[error(
+        "it is an ELF file, which says itself what is code; --code, --veneers and --pages are for others"
+    )]
+    NeedsNoOutline,
+    #[error("{what} {start:#x}-{end:#x} {why}", start = .range.start, end = .range.end)]
+    Range {
+        what: &'static str,
+        range: Range,
+        why: &'static str,
+    },
+}
+
+impl Image {
+    /// Reads what an ELF file says, or takes what `outline` says of another.
+    ///
+    /// # Errors
+    /// It is none, it is damaged, or what is code cannot be known.
+    pub fn read(bytes: &[u8], outline: &Outline) -> Result<Self, ImageError> {
+        let is_elf = bytes.starts_with(&object::elf::ELFMAG);
+        if is_elf && *outline != Outline::default() {
+            Err(ImageError::NeedsNoOutline)
+        } else if is_elf {
+            elf(bytes)
+        } else if outline.code.is_empty() {
+            Err(ImageError::NoOutline)
+        } else {
+            raw(bytes, outline)
+        }
+    }
+}
+
+fn whole_words(what: &'static str, range: Range, unit: u64) -> Result<(), ImageError> {
+    if range.start % unit == 0 && range.end % unit == 0 {
+        return Ok(());
+    }
+    let why = if unit == PAGE_BYTES {
+        "is not of whole pages of 4096 bytes"
+    } else {
+        "is not of whole instructions of 4 bytes"
+    };
+    Err(ImageError::Range { what, range, why })
+}
+
+fn raw(bytes: &[u8], outline: &Outline) -> Result<Image, ImageError> {
+    let file = Range {
+        start: 0,
+        end: bytes.len() as u64,
+    };
+    let span = |what, range: Range| {
+        whole_words(what, range, WORD_BYTES)?;
+        if !file.holds(range) {
+            let why = "lies behind the file's end";
+            return Err(ImageError::Range { what, range, why });
+        }
+        Ok(Span {
+            address: range,
+            offset: range.start as usize,
+            kind: Kind::Code,
+        })
+    };
+    let mut spans = Vec::new();
+    for &range in &outline.code {
+        spans.push(span("--code", range)?);
+    }
+    let veneers = outline
+        .veneers
+        .map(|range| span("--veneers", range))
+        .transpose()?;
+    if let Some(range) = outline.pages {
+        whole_words("--pages", range, PAGE_BYTES)?;
+    }
+    spans.sort_by_key(|span| span.address.start);
+    let mut all: Vec<Range> = spans.iter().map(|span| span.address).collect();
+    all.extend(
+        veneers
+            .map(|span| span.address)
+            .into_iter()
+            .chain(outline.pages),
+    );
+    all.sort_by_key(|range| range.start);
+    for pair in all.windows(2) {
+        if pair[0].meets(pair[1]) {
+            let why = "overlaps another of the ranges";
+            return Err(ImageError::Range {
+                what: "the range",
+                range: pair[1],
+                why,
+            });
+        }
+    }
+    Ok(Image {
+        spans,
+        veneers,
+        pages: outline.pages,
+    })
+}
+
+fn damaged(error: impl ToString) -> ImageError {
+    ImageError::Damaged(error.to_string())
+}
+
+type Elf<'a> = ElfFile64<'a, LittleEndian>;
+
+fn elf(bytes: &[u8]) -> Result<Image, ImageError> {
+    let elf = Elf::parse(bytes).map_err(|e| ImageError::NotElf(e.to_string()))?;
+    if elf.architecture() != Architecture::Aarch64 {
+        let other = format!("{:?}", elf.architecture());
+        return Err(ImageError::Architecture(other));
+    }
+    if !matches!(elf.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+        return Err(ImageError::NotLinked);
+    }
+    let mut image = Image::default();
+    let proven = sections(&elf, &mut image)?;
+    let segments = executable_segments(&elf, bytes.len() as u64)?;
+    let room = image.veneers.map(|span| span.address);
+    for &(range, offset) in &segments {
+        divide(range, offset, &proven, room, &mut image.spans);
+    }
+    if let Some(room) = image.veneers {
+        let is_here = |&(range, offset): &(Range, u64)| {
+            range.holds(room.address)
+                && offset + (room.address.start - range.start) == room.offset as u64
+        };
+        if !segments.iter().any(is_here) {
+            return Err(damaged("its .veneers are in no executable segment"));
+        }
+    }
+    if image.spans.is_empty() {
+        return Err(ImageError::NoCode);
+    }
+    if proven.is_empty() {
+        return Err(ImageError::Stripped);
+    }
+    Ok(image)
+}
+
+/// What mapping symbols say of the executable sections, by address; the room goes into `image`.
+fn sections(elf: &Elf, image: &mut Image) -> Result<Vec<(Range, Kind)>, ImageError> {
+    let mut proven = Vec::new();
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else {
+            continue;
+        };
+        let name = section.name().map_err(damaged)?;
+        if name == DEFERRED {
+            let pages = Range::sized(section.address(), section.size());
+            let pages = pages.ok_or_else(|| damaged("its .deferred is empty"))?;
+            whole_words(DEFERRED, pages, PAGE_BYTES)?;
+            image.pages = Some(pages);
+            continue;
+        }
+        let (true, Some((offset, bytes))) = (
+            sh_flags & u64::from(SHF_EXECINSTR) != 0,
+            section.file_range(),
+        ) else {
+            continue;
+        };
+        let Some(range) = Range::sized(section.address(), bytes) else {
+            continue;
+        };
+        if name == VENEERS {
+            whole_words(VENEERS, range, WORD_BYTES)?;
+            image.veneers = Some(Span {
+                address: range,
+                offset: usize::try_from(offset).map_err(damaged)?,
+                kind: Kind::Code,
+            });
+        } else {
+            proven.extend(mapped(elf, section.index(), range)?);
+        }
+    }
+    proven.sort_by_key(|(range, _)| range.start);
+    if proven.windows(2).any(|pair| pair[0].0.meets(pair[1].0)) {
+        return Err(damaged("two of its sections lie at the same addresses"));
+    }
+    Ok(proven)
+}
+
+/// What the mapping symbols of a section say of its bytes.
+fn mapped(
+    elf: &Elf,
+    section: SectionIndex,
+    range: Range,
+) -> Result<Vec<(Range, Kind)>, ImageError> {
+    let mut marks = Vec::new();
+    for symbol in elf.symbols() {
+        if symbol.section_index() != Some(section) {
+            continue;
+        }
+        let name = symbol.name_bytes().map_err(damaged)?;
+        let kind = match name {
+            b"$x" => Kind::Code,
+            b"$d" => Kind::Data,
+            _ if name.starts_with(b"$x.") => Kind::Code,
+            _ if name.starts_with(b"$d.") => Kind::Data,
+            _ => continue,
+        };
+        let address = symbol.address();
+        if address == range.end {
+            continue;
+        }
+        if !(range.start..range.end).contains(&address) {
+            return Err(damaged("a mapping symbol lies outside of its section"));
+        }
+        if kind == Kind::Code && address % WORD_BYTES != 0 {
+            return Err(damaged(
+                "a mapping symbol says that code begins within an instruction",
+            ));
+        }
+        marks.push((address, kind));
+    }
+    marks.sort_by_key(|&(address, _)| address);
+    let ends = marks.iter().skip(1).map(|mark| mark.0).chain([range.end]);
+    let ranges = marks.iter().zip(ends);
+    Ok(ranges
+        .filter_map(|(&(start, kind), end)| Some((Range::new(start, end)?, kind)))
+        .collect())
+}
+
+/// The segments that are executed: their addresses, and where each begins in the file.
+fn executable_segments(elf: &Elf, file_bytes: u64) -> Result<Vec<(Range, u64)>, ImageError> {
+    let mut segments: Vec<(Range, u64)> = Vec::new();
+    for segment in elf.segments() {
+        let SegmentFlags::Elf { p_flags } = segment.flags() else {
+            continue;
+        };
+        if p_flags & PF_X == 0 {
+            continue;
+        }
+        if p_flags & PF_W != 0 {
+            return Err(ImageError::WriteAndExecute(segment.address()));
+        }
+        let (offset, length) = segment.file_range();
+        let Some(range) = Range::sized(segment.address(), length) else {
+            continue;
+        };
+        let end = offset.checked_add(length).unwrap_or(u64::MAX);
+        if end > file_bytes || range.start % WORD_BYTES != 0 {
+            return Err(damaged(
+                "an executable segment lies behind the file's end, or crookedly",
+            ));
+        }
+        segments.push((range, offset));
+    }
+    segments.sort_by_key(|(range, _)| range.start);
+    let in_file = |&(range, offset): &(Range, u64)| Range {
+        start: offset,
+        end: offset + range.bytes(),
+    };
+    let addresses = segments.windows(2).any(|pair| pair[0].0.meets(pair[1].0));
+    let mut places: Vec<Range> = segments.iter().map(in_file).collect();
+    places.sort_by_key(|range| range.start);
+    if addresses || places.windows(2).any(|pair| pair[0].meets(pair[1])) {
+        return Err(damaged("two of its executable segments overlap"));
+    }
+    Ok(segments)
+}
+
+/// An executable segment in spans, without the room for veneers. A word that is not whole in one of
+/// `proven` is unproven.
+fn divide(
+    segment: Range,
+    offset: u64,
+    proven: &[(Range, Kind)],
+    room: Option<Range>,
+    spans: &mut Vec<Span>,
+) {
+    let mut known = proven.iter().peekable();
+    let words = (segment.start..segment.end).step_by(WORD_BYTES as usize);
+    for start in words {
+        let Some(end) = start
+            .checked_add(WORD_BYTES)
+            .filter(|&end| end <= segment.end)
+        else {
+            break;
+        };
+        let word = Range { start, end };
+        while known.next_if(|(range, _)| range.end < word.end).is_some() {}
+        let kind = match known.peek() {
+            Some((range, kind)) if range.holds(word) => *kind,
+            _ => Kind::Unproven,
+        };
+        if room.is_some_and(|room| room.meets(word)) {
+            continue;
+        }
+        match spans.last_mut() {
+            // Not into another segment, whose bytes lie elsewhere in the file.
+            Some(last)
+                if last.kind == kind && last.address.end == start && start != segment.start =>
+            {
+                last.address.end = end;
+            }
+            _ => spans.push(Span {
+                address: word,
+                offset: (offset + (start - segment.start)) as usize,
+                kind,
+            }),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Nested virtualization, beside the paper's tables: see [`crate::Nested`]. Traps are drawn, each
+//! microbenchmark on a scale of its own; instructions and the paper's cycles stay numbers.
+
+use super::words::plain;
+use crate::nested::{LEGEND, Nested, NestedBenchmark};
+use maud::{Markup, html};
+use ws_reference::Reference;
+use ws_results::ResultFile;
+
+/// Of the longest bar.
+const WIDTH: f64 = 160.0;
+const HEIGHT: u32 = 10;
+
+/// The view; nothing where no result is of a nested VM.
+pub(crate) fn nested(reference: &Reference, results: &[ResultFile]) -> Markup {
+    if !Nested::concerns(results) {
+        return html! {};
+    }
+    let nested = Nested::of(results, reference);
+    html! {
+        section #nested {
+            h2 { "Nested virtualization" }
+            @for benchmark in &nested.benchmarks { (one(benchmark)) }
+            ul.legend { @for text in LEGEND { li { (text) } } }
+        }
+    }
+}
+
+fn one(benchmark: &NestedBenchmark) -> Markup {
+    let of_ours = benchmark.lines.iter().map(|line| line.traps);
+    let of_theirs = benchmark.others.iter().map(|_| None);
+    let traps: Vec<Option<f64>> = of_ours.chain(of_theirs).collect();
+    let most = traps.iter().flatten().copied().fold(0.0, f64::max);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Nested virtualization, " (plain(&benchmark.row)) } {
+            table {
+                caption { (plain(&benchmark.head())) }
+                thead { tr {
+                    th scope="col" { "platform" }
+                    th scope="col" { "insns" }
+                    th scope="col" { "slowdown" }
+                    th scope="col" { "traps" }
+                    th scope="col" {}
+                    th scope="col" { "published" }
+                    th scope="col" { "cycles" }
+                    th scope="col" { "slowdown" }
+                    th scope="col" { "traps" }
+                } }
+                tbody { @for (cells, traps) in benchmark.cells().iter().zip(&traps) {
+                    tr {
+                        th scope="row" { (plain(&cells[0])) }
+                        @for cell in &cells[1..4] { td.value { (plain(cell)) } }
+                        td { (bar(*traps, most)) }
+                        td { (plain(&cells[4])) }
+                        @for cell in &cells[5..] { td.value { (plain(cell)) } }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn bar(traps: Option<f64>, most: f64) -> Markup {
+    let width = traps
+        .filter(|_| most > 0.0)
+        .map_or(0.0, |traps| WIDTH * traps / most);
+    html! {
+        svg width=(WIDTH) height=(HEIGHT) aria-hidden="true" {
+            rect width=(format!("{width:.1}")) height=(HEIGHT) fill="currentColor" {}
+        }
+    }
+}

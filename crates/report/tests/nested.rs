@@ -1,0 +1,156 @@
+//! Nested virtualization beside the paper's tables.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use serde_json::json;
+use support::{absent, measured, result};
+use ws_report::page::{Report, render};
+use ws_report::{Nested, NestedBenchmark};
+use ws_results::{HostView, ResultFile, Row, Status};
+
+/// A row of which neve counted these traps in 64 operations.
+fn row(name: &str, insns: u64, returns: &[(&str, u64)]) -> Row {
+    let mut row = measured(name, "exception", "insns", &[&[insns], &[insns]]);
+    row.host = vec![HostView {
+        boot: 1,
+        operations: Some(64),
+        returns: returns.iter().map(|(k, n)| ((*k).into(), *n)).collect(),
+        ..HostView::default()
+    }];
+    row
+}
+
+fn machine(platform: &str, policy: &str, rows: Vec<Row>) -> ResultFile {
+    let mut file = result(platform, 2, json!({"unit": "insns", "cpu": "max"}), rows);
+    let subject = &mut file.identity.subject;
+    subject.insert("hypervisor_policy".into(), json!(policy));
+    file
+}
+
+fn results() -> Vec<ResultFile> {
+    let end = [
+        ("write_ICC_SGI1R_EL1", 128),
+        ("hvc", 128),
+        ("el2_eret", 256),
+    ];
+    vec![
+        machine(
+            "lab:neve",
+            "lean",
+            vec![row("hypercall", 200, &[("hvc", 64)])],
+        ),
+        machine(
+            "lab:neve+policy=kvm-4.10",
+            "kvm-4.10",
+            vec![row("hypercall", 700, &[("hvc", 64)])],
+        ),
+        machine(
+            "lab:neve-nested@neve+policy=kvm-4.10+vhe=1",
+            "kvm-4.10",
+            vec![
+                row("hypercall", 6300, &[("hvc", 64), ("el2_eret", 896)]),
+                absent("in", "exception", Status::Skip, "no such device"),
+                row("irq-completion", 3, &end),
+            ],
+        ),
+        machine(
+            "lab:neve-nested@nv2",
+            "lean",
+            vec![row("hypercall", 2000, &[("hvc", 64), ("el2_eret", 64)])],
+        ),
+    ]
+}
+
+fn nested(results: &[ResultFile]) -> Vec<NestedBenchmark> {
+    Nested::of(results, &ws_reference::load().unwrap()).benchmarks
+}
+
+#[test]
+fn each_nested_vm_is_set_beside_a_vm_of_its_hypervisor_and_the_paper_s_beside_its_like() {
+    let all = nested(&results());
+    let rows: Vec<&str> = all.iter().map(|b| b.row.as_str()).collect();
+    assert_eq!(
+        rows,
+        ["Hypercall", "Device I/O", "Virtual IPI", "Virtual EOI"]
+    );
+    let hypercall = &all[0].lines;
+    let slowdowns: Vec<_> = hypercall.iter().map(|line| line.slowdown).collect();
+    assert_eq!(slowdowns, [None, None, Some(9.0), Some(10.0)]);
+    let vms: Vec<_> = hypercall.iter().map(|line| line.vm.as_deref()).collect();
+    let expected = [
+        None,
+        None,
+        Some("lab:neve+policy=kvm-4.10"),
+        Some("lab:neve"),
+    ];
+    assert_eq!(vms, expected);
+    let traps: Vec<_> = hypercall.iter().map(|line| line.traps).collect();
+    assert_eq!(traps, [Some(1.0), Some(1.0), Some(15.0), Some(2.0)]);
+    let published: Vec<_> = hypercall
+        .iter()
+        .map(|line| {
+            line.published
+                .as_ref()
+                .map(|p| (p.column.as_str(), p.cycles, p.traps))
+        })
+        .collect();
+    let expected = [
+        None,
+        Some(("ARMv8.3 VM", Some(2729.0), None)),
+        Some(("NEVE Nested VM VHE", Some(100_895.0), Some(15.0))),
+        None,
+    ];
+    assert_eq!(published, expected);
+    let others: Vec<&str> = all[0].others.iter().map(|p| p.column.as_str()).collect();
+    assert!(others.contains(&"x86 Nested VM") && !others.contains(&"NEVE Nested VM VHE"));
+}
+
+#[test]
+fn of_the_end_of_an_interrupt_only_its_own_traps_count() {
+    let all = nested(&results());
+    let line = &all[3].lines[2];
+    assert_eq!((line.traps, line.causes["el2_eret"]), (Some(0.0), 4.0));
+    let mut trapping = results();
+    trapping[2].rows[2] = row("irq-completion", 900, &[("write_ICC_EOIR1_EL1", 64)]);
+    assert_eq!(nested(&trapping)[3].lines[2].traps, Some(1.0));
+}
+
+#[test]
+fn unlike_machines_are_not_set_beside_each_other() {
+    let mut all = results();
+    let conditions = &mut all[1].identity.conditions;
+    conditions.insert("cpu".into(), json!("cortex-a57"));
+    assert_eq!(nested(&all)[0].lines[2].vm, None);
+}
+
+#[test]
+fn what_was_not_measured_has_its_reason_and_all_media_show_it() {
+    let results = results();
+    let nested = Nested::of(&results, &ws_reference::load().unwrap());
+    assert_eq!(
+        nested.benchmarks[1].lines[2].why.as_deref(),
+        Some("no such device")
+    );
+    let page = render(&Report {
+        results: &results,
+        ..Report::default()
+    })
+    .unwrap();
+    for text in [nested.to_terminal(), nested.to_markdown(), page.clone()] {
+        assert!(text.contains("no such device") && text.contains("NEVE Nested VM VHE"));
+        assert!(text.contains("not measured there"));
+    }
+    assert!(page.contains("<section id=\"nested\">") && page.contains("href=\"#nested\""));
+    let json: serde_json::Value = serde_json::from_str(&nested.to_json().unwrap()).unwrap();
+    assert_eq!(json["schema"], "worldswitch-nested/1");
+    let plain = render(&Report {
+        results: &results[..2],
+        ..Report::default()
+    })
+    .unwrap();
+    assert!(!plain.contains("#nested"), "no nested VM, no view");
+}

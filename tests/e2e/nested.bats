@@ -1,0 +1,51 @@
+# `worldswitch nested`: the tables of nested virtualization, measured and drawn. Traps are compared exactly.
+
+load common
+
+setup_file() {
+    make -s -C "$ROOT/guest" ARCH=aarch64 >&2
+    make -s -C "$ROOT/neve" variants >&2
+    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+}
+
+setup() {
+    common_setup
+}
+
+# of BENCHMARK PLATFORM FIELDS: of one line of the tables.
+of() {
+    jq -r ".benchmarks[] | select(.benchmark == \"$1\").lines[] | select(.platform == \"$2\") | $3" nested.json
+}
+
+@test "Tables 1, 6 and 7, on cortex-a57 and max: figures, slowdowns and traps, exact over two boots" {
+    local policy=+policy=kvm-4.10
+    LIMIT=120 ws nested -o "$OUT" --export-json nested.json --export-markdown nested.md \
+        --on lab:neve+cpu=cortex-a57$policy,lab:neve-nested@pv+cpu=cortex-a57$policy \
+        --on lab:neve$policy,lab:neve-nested@nv$policy,lab:neve-nested@neve$policy+vhe=1 >nested.txt
+    for nested in nv$policy pv+cpu=cortex-a57$policy; do
+        [ "$(for row in hypercall in ipi-running irq-completion; do
+            of $row "lab:neve-nested@$nested" '[.traps, .published.traps, .exact] | @csv'
+        done)" = $'126,126,true\n127,128,true\n258,261,true\n0,0,true' ]
+    done
+    [ "$(of hypercall "lab:neve-nested@neve$policy+vhe=1" '[.traps, .published.column, .vm] | @csv')" = \
+        '16,"NEVE Nested VM VHE","lab:neve+policy=kvm-4.10"' ]
+    [ "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .vm)" = "lab:neve+cpu=cortex-a57$policy" ]
+    [ "$(of hypercall "lab:neve-nested@nv$policy" '.slowdown > 20 and .causes.el2_eret == 2')" = true ]
+    # The same, register by register.
+    [ "$(of hypercall "lab:neve-nested@nv$policy" .causes)" = \
+        "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .causes)" ]
+    # What is kept shows as what was measured, in every medium.
+    ws nested --of "$OUT" --export-json again.json >again.txt
+    jq -S '.benchmarks[].lines |= sort_by(.platform)' again.json >again-sorted.json
+    jq -S '.benchmarks[].lines |= sort_by(.platform)' nested.json | cmp - again-sorted.json
+    grep -q '^| lab:neve-nested@nv+policy=kvm-4.10 |.*| 126 | ARMv8.3 Nested VM | 422,720 | 155x | 126 |$' nested.md
+    ws report "$OUT" -o page.html
+    grep -q '<section id="nested">' page.html
+}
+
+@test "wrong words are usage, and what is not there is said" {
+    run -2 ws nested --short --on lab:neve
+    run -2 ws nested --of somewhere --boots 3
+    run -1 ws nested --of nowhere
+    [[ $output == *nowhere* ]]
+}

@@ -1,0 +1,156 @@
+# The binary patcher: a guest hypervisor that was built without macros, rewritten, runs on a CPU of ARMv8.0 as
+# the one that was built with them. Traps are compared exactly, by cause.
+
+load common
+load neve
+
+CPU_V8=cortex-a57,cntfrq=1000000000
+
+setup_file() {
+    make -s -C "$ROOT/guest" ARCH=aarch64 >&2
+    for paravirt in none calls neve; do
+        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=0 >&2 &
+        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=1 >&2
+        wait $!
+    done
+    for vhe in 0 1; do
+        for mechanism in pv neve; do
+            rewrite "$(plain $vhe)" $mechanism $vhe "$BATS_FILE_TMPDIR/$mechanism-$vhe.elf" \
+                >"$BATS_FILE_TMPDIR/$mechanism-$vhe.txt"
+            llvm-objcopy -O binary "$BATS_FILE_TMPDIR/$mechanism-$vhe.elf" "$(patched $mechanism $vhe)"
+        done
+    done
+}
+
+setup() {
+    common_setup
+    neve_setup
+}
+
+# The image built without macros, as the linker wrote it. plain VHE
+plain() { echo "$(dirname "$(image none "$1")")/neve.elf"; }
+
+# What the patcher made of it. patched MECHANISM VHE
+patched() { echo "$BATS_FILE_TMPDIR/$1-$2.img"; }
+
+# rewrite IN MECHANISM VHE OUT
+rewrite() {
+    local words=()
+    [ "$3" = 0 ] || words+=(--vhe)
+    ws patch-hyp "$1" -o "$4" --to "$2" "${words[@]}"
+}
+
+# A boot of a guest hypervisor's image; all must go well. boots IMAGE MECHANISM VHE CPUS WORDS GUESTS-WORDS
+boots() {
+    local image=$1
+    shift
+    below "$image" $CPU_V8 "$@"
+    [ "$(own bye | jq -r .status)" = ok ]
+    [ "$(records bye | jq -r .status)" = ok ]
+    [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+}
+
+# What was counted in each row: a line a benchmark.
+counted() { own exits | jq -c '[.bench, .returns]'; }
+
+# Instructions of the whole machine in a row.
+instructions() { own exits | jq "select(.bench == \"$1\").host_ticks"; }
+
+# refuses WHAT IN MORE...: exit 1, what it says on standard error, and nothing written.
+refuses() {
+    local what=$1
+    shift
+    run -1 ws patch-hyp "$@" -o no.elf
+    [[ $output == *"$what"* ]]
+    [ ! -e no.elf ]
+}
+
+@test "patched and built with macros, a guest hypervisor takes the same traps" {
+    for policy in lean kvm-4.10; do
+        for vhe in 0 1; do
+            for mechanism in pv neve; do
+                boots "$(image $mechanism $vhe)" $mechanism $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
+                counted >macros.txt
+                macros=$(instructions hypercall)
+                [ "$(wc -l <macros.txt)" = 2 ]
+                boots "$(patched $mechanism $vhe)" $mechanism $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
+                counted | cmp - macros.txt
+                echo "$policy vhe=$vhe $mechanism: hypercall $(instructions hypercall), by macros $macros, of 64"
+                # Calls are one for one; a veneer has five instructions where macros have one or two.
+                [ $((100 * $(instructions hypercall))) -lt $((macros * $([ $mechanism = pv ] && echo 101 || echo 110))) ]
+            done
+        done
+    done
+}
+
+@test "on two CPUs each finds its deferred page, and two boots agree to the byte" {
+    for vhe in 0 1; do
+        boots "$(image neve $vhe)" neve $vhe 2 policy=kvm-4.10 'bench=^ipi-running$'
+        counted >macros.txt
+        [ -s macros.txt ]
+        boots "$(patched neve $vhe)" neve $vhe 2 policy=kvm-4.10 'bench=^ipi-running$'
+        counted | cmp - macros.txt
+        mv console.txt first.txt
+        boots "$(patched neve $vhe)" neve $vhe 2 policy=kvm-4.10 'bench=^ipi-running$'
+        cmp first.txt console.txt
+    done
+}
+
+@test "a nested VM of a patched hypervisor runs every row" {
+    for mechanism in pv neve; do
+        LIMIT=60 boots "$(patched $mechanism 0)" $mechanism 0 1 '' ''
+        [ "$(records result | wc -l)" -ge 17 ]
+    done
+}
+
+@test "no hypervisor instruction is left but those that nobody has, as a disassembler sees it" {
+    for vhe in 0 1; do
+        for mechanism in pv neve; do
+            llvm-objdump -d --no-show-raw-insn "$BATS_FILE_TMPDIR/$mechanism-$vhe.elf" >code.txt
+            run ! grep -E $'\t(mrs|msr)\t.*_EL2|\teret|CurrentEL|\ttlbi|S3_5_C' code.txt
+            # HCRX and fine-grained traps, which a guest hypervisor is not told of.
+            [ "$(grep -oE 'S3_4_C[0-9]+_C[0-9]+_[0-9]' code.txt | sort -u | xargs)" = \
+                'S3_4_C1_C1_4 S3_4_C1_C1_5 S3_4_C1_C1_6 S3_4_C1_C2_2 S3_4_C3_C1_4 S3_4_C3_C1_5' ]
+        done
+    done
+}
+
+@test "the report says each instruction that differs, and where" {
+    ws patch-hyp "$(plain 0)" -o again.elf --to pv --json >report.json
+    cmp again.elf "$BATS_FILE_TMPDIR/pv-0.elf"
+    [ "$(jq -r '[.schema, .target, .vhe] | @csv' report.json)" = '"worldswitch-patch/1","pv",false' ]
+    # Where the two images differ, by address: the first segment is at 0x40200000, and 0x1000 in the file.
+    cmp -l "$(plain 0)" again.elf | awk '{ printf "0x%x\n", int(($1 - 1) / 4) * 4 - 4096 + 1075838976 }' |
+        sort -u >differ.txt
+    jq -r '.changed[].places[]' report.json | sort | cmp - differ.txt
+    grep -q '^HCR_EL2 *write *[0-9]* *store to the page' "$BATS_FILE_TMPDIR/neve-0.txt"
+    grep -q "^$(wc -l <differ.txt) instructions of [0-9]* were rewritten; veneers take 0 bytes" \
+        "$BATS_FILE_TMPDIR/pv-0.txt"
+}
+
+@test "a raw image is patched in the range that is said to be code" {
+    llvm-objcopy -O binary "$(plain 0)" plain.img
+    # .text, behind .head: `[ 2] .text PROGBITS address offset size`, in hex.
+    read -r address size < <(llvm-readelf -S "$(plain 0)" |
+        sed -n 's/.* \.text *PROGBITS *\([^ ]*\) [^ ]* \([^ ]*\).*/\1 \2/p')
+    start=$((16#$address - 0x40200000))
+    text=$start-$((start + 16#$size))
+    ws patch-hyp plain.img -o patched.img --to pv --code "$text" >/dev/null
+    cmp patched.img "$(patched pv 0)"
+    refuses '--veneers and --pages say where' plain.img --to neve --code "$text"
+}
+
+@test "what cannot be proved is refused with what to do" {
+    llvm-strip -o stripped.elf "$(plain 0)"
+    refuses 'it was stripped. Give the file that the linker wrote' stripped.elf --to pv
+    refuses 'a name that only a VHE hypervisor uses: --vhe' "$(plain 1)" --to pv
+    refuses 'was it patched before, or built with PARAVIRT?' "$BATS_FILE_TMPDIR/pv-0.elf" --to pv
+    refuses 'was it patched before' "$BATS_FILE_TMPDIR/neve-0.elf" --to neve
+    refuses 'built with PARAVIRT?' "$(dirname "$(image pv 0)")/neve.elf" --to neve
+    refuses 'for X86_64' "$WORLDSWITCH" --to pv
+    refuses '--code START-END' "$(image none 0)" --to pv
+    refuses 'link it first' "$ROOT/build/neve/aarch64/obj/arch/aarch64/vcpu.c.o" --to pv
+    refuses "can't read" nowhere.elf --to pv
+    run -2 ws patch-hyp "$(plain 0)" -o no.elf --to perhaps
+    run -2 ws patch-hyp "$(plain 0)" -o no.elf --to pv --code 8-4
+}
