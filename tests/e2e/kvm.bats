@@ -64,6 +64,32 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     run ! grep -qE 'hypercall=(kvm|xen|hyperv)|[(|]hypercall[|)]' lines.txt
 }
 
+@test "T_cons and T_two: told apart by two page sizes, or the figures that forbid it" {
+    needs_kvm
+    for page in 4k 2m; do
+        own
+        OUT=$page run_own --on kvm,qemu-tcg --boots 3 --samples 5 --page "$page" \
+            --bench '^(hot|cold)-memory-access$' >"$page.txt" 2>log.txt
+    done
+    model() {
+        ws model "$@" --native 4k:qemu-tcg --paging nested --export-json model.json \
+            --allow cpu --allow emulator --allow emulator_cpu --allow emulator_machine
+    }
+    model 4k:kvm 2m:kvm --native 2m:qemu-tcg >model.txt
+    apart=$(jq '.models[0].model.separation' model.json)
+    if [ "$(jq '.pages | length' <<<"$apart")" -eq 2 ]; then
+        # Walks that get shorter, tables that are built as before.
+        jq -e '.why == null and .pages[0].two > .pages[1].two and .pages[0].two_low > 0 and
+            all(.pages[]; .cons_low > 0)' <<<"$apart"
+        grep -qE '^  with 4 KiB pages of the guest: T_two [0-9.,]+ ' model.txt
+    else
+        jq -e '.pages == [] and (.why | test("zero|does not fall|not dearer|not the same"))' <<<"$apart"
+        grep -qE '^  T_cons and T_two apart: not determined: .* [0-9.]+ \(-?[0-9.]+ to [0-9.]+\)' model.txt
+    fi
+    # One page size can't say.
+    model 4k:kvm | grep -q 'T_cons and T_two apart: not determined: it takes .* two page sizes'
+}
+
 @test "qemu-kvm on a software KVM: labelled, no hypercall" {
     needs_software
     own

@@ -41,7 +41,8 @@ pub struct SuiteComparison {
     pub subject: Vec<Unlike>,
     /// Conditions that differ and were let through.
     pub allowed: Vec<Unlike>,
-    /// What a reader of either's figures must know of the machine (subject `caveat`).
+    /// What a reader of either's figures must know: of the machine (subject `caveat`), and on counts
+    /// that other benchmarks ran beside them.
     pub caveats: Vec<String>,
     /// What it took to call a difference one.
     pub thresholds: Thresholds,
@@ -225,7 +226,10 @@ pub fn compare_results(
         other: RunHead::of(other),
         subject: unlike(&ours.subject, &theirs.subject, &[]),
         allowed,
-        caveats: caveats(base, other),
+        caveats: caveats(base, other)
+            .into_iter()
+            .chain(other_selection(base, other, &rows))
+            .collect(),
         thresholds: options.thresholds,
         interleaved,
         reliability: suite_reliability(&rows),
@@ -251,6 +255,48 @@ fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
     let mut said: Vec<String> = said.into_iter().flatten().map(str::to_owned).collect();
     said.dedup();
     said
+}
+
+/// Names in a sentence; the rest are counted.
+const MOST_NAMES: usize = 3;
+
+/// On counts: which benchmarks ran beside in one of the two only. What a kernel did for one is there
+/// for the next, so that figures of other selections can differ where nothing changed (docs/lab.md).
+/// No condition, for then a benchmark more in the suite would end every history.
+fn other_selection(
+    base: &ResultFile,
+    other: &ResultFile,
+    rows: &[RowComparison],
+) -> Option<String> {
+    let only = |of: &ResultFile, beside: &ResultFile| {
+        let there: BTreeSet<&str> = names(beside).collect();
+        let lacking: Vec<&str> = names(of).filter(|name| !there.contains(name)).collect();
+        let shown = lacking.len().min(MOST_NAMES);
+        let more = match lacking.len() - shown {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!lacking.is_empty()).then(|| format!("{}{more}", lacking[..shown].join(", ")))
+    };
+    rows.iter().find(|row| row.counts.is_some())?;
+    let ran: Vec<String> = [
+        only(base, other).map(|names| format!("{names} in the base alone")),
+        only(other, base).map(|names| format!("{names} in the other alone")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!ran.is_empty()).then(|| {
+        format!(
+            "other benchmarks ran beside ({}): what was done for one is there for the next, so some \
+             instructions can be the selection's; compare runs of the same --bench",
+            ran.join("; ")
+        )
+    })
+}
+
+fn names(result: &ResultFile) -> impl Iterator<Item = &str> {
+    result.rows.iter().map(|row| row.benchmark.as_str())
 }
 
 /// All names, the base's first.

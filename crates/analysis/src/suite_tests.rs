@@ -290,3 +290,27 @@ fn it_all_is_json() {
     let value: Value = serde_json::to_value(compared(&base, &base)).unwrap();
     assert_eq!(value["rows"][0]["verdict"], "no-change");
 }
+
+#[test]
+fn counts_beside_other_benchmarks_come_with_a_warning() {
+    let few: Boots = &[&[100], &[100]];
+    let (one, two) = (
+        result("a", "insns", &[("in", few, 0)]),
+        result("a", "insns", &[("in", few, 0), ("out", few, 0)]),
+    );
+    assert_eq!(compared(&two, &two).caveats, Vec::<String>::new());
+    let [said] = &compared(&one, &two).caveats[..] else {
+        panic!("one caveat");
+    };
+    assert!(said.contains("(out in the other alone)"), "{said}");
+    assert!(
+        compared(&two, &one).caveats[0].contains("(out in the base alone)"),
+        "{said}"
+    );
+    // On time a boot's rows are apart.
+    let (one, two) = (
+        result("a", "ns", &[("in", FAST, 0)]),
+        result("a", "ns", &[("in", FAST, 0), ("out", FAST, 0)]),
+    );
+    assert_eq!(compared(&one, &two).caveats, Vec::<String>::new());
+}

@@ -206,15 +206,19 @@ impl<'a> Page<'a> {
 
     fn separation(&mut self, model: &Model) {
         if let Some(why) = &model.separation.why {
-            self.line(&format!("  T_cons and T_two are not told apart: {why}"));
+            self.line(&format!("  T_cons and T_two apart: not determined: {why}"));
         }
         for page in &model.separation.pages {
             let value = |v: f64| cost(v, &model.unit);
             self.line(&format!(
-                "  with {} KiB pages of the guest: T_two {}, T_cons {} (cold less hot)",
+                "  with {} KiB pages of the guest: T_two {} ({} to {}), T_cons {} ({} to {}; cold less hot)",
                 page.page_bytes / 1024,
                 value(page.two),
-                value(page.cons)
+                value(page.two_low),
+                value(page.two_high),
+                value(page.cons),
+                value(page.cons_low),
+                value(page.cons_high)
             ));
         }
     }

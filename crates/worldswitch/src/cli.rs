@@ -333,9 +333,9 @@ pub struct ModelArgs {
     /// --iters or --page, make one model together.
     #[arg(required = true, value_name = "GUEST")]
     pub guests: Vec<String>,
-    /// The same measured natively.
-    #[arg(long, value_name = "NATIVE")]
-    pub native: String,
+    /// The same measured natively; may be given again, for other --iters or --page.
+    #[arg(long, required = true, value_name = "NATIVE")]
+    pub native: Vec<String>,
     /// How the guests' addresses become the host's, where the results do not say.
     #[arg(long, value_name = "PAGING")]
     pub paging: Option<PagingKind>,

@@ -22,7 +22,10 @@ const MAX_EVENT_BYTES: u64 = 1 << 20;
 /// A result or the events can't be found or read, results don't go together, or something can't be
 /// written.
 pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
-    let natives = ws_results::load(&args.native)?;
+    let mut natives: Vec<ResultFile> = Vec::new();
+    for spec in &args.native {
+        natives.extend(ws_results::load(spec)?);
+    }
     let mut guests: Vec<ResultFile> = Vec::new();
     for spec in &args.guests {
         guests.extend(ws_results::load(spec)?);
@@ -37,7 +40,10 @@ pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
         }
     }
     if platforms.is_empty() {
-        bail!("there is no result of a guest, only of {}", args.native);
+        bail!(
+            "there is no result of a guest, only of {}",
+            args.native.join(", ")
+        );
     }
     let events = events(args)?;
     let options = ModelOptions {

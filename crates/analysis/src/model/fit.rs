@@ -2,7 +2,7 @@
 
 use super::measured::{BootKey, Measurement, Measurements};
 use super::operator::{Operator, operator};
-use super::separate::{Separation, separate};
+use super::separate::{Added, Separation, separate};
 use super::terms::{Component, Paging, TERMS, Term, term_of};
 use crate::conditions::{Unlike, unlike};
 use crate::summary::SEED;
@@ -186,24 +186,36 @@ pub fn fit(
         .collect();
     let kind = UnitKind::of(&unit);
 
+    let mut pairs: Vec<Pair> = pairs;
+    pairs.sort_by_key(|pair| (pair.place(&ours), pair.guest.page_bytes()));
+    let mut replicates = replicates(&pairs, &ours, &theirs);
+
     // Every page size for telling T_cons from T_two; the smallest of each benchmark for the model.
     let added: Vec<_> = pairs
         .iter()
-        .map(|pair| {
-            (
-                pair.guest.benchmark.as_str(),
-                pair.guest.page_bytes(),
-                pair.added(),
-            )
+        .enumerate()
+        .map(|(index, pair)| Added {
+            benchmark: pair.guest.benchmark.as_str(),
+            page_bytes: pair.guest.page_bytes(),
+            added: pair.added(),
+            drawn: replicates
+                .iter()
+                .map(|draw| draw[index].0 - draw[index].1)
+                .collect(),
         })
         .collect();
-    let separation = separate(kind, &added);
+    let separation = separate(kind, paging, &added);
     let mut seen = BTreeSet::new();
-    let mut pairs: Vec<Pair> = pairs;
-    pairs.sort_by_key(|pair| (pair.place(&ours), pair.guest.page_bytes()));
-    pairs.retain(|pair| seen.insert(pair.guest.benchmark.clone()));
-
-    let replicates = replicates(&pairs, &ours, &theirs);
+    let kept: Vec<bool> = pairs
+        .iter()
+        .map(|pair| seen.insert(pair.guest.benchmark.clone()))
+        .collect();
+    let mut keep = kept.iter();
+    pairs.retain(|_| keep.next().is_some_and(|&kept| kept));
+    for draw in &mut replicates {
+        let mut keep = kept.iter();
+        draw.retain(|_| keep.next().is_some_and(|&kept| kept));
+    }
     let mut rows: Vec<RowCost> = pairs
         .iter()
         .enumerate()

@@ -3,8 +3,11 @@
 //! A read of a page that nothing has touched pays for both; a read of one that was touched before,
 //! in a working set beyond the TLB's reach, only for the walk. Two page sizes of the guest show
 //! whether that holds: the walk gets shorter with larger pages, while the host builds its tables as
-//! before.
+//! before. Where the measurement does not show that, nothing is told apart, and the reason says what
+//! it shows instead.
 
+use super::fit::interval;
+use super::terms::{Paging, Term};
 use crate::unit::UnitKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,79 +28,242 @@ pub struct PageCosts {
     pub page_bytes: u64,
     /// What virtualization adds to a hot access: T_two.
     pub two: f64,
+    /// Its interval.
+    pub two_low: f64,
+    /// See `two_low`.
+    pub two_high: f64,
     /// What it adds to a cold one, less that: T_cons.
     pub cons: f64,
+    /// Its interval.
+    pub cons_low: f64,
+    /// See `cons_low`.
+    pub cons_high: f64,
+}
+
+/// What virtualization adds to an access of a benchmark with one page size.
+pub(super) struct Added<'a> {
+    pub benchmark: &'a str,
+    pub page_bytes: Option<u64>,
+    pub added: f64,
+    /// The same with boots drawn anew; the draws of all go together.
+    pub drawn: Vec<f64>,
+}
+
+impl Added<'_> {
+    fn less(&self, other: &Self) -> Known {
+        let drawn: Vec<f64> = self
+            .drawn
+            .iter()
+            .zip(&other.drawn)
+            .map(|(ours, theirs)| ours - theirs)
+            .collect();
+        Known::of(self.added - other.added, drawn)
+    }
+}
+
+/// A cost, and what was drawn of it.
+struct Known {
+    cost: f64,
+    low: f64,
+    high: f64,
+    drawn: Vec<f64>,
+}
+
+impl Known {
+    fn of(cost: f64, drawn: Vec<f64>) -> Self {
+        let (low, high) = interval(&drawn).unwrap_or((cost, cost));
+        Known {
+            cost,
+            low,
+            high,
+            drawn,
+        }
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        let drawn = self.drawn.iter().zip(&other.drawn);
+        Known::of(
+            self.cost - other.cost,
+            drawn.map(|(ours, theirs)| ours - theirs).collect(),
+        )
+    }
+
+    fn words(&self) -> String {
+        format!("{:.1} ({:.1} to {:.1})", self.cost, self.low, self.high)
+    }
+}
+
+/// Hot and cold access with one page size.
+struct Page {
+    bytes: u64,
+    two: Known,
+    cons: Known,
 }
 
 /// From added costs by benchmark and page size.
-pub(super) fn separate(kind: UnitKind, added: &[(&str, Option<u64>, f64)]) -> Separation {
-    let not = |why: &str| Separation {
-        pages: Vec::new(),
-        why: Some(why.to_owned()),
+pub(super) fn separate(kind: UnitKind, paging: Paging, added: &[Added<'_>]) -> Separation {
+    let found = if kind != UnitKind::Time {
+        Err("only time shows page walks: an instruction count has none".into())
+    } else if let Some(zero) = Term::Two.absent(paging) {
+        Err(format!("T_two is zero, {zero}"))
+    } else {
+        let pages = pages(added);
+        is_shown(&pages).map(|()| pages)
     };
-    if kind != UnitKind::Time {
-        return not("only time shows page walks: an instruction count has none");
+    match found {
+        Err(why) => Separation {
+            pages: Vec::new(),
+            why: Some(why),
+        },
+        Ok(pages) => Separation {
+            pages: pages.iter().map(Page::costs).collect(),
+            why: None,
+        },
     }
-    let of = |wanted: &'static str| {
-        let rows = added.iter().filter(move |(name, _, _)| *name == wanted);
-        rows.filter_map(|(_, page, added)| Some(((*page)?, *added)))
-    };
-    let mut pages: Vec<PageCosts> = of("hot-memory-access")
-        .filter_map(|(page_bytes, two)| {
-            let cold = of("cold-memory-access").find(|cold| cold.0 == page_bytes)?;
-            Some(PageCosts {
-                page_bytes,
-                two,
-                cons: cold.1 - two,
+}
+
+fn pages(added: &[Added<'_>]) -> Vec<Page> {
+    let of = |wanted: &'static str| added.iter().filter(move |row| row.benchmark == wanted);
+    let mut pages: Vec<Page> = of("hot-memory-access")
+        .filter_map(|hot| {
+            let cold = of("cold-memory-access").find(|cold| cold.page_bytes == hot.page_bytes)?;
+            Some(Page {
+                bytes: hot.page_bytes?,
+                two: Known::of(hot.added, hot.drawn.clone()),
+                cons: cold.less(hot),
             })
         })
         .collect();
-    pages.sort_by_key(|page| page.page_bytes);
-    pages.dedup_by_key(|page| page.page_bytes);
-    if pages.len() < 2 {
-        return not(
-            "it takes hot and cold access at two page sizes: worldswitch run --page 4k, and again --page 2m",
+    pages.sort_by_key(|page| page.bytes);
+    pages.dedup_by_key(|page| page.bytes);
+    pages
+}
+
+/// Do hot and cold accesses cost what the model says that they consist of? Else what they do.
+fn is_shown(pages: &[Page]) -> Result<(), String> {
+    let [small, .., large] = pages else {
+        return Err(
+            "it takes hot and cold access at two page sizes: worldswitch run --page 4k, and again --page 2m".into(),
         );
+    };
+    let sizes = format!("{} and {} KiB", small.bytes / 1024, large.bytes / 1024);
+    if small.two.low <= 0.0 {
+        return Err(format!(
+            "what is added to a hot access with {} KiB pages, {}, can't be told from zero; \
+             a working set beyond the TLB's reach may show it (--ws 256m), and more boots",
+            small.bytes / 1024,
+            small.two.words()
+        ));
     }
-    Separation { pages, why: None }
+    let falls = small.two.less(&large.two);
+    if falls.low <= 0.0 {
+        return Err(format!(
+            "what is added to a hot access, with pages of {sizes} {} and {}, does not fall \
+             with the page size as page walks do",
+            small.two.words(),
+            large.two.words()
+        ));
+    }
+    if let Some(page) = pages.iter().find(|page| page.cons.low <= 0.0) {
+        return Err(format!(
+            "with {} KiB pages a cold access is not dearer than a hot one by what \
+             virtualization adds, {}",
+            page.bytes / 1024,
+            page.cons.words()
+        ));
+    }
+    let differ = small.cons.less(&large.cons);
+    if differ.low > 0.0 || differ.high < 0.0 {
+        return Err(format!(
+            "a cold access less a hot one, with pages of {sizes} {} and {}, is not the same \
+             work of the host with both",
+            small.cons.words(),
+            large.cons.words()
+        ));
+    }
+    Ok(())
+}
+
+impl Page {
+    fn costs(&self) -> PageCosts {
+        PageCosts {
+            page_bytes: self.bytes,
+            two: self.two.cost,
+            two_low: self.two.low,
+            two_high: self.two.high,
+            cons: self.cons.cost,
+            cons_low: self.cons.low,
+            cons_high: self.cons.high,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BOTH: [(&str, Option<u64>, f64); 4] = [
-        ("cold-memory-access", Some(2 << 20), 310.0),
-        ("hot-memory-access", Some(4096), 20.0),
-        ("cold-memory-access", Some(4096), 320.0),
-        ("hot-memory-access", Some(2 << 20), 10.0),
-    ];
+    const SMALL: u64 = 4096;
+    const LARGE: u64 = 2 << 20;
+
+    /// Costs of hot and cold access by page size, each with two draws that far apart from it.
+    fn separated(pages: &[(u64, f64, f64)], scatter: f64) -> Separation {
+        let of = |benchmark, page, added: f64| Added {
+            benchmark,
+            page_bytes: Some(page),
+            added,
+            drawn: vec![added - scatter, added + scatter],
+        };
+        let added: Vec<_> = pages
+            .iter()
+            .flat_map(|&(page, hot, cold)| {
+                [
+                    of("cold-memory-access", page, cold),
+                    of("hot-memory-access", page, hot),
+                ]
+            })
+            .collect();
+        separate(UnitKind::Time, Paging::Nested, &added)
+    }
+
+    fn why(pages: &[(u64, f64, f64)]) -> String {
+        let found = separated(pages, 1.0);
+        assert_eq!(found.pages, []);
+        found.why.unwrap()
+    }
 
     #[test]
     fn two_page_sizes_tell_them_apart() {
-        let found = separate(UnitKind::Time, &BOTH);
+        let found = separated(&[(LARGE, 10.0, 310.0), (SMALL, 20.0, 320.0)], 1.0);
         let shown: Vec<_> = found
             .pages
             .iter()
             .map(|p| (p.page_bytes, p.two, p.cons))
             .collect();
-        assert_eq!(shown, [(4096, 20.0, 300.0), (2 << 20, 10.0, 300.0)]);
+        assert_eq!(shown, [(SMALL, 20.0, 300.0), (LARGE, 10.0, 300.0)]);
+        assert!(found.pages[0].two_low < 19.5 && found.pages[0].two_high > 20.5);
         assert_eq!(found.why, None);
     }
 
     #[test]
-    fn one_page_size_or_counts_do_not() {
+    fn what_the_measurement_does_not_show_is_not_told_apart() {
+        let none = why(&[(SMALL, 0.5, 300.0), (LARGE, 0.1, 300.0)]);
         assert!(
-            separate(UnitKind::Time, &BOTH[1..3])
-                .why
-                .unwrap()
-                .contains("--page 2m")
+            none.contains("can't be told from zero") && none.contains("--ws"),
+            "{none}"
         );
-        assert!(
-            separate(UnitKind::Count, &BOTH)
-                .why
-                .unwrap()
-                .contains("page walks")
-        );
+        let flat = why(&[(SMALL, 20.0, 320.0), (LARGE, 20.0, 320.0)]);
+        assert!(flat.contains("does not fall"), "{flat}");
+        let cheap = why(&[(SMALL, 20.0, 15.0), (LARGE, 10.0, 310.0)]);
+        assert!(cheap.contains("not dearer"), "{cheap}");
+        let other = why(&[(SMALL, 20.0, 320.0), (LARGE, 10.0, 90_000.0)]);
+        assert!(other.contains("not the same"), "{other}");
+    }
+
+    #[test]
+    fn one_page_size_counts_or_shadow_paging_do_not() {
+        assert!(why(&[(SMALL, 20.0, 320.0)]).contains("--page 2m"));
+        let of = |kind, paging| separate(kind, paging, &[]).why.unwrap();
+        assert!(of(UnitKind::Count, Paging::Nested).contains("page walks"));
+        assert!(of(UnitKind::Time, Paging::Shadow).contains("shadow"));
     }
 }
