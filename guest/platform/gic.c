@@ -91,9 +91,9 @@ void gic_enable_shared(uint64_t distributor, unsigned version, unsigned intid, u
 	uint64_t word = intid / 32 * 4;
 
 	mmio_write32(config, mmio_read32(config) | 2u << intid % 16 * 2);
-	mmio_write32(distributor + GICD_IGROUPR + word, ~(uint32_t)0);
 	mmio_write32(distributor + GICD_IPRIORITYR + intid / 4 * 4, MIDDLE_PRIORITIES);
 	if (version == 3) {
+		mmio_write32(distributor + GICD_IGROUPR + word, ~(uint32_t)0);
 		mmio_write32(distributor + GICD_IROUTER + intid * 8, (uint32_t)to);
 		mmio_write32(distributor + GICD_IROUTER + intid * 8 + 4, (uint32_t)(to >> 32));
 	} else {

@@ -124,6 +124,17 @@ between() {
     [ "$(insns xen/lab-arm-xen event-send)" -lt "$(insns xen/lab-arm-xen event-out)" ]
 }
 
+@test "on a GICv2 the guest and the second machine take interrupts too" {
+    mkdir -p lab/recipes
+    cp "$ROOT"/lab/*.toml lab
+    cp "$ROOT"/lab/recipes/*.toml lab/recipes
+    printf '%s\n' 'extends = "kvm-vhe"' 'summary = "x"' \
+        'emulator.machine = "virt,virtualization=on,gic-version=2,dtb-randomness=off"' >lab/recipes/gicv2.toml
+    LIMIT=100 ws run --lab-dir lab --on lab:gicv2 --boots 1 --bench '^(vm-switch|io-latency-in-userspace|lpi)$' -o gicv2
+    [ "$(jq -r .identity.subject.apic gicv2/lab-gicv2.json)" = gicv2 ]
+    [ "$(jq -r '[.rows[].outcomes[].check.verdict] | map(. // "skip") | sort | join(" ")' gicv2/lab-gicv2.json)" = 'proved proved skip' ]
+}
+
 @test "two machines of one architecture are compared, of two not" {
     run ws compare "$TABLE:lab:kvm-vhe" "$TABLE:lab:kvm-nvhe"
     # Without perturbed boots a difference is told, and no verdict given.
