@@ -52,4 +52,6 @@ pub struct CoreCounters {
     pub peeks: u64,
     /// Times that the thread was told to sleep.
     pub sleeps: u64,
+    /// Time in which its host did not run it while it polled, in ns.
+    pub stopped_ns: u64,
 }

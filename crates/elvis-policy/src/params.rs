@@ -30,6 +30,10 @@ pub struct Params {
     pub polling: bool,
     /// How many kicks in a row must come close together before their queue is polled.
     pub poll_on_kicks: u32,
+    /// Requests that a queue must have made while it was polled for one kick to start that again, once. What
+    /// ends polling in the middle of a load is a host that stops the driver, and a row of kicks after
+    /// each such stop would be most of all kicks.
+    pub poll_again_requests: u32,
     /// How close: the mean time from one of these kicks to the next, in ns. It is the inverse of
     /// the paper's "predefined notification rate" (section 3.4).
     pub poll_on_gap_ns: u64,
@@ -39,6 +43,10 @@ pub struct Params {
     /// Each request earns a queue `poll_off_idle_ns` of being polled. This is how much of it a queue
     /// that made a burst may keep for the pause behind, in ns.
     pub poll_keep_ns: u64,
+    /// A thread that polls and is not heard of for this long was not run by its host, in ns. Such time is
+    /// not charged to what it polls: it costs nobody anything, and the driver may have been stopped too.
+    /// Far longer than any look takes, and far shorter than a scheduler's slice.
+    pub stopped_ns: u64,
     /// Longest time that a driver whose requests come closer together than this waits to be called for
     /// a reply, in ns; 0 calls for each.
     pub call_delay_ns: u64,
@@ -59,9 +67,11 @@ impl Default for Params {
             unit_bytes: 4096,
             polling: true,
             poll_on_kicks: 8,
+            poll_again_requests: 64,
             poll_on_gap_ns: 160_000,
             poll_off_idle_ns: 3_200_000,
             poll_keep_ns: 100_000_000,
+            stopped_ns: 100_000,
             call_delay_ns: 8_000,
             events_ns: 20_000,
         }
@@ -129,12 +139,14 @@ impl Params {
         least("stuck_pending", self.stuck_pending.into(), 1)?;
         least("unit_bytes", self.unit_bytes.into(), 512)?;
         least("poll_on_kicks", self.poll_on_kicks.into(), 1)?;
+        least("poll_again_requests", self.poll_again_requests.into(), 1)?;
         least("poll_on_gap_ns", self.poll_on_gap_ns, 1)?;
         least(
             "poll_off_idle_ns",
             self.poll_off_idle_ns,
             self.poll_on_gap_ns,
         )?;
+        least("stopped_ns", self.stopped_ns, 1)?;
         least("events_ns", self.events_ns, 1)?;
         if self.max_work > 1 << 20 {
             return Err(ParamsError {

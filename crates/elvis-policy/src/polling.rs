@@ -12,6 +12,10 @@ pub struct Polling {
     last_kick_ns: u64,
     /// How far its requests have paid for polling.
     earned_until_ns: u64,
+    /// Requests that came since polling started.
+    requests: u32,
+    /// Its last polling served so many that one kick is enough to start it again.
+    trusted: bool,
 }
 
 impl Polling {
@@ -22,6 +26,8 @@ impl Polling {
             row_from_ns: 0,
             last_kick_ns: 0,
             earned_until_ns: 0,
+            requests: 0,
+            trusted: false,
         }
     }
 
@@ -49,13 +55,16 @@ impl Polling {
         }
         self.kicks += 1;
         self.last_kick_ns = now_ns;
-        self.polled = self.kicks >= params.poll_on_kicks;
+        // Once: if it does not pay, the next time takes the whole row.
+        self.polled = self.kicks >= params.poll_on_kicks || std::mem::take(&mut self.trusted);
+        self.requests = 0;
         self.polled
     }
 
     /// Starts polling without kicks, of a queue that was polled elsewhere. False where nothing is polled.
     pub fn start(&mut self, params: &Params, now_ns: u64) -> bool {
         self.polled = params.polling;
+        self.requests = 0;
         self.earn(params, 1, now_ns);
         self.polled
     }
@@ -63,6 +72,7 @@ impl Polling {
     /// Notes requests that came. Each earns polling for as long as a queue may be idle; what is earned
     /// in a burst is kept for the pause behind it, up to a bound.
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
+        self.requests = self.requests.saturating_add(requests.into());
         let earned_ns = params.poll_off_idle_ns.saturating_mul(u64::from(requests));
         let until_ns = self.earned_until_ns.max(now_ns).saturating_add(earned_ns);
         let most_ns = params.poll_keep_ns.max(params.poll_off_idle_ns);
@@ -70,11 +80,14 @@ impl Polling {
     }
 
     /// Says whether polling ends, for a queue that was found empty.
-    pub fn found_empty(&mut self, now_ns: u64) -> bool {
+    pub fn found_empty(&mut self, params: &Params, now_ns: u64) -> bool {
         if !self.polled || now_ns < self.earned_until_ns {
             return false;
         }
-        *self = Self::new();
+        *self = Self {
+            trusted: self.requests >= params.poll_again_requests,
+            ..Self::new()
+        };
         true
     }
 }
@@ -109,8 +122,8 @@ mod tests {
         let mut polling = Polling::new();
         assert!((0..4).any(|kick| polling.active(&PARAMS(), kick)));
         polling.earn(&PARAMS(), 1, 10);
-        assert!(!polling.found_empty(409));
-        assert!(polling.found_empty(410));
+        assert!(!polling.found_empty(&PARAMS(), 409));
+        assert!(polling.found_empty(&PARAMS(), 410));
         assert!(!polling.polled());
         assert!(
             !polling.active(&PARAMS(), 420),
@@ -123,15 +136,15 @@ mod tests {
         let mut polling = Polling::new();
         assert!((0..4).any(|kick| polling.active(&PARAMS(), kick)));
         polling.earn(&PARAMS(), 3, 100);
-        assert!(!polling.found_empty(100 + 3 * 400 - 1));
+        assert!(!polling.found_empty(&PARAMS(), 100 + 3 * 400 - 1));
         polling.earn(&PARAMS(), 1, 1000);
-        assert!(!polling.found_empty(1300 + 400 - 1));
+        assert!(!polling.found_empty(&PARAMS(), 1300 + 400 - 1));
         polling.earn(&PARAMS(), u16::MAX, 1500);
         assert!(
-            !polling.found_empty(1500 + 4000 - 1),
+            !polling.found_empty(&PARAMS(), 1500 + 4000 - 1),
             "as much as may be kept"
         );
-        assert!(polling.found_empty(1500 + 4000), "and no more");
+        assert!(polling.found_empty(&PARAMS(), 1500 + 4000), "and no more");
     }
 
     #[test]
@@ -142,17 +155,36 @@ mod tests {
             let now_ns = burst * 4100;
             assert!((0..4).any(|kick| polling.active(&PARAMS(), now_ns + kick)));
             polling.earn(&PARAMS(), 10, now_ns);
-            assert!(!polling.found_empty(now_ns + 3999));
-            assert!(polling.found_empty(now_ns + 4099));
+            assert!(!polling.found_empty(&PARAMS(), now_ns + 3999));
+            assert!(polling.found_empty(&PARAMS(), now_ns + 4099));
         }
+    }
+
+    #[test]
+    fn polling_that_paid_starts_again_at_one_kick_and_only_once() {
+        let params = PARAMS();
+        let served = |requests: u16| {
+            let mut polling = Polling::new();
+            assert!((0..4).any(|kick| polling.active(&params, kick)));
+            polling.earn(&params, requests, 4);
+            assert!(polling.found_empty(&params, 1_000_000));
+            polling
+        };
+        let many = params.poll_again_requests as u16;
+        assert!(!served(many - 1).active(&params, 2_000_000));
+        let mut polling = served(many);
+        assert!(polling.active(&params, 2_000_000));
+        polling.earn(&params, 1, 2_000_000);
+        assert!(polling.found_empty(&params, 3_000_000));
+        assert!(!polling.active(&params, 4_000_000), "it did not pay");
     }
 
     #[test]
     fn a_queue_that_was_polled_elsewhere_has_what_one_request_earns() {
         let mut polling = Polling::new();
         assert!(polling.start(&PARAMS(), 1000));
-        assert!(!polling.found_empty(1399));
-        assert!(polling.found_empty(1400));
+        assert!(!polling.found_empty(&PARAMS(), 1399));
+        assert!(polling.found_empty(&PARAMS(), 1400));
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct Scheduler {
     parked: Vec<u32>,
     unpark_ns: u64,
     last_events_ns: u64,
+    /// When the last visit ended, if it was in vain.
+    in_vain_ns: Option<u64>,
     round: u64,
     heaviest: u32,
     /// Visits since one that left requests behind which may be served in this round, and the
@@ -69,6 +71,7 @@ impl Scheduler {
             parked: Vec::new(),
             unpark_ns: u64::MAX,
             last_events_ns: 0,
+            in_vain_ns: None,
             round: 0,
             heaviest: 1,
             fruitless: 0,
@@ -135,10 +138,11 @@ impl Scheduler {
     /// Has a queue that comes from another core polled as it was there, for as long as one request earns
     /// it. Whoever calls this turns its notifications off.
     pub fn keep_polled(&mut self, id: QueueId, now_ns: u64) {
+        let run_ns = self.run_ns(now_ns);
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return;
         };
-        if queue.polling.start(&self.params, now_ns) {
+        if queue.polling.start(&self.params, run_ns) {
             self.poll.put_last(id.0);
         }
     }
@@ -175,6 +179,11 @@ impl Scheduler {
 
     /// What to do next. Looks into the work queue and into the poll queue by turns.
     pub fn next(&mut self, now_ns: u64) -> Step {
+        let in_vain_ns = self.in_vain_ns.take();
+        let gap_ns = now_ns.saturating_sub(in_vain_ns.unwrap_or(now_ns));
+        if gap_ns >= self.params.stopped_ns {
+            self.counters.stopped_ns += gap_ns;
+        }
         if now_ns >= self.unpark_ns {
             self.unpark(now_ns);
         }
@@ -187,6 +196,7 @@ impl Scheduler {
         };
         if now_ns.saturating_sub(self.last_events_ns) >= self.params.events_ns {
             self.last_events_ns = now_ns;
+            self.in_vain_ns = in_vain_ns.map(|_| now_ns);
             return Step::Events;
         }
         let queue = match (work, poll) {
@@ -202,6 +212,7 @@ impl Scheduler {
     /// Says what to do with a queue of which this was seen.
     pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
         self.note(id.0, look, now_ns);
+        let run_ns = self.run_ns(now_ns);
         let scan = scan_len(&self.work, &self.poll);
         self.work.remove(id.0);
         let Self {
@@ -219,7 +230,8 @@ impl Scheduler {
         if look.pending == 0 {
             queue.counters.empty_polls += 1;
             self.fruitless = self.fruitless.saturating_add(1);
-            if queue.polling.found_empty(now_ns) {
+            self.in_vain_ns = Some(now_ns);
+            if queue.polling.found_empty(params, run_ns) {
                 self.poll.remove(id.0);
                 return Begin::Arm;
             }
@@ -416,13 +428,19 @@ impl Scheduler {
         self.devices.get_mut(device as usize)?.as_mut()
     }
 
+    /// The time without that in which the thread was not run: by it polling is paid for.
+    fn run_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.counters.stopped_ns)
+    }
+
     /// Keeps what was seen, and when the queue last had something new.
     fn note(&mut self, id: u32, look: Look, now_ns: u64) {
+        let run_ns = self.run_ns(now_ns);
         if let Some(Some(queue)) = self.queues.get_mut(id as usize) {
             let new = look.avail.wrapping_sub(queue.seen.avail);
             if new != 0 {
                 queue.last_new_ns = now_ns;
-                queue.polling.earn(&self.params, new, now_ns);
+                queue.polling.earn(&self.params, new, run_ns);
             }
             queue.seen = look;
         }

@@ -187,6 +187,47 @@ fn devices() -> impl Strategy<Value = Vec<(u32, RateLimit, u64)>> {
     prop::collection::vec((1u32..20, Just(RateLimit::default()), bytes), 1..12)
 }
 
+/// How long a thread runs that polls one queue, until polling ends: by steps of 1 us, and stopped by its
+/// host for `stop_ns` after each 100.
+fn polls_for(stop_ns: u64) -> u64 {
+    let mut core = Scheduler::new(Params::default());
+    let device = core.add_device(1, &RateLimit::default());
+    let nothing = Look {
+        avail: 0,
+        pending: 0,
+    };
+    let queue = core.add_queue(device, nothing, 1).unwrap();
+    core.keep_polled(queue, 1);
+    let (mut now_ns, mut ran_ns) = (1, 0);
+    while core.polled(queue) {
+        now_ns += 1_000;
+        ran_ns += 1_000;
+        if let Step::Visit(queue) = core.next(now_ns) {
+            core.begin(queue, nothing, now_ns);
+        }
+        if ran_ns % 100_000 == 0 {
+            now_ns += stop_ns;
+        }
+        assert!(ran_ns < 1_000_000_000, "it does not end");
+    }
+    ran_ns
+}
+
+#[test]
+fn time_in_which_the_thread_was_stopped_pays_for_no_polling() {
+    let pays_ns = Params::default().poll_off_idle_ns;
+    // But for what was between the last two looks before each stop.
+    for stop_ns in [0, 10 * pays_ns] {
+        let ran_ns = polls_for(stop_ns);
+        assert!(
+            (pays_ns..pays_ns + pays_ns / 10).contains(&ran_ns),
+            "{stop_ns}: {ran_ns}"
+        );
+    }
+    // Shorter stops are not told from looks that take long.
+    assert!(polls_for(Params::default().stopped_ns / 2) < pays_ns);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
 
