@@ -164,3 +164,34 @@ EOF
     last_line '0 passed, 1 failed, 2 skipped'
     [[ $output == *'shellcheck is 0.0.1 here'* ]]
 }
+
+@test "steps alongside run beside the others, are counted last, and fail like them" {
+    steps <<EOF2
+alongside beside 10 plain sh -c 'touch "$BATS_TEST_TMPDIR/began"; until [ -e "$BATS_TEST_TMPDIR/seen" ]; do sleep 0.05; done'
+alongside bad 5 plain sh -c 'echo what went wrong; exit 3'
+step sees 5 plain sh -c 'until [ -e "$BATS_TEST_TMPDIR/began" ]; do sleep 0.05; done; touch "$BATS_TEST_TMPDIR/seen"'
+EOF2
+    run "$driver"
+    [ "$status" -eq 1 ]
+    last_line '2 passed, 1 failed, 0 skipped'
+    [[ $output == *'ok   sees'*'ok   beside'*'FAIL bad'*'what went wrong'* ]]
+}
+
+@test "a signal ends steps alongside too" {
+    steps <<EOF2
+alongside beside 60 plain sh -c 'echo \$\$ >"$BATS_TEST_TMPDIR/pid"; exec sleep 50'
+step long 60 plain sleep 50
+EOF2
+    "$driver" >/dev/null 2>&1 3>&- &
+    local pid=$! i
+    for i in $(seq 100); do
+        [ ! -s "$BATS_TEST_TMPDIR/pid" ] || break
+        sleep 0.05
+    done
+    kill -TERM "$pid"
+    [ "$i" -lt 100 ]
+    local code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ]
+    run ! kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
+}

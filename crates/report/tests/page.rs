@@ -363,7 +363,7 @@ fn figures_of_block_io_have_a_curve_for_each_server() {
     // Throughput, and throughput over the Baseline: nothing else was measured here.
     assert_eq!(io.matches("class=\"curve\"").count(), 4);
     assert_eq!(io.matches("<use href=\"#k1\" x=").count(), 4);
-    assert!(io.contains("elvis, 14: 600,000,000; least 600,000,000, greatest 600,000,000"));
+    assert!(io.contains("elvis, 14: 600,000; least 600,000, greatest 600,000"));
     assert!(io.contains("elvis, 14: 3.00; least 3.00, greatest 3.00"));
     assert!(io.contains("ELVIS, Figure 8"));
     // Without the Baseline it is not related to anything.

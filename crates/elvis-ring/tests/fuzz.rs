@@ -1,0 +1,254 @@
+//! Rings of hostile drivers for as long as `FUZZ_SECONDS` says (1), each target by itself; what was
+//! executed is counted. A finding is shrunk and printed.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{chain_is_sound, memfd, pair};
+use elvis_ring::driver::Driver;
+use elvis_ring::{Chain, DirtyLog, Inflight, Mapping, Ring, RingAddresses, Span};
+use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes of the memory that rings lie in.
+const MEMORY: u64 = 1 << 20;
+const SIZE: u16 = 16;
+
+/// Runs a target until its time is over.
+fn fuzz<S: Strategy>(name: &str, inputs: S, target: impl Fn(S::Value)) {
+    let seconds = std::env::var("FUZZ_SECONDS").map_or(1, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut executions = 0u64;
+    while Instant::now() < end {
+        let mut runner = TestRunner::new(ProptestConfig {
+            cases: 500,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        });
+        let ran = runner.run(&inputs, |input| {
+            target(input);
+            Ok(())
+        });
+        if let Err(TestError::Fail(why, input)) = ran {
+            panic!("{name}: {why}: {input:?}");
+        }
+        ran.unwrap();
+        executions += 500;
+    }
+    // Not by println!, which the harness keeps to itself.
+    let _ = writeln!(
+        std::io::stdout(),
+        "{name}: {executions} executions in {seconds} s"
+    );
+}
+
+/// What a driver does.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Writes a descriptor: its place in the table, or in one of the indirect tables behind.
+    Describe(u16, u64, u32, u16, u16),
+    /// Makes a chain available.
+    Offer(u16),
+    /// Writes any word anywhere.
+    Poke(u32, u64),
+    /// Lets the device work.
+    Serve,
+}
+
+/// An address that is likely to be in memory, or near its ends.
+fn address() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 0..MEMORY,
+        1 => MEMORY - 64..MEMORY + 64,
+        1 => Just(0),
+        1 => any::<u64>(),
+    ]
+}
+
+fn length() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        3 => 0u32..64,
+        3 => (0u32..40).prop_map(|n| n * 16),
+        1 => Just(4096),
+        1 => any::<u32>(),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0u16..64, address(), length(), 0u16..8, 0u16..20)
+            .prop_map(|(at, guest, bytes, flags, next)| Step::Describe(at, guest, bytes, flags, next)),
+        3 => (0u16..20).prop_map(Step::Offer),
+        1 => (any::<u32>(), any::<u64>()).prop_map(|(at, word)| Step::Poke(at, word)),
+        2 => Just(Step::Serve),
+    ]
+}
+
+/// Serves what is there. False where the ring broke a rule.
+fn serve(driver: &Driver, ring: &mut Ring, chain: &mut Chain) -> bool {
+    if ring.look().is_err() {
+        return false;
+    }
+    // As many as a visit may have: a driver that never stops must not hold the test.
+    for _ in 0..4 * SIZE {
+        match ring.take(chain) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(_) => return false,
+        }
+        assert!(chain_is_sound(chain, driver.memory()));
+        let mut header = [0u8; 16];
+        chain.read(0, &mut header);
+        chain.write(0, &header);
+        chain.fill(3, 4096, 7);
+        chain.write_last(1);
+        ring.put(chain.head(), u32::MAX);
+    }
+    ring.publish();
+    let _ = ring.call_wanted();
+    ring.arm();
+    ring.disarm();
+    true
+}
+
+/// What drivers write, in any order, with notes and a dirty log.
+#[test]
+fn rings() {
+    let inputs = (
+        prop::collection::vec(step(), 0..64),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    fuzz("rings", inputs, |(steps, event_idx, noted)| {
+        let (mut driver, mut ring) = pair(SIZE, event_idx);
+        if noted {
+            let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
+            ring.track(Inflight::new(Span::new(&notes, 0, 4096).unwrap(), SIZE).unwrap());
+            ring.log_to(Some(DirtyLog::map(&memfd(4096), 0, 4096).unwrap()));
+        }
+        let all = driver.memory().span(0, MEMORY).unwrap();
+        let mut chain = Chain::new();
+        for step in steps {
+            match step {
+                Step::Describe(at, guest, bytes, flags, next) => {
+                    let at = usize::from(at) * 16;
+                    let low = u64::from(bytes) | u64::from(flags) << 32 | u64::from(next) << 48;
+                    all.store_u64(at, guest, Ordering::Relaxed);
+                    all.store_u64(at + 8, low, Ordering::Relaxed);
+                }
+                Step::Offer(head) => driver.offer(head),
+                Step::Poke(at, word) => {
+                    let at = u64::from(at) * 8 % MEMORY;
+                    all.store_u64(at as usize, word, Ordering::Relaxed);
+                }
+                Step::Serve => {
+                    if !serve(&driver, &mut ring, &mut chain) {
+                        return;
+                    }
+                }
+            }
+        }
+        serve(&driver, &mut ring, &mut chain);
+    });
+}
+
+/// The same memory, which another thread writes to all the while.
+#[test]
+fn memory_that_changes_underneath() {
+    let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();
+    let all = driver.memory().span(0, MEMORY).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let shaken = all.clone();
+    let shaker = std::thread::spawn(move || {
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        while !stopped.load(Ordering::Relaxed) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            // The table, the rings behind it, and indirect tables that descriptors are likely to name.
+            let at = (random >> 8) as usize % 128 * 8;
+            let word = match random % 4 {
+                0 => random >> 16 & 0x3ff,
+                1 => random >> 16 & 0xf_ffff,
+                2 => random >> 20 & 0x001f_0007_0000_03f0,
+                _ => random,
+            };
+            shaken.store_u64(at, word, Ordering::Relaxed);
+        }
+    });
+    let inputs = (
+        prop::collection::vec((0u16..64, address(), length(), 0u16..8), 0..32),
+        any::<u16>(),
+    );
+    fuzz("memory that changes", inputs, |(descriptors, next)| {
+        let mut ring = Ring::new(
+            SIZE.into(),
+            &driver.addresses(),
+            driver.memory(),
+            next,
+            true,
+        )
+        .unwrap();
+        let mut chain = Chain::new();
+        for (at, guest, bytes, flags) in descriptors {
+            let at = usize::from(at) * 16;
+            all.store_u64(at, guest, Ordering::Relaxed);
+            all.store_u64(
+                at + 8,
+                u64::from(bytes) | u64::from(flags) << 32,
+                Ordering::Relaxed,
+            );
+            if !serve(&driver, &mut ring, &mut chain) {
+                return;
+            }
+        }
+    });
+    stop.store(true, Ordering::Relaxed);
+    shaker.join().unwrap();
+}
+
+/// Where a front-end says that a ring lies, and what it says was in flight.
+#[test]
+fn rings_anywhere_and_notes_of_another_process() {
+    let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();
+    let words = prop::collection::vec((0usize..66, any::<u64>()), 0..32);
+    let place = (
+        prop_oneof![Just(16u32), 0u32..40, any::<u32>()],
+        address(),
+        address(),
+        address(),
+    );
+    fuzz(
+        "places and notes",
+        (words, place, any::<u16>()),
+        |(words, place, used)| {
+            let (size, descriptors, available, used_ring) = place;
+            let at = RingAddresses {
+                descriptors,
+                available,
+                used: used_ring,
+                ..driver.addresses()
+            };
+            if let Ok(mut ring) = Ring::new(size, &at, driver.memory(), used, true) {
+                serve(&driver, &mut ring, &mut Chain::new());
+            }
+            let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
+            let span = Span::new(&notes, 0, 4096).unwrap();
+            for (at, word) in words {
+                span.store_u64(at * 8, word, Ordering::Relaxed);
+            }
+            if let Some(mut inflight) = Inflight::new(span, 32) {
+                let heads = inflight.recover(used);
+                assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
+                heads.iter().for_each(|&head| inflight.used(head));
+                inflight.published(used);
+            }
+        },
+    );
+}

@@ -1,0 +1,217 @@
+//! A daemon that front-ends attack for as long as `FUZZ_SECONDS` says (1), each target by itself; what
+//! was executed is counted. Another device on the same I/O thread keeps its service.
+
+#![allow(clippy::unwrap_used)]
+
+mod client;
+mod raw;
+
+use client::{Client, serve, socket};
+use elvis_sim::Mode;
+use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
+use raw::{Raw, memfd};
+use std::cell::RefCell;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use vhost::VhostBackend;
+use vmm_sys_util::eventfd::EventFd;
+use vmm_sys_util::sock_ctrl_msg::ScmSocket;
+
+/// Runs a target until its time is over, and looks after each batch whether others are still served.
+fn fuzz<S: Strategy>(name: &str, inputs: S, target: impl Fn(S::Value), others: impl Fn()) {
+    let seconds = std::env::var("FUZZ_SECONDS").map_or(1, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut executions = 0u64;
+    while Instant::now() < end {
+        let mut runner = TestRunner::new(ProptestConfig {
+            cases: 50,
+            failure_persistence: None,
+            max_shrink_iters: 200,
+            ..ProptestConfig::default()
+        });
+        let ran = runner.run(&inputs, |input| {
+            target(input);
+            Ok(())
+        });
+        if let Err(TestError::Fail(why, input)) = ran {
+            panic!("{name}: {why}: {input:?}");
+        }
+        ran.unwrap();
+        others();
+        executions += 50;
+    }
+    // Not by println!, which the harness keeps to itself.
+    let _ = writeln!(
+        std::io::stdout(),
+        "{name}: {executions} executions in {seconds} s"
+    );
+}
+
+/// What comes with a message.
+#[derive(Clone, Copy, Debug)]
+enum Passed {
+    Nothing,
+    Memory,
+    EventFd,
+    Socket,
+    Many,
+}
+
+/// One message: its number, its flags, its body, what comes with it, and how wrong its length is.
+type Message = (u32, u32, Vec<u8>, Passed, i8);
+
+fn words(words: Vec<u64>) -> Vec<u8> {
+    words.into_iter().flat_map(u64::to_ne_bytes).collect()
+}
+
+/// A number that a front-end may mean: an index, a size, an address, a set of features.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0u64..4,
+        Just(64),
+        (0u64..0x20_0000).prop_map(|n| n & !15),
+        (0u32..64).prop_map(|bit| 1 << bit),
+        any::<u64>(),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let body = prop_oneof![
+        2 => prop::collection::vec(any::<u8>(), 0..80),
+        4 => prop::collection::vec(number(), 0..9).prop_map(words),
+        // A ring's index and number.
+        3 => (0u32..3, prop_oneof![Just(64u32), any::<u32>()])
+            .prop_map(|(index, num)| [index.to_ne_bytes(), num.to_ne_bytes()].concat()),
+        // One region of memory.
+        2 => (1u64..3, number(), number(), number())
+            .prop_map(|(count, guest, bytes, user)| words(vec![count, guest, bytes, user, 0])),
+    ];
+    let passed = prop_oneof![
+        3 => Just(Passed::Nothing),
+        2 => Just(Passed::Memory),
+        2 => Just(Passed::EventFd),
+        1 => Just(Passed::Socket),
+        1 => Just(Passed::Many),
+    ];
+    let wrong = prop_oneof![12 => Just(0i8), 1 => any::<i8>()];
+    let flags = prop_oneof![6 => Just(1u32), 3 => Just(1 | 1 << 3), 1 => any::<u32>()];
+    (0u32..45, flags, body, passed, wrong)
+}
+
+/// Sends what it can: the daemon may have ended the connection.
+fn send(stream: &UnixStream, (code, flags, body, passed, wrong): &Message) -> bool {
+    let length = (body.len() as i64 + i64::from(*wrong)) as u32;
+    let head = [
+        code.to_ne_bytes(),
+        flags.to_ne_bytes(),
+        length.to_ne_bytes(),
+    ]
+    .concat();
+    let bytes = [head, body.clone()].concat();
+    let (memory, event) = (memfd(1 << 20), EventFd::new(0).unwrap());
+    let (other, _end) = UnixStream::pair().unwrap();
+    let all = [memory.as_raw_fd(), event.as_raw_fd(), other.as_raw_fd()];
+    let fds = match passed {
+        Passed::Nothing => &all[..0],
+        Passed::Memory => &all[..1],
+        Passed::EventFd => &all[1..2],
+        Passed::Socket => &all[2..],
+        Passed::Many => &all[..],
+    };
+    let sent = stream.send_with_fds(&[&bytes[..]], fds);
+    sent.is_ok_and(|sent| sent == bytes.len())
+}
+
+/// Any messages, with any descriptors.
+#[test]
+fn messages() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M", "b=ram:1M"]);
+    let victim = RefCell::new(Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20));
+    fuzz(
+        "messages",
+        prop::collection::vec(message(), 1..24),
+        |messages| {
+            let stream = UnixStream::connect(socket(dir.path(), "a")).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            for message in &messages {
+                if !send(&stream, message) {
+                    break;
+                }
+            }
+        },
+        || {
+            assert_eq!(victim.borrow_mut().write(0, 1), 0);
+            let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
+            assert_eq!(client.write(0, 1), 0);
+        },
+    );
+    drop(server);
+}
+
+/// A word of guest memory: where, and what.
+fn word() -> impl Strategy<Value = (u32, u64)> {
+    let place = prop_oneof![
+        3 => 0u32..0x200,
+        2 => (0x4_0000u32 / 8)..(0x4_0200 / 8),
+        1 => 0u32..0x8_0000,
+    ];
+    let length = prop_oneof![
+        Just(16u32),
+        Just(1),
+        0u32..64,
+        Just(512),
+        Just(4096),
+        any::<u32>()
+    ];
+    let word = prop_oneof![
+        1 => any::<u64>(),
+        2 => (0u64..64).prop_map(|n| 0x4_0000 + n * 16),
+        1 => 0u64..0x40_0010,
+        // A request's type, and its sector.
+        1 => prop_oneof![0u64..14, Just(1 << 32)],
+        4 => (length, 0u16..8, 0u16..70)
+            .prop_map(|(bytes, flags, next)| u64::from(bytes) | u64::from(flags) << 32 | u64::from(next) << 48),
+        2 => (0u64..5, 0u64..5, 0u64..5, 0u64..64).prop_map(|(a, b, c, d)| a | b << 16 | c << 32 | d << 48),
+    ];
+    (place, word)
+}
+
+/// Any ring under a real I/O thread and a disk, changed while it is served.
+#[test]
+fn requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M", "b=ram:1M"]);
+    let victim = RefCell::new(Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20));
+    let inputs = (
+        prop::collection::vec(word(), 0..96),
+        prop::collection::vec(word(), 0..32),
+        1u16..20,
+        any::<u16>(),
+    );
+    fuzz(
+        "requests",
+        inputs,
+        |(before, during, offered, base)| {
+            let mut attacker = Raw::connect(&socket(dir.path(), "a"));
+            let all = attacker.driver.memory().span(0, 4 << 20).unwrap();
+            let poke = |&(at, word): &(u32, u64)| {
+                all.store_u64(at as usize * 8, word, Ordering::Relaxed);
+            };
+            before.iter().for_each(poke);
+            // From entry 0, most of the time, as that is where heads are offered.
+            attacker.start(if base % 4 == 0 { base } else { 0 });
+            (0..offered).for_each(|head| attacker.driver.offer(head));
+            attacker.kick.write(1).unwrap();
+            during.iter().for_each(poke);
+            // Returns when nothing of the ring is in flight, broken or not.
+            let _ = attacker.frontend.get_vring_base(0);
+        },
+        || assert_eq!(victim.borrow_mut().write(0, 1), 0),
+    );
+    drop(server);
+}
