@@ -62,7 +62,7 @@ static uint64_t firmware_call(uint64_t function, uint64_t a, uint64_t b, uint64_
 	return x0;
 }
 
-static void start_other(void)
+static inline void start_other(void)
 {
 	firmware_call(CPU_ON, 1, (uint64_t)other_start, (uint64_t)stacks[1] + sizeof(stacks[1]));
 }

@@ -13,15 +13,7 @@ setup_file() {
         wait $!
     done
     LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
-    LAB_ROOT=$(ws lab list --json | jq -r .cache)/sets/qemu/root
-    export LAB_ROOT
-    # The lab's QEMU runs with its own libraries.
-    cat >"$BATS_FILE_TMPDIR/qemu" <<END
-#!/bin/sh
-exec "$LAB_ROOT/usr/lib64/ld-linux-x86-64.so.2" --library-path "$LAB_ROOT/usr/lib/x86_64-linux-gnu" \\
-    "$LAB_ROOT/usr/bin/qemu-system-aarch64" -L "$LAB_ROOT/usr/share/qemu" "\$@"
-END
-    chmod +x "$BATS_FILE_TMPDIR/qemu"
+    lab_qemu
 }
 
 setup() {

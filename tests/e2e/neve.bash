@@ -39,12 +39,24 @@ image() {
 }
 
 # neve, below it a guest hypervisor, below that the guest.
-# below IMAGE CPU MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS
+# below IMAGE CPU MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS MORE...
 below() {
     machine "$2" "$5" "nest=$3 vhe=$4 cpus=$5 stage2=4k" "${LAB[@]}" \
         -device "$(vm "$1" 0x50000000 \
             "cpus=$5 stage2=4k memory=64 level=1 doorbell=0xa000008 $6 -- unit=insns hypercall=kvm doorbell=0xa000008 in=0xa000000 $7")" \
-        -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM"
+        -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM" "${@:8}"
+}
+
+# The lab's QEMU as one command, which runs with its own libraries: it has FEAT_NV and FEAT_NV2.
+lab_qemu() {
+    local closure
+    closure=$(ws lab list --json | jq -r .cache)/sets/qemu/root
+    cat >"$BATS_FILE_TMPDIR/qemu" <<END
+#!/bin/sh
+exec "$closure/usr/lib64/ld-linux-x86-64.so.2" --library-path "$closure/usr/lib/x86_64-linux-gnu" \\
+    "$closure/usr/bin/qemu-system-aarch64" -L "$closure/usr/share/qemu" "\$@"
+END
+    chmod +x "$BATS_FILE_TMPDIR/qemu"
 }
 
 # The hypervisor's own records of a kind.

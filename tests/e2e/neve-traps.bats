@@ -1,0 +1,134 @@
+# What neve counts, set beside what QEMU saw by itself: the log of exceptions that `-d int` writes. And the
+# cost of a trap that does nothing, by kind of instruction (Lim et al., section 5, had cycles), printed by
+#   bats --show-output-of-passing-tests tests/e2e/neve-traps.bats
+
+load common
+load neve
+
+setup_file() {
+    make -s -C "$ROOT/guest" ARCH=aarch64 >&2
+    for paravirt in none calls; do
+        make -s -C "$ROOT/neve" PARAVIRT=$paravirt all traps >&2
+    done
+    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    lab_qemu
+}
+
+setup() {
+    common_setup
+    neve_setup
+}
+
+# The variables are of neve.bash.
+# shellcheck disable=SC2034
+# QEMU for a mechanism, and the CPU: this machine's own has no FEAT_NV.
+choose() {
+    QEMU_ARM=qemu-system-aarch64
+    CPU=cortex-a57,cntfrq=1000000000
+    [ "$1" = pv ] || { QEMU_ARM=$BATS_FILE_TMPDIR/qemu CPU=max,cntfrq=1000000000; }
+}
+
+# Of int.log, a line for each window between rings of the doorbell: exceptions to EL2 by class, how many
+# different syndromes they had, returns to EL1. A window is from the ring FIRST of EVERY to the last of them.
+windows() {
+    awk -v first="$1" -v every="$2" '
+        /^\.\.\.with ESR/ { split($3, esr, "/"); far = "" }
+        /^\.\.\.with FAR/ { far = $3 }
+        /^\.\.\.to EL2/ && !(esr[1] == "0x24" && far == "0xa000008") { count[esr[1]]++; seen[esr[2]] = 1 }
+        /^\.\.\.to EL2/ && esr[1] == "0x24" && far == "0xa000008" {
+            place = rings++ % every + 1
+            if (place == every) {
+                line = ""
+                different = 0
+                for (class in count) line = line class "=" count[class] " "
+                for (syndrome in seen) different++
+                print line "syndromes=" different " returns=" back
+            }
+            if (place == first) {
+                for (class in count) delete count[class]
+                for (syndrome in seen) delete seen[syndrome]
+                back = 0
+            }
+        }
+        /^Exception return from AArch64 EL2 to AArch64 EL1/ { back++ }' int.log
+}
+
+# traps MECHANISM PARAVIRT: the guest hypervisor that only traps.
+traps() {
+    choose "$1"
+    machine "$CPU" 1 "nest=$1 stage2=4k memory=64" "${LAB[@]}" -d int -D int.log \
+        -device "$(vm "$ROOT/build/neve/aarch64$2/traps.img" 0x50000000 nonce=a)"
+    [ "$(own bye | jq -r .status)" = ok ]
+    own exits | jq -r '.bench' >kinds.txt
+    [ "$(wc -l <kinds.txt)" = 13 ]
+}
+
+@test "of each kind of instruction neve counts as many traps as QEMU logs, of the class that it must be" {
+    local kind window class
+    for mechanism in nv pv; do
+        traps $mechanism "$([ $mechanism = nv ] || echo -calls)"
+        # Eight pairs of rings with nothing between come first.
+        windows 1 2 | sed 1,8d >windows.txt
+        own exits | jq -r '.returns | add' >counted.txt
+        [ "$(sort -u counted.txt)" = 64 ]
+        while read -r kind window; do
+            case $mechanism-$kind in
+            *-smc) class=0x17 ;;
+            pv-mrs-id*) class=0x18 ;;
+            pv-*) class=0x16 ;;
+            *-eret) class=0x1a ;;
+            *) class=0x18 ;;
+            esac
+            echo "$mechanism $kind: $window"
+            # The ring before it returns too.
+            [ "$window" = "$class=64 syndromes=1 returns=65" ]
+        done < <(paste -d' ' kinds.txt windows.txt)
+        [ "$(wc -l <windows.txt)" = 13 ]
+    done
+}
+
+@test "of 64 hypercalls of a nested VM neve counts by class what QEMU logs" {
+    local name
+    for mechanism in nv pv; do
+        choose $mechanism
+        name=$([ $mechanism = nv ] && echo none || echo pv)
+        LIMIT=60 below "$(image "$name" 0)" "$CPU" $mechanism 0 1 policy=kvm-4.10 'bench=^hypercall$' \
+            -d int -D int.log
+        # Four rings: the nested VM's and its hypervisor's, twice. What neve counts lies between the second and the last.
+        windows 2 4 >windows.txt
+        [ "$(wc -l <windows.txt)" = 9 ]
+        [ "$(sed 8q windows.txt | sed 's/ syndromes.*//' | sort -u | wc -l)" = 1 ]
+        # Less what the rings themselves take, as the first eight show it.
+        logged=$(awk '{ for (i = 1; i <= NF - 2; i++) { split($i, part, "="); n[NR, part[1]] = part[2]; all[part[1]] } }
+            END { for (class in all) if (n[9, class] != n[1, class]) print class, n[9, class] - n[1, class] }' windows.txt | sort)
+        counted=$(exits hypercall | jq -r --arg mechanism $mechanism '
+            def class:
+                if . == "hvc" then "0x16"
+                elif test("(ACTLR_EL1|MDSCR_EL1|PMUSERENR_EL0)$") then "0x18" # ARMv8.0 traps them too
+                elif $mechanism == "pv" then "0x16"
+                elif . == "el2_eret" then "0x1a"
+                else "0x18" end;
+            to_entries | map({class: .key | class, value}) | group_by(.class)[]
+                | "\(.[0].class) \(map(.value) | add)"' | sort)
+        echo "$mechanism logged: $logged"
+        echo "$mechanism counted: $counted"
+        [ "$logged" = "$counted" ]
+        [ "$(awk '{ sum += $2 } END { print sum }' <<<"$logged")" = $((126 * 64)) ]
+    done
+}
+
+@test "what a trap that does nothing costs, by kind of instruction: the same digits each boot" {
+    for mechanism in nv pv nv2; do
+        traps $mechanism "$([ $mechanism = pv ] && echo -calls)"
+        mv console.txt first.txt
+        traps $mechanism "$([ $mechanism = pv ] && echo -calls)"
+        cmp first.txt console.txt
+        sed -n 's/^traps: //p' console.txt >$mechanism.txt
+    done
+    echo 'instruction, and instructions of it and L0 by nv, pv, nv2'
+    paste -d' ' nv.txt pv.txt nv2.txt | awk '{ print $1, $2, $4, $6 }' | tee costs.txt
+    # What FEAT_NV2 has in memory costs itself; whatever traps, more than the world switch of 31 registers.
+    [ "$(awk '$4 == 1 { print $1 }' costs.txt | xargs)" = \
+        'mrs-hcr_el2 msr-hcr_el2 mrs-sctlr_el1 msr-sctlr_el1 mrs-ich_vmcr_el2' ]
+    [ "$(awk '$2 < 100 || $3 < 100 || ($4 < 100 && $4 != 1)' costs.txt)" = '' ]
+}
