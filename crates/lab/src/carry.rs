@@ -60,6 +60,10 @@ pub fn export(
         path: to.to_owned(),
         cause,
     };
+    if std::fs::symlink_metadata(to).is_ok_and(|there| !there.is_file()) {
+        let reason = "it is no regular file, and a rename would put one in its place";
+        return Err(fail(io::Error::other(reason)));
+    }
     let folder = to.parent().filter(|folder| *folder != Path::new(""));
     let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;
     let mut archive = Builder::new(GzEncoder::new(BufWriter::new(&file), Compression::fast()));

@@ -2,7 +2,9 @@
 //!
 //! A temporary file in the same folder takes the bytes, is made durable, and is renamed over the
 //! final name. Whatever fails (a full disk, no permission), the temporary file goes, an older
-//! file of that name stays as it was, and the error says what failed and where.
+//! file of that name stays as it was, and the error says what failed and where. A device, a pipe
+//! or a symbolic link, as `/dev/stdout`, is written through instead: a rename would put a file in
+//! its place.
 
 use crate::ResultFile;
 use crate::json::Layout;
@@ -52,6 +54,9 @@ fn replace(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<(), WriteError> {
+    if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+        return through(path, fill);
+    }
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
@@ -79,6 +84,26 @@ fn replace(
         .map_err(at("make durable", dir))
 }
 
+/// Lets `fill` write what stands at `path`. Only a link of the user's to a file is emptied first:
+/// behind `/dev/stdout` there may be a file that has the table already.
+fn through(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let ours = path.starts_with("/dev") || path.starts_with("/proc");
+    let file = File::options()
+        .append(ours)
+        .write(true)
+        .truncate(!ours)
+        .create(!ours)
+        .open(path)
+        .map_err(at("write", path))?;
+    let mut buffer = BufWriter::new(&file);
+    fill(&mut buffer)
+        .and_then(|()| buffer.flush())
+        .map_err(at("write", path))
+}
+
 fn at<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> WriteError + 'a {
     move |cause| WriteError {
         action,
@@ -99,6 +124,23 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_link_is_written_through_and_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "longer than what comes").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_bytes(&link, b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        // To a device as well, which nothing else may stand in for.
+        let null = dir.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        write_bytes(&null, b"new").unwrap();
+        assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
+        assert_eq!(names(dir.path()), ["file", "link", "null"]);
     }
 
     #[test]
