@@ -68,7 +68,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     needs_kvm
     for page in 4k 2m; do
         own
-        OUT=$page run_own --on kvm,qemu-tcg --boots 3 --samples 5 --page "$page" \
+        LIMIT=240 OUT=$page run_own --on kvm,qemu-tcg --boots 3 --samples 5 --page "$page" \
             --bench '^(hot|cold)-memory-access$' >"$page.txt" 2>log.txt
     done
     model() {
