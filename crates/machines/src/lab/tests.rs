@@ -126,7 +126,10 @@ fn an_arm_machine_counts_as_exactly_as_the_others() {
     }
     let xen = line(&recipe("arm-xen"), &dom0less());
     assert!(
-        xen.ends_with("-kernel /x/xen.img -dtb /dev/fd/9 -device loader,file=/g/guest.elf,addr=0x4c000000,force-raw=on"),
+        xen.ends_with(
+            "-kernel /x/xen.img -dtb /dev/fd/9 -device loader,file=/g/guest.elf,addr=0x4c000000,force-raw=on \
+             -device loader,file=/g/guest.elf,addr=0x4d000000,force-raw=on"
+        ),
         "{xen}"
     );
 }
