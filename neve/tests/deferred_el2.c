@@ -29,7 +29,7 @@ __asm__(".pushsection .text\n"
 	"stp x23, x24, [sp, #48]\n stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"
 	"mov x9, sp\n msr tpidr_el0, x9\n"
 	"msr s3_4_c4_c0_1, x0\n mov x0, x1\n isb\n eret\n"
-	"left: cmp x0, #8\n b.lo own_fault\n"
+	"left: mrs x9, tpidr_el0\n mov sp, x9\n cmp x0, #8\n b.lo own_fault\n"
 	"ldp x19, x20, [sp, #16]\n ldp x21, x22, [sp, #32]\n ldp x23, x24, [sp, #48]\n"
 	"ldp x25, x26, [sp, #64]\n ldp x27, x28, [sp, #80]\n ldp x29, x30, [sp], #96\n ret\n"
 	".popsection\n");

@@ -1,6 +1,6 @@
 /*
  * What the tests' guest hypervisors begin with: an arm64 Image with nothing below it but who runs it, a console,
- * a second CPU. Each CPU keeps where its stack is to be after an exception in TPIDR_EL0. One file includes it.
+ * a second CPU. One file includes it.
  */
 #ifndef EL2_H
 #define EL2_H
@@ -22,8 +22,8 @@
 #define EXCEPTION_RETURN "eret"
 #endif
 
-/* Entered with the MMU off: first_cpu() and other_cpu() never return; left(vector) is where all exceptions go, with
- * the stack of TPIDR_EL0. */
+/* Entered with the MMU off: first_cpu() and other_cpu() never return. All exceptions go to `left`, in assembly, with
+ * the vector's number in x0 and no stack. */
 __asm__(".pushsection .head, \"ax\"\n"
 	"b start\n"
 	".long 0\n"
@@ -32,14 +32,14 @@ __asm__(".pushsection .head, \"ax\"\n"
 	".long 0\n"
 	"start: msr daifset, #0xf\n"
 	"adrp x1, stacks + 8192\n add x1, x1, :lo12:stacks + 8192\n mov sp, x1\n"
-	"msr tpidr_el0, x1\n b first_cpu\n"
-	"other_start: msr daifset, #0xf\n mov sp, x0\n msr tpidr_el0, x0\n b other_cpu\n"
+	"b first_cpu\n"
+	"other_start: msr daifset, #0xf\n mov sp, x0\n b other_cpu\n"
 	".balign 2048\n"
 	"vectors:\n"
 	".set offset, 0\n"
 	".rept 16\n"
 	".balign 128\n"
-	"mrs x1, tpidr_el0\n mov sp, x1\n mov x0, #offset\n b left\n"
+	"mov x0, #offset\n b left\n"
 	".set offset, offset + 1\n"
 	".endr\n"
 	".popsection\n");
@@ -73,7 +73,7 @@ static void say(const char *text)
 		*(volatile uint32_t *)UART = (uint32_t)*text;
 }
 
-static _Noreturn void power_off(void)
+static inline _Noreturn void power_off(void)
 {
 	firmware_call(SYSTEM_OFF, 0, 0, 0);
 	for (;;)

@@ -8,14 +8,16 @@
 #include "el2.h"
 
 #define PROGRAMS    10000
-#define TICKS	    60000 /* of one program: a millisecond */
+#define TICKS	    (READ_REGISTER(cntfrq_el0) / 4000) /* of one program */
 #define TIMER	    27
 #define TABLES	    4
 /* It is a call there, which gives the page away. */
 #define NOT_WRITTEN (PARAVIRT == PARAVIRT_neve ? REG_VNCR_EL2 : REG_NONE)
-#define HCR_NEVER   (HCR_TGE | HCR_E2H | HCR_NV | HCR_NV1 | HCR_NV2)
+#define HCR_NEVER   (HCR_TGE | HCR_E2H)
 
 __asm__(".pushsection .head, \"ax\"\n"
+	/* Of the first CPU: the other takes none. */
+	"left: adrp x1, stacks + 8192\n add x1, x1, :lo12:stacks + 8192\n mov sp, x1\n b was_left\n"
 	".balign 4096\n"
 	/* The nested VM: what it does depends on its registers. */
 	"victim:\n"
@@ -28,17 +30,23 @@ __asm__(".pushsection .head, \"ax\"\n"
 	".popsection\n");
 
 extern char victim[] __attribute__((visibility("hidden")));
-void left(uint64_t vector);
+void was_left(uint64_t vector);
 _Noreturn void program(void);
 
 uint64_t tables[TABLES][512] __attribute__((aligned(4096)));
 volatile uint64_t deferred[512] __attribute__((aligned(4096)));
-uint64_t seeds[2] = { 0x5eed, 0xbad }, done, by_vector[16];
+uint64_t seeds[2] = { 0, 0xbad }, by_vector[16];
+
+/* How many programs there were, where no VM can write: it may well see our memory, run our code. */
+static uint64_t done(void)
+{
+	return READ(CNTHP_CVAL_EL2);
+}
 
 /* Each CPU has numbers of its own. */
 static uint64_t next(void)
 {
-	uint64_t *seed = &seeds[READ_REGISTER(tpidr_el0) > (uint64_t)stacks[1]];
+	uint64_t *seed = &seeds[(uint64_t)__builtin_frame_address(0) > (uint64_t)stacks[1]];
 
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 7;
@@ -103,7 +111,6 @@ static bool is_spared(unsigned number)
 	case REG_SPSR_EL2:
 	case REG_ELR_EL2:
 	case REG_SP_EL1:
-	case REG_TPIDR_EL0:
 	case REG_ICC_SRE_EL2:
 	case REG_ICC_SGI0R_EL1:
 	case REG_ICC_ASGI1R_EL1:
@@ -142,9 +149,8 @@ static void say_number(uint64_t number)
 static _Noreturn void finish(void)
 {
 	say("hostile: ");
-	say_number(done);
-	say(" programs, seed ");
-	say_number(0x5eed);
+	say_number(done());
+	say(" programs");
 	say(", left by vector");
 	for (unsigned i = 0; i < 16; i++) {
 		say(" ");
@@ -162,8 +168,6 @@ static void set_timer(void)
 
 static void invalidate(uint64_t which, uint64_t operand)
 {
-	register uint64_t x0 __asm__("x0") = operand;
-
 	switch (which % 6) {
 	case 0:
 		TLBI(TLBI_ALLE2);
@@ -178,7 +182,11 @@ static void invalidate(uint64_t which, uint64_t operand)
 		TLBI(TLBI_VMALLE1IS);
 		break;
 	case 4: /* IPAS2E1IS */
-		__asm__ volatile("sys #4, c8, c0, #1, %0" : : "r"(x0) : "memory");
+#if PARAVIRT
+		CALL_WRITE_(CALL_TLBI + (1 << 6 | 1), operand);
+#else
+		__asm__ volatile("sys #4, c8, c0, #1, %0" : : "r"(operand) : "memory");
+#endif
 		break;
 	default:
 		break;
@@ -189,9 +197,11 @@ _Noreturn void program(void)
 {
 	uint64_t bits, from;
 
-	if (done == PROGRAMS)
+	if (done() >= PROGRAMS)
 		finish();
-	if (++done % 1000 == 0)
+	WRITE(CNTHP_CVAL_EL2, done() + 1);
+	seeds[0] = done() * 0x9e3779b97f4a7c15ull;
+	if (done() % 1000 == 0)
 		say(".");
 	for (unsigned i = 0; i < 16; i++)
 		tables[next() % TABLES][next() % 512] = entry();
@@ -223,7 +233,7 @@ _Noreturn void program(void)
 		;
 }
 
-void left(uint64_t vector)
+void was_left(uint64_t vector)
 {
 	uint64_t intid;
 
@@ -247,6 +257,7 @@ static void share_page(void)
 void first_cpu(void)
 {
 	share_page();
+	WRITE(CNTHP_CVAL_EL2, 0);
 	WRITE(VBAR_EL2, (uint64_t)vectors);
 	*(volatile uint32_t *)GICD = 0x12;
 	*(volatile uint32_t *)(GICR + 0x14) = 0;
@@ -264,9 +275,9 @@ void first_cpu(void)
 void other_cpu(void)
 {
 	for (;;) {
-		uint64_t kind = next() % 4;
+		uint64_t kind = next() % 4, begun = READ_REGISTER(cntvct_el0);
 
-		for (uint64_t i = next() % 1000; i; i--) {
+		for (uint64_t i = next() % 200; i; i--) {
 			uint64_t bits = next();
 
 			if (kind == 0)
@@ -275,8 +286,12 @@ void other_cpu(void)
 				invalidate(bits, value());
 			else if (kind == 2)
 				tables[bits % TABLES][bits >> 8 & 511] = entry();
-			else
-				deferred[bits & 511] = value();
+			else if ((bits & 255) !=
+				 OFFSET_CNTVOFF_EL2 / 8) /* IMO, and it: who ends the VM */
+				deferred[bits & 255] = value() | HCR_IMO;
 		}
+		/* The first must come on, or nothing races. */
+		while (READ_REGISTER(cntvct_el0) - begun < TICKS)
+			;
 	}
 }

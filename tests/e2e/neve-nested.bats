@@ -136,6 +136,7 @@ END
             jq 'select(.kind == "exits").returns | add / 64'
     }
     while read -r mechanism vhe host first; do
+        # shellcheck disable=SC2030
         CPU=''
         choose "$mechanism"
         nest="nest=$mechanism vhe=$vhe"
@@ -174,22 +175,75 @@ END
     [ "$(own bye | jq -r .status)" = ok ]
 }
 
+# Beside the real guest, in the host's time, on threads of their own: who loops keeps only its own CPU.
+# beside MECHANISM CPUS IMAGE WORDS-OF-THE-GUEST
+beside() {
+    choose "$1"
+    # shellcheck disable=SC2031
+    machine "${CPU%%,*}" $(($2 + 1)) "nest=$1,none cpus=$2,1 memory=64,64 stage2=4k" \
+        -device "$(vm "$(dirname "$(image "$1" 0)")/$3.img" 0x50000000 nonce=a)" \
+        -device "$(vm "$GUEST_ARM" 0x51000000 "hypercall=kvm nonce=b samples=2 $4")"
+}
+
+# The test's guest hypervisors for a mechanism. attacker MECHANISM TARGET [WORD]
+attacker() {
+    local paravirt=none
+    case $1 in
+    pv) paravirt=calls ;;
+    neve) paravirt=neve ;;
+    esac
+    make -s -C "$ROOT/neve" "$2" PARAVIRT=$paravirt "${@:3}"
+}
+
 @test "10,000 random programs of a guest hypervisor harm neither its host nor the VM beside it" {
-    for mechanism in nv2 nv pv; do
-        paravirt=$([ $mechanism = pv ] && echo calls || echo none)
-        make -s -C "$ROOT/neve" hostile PARAVIRT="$paravirt"
+    for mechanism in nv2 nv pv neve; do
+        attacker "$mechanism" hostile
         CPU=''
-        choose $mechanism
-        # In the host's time, on threads of their own: one that loops keeps only its own CPU.
-        LIMIT=60 machine "${CPU%%,*}" 2 "nest=$mechanism,none memory=64,64 stage2=4k" \
-            -device "$(vm "$(dirname "$(image $mechanism 0)")/hostile.img" 0x50000000 nonce=a)" \
-            -device "$(vm "$GUEST_ARM" 0x51000000 'hypercall=kvm nonce=b samples=2')"
-        grep -q 'hostile: 10000 programs' console.txt
+        LIMIT=60 beside "$mechanism" 1 hostile ''
+        grep 'hostile: 10000 programs' console.txt
         [ "$(grep -c '^@ws1 [0-9a-f]* neve [ab] 1 .*"status":"ok"' console.txt)" = 2 ]
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
         unset QEMU_ARM CPU
         neve_setup
     done
+}
+
+@test "a guest hypervisor that does what none may is stopped alone, and told why" {
+    while read -r mechanism wrong why; do
+        attacker "$mechanism" wrong WRONG="$wrong"
+        CPU=''
+        beside "$mechanism" 1 "wrong$wrong" 'bench=^hot'
+        grep "^@ws1 [0-9a-f]* neve a 1 .*\"status\":\"error\".*$why" console.txt
+        grep '^@ws1 [0-9a-f]* neve b 1 .*"status":"ok"' console.txt
+        unset QEMU_ARM CPU
+        neve_setup
+    done <<END
+neve 1 its deferred page, 0x9000000, is no page of its memory
+pv 2 its hypervisor returns to AArch32, SPSR_EL2 0x1d3
+nv2 3 its exception vector, 0x7000000200, takes an exception itself, without end
+nv 4 its exception vector, 0x9000200, takes an exception itself, without end
+END
+}
+
+@test "a guest hypervisor that loops, storms, or changes its deferred page under itself keeps only its CPUs" {
+    # The second CPU of hostile changes the first one's deferred page and tables, sends interrupts and TLBIs.
+    while read -r mechanism cpus target word; do
+        attacker "$mechanism" "$target" "WRONG=$word"
+        CPU=''
+        # Most never end, so the machine does not: the other VM does.
+        LIMIT=8 beside "$mechanism" "$cpus" "$target$word" 'bench=^(hot|cold)' || [ $? = 124 ]
+        grep '^@ws1 [0-9a-f]* neve b 1 .*"status":"ok"' console.txt
+        [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+        run ! grep '^neve failed' console.txt
+        unset QEMU_ARM CPU
+        neve_setup
+    done <<END
+pv 2 wrong 5
+nv2 1 wrong 6
+neve 2 wrong 7
+neve 2 hostile
+nv2 2 hostile
+END
 }
 
 @test "what a guest hypervisor cannot be given is said" {

@@ -147,6 +147,11 @@ void vcpu_inject(struct vcpu *vcpu, uint64_t esr)
 	struct injected to = inject_synchronous(READ_EL1(vcpu, VBAR_EL1), context->pstate, has_pan,
 						READ_EL1(vcpu, SCTLR_EL1) & SCTLR_SPAN);
 
+	/* Nothing changes any more; a nested VM is its hypervisor's to end. */
+	if (to.pc == context->pc && (!is_nested(vcpu) || vcpu->arch.nested.in_el2))
+		vm_end(vcpu->vm, "error",
+		       "vCPU %u: its exception vector, 0x%lx, takes an exception itself, without end",
+		       vcpu->number, to.pc);
 	WRITE_EL1(vcpu, ELR_EL1, context->pc);
 	WRITE_EL1(vcpu, SPSR_EL1, context->pstate);
 	WRITE_EL1(vcpu, ESR_EL1, esr);
