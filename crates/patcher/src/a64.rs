@@ -96,6 +96,8 @@ pub fn hvc(immediate: u16) -> u32 {
 
 /// `nop`
 pub const NOP: u32 = 0xd503_201f;
+/// `udf #0`
+pub const UDF: u32 = 0;
 /// `ret`
 pub const RET: u32 = 0xd65f_03c0;
 

@@ -349,7 +349,7 @@ fn executable_segments(elf: &Elf, file_bytes: u64) -> Result<Vec<(Range, u64)>, 
         let Some(range) = Range::sized(segment.address(), length) else {
             continue;
         };
-        let end = offset.checked_add(length).unwrap_or(u64::MAX);
+        let end = offset.saturating_add(length);
         if end > file_bytes || range.start % WORD_BYTES != 0 {
             return Err(damaged(
                 "an executable segment lies behind the file's end, or crookedly",

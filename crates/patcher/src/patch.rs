@@ -258,6 +258,7 @@ fn words_of(to: Becomes, access: Access) -> &'static str {
         (Becomes::Redirect(_), _) => "register of EL1",
         (Becomes::Constant(_), _) => "constant",
         (Becomes::Nothing, _) => "nothing",
+        (Becomes::Undefined, _) => "undefined: TTBR1_EL1 has the page's address",
     }
 }
 
@@ -282,6 +283,7 @@ fn rewrite(
             (Becomes::Call(immediate), _) => Some(a64::hvc(immediate)),
             (Becomes::Constant(value), _) => Some(a64::movz(site.rt, value)),
             (Becomes::Nothing, _) => Some(a64::NOP),
+            (Becomes::Undefined, _) => Some(a64::UDF),
             (Becomes::Redirect(encoding), _) if site.write => Some(a64::msr(encoding, site.rt)),
             (Becomes::Redirect(encoding), _) => Some(a64::mrs(site.rt, encoding)),
             (Becomes::Page(offset), Some((veneers, _))) if site.write => {

@@ -197,7 +197,7 @@ impl Registers {
         if !matches!(op1, 0 | 4) || m > 7 {
             return None;
         }
-        let number = self.tlbi + u16::from(op1 / 4 << 6 | m << 3 | op2);
+        let number = self.tlbi + u16::from((op1 / 4) << 6 | m << 3 | op2);
         Some(self.mark | self.write | number << self.number_shift | u16::from(rt))
     }
 }

@@ -38,6 +38,8 @@ pub enum Becomes {
     Constant(u16),
     /// Nothing: a read that goes nowhere.
     Nothing,
+    /// An exception: of the register that holds the deferred page's address.
+    Undefined,
 }
 
 /// The verdict on one instruction.
@@ -82,8 +84,6 @@ const AT_EL2: u16 = 2 << 2;
 const TRAPS: &str = "traps on any CPU";
 const UNDEFINED: &str = "undefined at virtual EL2 as at EL1: no row in the table";
 const SETS_PAN: &str = "it sets PAN, which must stay clear: EL2's tables give EL0 what is written";
-const OWN_UPPER_HALF: &str =
-    "the hypervisor uses its upper half: TTBR1_EL1 is where the deferred page's address is";
 const NOT_VHE: &str = "a name that only a VHE hypervisor uses: --vhe says that it is one";
 
 /// How the table's registers, the target and the kind of hypervisor decide.
@@ -205,9 +205,8 @@ impl Rules<'_> {
         let own = self.vhe && !of_hypervisors;
         let to = match row.nest {
             Nest::Direct => return Verdict::Common,
-            Nest::Vm if own && neve && row.name == "TTBR1_EL1" => {
-                return refused(row.name.into(), OWN_UPPER_HALF);
-            }
+            // Better an exception than a lost page.
+            Nest::Vm if own && neve && row.name == "TTBR1_EL1" => Becomes::Undefined,
             Nest::Vm if own => return Verdict::Common,
             Nest::Timer if !of_hypervisors => return Verdict::Common,
             Nest::Pmu | Nest::Debug | Nest::Auxiliary if !neve => {
@@ -217,9 +216,7 @@ impl Rules<'_> {
                     why: TRAPS,
                 };
             }
-            Nest::RedirectVhe if neve && row.name == "TTBR1_EL2" => {
-                return refused(row.name.into(), OWN_UPPER_HALF);
-            }
+            Nest::RedirectVhe if neve && row.name == "TTBR1_EL2" => Becomes::Undefined,
             Nest::Vm | Nest::Control | Nest::Pmu | Nest::Auxiliary if neve => page,
             Nest::Redirect | Nest::RedirectVhe if neve => redirect,
             Nest::Translated if neve && self.vhe => redirect,
@@ -324,9 +321,29 @@ mod tests {
         assert!(both(0xd500_419f), "msr pan, #1");
         assert!(both(0xd508_7802), "at s1e1r, x2");
         assert!(both(0xd50c_911f), "a TLBI with nXS");
-        let ttbr1 = 0xd518_2020; // msr ttbr1_el1, x0
-        assert!(refuses(Target::Neve, true, ttbr1) && !refuses(Target::Pv, true, ttbr1));
-        assert!(!refuses(Target::Neve, false, ttbr1), "the VM's");
+    }
+
+    #[test]
+    fn where_the_page_is_nobody_else_writes() {
+        let of = |target, vhe, name, op1| judge(target, vhe, name, op1, true);
+        let is_undefined = |verdict| {
+            let to = match verdict {
+                Verdict::Changes { to, .. } => Some(to),
+                _ => None,
+            };
+            to == Some(Becomes::Undefined)
+        };
+        assert!(is_undefined(of(Target::Neve, true, "TTBR1_EL1", None)));
+        assert!(is_undefined(of(Target::Neve, false, "TTBR1_EL2", None)));
+        assert!(
+            !is_undefined(of(Target::Neve, false, "TTBR1_EL1", None)),
+            "the VM's"
+        );
+        assert!(
+            !is_undefined(of(Target::Neve, true, "TTBR1_EL1", Some(5))),
+            "the VM's"
+        );
+        assert!(!is_undefined(of(Target::Pv, true, "TTBR1_EL1", None)));
     }
 
     #[test]

@@ -263,9 +263,11 @@ fn line(
 fn is_alike(result: &ResultFile, other: &ResultFile) -> bool {
     let (ours, theirs) = (&result.identity, &other.identity);
     let same = |key: &str| ours.subject.get(key) == theirs.subject.get(key);
+    // Of one CPU; properties of the emulated one that are not the guest's business may differ.
+    let allow = ["emulator_cpu".to_owned()];
     same("hypervisor_policy")
         && same("kernel")
-        && unlike(&ours.conditions, &theirs.conditions, &[]).is_empty()
+        && unlike(&ours.conditions, &theirs.conditions, &allow).is_empty()
 }
 
 /// Of the first boot in which neve counted: traps of one operation by cause.
@@ -344,7 +346,7 @@ impl NestedBenchmark {
             let value = line.value.map(|value| number::value(value, unit) + inexact);
             [
                 line.platform.clone(),
-                value.or_else(|| line.why.clone()).unwrap_or_default(),
+                dash(value),
                 dash(line.slowdown.map(number::slowdown)),
                 dash(line.traps.map(|traps| number::value(traps, "count"))),
                 column,
@@ -368,6 +370,13 @@ impl NestedBenchmark {
             ]
         });
         ours.chain(theirs).collect()
+    }
+
+    /// Why there is no value, of each line that has none.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let lines = self.lines.iter();
+        let reason = |line: &NestedLine| Some(format!("{}: {}", line.platform, line.why.as_ref()?));
+        lines.filter_map(reason).collect()
     }
 
     pub(crate) fn head(&self) -> String {
@@ -401,6 +410,9 @@ impl Nested {
                 let text = padded.collect::<Vec<_>>().join("  ");
                 out += &format!("  {}\n", text.trim_end());
             }
+            for reason in benchmark.reasons() {
+                out += &format!("  {}\n", terminal(&reason));
+            }
             out.push('\n');
         }
         for text in LEGEND {
@@ -419,6 +431,10 @@ impl Nested {
             for line in benchmark.cells() {
                 let cells = line.each_ref().map(|cell| markdown(cell));
                 out += &format!("| {} |\n", cells.join(" | "));
+            }
+            out.push('\n');
+            for reason in benchmark.reasons() {
+                out += &format!("- {}\n", markdown(&reason));
             }
             out.push('\n');
         }

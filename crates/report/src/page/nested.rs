@@ -57,6 +57,7 @@ fn one(benchmark: &NestedBenchmark) -> Markup {
                 } }
             }
         }
+        ul.legend { @for reason in benchmark.reasons() { li { (plain(&reason)) } } }
     }
 }
 
