@@ -3,6 +3,7 @@
 #include "gic.h"
 
 #include "accessors.h"
+#include "guest_tree.h"
 #include "interface.h"
 #include "nested.h"
 #include "virtual_interface.h"
