@@ -93,10 +93,8 @@ static void put_chosen(struct tree_writer *tree, const struct guest_machine *mac
 		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->ramdisks[0].start));
 		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(machine->ramdisks[0].end));
 	}
-	if (machine->hypervisor) {
-		rest += *rest ? sizeof(SEPARATOR) - 1 : 0;
-		put_modules(tree, machine, rest);
-	}
+	if (machine->hypervisor)
+		put_modules(tree, machine, rest + (*rest ? sizeof(SEPARATOR) - 1 : 0));
 	tree_node_end(tree);
 }
 

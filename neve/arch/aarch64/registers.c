@@ -2,10 +2,11 @@
  * Called by sysreg.c, nested_registers.c and counts.c. */
 #include "registers.h"
 
-#define EL0_AND_EL1_AARCH64 0x11u  /* of ID_AA64PFR0_EL1: no AArch32 */
-#define EL2_AARCH64	    0x100u /* of ID_AA64PFR0_EL1 */
-#define PHYSICAL_BITS_36    1u	   /* of ID_AA64MMFR0_EL1.PARange */
-#define PHYSICAL_BITS_40    2u	   /* ... of a guest hypervisor: KVM's default for its VMs */
+#define EL0_AND_EL1_AARCH64 0x11u	 /* of ID_AA64PFR0_EL1: no AArch32 */
+#define EL2_AARCH64	    0x100u	 /* of ID_AA64PFR0_EL1 */
+#define PHYSICAL_BITS_36    1u		 /* of ID_AA64MMFR0_EL1.PARange */
+#define PHYSICAL_BITS_40    2u		 /* ... of a guest hypervisor: KVM's default for its VMs */
+#define NO_LPA2_AT_STAGE2   (2ull << 40) /* TGran4_2: our walk of its tables does not know them */
 #define MMFR1_VH	    8
 #define MMFR2_NV	    24
 #define ISAR0_TLB_RANGE	    FIELD(56)
@@ -62,6 +63,8 @@ uint64_t register_identity(enum register_number number, uint64_t own, enum ident
 		return value;
 	if (number == REG_ID_AA64PFR0_EL1)
 		value |= EL2_AARCH64;
+	if (number == REG_ID_AA64MMFR0_EL1)
+		value |= NO_LPA2_AT_STAGE2;
 	if (number == REG_ID_AA64ISAR0_EL1)
 		value &= ~ISAR0_TLB_RANGE;
 	if (number == REG_ID_AA64MMFR1_EL1 && vhe)
