@@ -30,6 +30,7 @@
 	ROW(UNDEFINED, "undefined")             \
 	ROW(ERET, "eret")                       \
 	ROW(TLBI, "tlbi")                       \
+	ROW(AT, "at")                           \
 	ROW(SHADOW_FAULT, "shadow_fault")       \
 	ROW(WAIT, "wfx")                        \
 	ROW(PAGE_FAULT, "page_fault")           \

@@ -89,13 +89,12 @@ static void put_chosen(struct tree_writer *tree, const struct guest_machine *mac
 	tree_node(tree, "chosen");
 	put_words(tree, machine->bootargs, own);
 	tree_text(tree, "stdout-path", "/serial@9000000");
-	if (machine->hypervisor) {
-		rest += *rest ? sizeof(SEPARATOR) - 1 : 0;
-		put_modules(tree, machine, rest);
-	} else if (machine->ramdisks[0].start) {
+	if (machine->ramdisks[0].start) { /* Linux's own name of it, also as a guest hypervisor */
 		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->ramdisks[0].start));
 		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(machine->ramdisks[0].end));
 	}
+	if (machine->hypervisor)
+		put_modules(tree, machine, rest + (*rest ? sizeof(SEPARATOR) - 1 : 0));
 	tree_node_end(tree);
 }
 
@@ -108,6 +107,8 @@ static void put_interrupt_controller(struct tree_writer *tree, const struct gues
 	TREE_CELLS(tree, "phandle", PHANDLE_GIC);
 	TREE_CELLS(tree, "reg", TREE_WIDE(GUEST_GICD), TREE_WIDE(0x10000), TREE_WIDE(GUEST_GICR),
 		   TREE_WIDE(machine->redistributor_bytes));
+	if (machine->hypervisor)
+		TREE_CELLS(tree, "interrupts", PRIVATE, PPI_MAINTENANCE - FIRST_PPI, LEVEL_HIGH);
 	tree_node_end(tree);
 }
 

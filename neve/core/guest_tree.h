@@ -22,6 +22,7 @@
 #define TEST_SCRATCH  0x0 /* keeps 64 bits */
 #define TEST_DOORBELL 0x8 /* written: docs/guest.md, the doorbell */
 
+#define PPI_MAINTENANCE		     25
 #define PPI_TIMER_SECURE	     29
 #define PPI_TIMER_PHYSICAL	     30
 #define PPI_TIMER_VIRTUAL	     27

@@ -52,7 +52,7 @@ static bool add_devices(struct vm *vm)
 	const struct device rows[] = {
 		{ "uart", GUEST_UART, PL011_BYTES, CAUSE_UART_READ, uart_row, &vm->uarts[0] },
 		{ "uart2", GUEST_UART2, PL011_BYTES, CAUSE_UART_READ, uart_row, &vm->uarts[1] },
-		{ "test", GUEST_TEST, GUEST_TEST_BYTES, CAUSE_TEST_READ, test_row, &vm->scratch },
+		{ "test", GUEST_TEST, GUEST_TEST_BYTES, CAUSE_TEST_READ, test_row, &vm->scratch }
 	};
 
 	vm->uarts[0].send = send_to_console;
@@ -74,43 +74,33 @@ void vm_receive(struct vm *vm, uint8_t byte)
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-bool vm_write(struct vm *vm, uint64_t ipa, const void *from, uint64_t bytes)
+static bool copy(struct vm *vm, uint64_t ipa, uint8_t *ours, uint64_t bytes, bool write)
 {
-	const uint8_t *source = from;
-
 	while (bytes) {
 		uint64_t piece;
-		uint8_t *to = arch_guest_memory(vm, ipa, &piece);
+		uint8_t *its = arch_guest_memory(vm, ipa, &piece);
 
-		if (!to)
+		if (!its)
 			return false;
 		piece = piece < bytes ? piece : bytes;
-		__builtin_memcpy(to, source, piece);
-		arch_publish(to, piece);
+		__builtin_memcpy(write ? its : ours, write ? ours : its, piece);
+		if (write)
+			arch_publish(its, piece);
 		ipa += piece;
-		source += piece;
+		ours += piece;
 		bytes -= piece;
 	}
 	return true;
 }
 
+bool vm_write(struct vm *vm, uint64_t ipa, const void *from, uint64_t bytes)
+{
+	return copy(vm, ipa, (uint8_t *)from, bytes, true);
+}
+
 bool vm_read(struct vm *vm, void *to, uint64_t ipa, uint64_t bytes)
 {
-	uint8_t *target = to;
-
-	while (bytes) {
-		uint64_t piece;
-		const uint8_t *from = arch_guest_memory(vm, ipa, &piece);
-
-		if (!from)
-			return false;
-		piece = piece < bytes ? piece : bytes;
-		__builtin_memcpy(target, from, piece);
-		ipa += piece;
-		target += piece;
-		bytes -= piece;
-	}
-	return true;
+	return copy(vm, ipa, to, bytes, false);
 }
 
 static const char *take_memory(struct vm *vm)
@@ -187,14 +177,13 @@ const char *vm_load(struct vm *vm)
 	}
 	if (memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
 		return "its kernel and ramdisk do not fit in its memory: give it more (memory=)";
-	machine = (struct guest_machine){
-		.cpus = vm->vcpu_count,
-		.ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },
-		.redistributor_bytes = (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
-		.ramdisks = ramdisks,
-		.bootargs = config->bootargs,
-		.hypervisor = config->nest != MECHANISM_NONE,
-	};
+	machine = (struct guest_machine){ .cpus = vm->vcpu_count,
+					  .ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },
+					  .redistributor_bytes = (uint64_t)vm->vcpu_count *
+								 VGIC_REDISTRIBUTOR_BYTES,
+					  .ramdisks = ramdisks,
+					  .bootargs = config->bootargs,
+					  .hypervisor = config->nest != MECHANISM_NONE };
 	size = guest_tree_write(&machine, tree_bytes, sizeof(tree_bytes));
 	if (!size || !vm_write(vm, tree, tree_bytes, size) ||
 	    !vm_write(vm, entry, (const void *)config->kernel.start, kernel_bytes))

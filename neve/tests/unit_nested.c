@@ -78,6 +78,10 @@ static void virtual_el2_is_told_of_itself(void **state)
 			 0x2000000);
 	assert_int_equal(register_identity(REG_ID_AA64ISAR0_EL1, ~0ull, IDENTITY_EL2, false),
 			 ~FIELD(56));
+	/* 40 bits, and of LPA2 only stage 1's. */
+	assert_true(register_identity(REG_ID_AA64MMFR0_EL1, 0x10000005, IDENTITY_EL2_NV2, true) ==
+		    0x20010000002);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0, IDENTITY_EL2, true) & 15, 0);
 }
 
 static void tlb_maintenance_concerns_what_it_says(void **state)

@@ -99,6 +99,9 @@
 #define ESR_CLASS_SHIFT	  26
 #define ESR_LENGTH_32	  (1ull << 25) /* IL */
 #define ESR_ISS		  0x1ffffffull
+#define ISS_READ	  1 /* of EC_SYSREG */
+#define ISS_RT		  5 /* ... five bits */
+#define XZR		  31
 #define EC_UNKNOWN	  0x00
 #define EC_WFX		  0x01
 #define EC_FP		  0x07

@@ -240,12 +240,11 @@ static void redistributors_row(struct vcpu *vcpu, void *context, struct access *
 
 bool gic_add_rows(struct vm *vm)
 {
-	const struct device rows[] = {
-		{ "gicd", GUEST_GICD, VGIC_DISTRIBUTOR_BYTES, CAUSE_GICD_READ, distributor_row,
-		  NULL },
-		{ "gicr", GUEST_GICR, (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
-		  CAUSE_GICR_READ, redistributors_row, NULL },
-	};
+	const struct device rows[] = { { "gicd", GUEST_GICD, VGIC_DISTRIBUTOR_BYTES,
+					 CAUSE_GICD_READ, distributor_row, NULL },
+				       { "gicr", GUEST_GICR,
+					 (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
+					 CAUSE_GICR_READ, redistributors_row, NULL } };
 
 	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]);
 }

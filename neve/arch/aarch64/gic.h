@@ -5,8 +5,7 @@
 #include "registers.h"
 #include "vm.h"
 
-#define SGI_KICK	0
-#define PPI_MAINTENANCE 25
+#define SGI_KICK 0
 
 /* The console's interrupt; 0: it does not interrupt. */
 extern unsigned gic_console_intid;

@@ -3,6 +3,7 @@
 #include "gic.h"
 
 #include "accessors.h"
+#include "guest_tree.h"
 #include "interface.h"
 #include "nested.h"
 #include "virtual_interface.h"
@@ -14,12 +15,10 @@ uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number numbe
 {
 	const struct nested *nested = &vcpu->arch.nested;
 	uint64_t lr[VGIC_MAX_LRS];
-	struct virtual_interface interface = {
-		.hcr = SLOT(nested, ICH_HCR_EL2),
-		.vmcr = SLOT(nested, ICH_VMCR_EL2),
-		.lr = lr,
-		.count = list_count,
-	};
+	struct virtual_interface interface = { .hcr = SLOT(nested, ICH_HCR_EL2),
+					       .vmcr = SLOT(nested, ICH_VMCR_EL2),
+					       .lr = lr,
+					       .count = list_count };
 
 	for (unsigned i = 0; i < list_count; i++)
 		lr[i] = NESTED_LR(nested, i);

@@ -24,10 +24,9 @@ struct injected inject_synchronous(uint64_t vbar, uint64_t pstate, bool has_pan,
 						: VECTOR_SAME_SPX;
 	uint64_t pan = has_pan ? (span ? pstate & PSTATE_PAN : PSTATE_PAN) : 0;
 
-	return (struct injected){
-		.pc = vbar + offset,
-		.pstate = (pstate & PSTATE_KEPT) | pan | PSTATE_MASKED | PSTATE_EL1H,
-	};
+	return (struct injected){ .pc = vbar + offset,
+				  .pstate = (pstate & PSTATE_KEPT) | pan | PSTATE_MASKED |
+					    PSTATE_EL1H };
 }
 
 uint64_t inject_external_abort(uint64_t esr, uint64_t pstate)

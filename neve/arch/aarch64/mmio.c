@@ -13,15 +13,10 @@ bool mmio_decode(uint64_t esr, struct access *access, struct mmio_register *to)
 {
 	if (!(esr & ISS_VALID) || esr & ISS_MAINTENANCE)
 		return false;
-	*access = (struct access){
-		.bytes = 1u << (esr >> ISS_SIZE & 3),
-		.write = esr & ISS_WRITE,
-	};
-	*to = (struct mmio_register){
-		.number = (unsigned)(esr >> ISS_REGISTER & 31),
-		.sign_extend = esr & ISS_SIGN_EXTEND,
-		.wide = esr & ISS_WIDE,
-	};
+	*access = (struct access){ .bytes = 1u << (esr >> ISS_SIZE & 3), .write = esr & ISS_WRITE };
+	*to = (struct mmio_register){ .number = (unsigned)(esr >> ISS_REGISTER & 31),
+				      .sign_extend = esr & ISS_SIGN_EXTEND,
+				      .wide = esr & ISS_WIDE };
 	return true;
 }
 

@@ -21,10 +21,6 @@
 
 #define SPSR_KEPT    (0xfull << 28 | 1 << 25 | 1 << 24 | 1 << 23 | 1 << 22 | 1 << 21 | 0x1fc0)
 #define PSTATE_IL    (1ull << 20)
-#define MODE_LEVEL   0xc
-#define MODE_EL0     0x0
-#define MODE_EL1     0x4
-#define MODE_EL2     0x8
 #define EC_BITS(ec)  ((uint64_t)(ec) << ESR_CLASS_SHIFT)
 #define MDCR_HEEDED  (MDCR_TPM | MDCR_TPMCR | MDCR_TDA | 1ull << 8 | 3ull << 10)
 #define CNTHCTL_BITS 3ull
@@ -73,7 +69,7 @@ static bool traps_fp(const struct vcpu *vcpu)
 void nested_trap(struct vcpu *vcpu)
 {
 	bool vhe = is_vhe(vcpu), calls = mechanism(vcpu) == MECHANISM_PV;
-	uint64_t hcr = HCR_GUEST | HCR_TTLB, cptr = CPTR_GUEST, mdcr = MDCR_GUEST;
+	uint64_t hcr = HCR_GUEST | HCR_TTLB | HCR_AT, cptr = CPTR_GUEST, mdcr = MDCR_GUEST;
 
 	switch (mechanism(vcpu)) {
 	case MECHANISM_NV2: /* what ARMv8.0 can trap would not reach the page */
@@ -102,7 +98,7 @@ static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
 
 	if (!(hcr & HCR_NV) || !(nv2 || mechanism(vcpu) == MECHANISM_NV))
 		return 0;
-	return hcr & (HCR_NV | HCR_NV1 | (nv2 ? HCR_NV2 : 0));
+	return hcr & (HCR_NV | HCR_NV1 | HCR_AT | (nv2 ? HCR_NV2 : 0));
 }
 
 static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
@@ -124,7 +120,7 @@ static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
 
 /* ---- Worlds --------------------------------------------------------------------------------- */
 
-static void save_el2(struct vcpu *vcpu)
+void nested_save_el2(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 
@@ -261,12 +257,11 @@ static bool returns_to_itself(const struct vcpu *vcpu, uint64_t pc, uint64_t sps
 {
 	const struct nested *nested = &vcpu->arch.nested;
 	uint64_t level = spsr & MODE_LEVEL;
-	bool host = is_vhe(vcpu) && SLOT(nested, HCR_EL2) & HCR_TGE;
 
 	if (level == MODE_EL2)
 		return true;
-	if (level == MODE_EL0 || host)
-		return host;
+	if (level == MODE_EL0 || is_host(vcpu))
+		return is_host(vcpu);
 	return nested_tracks(vcpu) && (pc != nested->set_elr || spsr != nested->set_spsr);
 }
 
@@ -289,7 +284,7 @@ void nested_return(struct vcpu *vcpu)
 		context->pc = pc;
 		return;
 	}
-	save_el2(vcpu);
+	nested_save_el2(vcpu);
 	context->pc = pc;
 	context->pstate = (spsr & SPSR_KEPT) | (spsr & 0xf);
 	load_el1(vcpu);

@@ -6,6 +6,7 @@
 #ifndef NESTED_H
 #define NESTED_H
 
+#include "cpu.h"
 #include "registers.h"
 #include "vm.h"
 
@@ -28,6 +29,17 @@ static inline enum mechanism mechanism(const struct vcpu *vcpu)
 static inline bool is_vhe(const struct vcpu *vcpu)
 {
 	return vcpu->vm->config->vhe;
+}
+
+#define MODE_LEVEL 0xc /* of PSTATE and SPSR */
+#define MODE_EL0   0x0
+#define MODE_EL1   0x4
+#define MODE_EL2   0x8
+
+/* Is it at virtual EL2 as a host kernel is (HCR_EL2.TGE)? Then EL1's translations are its own. */
+static inline bool is_host(const struct vcpu *vcpu)
+{
+	return is_vhe(vcpu) && SLOT(&vcpu->arch.nested, HCR_EL2) & HCR_TGE;
 }
 
 /* What a VM needs beyond an ordinary one. NULL, or what is wrong. */
@@ -90,6 +102,12 @@ uint64_t nested_page_address(const struct vcpu *vcpu);
 /* Its VM, a hypervisor too, gets that page as its deferred one: on entry, and when it may have moved. */
 void nested_map_page(struct vcpu *vcpu);
 void nested_renew_page(struct vcpu *vcpu);
+
+/* The hypervisor's AT of stage 1: into PAR_EL1 goes what its VM's tables say, or its own if it is a host. */
+void nested_translate(struct vcpu *vcpu, uint64_t address, bool write);
+
+/* Virtual EL2's registers as the hardware has them now. */
+void nested_save_el2(struct vcpu *vcpu);
 
 /* A guest_entry (guest_table.h) of the VM that `context` is; under its lock. */
 bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry);

@@ -4,11 +4,15 @@
 
 #include "accessors.h"
 #include "arch.h"
+#include "vcpu.h"
 
 #define VTTBR_KEPT   (~1ull)				       /* CnP says nothing of whose it is */
 #define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* where we have nothing mapped */
 #define VNCR_SIGN    52
 #define SCTLR_M	     1
+#define TAG_BITS     8
+#define PAR_FAULT    1ull
+#define PAR_ALWAYS   (1ull << 11)
 
 uint64_t nested_vttbr(const struct vm *vm, unsigned vmid)
 {
@@ -108,6 +112,51 @@ bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry)
 	return true;
 }
 
+/* ---- Stage 1 -------------------------------------------------------------------------------- */
+
+/* An entry of stage 1 of the nested VM, whose vCPU `context` is: through stage 2, if it has one. */
+static bool read_vms_entry(void *context, uint64_t ipa, uint64_t *entry)
+{
+	struct vcpu *vcpu = context;
+	const struct nested *nested = &vcpu->arch.nested;
+	struct guest_leaf leaf = { .output = ipa };
+
+	if (SLOT(nested, HCR_EL2) & HCR_VM)
+		leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, GUEST_READS,
+				  nested_read_entry, vcpu->vm);
+	return !leaf.status && nested_read_entry(vcpu->vm, leaf.output, entry);
+}
+
+/* By the tables of virtual EL2 or of its VM's EL1, neither of which is in the hardware; under the VM's lock. */
+static struct guest_leaf walk_stage1(struct vcpu *vcpu, bool own, uint64_t address,
+				     enum guest_access access)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	const uint64_t el2[] = { SLOT(nested, TTBR0_EL2), SLOT(nested, TTBR1_EL2) };
+	const uint64_t el1[] = { SLOT(nested, TTBR0_EL1), SLOT(nested, TTBR1_EL1) };
+
+	if (!((own ? SLOT(nested, SCTLR_EL2) : SLOT(nested, SCTLR_EL1)) & SCTLR_M))
+		return (struct guest_leaf){ .output = address };
+	if (own)
+		return guest_walk_stage1(el2, nested_tcr(vcpu), address, access, nested_read_entry,
+					 vcpu->vm);
+	return guest_walk_stage1(el1, SLOT(nested, TCR_EL1), address, access, read_vms_entry, vcpu);
+}
+
+void nested_translate(struct vcpu *vcpu, uint64_t address, bool write)
+{
+	uint64_t untagged = (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
+	struct guest_leaf leaf;
+
+	vcpu_count(vcpu, CAUSE_AT);
+	nested_save_el2(vcpu);
+	lock_take(&vcpu->vm->lock);
+	leaf = walk_stage1(vcpu, is_host(vcpu), untagged, write ? GUEST_WRITES : GUEST_READS);
+	lock_release(&vcpu->vm->lock);
+	WRITE(PAR_EL1, PAR_ALWAYS | (leaf.status ? (uint64_t)leaf.status << 1 | PAR_FAULT
+						 : leaf.output & ~(PAGE_BYTES - 1)));
+}
+
 /* ---- The deferred page of a hypervisor below our guest hypervisor ---------------------------- */
 
 uint64_t nested_page_address(const struct vcpu *vcpu)
@@ -119,15 +168,11 @@ uint64_t nested_page_address(const struct vcpu *vcpu)
 
 unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)
 {
-	const struct nested *nested = &vcpu->arch.nested;
-	const uint64_t tables[] = { SLOT(nested, TTBR0_EL2), SLOT(nested, TTBR1_EL2) };
-	struct guest_leaf leaf = { .output = address };
+	struct guest_leaf leaf;
 	uint64_t bytes;
 
 	lock_take(&vcpu->vm->lock);
-	if (SLOT(nested, SCTLR_EL2) & SCTLR_M)
-		leaf = guest_walk_stage1(tables, nested_tcr(vcpu), address, GUEST_WRITES,
-					 nested_read_entry, vcpu->vm);
+	leaf = walk_stage1(vcpu, true, address, GUEST_WRITES);
 	if (!leaf.status) {
 		*page = (uint64_t)arch_guest_memory(vcpu->vm, leaf.output, &bytes);
 		leaf.status = *page ? 0 : STATUS_EXTERNAL;

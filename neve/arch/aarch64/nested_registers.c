@@ -10,13 +10,7 @@
 #include "vcpu.h"
 #include "virtual_interface.h"
 
-#define ISS_READ   1
-#define ISS_RT	   5 /* five bits */
-#define XZR	   31
-#define MODE_LEVEL 0xc
-#define MODE_EL1   0x4
-#define MODE_EL2   0x8
-#define SRE_ALL	   0xf
+#define SRE_ALL 0xf
 
 static uint64_t *slot(struct nested *nested, enum register_number number)
 {
@@ -154,23 +148,30 @@ static void access(struct vcpu *vcpu, enum register_number number, unsigned rt, 
 
 static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2, unsigned rt)
 {
+	unsigned concerns = !op1 && is_host(vcpu) ? TLBI_EL2 : tlbi_concerns(op1, m, op2);
+
 	vcpu_count(vcpu, CAUSE_TLBI);
-	nested_invalidate(vcpu, tlbi_concerns(op1, m, op2),
-			  rt == XZR ? 0 : vcpu->arch.context.x[rt]);
+	nested_invalidate(vcpu, concerns, rt == XZR ? 0 : vcpu->arch.context.x[rt]);
 }
 
-#define TLBI_N 8
+#define TLBI_N	  8
+#define AT_N	  7
+#define AT_STAGE1 8 /* CRm, and with PAN one more */
 
 bool nested_register(struct vcpu *vcpu, uint64_t esr)
 {
 	uint32_t encoding = (uint32_t)esr & ENCODING_MASK;
 	enum register_number number = register_find(encoding);
-	unsigned rt = esr >> ISS_RT & 31;
+	unsigned rt = esr >> ISS_RT & 31, op1 = esr >> 14 & 7, m = esr >> 1 & 15;
+	unsigned op2 = esr >> 17 & 7;
+	unsigned instruction = (esr >> 20 & 3) == 1 && !(esr & ISS_READ) ? esr >> 10 & 15 : 0;
 
 	if (is_nest(number))
 		access(vcpu, number, rt, esr & ISS_READ);
-	else if ((esr >> 20 & 3) == 1 && (esr >> 10 & 15) == TLBI_N && !(esr & ISS_READ))
-		invalidate(vcpu, esr >> 14 & 7, esr >> 1 & 15, esr >> 17 & 7, rt);
+	else if (instruction == TLBI_N)
+		invalidate(vcpu, op1, m, op2, rt);
+	else if (instruction == AT_N && op1 == 0 && (m & ~1u) == AT_STAGE1)
+		nested_translate(vcpu, rt == XZR ? 0 : vcpu->arch.context.x[rt], op2 & 1);
 	else
 		return false;
 	vcpu->arch.context.pc += 4;

@@ -12,12 +12,10 @@
 /* Interrupts of the four by what they are in the hardware, in either world. */
 static const struct {
 	uint8_t intid, in_vm, in_el2;
-} places[] = {
-	{ PPI_TIMER_VIRTUAL, PPI_TIMER_VIRTUAL, PPI_TIMER_HYPERVISOR_VIRTUAL },
-	{ PPI_TIMER_PHYSICAL, PPI_TIMER_PHYSICAL, PPI_TIMER_HYPERVISOR },
-	{ PPI_TIMER_HYPERVISOR_VIRTUAL, PPI_TIMER_HYPERVISOR_VIRTUAL, PPI_TIMER_VIRTUAL },
-	{ PPI_TIMER_HYPERVISOR, PPI_TIMER_HYPERVISOR, PPI_TIMER_PHYSICAL },
-};
+} places[] = { { PPI_TIMER_VIRTUAL, PPI_TIMER_VIRTUAL, PPI_TIMER_HYPERVISOR_VIRTUAL },
+	       { PPI_TIMER_PHYSICAL, PPI_TIMER_PHYSICAL, PPI_TIMER_HYPERVISOR },
+	       { PPI_TIMER_HYPERVISOR_VIRTUAL, PPI_TIMER_HYPERVISOR_VIRTUAL, PPI_TIMER_VIRTUAL },
+	       { PPI_TIMER_HYPERVISOR, PPI_TIMER_HYPERVISOR, PPI_TIMER_PHYSICAL } };
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
 /* The hypervisor's accesses of the VM's timers do not reach the hardware: FEAT_NV2 redirects them, and a VHE

@@ -2,9 +2,11 @@
  * Called by sysreg.c, nested_registers.c and counts.c. */
 #include "registers.h"
 
-#define EL0_AND_EL1_AARCH64 0x11u  /* of ID_AA64PFR0_EL1: no AArch32 */
-#define EL2_AARCH64	    0x100u /* of ID_AA64PFR0_EL1 */
-#define PHYSICAL_BITS_36    1u	   /* of ID_AA64MMFR0_EL1.PARange */
+#define EL0_AND_EL1_AARCH64 0x11u	 /* of ID_AA64PFR0_EL1: no AArch32 */
+#define EL2_AARCH64	    0x100u	 /* of ID_AA64PFR0_EL1 */
+#define PHYSICAL_BITS_36    1u		 /* of ID_AA64MMFR0_EL1.PARange */
+#define PHYSICAL_BITS_40    2u		 /* ... of a guest hypervisor: KVM's default for its VMs */
+#define NO_LPA2_AT_STAGE2   (2ull << 40) /* TGran4_2: our walk of its tables does not know them */
 #define MMFR1_VH	    8
 #define MMFR2_NV	    24
 #define ISAR0_TLB_RANGE	    FIELD(56)
@@ -51,15 +53,18 @@ uint64_t register_identity(enum register_number number, uint64_t own, enum ident
 			   bool vhe)
 {
 	uint64_t value = own & register_rows[number].mask;
+	uint64_t most = identity == IDENTITY_VM ? PHYSICAL_BITS_36 : PHYSICAL_BITS_40;
 
 	if (number == REG_ID_AA64PFR0_EL1)
 		value |= EL0_AND_EL1_AARCH64;
 	if (number == REG_ID_AA64MMFR0_EL1)
-		value |= (own & 15) < PHYSICAL_BITS_36 ? own & 15 : PHYSICAL_BITS_36;
+		value |= (own & 15) < most ? own & 15 : most;
 	if (identity == IDENTITY_VM)
 		return value;
 	if (number == REG_ID_AA64PFR0_EL1)
 		value |= EL2_AARCH64;
+	if (number == REG_ID_AA64MMFR0_EL1)
+		value |= NO_LPA2_AT_STAGE2;
 	if (number == REG_ID_AA64ISAR0_EL1)
 		value &= ~ISAR0_TLB_RANGE;
 	if (number == REG_ID_AA64MMFR1_EL1 && vhe)

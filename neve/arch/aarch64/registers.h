@@ -199,13 +199,7 @@ enum register_offset {
 #undef ROW
 };
 
-enum register_class {
-	CLASS_IDENTITY,
-	CLASS_ZERO,
-	CLASS_SGI,
-	CLASS_CONTEXT,
-	CLASS_HYPERVISOR,
-};
+enum register_class { CLASS_IDENTITY, CLASS_ZERO, CLASS_SGI, CLASS_CONTEXT, CLASS_HYPERVISOR };
 
 enum register_nest {
 	NEST_DIRECT,
@@ -220,7 +214,7 @@ enum register_nest {
 	NEST_PMU,
 	NEST_DEBUG,
 	NEST_AUXILIARY,
-	NEST_TRAP,
+	NEST_TRAP
 };
 
 /* An encoding as a trap's syndrome has it: op0, op2, op1, CRn, CRm, from bit 19 of ten down, without

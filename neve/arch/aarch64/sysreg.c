@@ -8,10 +8,6 @@
 #include "registers.h"
 #include "vcpu.h"
 
-#define ISS_READ 1
-#define ISS_RT	 5 /* five bits */
-#define XZR	 31
-
 _Static_assert(CAUSE_REGISTERS + 2 * (REGISTER_COUNT + 1) <= MAX_CAUSES,
 	       "a cause for each register");
 

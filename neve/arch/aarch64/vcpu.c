@@ -26,7 +26,6 @@ unsigned context_enter(struct context *context);
 #define MMFR0_FGT  56
 #define MMFR1_PAN  20
 #define MMFR1_HCX  40
-#define XZR	   31
 
 static bool id_field(uint64_t value, unsigned bit)
 {
@@ -100,11 +99,9 @@ void arch_vcpu_reset(struct vcpu *vcpu)
 	WRITE(VTTBR_EL2, vcpu->vm->arch.vttbr);
 	WRITE(CNTVOFF_EL2, vcpu->vm->arch.counter_start);
 	gic_reset(vcpu);
-	vcpu->arch.context = (struct context){
-		.x = { vcpu->arch.start_context },
-		.pc = vcpu->arch.start_entry,
-		.pstate = PSTATE_EL1H | PSTATE_MASKED,
-	};
+	vcpu->arch.context = (struct context){ .x = { vcpu->arch.start_context },
+					       .pc = vcpu->arch.start_entry,
+					       .pstate = PSTATE_EL1H | PSTATE_MASKED };
 	if (is_nested(vcpu))
 		nested_reset(vcpu);
 	if (is_kvm_like(vcpu))
@@ -203,10 +200,6 @@ static void call(struct vcpu *vcpu)
 	lock_release(&vm->lock);
 	x[0] = result.value;
 	switch (result.action) {
-	case PSCI_ANSWER:
-	case PSCI_START:
-	case PSCI_CPU_STOPS:
-		break;
 	case PSCI_STANDBY:
 		if (!vcpu->attention)
 			arch_wait(); /* for one of ours, which may become one of the guest's */
@@ -217,6 +210,7 @@ static void call(struct vcpu *vcpu)
 	case PSCI_RESET:
 		vm_end(vm, "reset", "the guest asked for a reset");
 		break;
+	default:;
 	}
 }
 
@@ -290,7 +284,7 @@ static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 
 static void synchronous(struct vcpu *vcpu)
 {
-	uint64_t esr = vcpu->arch.exit.esr;
+	uint64_t esr = vcpu->arch.exit.esr, class = esr >> ESR_CLASS_SHIFT;
 
 	if (vcpu->arch.context.pstate & PSTATE_AARCH32) {
 		vm_end(vcpu->vm, "error",
@@ -301,12 +295,10 @@ static void synchronous(struct vcpu *vcpu)
 	}
 	if (is_nested(vcpu) && nested_synchronous(vcpu, esr))
 		return;
-	switch (esr >> ESR_CLASS_SHIFT) {
+	switch (class) {
 	case EC_HVC:
-		call_instruction(vcpu, esr, true);
-		break;
 	case EC_SMC:
-		call_instruction(vcpu, esr, false);
+		call_instruction(vcpu, esr, class == EC_HVC);
 		break;
 	case EC_SYSREG:
 		if (sysreg_access(vcpu, esr))
@@ -315,18 +307,15 @@ static void synchronous(struct vcpu *vcpu)
 			undefined(vcpu, esr);
 		break;
 	case EC_INSN_ABORT:
-		stage2_abort(vcpu, esr, false);
-		break;
 	case EC_DATA_ABORT:
-		stage2_abort(vcpu, esr, true);
+		stage2_abort(vcpu, esr, class == EC_DATA_ABORT);
 		break;
 	case EC_FP:
 		vcpu_count(vcpu, CAUSE_OTHER);
-		if (is_kvm_like(vcpu)) {
+		if (is_kvm_like(vcpu))
 			policy_kvm_let_fp(vcpu);
-			break;
-		}
-		undefined(vcpu, esr);
+		else
+			undefined(vcpu, esr);
 		break;
 	default: /* SVE, SME, trace, and what else is not there for a VM */
 		undefined(vcpu, esr);
