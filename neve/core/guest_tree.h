@@ -28,6 +28,8 @@
 #define PPI_TIMER_VIRTUAL	     27
 #define PPI_TIMER_HYPERVISOR	     26
 #define PPI_TIMER_HYPERVISOR_VIRTUAL 28
+/* Of the four that are not secure, a bit each. */
+#define TIMER_PPIS		     (1u << 30 | 1u << 28 | 1u << 27 | 1u << 26)
 
 struct guest_machine {
 	unsigned cpus;

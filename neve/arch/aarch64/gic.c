@@ -97,6 +97,7 @@ static void hand_on(struct vcpu *vcpu, unsigned physical)
 	}
 	lock_take(&vcpu->vm->lock);
 	gic_read_lists(vcpu);
+	gic_take_ended(vcpu, intid);
 	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid, physical))
 		vcpu->attention = true;
 	lock_release(&vcpu->vm->lock);
@@ -132,18 +133,15 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 		/* It is level-triggered: its reasons must go first. A nested VM's are its hypervisor's. */
 		if (vcpu->arch.nested.lent) {
 			gic_take_maintenance(vcpu);
-			break;
+		} else {
+			gic_refill(vcpu);
+			gic_deactivate(intid);
 		}
-		gic_refill(vcpu);
-		gic_deactivate(intid);
 		break;
 	default:
-		if (intid == gic_console_intid) {
-			vcpu_count(vcpu, CAUSE_IRQ_UART);
+		vcpu_count(vcpu, intid == gic_console_intid ? CAUSE_IRQ_UART : CAUSE_IRQ_OTHER);
+		if (intid == gic_console_intid)
 			hear();
-		} else {
-			vcpu_count(vcpu, CAUSE_IRQ_OTHER);
-		}
 		gic_deactivate(intid);
 		break;
 	}

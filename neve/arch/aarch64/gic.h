@@ -22,6 +22,8 @@ void gic_take(struct vcpu *vcpu);
 /* Its VM gets the hardware's virtual interface, and its hypervisor gets it back (nested.h). */
 void gic_lend(struct vcpu *vcpu);
 void gic_take_back(struct vcpu *vcpu);
+/* Before a physical interrupt is handed on, under the VM's lock. */
+void gic_take_ended(struct vcpu *vcpu, unsigned intid);
 
 /* The nested VM's maintenance interrupt: its hypervisor's line is high as long as the hardware's is. */
 void gic_take_maintenance(struct vcpu *vcpu);

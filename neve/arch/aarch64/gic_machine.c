@@ -135,10 +135,7 @@ const char *gic_cpu_init(struct cpu *cpu)
 	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
 	for (unsigned i = 0; i < VGIC_OWN / 4; i++)
 		mmio_write32(frame + GICD_IPRIORITYR + i * 4, MIDDLE_PRIORITIES);
-	mmio_write32(frame + GICD_ISENABLER,
-		     1u << SGI_KICK | 1u << PPI_MAINTENANCE | 1u << PPI_TIMER_VIRTUAL |
-			     1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR |
-			     1u << PPI_TIMER_HYPERVISOR_VIRTUAL);
+	mmio_write32(frame + GICD_ISENABLER, 1u << SGI_KICK | 1u << PPI_MAINTENANCE | TIMER_PPIS);
 	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_USE | SRE_BELOW);
 	instruction_barrier();
 	WRITE_REGISTER(ICC_PMR_EL1, ALL_PRIORITIES);

@@ -50,13 +50,11 @@ void gic_lend(struct vcpu *vcpu)
 		bool backed = vgic_is_backed(vgic, vcpu->number, virtual_physical(lr));
 
 		lr = virtual_for_hardware(lr, backed);
-		if (lists->lr[i]) {
+		if (lists->lr[i])
 			vcpu->attention = nested->refill = true;
-			lists->lr[i] = 0;
+		if (lists->lr[i] || lr)
 			list_write(i, lr);
-		} else if (lr) {
-			list_write(i, lr);
-		}
+		lists->lr[i] = 0;
 		nested->lists[i] = lr;
 	}
 	lock_release(&vcpu->vm->lock);
@@ -68,24 +66,38 @@ void gic_lend(struct vcpu *vcpu)
 	nested->lent = true;
 }
 
+/* One of the nested VM's list registers, if it was lent: what became of it. */
+static void take_list(struct vcpu *vcpu, unsigned i)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	uint64_t was = NESTED_LR(nested, i), lr = list_read(i);
+
+	if (!nested->lists[i])
+		return;
+	list_write(i, 0);
+	nested->lists[i] = 0;
+	NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
+	if (virtual_physical(was) && !(lr & (LR_PENDING | LR_ACTIVE)))
+		vgic_ended(&vcpu->vm->arch.vgic, vcpu->number, virtual_physical(was));
+}
+
+/* The nested VM may have ended it since: the next one must not wait for the hypervisor to hear of that. */
+void gic_take_ended(struct vcpu *vcpu, unsigned intid)
+{
+	for (unsigned i = 0; vcpu->arch.nested.lent && i < list_count; i++)
+		if (virtual_physical(NESTED_LR(&vcpu->arch.nested, i)) == intid &&
+		    !(list_read(i) & (LR_PENDING | LR_ACTIVE)))
+			take_list(vcpu, i);
+}
+
 void gic_take_back(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	struct vgic *vgic = &vcpu->vm->arch.vgic;
 	struct gic_interface interface = { .control = 0 };
 
 	lock_take(&vcpu->vm->lock);
-	for (unsigned i = 0; i < list_count; i++) {
-		uint64_t was = NESTED_LR(nested, i), lr;
-
-		if (!nested->lists[i])
-			continue;
-		lr = list_read(i);
-		list_write(i, 0);
-		NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
-		if (virtual_physical(was) && !(lr & (LR_PENDING | LR_ACTIVE)))
-			vgic_ended(vgic, vcpu->number, virtual_physical(was));
-	}
+	for (unsigned i = 0; i < list_count; i++)
+		take_list(vcpu, i);
 	SLOT(nested, ICH_HCR_EL2) = READ(ICH_HCR_EL2);
 	interface_save(&interface);
 	SLOT(nested, ICH_VMCR_EL2) = interface.control;
@@ -105,10 +117,8 @@ void gic_take_back(struct vcpu *vcpu)
 	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
 	if (nested->maintenance)
 		gic_deactivate(PPI_MAINTENANCE);
-	nested->lent = nested->maintenance = false;
-	if (nested->refill)
-		vcpu->attention = true;
-	nested->refill = false;
+	vcpu->attention |= nested->refill;
+	nested->lent = nested->maintenance = nested->refill = false;
 }
 
 /* The nested VM's maintenance interrupt: its hypervisor's line is high as long as the hardware's is. */

@@ -76,7 +76,7 @@ static void load_vms(struct vcpu *vcpu)
 static void move_interrupts(struct vcpu *vcpu, bool to_el2)
 {
 	struct vgic *vgic = &vcpu->vm->arch.vgic;
-	uint32_t active = 0, all = 0;
+	uint32_t active = 0;
 
 	for (unsigned i = 0; i < PLACES; i++)
 		active |= vgic->cpus[vcpu->number].own[places[i].intid].physical;
@@ -91,14 +91,13 @@ static void move_interrupts(struct vcpu *vcpu, bool to_el2)
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct vgic_irq *irq = &vgic->cpus[vcpu->number].own[places[i].intid];
 
-		all |= 1u << places[i].intid;
 		if (!irq->physical)
 			continue;
 		irq->physical = to_el2 ? places[i].in_el2 : places[i].in_vm;
 		active |= 1u << irq->physical;
 	}
 	lock_release(&vcpu->vm->lock);
-	gic_set_active(vcpu->cpu, active & all, all & ~active);
+	gic_set_active(vcpu->cpu, active & TIMER_PPIS, TIMER_PPIS & ~active);
 }
 
 unsigned timers_interrupt(struct vcpu *vcpu, unsigned physical)
@@ -112,14 +111,13 @@ unsigned timers_interrupt(struct vcpu *vcpu, unsigned physical)
 	for (unsigned i = 0; vcpu->vm->arch.timers_swap && i < PLACES; i++)
 		if (places[i].in_el2 == physical)
 			intid = places[i].intid;
+	if (intid != PPI_TIMER_VIRTUAL && intid != PPI_TIMER_PHYSICAL)
+		return intid;
+	control = SLOT(nested, CNTP_CTL_EL0);
+	value = SLOT(nested, CNTP_CVAL_EL0);
 	if (intid == PPI_TIMER_VIRTUAL) {
 		control = SLOT(nested, CNTV_CTL_EL0);
 		value = SLOT(nested, CNTV_CVAL_EL0) + SLOT(nested, CNTVOFF_EL2);
-	} else if (intid == PPI_TIMER_PHYSICAL) {
-		control = SLOT(nested, CNTP_CTL_EL0);
-		value = SLOT(nested, CNTP_CVAL_EL0);
-	} else {
-		return intid;
 	}
 	if ((control & (ON | MASKED)) == ON && now >= value)
 		return intid;
