@@ -70,10 +70,11 @@ void gic_lend(struct vcpu *vcpu)
 static void take_list(struct vcpu *vcpu, unsigned i)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	uint64_t was = NESTED_LR(nested, i), lr = list_read(i);
+	uint64_t was = NESTED_LR(nested, i), lr;
 
 	if (!nested->lists[i])
 		return;
+	lr = list_read(i); /* which below a hypervisor may trap */
 	list_write(i, 0);
 	nested->lists[i] = 0;
 	NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
