@@ -7,13 +7,12 @@
 //! both sides' bands.
 
 use crate::boot::BootEstimate;
-use crate::cost::Cost;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Every twentieth part of the operations is looked at by itself, so a slow path that a tenth of them
-/// take is seen; one that fewer than a twentieth take shows in the mean of all but the dearest.
+/// take is seen; one that fewer than a twentieth take shows in the mean.
 const PARTS: usize = 20;
 
 /// One side of a row.
@@ -58,9 +57,6 @@ pub struct CountVerdict {
 enum Figure {
     Mode,
     Mean,
-    /// The mean of all operations but the dearest: into one, a tick of a clock that is not measured may
-    /// have fallen, and perturbed boots need not move it out.
-    Rest,
     /// The cost that so many twentieths of the operations do not exceed.
     Part(usize),
 }
@@ -78,7 +74,7 @@ enum Shift {
 
 /// Judges a row. `None` where a side has no boots, or no histograms.
 pub fn judge_counts(base: &CountSide, other: &CountSide, min_effect: f64) -> Option<CountVerdict> {
-    let figures: Vec<Figure> = [Figure::Mode, Figure::Rest]
+    let figures: Vec<Figure> = [Figure::Mode, Figure::Mean]
         .into_iter()
         .chain((1..PARTS).map(Figure::Part))
         .collect();
@@ -145,16 +141,6 @@ impl Figure {
         match self {
             Figure::Mode => Some(boot.value),
             Figure::Mean => Some(boot.mean),
-            Figure::Rest => {
-                let dearest = histogram.bars.last()?.0;
-                let count: u64 = histogram.bars.iter().map(|(_, count)| count).sum();
-                let sum = |(cost, count): &(Cost, u64)| cost.value() * *count as f64;
-                let all: f64 = histogram.bars.iter().map(sum).sum();
-                match count {
-                    0 | 1 => Some(boot.mean),
-                    _ => Some((all - dearest.value()) / (count - 1) as f64),
-                }
-            }
             Figure::Part(part) => {
                 // In whole numbers: the least cost that part / PARTS of the operations don't exceed.
                 let all: u64 = histogram.bars.iter().map(|(_, count)| count).sum();
@@ -203,9 +189,9 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
             .any(|(f, s)| *f == figure && *s != Shift::Same)
     };
     if found.is_empty() {
-        let typical = |figure: &Figure| !matches!(figure, Figure::Rest);
+        let typical = |figure: &Figure| !matches!(figure, Figure::Mean);
         if shifts.iter().all(|(f, s)| !typical(f) || *s == Shift::Same) {
-            return (Verdict::NoChange, rarely(moved(Figure::Rest)));
+            return (Verdict::NoChange, rarely(moved(Figure::Mean)));
         }
         let why = if banded {
             "the shift lies inside the band in which layout alone moves it"
@@ -215,7 +201,7 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
         return (Verdict::Inconclusive, why.to_owned());
     }
     if !dearer.is_empty() && !cheaper.is_empty() {
-        let mean = found.iter().find(|(figure, _)| *figure == Figure::Rest);
+        let mean = found.iter().find(|(figure, _)| *figure == Figure::Mean);
         let verdict = match mean {
             Some((_, by)) if *by > 0.0 => Verdict::Worse,
             Some(_) => Verdict::Better,
@@ -259,7 +245,7 @@ fn describe(shifts: &[&(Figure, f64)]) -> String {
             more(by)
         );
     }
-    let by = of(Figure::Rest).unwrap_or_default();
+    let by = of(Figure::Mean).unwrap_or_default();
     format!(
         "rare operations: {} {} in the mean, the usual cost as it was",
         instructions(by.abs()),

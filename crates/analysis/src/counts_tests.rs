@@ -111,7 +111,7 @@ fn a_slow_path_taken_every_second_time_is_seen() {
 #[test]
 fn a_rare_slow_path_shows_in_the_mean() {
     let mut rare = [24u64; 64];
-    (rare[7], rare[9]) = (24 + 630, 24 + 630);
+    rare[7] = 24 + 640;
     let fast = [24u64; 64];
     let (base, other) = (side(&[&fast], &[&fast]), side(&[&rare], &[&rare]));
     let (verdict, what) = judged(&base, &other);
@@ -122,17 +122,8 @@ fn a_rare_slow_path_shows_in_the_mean() {
             "rare operations: 10 instructions more in the mean, the usual cost as it was"
         )
     );
-    // Where perturbing does the same, it is none of the other's doing.
+    // Where perturbing does the same, as a timer's tick does, it is none of the other's doing.
     let base = side(&[&fast], &[&rare]);
-    assert_eq!(judged(&base, &other).0, Verdict::NoChange);
-}
-
-#[test]
-fn a_tick_in_one_operation_is_nobodys_doing() {
-    let mut tick = [24u64; 64];
-    tick[7] = 2872;
-    let fast = [24u64; 64];
-    let (base, other) = (side(&[&fast], &[&fast]), side(&[&tick], &[&tick]));
     assert_eq!(judged(&base, &other).0, Verdict::NoChange);
 }
 
