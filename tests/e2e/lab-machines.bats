@@ -364,7 +364,10 @@ boots_to() {
     done
     grep -q '"boot":"pvh"' guest.elf.txt
     grep -q '"boot":"multiboot"' guest.mb.txt
-    cmp guest.elf.results guest.mb.results
+    # A path has two lengths, one instruction apart, of which either may be the more frequent.
+    cat guest.elf.results guest.mb.results
+    [ "$(jq -s '[.[:3], .[3:]] | transpose | map(.[0][0] == .[1][0] and (.[0][1] - .[1][1] | fabs) <= 1) | all' \
+        guest.elf.results guest.mb.results)" = true ]
 }
 
 @test "a kernel of others: GRUB, as Debian packages it for PVH" {
