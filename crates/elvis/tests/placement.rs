@@ -7,10 +7,10 @@ mod client;
 use client::{Client, image, serve_by, socket, split_cpus, verify};
 use elvis::config::Config;
 use elvis::numa::Topology;
+use elvis::placer::PlacementView;
 use elvis::serve::Server;
 use elvis_policy::PlacementParams;
 use std::path::Path;
-use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 const DEVICES: usize = 4;
@@ -30,8 +30,27 @@ const EAGER: PlacementParams = PlacementParams {
     remote_load: 0.05,
 };
 
-fn until(server: &Server, what: &str, wanted: impl Fn(&elvis::placer::PlacementView) -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+/// Disks that take their I/O thread a fixed time for each request: what loads the threads for certain,
+/// however little of its CPUs this host gives to a client.
+const HEAVY: [&str; 2] = ["h0", "h1"];
+const HEAVY_DEPTH: usize = 64;
+
+/// How long anything here may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Keeps the ring of a heavy disk full.
+fn fill(client: &mut Client, in_flight: &mut usize) {
+    while client.queues[0].completions().next().is_some() {
+        *in_flight -= 1;
+    }
+    while *in_flight < HEAVY_DEPTH {
+        client.submit_read(0, 0, 0);
+        *in_flight += 1;
+    }
+}
+
+fn until(server: &Server, what: &str, wanted: impl Fn(&PlacementView) -> bool) {
+    let end = Instant::now() + PATIENCE;
     loop {
         let view = server.stats().unwrap().placement.unwrap();
         if wanted(&view) {
@@ -53,66 +72,78 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
         placement: EAGER,
         ..Config::default()
     };
-    let file = format!("d0={}", image.display());
-    let devices = [&file, "d1=ram:4M,queues=2", "d2=ram:4M", "d3=ram:4M"];
+    let mut devices = vec![
+        format!("d0={}", image.display()),
+        "d1=ram:4M,queues=2".to_owned(),
+        "d2=ram:4M".to_owned(),
+        "d3=ram:4M".to_owned(),
+    ];
+    devices.extend(HEAVY.map(|name| format!("{name}=null:1M,service_ns=100000")));
+    let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
     let server = serve_by(dir.path(), config, &devices);
-    let rounds = 3;
-    let (start, end) = (Barrier::new(DEVICES + 1), Barrier::new(DEVICES + 1));
-    std::thread::scope(|scope| {
-        for number in 0..DEVICES {
+    let mut clients: Vec<Client> = (0..DEVICES)
+        .map(|number| {
             let path = socket(dir.path(), &format!("d{number}"));
-            let (start, end) = (&start, &end);
-            scope.spawn(move || {
-                let queues = 1 + usize::from(number == 1);
-                let mut client = Client::connect(&path, queues, 128, 1 << 20);
-                for round in 0..rounds {
-                    start.wait();
-                    // Blocks of its own for each round: what they hold is known.
-                    let queue = round as usize % queues;
-                    client.replies = 0;
-                    verify(&mut client, queue, 1024, REQUESTS, 8, 7);
-                    assert_eq!(client.replies, REQUESTS);
-                    // All zeros again for the next.
-                    for block in 0..1024 {
-                        client.write(block * 4096, 0);
-                    }
-                    end.wait();
+            Client::connect(&path, 1 + usize::from(number == 1), 128, 1 << 20)
+        })
+        .collect();
+    let mut heavy: Vec<(Client, usize)> = HEAVY
+        .iter()
+        .map(|name| (Client::connect(&socket(dir.path(), name), 1, 256, 4096), 0))
+        .collect();
+    let placement = || server.stats().unwrap().placement.unwrap();
+    let mut before = placement();
+    for round in 1..=3 {
+        std::thread::scope(|scope| {
+            let working: Vec<_> = clients
+                .iter_mut()
+                .map(|client| {
+                    scope.spawn(move || {
+                        let queue = round as usize % client.queues.len();
+                        client.replies = 0;
+                        verify(client, queue, 1024, REQUESTS, 8, 7);
+                        assert_eq!(client.replies, REQUESTS);
+                        // All zeros again for the next round.
+                        for block in 0..1024 {
+                            client.write(block * 4096, 0);
+                        }
+                    })
+                })
+                .collect();
+            let end = Instant::now() + PATIENCE;
+            loop {
+                for (client, in_flight) in &mut heavy {
+                    fill(client, in_flight);
                 }
-                // Stays connected until all was counted.
-                end.wait();
-            });
-        }
-        let mut before = server.stats().unwrap().placement.unwrap();
-        for round in 1..=rounds {
-            start.wait();
-            end.wait();
-            let view = server.stats().unwrap().placement.unwrap();
-            assert!(view.opened > before.opened, "{view:?} after {before:?}");
-            assert!(view.moves > before.moves, "{view:?} after {before:?}");
-            // When they pause, one thread is enough for them.
-            until(&server, "released", |view| {
-                view.open.iter().filter(|open| **open).count() == 1
-            });
-            before = server.stats().unwrap().placement.unwrap();
-            let stats = server.stats().unwrap();
-            for (name, queues) in &stats.devices {
-                let requests: u64 = queues.iter().map(|queue| queue.policy.requests).sum();
-                assert_eq!(requests, round * (REQUESTS + 1024), "{name}");
-                assert!(
-                    queues
-                        .iter()
-                        .all(|queue| queue.errors == 0 && queue.fault.is_none())
-                );
+                let view = placement();
+                let placed = view.opened > before.opened && view.moves > before.moves;
+                if placed && working.iter().all(|thread| thread.is_finished()) {
+                    break;
+                }
+                assert!(Instant::now() < end, "{view:?} after {before:?}");
+                std::thread::sleep(Duration::from_millis(1));
             }
-            let threads: Vec<_> = server.list().iter().map(|device| device.thread).collect();
-            assert!(
-                threads.iter().all(|thread| *thread == threads[0]),
-                "{threads:?}"
-            );
+        });
+        // When they pause, one thread is enough for them.
+        until(&server, "released", |view| {
+            view.open.iter().filter(|open| **open).count() == 1
+        });
+        before = placement();
+        let stats = server.stats().unwrap();
+        for number in 0..DEVICES {
+            let queues = &stats.devices[&format!("d{number}")];
+            let requests: u64 = queues.iter().map(|queue| queue.policy.requests).sum();
+            assert_eq!(requests, round * (REQUESTS + 1024), "d{number}");
         }
-        assert!(before.released >= rounds);
-        end.wait();
-    });
+        let mut all = stats.devices.values().flatten();
+        assert!(all.all(|queue| queue.errors == 0 && queue.fault.is_none()));
+        let threads: Vec<_> = server.list().iter().map(|device| device.thread).collect();
+        assert!(
+            threads.iter().all(|thread| *thread == threads[0]),
+            "{threads:?}"
+        );
+    }
+    assert!(before.released >= 3, "{before:?}");
 }
 
 #[test]
