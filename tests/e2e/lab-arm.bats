@@ -16,7 +16,7 @@ setup_file() {
     export FETCHED TABLE=$BATS_FILE_TMPDIR/table
     use_cache "$BATS_FILE_TMPDIR/cache"
     LIMIT=300 ws run --on "$TABLE_OF" --boots 2 --bench "$ROWS" -o "$TABLE" \
-        >"$TABLE.txt" 2>"$TABLE-log.txt"
+        >"$TABLE.txt"
 }
 
 setup() {

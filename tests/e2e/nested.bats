@@ -5,7 +5,7 @@ load common
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     make -s -C "$ROOT/neve" variants >&2
-    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    LIMIT=600 ws lab fetch qemu
 }
 
 setup() {

@@ -9,8 +9,7 @@ setup_file() {
     make -s -C "$ROOT/vmm" ARCH=aarch64 >&2
     make -s -C "$ROOT/guest" ARCH=aarch64 EXTRA_BENCH="$ROOT/tests/guests/read-write.c" \
         OUT="$BUILT/read-write" >&2
-    LIMIT=600 ws lab fetch qemu linux-arm64-6.1 linux-arm64-6.12 2>"$BATS_FILE_TMPDIR/fetch.txt"
-    lab_qemu
+    lab_qemu linux-arm64-6.1 linux-arm64-6.12
 }
 
 setup() {

@@ -7,12 +7,7 @@ load neve
 
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
-    for paravirt in none calls neve; do
-        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=0 >&2 &
-        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=1 >&2
-        wait $!
-    done
-    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    make -s -C "$ROOT/neve" variants >&2
     lab_qemu
 }
 

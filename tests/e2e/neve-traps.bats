@@ -9,7 +9,6 @@ setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     make -s -C "$ROOT/neve" variants traps >&2
     make -s -C "$ROOT/neve" PARAVIRT=calls traps >&2
-    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
     lab_qemu
 }
 

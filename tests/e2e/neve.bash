@@ -47,9 +47,11 @@ below() {
         -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM" "${@:8}"
 }
 
-# The lab's QEMU as one command, which runs with its own libraries: it has FEAT_NV and FEAT_NV2.
+# The lab's QEMU as one command, which runs with its own libraries: it has FEAT_NV and FEAT_NV2. Fetches it, and
+# what else is named.
 lab_qemu() {
     local closure
+    LIMIT=600 ws lab fetch qemu "$@"
     closure=$(ws lab list --json | jq -r .cache)/sets/qemu/root
     cat >"$BATS_FILE_TMPDIR/qemu" <<END
 #!/bin/sh
