@@ -90,7 +90,7 @@ traps() {
     for mechanism in nv pv; do
         choose $mechanism
         name=$([ $mechanism = nv ] && echo none || echo pv)
-        LIMIT=60 below "$(image "$name" 0)" "$CPU" $mechanism 0 1 policy=kvm-4.10 'bench=^hypercall$' \
+        LIMIT=200 below "$(image "$name" 0)" "$CPU" $mechanism 0 1 policy=kvm-4.10 'bench=^hypercall$' \
             -d int -D int.log
         # Four rings: the nested VM's and its hypervisor's, twice. What neve counts lies between the second and the last.
         windows 2 4 >windows.txt

@@ -7,7 +7,7 @@
 load common
 
 setup_file() {
-    export VERDICTS=$BATS_FILE_TMPDIR LIMIT=250
+    export VERDICTS=$BATS_FILE_TMPDIR
     make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c" OUT="$BUILT/mixed" >&2
     local platforms=lab:native kvm
     kvm=$(ws list platforms --json |
