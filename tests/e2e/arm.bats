@@ -9,7 +9,7 @@ QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
 
 setup() { common_setup; }
 
-# The machine ends by itself in 20 s, or the test fails. The console is in console.txt.
+# The machine ends by itself within a minute, or the test fails. The console is in console.txt.
 # arm MACHINE CPU CPUS WORDS [MORE...]
 arm() {
     local machine=$1 cpu=$2 cpus=$3 words=$4

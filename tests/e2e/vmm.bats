@@ -53,7 +53,7 @@ spin() {
     machine=$!
     eventually grep -q '"bench":"hostile-spin"' console.txt
 }
-# Waits for $machine, and sets $status; a machine that is still there after 5 s fails the test.
+# Waits for $machine, and sets $status; a machine that is still there after a minute fails the test.
 reap() {
     eventually is_gone "$machine"
     status=0
