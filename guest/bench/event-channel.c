@@ -2,7 +2,7 @@
  * Event channels of Xen, by which domains notify each other: a round trip to another domain and
  * back, and the sending alone. Two rows.
  */
-#include "bench.h"
+#include "event_round.h"
 #include "timed_xen.h"
 
 TIMED_EVENT_ROUND(event_round);
@@ -11,29 +11,14 @@ TIMED_EVENT_SEND(event_send);
 static struct event_channel_operand round, own, idle;
 static uint64_t answered_before;
 
-static const char *needs_xen(const struct params *params)
-{
-	return params->hypercall == HYPERCALL_XEN ? NULL
-						  : "event channels are Xen's: hypercall=xen says "
-						    "where it answers";
-}
-
 static const char *needs_other(const struct params *params)
 {
 	return event_channel_to_other(&round, params, params->channel, false);
 }
 
-/* By the other domain's own word, where the two have memory in common. Where not, an answer seen is one: only
- * that domain can set the bit. */
-static uint64_t answered(const struct params *params)
-{
-	return params->answers ? *(volatile uint64_t *)params->answers : 0;
-}
-
 static bool init_round(struct bench_run *run)
 {
-	round.events = round.waits = 0;
-	answered_before = answered(run->params);
+	answered_before = event_round_start(run, &round);
 	run->operand = &round;
 	idle = round;
 	run->control_operand = &idle;
@@ -42,13 +27,7 @@ static bool init_round(struct bench_run *run)
 
 static enum check check_round(struct bench_run *run)
 {
-	uint64_t more = answered(run->params) - answered_before;
-	bool all = !run->params->answers || more == run->total;
-
-	bench_note(run, "%lu events sent, %lu answered, %lu answers seen; waited %lu times",
-		   run->total, run->params->answers ? more : round.events, round.events,
-		   round.waits);
-	return all && round.events == run->total ? CHECK_PROVED : CHECK_FAILED;
+	return event_round_check(run, &round, answered_before);
 }
 
 static bool init_send(struct bench_run *run)
@@ -94,7 +73,7 @@ BENCHMARK(event_send) = {
 	.category = "io",
 	.summary = "event (Xen) to the domain itself: the notification alone",
 	.requires = "Xen",
-	.needs = needs_xen,
+	.needs = event_channel_needs,
 	.init = init_send,
 	.run = event_send_run,
 	.control = event_send_control,

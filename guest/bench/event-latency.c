@@ -40,21 +40,24 @@ static bool init_in(struct bench_run *run)
 	return init(run);
 }
 
-static enum check check(struct bench_run *run)
+static enum check verdict(const struct bench_run *run)
 {
-	bench_note(run, "%lu events sent, %lu stamps, %lu of them outside; waited %lu times",
-		   run->total, operand.channel.events, operand.outside, operand.channel.waits);
 	return operand.channel.events == run->total && !operand.outside ? CHECK_PROVED
 									: CHECK_FAILED;
 }
 
+static enum check check(struct bench_run *run)
+{
+	bench_note(run, "%lu events sent, %lu stamps, %lu of them outside; waited %lu times",
+		   run->total, operand.channel.events, operand.outside, operand.channel.waits);
+	return verdict(run);
+}
+
 static enum check check_in(struct bench_run *run)
 {
-	enum check verdict = check(run);
-
 	bench_note(run, "%lu events sent, %lu stamps, %lu of them outside; %lu interrupts",
 		   run->total, operand.channel.events, operand.outside, latency_handled.count);
-	return latency_handled.count == run->total ? verdict : CHECK_FAILED;
+	return latency_handled.count == run->total ? verdict(run) : CHECK_FAILED;
 }
 
 static void cleanup_in(struct bench_run *run)

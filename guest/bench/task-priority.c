@@ -27,6 +27,17 @@ static const char *needs(const struct params *params)
 	return "reading the task priority (CR8) raises an exception on this machine";
 }
 
+/* Instructions are counted by QEMU alone, whose SVM ends the emulator (bql_locked) where a write of CR8 lets
+ * an interrupt in that the VMCB held for it: Xen's way; KVM waits for CR8's exit. */
+static const char *needs_held_back(const struct params *params)
+{
+	const char *reason = needs(params);
+
+	if (!reason && params->unit == UNIT_INSNS && params->hypercall == HYPERCALL_XEN)
+		return "QEMU dies where CR8's fall lets in an interrupt that Xen holds back";
+	return reason;
+}
+
 static bool init(struct bench_run *run)
 {
 	operand.value = 0;
@@ -60,5 +71,5 @@ EXIT_ROW(read, "cr8-read", "exception", "read the task priority (CR8)", "", need
 EXIT_ROW(write, "cr8-write", "exception", "write the task priority (CR8)", "", needs, init, check,
 	 cr8_write, 0);
 EXIT_ROW(self_ipi, "self-ipi-priority", "exception",
-	 "interrupt to this CPU itself, held back by the task priority", "", needs, init_interrupt,
-	 check_interrupt, self_ipi_priority, SELF_TIMED);
+	 "interrupt to this CPU itself, held back by the task priority", "", needs_held_back,
+	 init_interrupt, check_interrupt, self_ipi_priority, SELF_TIMED);

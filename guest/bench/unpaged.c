@@ -1,5 +1,6 @@
 /* Hypercall, CPUID, IN and an event's round trip under Xen with the guest's paging off: what they are shorter
  * by than the rows of those names is Xen's walk of the guest's page tables. Four rows. */
+#include "event_round.h"
 #include "exit_row.h"
 #include "timed_xen_unpaged.h"
 
@@ -86,15 +87,9 @@ static bool init_in(struct bench_run *run)
 	return prepare(run, run->params->in_port);
 }
 
-static uint64_t answered(const struct bench_run *run)
-{
-	return *(volatile uint64_t *)run->params->answers;
-}
-
 static bool init_round(struct bench_run *run)
 {
-	round.channel.events = round.channel.waits = 0;
-	answered_before = answered(run);
+	answered_before = event_round_start(run, &round.channel);
 	run->operand = &round;
 	idle = round;
 	run->control_operand = &idle;
@@ -137,11 +132,7 @@ static enum check check_in(struct bench_run *run)
 
 static enum check check_round(struct bench_run *run)
 {
-	uint64_t more = answered(run) - answered_before, seen = round.channel.events;
-
-	bench_note(run, "%lu events sent, %lu answered, %lu answers seen; waited %lu times",
-		   run->total, more, seen, round.channel.waits);
-	return more == run->total && seen == run->total ? CHECK_PROVED : CHECK_FAILED;
+	return event_round_check(run, &round.channel, answered_before);
 }
 
 EXIT_ROW(in, "in-unpaged", "io", "read a byte from a port with paging off", "Xen", needs_port,

@@ -368,8 +368,7 @@ void harness_init(const struct params *params)
 	uint64_t lowest, highest, ticks[IDLE_SAMPLES];
 
 	bell_learn(params);
-	/* On every unit: the first touch of the timed code's page is an exit under nested paging, and
-	 * must not be one of the first row's. */
+	/* On every unit: what timed_call() itself touches first must not be one of the first row's operations. */
 	for (unsigned i = 0; i < IDLE_SAMPLES; i++)
 		ticks[i] = timed_call(idle_run, 1, NULL).batch_ticks;
 	if (params->unit == UNIT_INSNS)

@@ -37,6 +37,8 @@ struct event_latency_operand {
 };
 _Static_assert(sizeof(struct event_channel_operand) == 88, "assembly knows what stands behind");
 
+/* NULL, or why there are no event channels. */
+const char *event_channel_needs(const struct params *params);
 /* Fills an operand for the channel at `port`. False: Xen gives no shared information page. */
 bool event_channel_fill(struct event_channel_operand *operand, uint32_t port);
 /* ... for a new channel from this domain to itself. False: Xen refuses one. */

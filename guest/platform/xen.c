@@ -78,11 +78,18 @@ static bool answers(struct event_channel_operand *operand, bool stamped)
 	return true;
 }
 
+const char *event_channel_needs(const struct params *params)
+{
+	return params->hypercall == HYPERCALL_XEN ? NULL
+						  : "event channels are Xen's: hypercall=xen says "
+						    "where it answers";
+}
+
 const char *event_channel_to_other(struct event_channel_operand *operand,
 				   const struct params *params, uint32_t port, bool stamped)
 {
-	if (params->hypercall != HYPERCALL_XEN)
-		return "event channels are Xen's: hypercall=xen says where it answers";
+	if (event_channel_needs(params))
+		return event_channel_needs(params);
 	if (!port)
 		return "no word names no channel: no other domain answers events here";
 	if (!event_channel_fill(operand, port))

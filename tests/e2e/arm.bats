@@ -9,12 +9,12 @@ QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
 
 setup() { common_setup; }
 
-# The machine ends by itself in 20 s, or the test fails. The console is in console.txt.
+# The machine ends by itself within a minute, or the test fails. The console is in console.txt.
 # arm MACHINE CPU CPUS WORDS [MORE...]
 arm() {
     local machine=$1 cpu=$2 cpus=$3 words=$4
     shift 4
-    timeout 20 "$QEMU_ARM" -machine "virt,$machine" -accel tcg -cpu "$cpu" -smp "$cpus" \
+    timeout 60 "$QEMU_ARM" -machine "virt,$machine" -accel tcg -cpu "$cpu" -smp "$cpus" \
         -m "${MEMORY:-512}" -nodefaults -display none -monitor none -no-reboot \
         -serial file:console.txt -kernel "$GUEST_ARM/guest.img" -append "$words" "$@"
 }
@@ -103,7 +103,7 @@ by_hand() {
 SHIM
     clang --target=aarch64-none-elf -c shim.S -o shim.o
     llvm-objcopy -O binary -j .text shim.o shim.bin
-    timeout 20 "$QEMU_ARM" -machine virt,gic-version=3 -accel tcg -cpu cortex-a57 -m 512 -nodefaults \
+    timeout 60 "$QEMU_ARM" -machine virt,gic-version=3 -accel tcg -cpu cortex-a57 -m 512 -nodefaults \
         -display none -monitor none -no-reboot -serial file:console.txt \
         -device loader,file=shim.bin,addr=0x5f000000,cpu-num=0,force-raw=on \
         -device "loader,file=$GUEST_ARM/guest.img,addr=$1,force-raw=on" \

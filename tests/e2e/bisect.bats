@@ -95,7 +95,7 @@ is_clean() {
 
 @test "bisect ends at the commit that changed, past one that does not build" {
     history
-    LIMIT=200 run --separate-stderr bisect --good start --bad main --bench hypercall --json
+    run --separate-stderr bisect --good start --bad main --bench hypercall --json
     echo "$stderr"
     [ "$status" -eq 0 ]
     [ "$(jq -r '.first_bad.commit, .first_bad.subject' <<<"$output" | xargs)" = \

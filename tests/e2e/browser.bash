@@ -41,7 +41,8 @@ browser_needed() {
 }
 
 # call METHOD [PARAMS]: sends a command, prints its result. What happens meanwhile goes to $EVENTS,
-# a line each. Fails where the browser says that it failed, or nothing for 20 s.
+# a line each. Fails where the browser says that it failed, or nothing for a minute.
+# Both ends are opened for reading and writing: a FIFO that nobody has at its other end would never open.
 call() {
     local params=${2-} message
     [ -n "$params" ] || params='{}'
@@ -50,8 +51,8 @@ call() {
     echo "$message_id" >"$BROWSER/id"
     jq -cn --arg session "${SESSION-}" --argjson id "$message_id" --arg method "$1" --argjson params "$params" \
         '{$id, $method, $params} + if $session == "" then {} else {sessionId: $session} end' |
-        tr '\n' '\0' >"$BROWSER/in"
-    while IFS= read -r -d '' -t 20 message <"$BROWSER/out"; do
+        tr '\n' '\0' 1<>"$BROWSER/in"
+    while IFS= read -r -d '' -t 60 message <>"$BROWSER/out"; do
         case $message in
         "{\"id\":$message_id,\"error\""*)
             echo "$1: $message" >&2
@@ -80,7 +81,7 @@ page_open() {
     for domain in Page Runtime Log Network; do call "$domain.enable" >/dev/null; done
     page_width "${2:-1280}"
     call Page.navigate "$(jq -cn --arg url "file://$1" '{$url}')" >/dev/null
-    for i in $(seq 100); do
+    for i in $(seq 1200); do
         if [ "$(js 'document.readyState + location.protocol')" = 'completefile:' ]; then return 0; fi
         sleep 0.05
     done

@@ -36,7 +36,7 @@ teardown() { disk_teardown; }
 served() { "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.$1[0].requests // 0"; }
 serves() { [ "$(served "$1")" -gt 100 ]; }
 migrated() {
-    echo info migrate >monitor.in
+    echo info migrate 1<>monitor.in
     grep -q 'tatus: completed' monitor.txt
 }
 
@@ -50,7 +50,7 @@ migrated() {
     machine other other.txt -incoming "unix:$PWD/migration" -- unused
     console=console.txt qemu=$source said 120 warm
     eventually serves disk
-    echo "migrate -d unix:$PWD/migration" >monitor.in
+    echo "migrate -d unix:$PWD/migration" 1<>monitor.in
     eventually migrated
     # What runs goes on there, and nothing here.
     eventually serves other

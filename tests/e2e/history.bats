@@ -7,7 +7,7 @@ load common
 
 setup_file() {
     export RUN=$BATS_FILE_TMPDIR/run
-    LIMIT=60 ws run --on lab:native --boots 1 --bench '^(in|set-cr3|print)$' -o "$RUN"
+    ws run --on lab:native --boots 1 --bench '^(in|set-cr3|print)$' -o "$RUN"
     # The same run on a later day, on two kernels, with more instructions.
     local day
     for day in 1 2 3; do

@@ -15,8 +15,8 @@ setup_file() {
     FETCHED=$(ws lab list --json | jq -r .cache)
     export FETCHED TABLE=$BATS_FILE_TMPDIR/table
     use_cache "$BATS_FILE_TMPDIR/cache"
-    LIMIT=300 ws run --on "$TABLE_OF" --boots 2 --bench "$ROWS" -o "$TABLE" \
-        >"$TABLE.txt" 2>"$TABLE-log.txt"
+    ws run --on "$TABLE_OF" --boots 2 --bench "$ROWS" -o "$TABLE" \
+        >"$TABLE.txt"
 }
 
 setup() {
@@ -92,7 +92,7 @@ between() {
 }
 
 @test "I/O latency: the same rows, every stamp within the bound, exits in user space shortest" {
-    LIMIT=200 ws run --on lab:kvm-vhe --boots 2 --bench '^(io-latency-.*|vm-switch|out-eventfd)$' -o latency
+    ws run --on lab:kvm-vhe --boots 2 --bench '^(io-latency-.*|vm-switch|out-eventfd)$' -o latency
     for row in vm-switch out-eventfd io-latency-{out,in}-{spinning,woken,userspace}; do
         [ "$(jq -r --arg bench "$row" '.rows[] | select(.benchmark == $bench)
             | [.status, .outcomes[].check.verdict] | unique | join(" ")' latency/lab-kvm-vhe.json)" = 'ok proved' ]
@@ -107,7 +107,7 @@ between() {
 }
 
 @test "another CPU, another kernel, two vCPUs, and x86 beside it with rows of its own" {
-    LIMIT=200 ws run --boots 1 --bench '^(hypercall|cpuid|read-id-register)$' -o "$OUT" \
+    ws run --boots 1 --bench '^(hypercall|cpuid|read-id-register)$' -o "$OUT" \
         --on lab:kvm-nvhe+cpu=cortex-a57,lab:kvm-vhe@6.12,lab:native
     [ "$(result lab-native '[.rows[].benchmark] | join(" ")')" = 'hypercall cpuid' ]
     [ "$(result lab-kvm-vhe@6.12 '[.rows[].benchmark] | join(" ")')" = 'read-id-register hypercall' ]
@@ -116,7 +116,7 @@ between() {
 }
 
 @test "under Xen: interrupts, the timer and events to another domain, each proved and exact" {
-    LIMIT=100 ws run --on lab:arm-xen --boots 2 --bench '^(ipi|event-|timer)' -o xen
+    ws run --on lab:arm-xen --boots 2 --bench '^(ipi|event-|timer)' -o xen
     [ "$(jq -r '[.rows[] | .status, .outcomes[].check.verdict] | unique | join(" ")' xen/lab-arm-xen.json)" = 'ok proved' ]
     [ "$(jq '[.rows[] | select(.exact)] | length' xen/lab-arm-xen.json)" -eq 8 ]
     # One way to the other domain on the same CPU is a part of the way there and back.
@@ -130,7 +130,7 @@ between() {
     cp "$ROOT"/lab/recipes/*.toml lab/recipes
     printf '%s\n' 'extends = "kvm-vhe"' 'summary = "x"' \
         'emulator.machine = "virt,virtualization=on,gic-version=2,dtb-randomness=off"' >lab/recipes/gicv2.toml
-    LIMIT=100 ws run --lab-dir lab --on lab:gicv2 --boots 1 --bench '^(vm-switch|io-latency-in-userspace|lpi)$' -o gicv2
+    ws run --lab-dir lab --on lab:gicv2 --boots 1 --bench '^(vm-switch|io-latency-in-userspace|lpi)$' -o gicv2
     [ "$(jq -r .identity.subject.apic gicv2/lab-gicv2.json)" = gicv2 ]
     [ "$(jq -r '[.rows[].outcomes[].check.verdict] | map(. // "skip") | sort | join(" ")' gicv2/lab-gicv2.json)" = 'proved proved skip' ]
 }
@@ -192,7 +192,7 @@ QEMU
 }
 
 @test "a paper's table: its rows, each cell of ours a number or a reason, its own numbers beside" {
-    run --separate-stderr env LIMIT=100 "$WORLDSWITCH" run --suite dall2015 --boots 2 \
+    run --separate-stderr env LIMIT=300 "$WORLDSWITCH" run --suite dall2015 --boots 2 \
         --on lab:kvm-vhe,lab:arm-xen -o dall --export-json dall.json
     [ "$status" -eq 0 ]
     [[ $output == *'ARM KVM ['*'ARM Xen ['*'x86 KVM ['*'x86 Xen ['* ]]

@@ -321,7 +321,7 @@ SET
 
 @test "fetch: Xen from the Debian archive of this system's apt" {
     # The newest where the pinned one is gone: this test is of the way, not of the version.
-    LIMIT=240 run ws lab fetch --newest xen-4.17
+    run ws lab fetch --newest xen-4.17
     if [ "$status" -ne 0 ]; then
         case $output in
         *'there is no apt'* | *'no Debian archive'* | *'apt-get failed'*)

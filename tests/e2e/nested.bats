@@ -5,7 +5,7 @@ load common
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     make -s -C "$ROOT/neve" variants >&2
-    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    LIMIT=600 ws lab fetch qemu
 }
 
 setup() {
@@ -19,7 +19,7 @@ of() {
 
 @test "Tables 1, 6 and 7, on cortex-a57 and max: figures, slowdowns and traps, exact over two boots" {
     local policy=+policy=kvm-4.10
-    LIMIT=120 ws nested -o "$OUT" --export-json nested.json --export-markdown nested.md \
+    ws nested -o "$OUT" --export-json nested.json --export-markdown nested.md \
         --on lab:neve+cpu=cortex-a57$policy,lab:neve-nested@pv+cpu=cortex-a57$policy \
         --on lab:neve$policy,lab:neve-nested@nv$policy,lab:neve-nested@neve$policy+vhe=1 >nested.txt
     for nested in nv$policy pv+cpu=cortex-a57$policy; do

@@ -9,8 +9,7 @@ setup_file() {
     make -s -C "$ROOT/vmm" ARCH=aarch64 >&2
     make -s -C "$ROOT/guest" ARCH=aarch64 EXTRA_BENCH="$ROOT/tests/guests/read-write.c" \
         OUT="$BUILT/read-write" >&2
-    LIMIT=600 ws lab fetch qemu linux-arm64-6.1 linux-arm64-6.12 2>"$BATS_FILE_TMPDIR/fetch.txt"
-    lab_qemu
+    lab_qemu linux-arm64-6.1 linux-arm64-6.12
 }
 
 setup() {
@@ -30,7 +29,7 @@ linux() {
     printf 'kernel=/guest.img\nappend=unit=insns hypercall=kvm nonce=ab %s\nmemory=64\ncpus=%s\n' "$3" "$2" \
         >initramfs/vmm.conf
     (cd initramfs && find . | cpio --quiet -o -H newc) >initramfs.cpio
-    LIMIT=60 machine max,cntfrq=1000000000 "$2" "nest=nv2 vhe=1 cpus=$2 memory=512" "${LAB[@]}" \
+    LIMIT=200 machine max,cntfrq=1000000000 "$2" "nest=nv2 vhe=1 cpus=$2 memory=512" "${LAB[@]}" \
         -device "$(vm "$(echo "$kernels"/vmlinuz-*)" 0x50000000 \
             'console=ttyAMA0 earlycon=pl011,,0x9000000 nokaslr panic=-1')" \
         -device guest-loader,addr=0x58000000,initrd=initramfs.cpio

@@ -7,12 +7,7 @@ load neve
 
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
-    for paravirt in none calls neve; do
-        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=0 >&2 &
-        make -s -C "$ROOT/neve" PARAVIRT=$paravirt VHE=1 >&2
-        wait $!
-    done
-    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
+    make -s -C "$ROOT/neve" variants >&2
     lab_qemu
 }
 
@@ -119,7 +114,7 @@ END
 
 @test "a nested VM runs every row, by the CPU's mechanism and by the paravirtual one" {
     for mechanism in nv2 neve; do
-        LIMIT=60 nested $mechanism 0 1 '' ''
+        LIMIT=200 nested $mechanism 0 1 '' ''
         well
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
         [ "$(records result | jq -r .bench | wc -l)" -ge 17 ]
@@ -199,7 +194,7 @@ attacker() {
     for mechanism in nv2 nv pv neve; do
         attacker "$mechanism" hostile
         CPU=''
-        LIMIT=60 beside "$mechanism" 1 hostile ''
+        LIMIT=200 beside "$mechanism" 1 hostile ''
         grep 'hostile: 10000 programs' console.txt
         [ "$(grep -c '^@ws1 [0-9a-f]* neve [ab] 1 .*"status":"ok"' console.txt)" = 2 ]
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
@@ -258,7 +253,7 @@ END
 @test "the runner: nested VMs as platforms, exact, and what their hypervisor counted proves each operation" {
     # returns PLATFORM BENCHMARK: why its vCPU left the nested VM or its hypervisor.
     returns() { result "$1" ".rows[] | select(.benchmark == \"$2\") | .host[0].returns | tojson"; }
-    LIMIT=120 ws run --on lab:neve,lab:neve-nested@nv2,lab:neve-nested@pv+cpu=cortex-a57 --boots 2 \
+    ws run --on lab:neve,lab:neve-nested@nv2,lab:neve-nested@pv+cpu=cortex-a57 --boots 2 \
         --bench '^(hypercall|in|irq-completion)$' -o "$OUT" >table.txt
     for platform in lab-neve lab-neve-nested@nv2 lab-neve-nested@pv+cpu=cortex-a57; do
         [ "$(result "$platform" '[.rows[] | [.status, .exact, .outcomes[].check.verdict]] | unique | tojson')" = \

@@ -9,7 +9,6 @@ setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     make -s -C "$ROOT/neve" variants traps >&2
     make -s -C "$ROOT/neve" PARAVIRT=calls traps >&2
-    LIMIT=600 ws lab fetch qemu 2>"$BATS_FILE_TMPDIR/fetch.txt"
     lab_qemu
 }
 
@@ -91,7 +90,7 @@ traps() {
     for mechanism in nv pv; do
         choose $mechanism
         name=$([ $mechanism = nv ] && echo none || echo pv)
-        LIMIT=60 below "$(image "$name" 0)" "$CPU" $mechanism 0 1 policy=kvm-4.10 'bench=^hypercall$' \
+        LIMIT=200 below "$(image "$name" 0)" "$CPU" $mechanism 0 1 policy=kvm-4.10 'bench=^hypercall$' \
             -d int -D int.log
         # Four rings: the nested VM's and its hypervisor's, twice. What neve counts lies between the second and the last.
         windows 2 4 >windows.txt

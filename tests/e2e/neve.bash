@@ -18,7 +18,7 @@ neve_setup() {
 machine() {
     local cpu=$1 cpus=$2 words=$3
     shift 3
-    timeout --kill-after=5 "${LIMIT:-20}" "$QEMU_ARM" \
+    timeout --kill-after=5 "${LIMIT:-60}" "$QEMU_ARM" \
         -machine "${MACHINE:-virt,virtualization=on,gic-version=3,dtb-randomness=off}" -cpu "$cpu" \
         -smp "$cpus" -m 1024 -nodefaults -display none -monitor none -no-reboot \
         -serial "${SERIAL:-file:console.txt}" -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
@@ -47,9 +47,11 @@ below() {
         -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM" "${@:8}"
 }
 
-# The lab's QEMU as one command, which runs with its own libraries: it has FEAT_NV and FEAT_NV2.
+# The lab's QEMU as one command, which runs with its own libraries: it has FEAT_NV and FEAT_NV2. Fetches it, and
+# what else is named.
 lab_qemu() {
     local closure
+    LIMIT=600 ws lab fetch qemu "$@"
     closure=$(ws lab list --json | jq -r .cache)/sets/qemu/root
     cat >"$BATS_FILE_TMPDIR/qemu" <<END
 #!/bin/sh

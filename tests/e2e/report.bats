@@ -9,7 +9,7 @@ load browser
 setup_file() {
     browser_start
     export RUN=$BATS_FILE_TMPDIR/run
-    LIMIT=120 ws run --on lab:native,qemu-tcg --boots 2 --samples 3 --report -o "$RUN" \
+    ws run --on lab:native,qemu-tcg --boots 2 --samples 3 --report -o "$RUN" \
         >"$BATS_FILE_TMPDIR/table.txt" 2>"$BATS_FILE_TMPDIR/log.txt"
     export PAGE=$RUN/report.html
 }

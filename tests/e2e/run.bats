@@ -10,11 +10,9 @@ setup() { common_setup; }
 # A test that fails must not leave its run going: bats waits for it.
 teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 
-@test "the lab gives the same digits twice, in two runs, within 20 s a boot" {
-    SECONDS=0
+@test "the lab gives the same digits twice, in two runs" {
     ws run --on lab:native -o first >first.txt
     ws run --on lab:native -o second >second.txt
-    [ "$SECONDS" -le 80 ] # two boots each
     digits='[.rows[] | {benchmark, exact, status, metrics}]'
     jq "$digits" first/lab-native.json >a
     jq "$digits" second/lab-native.json >b
@@ -49,8 +47,17 @@ print 33
 COSTS
 }
 
-@test "both default platforms: a table with every row, and a result file that the schema allows" {
-    LIMIT=300 ws run --boots 1 --samples 3 -o "$OUT" >table.txt 2>log.txt
+@test "the default platforms are measured beside each other" {
+    ws run --boots 1 --samples 3 --bench '^sgdt$' -o "$OUT" >table.txt 2>log.txt
+    for platform in $(ws list platforms --json | jq -r '.platforms[] | select(.default).name'); do
+        [ "$(result "${platform/:/-}" '.rows[].status')" = ok ]
+        grep -qE " $platform( |\$)" table.txt
+    done
+    grep -q ' lab:native .* qemu-tcg' table.txt
+}
+
+@test "a table with every row, and a result file that the schema allows" {
+    ws run --on lab:native,qemu-tcg --boots 1 --samples 3 -o "$OUT" >table.txt 2>log.txt
     for row in idle sgdt sldt sidt smsw pushf-popf lgdt set-cr3 hypercall cpuid \
         interrupt-controller-trap irq-completion ipi-halted ipi-running vm-switch hot-memory-access \
         cold-memory-access set-page-table-4k set-page-table-2m remap-page in out print event-channel \
@@ -59,18 +66,15 @@ COSTS
         tsc-deadline{-past,} {in,out}-kernel in-pm-timer out-eventfd mmio-write{,-eventfd}; do
         grep -qE "(^| )$row " table.txt
     done
-    grep -q lab:native table.txt
-    grep -q qemu-tcg table.txt
     [ "$(result qemu-tcg .schema)" = worldswitch-result/1 ]
     [ "$(result qemu-tcg '.rows | length')" -eq "$(benchmarks)" ]
     [ "$(result qemu-tcg '.rows[] | select(.benchmark == "hypercall").status')" = skip ]
 }
 
-@test "the first record comes within a second of the start on qemu-tcg" {
-    ws run -v --on qemu-tcg --boots 3 --bench '^idle$' -o "$OUT" 2>log.txt
-    grep -qiE 'first record' log.txt
-    # The best of three: the host is shared.
-    [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | min')" -lt 1000 ]
+@test "how long a machine takes to its first record is told and kept" {
+    ws run -v --on qemu-tcg --boots 2 --bench '^idle$' -o "$OUT" 2>log.txt
+    grep -qE 'first record after [0-9]+ ms' log.txt
+    [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | all(. > 0)')" = true ]
 }
 
 @test "rows that need two CPUs get them, the others get one" {
@@ -103,11 +107,15 @@ COSTS
 }
 
 @test "Ctrl-C stops the machine, keeps finished boots, and ends with 1" {
-    # In a process group of its own, as a terminal's foreground job. Without --foreground, timeout
-    # would send the signal twice, and a second one ends the program at once.
-    setsid -w timeout --foreground -s INT --kill-after=10 6 "$WORLDSWITCH" run --on qemu-tcg --boots 500 \
-        -o "$OUT" >table.txt 2>log.txt && status=0 || status=$?
-    [ "$status" -eq 124 ] || [ "$status" -eq 1 ]
+    # In a process group of its own, as a terminal's foreground job; a background job ignores SIGINT.
+    setsid env --default-signal=INT "$WORLDSWITCH" run --on qemu-tcg --boots 500 --samples 2 --iters 10 -o "$OUT" \
+        >table.txt 2>log.txt 3>&- &
+    pid=$!
+    eventually grep -qE 'boot ([2-9]|[1-9][0-9]+)/500' log.txt
+    kill -INT -- "-$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 1 ]
     [ "$(result qemu-tcg .interrupted)" = true ]
     [ "$(result qemu-tcg '.boots | length')" -ge 1 ]
     [ "$(statuses qemu-tcg | grep -c ' ok$')" -ge 10 ]
@@ -129,11 +137,10 @@ COSTS
 @test "a QEMU that somebody kills costs one row; the run goes on" {
     guest=$(planted_guest)
     # plant-loop never ends by itself: the kill must find it running.
-    LIMIT=100 "$WORLDSWITCH" run --on qemu-tcg --boots 1 --guest "$guest" --timeout 20 \
+    "$WORLDSWITCH" run --on qemu-tcg --boots 1 --guest "$guest" --timeout 20 \
         --bench '^(idle|plant-loop|plant-ud)$' -o "$OUT" >table.txt 2>log.txt &
     pid=$!
-    eventually pgrep -P "$pid" -f qemu-system
-    sleep 3
+    eventually grep -q plant-loop log.txt
     pkill -KILL -P "$pid" -f qemu-system
     wait "$pid" || true
     statuses qemu-tcg >rows.txt

@@ -7,7 +7,7 @@
 load common
 
 setup_file() {
-    export VERDICTS=$BATS_FILE_TMPDIR LIMIT=250
+    export VERDICTS=$BATS_FILE_TMPDIR
     make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c" OUT="$BUILT/mixed" >&2
     local platforms=lab:native kvm
     kvm=$(ws list platforms --json |
@@ -17,7 +17,7 @@ setup_file() {
     else
         echo "lab:kvm and lab:kvm-shadow are not usable here: worldswitch list platforms" >"$VERDICTS/no-kvm"
     fi
-    ws run --on "$platforms" --guest "$BUILT/mixed/guest.elf" -o "$VERDICTS/run" \
+    LIMIT=500 ws run --on "$platforms" --guest "$BUILT/mixed/guest.elf" -o "$VERDICTS/run" \
         --bench '^(sgdt|pushf-popf|set-cr3|hypercall|hot-memory-access|cold-memory-access|in|mixed)$' \
         >"$VERDICTS/log" 2>&1 || { cat "$VERDICTS/log" >&2; return 1; }
 }

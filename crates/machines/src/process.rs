@@ -7,6 +7,7 @@
 //! child should (the runner uses its main thread).
 
 use crate::machine::MachineError;
+use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::fs::File;
@@ -82,9 +83,11 @@ impl Process {
     ) -> Result<Self, MachineError> {
         let program = command.get_program().to_owned();
         let stderr = unnamed_file(0)?;
-        let stderr_of_child = stderr
-            .try_clone()
-            .map_err(|e| MachineError::io("keep the errors of", &program, e))?;
+        let keep = |e| MachineError::io("keep the errors of", &program, e);
+        // A machine's second serial line may be the same file by another descriptor (/dev/stderr), and must
+        // not write over what the program says, nor that over it.
+        rustix::fs::fcntl_setfl(&stderr, OFlags::APPEND).map_err(|e| keep(e.into()))?;
+        let stderr_of_child = stderr.try_clone().map_err(keep)?;
         command
             .stdin(Stdio::null())
             .stdout(stdout)
@@ -238,6 +241,16 @@ mod tests {
         out.rewind().unwrap();
         out.read_to_string(&mut text).unwrap();
         assert_eq!(text, "data\n");
+    }
+
+    #[test]
+    fn what_a_second_descriptor_writes_and_the_errors_are_both_kept() {
+        let (mut process, _out) = shell(
+            "exec 3>/dev/stderr; echo console >&3; echo oops >&2",
+            1 << 20,
+        );
+        wait(&mut process);
+        assert_eq!(process.stderr(), "console\noops");
     }
 
     #[test]

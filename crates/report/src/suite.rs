@@ -33,7 +33,9 @@ impl Table {
                 let cells = found.remove(&line.benchmark);
                 let mut cells = cells.unwrap_or_else(|| vec![None; ours]);
                 for cell in &mut cells {
-                    cell.get_or_insert_with(|| without(vec![notes.add(NOT_THERE.into())]));
+                    cell.get_or_insert_with(|| {
+                        Cell::without_value(Status::Skip, vec![notes.add(NOT_THERE.into())])
+                    });
                 }
                 cells.extend(published.cells(line));
                 TableRow {
@@ -126,35 +128,12 @@ impl<'a> Published<'a> {
         let cell = |column: &&Value| {
             let value = number(column, CYCLES).filter(|_| line.published)?;
             Some(Cell {
-                status: Status::Ok,
                 unit: Some(CYCLES.into()),
                 value: Some(value),
                 slowdown: number(column, "ratio"),
-                ..without(Vec::new())
+                ..Cell::without_value(Status::Ok, Vec::new())
             })
         };
         self.columns.iter().map(cell).collect()
-    }
-}
-
-/// A cell without a value; `notes` say why.
-fn without(notes: Vec<usize>) -> Cell {
-    Cell {
-        status: Status::Skip,
-        unit: None,
-        value: None,
-        min: None,
-        max: None,
-        boots: 0,
-        samples: 0,
-        spread: None,
-        near_zero: false,
-        exact: None,
-        check: None,
-        external: None,
-        added: None,
-        slowdown: None,
-        not_compared: None,
-        notes,
     }
 }

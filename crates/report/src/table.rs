@@ -124,6 +124,30 @@ pub struct Cell {
     pub notes: Vec<usize>,
 }
 
+impl Cell {
+    /// A cell without a value; `notes` say why.
+    pub(crate) fn without_value(status: Status, notes: Vec<usize>) -> Self {
+        Self {
+            status,
+            unit: None,
+            value: None,
+            min: None,
+            max: None,
+            boots: 0,
+            samples: 0,
+            spread: None,
+            near_zero: false,
+            exact: None,
+            check: None,
+            external: None,
+            added: None,
+            slowdown: None,
+            not_compared: None,
+            notes,
+        }
+    }
+}
+
 /// Makes the table; the columns stand in the order of `results`. Of several results of the
 /// baseline's platform the first is the baseline.
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
@@ -311,22 +335,9 @@ fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
 fn cell(measured: &Summed, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     let Summed { row, summary } = measured;
     let mut cell = Cell {
-        status: row.status,
-        unit: None,
-        value: None,
-        min: None,
-        max: None,
-        boots: 0,
-        samples: 0,
-        spread: None,
-        near_zero: false,
-        exact: None,
         check: worst_check(row),
         external: Outside::of(row, idle),
-        added: None,
-        slowdown: None,
-        not_compared: None,
-        notes: Vec::new(),
+        ..Cell::without_value(row.status, Vec::new())
     };
     if let Some(summary) = summary {
         cell.unit = Some(summary.unit.clone());

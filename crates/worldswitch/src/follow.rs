@@ -15,7 +15,7 @@ use ws_results::{Launch, LaunchEnd};
 /// After its `bye`, a guest has so long to power its machine off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(3);
 
-/// So much of what a machine complained about goes into an end's detail.
+/// So much of the end of what a machine complained about goes into an end's detail: its last words say why.
 const COMPLAINTS_CHARS: usize = 400;
 
 /// A launch to make.
@@ -98,7 +98,8 @@ pub fn follow(
     machine.kill();
     let complaints = machine.complaints();
     if report.end != LaunchEnd::Bye && !complaints.is_empty() {
-        let complaints: String = complaints.chars().take(COMPLAINTS_CHARS).collect();
+        let beyond = complaints.chars().count().saturating_sub(COMPLAINTS_CHARS);
+        let complaints: String = complaints.chars().skip(beyond).collect();
         report.detail = format!("{}; it said: {complaints}", report.detail);
     }
     let counts = line.counts();

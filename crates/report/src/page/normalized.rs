@@ -37,41 +37,27 @@ pub(crate) fn iterations(
     series: &[Series],
     caveat: &Caveat,
 ) -> Result<Markup, PlotError> {
-    let mut panels = Vec::new();
     let mut most = 0;
-    for (platform, unit) in subjects(results, series) {
-        let rows = benchmarks(series, platform)
-            .into_iter()
-            .filter_map(|benchmark| {
-                let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-                for cost in chosen(series, platform, &unit, benchmark) {
-                    for (boot, detail) in cost.summary.boots.iter().zip(&cost.boots) {
-                        by_count
-                            .entry(detail.iterations)
-                            .or_default()
-                            .push(boot.value);
-                    }
-                }
-                most = most.max(by_count.len());
-                let enough = by_count.len() >= COUNTS;
-                let settings = by_count.into_iter().filter_map(|(count, values)| {
-                    Some((
-                        format!("{} iterations", number::value(count as f64, "count")),
-                        median(&values)?,
-                    ))
-                });
-                enough.then(|| Row {
-                    benchmark,
-                    settings: settings.collect(),
-                })
-            });
-        let rows = rows.collect();
-        panels.push(Panel {
-            platform,
-            unit,
-            rows,
+    let panels = panels(results, series, |platform, unit, benchmark| {
+        let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for cost in chosen(series, platform, unit, benchmark) {
+            for (boot, detail) in cost.summary.boots.iter().zip(&cost.boots) {
+                by_count
+                    .entry(detail.iterations)
+                    .or_default()
+                    .push(boot.value);
+            }
+        }
+        most = most.max(by_count.len());
+        let enough = by_count.len() >= COUNTS;
+        let settings = by_count.into_iter().filter_map(|(count, values)| {
+            Some((
+                format!("{} iterations", number::value(count as f64, "count")),
+                median(&values)?,
+            ))
         });
-    }
+        enough.then(|| settings.collect())
+    });
     let any = panels.iter().any(|panel| !panel.rows.is_empty());
     Ok(html! {
         section #iterations {
@@ -99,30 +85,15 @@ pub(crate) fn placement(
     series: &[Series],
     caveat: &Caveat,
 ) -> Result<Markup, PlotError> {
-    let mut panels = Vec::new();
-    for (platform, unit) in subjects(results, series) {
+    let panels = panels(results, series, |platform, unit, benchmark| {
+        let cost = |run: &Series| {
+            let summary = &run.cost(benchmark)?.summary;
+            Some((pinned(run), summary.value)).filter(|_| summary.unit == unit)
+        };
         let runs = by_pinning(series, platform);
-        let rows = benchmarks(series, platform)
-            .into_iter()
-            .filter_map(|benchmark| {
-                let cost = |run: &Series| {
-                    let summary = &run.cost(benchmark)?.summary;
-                    Some((pinned(run), summary.value)).filter(|_| summary.unit == unit)
-                };
-                let settings: Vec<(String, f64)> =
-                    runs.iter().filter_map(|run| cost(run)).collect();
-                (settings.len() > 1).then_some(Row {
-                    benchmark,
-                    settings,
-                })
-            });
-        let rows = rows.collect();
-        panels.push(Panel {
-            platform,
-            unit,
-            rows,
-        });
-    }
+        let settings: Vec<(String, f64)> = runs.iter().filter_map(|run| cost(run)).collect();
+        (settings.len() > 1).then_some(settings)
+    });
     let any = panels.iter().any(|panel| !panel.rows.is_empty());
     Ok(html! {
         section #placement {
@@ -143,6 +114,30 @@ pub(crate) fn placement(
             }
         }
     })
+}
+
+/// Of each platform in each unit the benchmarks that `settings` of a platform, a unit and a benchmark has any of.
+fn panels<'a>(
+    results: &'a [ResultFile],
+    series: &[Series<'a>],
+    mut settings: impl FnMut(&str, &str, &str) -> Option<Vec<(String, f64)>>,
+) -> Vec<Panel<'a>> {
+    let mut panels = Vec::new();
+    for (platform, unit) in subjects(results, series) {
+        let mut rows = Vec::new();
+        for benchmark in benchmarks(series, platform) {
+            rows.extend(settings(platform, &unit, benchmark).map(|settings| Row {
+                benchmark,
+                settings,
+            }));
+        }
+        panels.push(Panel {
+            platform,
+            unit,
+            rows,
+        });
+    }
+    panels
 }
 
 /// What the lab does not show, where a panel is in its unit.

@@ -24,8 +24,8 @@ struct lpi_operand {
 /* Filled once. NULL, or why there are no such interrupts. */
 const char *lpi_operand_fill(struct lpi_operand *operand);
 
-/* So many ticks ahead; given up 32 times as many later (a busy host may be late). The handler stamps, and silences the timer. x15 = sum,
- * x14 = deadline. */
+/* So many ticks ahead; given up 32 times as many later (a busy host may be late). The handler stamps, and
+ * silences the timer. x15 = sum, x14 = deadline. */
 struct timer_operand {
 	uint64_t ticks;
 	struct latency_handled *handled;

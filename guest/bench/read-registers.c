@@ -1,0 +1,57 @@
+/* Reads of registers that tell what the CPU is: its features, which hypervisors trap so that they can say less,
+ * and how its caches are made, as any program may read. Two rows. */
+#include "bench.h"
+
+TIMED_READ_ID_REGISTER(read_id_register);
+TIMED_READ_CACHE_TYPE(read_cache_type);
+
+static struct register_operand operand;
+
+static bool init(struct bench_run *run)
+{
+	operand = (struct register_operand){ 0 };
+	run->operand = &operand;
+	return true;
+}
+
+static enum check judge(struct bench_run *run, uint64_t now)
+{
+	if (operand.value != now) {
+		bench_note(run, "read %lx, found %lx", operand.value, now);
+		return CHECK_FAILED;
+	}
+	bench_note(run, "the last read gave what the register gives now");
+	return CHECK_PROVED;
+}
+
+static enum check check_id_register(struct bench_run *run)
+{
+	return judge(run, cpu_id_register());
+}
+
+static enum check check_cache_type(struct bench_run *run)
+{
+	return judge(run, cpu_cache_type());
+}
+
+#define ROW(id, title, words, judged)       \
+	BENCHMARK(id) = {                   \
+		.name = title,              \
+		.category = "unprivileged", \
+		.summary = words,           \
+		.requires = "",             \
+		.init = init,               \
+		.run = id##_run,            \
+		.control = id##_control,    \
+		.check = judged,            \
+		.cpus = 1,                  \
+		.min_iterations = 10000,    \
+		.max_iterations = 10000000, \
+		.insns_iterations = 1,      \
+		.insns_samples = 64,        \
+	}
+
+ROW(read_id_register, "read-id-register",
+    "read a register that tells the CPU's features (sensitive)", check_id_register);
+ROW(read_cache_type, "read-cache-type", "read how the caches are made (unprivileged, sensitive)",
+    check_cache_type);
