@@ -1,5 +1,5 @@
 /*
- * A guest hypervisor that means harm: 10,000 programs, each of random registers, random stage-2 tables, random
+ * A guest hypervisor that means harm: as many programs as PROGRAMS says, each of random registers, random stage-2 tables, random
  * TLB maintenance and a random nested VM, from a seed. It is an arm64 Image with nothing below it but who
  * runs it; a timer of its own ends what a program does not end. Built by neve/Makefile (hostile), run by
  * tests/e2e/neve-nested.bats, not on instructions: an EL1 that only aborts executes none, and time would stand
@@ -7,7 +7,6 @@
  */
 #include "el2.h"
 
-#define PROGRAMS    10000
 #define TICKS	    (READ_REGISTER(cntfrq_el0) / 4000) /* of one program */
 #define TIMER	    27
 #define TABLES	    4
@@ -201,7 +200,7 @@ _Noreturn void program(void)
 		finish();
 	WRITE(CNTHP_CVAL_EL2, done() + 1);
 	seeds[0] = done() * 0x9e3779b97f4a7c15ull;
-	if (done() % 1000 == 0)
+	if (done() % 100 == 0)
 		say(".");
 	for (unsigned i = 0; i < 16; i++)
 		tables[next() % TABLES][next() % 512] = entry();

@@ -1,4 +1,4 @@
-# Linux as a guest hypervisor at virtual EL2 of neve: Debian's kernel, its KVM in VHE mode, the project's own
+# Linux as a guest hypervisor at virtual EL2 of neve: Debian's kernel, its KVM with VHE and without, the project's own
 # monitor as its only program, and the guest as its VM. The lab's QEMU has FEAT_NV2.
 
 load common
@@ -19,17 +19,17 @@ setup() {
     QEMU_ARM=$BATS_FILE_TMPDIR/qemu
 }
 
-# linux VERSION CPUS GUESTS-WORDS: neve, Linux with that many CPUs, and the guest with as many.
+# linux VERSION VHE CPUS GUESTS-WORDS: neve, Linux with that many CPUs, and the guest with as many.
 linux() {
     local kernels
     kernels=$(ws lab list --json | jq -r .cache)/sets/linux-arm64-$1/root/boot
     mkdir -p initramfs/dev
     cp "$ROOT/build/vmm/aarch64/vmm" initramfs/init
     cp "$BUILT/read-write/guest.img" initramfs/guest.img
-    printf 'kernel=/guest.img\nappend=unit=insns hypercall=kvm nonce=ab %s\nmemory=64\ncpus=%s\n' "$3" "$2" \
+    printf 'kernel=/guest.img\nappend=unit=insns hypercall=kvm nonce=ab %s\nmemory=64\ncpus=%s\n' "$4" "$3" \
         >initramfs/vmm.conf
     (cd initramfs && find . | cpio --quiet -o -H newc) >initramfs.cpio
-    LIMIT=200 machine max,cntfrq=1000000000 "$2" "nest=nv2 vhe=1 cpus=$2 memory=512" "${LAB[@]}" \
+    LIMIT=200 machine max,cntfrq=1000000000 "$3" "nest=nv2 vhe=$2 cpus=$3 memory=512" "${LAB[@]}" \
         -device "$(vm "$(echo "$kernels"/vmlinuz-*)" 0x50000000 \
             'console=ttyAMA0 earlycon=pl011,,0x9000000 nokaslr panic=-1')" \
         -device guest-loader,addr=0x58000000,initrd=initramfs.cpio
@@ -37,10 +37,10 @@ linux() {
 
 @test "Linux 6.1 and 6.12 run the guest, and it is as on real EL2" {
     local rows='^(hypercall|interrupt-controller-trap|irq-completion|timer-10ms|cold-memory-access|in|read-write)$'
-    for version in 6.1 6.12; do
-        linux $version 1 "bench=$rows"
+    while read -r version vhe mode; do
+        linux "$version" "$vhe" 1 "bench=$rows"
         grep 'CPU: All CPU(s) started at EL2' console.txt
-        grep 'kvm \[1\]: VHE mode initialized successfully' console.txt
+        grep "kvm \[1\]: $mode mode initialized successfully" console.txt
         run ! grep -E 'Oops|WARNING|Internal error|BUG' console.txt
         [ "$(records result | jq -r .bench | wc -l)" = 7 ]
         [ "$(records fault)" = '' ]
@@ -51,5 +51,9 @@ linux() {
         [ "$(records result | jq -c 'select(.bench == "irq-completion") | [.run, .control]
             | transpose | map(.[0] - .[1]) | unique')" = '[3]' ]
         [ "$(own bye | jq -r '"\(.status): \(.why)"')" = 'ok: the guest powered off' ]
-    done
+    done <<END
+6.1 1 VHE
+6.12 1 VHE
+6.12 0 Hyp nVHE
+END
 }

@@ -3,7 +3,7 @@
 use crate::console::{Found, ProcessConsole};
 use crate::earshot::Chunk;
 use crate::machine::MachineError;
-use crate::process::Process;
+use crate::process::{Process, shell_words};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
@@ -12,6 +12,7 @@ use std::process::{Command, ExitStatus};
 #[derive(Debug)]
 pub struct Child {
     program: PathBuf,
+    command_line: String,
     process: Process,
     console: ProcessConsole,
     /// When the console said what, until somebody asks.
@@ -43,10 +44,12 @@ impl Child {
         inherited: Option<OwnedFd>,
     ) -> Result<Self, MachineError> {
         let program = PathBuf::from(command.get_program());
+        let command_line = shell_words(&command);
         let (console, stdout) = ProcessConsole::open(timed)?;
         let process = Process::spawn_with(command, stdout, limit_bytes, inherited)?;
         Ok(Self {
             program,
+            command_line,
             process,
             console,
             chunks: Vec::new(),
@@ -77,6 +80,11 @@ impl Child {
     /// Moves what is known of when the console said what, since the last call, to `chunks`.
     pub fn heard(&mut self, chunks: &mut Vec<Chunk>) {
         chunks.append(&mut self.chunks);
+    }
+
+    /// Its command line as a shell takes it.
+    pub fn command_line(&self) -> &str {
+        &self.command_line
     }
 
     /// The last that the process wrote to its standard error.

@@ -81,8 +81,6 @@ impl Machine for LogFile {
             .insert("pinning".into(), "unknown".into());
         identity
     }
-
-    fn kill(&mut self) {}
 }
 
 #[cfg(test)]

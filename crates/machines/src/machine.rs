@@ -4,6 +4,7 @@
 //! machine ended, `kill` at any time. `identity` answers at any time after `prepare`.
 //! Dropping a machine kills it.
 
+use crate::child::Child;
 use crate::earshot::Chunk;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -160,6 +161,11 @@ pub trait Machine: Send {
         &[]
     }
 
+    /// The process of the last launch, where machines are processes.
+    fn child(&mut self) -> Option<&mut Child> {
+        None
+    }
+
     /// Checks and opens what every launch needs.
     ///
     /// # Errors
@@ -182,17 +188,25 @@ pub trait Machine: Send {
     /// Adds when the host heard the bytes that the calls of [`Machine::console`] since the last
     /// one of this added: the chunks in which they came, in order. Nothing where the launch did
     /// not ask for it.
-    fn heard(&mut self, _chunks: &mut Vec<Chunk>) {}
+    fn heard(&mut self, chunks: &mut Vec<Chunk>) {
+        if let Some(child) = self.child() {
+            child.heard(chunks);
+        }
+    }
 
     /// What this platform's numbers depend on, as far as the platform knows it.
     fn identity(&self) -> Identity;
 
     /// Ends the machine and waits until it is gone. Nothing happens where none runs.
-    fn kill(&mut self);
+    fn kill(&mut self) {
+        if let Some(child) = self.child() {
+            child.kill();
+        }
+    }
 
     /// What the machine's own program complained about in this launch, at most 4 KiB.
     fn complaints(&mut self) -> String {
-        String::new()
+        self.child().map(|child| child.stderr()).unwrap_or_default()
     }
 
     /// After the machine's end: how KVM met an instruction that it could not emulate, if it did.
@@ -211,8 +225,8 @@ pub trait Machine: Send {
     }
 
     /// The command line of the last launch as a shell takes it, for the user to read.
-    fn command_line(&self) -> Option<String> {
-        None
+    fn command_line(&mut self) -> Option<String> {
+        self.child().map(|child| child.command_line().to_owned())
     }
 
     /// Waits after [`Console::Quiet`] until there may be more, a few milliseconds at most, so

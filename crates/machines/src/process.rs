@@ -10,12 +10,12 @@ use crate::machine::MachineError;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A running or ended child process.
@@ -184,18 +184,19 @@ pub fn describe(status: ExitStatus) -> String {
 }
 
 /// A command as a shell takes it.
-pub fn shell_words(program: &Path, arguments: &[String]) -> String {
+pub fn shell_words(command: &Command) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
-    let quote = |word: &str| {
+    let quote = |word: &OsStr| {
+        let word = word.to_string_lossy();
         if !word.is_empty() && word.chars().all(plain) {
-            word.to_owned()
+            word.into_owned()
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     };
-    let program = quote(&program.to_string_lossy());
-    std::iter::once(program)
-        .chain(arguments.iter().map(|word| quote(word)))
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(quote)
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -334,13 +335,10 @@ mod tests {
 
     #[test]
     fn commands_are_shown_as_a_shell_takes_them() {
-        let arguments = [
-            "-append".to_owned(),
-            "bench=^(a|b)$ x".to_owned(),
-            "it's".to_owned(),
-        ];
+        let mut command = Command::new("/bin/q");
+        command.args(["-append", "bench=^(a|b)$ x", "it's"]);
         assert_eq!(
-            shell_words(Path::new("/bin/q"), &arguments),
+            shell_words(&command),
             r"/bin/q -append 'bench=^(a|b)$ x' 'it'\''s'"
         );
     }

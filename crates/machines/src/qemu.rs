@@ -5,14 +5,12 @@
 //! of the emulator.
 
 use crate::child::{Child, Look};
-use crate::earshot::Chunk;
 use crate::emulator::{self, Emulator};
 use crate::host::Host;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
 };
 use crate::pin::{self, Pinned};
-use crate::process::shell_words;
 use crate::qmp::{Qmp, Trouble};
 use crate::vmm::Kvm;
 use std::os::fd::AsRawFd;
@@ -91,7 +89,6 @@ impl Settings {
 pub struct Qemu {
     settings: Settings,
     running: Option<Running>,
-    last_command: Option<String>,
 }
 
 #[derive(Debug)]
@@ -109,7 +106,6 @@ impl Qemu {
         Self {
             settings,
             running: None,
-            last_command: None,
         }
     }
 
@@ -159,6 +155,10 @@ impl Machine for Qemu {
         Some("tsc_ticks")
     }
 
+    fn child(&mut self) -> Option<&mut Child> {
+        Some(&mut self.running.as_mut()?.child)
+    }
+
     fn prepare(&mut self) -> Result<(), MachineError> {
         emulator::check_guest(&self.settings.guest)
     }
@@ -177,7 +177,6 @@ impl Machine for Qemu {
             (control, inherited) = (Some(qmp), Some(end));
         }
         let arguments = self.settings.emulator.with_leading(arguments);
-        self.last_command = Some(shell_words(&self.settings.emulator.program, &arguments));
         let mut command = Command::new(&self.settings.emulator.program);
         command.args(&arguments);
         // The runner stops a flood at the limit; this is for the time in which it does not look.
@@ -221,12 +220,6 @@ impl Machine for Qemu {
         })
     }
 
-    fn heard(&mut self, chunks: &mut Vec<Chunk>) {
-        if let Some(running) = &mut self.running {
-            running.child.heard(chunks);
-        }
-    }
-
     fn identity(&self) -> Identity {
         let mut identity = Identity::default();
         let settings = &self.settings;
@@ -261,19 +254,6 @@ impl Machine for Qemu {
         identity
     }
 
-    fn kill(&mut self) {
-        if let Some(running) = &mut self.running {
-            running.child.kill();
-        }
-    }
-
-    fn complaints(&mut self) -> String {
-        self.running
-            .as_ref()
-            .map(|running| running.child.stderr())
-            .unwrap_or_default()
-    }
-
     fn could_not_emulate(&self) -> Option<String> {
         // Suberror 1 is KVM_INTERNAL_ERROR_EMULATION (include/uapi/linux/kvm.h).
         let text = self.running.as_ref()?.child.stderr();
@@ -288,10 +268,6 @@ impl Machine for Qemu {
 
     fn pins(&self) -> &[u32] {
         &self.settings.pins
-    }
-
-    fn command_line(&self) -> Option<String> {
-        self.last_command.clone()
     }
 }
 

@@ -120,8 +120,6 @@ impl Machine for SerialLine {
         identity
     }
 
-    fn kill(&mut self) {}
-
     /// Wakes as soon as something comes: when the other end of a pseudo-terminal closes, what
     /// nobody read by then is lost.
     fn wait(&self) {

@@ -2,13 +2,12 @@
 //! guest in it, and its probe says what this host's /dev/kvm is, for every platform that uses it.
 
 use crate::child::{Child, Look};
-use crate::earshot::Chunk;
 use crate::host::Host;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
 };
 use crate::pin;
-use crate::process::{Process, describe, shell_words, unnamed_file};
+use crate::process::{Process, describe, unnamed_file};
 use serde::Deserialize;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -235,7 +234,6 @@ impl Settings {
 pub struct Vmm {
     settings: Settings,
     running: Option<Child>,
-    last_command: Option<String>,
 }
 
 impl Vmm {
@@ -244,7 +242,6 @@ impl Vmm {
         Self {
             settings,
             running: None,
-            last_command: None,
         }
     }
 }
@@ -274,6 +271,10 @@ impl Machine for Vmm {
         Some(DOORBELL)
     }
 
+    fn child(&mut self) -> Option<&mut Child> {
+        self.running.as_mut()
+    }
+
     fn prepare(&mut self) -> Result<(), MachineError> {
         let guest = &self.settings.guest;
         File::open(guest).map_err(|e| MachineError::io("read the guest image", guest, e))?;
@@ -284,7 +285,6 @@ impl Machine for Vmm {
         self.kill();
         let program = &self.settings.kvm.monitor;
         let arguments = self.settings.arguments(request);
-        self.last_command = Some(shell_words(program, &arguments));
         let mut command = Command::new(program);
         command.args(&arguments);
         let limit = CONSOLE_LIMIT_BYTES + (2 << 20);
@@ -301,12 +301,6 @@ impl Machine for Vmm {
             Look::Nothing => Console::Quiet,
             Look::Over(status) => Console::Ended(how(status)),
         })
-    }
-
-    fn heard(&mut self, chunks: &mut Vec<Chunk>) {
-        if let Some(running) = &mut self.running {
-            running.heard(chunks);
-        }
     }
 
     fn identity(&self) -> Identity {
@@ -327,16 +321,6 @@ impl Machine for Vmm {
         identity
     }
 
-    fn kill(&mut self) {
-        if let Some(running) = &mut self.running {
-            running.kill();
-        }
-    }
-
-    fn complaints(&mut self) -> String {
-        self.running.as_ref().map(Child::stderr).unwrap_or_default()
-    }
-
     fn could_not_emulate(&self) -> Option<String> {
         let text = self.running.as_ref()?.stderr();
         let said = |line: &&str| line.contains("an instruction that KVM can't emulate");
@@ -346,10 +330,6 @@ impl Machine for Vmm {
 
     fn pins(&self) -> &[u32] {
         &self.settings.pins
-    }
-
-    fn command_line(&self) -> Option<String> {
-        self.last_command.clone()
     }
 }
 

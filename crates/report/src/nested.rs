@@ -296,7 +296,8 @@ fn traps(benchmark: &str, causes: &BTreeMap<String, f64>) -> Option<f64> {
 
 // ---- Renderers ----------------------------------------------------------------------------------
 
-const HEADS: [&str; 8] = [
+/// Of the columns: ours, then the paper's.
+pub(crate) const HEADS: [&str; 8] = [
     "platform",
     "insns",
     "slowdown",
@@ -356,18 +357,9 @@ impl NestedBenchmark {
             ]
         });
         let theirs = self.others.iter().map(|other| {
-            let [column, cycles, slower, traps] = of_published(Some(other));
-            let none = String::new;
-            [
-                none(),
-                none(),
-                none(),
-                none(),
-                column,
-                cycles,
-                slower,
-                traps,
-            ]
+            let mut cells: [String; 8] = Default::default();
+            cells[4..].clone_from_slice(&of_published(Some(other)));
+            cells
         });
         ours.chain(theirs).collect()
     }

@@ -340,7 +340,7 @@ impl Job {
     }
 
     /// Tells what the user may want to know of a launch while the run goes on.
-    pub(crate) fn tell(&self, progress: &Progress, report: &LaunchReport, launch: &Launch) {
+    pub(crate) fn tell(&mut self, progress: &Progress, report: &LaunchReport, launch: &Launch) {
         let name = &self.name;
         if let Some(command) = self.machine.command_line() {
             progress.detail(|| format!("{name}: {command}"));

@@ -21,6 +21,7 @@
 #define STATUS_PERMISSION   0x0c
 #define STATUS_EXTERNAL	    0x10 /* not on a walk: no level */
 #define STATUS_WALK_ABORT   0x14
+#define STATUS_ALIGNMENT    0x20 /* and 1 */
 
 /* The entry of a table at guest-physical address `ipa`; false: there is no memory. */
 typedef bool guest_entry(void *context, uint64_t ipa, uint64_t *entry);

@@ -44,7 +44,8 @@ uint64_t nested_tcr(const struct vcpu *vcpu)
 	if (is_vhe(vcpu))
 		return value;
 	return (value & TCR_SAME) | TCR_NO_UPPER | (value >> TCR_PS & 7) << TCR_IPS |
-	       (value >> 20 & 1) << 37 | (value >> 21 & 3) << 39 | (value >> 24 & 1) << 41;
+	       (value >> 20 & 1) << 37 | (value >> 21 & 3) << 39 | (value >> 24 & 1) << 41 |
+	       (value >> 32 & 1) << 59; /* TBI, HA, HD, HPD, DS */
 }
 
 uint64_t nested_cpacr(const struct vcpu *vcpu)
@@ -308,13 +309,13 @@ void nested_before(struct vcpu *vcpu)
 
 /* ---- The beginning -------------------------------------------------------------------------- */
 
+/* At its own EL1, where a kernel without VHE runs, it is the same CPU. */
 enum identity nested_identity(const struct vcpu *vcpu)
 {
-	if (!is_nested(vcpu) || !vcpu->arch.nested.in_el2)
-		return IDENTITY_VM;
-	return mechanism(vcpu) == MECHANISM_NV2	 ? IDENTITY_EL2_NV2
-	       : mechanism(vcpu) == MECHANISM_NV ? IDENTITY_EL2_NV
-						 : IDENTITY_EL2;
+	return !is_nested(vcpu)			  ? IDENTITY_VM
+	       : mechanism(vcpu) == MECHANISM_NV2 ? IDENTITY_EL2_NV2
+	       : mechanism(vcpu) == MECHANISM_NV  ? IDENTITY_EL2_NV
+						  : IDENTITY_EL2;
 }
 
 const char *nested_vm_init(struct vm *vm)

@@ -83,13 +83,12 @@ static void page_fault(struct vcpu *vcpu, uint64_t esr)
 
 static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 {
-	uint64_t class = esr >> ESR_CLASS_SHIFT;
+	uint64_t class = esr >> ESR_CLASS_SHIFT, status = esr & ABORT_STATUS & ~3u;
 	uint64_t hcr = vcpu->arch.nested.hcr;
 
-	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT)) {
-		if (!(hcr & HCR_VM) || ((esr & ABORT_STATUS & ~3u) != STATUS_TRANSLATION &&
-					(esr & ABORT_STATUS & ~3u) != STATUS_PERMISSION &&
-					(esr & ABORT_STATUS & ~3u) != STATUS_ADDRESS_SIZE))
+	/* An unaligned access to what its hypervisor maps as a device is that hypervisor's to hear of. */
+	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT) && status != STATUS_ALIGNMENT) {
+		if (!(hcr & HCR_VM) || status > STATUS_PERMISSION || status == STATUS_ACCESS_FLAG)
 			return false;
 		abort_of_vm(vcpu, esr, class == EC_DATA_ABORT);
 		return true;

@@ -54,7 +54,7 @@ impl<'a> Unpacking<'a> {
         let raw = entry.path_bytes().into_owned();
         let path = std::str::from_utf8(&raw).ok().and_then(files::clean);
         let path =
-            path.ok_or_else(|| bad(&String::from_utf8_lossy(&raw), "leads out of the package"))?;
+            path.ok_or_else(|| bad(&String::from_utf8_lossy(&raw), "is no path in a package"))?;
         let path = below_usr(&path);
         if !self.keeps(&path) {
             return Ok(());
@@ -268,12 +268,20 @@ mod tests {
     }
 
     #[test]
+    fn a_backslash_is_part_of_a_name() {
+        let set = set(SetKind::Kernel, &["*"]);
+        let unit = r"usr/lib/systemd/a\x2db.slice";
+        let package = archive(&[(unit, FILE, b"x"), ("c", LINK, unit.as_bytes())]);
+        assert_eq!(unpack(&set, &[package]).unwrap().0, ["c", unit]);
+    }
+
+    #[test]
     fn what_is_no_harmless_file_is_refused() {
         let set = set(SetKind::Kernel, &["*"]);
         for (entries, said) in [
-            (vec![("../x", FILE, &b"x"[..])], "leads out"),
-            (vec![("/../x", FILE, b"x")], "leads out"),
-            (vec![("a/../../x", FILE, b"x")], "leads out"),
+            (vec![("../x", FILE, &b"x"[..])], "is no path"),
+            (vec![("/../x", FILE, b"x")], "is no path"),
+            (vec![("a/../../x", FILE, b"x")], "is no path"),
             (vec![("x", LINK, b"../x")], "leads out"),
             (vec![("x", EntryType::Link, b"y")], "neither"),
             (vec![("x", EntryType::Char, b"")], "neither"),
