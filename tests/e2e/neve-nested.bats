@@ -90,12 +90,12 @@ well() {
         echo "$mechanism $vhe: $(traps hypercall) $(traps in)"
         [ "$(traps hypercall) $(traps in)" = "$hypercall $io" ]
     done <<END
-nv 0 126 127
-nv 1 78 78
+nv 0 127 128
+nv 1 79 79
 neve 0 15 15
 neve 1 16 16
-nv2 0 16 17
-nv2 1 9 10
+nv2 0 17 18
+nv2 1 10 11
 END
 }
 
@@ -111,9 +111,9 @@ END
     done <<END
 pv 0 17 258
 pv 1 8 164
-neve 0 7 37
-neve 1 7 39
-nv2 1 5 20
+neve 0 7 36
+neve 1 7 38
+nv2 1 5 22
 END
 }
 
