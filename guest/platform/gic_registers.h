@@ -31,12 +31,12 @@ uint64_t gic_redistributor(const struct tree *tree, uint64_t affinity);
 /* Wakes it. False: it does not. */
 bool gic_wake(uint64_t redistributor);
 
-/* Of a CPU's own interrupts, whose registers are at `frame`: exactly these are on; all get a priority. */
+/* Of a CPU's own interrupts, whose registers are at `frame`: exactly these are on, and all get a priority. */
 void gic_enable_own(uint64_t frame, uint32_t which);
 /* Lets one more come, or no more. */
 void gic_own(uint64_t frame, unsigned intid, bool on);
-/* Lets a shared one come, on an edge or by its level, to the CPU with that affinity; version 2: the bit by which
- * it is called. */
+/* Lets a shared one come, on an edge or by its level, to the CPU with that affinity; version 2: the bit by
+ * which it is called. */
 void gic_enable_shared(uint64_t distributor, unsigned version, unsigned intid, uint64_t to,
 		       bool edge);
 

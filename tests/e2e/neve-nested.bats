@@ -128,6 +128,11 @@ END
     done
 }
 
+@test "the lab's machine has room for a third level" {
+    LIMIT=120 ws run --on lab:neve-nested@nv2+depth=3 --boots 1 --bench '^hypercall$' -o "$OUT" >table.txt
+    grep -E 'hypercall +[0-9]' table.txt
+}
+
 @test "a third level below a second below a first, by each mechanism: counts by level" {
     local words='stage2=4k doorbell=0xa000008' nest
     # returns LEVEL: traps of one hypercall that this level's hypervisor took.

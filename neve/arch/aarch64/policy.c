@@ -3,8 +3,8 @@
  * hypervisor did (Lim et al., sections 5 to 7). The order is that of Linux v4.10, arch/arm64/kvm/hyp/:
  * hyp-entry.S (el1_sync), entry.S (__guest_enter, __guest_exit), switch.c (__kvm_vcpu_run and what it
  * calls), sysreg-sr.c; virt/kvm/arm/hyp/: timer-sr.c, vgic-v2-sr.c, vgic-v3-sr.c. Left out is what a
- * 64-bit guest does not reach that is not debugged and may write wherever it may read. Its first floating point
- * leaves as all else does, where Linux answers within el1_sync. Called by vcpu.c.
+ * 64-bit guest does not reach that is not debugged and may write wherever it may read. Its first floating
+ * point leaves as all else does, where Linux answers within el1_sync. Called by vcpu.c.
  *
  * Without VHE it is split: the host half runs at EL1 and calls the other half to enter its guest. Here it
  * is two instructions long: how exits are answered costs no trap there, and is done at EL2.
@@ -168,7 +168,8 @@ static void save_timer(struct vcpu *vcpu)
 	WRITE(CNTVOFF_EL2, 0);
 }
 
-/* A GICv2's interface is in memory and has other names: here GICH_x is ICH_x_EL2, GICH_APR is ICH_AP1R0_EL2. */
+/* A GICv2's interface is in memory and has other names: here ICH_x_EL2 stands for GICH_x, ICH_AP1R0_EL2 for
+ * GICH_APR. */
 static bool is_gicv3(const struct vcpu *vcpu)
 {
 	return vcpu->vm->config->policy == POLICY_KVM_GICV3 ||
