@@ -114,12 +114,9 @@ static void activate_traps(struct vcpu *vcpu)
 	WRITE(PMUSERENR_EL0, PMUSERENR_ALL);
 	WRITE(MDCR_EL2, MDCR_GUEST);
 #if VHE
-	{
-		uint64_t cpacr = READ_REGISTER(cpacr_el1);
-
-		WRITE_REGISTER(cpacr_el1, (cpacr | CPACR_TTA | CPACR_FP) & ~(fp ? 0 : CPACR_FP));
-		WRITE(VBAR_EL2, (uint64_t)vectors);
-	}
+	WRITE_REGISTER(cpacr_el1,
+		       (READ_REGISTER(cpacr_el1) | CPACR_TTA | CPACR_FP) & ~(fp ? 0 : CPACR_FP));
+	WRITE(VBAR_EL2, (uint64_t)vectors);
 #else
 	WRITE(CPTR_EL2, CPTR_GUEST | (fp ? 0 : CPTR_TFP));
 #endif
@@ -309,15 +306,11 @@ static void see_exit(struct vcpu *vcpu, unsigned how)
 	vcpu_see_exit(vcpu);
 }
 
-unsigned policy_kvm_enter(struct vcpu *vcpu)
+/* __kvm_vcpu_run up to __guest_enter. */
+static void load_guest(struct vcpu *vcpu)
 {
 	struct policy_state *state = &vcpu->arch.policy;
-	struct context *context = &vcpu->arch.context;
-	unsigned how;
 
-	state->guest.value[REG_ELR_EL2] = context->pc;
-	state->guest.value[REG_SPSR_EL2] = context->pstate;
-	call_from_host(vcpu);
 	WRITE(TPIDR_EL2, (uint64_t)vcpu);
 	if (!VHE)
 		save_state(&state->host);
@@ -333,13 +326,15 @@ unsigned policy_kvm_enter(struct vcpu *vcpu)
 	(void)READ(HCR_EL2); /* __sysreg32_restore_state: is it 32-bit? */
 	restore_state(&state->guest);
 	restore_common(&state->guest);
-	how = context_enter(context);
-	if (how == LEFT_IRQ)
-		gic_acknowledge(vcpu); /* while the timer that may have sent it is on */
-	see_exit(vcpu, how);
-	state->let_fp = false;
+}
+
+/* ... and from __fpsimd_enabled() on. */
+static void save_guest(struct vcpu *vcpu)
+{
+	struct policy_state *state = &vcpu->arch.policy;
+
 #if VHE
-	(void)READ_REGISTER(cpacr_el1); /* __fpsimd_enabled */
+	(void)READ_REGISTER(cpacr_el1);
 #else
 	(void)READ(CPTR_EL2);
 #endif
@@ -357,6 +352,24 @@ unsigned policy_kvm_enter(struct vcpu *vcpu)
 	if (!VHE)
 		restore_state(&state->host);
 	restore_common(&state->host);
+}
+
+unsigned policy_kvm_enter(struct vcpu *vcpu)
+{
+	struct policy_state *state = &vcpu->arch.policy;
+	struct context *context = &vcpu->arch.context;
+	unsigned how;
+
+	state->guest.value[REG_ELR_EL2] = context->pc;
+	state->guest.value[REG_SPSR_EL2] = context->pstate;
+	call_from_host(vcpu);
+	load_guest(vcpu);
+	how = context_enter(context);
+	if (how == LEFT_IRQ)
+		gic_acknowledge(vcpu); /* while the timer that may have sent it is on */
+	see_exit(vcpu, how);
+	state->let_fp = false;
+	save_guest(vcpu);
 	context->pc = state->guest.value[REG_ELR_EL2];
 	context->pstate = state->guest.value[REG_SPSR_EL2];
 	return how;
