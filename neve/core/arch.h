@@ -13,13 +13,6 @@ struct cpu;
 /* The kind of processor, as records have it. */
 extern const char arch_name[];
 
-static inline void arch_relax(void)
-{
-#ifdef __aarch64__
-	__asm__ volatile("yield");
-#endif
-}
-
 /* ---- The machine (arch/.../main.c, smc.c, gic.c) --------------------------------------------- */
 
 /* Never returns. */

@@ -166,8 +166,10 @@ static bool word_at(const char *list, unsigned index, const char *const *known, 
 static bool take_word(struct config *config, const char *key, const char *value)
 {
 	static const char *const mechanisms[] = { "none", "nv", "nv2", "pv", "neve" };
-	static const char *const policies[] = { "lean", "kvm-4.10", "kvm-4.10-gicv3",
-						"kvm-4.10-notimer", "kvm-4.10-gicv3-notimer" };
+	static const char *const policies[] = {
+		"lean",		  "kvm-4.10",	      "kvm-4.10-authors",
+		"kvm-4.10-gicv3", "kvm-4.10-notimer", "kvm-4.10-gicv3-notimer",
+	};
 	static const char *const no_yes[] = { "0", "1" };
 	unsigned choice;
 	uint64_t address;
@@ -228,7 +230,8 @@ static bool take_words(struct config *config, const char *line, struct text *wro
 				wrong,
 				" is none of cpus=N,... (1 to %u), memory=MIB,..., "
 				"stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
-				"policy=lean|kvm-4.10[-gicv3][-notimer],..., level=N, doorbell=0xADDRESS",
+				"policy=lean|kvm-4.10[-authors|-gicv3|-notimer|-gicv3-notimer],..., "
+				"level=N, doorbell=0xADDRESS",
 				MAX_VCPUS);
 			return false;
 		}

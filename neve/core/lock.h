@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "arch.h"
+#include "relax.h"
 
 struct lock {
 	uint32_t taken;
@@ -13,7 +13,7 @@ struct lock {
 static inline void lock_take(struct lock *lock)
 {
 	while (__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE))
-		arch_relax();
+		relax();
 }
 
 static inline void lock_release(struct lock *lock)

@@ -4,6 +4,8 @@
  */
 #include "vm.h"
 
+#include "arch.h"
+
 void vcpu_notify(struct vm *vm, uint32_t mask, const struct vcpu *self)
 {
 	for (unsigned i = 0; i < vm->vcpu_count; i++) {

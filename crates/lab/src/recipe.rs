@@ -235,7 +235,8 @@ impl Neve {
             OptionName::Policy if POLICIES.contains(&value) => self.policy = value.to_owned(),
             OptionName::Policy => {
                 return Err(
-                    "it is lean or kvm-4.10, the latter with -gicv3, -notimer or both behind it",
+                    "it is lean or kvm-4.10, the latter with -authors, -gicv3, -notimer or \
+                            -gicv3-notimer behind it",
                 );
             }
             OptionName::Depth => match (value, self.nest) {
@@ -272,9 +273,10 @@ impl Mechanism {
 }
 
 /// World switches that neve knows.
-const POLICIES: [&str; 5] = [
+const POLICIES: [&str; 6] = [
     "lean",
     "kvm-4.10",
+    "kvm-4.10-authors",
     "kvm-4.10-gicv3",
     "kvm-4.10-notimer",
     "kvm-4.10-gicv3-notimer",

@@ -2,7 +2,7 @@
  * by smp.c for each CPU, and by on_cpu(). */
 #include "arch.h"
 #include "cpu.h"
-#include "gic.h"
+#include "gic_registers.h"
 #include "latency.h"
 #include "machine.h"
 #include "smp.h"
@@ -100,8 +100,7 @@ const char *gic_init(const struct tree *tree)
 	gic_cpu_interface = tree->gic_cpu_interface;
 	if (!version)
 		return "the device tree has no interrupt controller that is known here";
-	gic_enable_distributor(distributor, version);
-	if (gic_enable())
+	if (gic_enable_distributor(distributor, version) && gic_enable())
 		return NULL;
 	version = 0;
 	return "the interrupt controller does not answer as the device tree says";
@@ -181,8 +180,9 @@ bool latency_interrupt_fill(struct latency_page *page)
 {
 	if (!version)
 		return false;
+	/* On an edge: who raises it from a kernel does so for no time at all. */
 	gic_enable_shared(distributor, version, INTID_LATENCY,
-			  version == 3 ? affinity() : masks[cpu_self()->number]);
+			  version == 3 ? affinity() : masks[cpu_self()->number], true);
 	page->interrupt_address = 0;
 	page->interrupt_data = INTID_LATENCY - GIC_FIRST_SHARED;
 	return true;

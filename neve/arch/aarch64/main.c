@@ -6,6 +6,7 @@
 #include "console.h"
 #include "cpu.h"
 #include "core/main.h"
+#include "relax.h"
 #include "vm.h"
 
 #define MPIDR_AFFINITY 0xff00ffffffull
@@ -111,7 +112,7 @@ bool arch_start_cpu(struct cpu *cpu)
 	for (unsigned i = 0; i < MAX_POLLS; i++) {
 		if (__atomic_load_n(&cpu->started, __ATOMIC_ACQUIRE))
 			return true;
-		arch_relax();
+		relax();
 	}
 	return false;
 }

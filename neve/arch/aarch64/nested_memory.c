@@ -4,6 +4,7 @@
 
 #include "accessors.h"
 #include "arch.h"
+#include "relax.h"
 #include "vcpu.h"
 
 #define VTTBR_KEPT   (~1ull)				       /* CnP says nothing of whose it is */
@@ -68,7 +69,7 @@ static void drop_pages(struct vcpu *self)
 		arch_kick(other->cpu);
 		while (other->arch.nested.page_stale && other->powered && vm->state == VM_RUNS) {
 			self->arch.nested.page_stale = false;
-			arch_relax();
+			relax();
 		}
 	}
 }

@@ -1,6 +1,7 @@
 /* Emulates system registers by their class, and resets them; see sysreg.h. Called by vcpu.c. */
 #include "sysreg.h"
 
+#include "arch.h"
 #include "cpu.h"
 #include "gic.h"
 #include "hardware.h"

@@ -1,5 +1,6 @@
-/* See gic.h. Called by the architecture's file for the interrupt controller. */
-#include "gic.h"
+/* See gic_registers.h. Called by the architecture's file for the interrupt controller, and by the hypervisor
+ * neve/. */
+#include "gic_registers.h"
 #include "relax.h"
 
 #define GICR_TYPER   0x0008
@@ -26,16 +27,19 @@ static bool wait_clear(uint64_t address, uint32_t bits)
 	return false;
 }
 
-void gic_enable_distributor(uint64_t distributor, unsigned version)
+bool gic_enable_distributor(uint64_t distributor, unsigned version)
 {
-	mmio_write32(distributor + GICD_CTLR, 0);
-	if (version == 3) {
-		wait_clear(distributor + GICD_CTLR, CTLR_PENDING);
-		mmio_write32(distributor + GICD_CTLR, CTLR_AFFINITY | CTLR_GROUPS);
-		wait_clear(distributor + GICD_CTLR, CTLR_PENDING);
-	} else {
-		mmio_write32(distributor + GICD_CTLR, CTLR_GROUPS);
+	uint64_t control = distributor + GICD_CTLR;
+
+	mmio_write32(control, 0);
+	if (version != 3) {
+		mmio_write32(control, CTLR_GROUPS);
+		return true;
 	}
+	if (!wait_clear(control, CTLR_PENDING))
+		return false;
+	mmio_write32(control, CTLR_AFFINITY | CTLR_GROUPS);
+	return wait_clear(control, CTLR_PENDING);
 }
 
 uint64_t gic_redistributor(const struct tree *tree, uint64_t affinity)
@@ -74,23 +78,24 @@ bool gic_wake(uint64_t redistributor)
 void gic_enable_own(uint64_t frame, uint32_t which)
 {
 	mmio_write32(frame + GICD_ICENABLER, ~(uint32_t)0);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < GIC_FIRST_SHARED / 4; i++)
 		mmio_write32(frame + GICD_IPRIORITYR + i * 4, MIDDLE_PRIORITIES);
 	mmio_write32(frame + GICD_ISENABLER, which);
 }
 
 void gic_own(uint64_t frame, unsigned intid, bool on)
 {
-	mmio_write32(frame + GICD_IPRIORITYR + intid / 4 * 4, MIDDLE_PRIORITIES);
 	mmio_write32(frame + (on ? GICD_ISENABLER : GICD_ICENABLER), 1u << intid);
 }
 
-void gic_enable_shared(uint64_t distributor, unsigned version, unsigned intid, uint64_t to)
+void gic_enable_shared(uint64_t distributor, unsigned version, unsigned intid, uint64_t to,
+		       bool edge)
 {
 	uint64_t config = distributor + GICD_ICFGR + intid / 16 * 4;
 	uint64_t word = intid / 32 * 4;
 
-	mmio_write32(config, mmio_read32(config) | 2u << intid % 16 * 2);
+	if (edge)
+		mmio_write32(config, mmio_read32(config) | 2u << intid % 16 * 2);
 	mmio_write32(distributor + GICD_IPRIORITYR + intid / 4 * 4, MIDDLE_PRIORITIES);
 	if (version == 3) {
 		mmio_write32(distributor + GICD_IGROUPR + word, ~(uint32_t)0);
