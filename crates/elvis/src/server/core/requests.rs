@@ -6,7 +6,6 @@ use crate::server::pending::{Outcome, Pending, reply};
 use crate::storage::Disk;
 use elvis_ring::Chain;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Core {
@@ -15,7 +14,7 @@ impl Core {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
         };
-        let shared = Arc::clone(&slot.queue.shared);
+        let shared = &*slot.queue.shared;
         let disk = &shared.disk;
         let request = match Request::parse(&chain, disk.bytes(), shared.readonly) {
             Ok(request) => request,
