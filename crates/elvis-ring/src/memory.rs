@@ -62,6 +62,12 @@ impl Region {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// Where it is in this process.
+    #[must_use]
+    pub fn span(&self) -> &Span {
+        &self.span
+    }
 }
 
 /// Regions that are looked at one after another before all are searched.

@@ -192,6 +192,12 @@ impl Ring {
         self.next
     }
 
+    /// The driver's memory.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// Whether a file of the driver's memory was shortened.
     #[must_use]
     pub fn broken(&self) -> bool {

@@ -108,6 +108,8 @@ pub struct RawDevice {
     direct: bool,
     #[serde(default)]
     migratable: bool,
+    #[serde(default)]
+    registered_buffers: bool,
     queues: Option<Spanned<u16>>,
     weight: Option<Spanned<u32>>,
     serial: Option<Spanned<String>>,
@@ -163,6 +165,7 @@ impl RawDevice {
                 path: image.into(),
                 direct: self.direct,
                 migratable: self.migratable,
+                registered_buffers: self.registered_buffers,
             },
         };
         match (&self.service_ns, &source) {
@@ -403,7 +406,7 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, "true"));
         let value = match key {
-            "readonly" | "direct" | "migratable" => match value {
+            "readonly" | "direct" | "migratable" | "registered_buffers" => match value {
                 "true" => true.into(),
                 "false" => false.into(),
                 _ => return Err(format!("{word:?}: true or false")),

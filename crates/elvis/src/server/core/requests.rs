@@ -70,10 +70,11 @@ impl Core {
         let slot = pending.slot;
         self.in_flight += 1;
         let pending = self.pending[token].insert(pending);
-        let Some(Some(Slot { queue, .. })) = self.slots.get(slot) else {
+        let Some(Some(slot)) = self.slots.get(slot) else {
             return;
         };
-        let taken = match pending.job(token as u64, &queue.shared.disk) {
+        let disk = &slot.queue.shared.disk;
+        let taken = match pending.job(token as u64, disk, &slot.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result is taken. Its slot stays as long as it has
             // requests in flight, and with it the queue and the disk's file.
