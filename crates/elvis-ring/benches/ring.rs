@@ -1,7 +1,9 @@
 //! What the ring costs: a look that shows nothing, and a request from take to publish.
 //!
 //! `cargo bench -p elvis-ring`. Requests are of a block device: a header, 4 KiB and a status, 32 at
-//! a time; the driver's own work is not in the figures.
+//! a time, in three descriptors of the ring or of an indirect table; the driver's own work is not in
+//! the figures. What is executed between take and publish is a function of its own, [`serve`], so that
+//! its instructions can be counted (callgrind's `--toggle-collect`).
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,6 +13,7 @@ use elvis_ring::{Chain, Memory, Region, Ring};
 use std::fs::File;
 use std::hint::black_box;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const SIZE: u16 = 256;
@@ -51,6 +54,7 @@ fn empty_poll(criterion: &mut Criterion) {
 }
 
 /// Serves what is in a ring, and returns how many requests that were.
+#[inline(never)]
 fn serve(ring: &mut Ring, chain: &mut Chain) -> u64 {
     let mut served = 0;
     let mut header = [0u8; 16];
@@ -65,25 +69,56 @@ fn serve(ring: &mut Ring, chain: &mut Chain) -> u64 {
     served
 }
 
+/// The buffers of request `slot`.
+fn buffers(slot: u64) -> [(u64, u32, bool); 3] {
+    [
+        (0x1f_0000 + slot * 32, 16, false),
+        (0x20_0000 + slot * 4096, 4096, true),
+        (0x1f_8000 + slot, 1, true),
+    ]
+}
+
+/// Makes requests, each of three descriptors.
+fn submit(driver: &mut Driver) {
+    for slot in 0..u64::from(DEPTH) {
+        driver.submit(&buffers(slot));
+    }
+}
+
+/// Makes requests, each of one descriptor and a table of three.
+fn submit_indirect(driver: &mut Driver) {
+    for slot in 0..DEPTH {
+        let table = 0x1e_0000 + u64::from(slot) * 64;
+        let span = driver.memory().span(table, 48).unwrap();
+        for (place, (guest, bytes, written)) in buffers(slot.into()).into_iter().enumerate() {
+            let (flags, next) = (
+                u64::from(place < 2) | u64::from(written) << 1,
+                place as u64 + 1,
+            );
+            let rest = u64::from(bytes) | flags << 32 | next << 48;
+            span.store_u64(16 * place, guest, Ordering::Relaxed);
+            span.store_u64(16 * place + 8, rest, Ordering::Relaxed);
+        }
+        driver.describe(slot, table, 48, 4, 0);
+        driver.offer(slot);
+    }
+}
+
 fn request(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("request");
-    for count in [1u64, 16, 64] {
+    let direct: fn(&mut Driver) = submit;
+    let cases = [1, 16, 64].map(|count| (count.to_string(), count, direct));
+    let indirect = ("indirect".to_owned(), 1, submit_indirect as fn(&mut Driver));
+    for (name, count, submit) in cases.into_iter().chain([indirect]) {
         let mut rings = rings(count);
         let mut chain = Chain::new();
         group.throughput(Throughput::Elements(1));
-        group.bench_with_input(BenchmarkId::from_parameter(count), &count, |bencher, _| {
+        group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter_custom(|wanted| {
                 let (mut spent, mut served) = (Duration::ZERO, 0);
                 while served < wanted {
                     for (driver, _) in &mut rings {
-                        for slot in 0..u64::from(DEPTH) {
-                            let data = 0x20_0000 + slot * 4096;
-                            driver.submit(&[
-                                (0x1f_0000 + slot * 32, 16, false),
-                                (data, 4096, true),
-                                (0x1f_8000 + slot, 1, true),
-                            ]);
-                        }
+                        submit(driver);
                     }
                     let start = Instant::now();
                     for (_, ring) in &mut rings {

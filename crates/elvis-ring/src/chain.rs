@@ -36,6 +36,24 @@ impl Descriptor {
             next: (u64::from_le(rest) >> 48) as u16,
         })
     }
+
+    /// The indirect table that it names.
+    #[inline]
+    fn table<'a>(&self, memory: &'a Memory) -> Result<Pairs<'a>, RingError> {
+        let wrong = |why| Err(RingError::Indirect(why));
+        if self.flags & NEXT != 0 {
+            return wrong("an indirect descriptor has a successor");
+        }
+        let (guest, bytes) = (self.guest, self.bytes);
+        let length = bytes as usize;
+        if length == 0 || length % DESCRIPTOR != 0 || length / DESCRIPTOR > LONGEST {
+            return wrong("an indirect table has a wrong length");
+        }
+        let outside = RingError::Outside { guest, bytes };
+        let (span, offset) = memory.within(guest, length).ok_or(outside)?;
+        let unaligned = RingError::Indirect("an indirect table is not aligned");
+        span.pairs(offset, length).ok_or(unaligned)
+    }
 }
 
 /// A contiguous piece of a buffer. It lies in the memory that its [`Chain`] keeps mapped.
@@ -64,6 +82,8 @@ pub struct Chain {
     readable_bytes: u64,
     writable_bytes: u64,
     memory: Option<Arc<Memory>>,
+    /// The region that was right last, when it had to be searched.
+    hit: usize,
 }
 
 impl Chain {
@@ -74,30 +94,35 @@ impl Chain {
     }
 
     /// The descriptor that it starts with; it names the request in the used ring.
+    #[inline]
     #[must_use]
     pub fn head(&self) -> u16 {
         self.head
     }
 
     /// Bytes that the device reads.
+    #[inline]
     #[must_use]
     pub fn readable_bytes(&self) -> u64 {
         self.readable_bytes
     }
 
     /// Bytes that the device writes.
+    #[inline]
     #[must_use]
     pub fn writable_bytes(&self) -> u64 {
         self.writable_bytes
     }
 
     /// What the device reads.
+    #[inline]
     #[must_use]
     pub fn readable(&self) -> &[Segment] {
         &self.segments[..self.readable]
     }
 
     /// What the device writes.
+    #[inline]
     #[must_use]
     pub fn writable(&self) -> &[Segment] {
         &self.segments[self.readable..]
@@ -120,21 +145,25 @@ impl Chain {
     }
 
     /// Copies what the device reads, from `skip` bytes on. False where there is not as much.
+    #[inline]
     pub fn read(&self, skip: u64, to: &mut [u8]) -> bool {
+        // A header has a buffer of its own, nearly always.
+        match self.readable().first() {
+            Some(first) if skip == 0 && to.len() <= first.bytes as usize => {
+                // SAFETY: the segment lies in the memory that this chain keeps.
+                unsafe { span::copy_out(first.place, to) };
+                true
+            }
+            _ => self.read_parts(skip, to),
+        }
+    }
+
+    fn read_parts(&self, skip: u64, to: &mut [u8]) -> bool {
         if skip
             .checked_add(to.len() as u64)
             .is_none_or(|end| end > self.readable_bytes)
         {
             return false;
-        }
-        // A header has a buffer of its own, nearly always.
-        match self.readable().first() {
-            Some(first) if skip == 0 && to.len() <= first.bytes as usize => {
-                // SAFETY: as below.
-                unsafe { span::copy_out(first.place, to) };
-                return true;
-            }
-            _ => {}
         }
         let mut done = 0;
         for piece in Self::pieces(self.readable(), skip, to.len() as u64) {
@@ -205,13 +234,15 @@ impl Chain {
     /// is none.
     #[inline]
     pub fn write_last(&self, value: u8) -> bool {
-        let Some(last) = self.writable().last() else {
-            return false;
-        };
-        let place = last.place.wrapping_add(last.bytes as usize - 1);
-        // SAFETY: as in `read`; a segment has at least one byte.
-        unsafe { span::copy_in(&[value], place) };
-        true
+        match self.segments.last() {
+            Some(last) if self.readable < self.segments.len() => {
+                let place = last.place.wrapping_add(last.bytes as usize).wrapping_sub(1);
+                // SAFETY: as in `read`; a segment has at least one byte.
+                unsafe { span::copy_in(&[value], place) };
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Fills what the device writes with one value. False where there is no room.
@@ -230,117 +261,81 @@ impl Chain {
     }
 
     /// Reads the chain that starts at `head` of the table.
+    #[inline]
     pub(crate) fn fetch(
         &mut self,
         table: &Span,
         head: u16,
         memory: &Arc<Memory>,
-        hit: &mut usize,
     ) -> Result<(), RingError> {
         self.head = head;
         self.segments.clear();
         (self.readable, self.readable_bytes, self.writable_bytes) = (0, 0, 0);
-        if !self
-            .memory
-            .as_ref()
-            .is_some_and(|mine| Arc::ptr_eq(mine, memory))
-        {
-            self.memory = Some(Arc::clone(memory));
+        match &self.memory {
+            Some(mine) if Arc::ptr_eq(mine, memory) => {}
+            _ => self.memory = Some(Arc::clone(memory)),
         }
         let unaligned = RingError::Address("descriptor table");
-        let pairs = table.pairs().ok_or(unaligned)?;
-        let first = Descriptor::read(&pairs, head)?;
-        if first.flags & INDIRECT == 0 {
-            return self.walk(&pairs, first, memory, hit);
+        let mut table = table.pairs(0, table.bytes()).ok_or(unaligned)?;
+        let mut descriptor = Descriptor::read(&table, head)?;
+        if descriptor.flags & INDIRECT != 0 {
+            table = descriptor.table(memory)?;
+            descriptor = Descriptor::read(&table, 0)?;
         }
-        if first.flags & NEXT != 0 {
-            return Err(RingError::Indirect(
-                "an indirect descriptor has a successor",
-            ));
-        }
-        let bytes = first.bytes as usize;
-        if bytes == 0 || bytes % DESCRIPTOR != 0 || bytes / DESCRIPTOR > LONGEST {
-            return Err(RingError::Indirect("an indirect table has a wrong length"));
-        }
-        let outside = RingError::Outside {
-            guest: first.guest,
-            bytes: first.bytes,
-        };
-        let table = memory
-            .span(first.guest, u64::from(first.bytes))
-            .ok_or(outside)?;
-        let unaligned = RingError::Indirect("an indirect table is not aligned");
-        let pairs = table.pairs().ok_or(unaligned)?;
-        let first = Descriptor::read(&pairs, 0)?;
-        self.walk(&pairs, first, memory, hit)
-    }
-
-    #[inline]
-    fn walk(
-        &mut self,
-        table: &Pairs,
-        first: Descriptor,
-        memory: &Memory,
-        hit: &mut usize,
-    ) -> Result<(), RingError> {
-        let mut descriptor = first;
+        // WRITE since the first that the device writes.
+        let (mut total, mut writing) = (0, 0);
         for _ in 0..table.count().min(LONGEST) {
-            if descriptor.flags & INDIRECT != 0 {
+            let Descriptor {
+                guest,
+                bytes,
+                flags,
+                next,
+            } = descriptor;
+            if flags & INDIRECT != 0 {
                 return Err(RingError::Indirect("an indirect descriptor inside a chain"));
             }
-            self.add(&descriptor, memory, hit)?;
-            if descriptor.flags & NEXT == 0 {
+            if (flags ^ writing) & WRITE != 0 {
+                if writing != 0 {
+                    return Err(RingError::Order);
+                }
+                writing = WRITE;
+                (self.readable, self.readable_bytes) = (self.segments.len(), total);
+            }
+            match memory.find_whole(guest, bytes) {
+                Some(place) => self.segments.push(Segment {
+                    guest,
+                    place,
+                    bytes,
+                }),
+                None => self.add_parts(guest, bytes, memory)?,
+            }
+            total += u64::from(bytes);
+            if flags & NEXT == 0 {
+                if writing == 0 {
+                    (self.readable, self.readable_bytes) = (self.segments.len(), total);
+                }
+                self.writable_bytes = total - self.readable_bytes;
                 return Ok(());
             }
-            descriptor = Descriptor::read(table, descriptor.next)?;
+            descriptor = Descriptor::read(&table, next)?;
         }
         Err(RingError::Endless)
     }
 
-    #[inline]
-    fn add(
-        &mut self,
-        descriptor: &Descriptor,
-        memory: &Memory,
-        hit: &mut usize,
-    ) -> Result<(), RingError> {
-        let (guest, bytes) = (descriptor.guest, descriptor.bytes);
-        let writable = descriptor.flags & WRITE != 0;
-        if !writable && self.readable < self.segments.len() {
-            return Err(RingError::Order);
-        }
-        match memory.find_whole(guest, bytes) {
-            Some(place) => self.segments.push(Segment {
-                guest,
-                place,
-                bytes,
-            }),
-            None => self.add_parts(guest, bytes, memory, hit)?,
-        }
-        if writable {
-            self.writable_bytes += u64::from(bytes);
-        } else {
-            self.readable = self.segments.len();
-            self.readable_bytes += u64::from(bytes);
-        }
-        Ok(())
-    }
-
-    /// Adds a buffer that lies in a region behind the first few, or in several.
+    /// Adds a buffer that lies in a region that is none of the largest, or in several.
     #[cold]
     fn add_parts(
         &mut self,
         mut guest: u64,
         mut left: u32,
         memory: &Memory,
-        hit: &mut usize,
     ) -> Result<(), RingError> {
         let outside = RingError::Outside { guest, bytes: left };
         if left == 0 {
             return Err(outside);
         }
         while left > 0 {
-            let (place, bytes) = memory.find(guest, left, hit).ok_or(outside)?;
+            let (place, bytes) = memory.find(guest, left, &mut self.hit).ok_or(outside)?;
             self.segments.push(Segment {
                 guest,
                 place,

@@ -2,9 +2,10 @@
 //! drivers which nobody trusts.
 //!
 //! What a driver may change at any time is read once, checked, and then used; a ring that breaks
-//! the rules is an error of that ring. All `unsafe` lies in three modules: [`mapping`] (what is
-//! mapped, and for how long), [`span`] (each access to it) and [`sigbus`] (memory whose file was
-//! shortened). Nothing here waits, allocates per request, or knows what a request means.
+//! the rules is an error of that ring. `unsafe` lies in three modules, [`mapping`] (what is mapped,
+//! and for how long), [`span`] (each access to it) and [`sigbus`] (memory whose file was shortened),
+//! and in small blocks of [`chain`] and [`memory`], which keep addresses of what is mapped. Nothing
+//! here waits, allocates per request, or knows what a request means.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -62,10 +62,34 @@ impl Region {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// Where it is in this process.
+    #[must_use]
+    pub fn span(&self) -> &Span {
+        &self.span
+    }
 }
 
-/// Regions that are looked at one after another before they are searched.
-const FEW: usize = 4;
+/// Regions that are looked at one after another before all are searched.
+const FEW: usize = 2;
+
+/// Where a region lies; one of no bytes is none.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    guest: u64,
+    bytes: u64,
+    place: *mut u8,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            guest: 0,
+            bytes: 0,
+            place: std::ptr::null_mut(),
+        }
+    }
+}
 
 /// All regions of one driver. It does not change: another set of regions is another `Memory`, and
 /// what still uses this one keeps it mapped.
@@ -73,7 +97,14 @@ const FEW: usize = 4;
 pub struct Memory {
     /// By guest address; they don't overlap.
     regions: Vec<Region>,
+    /// The largest of them, in which nearly all buffers lie.
+    largest: [Place; FEW],
 }
+
+// SAFETY: `largest` has addresses in mappings that `regions` keep, and is only read.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// A driver's memory.
@@ -92,7 +123,17 @@ impl Memory {
                 "two memory regions overlap",
             ));
         }
-        Ok(Self { regions })
+        let mut by_size: Vec<&Region> = regions.iter().collect();
+        by_size.sort_by_key(|region| std::cmp::Reverse(region.bytes));
+        let mut largest = [Place::default(); FEW];
+        for (place, region) in largest.iter_mut().zip(by_size) {
+            *place = Place {
+                guest: region.guest,
+                bytes: region.bytes,
+                place: region.span.start(),
+            };
+        }
+        Ok(Self { regions, largest })
     }
 
     /// The regions, by guest address.
@@ -135,26 +176,39 @@ impl Memory {
     /// A range that lies in one region.
     #[must_use]
     pub fn span(&self, guest: u64, bytes: u64) -> Option<Span> {
+        let bytes = usize::try_from(bytes).ok()?;
+        let (span, offset) = self.within(guest, bytes)?;
+        span.part(offset, bytes)
+    }
+
+    /// The region's span that a range lies in, and where in it.
+    #[inline]
+    pub(crate) fn within(&self, guest: u64, bytes: usize) -> Option<(&Span, usize)> {
         let region = self
             .regions
             .iter()
             .find(|region| guest >= region.guest && guest - region.guest < region.bytes)?;
         let offset = usize::try_from(guest - region.guest).ok()?;
-        region.span.part(offset, usize::try_from(bytes).ok()?)
+        let fits = bytes <= region.span.bytes() - offset;
+        fits.then_some((&region.span, offset))
     }
 
-    /// The host address of a range that lies whole in one of the first regions, as nearly all do, and
+    /// The host address of a range that lies whole in one of the largest regions, as nearly all do, and
     /// has at least one byte. A driver in user space has its rings and its data in two regions, so the
     /// region of the last range would be the wrong one for each.
     #[inline]
     pub(crate) fn find_whole(&self, guest: u64, bytes: u32) -> Option<*mut u8> {
-        self.regions.iter().take(FEW).find_map(|region| {
+        for region in &self.largest {
             let offset = guest.wrapping_sub(region.guest);
-            let room = region.bytes.checked_sub(offset)?;
-            let fits = bytes > 0 && u64::from(bytes) <= room;
-            // The span has as many bytes as the region, so the offset is a usize.
-            fits.then(|| region.span.start().wrapping_add(offset as usize))
-        })
+            if let Some(room) = region.bytes.checked_sub(offset) {
+                // No bytes become the most that there can be, for which there is no room.
+                if u64::from(bytes).wrapping_sub(1) < room {
+                    // The region is mapped whole, so the offset is a usize.
+                    return Some(region.place.wrapping_add(offset as usize));
+                }
+            }
+        }
+        None
     }
 
     /// The host address of the start of a range, and how much of the range follows it in the same

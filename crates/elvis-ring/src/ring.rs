@@ -87,11 +87,12 @@ pub struct Look {
 #[derive(Debug)]
 pub struct Ring {
     size: u16,
+    /// The size less one.
+    mask: usize,
     descriptors: Span,
     available: Span,
     used: Span,
     memory: Arc<Memory>,
-    hit: usize,
     /// Next entry of the available ring to be taken, and what was last seen of its index.
     next: u16,
     seen: u16,
@@ -138,11 +139,11 @@ impl Ring {
         let used_next = u16::from_le(used.load_u16(IDX, Ordering::Relaxed));
         Ok(Self {
             size,
+            mask: n - 1,
             descriptors,
             available,
             used,
             memory: Arc::clone(memory),
-            hit: 0,
             next,
             seen: next,
             used_next,
@@ -191,10 +192,21 @@ impl Ring {
         self.next
     }
 
+    /// The driver's memory.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// Whether a file of the driver's memory was shortened.
     #[must_use]
     pub fn broken(&self) -> bool {
         self.memory.broken()
+    }
+
+    /// The entry that an index means.
+    fn slot(&self, index: u16) -> usize {
+        usize::from(index) & self.mask
     }
 
     /// Looks for new requests: one read of shared memory.
@@ -227,19 +239,20 @@ impl Ring {
     /// The ring or the request breaks the rules.
     #[inline]
     pub fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
-        if let Some(head) = self.resubmit.pop() {
-            chain.fetch(&self.descriptors, head, &self.memory, &mut self.hit)?;
+        let again = self.resubmit.pop();
+        let head = match again {
+            Some(head) => head,
+            None if self.next == self.seen => return Ok(false),
+            None => {
+                let offset = RING + 2 * self.slot(self.next);
+                u16::from_le(self.available.load_u16(offset, Ordering::Relaxed))
+            }
+        };
+        // A head that the table does not have is no descriptor of it.
+        chain.fetch(&self.descriptors, head, &self.memory)?;
+        if again.is_some() {
             return Ok(true);
         }
-        if self.next == self.seen {
-            return Ok(false);
-        }
-        let slot = usize::from(self.next & (self.size - 1));
-        let head = u16::from_le(self.available.load_u16(RING + 2 * slot, Ordering::Relaxed));
-        if head >= self.size {
-            return Err(RingError::Descriptor { index: head });
-        }
-        chain.fetch(&self.descriptors, head, &self.memory, &mut self.hit)?;
         self.next = self.next.wrapping_add(1);
         if let Some(inflight) = &mut self.inflight {
             inflight.taken(head);
@@ -258,12 +271,10 @@ impl Ring {
     /// `written` is how much of its writable buffers was written, from their start.
     #[inline]
     pub fn put(&mut self, head: u16, written: u32) {
-        let slot = usize::from(self.used_next & (self.size - 1));
+        let slot = self.slot(self.used_next);
         let offset = RING + USED_ELEMENT * slot;
-        self.used
-            .store_u32(offset, u32::from(head).to_le(), Ordering::Relaxed);
-        self.used
-            .store_u32(offset + 4, written.to_le(), Ordering::Relaxed);
+        let element = [u32::from(head).to_le(), written.to_le()];
+        self.used.store_u32s(offset, element, Ordering::Relaxed);
         self.mark_used(offset as u64, USED_ELEMENT as u64);
         self.used_next = self.used_next.wrapping_add(1);
         if let Some(inflight) = &mut self.inflight {

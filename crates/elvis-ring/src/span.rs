@@ -5,6 +5,7 @@
 //! check before, this is the second lock on the door.
 
 use crate::Mapping;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -114,30 +115,57 @@ impl Span {
         self.start.as_ptr()
     }
 
-    /// Its content as pairs of 64 bits, as many as fit; None where it is not aligned for them.
+    /// A part of it as pairs of 64 bits, as many as fit; None where it is not inside, or not aligned
+    /// for them.
     #[inline]
     #[must_use]
-    pub fn pairs(&self) -> Option<Pairs<'_>> {
-        self.aligned(8).then_some(Pairs {
-            span: self,
-            count: self.bytes / PAIR,
+    pub fn pairs(&self, offset: usize, bytes: usize) -> Option<Pairs<'_>> {
+        if offset.checked_add(bytes)? > self.bytes {
+            return None;
+        }
+        // SAFETY: the offset is at most the span's length, checked above.
+        let start = unsafe { self.start.add(offset) };
+        let aligned = (start.as_ptr() as usize) & 7 == 0;
+        aligned.then_some(Pairs {
+            start,
+            count: bytes / PAIR,
+            span: PhantomData,
         })
     }
 
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        self.place_of(offset, bytes, bytes)
+    }
+
+    #[inline]
+    fn place_of(&self, offset: usize, bytes: usize, align: usize) -> Option<*mut u8> {
         if offset.checked_add(bytes)? > self.bytes {
             return None;
         }
         // SAFETY: inside the span, checked above.
         let place = unsafe { self.start.add(offset) }.as_ptr();
-        ((place as usize) & (bytes - 1) == 0).then_some(place)
+        ((place as usize) & (align - 1) == 0).then_some(place)
     }
 
     access!(load_u8, store_u8, AtomicU8, u8, "a byte");
     access!(load_u16, store_u16, AtomicU16, u16, "16 bits");
     access!(load_u32, store_u32, AtomicU32, u32, "32 bits");
     access!(load_u64, store_u64, AtomicU64, u64, "64 bits");
+
+    /// Writes 32 bits and the 32 bits behind them. Nothing outside the span or where they are not
+    /// aligned.
+    #[inline]
+    pub fn store_u32s(&self, offset: usize, values: [u32; 2], order: Ordering) {
+        if let Some(place) = self.place_of(offset, size_of_val(&values), size_of::<u32>()) {
+            let place = place.cast::<u32>();
+            // SAFETY: as for the reads; the second place is inside as the first is.
+            unsafe {
+                AtomicU32::from_ptr(place).store(values[0], order);
+                AtomicU32::from_ptr(place.add(1)).store(values[1], order);
+            }
+        }
+    }
 
     /// Fills it with zeros.
     pub fn zero(&self) {
@@ -158,11 +186,12 @@ impl Span {
 /// Bytes of a pair.
 const PAIR: usize = 16;
 
-/// A span as pairs of 64 bits, checked once for all of them.
+/// A part of a span as pairs of 64 bits, checked once for all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Pairs<'a> {
-    span: &'a Span,
+    start: NonNull<u8>,
     count: usize,
+    span: PhantomData<&'a Span>,
 }
 
 impl Pairs<'_> {
@@ -180,9 +209,9 @@ impl Pairs<'_> {
         if index >= self.count {
             return None;
         }
-        // SAFETY: the span has `count` pairs, its start is aligned for them, and its mapping lives.
+        // SAFETY: `count` pairs lie in the span, the first is aligned, and the span's mapping lives.
         Some([0, 8].map(|half| unsafe {
-            let place = self.span.start.add(index * PAIR + half).as_ptr();
+            let place = self.start.add(index * PAIR + half).as_ptr();
             AtomicU64::from_ptr(place.cast()).load(Ordering::Relaxed)
         }))
     }

@@ -1,50 +1,23 @@
-//! Rings of hostile drivers for as long as `FUZZ_SECONDS` says (1), each target by itself; what was
-//! executed is counted. A finding is shrunk and printed.
+//! Rings of hostile drivers, each target by itself (see `fuzzing`).
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod fuzzing;
 
-use common::{chain_is_sound, memfd, pair};
+use common::{Shaker, any_notes, chain_is_sound, memfd, pair};
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, DirtyLog, Inflight, Mapping, Ring, RingAddresses, Span};
 use proptest::prelude::*;
-use proptest::test_runner::{TestError, TestRunner};
-use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
 
 /// Bytes of the memory that rings lie in.
 const MEMORY: u64 = 1 << 20;
 const SIZE: u16 = 16;
 
-/// Runs a target until its time is over.
 fn fuzz<S: Strategy>(name: &str, inputs: S, target: impl Fn(S::Value)) {
-    let seconds = std::env::var("FUZZ_SECONDS").map_or(1, |text| text.parse().unwrap());
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let mut executions = 0u64;
-    while Instant::now() < end {
-        let mut runner = TestRunner::new(ProptestConfig {
-            cases: 500,
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        });
-        let ran = runner.run(&inputs, |input| {
-            target(input);
-            Ok(())
-        });
-        if let Err(TestError::Fail(why, input)) = ran {
-            panic!("{name}: {why}: {input:?}");
-        }
-        ran.unwrap();
-        executions += 500;
-    }
-    // Not by println!, which the harness keeps to itself.
-    let _ = writeln!(
-        std::io::stdout(),
-        "{name}: {executions} executions in {seconds} s"
-    );
+    fuzzing::fuzz(name, 500, inputs, target, || ());
 }
 
 /// What a driver does.
@@ -162,25 +135,15 @@ fn rings() {
 fn memory_that_changes_underneath() {
     let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();
     let all = driver.memory().span(0, MEMORY).unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let shaken = all.clone();
-    let shaker = std::thread::spawn(move || {
-        let mut random = 0x9e37_79b9_7f4a_7c15u64;
-        while !stopped.load(Ordering::Relaxed) {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            // The table, the rings behind it, and indirect tables that descriptors are likely to name.
-            let at = (random >> 8) as usize % 128 * 8;
-            let word = match random % 4 {
-                0 => random >> 16 & 0x3ff,
-                1 => random >> 16 & 0xf_ffff,
-                2 => random >> 20 & 0x001f_0007_0000_03f0,
-                _ => random,
-            };
-            shaken.store_u64(at, word, Ordering::Relaxed);
-        }
+    let _shaker = Shaker::new(&all, |random| {
+        // The table, the rings behind it, and indirect tables that descriptors are likely to name.
+        let word = match random % 4 {
+            0 => random >> 16 & 0x3ff,
+            1 => random >> 16 & 0xf_ffff,
+            2 => random >> 20 & 0x001f_0007_0000_03f0,
+            _ => random,
+        };
+        ((random >> 8) as usize % 128 * 8, word)
     });
     let inputs = (
         prop::collection::vec((0u16..64, address(), length(), 0u16..8), 0..32),
@@ -209,8 +172,6 @@ fn memory_that_changes_underneath() {
             }
         }
     });
-    stop.store(true, Ordering::Relaxed);
-    shaker.join().unwrap();
 }
 
 /// Where a front-end says that a ring lies, and what it says was in flight.
@@ -238,17 +199,7 @@ fn rings_anywhere_and_notes_of_another_process() {
             if let Ok(mut ring) = Ring::new(size, &at, driver.memory(), used, true) {
                 serve(&driver, &mut ring, &mut Chain::new());
             }
-            let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
-            let span = Span::new(&notes, 0, 4096).unwrap();
-            for (at, word) in words {
-                span.store_u64(at * 8, word, Ordering::Relaxed);
-            }
-            if let Some(mut inflight) = Inflight::new(span, 32) {
-                let heads = inflight.recover(used);
-                assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
-                heads.iter().for_each(|&head| inflight.used(head));
-                inflight.published(used);
-            }
+            any_notes(&words, used);
         },
     );
 }

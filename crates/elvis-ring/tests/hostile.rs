@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::{chain_is_sound, memfd, pair};
+use common::{Shaker, any_notes, chain_is_sound, memfd, pair};
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, Inflight, Mapping, Ring, RingError, Span, sigbus};
 use proptest::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const DATA: u64 = 0x8_0000;
@@ -181,17 +181,7 @@ proptest! {
     /// What a front-end gives as notes of another process may be anything.
     #[test]
     fn any_notes_are_an_error_or_taken(words in prop::collection::vec((0usize..66, any::<u64>()), 0..64), used: u16) {
-        let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
-        let span = Span::new(&notes, 0, 4096).unwrap();
-        for (at, word) in words {
-            span.store_u64(at * 8, word, Ordering::Relaxed);
-        }
-        if let Some(mut inflight) = Inflight::new(span, 32) {
-            let heads = inflight.recover(used);
-            prop_assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
-            heads.iter().for_each(|&head| inflight.used(head));
-            inflight.published(used);
-        }
+        any_notes(&words, used);
     }
 }
 
@@ -199,24 +189,15 @@ proptest! {
 #[test]
 fn memory_that_changes_underneath() {
     let (mut driver, mut ring) = pair(16, true);
-    let span = driver.span().clone();
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let writer = std::thread::spawn(move || {
-        let mut random = 0x9e37_79b9_7f4a_7c15u64;
-        while !stopped.load(Ordering::Relaxed) {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            // Descriptors: mostly addresses in memory, any length, flags and successor.
-            let offset = (random >> 8) as usize % 32 * 8;
-            let word = if offset % 16 == 0 {
-                random % 0x10_0000
-            } else {
-                random >> 20 & 0x001f_0007_0000_3fff
-            };
-            span.store_u64(offset, word, Ordering::Relaxed);
-        }
+    let shaker = Shaker::new(driver.span(), |random| {
+        // Descriptors: mostly addresses in memory, any length, flags and successor.
+        let offset = (random >> 8) as usize % 32 * 8;
+        let word = if offset % 16 == 0 {
+            random % 0x10_0000
+        } else {
+            random >> 20 & 0x001f_0007_0000_3fff
+        };
+        (offset, word)
     });
     let mut chain = Chain::new();
     let (mut sound, mut errors) = (0u64, 0u64);
@@ -251,8 +232,7 @@ fn memory_that_changes_underneath() {
         ring.publish();
         while driver.reply().is_some() {}
     }
-    stop.store(true, Ordering::Relaxed);
-    writer.join().unwrap();
+    drop(shaker);
     assert!(
         sound > 100 && errors > 100,
         "{sound} sound, {errors} errors"

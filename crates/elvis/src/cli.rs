@@ -53,8 +53,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// A device. IMAGE is a raw file or block device, ram:SIZE, or null:SIZE; more words:
-    /// readonly, direct, migratable, queues=N, weight=N, requests_per_s=N, bytes_per_s=N, name=TEXT,
-    /// serial=TEXT; service_ns=N, the time that null spends on each request.
+    /// readonly, direct, registered_buffers, migratable, queues=N, weight=N, requests_per_s=N,
+    /// bytes_per_s=N, name=TEXT, serial=TEXT; service_ns=N, the time that null spends on each request.
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,
     /// CPUs for I/O threads; without, one thread that is bound to none.

@@ -1,55 +1,25 @@
-//! A daemon that front-ends attack for as long as `FUZZ_SECONDS` says (1), each target by itself; what
-//! was executed is counted. Another device on the same I/O thread keeps its service.
+//! A daemon that front-ends attack, each target by itself (see `fuzzing`). Another device on the same I/O
+//! thread keeps its service.
 
 #![allow(clippy::unwrap_used)]
 
 mod client;
+#[path = "../../elvis-ring/tests/fuzzing/mod.rs"]
+mod fuzzing;
 mod raw;
 
-use client::{Client, serve, socket};
+use client::{Client, memfd, serve, socket};
 use elvis_sim::Mode;
+use fuzzing::fuzz;
 use proptest::prelude::*;
-use proptest::test_runner::{TestError, TestRunner};
-use raw::{Raw, memfd};
+use raw::Raw;
 use std::cell::RefCell;
-use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 use vhost::VhostBackend;
 use vmm_sys_util::eventfd::EventFd;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
-
-/// Runs a target until its time is over, and looks after each batch whether others are still served.
-fn fuzz<S: Strategy>(name: &str, inputs: S, target: impl Fn(S::Value), others: impl Fn()) {
-    let seconds = std::env::var("FUZZ_SECONDS").map_or(1, |text| text.parse().unwrap());
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let mut executions = 0u64;
-    while Instant::now() < end {
-        let mut runner = TestRunner::new(ProptestConfig {
-            cases: 50,
-            failure_persistence: None,
-            max_shrink_iters: 200,
-            ..ProptestConfig::default()
-        });
-        let ran = runner.run(&inputs, |input| {
-            target(input);
-            Ok(())
-        });
-        if let Err(TestError::Fail(why, input)) = ran {
-            panic!("{name}: {why}: {input:?}");
-        }
-        ran.unwrap();
-        others();
-        executions += 50;
-    }
-    // Not by println!, which the harness keeps to itself.
-    let _ = writeln!(
-        std::io::stdout(),
-        "{name}: {executions} executions in {seconds} s"
-    );
-}
 
 /// What comes with a message.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +104,7 @@ fn messages() {
     let victim = RefCell::new(Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20));
     fuzz(
         "messages",
+        50,
         prop::collection::vec(message(), 1..24),
         |messages| {
             let stream = UnixStream::connect(socket(dir.path(), "a")).unwrap();
@@ -195,6 +166,7 @@ fn requests() {
     );
     fuzz(
         "requests",
+        50,
         inputs,
         |(before, during, offered, base)| {
             let mut attacker = Raw::connect(&socket(dir.path(), "a"));

@@ -5,11 +5,11 @@
 mod client;
 mod raw;
 
-use client::{Client, image, serve, serve_on, socket, split_cpus};
+use client::{Client, image, memfd, serve, serve_on, socket, split_cpus};
 use elvis::serve::Server;
 use elvis_sim::Mode;
 use proptest::prelude::*;
-use raw::{Raw, SIZE, memfd};
+use raw::{Raw, SIZE};
 use std::io::Write;
 use std::os::fd::{FromRawFd, IntoRawFd};
 use std::os::unix::fs::FileExt;

@@ -238,6 +238,7 @@ fn a_read_only_disk_and_a_locked_one() {
         path: image.clone(),
         direct: false,
         migratable: false,
+        registered_buffers: false,
     };
     assert!(
         elvis::storage::Disk::open(&source, true).is_ok(),
@@ -263,6 +264,7 @@ fn a_migratable_disk_is_locked_while_a_queue_runs() {
         path: dir.path().join("image"),
         direct: false,
         migratable: true,
+        registered_buffers: false,
     };
     let other = elvis::storage::Disk::open(&source, false).unwrap();
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);

@@ -1,8 +1,11 @@
 //! Memory files and rings for these tests.
 
 use elvis_ring::driver::Driver;
-use elvis_ring::{Chain, Memory, Ring};
+use elvis_ring::{Chain, Inflight, Mapping, Memory, Ring, Span};
 use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 /// A memory file of this many bytes.
 pub fn memfd(bytes: u64) -> File {
@@ -45,4 +48,58 @@ pub fn chain_is_sound(chain: &Chain, memory: &Memory) -> bool {
     chain.readable().iter().chain(chain.writable()).all(inside)
         && sum(chain.readable()) == chain.readable_bytes()
         && sum(chain.writable()) == chain.writable_bytes()
+}
+
+/// Writes anything into notes of requests in flight, and has another process take them over: they are
+/// refused, or name requests that can be.
+#[allow(dead_code)]
+pub fn any_notes(words: &[(usize, u64)], used: u16) {
+    let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
+    let span = Span::new(&notes, 0, 4096).unwrap();
+    for (at, word) in words {
+        span.store_u64(at * 8, *word, Ordering::Relaxed);
+    }
+    if let Some(mut inflight) = Inflight::new(span, 32) {
+        let heads = inflight.recover(used);
+        assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
+        heads.iter().for_each(|&head| inflight.used(head));
+        inflight.published(used);
+    }
+}
+
+/// A thread that writes to shared memory all the time, as fast as it can, until this is dropped.
+#[allow(dead_code)]
+pub struct Shaker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[allow(dead_code)]
+impl Shaker {
+    /// `word` makes of a random number what is written, and its offset.
+    pub fn new(memory: &Span, word: impl Fn(u64) -> (usize, u64) + Send + 'static) -> Self {
+        let (stop, memory) = (Arc::new(AtomicBool::new(false)), memory.clone());
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut random = 0x9e37_79b9_7f4a_7c15u64;
+            while !stopped.load(Ordering::Relaxed) {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let (offset, word) = word(random);
+                memory.store_u64(offset, word, Ordering::Relaxed);
+            }
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Shaker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }

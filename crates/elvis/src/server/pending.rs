@@ -1,7 +1,7 @@
 //! Requests that an engine carries out.
 
 use crate::blk::{Request, SECTOR, Status};
-use crate::storage::{Disk, Job, Operation};
+use crate::storage::{Disk, Job, Operation, Registered};
 use crate::sys::Piece;
 use elvis_ring::{Chain, DirtyLog};
 use std::os::fd::AsRawFd;
@@ -100,7 +100,12 @@ impl Pending {
     }
 
     /// What is left to be done, as the engine takes it. None where the disk is no file.
-    pub fn job(&self, token: u64, disk: &Disk) -> Option<Job<'_>> {
+    pub fn job<'a>(
+        &'a self,
+        token: u64,
+        disk: &Disk,
+        registered: &'a Registered,
+    ) -> Option<Job<'a>> {
         let Disk::File { file, .. } = disk else {
             return None;
         };
@@ -138,6 +143,7 @@ impl Pending {
             operation,
             offset,
             pieces: &self.pieces,
+            registered,
         })
     }
 

@@ -1,5 +1,6 @@
 //! What is counted, and how it leaves the I/O thread: as a copy, on demand, by message.
 
+use crate::storage::CountedBuffers;
 use elvis_policy::{CoreCounters, QueueCounters};
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -124,6 +125,8 @@ pub struct CoreStats {
     pub cpus: Vec<usize>,
     /// What carries out requests to files.
     pub engine: &'static str,
+    /// Drivers' memory that it has pinned.
+    pub registered_buffers: CountedBuffers,
     /// What the policy counts.
     #[serde(flatten)]
     pub policy: CoreCounters,

@@ -41,6 +41,8 @@ pub enum Source {
         /// Whether to lock it only while it is served, so that the device that a machine migrates to
         /// can be there before it comes.
         migratable: bool,
+        /// Whether its driver's memory is registered with io_uring, and pinned.
+        registered_buffers: bool,
     },
 }
 
@@ -73,6 +75,8 @@ pub enum Disk {
         align: u64,
         /// Whether it lies in memory (tmpfs), so that a request is a copy and waits for nothing.
         in_memory: bool,
+        /// See [`Source::File`].
+        registered_buffers: bool,
     },
 }
 
@@ -109,10 +113,14 @@ impl Disk {
                 path,
                 direct,
                 migratable,
-            } => Self::file(path, readonly, *direct, *migratable).map_err(|cause| DiskError {
-                what: path.display().to_string(),
-                cause,
-            }),
+                registered_buffers: registered,
+            } => {
+                let file = Self::file(path, readonly, *direct, *migratable, *registered);
+                file.map_err(|cause| DiskError {
+                    what: path.display().to_string(),
+                    cause,
+                })
+            }
         }
     }
 
@@ -128,7 +136,13 @@ impl Disk {
         })
     }
 
-    fn file(path: &Path, readonly: bool, direct: bool, migratable: bool) -> io::Result<Self> {
+    fn file(
+        path: &Path,
+        readonly: bool,
+        direct: bool,
+        migratable: bool,
+        registered_buffers: bool,
+    ) -> io::Result<Self> {
         let flags = if direct {
             OFlags::DIRECT.bits() as i32
         } else {
@@ -163,6 +177,7 @@ impl Disk {
             bytes,
             align,
             in_memory,
+            registered_buffers,
         })
     }
 
@@ -210,6 +225,19 @@ impl Disk {
             Self::Null { bytes, .. } | Self::File { bytes, .. } => *bytes,
             Self::Ram { memory } => memory.bytes() as u64,
         }
+    }
+
+    /// Whether its driver's memory is to be registered with the engine: not where that has no requests.
+    #[must_use]
+    pub fn registered_buffers(&self) -> bool {
+        matches!(
+            self,
+            Self::File {
+                registered_buffers: true,
+                in_memory: false,
+                ..
+            }
+        )
     }
 
     fn in_memory(&self) -> bool {

@@ -1,8 +1,10 @@
 //! What carries out requests to files: io_uring, or a pool of threads where that is not allowed.
 
+use super::buffers::{Counted, Registered};
 use super::pool::Pool;
 use super::uring::Uring;
 use crate::sys::Piece;
+use elvis_ring::Memory;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -40,6 +42,8 @@ pub struct Job<'a> {
     pub offset: u64,
     /// What to read into or to write.
     pub pieces: &'a [Piece],
+    /// The driver's memory, as far as it is registered with this engine.
+    pub registered: &'a Registered,
 }
 
 /// Results: a job's token, and bytes or a negative errno.
@@ -100,6 +104,30 @@ impl Engine {
             // SAFETY: as the caller says.
             Self::Uring(uring) => unsafe { uring.submit(job) },
             Self::Pool(pool) => pool.submit(job),
+        }
+    }
+
+    /// Registers a driver's memory, where that is possible; what is not is used as it is.
+    pub fn register(&mut self, memory: &Memory) -> Registered {
+        match self {
+            Self::Uring(uring) => uring.register(memory),
+            Self::Pool(_) => Registered::default(),
+        }
+    }
+
+    /// Ends that. No request on that memory may be on its way.
+    pub fn unregister(&mut self, registered: Registered) {
+        if let Self::Uring(uring) = self {
+            uring.unregister(registered);
+        }
+    }
+
+    /// What is registered.
+    #[must_use]
+    pub fn buffers(&self) -> Counted {
+        match self {
+            Self::Uring(uring) => uring.buffers(),
+            Self::Pool(_) => Counted::default(),
         }
     }
 

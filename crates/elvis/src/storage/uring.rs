@@ -1,8 +1,10 @@
 //! Requests by io_uring. A module with `unsafe`.
 
+use super::buffers::{Buffer, Counted, ENTRIES as BUFFERS, Registered, Table};
 use super::engine::{Job, Operation, Results};
 use crate::sys::Piece;
-use io_uring::{IoUring, opcode, squeue, types};
+use elvis_ring::Memory;
+use io_uring::{IoUring, Submitter, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -15,6 +17,8 @@ pub struct Uring {
     /// The ring's own descriptor once more, so that it can be lent with a lifetime.
     descriptor: OwnedFd,
     unstarted: bool,
+    /// Registered buffers; made with the first.
+    buffers: Option<Table>,
 }
 
 impl Uring {
@@ -34,6 +38,7 @@ impl Uring {
             ring,
             descriptor,
             unstarted: false,
+            buffers: None,
         })
     }
 
@@ -48,18 +53,38 @@ impl Uring {
         let fd = types::Fd(job.fd);
         let count = u32::try_from(job.pieces.len()).unwrap_or(u32::MAX);
         let pieces = Piece::as_iovecs(job.pieces);
-        let entry: squeue::Entry = match job.operation {
-            Operation::Read => opcode::Readv::new(fd, pieces, count)
+        // A request for one piece of registered memory names that; the kernel has looked up its pages.
+        let fixed = match job.pieces {
+            [piece] => job.registered.find(piece).map(|index| {
+                let bytes = u32::try_from(piece.bytes()).unwrap_or(u32::MAX);
+                (piece.address() as *mut u8, bytes, index)
+            }),
+            _ => None,
+        };
+        let flags = |dsync| if dsync { libc::RWF_DSYNC } else { 0 };
+        let entry: squeue::Entry = match (job.operation, fixed) {
+            (Operation::Read, Some((place, bytes, index))) => {
+                opcode::ReadFixed::new(fd, place, bytes, index)
+                    .offset(job.offset)
+                    .build()
+            }
+            (Operation::Write { dsync }, Some((place, bytes, index))) => {
+                opcode::WriteFixed::new(fd, place, bytes, index)
+                    .offset(job.offset)
+                    .rw_flags(flags(dsync))
+                    .build()
+            }
+            (Operation::Read, None) => opcode::Readv::new(fd, pieces, count)
                 .offset(job.offset)
                 .build(),
-            Operation::Write { dsync } => opcode::Writev::new(fd, pieces, count)
+            (Operation::Write { dsync }, None) => opcode::Writev::new(fd, pieces, count)
                 .offset(job.offset)
-                .rw_flags(if dsync { libc::RWF_DSYNC } else { 0 })
+                .rw_flags(flags(dsync))
                 .build(),
-            Operation::Flush => opcode::Fsync::new(fd)
+            (Operation::Flush, _) => opcode::Fsync::new(fd)
                 .flags(types::FsyncFlags::DATASYNC)
                 .build(),
-            Operation::Allocate { mode, bytes } => opcode::Fallocate::new(fd, bytes)
+            (Operation::Allocate { mode, bytes }, _) => opcode::Fallocate::new(fd, bytes)
                 .offset(job.offset)
                 .mode(mode)
                 .build(),
@@ -73,7 +98,37 @@ impl Uring {
             pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         }
         self.unstarted = true;
+        if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
+            table.counted.requests += 1;
+        }
         Ok(())
+    }
+
+    pub fn register(&mut self, memory: &Memory) -> Registered {
+        let submitter = self.ring.submitter();
+        let table = self.buffers.get_or_insert_with(|| {
+            let mut table = Table::new();
+            if let Err(error) = submitter.register_buffers_sparse(BUFFERS.into()) {
+                table.counted.refused = Some(format!("there is no table for it: {error}"));
+            }
+            table
+        });
+        table.add(memory, |buffer| set(&submitter, buffer.index, Some(buffer)))
+    }
+
+    pub fn unregister(&mut self, registered: Registered) {
+        let submitter = self.ring.submitter();
+        if let Some(table) = &mut self.buffers {
+            // The kernel has the place empty again when nothing uses it any more.
+            table.remove(registered, |buffer| {
+                drop(set(&submitter, buffer.index, None))
+            });
+        }
+    }
+
+    pub fn buffers(&self) -> Counted {
+        let table = self.buffers.as_ref();
+        table.map_or_else(Counted::default, |table| table.counted.clone())
     }
 
     pub fn start(&mut self) -> io::Result<()> {
@@ -97,4 +152,16 @@ impl Uring {
             results.push((entry.user_data(), entry.result()));
         }
     }
+}
+
+/// Puts a buffer into a place of the table, or none.
+fn set(submitter: &Submitter, index: u16, buffer: Option<&Buffer>) -> io::Result<()> {
+    let entry = libc::iovec {
+        iov_base: buffer.map_or(0, |buffer| buffer.start) as *mut libc::c_void,
+        iov_len: buffer.map_or(0, |buffer| buffer.bytes),
+    };
+    // SAFETY: the kernel checks the address, and keeps the pages that it finds there for as long as they
+    // are in the table: what is mapped there later is not touched.
+    let done = unsafe { submitter.register_buffers_update(index.into(), &[entry], None) };
+    done.map(drop)
 }

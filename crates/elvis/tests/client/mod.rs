@@ -62,6 +62,14 @@ pub fn image(dir: &Path, bytes: u64) -> PathBuf {
     path
 }
 
+/// A memory file of this many bytes.
+pub fn memfd(bytes: u64) -> File {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let file = File::from(rustix::fs::memfd_create("client", flags).unwrap());
+    file.set_len(bytes).unwrap();
+    file
+}
+
 /// One device, connected, with memory for its buffers.
 pub struct Client {
     pub transport: Box<VirtioBlkTransport>,
@@ -90,19 +98,27 @@ impl Client {
     }
 
     pub fn with_features(socket: &Path, queues: usize, depth: u16, bytes: u64, ring: u64) -> Self {
+        Self::with_memory(socket, queues, depth, memfd(bytes), ring)
+    }
+
+    /// One whose buffers are in this file.
+    pub fn with_memory(
+        socket: &Path,
+        queues: usize,
+        depth: u16,
+        memory_file: File,
+        ring: u64,
+    ) -> Self {
         let packed = VirtioFeatureFlags::RING_PACKED.bits();
         let features = (ring & !packed) | VirtioBlkFeatureFlags::all().bits();
         let transport = VhostUser::new(socket.to_str().unwrap(), features).unwrap();
         let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
         let queues = VirtioBlkQueue::setup_queues(&mut *transport, queues, depth).unwrap();
-        let flags = rustix::fs::MemfdFlags::CLOEXEC;
-        let memory_file = File::from(rustix::fs::memfd_create("client", flags).unwrap());
-        memory_file.set_len(bytes).unwrap();
         // SAFETY: a memory file of this process; only the device under test writes to it besides.
         let memory = unsafe { MmapMut::map_mut(&memory_file) }.unwrap();
-        let address = memory.as_ptr() as usize;
+        let (address, bytes) = (memory.as_ptr() as usize, memory.len());
         transport
-            .map_mem_region(address, bytes as usize, memory_file.as_raw_fd(), 0)
+            .map_mem_region(address, bytes, memory_file.as_raw_fd(), 0)
             .unwrap();
         Self {
             transport,

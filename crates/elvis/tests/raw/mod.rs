@@ -3,8 +3,8 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+use crate::client::memfd;
 use elvis_ring::driver::Driver;
-use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -24,13 +24,6 @@ const USER: u64 = 0x7000_0000_0000;
 /// Where buffers lie: of request n a header, a status and 4 KiB of data.
 const HEADERS: u64 = 0x4_0000;
 const DATA: u64 = 0x10_0000;
-
-pub fn memfd(bytes: u64) -> File {
-    let file = rustix::fs::memfd_create("raw-client", MemfdFlags::CLOEXEC).unwrap();
-    let file = File::from(file);
-    file.set_len(bytes).unwrap();
-    file
-}
 
 pub struct Raw {
     pub frontend: Frontend,

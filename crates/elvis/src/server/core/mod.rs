@@ -13,7 +13,7 @@ use super::notify::Guard;
 use super::pending::Pending;
 use super::queue::Queue;
 use super::stats::CoreStats;
-use crate::storage::Engine;
+use crate::storage::{Engine, Registered};
 use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
 use elvis_ring::{Chain, sigbus};
 use rustix::event::{Timespec, epoll};
@@ -53,6 +53,8 @@ struct Slot {
     in_flight: u32,
     /// Replies that are not published.
     unpublished: u64,
+    /// Its driver's memory, as far as the engine has that.
+    registered: Registered,
     /// When its driver is called.
     calls: Calls,
     /// Who waits for it to end.
@@ -259,6 +261,7 @@ impl Core {
         CoreStats {
             cpus: self.cpus.clone(),
             engine: self.engine.name(),
+            registered_buffers: self.engine.buffers(),
             policy: *self.scheduler.counters(),
             serving_ns: self.serving_ns,
             asleep_ns: self.asleep_ns,

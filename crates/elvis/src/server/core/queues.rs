@@ -2,6 +2,7 @@
 
 use super::{Core, Slot};
 use crate::server::queue::Queue;
+use crate::storage::Registered;
 use elvis_policy::{Calls, Look};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
@@ -59,7 +60,13 @@ impl Core {
                 queue.fault = Some(format!("its kicks can't be waited for: {error}"));
             }
         }
+        let registered = if queue.fault.is_none() && queue.shared.disk.registered_buffers() {
+            self.engine.register(queue.ring.memory())
+        } else {
+            Registered::default()
+        };
         self.slots[slot] = Some(Slot {
+            registered,
             queue,
             id,
             in_flight: 0,
@@ -105,10 +112,12 @@ impl Core {
         self.publish(at);
         if let Some(Slot {
             queue,
+            registered,
             back: Some(back),
             ..
         }) = self.slots[at].take()
         {
+            self.engine.unregister(registered);
             // They keep the memory mapped that they were last used with.
             self.spare.clear();
             let _ = back.send(queue);

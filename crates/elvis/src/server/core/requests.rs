@@ -6,7 +6,6 @@ use crate::server::pending::{Outcome, Pending, reply};
 use crate::storage::Disk;
 use elvis_ring::Chain;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Core {
@@ -15,7 +14,7 @@ impl Core {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
         };
-        let shared = Arc::clone(&slot.queue.shared);
+        let shared = &*slot.queue.shared;
         let disk = &shared.disk;
         let request = match Request::parse(&chain, disk.bytes(), shared.readonly) {
             Ok(request) => request,
@@ -71,10 +70,11 @@ impl Core {
         let slot = pending.slot;
         self.in_flight += 1;
         let pending = self.pending[token].insert(pending);
-        let Some(Some(Slot { queue, .. })) = self.slots.get(slot) else {
+        let Some(Some(slot)) = self.slots.get(slot) else {
             return;
         };
-        let taken = match pending.job(token as u64, &queue.shared.disk) {
+        let disk = &slot.queue.shared.disk;
+        let taken = match pending.job(token as u64, disk, &slot.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result is taken. Its slot stays as long as it has
             // requests in flight, and with it the queue and the disk's file.

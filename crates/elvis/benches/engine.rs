@@ -1,0 +1,146 @@
+//! What a request to a file costs the I/O thread, with the driver's memory registered and without: CPU
+//! time of the thread, so that what the disk takes is left out. And how long registering takes.
+//!
+//! `cargo bench -p elvis --bench engine`. Random reads of 4 KiB, 32 outstanding, from a file in the build's
+//! folder, or from what `ENGINE_IMAGE` names; by O_DIRECT where the file system has that.
+
+#![allow(clippy::unwrap_used)]
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use elvis::storage::{Disk, Engine, Job, Operation, Registered, Source};
+use elvis::sys::Piece;
+use elvis_ring::{Memory, Region};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const DEPTH: usize = 32;
+const BLOCK: u64 = 4096;
+/// Bytes of the driver's memory, and of the image where it is made here.
+const BYTES: u64 = 64 << 20;
+
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
+}
+
+fn image() -> PathBuf {
+    if let Some(path) = std::env::var_os("ENGINE_IMAGE") {
+        return path.into();
+    }
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("engine-image");
+    if !path.exists() {
+        std::fs::write(&path, vec![1; BYTES as usize]).unwrap();
+        File::open(&path).unwrap().sync_all().unwrap();
+    }
+    path
+}
+
+fn open(path: PathBuf, direct: bool) -> Option<Disk> {
+    let source = Source::File {
+        path,
+        direct,
+        migratable: false,
+        registered_buffers: false,
+    };
+    Disk::open(&source, true).ok()
+}
+
+/// Makes as many requests, and returns the CPU time that they took.
+fn read(
+    engine: &mut Engine,
+    disk: &Disk,
+    memory: &Memory,
+    to: &Registered,
+    wanted: u64,
+) -> Duration {
+    let Disk::File { file, bytes, .. } = disk else {
+        panic!("no file");
+    };
+    let all = memory.span(0, BYTES).unwrap();
+    let mut pieces = [Piece::new(std::ptr::null_mut(), 0); DEPTH];
+    let mut free: Vec<usize> = (0..DEPTH).collect();
+    let (mut made, mut ended, mut random) = (0, 0, 0x9e37_79b9_7f4a_7c15u64);
+    let mut results = Vec::new();
+    let start = cpu_time();
+    while ended < wanted {
+        while made < wanted && !free.is_empty() {
+            let slot = free.pop().unwrap();
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let place = (random >> 32) % (BYTES / BLOCK) * BLOCK;
+            let address = all.address(place as usize, BLOCK as usize).unwrap();
+            pieces[slot] = Piece::new(address, BLOCK as usize);
+            let job = Job {
+                token: slot as u64,
+                fd: file.as_raw_fd(),
+                operation: Operation::Read,
+                offset: (random & 0xffff_ffff) % (bytes / BLOCK) * BLOCK,
+                pieces: &pieces[slot..=slot],
+                registered: to,
+            };
+            // SAFETY: pieces, memory and file stay until all results are there, below.
+            unsafe { engine.submit(&job) }.unwrap();
+            made += 1;
+        }
+        engine.start().unwrap();
+        engine.reap(&mut results);
+        if results.is_empty() {
+            let mut ready = [rustix::event::PollFd::from_borrowed_fd(
+                engine.fd(),
+                rustix::event::PollFlags::IN,
+            )];
+            rustix::event::poll(&mut ready, None).unwrap();
+        }
+        for (token, result) in results.drain(..) {
+            assert_eq!(result, BLOCK as i32);
+            free.push(token as usize);
+            ended += 1;
+        }
+    }
+    cpu_time() - start
+}
+
+fn engine(criterion: &mut Criterion) {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let file = File::from(rustix::fs::memfd_create("engine-bench", flags).unwrap());
+    file.set_len(BYTES).unwrap();
+    let memory = Memory::new(vec![Region::map(&file, 0, 0, 0, BYTES).unwrap()]).unwrap();
+    criterion.bench_function("64 MiB registered and given up", |bencher| {
+        let mut engine = Engine::new(false).unwrap();
+        bencher.iter(|| {
+            let registered = engine.register(&memory);
+            engine.unregister(registered);
+        });
+        assert!(engine.buffers().refused.is_none(), "{:?}", engine.buffers());
+    });
+    let mut group = criterion.benchmark_group("CPU time of a read of 4 KiB");
+    for (direct, how) in [(true, "direct"), (false, "page cache")] {
+        let Some(disk) = open(image(), direct) else {
+            println!("{how}: this file system has none");
+            continue;
+        };
+        for registered in [false, true] {
+            let mut engine = Engine::new(false).unwrap();
+            let mut to = Registered::default();
+            if registered {
+                to = engine.register(&memory);
+                assert!(engine.buffers().refused.is_none(), "{:?}", engine.buffers());
+            }
+            let name = if registered { "registered" } else { "as it is" };
+            group.bench_function(format!("{how}, {name}, {}", engine.name()), |bencher| {
+                bencher.iter_custom(|wanted| read(&mut engine, &disk, &memory, &to, wanted));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
+    targets = engine
+}
+criterion_main!(benches);

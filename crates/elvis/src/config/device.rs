@@ -1,0 +1,233 @@
+//! A device of the configuration: as it is written in a file, in an argument or in a message to the control
+//! socket, and checked in one place for all three.
+
+use crate::server::DeviceSpec;
+use crate::size;
+use crate::storage::Source;
+use elvis_policy::{MAX_WEIGHT, RateLimit};
+use serde::Deserialize;
+use std::ops::Range;
+use std::path::PathBuf;
+use toml::Spanned;
+
+/// Bytes that a socket's path may have (unix(7)).
+const SOCKET_PATH: usize = 107;
+/// Longest time of a null disk's request, in ns.
+const LONGEST_SERVICE_NS: u64 = 1_000_000;
+/// Most queues of a device.
+const MAX_QUEUES: u16 = 256;
+
+/// A device as it is written, in a file or in a message to the control socket.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawDevice {
+    name: Option<Spanned<String>>,
+    pub(super) socket: Spanned<PathBuf>,
+    image: Spanned<String>,
+    #[serde(default)]
+    readonly: bool,
+    #[serde(default)]
+    direct: bool,
+    #[serde(default)]
+    migratable: bool,
+    #[serde(default)]
+    registered_buffers: bool,
+    queues: Option<Spanned<u16>>,
+    weight: Option<Spanned<u32>>,
+    serial: Option<Spanned<String>>,
+    requests_per_s: Option<Spanned<u64>>,
+    bytes_per_s: Option<Spanned<u64>>,
+    service_ns: Option<Spanned<u64>>,
+}
+
+/// A value that can't be used: where it stands, its key, what is wrong.
+type Wrong = (Range<usize>, &'static str, String);
+
+impl RawDevice {
+    pub(super) fn check(&self) -> Result<DeviceSpec, Wrong> {
+        let socket = self.socket.get_ref().clone();
+        let wrong = |span: Range<usize>, key, why: String| Err((span, key, why));
+        let bytes = socket.as_os_str().len();
+        if bytes == 0 || bytes > SOCKET_PATH {
+            let why = format!("a socket's path has 1 to {SOCKET_PATH} bytes, this has {bytes}");
+            return wrong(self.socket.span(), "socket", why);
+        }
+        let stem = socket
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let name = self
+            .name
+            .as_ref()
+            .map(|name| name.get_ref().clone())
+            .or(stem);
+        let name = name.unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            let span = self.name.as_ref().map_or(self.socket.span(), Spanned::span);
+            return wrong(
+                span,
+                "name",
+                format!("{name:?} is no name; use 1 to 64 of a-z 0-9 - _ . :"),
+            );
+        }
+        let image = self.image.get_ref().as_str();
+        let sized = |text: &str| size::parse(text).map_err(|why| (self.image.span(), "image", why));
+        let source = match image.split_once(':') {
+            Some(("ram", bytes)) => Source::Ram {
+                bytes: sized(bytes)?,
+            },
+            Some(("null", bytes)) => Source::Null {
+                service_ns: self.service_ns.as_ref().map_or(0, |time| *time.get_ref()),
+                bytes: sized(bytes)?,
+            },
+            _ if image.is_empty() => {
+                return wrong(self.image.span(), "image", "it is empty".to_owned());
+            }
+            _ => Source::File {
+                path: image.into(),
+                direct: self.direct,
+                migratable: self.migratable,
+                registered_buffers: self.registered_buffers,
+            },
+        };
+        match (&self.service_ns, &source) {
+            (Some(time), Source::Null { .. }) if *time.get_ref() > LONGEST_SERVICE_NS => {
+                let why = format!("at most {LONGEST_SERVICE_NS}");
+                return wrong(time.span(), "service_ns", why);
+            }
+            (Some(time), Source::File { .. } | Source::Ram { .. }) => {
+                let why = "only a null disk takes as long as it is told".to_owned();
+                return wrong(time.span(), "service_ns", why);
+            }
+            _ => {}
+        }
+        let queues = self.queues.as_ref().map_or(1, |queues| *queues.get_ref());
+        if let Some(span) = self.queues.as_ref().map(Spanned::span) {
+            if !(1..=MAX_QUEUES).contains(&queues) {
+                return wrong(
+                    span,
+                    "queues",
+                    format!("{queues} is not in 1 to {MAX_QUEUES}"),
+                );
+            }
+        }
+        let weight = self.weight.as_ref().map_or(1, |weight| *weight.get_ref());
+        if let Some(span) = self.weight.as_ref().map(Spanned::span) {
+            if !(1..=MAX_WEIGHT).contains(&weight) {
+                return wrong(
+                    span,
+                    "weight",
+                    format!("{weight} is not in 1 to {MAX_WEIGHT}"),
+                );
+            }
+        }
+        let serial = self
+            .serial
+            .as_ref()
+            .map_or(name.clone(), |serial| serial.get_ref().clone());
+        if let Some(span) = self.serial.as_ref().map(Spanned::span) {
+            if serial.len() > crate::blk::ID || !serial.is_ascii() {
+                return wrong(
+                    span,
+                    "serial",
+                    "a serial number is ASCII, of 20 bytes at most".to_owned(),
+                );
+            }
+        }
+        let rate = |value: &Option<Spanned<u64>>, key| match value {
+            Some(value) if *value.get_ref() == 0 => Err((
+                value.span(),
+                key,
+                "0 would never serve; leave it out for no limit".to_owned(),
+            )),
+            value => Ok(value.as_ref().map(|value| *value.get_ref())),
+        };
+        let limit = RateLimit {
+            requests_per_s: rate(&self.requests_per_s, "requests_per_s")?,
+            bytes_per_s: rate(&self.bytes_per_s, "bytes_per_s")?,
+            burst_ns: 0,
+        };
+        let readonly = self.readonly;
+        Ok(DeviceSpec {
+            name,
+            socket,
+            source,
+            readonly,
+            queues,
+            weight,
+            limit,
+            serial,
+        })
+    }
+}
+
+/// Reads a device from JSON, as the control socket gets it.
+///
+/// # Errors
+///
+/// The key, and what is wrong.
+pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> {
+    // By way of TOML, whose spans are not used here: one definition, one check.
+    let table: toml::Table = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let text = toml::to_string(&table).map_err(|error| error.to_string())?;
+    let raw: RawDevice = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
+    raw.check().map_err(|(_, key, why)| format!("{key}: {why}"))
+}
+
+/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,migratable][,KEY=VALUE]...`, as JSON for
+/// [`device_from_json`].
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
+    let mut words = argument.split(',');
+    let disk = words.next().unwrap_or_default();
+    let (socket, image) = disk.split_once('=').ok_or_else(|| {
+        format!("{disk:?} is not SOCKET=IMAGE, as in /run/vm1.sock=/var/lib/vm1.raw")
+    })?;
+    let mut device = serde_json::Map::new();
+    device.insert("socket".to_owned(), socket.into());
+    device.insert("image".to_owned(), image.into());
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, "true"));
+        let value = match key {
+            "readonly" | "direct" | "migratable" | "registered_buffers" => match value {
+                "true" => true.into(),
+                "false" => false.into(),
+                _ => return Err(format!("{word:?}: true or false")),
+            },
+            "queues" | "weight" | "requests_per_s" | "bytes_per_s" | "service_ns" => {
+                let number: u64 = value.parse().map_err(|_| format!("{word:?}: no number"))?;
+                number.into()
+            }
+            "name" | "serial" => value.into(),
+            _ => return Err(format!("{key:?} is no word for a device")),
+        };
+        device.insert(key.to_owned(), value);
+    }
+    Ok(device.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_as_an_argument() {
+        let argument = "/run/a.sock=/img,readonly,queues=2,weight=7,name=x";
+        let spec = device_from_json(device_argument(argument).unwrap()).unwrap();
+        assert_eq!((spec.name.as_str(), spec.queues, spec.weight), ("x", 2, 7));
+        let spec = device_from_json(device_argument("/a=/b,migratable").unwrap()).unwrap();
+        assert!(matches!(
+            spec.source,
+            Source::File {
+                migratable: true,
+                ..
+            }
+        ));
+        assert!(device_argument("/run/a.sock").is_err());
+        assert!(device_argument("/a=/b,fast").is_err());
+        assert!(device_from_json(device_argument("/a=/b,queues=0").unwrap()).is_err());
+    }
+}
