@@ -7,7 +7,7 @@ ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/release/elvis
 # Sets KERNEL, INITRD and EMULATOR (the words of QEMU without its machine).
 disk_setup_file() {
     local cache modules root=$BATS_FILE_TMPDIR/root file
-    ws lab fetch --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk
+    LIMIT=300 ws lab fetch --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk qemu
     cache=$(ws lab list --json | jq -r .cache)/sets
     KERNEL=$(echo "$cache"/linux-6.1-disk/root/boot/vmlinuz-*)
     INITRD=$BATS_FILE_TMPDIR/initrd
@@ -31,10 +31,11 @@ disk_setup_file() {
 
 # serve MODE [BLK_WORD...]: elvis serves ./image as ./disk, or what is given instead. Its number is in $elvis. The policy's times are for this
 # guest, which a translator makes tens of times slower than a processor does, and which a busy host
-# stops for longer than the usual window: what is tested are the notifications, not the host.
+# stops for longer than the usual window: what is tested are the notifications, not the host. DISK_POLICY
+# in the environment has other lines for the policy; empty, it leaves the defaults.
 serve() {
-    printf '[policy]\npoll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000\n' \
-        >elvis.toml
+    local slow='poll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000'
+    printf '[policy]\n%b\n' "${DISK_POLICY-$slow}" >elvis.toml
     local mode=$1
     shift
     [ $# -gt 0 ] || set -- --blk "$PWD/disk=$PWD/image"

@@ -37,7 +37,7 @@ sum() {
 
 @test "the paper's figures as one command, drawn by the report" {
     ws io scaling mixed ablation --quick --rounds 1 --measure 50 \
-        --server elvis,elvis@per-device -o "$OUT" >table.txt
+        --server elvis,elvis@per-device -o "$OUT" >table.txt 2>notes.txt
     rows='scaling-1 scaling-4 scaling-14 mixed-1-throughput mixed-1-latency mixed-6-throughput mixed-6-latency ablation-1 ablation-3 ablation-7'
     for server in elvis elvis@per-device; do
         [ "$(result "$server" '[.rows[] | select(.status == "ok").benchmark] | join(" ")')" = "$rows" ]
@@ -49,6 +49,9 @@ sum() {
     ws report "$OUT" -o page.html
     # Six quantities of scaling, mixed's two roles and ablation, and ablation over the Baseline: two curves each.
     [ "$(grep -o 'class="curve"' page.html | wc -l)" -eq 50 ]
+    # Clients that had to share CPUs are told of in both places.
+    [ "$(grep -c 'up to 14 clients shared' notes.txt)" -eq $(($(nproc) < 15)) ]
+    [ "$(grep -c 'with up to 14 clients on' page.html)" -eq $(($(nproc) < 15)) ]
     run ws io mixed --devices 3 --server elvis
     [ "$status" -eq 2 ]
     [[ $output = *'--devices goes with'* ]]
@@ -87,6 +90,7 @@ sum() {
 @test "a peer that listens already, and servers that are not there" {
     "${WORLDSWITCH%/*}/elvis" serve --blk "$PWD/peer.sock=null:64M" 3>&- 2>peer.txt &
     peer=$!
+    eventually [ -S peer.sock ]
     run ws io --server qemu-storage-daemon --peer "theirs=$PWD/peer.sock" --devices 1,2 --depth 1 \
         --replies eventfd "${SMALL[@]}" -o "$OUT"
     kill "$peer"
@@ -95,6 +99,13 @@ sum() {
     [ "$(result theirs '.rows[1].status')" = died ]
     [[ $(result theirs '.rows[1].reason') = *'theirs has 1 sockets, not 2'* ]]
     [ "$status" -eq 1 ]
+    run ws io --peer "theirs=$PWD/none.sock" -o none
+    [ "$status" -eq 1 ]
+    [[ $output = *"theirs is to be at $PWD/none.sock: No such file"* ]]
+    # Who ended, and why a client gave up.
+    run ws io --server elvis --elvis /bin/true --devices 1 --depth 1 --replies poll --rounds 1 --measure 50 -o ended
+    [ "$status" -eq 1 ]
+    [[ $output = *'elvis ended (exit status: 0): a client ended: '*'0.sock: No such file'* ]]
     run ws io --server elvis --elvis nowhere -o none
     [ "$status" -eq 1 ]
     [[ $output = *'--elvis FILE names another'* ]]

@@ -22,7 +22,8 @@ pub struct Device {
     transport: Box<VirtioBlkTransport>,
     queue: VirtioBlkQueue<'static, usize>,
     memory: MmapMut,
-    blocks: u64,
+    /// Places of each slot.
+    places: u64,
     depth: usize,
     writes: Writes,
     think_ns: u64,
@@ -33,12 +34,14 @@ pub struct Device {
     written: Option<Written>,
     latency: Histogram<u64>,
     counted: Counted,
+    /// What `began_ns` of requests count from.
+    epoch: Instant,
 }
 
 /// One request outstanding.
 #[derive(Clone, Copy)]
 struct Slot {
-    began: Instant,
+    began_ns: u64,
     block: u64,
     write: bool,
 }
@@ -80,7 +83,7 @@ impl Device {
         }
         let queue = queues.pop().context("the device has no queue")?;
         let slot = Slot {
-            began: Instant::now(),
+            began_ns: 0,
             block: 0,
             write: false,
         };
@@ -88,7 +91,7 @@ impl Device {
             transport,
             queue,
             memory,
-            blocks,
+            places: blocks / u64::from(driven.depth),
             depth: driven.depth.into(),
             writes: driven.writes,
             think_ns: driven.think_ns,
@@ -97,6 +100,7 @@ impl Device {
             written: verify.then(|| Written::new(number, blocks)),
             latency: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
             counted: Counted::default(),
+            epoch: Instant::now(),
         })
     }
 
@@ -107,7 +111,7 @@ impl Device {
     pub fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()> {
         self.queue.set_used_notif_enabled(called);
         for slot in 0..self.depth {
-            self.slots[slot].began = Instant::now();
+            self.slots[slot].began_ns = ns(self.epoch.elapsed());
             self.submit_random(slot, random)?;
         }
         self.kick()
@@ -116,8 +120,7 @@ impl Device {
     /// A request at a random place. Each slot has places of its own, so that no two requests
     /// outstanding touch the same block and what it holds is known.
     fn submit_random(&mut self, slot: usize, random: &mut fastrand::Rng) -> anyhow::Result<()> {
-        let depth = self.depth as u64;
-        let block = random.u64(..self.blocks / depth) * depth + slot as u64;
+        let block = random.u64(..self.places) * self.depth as u64 + slot as u64;
         let write = match self.writes {
             Writes::Percent(percent) => random.u8(..100) < percent,
             Writes::Slots(writers) => slot < writers.into(),
@@ -209,14 +212,15 @@ impl Device {
             return Ok(None);
         }
         let now = Instant::now();
+        let now_ns = ns(now - self.epoch);
         for &slot in &*done {
-            let latency = now.duration_since(self.slots[slot].began);
-            self.latency.saturating_record(ns(latency).max(1));
+            let latency_ns = now_ns - self.slots[slot].began_ns;
+            self.latency.saturating_record(latency_ns.max(1));
         }
         self.counted.requests += done.len() as u64;
         for slot in done.drain(..) {
             if self.think_ns == 0 {
-                self.slots[slot].began = now;
+                self.slots[slot].began_ns = now_ns;
                 self.submit_random(slot, random)?;
             } else {
                 let pause = -(1.0 - random.f64()).ln() * self.think_ns as f64;
@@ -239,7 +243,7 @@ impl Device {
             let (due, slot) = self.thinking[place];
             if due <= now {
                 self.thinking.swap_remove(place);
-                self.slots[slot].began = now;
+                self.slots[slot].began_ns = ns(now - self.epoch);
                 self.submit_random(slot, random)?;
                 made = true;
             }

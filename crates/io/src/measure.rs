@@ -5,9 +5,9 @@ use crate::cpus;
 use crate::load::{Group, Load};
 use crate::server::{Place, Server};
 use anyhow::{Context, bail};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// What is the same for all measurements of a run.
@@ -56,6 +56,7 @@ struct Client {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
+    stderr: ChildStderr,
 }
 
 impl Drop for Client {
@@ -70,23 +71,32 @@ impl Client {
         let (program, words) = &setting.client;
         let mut command = Command::new(program);
         command.args(words).arg(serde_json::to_string(task)?);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = cpus::on(cpus, || command.spawn())
             .with_context(|| format!("can't start a client, {}", program.display()))?;
-        let ends = child.stdin.take().zip(child.stdout.take());
-        let (stdin, stdout) = ends.ok_or_else(|| io::Error::other("a client without pipes"))?;
+        let ends = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = ends else {
+            bail!("a client without pipes");
+        };
         Ok(Self {
             child,
             stdin,
             stdout: BufReader::new(stdout),
+            stderr,
         })
     }
 
     fn line(&mut self) -> anyhow::Result<String> {
         let mut line = String::new();
         if self.stdout.read_line(&mut line)? == 0 {
-            // It has said why on standard error.
-            bail!("a client ended before it was done");
+            let mut why = String::new();
+            self.stderr.read_to_string(&mut why)?;
+            let why = why.trim_end();
+            bail!(
+                "a client ended: {}",
+                why.strip_prefix("error: ").unwrap_or(why)
+            );
         }
         Ok(line)
     }
@@ -98,7 +108,7 @@ impl Client {
 /// The server or a client can't be started or does not do its work.
 pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Result<Vec<Outcome>> {
     let (cpus, client_cpus) = setting.cpus(server);
-    let running = server.start(&Place {
+    let mut running = server.start(&Place {
         elvis: &setting.elvis,
         folder: &setting.folder,
         cpus: &cpus,
@@ -107,9 +117,14 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
     })?;
     let tasks = tasks(setting, load, &running.sockets);
     let counted = drive(setting, &client_cpus, &tasks, || running.cpu_ns());
-    let (counted, cpu_ns) = counted.with_context(|| match running.said() {
-        said if said.is_empty() => server.to_string(),
-        said => format!("{server}, which said last: {said}"),
+    let (counted, cpu_ns) = counted.with_context(|| {
+        let how = running
+            .ended()
+            .map_or(String::new(), |how| format!(" ended ({how})"));
+        match running.said() {
+            said if said.is_empty() => format!("{server}{how}"),
+            said => format!("{server}{how}, which said last: {said}"),
+        }
     })?;
     let requests: u64 = counted.iter().map(|device| device.requests).sum();
     let server_ns = cpu_ns.map(|ns| ns / requests.max(1));

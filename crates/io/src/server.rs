@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 
 /// Bytes of each disk.
@@ -120,6 +121,26 @@ impl Server {
     pub fn shares_cpus(&self) -> bool {
         matches!(self, Self::Elvis { mode, .. } if *mode == BASELINE)
     }
+
+    /// Checks that somebody else's sockets are there, before anything waits for them.
+    ///
+    /// # Errors
+    /// One is not.
+    pub fn check(&self) -> io::Result<()> {
+        let Self::Peer { name, sockets } = self else {
+            return Ok(());
+        };
+        for socket in sockets {
+            let path = socket.display();
+            let kind = std::fs::metadata(socket)
+                .map_err(|error| io::Error::other(format!("{name} is to be at {path}: {error}")))?;
+            if !kind.file_type().is_socket() {
+                let why = format!("{name} is to be at {path}, which is no socket");
+                return Err(io::Error::other(why));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads `NAME=SOCKET[,SOCKET]...`.
@@ -144,6 +165,10 @@ pub fn peer(text: &str) -> Result<Server, String> {
     let sockets: Vec<PathBuf> = sockets.split(',').map(PathBuf::from).collect();
     if sockets.iter().any(|socket| socket.as_os_str().is_empty()) {
         return Err(format!("{text:?} has a socket without a path"));
+    }
+    if let Some(number) = (1..sockets.len()).find(|&n| sockets[..n].contains(&sockets[n])) {
+        let socket = sockets[number].display();
+        return Err(format!("{socket} is named twice; each device has its own"));
     }
     Ok(Server::Peer {
         name: name.to_owned(),
@@ -213,7 +238,14 @@ impl Server {
         let child = command.map(|mut command| {
             let program = command.get_program().to_string_lossy().into_owned();
             let named = |error: io::Error| {
-                io::Error::new(error.kind(), format!("can't start {program}: {error}"))
+                let package = match self {
+                    Self::StorageDaemon if error.kind() == io::ErrorKind::NotFound => {
+                        " (Debian has it in qemu-system-common)"
+                    }
+                    _ => "",
+                };
+                let why = format!("can't start {program}: {error}{package}");
+                io::Error::new(error.kind(), why)
             };
             let log = File::create(&log)?;
             command
@@ -314,6 +346,11 @@ impl Running {
         Some((ticks(11)? + ticks(12)?) * 1_000_000_000 / second)
     }
 
+    /// How it ended, where it no longer runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut()?.try_wait().ok()?
+    }
+
     /// What it said last.
     pub fn said(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
@@ -366,7 +403,14 @@ mod tests {
         let spdk = peer("spdk=/run/a,/run/b").unwrap();
         assert_eq!(spdk.to_string(), "spdk");
         assert!(matches!(spdk, Server::Peer { sockets, .. } if sockets.len() == 2));
-        for wrong in ["spdk", "=/a", "a b=/a", "spdk=/a,", "elvis=/a"] {
+        for wrong in [
+            "spdk",
+            "=/a",
+            "a b=/a",
+            "spdk=/a,",
+            "spdk=/a,/a",
+            "elvis=/a",
+        ] {
             assert!(peer(wrong).is_err(), "{wrong}");
         }
     }

@@ -8,11 +8,15 @@ use super::series::Series;
 use super::words::plain;
 use crate::number;
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 use ws_results::{Row, Samples};
 use ws_statistics::median;
 
 /// The mode of elvis that is the paper's Baseline.
 const BASELINE: &str = "elvis@per-device";
+
+/// What loads are called that belong to no experiment.
+const ALIKE: &str = "devices";
 
 /// What an experiment is called here, and what its steps are.
 struct Experiment {
@@ -61,7 +65,7 @@ const EXPERIMENTS: [Experiment; 7] = [
         normalized: false,
     },
     Experiment {
-        name: "devices",
+        name: ALIKE,
         title: "Devices that are alike",
         steps: "devices",
         normalized: false,
@@ -163,6 +167,7 @@ pub(crate) fn io(series: &[Series]) -> Result<Markup, PlotError> {
                     "A mark is the median of the rounds, the thin bar behind it reaches from the least to the greatest. "
                     "Servers took turns on the same CPUs."
                 }
+                @if let Some(crowded) = crowded(series) { p { (plain(&crowded)) } }
                 @for (title, cards) in &drawn {
                     @if let Some(title) = title { h3 { (plain(title)) } }
                     div.cards { @for card in cards { (card) } }
@@ -170,6 +175,39 @@ pub(crate) fn io(series: &[Series]) -> Result<Markup, PlotError> {
             }
         }
     })
+}
+
+/// What is to be known of clients that shared their CPUs; None where each could have its own.
+fn crowded(series: &[Series]) -> Option<String> {
+    let results = series.iter().map(|series| series.result);
+    let worst = results.filter_map(|result| {
+        let cpus = result.identity.conditions.get("client_cpus")?.as_array()?;
+        let mut clients: BTreeMap<(&str, u32, &str), u64> = BTreeMap::new();
+        for row in &result.rows {
+            let Some((experiment, step, role)) = place(row) else {
+                continue;
+            };
+            let of = |name: &str| row.conditions.get(name);
+            if of("one_client").and_then(serde_json::Value::as_bool) == Some(false) {
+                let devices = of("devices")
+                    .and_then(serde_json::Value::as_u64)
+                    .unwrap_or(0);
+                // Roles of an experiment run at the same time; devices that are alike are loads of their own.
+                let role = if experiment == ALIKE { role } else { "" };
+                *clients.entry((experiment, step, role)).or_default() += devices;
+            }
+        }
+        let most = clients.into_values().max()?;
+        (most > cpus.len() as u64).then_some((most, cpus.len()))
+    });
+    let (clients, cpus) = worst.max()?;
+    Some(format!(
+        "Measured with up to {clients} clients on {cpus} CPU{} beside the server's. Where the clients' are used up, \
+         they bound all servers: read curves against each other, not as those of a machine with {} CPUs, as the \
+         paper's was.",
+        if cpus == 1 { "" } else { "s" },
+        clients + 1
+    ))
 }
 
 /// A row's experiment, step and role.

@@ -32,7 +32,8 @@ Examples:
   worldswitch io mixed --server elvis,elvis+max_work=16
   worldswitch compare peers:qemu-storage-daemon peers:elvis
 Take the I/O CPU and those of clients from your other work: a polling thread that shares its CPU
-measures the scheduler.";
+measures the scheduler. N clients and the server take N + 1 CPUs; with fewer it is said beside the table
+and in the report.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -53,7 +54,7 @@ pub struct IoArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub devices: Option<Vec<u16>>,
-    /// Requests outstanding on each device. Default: 1,32.
+    /// Requests outstanding on each device; experiments have their own. Default: 1,32.
     #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with = "experiment",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub depth: Option<Vec<u16>>,

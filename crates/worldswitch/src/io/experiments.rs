@@ -48,8 +48,9 @@ const BUSY: [u16; 6] = [1, 2, 3, 4, 5, 6];
 const BUSY_QUICK: [u16; 2] = [1, 6];
 /// Requests outstanding on a device that works for throughput.
 const DEEP: u16 = 32;
-/// So many that a ring does not run empty while the host lets the client wait.
-const FULL: u16 = 1024;
+/// So many that a ring does not run empty while the host lets the client wait: the heaviest of weights 1, 2, 4
+/// has 143 ms of work then.
+const FULL: u16 = 4096;
 /// Time that a request takes the I/O core where that is to be what there is too little of: long beside
 /// what all else of a request takes.
 const WORK_NS: u64 = 20_000;

@@ -48,7 +48,9 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
     };
     let client_cpus: Vec<usize> = usable.into_iter().filter(|&cpu| cpu != io_cpu).collect();
     if client_cpus.is_empty() {
-        bail!("the server takes CPU {io_cpu}, and there is no other for its clients");
+        bail!(
+            "it takes two CPUs: the server has CPU {io_cpu}, and this process may use no other for clients"
+        );
     }
     let or_quick = |given: Option<u64>, quick, full| {
         Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
@@ -108,6 +110,9 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let mut runs = runs(&parts)?;
     let working = working_folder(&parts)?;
     let setting = setting(args, working.path())?;
+    for server in parts.iter().flat_map(|part| &part.servers) {
+        server.check()?;
+    }
     let folder = Folder::make(args.output.as_deref(), created)?;
     let stop = Stop::listen()?;
     // It looks at the programs of other platforms too, and tells what concerns these measurements.
@@ -147,6 +152,9 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         ws_results::write_into(folder.path(), result)?;
     }
     output::data(&table::table(&results))?;
+    if let Some(crowded) = table::crowded(&parts, &setting.client_cpus) {
+        output::remark(&crowded, colours);
+    }
     output::remark(
         &format!("results are in {}", folder.path().display()),
         colours,

@@ -1,5 +1,6 @@
 //! What servers did, for people.
 
+use super::experiments::Part;
 use std::fmt::Write;
 use ws_results::{ResultFile, Row, Samples};
 
@@ -106,9 +107,64 @@ fn line(row: &Row) -> String {
     )
 }
 
+/// What is to be known of clients that shared their CPUs; None where each could have its own.
+pub fn crowded(parts: &[Part], cpus: &[usize]) -> Option<String> {
+    let loads = parts.iter().flat_map(|part| &part.loads);
+    let most = loads.map(|load| load.clients()).max()?;
+    (most > cpus.len()).then(|| {
+        let those = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        format!(
+            "up to {most} clients shared {those} {}: used up, their CPU time bounds all servers, and curves by \
+             devices are not those of a machine with {} CPUs, as the paper's was",
+            cpus.join(", "),
+            most + 1
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ws_io::client::{Replies, Writes};
+    use ws_io::load::{Group, Load};
+    use ws_io::server::Disk;
+
+    #[test]
+    fn clients_that_share_cpus_are_told_of() {
+        let group = |devices| Group {
+            name: "a".to_owned(),
+            role: String::new(),
+            devices,
+            depth: 1,
+            writes: Writes::Percent(0),
+            think: std::time::Duration::ZERO,
+            weight: 1,
+        };
+        let mut load = Load {
+            experiment: "mixed".to_owned(),
+            step: 1,
+            groups: vec![group(2), group(1)],
+            replies: Replies::Eventfd,
+            one_client: false,
+            disk: Disk::Null,
+            verify: false,
+        };
+        let told = |load: &Load, cpus: &[usize]| {
+            let loads = vec![load.clone()];
+            let servers = Vec::new();
+            crowded(&[Part { loads, servers }], cpus)
+        };
+        assert_eq!(told(&load, &[0, 1, 2]), None);
+        let text = told(&load, &[0, 2]).unwrap();
+        assert!(
+            text.starts_with("up to 3 clients shared CPUs 0, 2: "),
+            "{text}"
+        );
+        assert!(text.contains("with 4 CPUs"), "{text}");
+        load.one_client = true;
+        assert_eq!(told(&load, &[0]), None);
+    }
 
     #[test]
     fn fairness() {
