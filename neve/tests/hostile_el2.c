@@ -1,9 +1,9 @@
 /*
- * A guest hypervisor that means harm: as many programs as PROGRAMS says, each of random registers, random stage-2 tables, random
- * TLB maintenance and a random nested VM, from a seed. It is an arm64 Image with nothing below it but who
- * runs it; a timer of its own ends what a program does not end. Built by neve/Makefile (hostile), run by
- * tests/e2e/neve-nested.bats, not on instructions: an EL1 that only aborts executes none, and time would stand
- * still. Last it says how each program was left, and powers off.
+ * A guest hypervisor that means harm: as many programs as PROGRAMS says, each of random registers, random
+ * stage-2 tables, random TLB maintenance or address translation, and a random nested VM, from a seed. It is
+ * an arm64 Image with nothing below it but who runs it; a timer of its own ends what a program does not end.
+ * Built by neve/Makefile (hostile), run by tests/e2e/neve-nested.bats, not on instructions: an EL1 that only
+ * aborts executes none, and time would stand still. Last it says how each program was left, and powers off.
  */
 #include "el2.h"
 
@@ -165,9 +165,9 @@ static void set_timer(void)
 	WRITE_REGISTER(cntv_ctl_el0, 1);
 }
 
-static void invalidate(uint64_t which, uint64_t operand)
+static void maintain(uint64_t which, uint64_t operand)
 {
-	switch (which % 6) {
+	switch (which % 8) {
 	case 0:
 		TLBI(TLBI_ALLE2);
 		break;
@@ -186,6 +186,12 @@ static void invalidate(uint64_t which, uint64_t operand)
 #else
 		__asm__ volatile("sys #4, c8, c0, #1, %0" : : "r"(operand) : "memory");
 #endif
+		break;
+	case 5: /* walks of the VM's own tables, by who runs us where that is EL2 */
+		__asm__ volatile("at s1e1r, %0" : : "r"(operand) : "memory");
+		break;
+	case 6:
+		__asm__ volatile("at s1e0w, %0" : : "r"(operand) : "memory");
 		break;
 	default:
 		break;
@@ -215,7 +221,7 @@ _Noreturn void program(void)
 	WRITE(VTCR_EL2, bits % 4 ? 0x80023559ull | (bits & 0xc0) : bits);
 	WRITE(HCR_EL2, (next() & ~HCR_NEVER) | HCR_IMO | HCR_RW | (bits >> 8 & 3 ? HCR_VM : 0));
 	bits = next();
-	invalidate(bits, value());
+	maintain(bits, value());
 	WRITE(SPSR_EL2, bits % 8 ? 0x3c5 : next() & ~0x18ull) /* not to itself */;
 	from = (uint64_t)victim;
 	WRITE(ELR_EL2, bits >> 8 & 7 ? from : value());
@@ -282,7 +288,7 @@ void other_cpu(void)
 			if (kind == 0)
 				WRITE(ICC_SGI1R_EL1, (bits & 0xf) << 24 | 1);
 			else if (kind == 1)
-				invalidate(bits, value());
+				maintain(bits, value());
 			else if (kind == 2)
 				tables[bits % TABLES][bits >> 8 & 511] = entry();
 			else if ((bits & 255) !=
