@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  worldswitch nested -o nested                  all of it
-  worldswitch nested --short                    the paper's world switch only, without Linux
+  worldswitch nested -o nested                  all of it: three minutes of a core
+  worldswitch nested --short                    the paper's world switch only, without Linux: 20 s
   worldswitch nested --of nested --export-markdown nested.md
   worldswitch nested --on lab:neve+policy=kvm-4.10,lab:neve-nested@pv+cpu=cortex-a57+policy=kvm-4.10
   worldswitch report nested -o nested.html      the same on a page, drawn";
