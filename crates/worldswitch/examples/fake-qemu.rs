@@ -155,7 +155,10 @@ impl Guest {
         match name.split('-').next().unwrap_or("") {
             "dies" => std::process::exit(1),
             "killed" => std::process::abort(),
-            "hangs" => std::thread::sleep(Duration::from_secs(600)),
+            "hangs" => {
+                std::fs::write(self.state.join("hangs"), "")?;
+                std::thread::sleep(Duration::from_secs(600));
+            }
             "floods" => loop {
                 self.write(&[b'x'; 65536])?;
             },

@@ -269,7 +269,7 @@ fn who_chooses_the_boots_gets_no_others_unless_asked() {
 fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let started = Instant::now();
     while !ready() {
-        assert!(started.elapsed() < Duration::from_secs(20), "never: {what}");
+        assert!(started.elapsed() < Duration::from_secs(60), "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -312,10 +312,10 @@ fn ctrl_c_stops_the_machines_and_keeps_finished_boots() {
 
 #[test]
 fn a_first_boot_that_is_stopped_keeps_its_rows() {
-    let mut lab = Lab::new(&["a", "hangs"]);
-    lab.mode = "slow";
-    let child = spawn(lab.run("lab:native", &[]));
-    wait_until("the first boot", || lab.pids().len() == 1);
+    let lab = Lab::new(&["a", "hangs"]);
+    let child = spawn(lab.run("lab:native", &["--timeout", "600"]));
+    wait_until("the second row", || lab.path("state/hangs").exists());
+    // The runner, which looks often, hears of what the machine has said.
     std::thread::sleep(Duration::from_millis(600));
     send(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
