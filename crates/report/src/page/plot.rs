@@ -22,7 +22,8 @@ const RIGHT: u32 = 22;
 const TICKS: usize = 6;
 
 /// Beyond what ticks of 64 bits can be; greater numbers are left out of the axis, for plotters never
-/// comes to an end of an infinite one.
+/// comes to an end of an infinite one. A logarithmic axis does not begin below its inverse either: there
+/// plotters' decades come to zero, or to more than it can count.
 const REACH: f64 = 1e20;
 
 /// A plot could not be drawn.
@@ -163,7 +164,7 @@ impl Plot<'_> {
 }
 
 /// From, to, and whether the scale is logarithmic: where values are far apart, none is zero
-/// or less, and the axis need not begin at zero.
+/// or less or as good as zero, and the axis need not begin at zero.
 pub(crate) fn range(values: &[f64], from_zero: bool) -> (f64, f64, bool) {
     let in_reach = |value: &f64| value.abs() <= REACH;
     let finite = || values.iter().copied().filter(in_reach);
@@ -172,7 +173,7 @@ pub(crate) fn range(values: &[f64], from_zero: bool) -> (f64, f64, bool) {
     if least > greatest {
         return (0.0, 1.0, false);
     }
-    if !from_zero && least > 0.0 && greatest / least > 20.0 {
+    if !from_zero && least >= 1.0 / REACH && greatest / least > 20.0 {
         return (least / 1.3, greatest * 1.3, true);
     }
     let least = if from_zero { least.min(0.0) } else { least };
@@ -285,6 +286,11 @@ mod tests {
             &[1e-12, 1e18],
             &[f64::INFINITY],
             &[f64::MAX, 1.0],
+            &[5e-324, 1.0],
+            &[1e-310, 1e-305],
+            &[1e-300, 1e20],
+            &[1e-310, 1.5e-310],
+            &[1e20, 1e20 - 16384.0],
         ] {
             let svg = plot(values).draw(|place, _| html! { circle cx=(place(1.0)) {} });
             assert!(svg.is_ok(), "{values:?}");
