@@ -63,10 +63,18 @@ but() { jq -c "select($1 | not)" agree.json; }
 }
 
 @test "the table shows both clocks, their difference, and Idle's spread" {
-    ws run --on qemu-tcg --external --boots 1 --samples 5 --bench '^(idle|in|ipi-running)$' \
-        -o "$OUT" >table.txt
+    row='^io +in +[0-9.,]+ +[0-9.,]+ +[-+]?[0-9.]+ % +[0-9.,<]+ %'
+    for attempt in 1 2 3 4 5; do
+        rm -rf "$OUT"
+        ws run --on qemu-tcg --external --boots 1 --samples 15 --bench '^(idle|in|ipi-running)$' \
+            -o "$OUT" >table.txt 2>log.txt
+        ! grep -qE "$row" table.txt || break
+        # Only where the host was too busy to hear half of them it may be missing.
+        grep 'the host did not hear their marks apart' log.txt
+        echo "attempt $attempt"
+    done
+    grep -qE "$row" table.txt
     grep -qE 'external +differs +noise' table.txt
-    grep -qE '^io +in +[0-9.,]+ +[0-9.,]+ +[-+]?[0-9.]+ % +[0-9.,<]+ %' table.txt
     grep -qE "Idle's batches lie within [0-9,.]+ ticks of each other from inside, [0-9,.]+ from outside" table.txt
     # What cannot be timed from outside says why.
     grep -q 'no time from outside: the guest sent no marks: its loop times each operation' table.txt
