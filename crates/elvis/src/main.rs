@@ -13,7 +13,7 @@ use elvis_sim::{Costs, Mode, Scenario};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,10 +40,25 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        // The reader has what it wanted, as `head` has.
+        Err(error) if error.is::<Unread>() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("elvis: {error:#}");
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
+    }
+}
+
+/// Nobody reads standard output any more.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads the output any more")]
+struct Unread;
+
+/// Writes data to standard output.
+fn say(text: &str) -> anyhow::Result<()> {
+    match stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Unread.into()),
+        done => done.context("can't write to standard output"),
     }
 }
 
@@ -171,7 +186,7 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
     for key in ["devices", "stats"] {
         let value = reply[key].take();
         if value != Value::Null {
-            println!("{}", serde_json::to_string_pretty(&value)?);
+            say(&format!("{value:#}\n"))?;
         }
     }
     Ok(())
@@ -193,7 +208,7 @@ fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()
     };
     let (mut before, mut at) = look()?;
     // On a terminal each table takes the place of the last.
-    let clear = if std::io::stdout().is_terminal() {
+    let clear = if stdout().is_terminal() {
         "\x1b[H\x1b[2J"
     } else {
         ""
@@ -204,7 +219,7 @@ fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()
         let (now, now_at) = look()?;
         let seconds = now_at.duration_since(at).as_secs_f64();
         let text = watch::table(&now, &before, seconds);
-        writeln!(std::io::stdout(), "{clear}{text}")?;
+        say(&format!("{clear}{text}\n"))?;
         (before, at) = (now, now_at);
         left -= 1;
     }
@@ -240,9 +255,8 @@ fn play(args: &SimulateArgs) -> anyhow::Result<()> {
     let outcomes = simulate::play(&scenario, &modes).map_err(Usage)?;
     if args.json {
         let all = json!({ "scenario": scenario, "outcomes": outcomes });
-        println!("{}", serde_json::to_string_pretty(&all).context("JSON")?);
+        say(&format!("{all:#}\n"))
     } else {
-        print!("{}", simulate::table(&outcomes));
+        say(&simulate::table(&outcomes))
     }
-    Ok(())
 }

@@ -7,6 +7,7 @@ mod client;
 use client::Client;
 use serde_json::Value;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -352,4 +353,24 @@ fn a_simulation_as_json_is_the_same_twice() {
     let outcomes: Value = serde_json::from_slice(&one.stdout).unwrap();
     assert_eq!(outcomes["outcomes"].as_array().unwrap().len(), 2);
     assert!(outcomes["outcomes"][0]["per_s"].as_f64().unwrap() > 100_000.0);
+}
+
+#[test]
+fn output_that_nobody_reads_any_more_is_no_error() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
+    command.args([
+        "simulate",
+        "--group",
+        "devices=2",
+        "--duration-ms",
+        "1",
+        "--json",
+    ]);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    drop(ours);
+    let output = command.stdout(OwnedFd::from(theirs)).output().unwrap();
+    assert_eq!(
+        (output.status.code(), stderr(&output).as_str()),
+        (Some(0), "")
+    );
 }
