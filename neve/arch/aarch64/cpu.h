@@ -98,9 +98,8 @@
 /* ESR_EL2 */
 #define ESR_CLASS_SHIFT	  26
 #define ESR_LENGTH_32	  (1ull << 25) /* IL */
-#define ESR_ISS		  0x1ffffffull
-#define ISS_READ	  1 /* of EC_SYSREG */
-#define ISS_RT		  5 /* ... five bits */
+#define ISS_READ	  1	       /* of EC_SYSREG */
+#define ISS_RT		  5	       /* ... five bits */
 #define XZR		  31
 #define EC_UNKNOWN	  0x00
 #define EC_WFX		  0x01
@@ -117,7 +116,6 @@
 #define ABORT_STAGE1_WALK (1u << 7) /* S1PTW */
 
 #define PSTATE_EL1H    0x5ull
-#define PSTATE_EL2H    0x9ull
 #define PSTATE_MODE    0xfull
 #define PSTATE_AARCH32 (1ull << 4)
 #define PSTATE_MASKED  (0xfull << 6) /* D, A, I, F */

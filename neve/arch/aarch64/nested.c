@@ -21,7 +21,6 @@
 
 #define SPSR_KEPT    (0xfull << 28 | 1 << 25 | 1 << 24 | 1 << 23 | 1 << 22 | 1 << 21 | 0x1fc0)
 #define PSTATE_IL    (1ull << 20)
-#define EC_BITS(ec)  ((uint64_t)(ec) << ESR_CLASS_SHIFT)
 #define MDCR_HEEDED  (MDCR_TPM | MDCR_TPMCR | MDCR_TDA | 1ull << 8 | 3ull << 10)
 #define CNTHCTL_BITS 3ull
 #define CNTHCTL_VHE  10

@@ -13,7 +13,6 @@
 #define LR_PRIORITY	  48
 #define LR_PHYSICAL_INTID 32
 #define LR_TELL_END	  (1ull << 41) /* EOI: a maintenance interrupt when the guest ends it */
-#define LR_INTID	  0xffffffffull
 
 /* Bits of ICH_HCR_EL2. */
 #define ICH_HCR_ON	  1ull
