@@ -20,6 +20,7 @@ teardown() { disk_teardown; }
     guest job=files mib=16
     said 120 warm
     requests=$(counter requests) kicks=$(counter kicks)
+    go_on
     said 120 checksum
     requests=$(($(counter requests) - requests)) kicks=$(($(counter kicks) - kicks))
     errors=$(counter errors)

@@ -2,7 +2,7 @@
  * The first process of a Linux guest that works on a virtio disk; a static program. The tests of
  * elvis boot it. What it does is in the kernel's command line, which becomes its environment:
  *
- *	job=files	formats the disk (ext4), warms up, writes `mib=N` MiB to a file and syncs, reads them
+ *	job=files	formats the disk (ext4), warms up, waits for a line, writes `mib=N` MiB to a file and syncs, reads them
  *			back, and compares checksums. Requests are of 4 KiB and pass by the page cache, which
  *			would make few large ones of them.
  *	job=numbers	THREADS threads write rising numbers to blocks of their own for `seconds=N` and
@@ -211,6 +211,7 @@ static void files(unsigned bytes)
 	mount_disk();
 	write_file(FILES "/warm", WARM);
 	say("warm");
+	wait_for_host();
 	wrote = write_file(FILES "/data", bytes);
 	say("written");
 	need(umount(FILES) == 0, "can't unmount: %m");

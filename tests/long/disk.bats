@@ -24,6 +24,7 @@ files() {
     said 300 warm
     requests_before=$(counter requests)
     kicks_before=$(counter kicks)
+    go_on
     said 900 checksum
     requests=$(($(counter requests) - requests_before))
     kicks=$(($(counter kicks) - kicks_before))

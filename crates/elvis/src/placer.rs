@@ -141,7 +141,8 @@ fn place(
         nodes.retain(|number, _| spent.contains_key(number));
         (before, before_at) = (spent, now);
         let now_ns = u64::try_from(now.duration_since(start).as_nanos()).unwrap_or(u64::MAX);
-        for change in decide(state, now_ns, &seen) {
+        let changes = lock(state).placement.window(now_ns, &seen);
+        for change in changes {
             let moved = carry_out(change, threads, devices);
             let view = &mut lock(state).view;
             match (change, moved) {
@@ -153,17 +154,12 @@ fn place(
                 }
             }
         }
+        // A thread is in use until its last device has left.
+        let State { placement, view } = &mut *lock(state);
+        for (core, open) in view.open.iter_mut().enumerate() {
+            *open = placement.open(core);
+        }
     }
-}
-
-/// Asks the placement, and notes which threads are in use then.
-fn decide(state: &Mutex<State>, now_ns: u64, seen: &[DeviceLoad]) -> Vec<Change> {
-    let State { placement, view } = &mut *lock(state);
-    let changes = placement.window(now_ns, seen);
-    for (core, open) in view.open.iter_mut().enumerate() {
-        *open = placement.open(core);
-    }
-    changes
 }
 
 /// The node of a device's memory, as it was found lately.
