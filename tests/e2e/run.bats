@@ -10,9 +10,12 @@ setup() { common_setup; }
 # A test that fails must not leave its run going: bats waits for it.
 teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 
-@test "the lab gives the same digits twice, in two runs" {
-    ws run --on lab:native -o first >first.txt
-    ws run --on lab:native -o second >second.txt
+@test "the lab gives the same digits twice, in two runs, within 20 s of a processor a boot" {
+    # Two boots each. What the processors did for them, as how long it took is the host's other work too.
+    TIMEFORMAT='%U %S'
+    { time { ws run --on lab:native -o first >first.txt 2>log.txt
+        ws run --on lab:native -o second >second.txt 2>>log.txt; }; } 2>took.txt
+    awk '{ print $1 + $2, "s" } $1 + $2 > 80 { exit 1 }' took.txt
     digits='[.rows[] | {benchmark, exact, status, metrics}]'
     jq "$digits" first/lab-native.json >a
     jq "$digits" second/lab-native.json >b
@@ -71,10 +74,12 @@ COSTS
     [ "$(result qemu-tcg '.rows[] | select(.benchmark == "hypercall").status')" = skip ]
 }
 
-@test "how long a machine takes to its first record is told and kept" {
-    ws run -v --on qemu-tcg --boots 2 --bench '^idle$' -o "$OUT" 2>log.txt
+@test "the first record comes within a second of the start on qemu-tcg, and is told" {
+    ws run -v --on qemu-tcg --boots 10 --bench '^idle$' --samples 2 --iters 10 -o "$OUT" 2>log.txt
     grep -qE 'first record after [0-9]+ ms' log.txt
     [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | all(. > 0)')" = true ]
+    # The best of ten: the host is shared.
+    [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | min')" -lt 1000 ]
 }
 
 @test "rows that need two CPUs get them, the others get one" {

@@ -2,9 +2,9 @@
  * The first process of a Linux guest that works on a virtio disk; a static program. The tests of
  * elvis boot it. What it does is in the kernel's command line, which becomes its environment:
  *
- *	job=files	formats the disk (ext4), warms up, waits for a line, writes `mib=N` MiB to a file and syncs, reads them
- *			back, and compares checksums. Requests are of 4 KiB and pass by the page cache, which
- *			would make few large ones of them.
+ *	job=files	formats the disk (ext4), warms up, waits for a line, writes `mib=N` MiB to a file and
+ *			syncs, reads them back, and compares checksums. Requests are of 4 KiB and pass by the
+ *			page cache, which would make few large ones of them.
  *	job=numbers	THREADS threads write rising numbers to blocks of their own for `seconds=N` and
  *			read them back: an older number is a write that was lost, or one that was run again,
  *			or a page that the disk wrote and a migration left behind
