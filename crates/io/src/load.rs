@@ -43,15 +43,6 @@ pub struct Load {
 }
 
 impl Load {
-    /// How many client processes drive it.
-    pub fn clients(&self) -> usize {
-        if self.one_client {
-            1
-        } else {
-            self.groups.iter().map(|group| group.devices).sum()
-        }
-    }
-
     /// The weight of each device, in the order of the groups.
     pub fn weights(&self) -> Vec<u32> {
         let each = |group: &Group| std::iter::repeat_n(group.weight, group.devices);

@@ -6,6 +6,7 @@ use crate::size;
 use crate::storage::Source;
 use elvis_policy::{MAX_WEIGHT, RateLimit};
 use serde::Deserialize;
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -101,26 +102,8 @@ impl RawDevice {
             }
             _ => {}
         }
-        let queues = self.queues.as_ref().map_or(1, |queues| *queues.get_ref());
-        if let Some(span) = self.queues.as_ref().map(Spanned::span) {
-            if !(1..=MAX_QUEUES).contains(&queues) {
-                return wrong(
-                    span,
-                    "queues",
-                    format!("{queues} is not in 1 to {MAX_QUEUES}"),
-                );
-            }
-        }
-        let weight = self.weight.as_ref().map_or(1, |weight| *weight.get_ref());
-        if let Some(span) = self.weight.as_ref().map(Spanned::span) {
-            if !(1..=MAX_WEIGHT).contains(&weight) {
-                return wrong(
-                    span,
-                    "weight",
-                    format!("{weight} is not in 1 to {MAX_WEIGHT}"),
-                );
-            }
-        }
+        let queues = within(self.queues.as_ref(), "queues", MAX_QUEUES)?;
+        let weight = within(self.weight.as_ref(), "weight", MAX_WEIGHT)?;
         let serial = self
             .serial
             .as_ref()
@@ -159,6 +142,21 @@ impl RawDevice {
             serial,
         })
     }
+}
+
+/// A number from 1 to `most`, or 1 where none is given.
+fn within<T>(given: Option<&Spanned<T>>, key: &'static str, most: T) -> Result<T, Wrong>
+where
+    T: Copy + PartialOrd + Display + From<u8>,
+{
+    let Some(given) = given else {
+        return Ok(T::from(1));
+    };
+    let number = *given.get_ref();
+    if (T::from(1)..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err((given.span(), key, format!("{number} is not in 1 to {most}")))
 }
 
 /// Reads a device from JSON, as the control socket gets it.

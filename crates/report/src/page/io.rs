@@ -9,7 +9,7 @@ use super::words::plain;
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
-use ws_results::{Row, Samples};
+use ws_results::{ResultFile, Row, Samples};
 use ws_statistics::median;
 
 /// The mode of elvis that is the paper's Baseline.
@@ -177,10 +177,19 @@ pub(crate) fn io(series: &[Series]) -> Result<Markup, PlotError> {
     })
 }
 
-/// What is to be known of clients that shared their CPUs; None where each could have its own.
-fn crowded(series: &[Series]) -> Option<String> {
-    let results = series.iter().map(|series| series.result);
-    let worst = results.filter_map(|result| {
+/// Clients that shared their CPUs.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Crowd {
+    /// How many of them ran at once, at most.
+    pub clients: u64,
+    /// Where they ran.
+    pub cpus: Vec<u64>,
+}
+
+/// The most clients that shared CPUs in any of these results of `worldswitch io`; None where each could have
+/// its own.
+pub fn crowd<'a>(results: impl IntoIterator<Item = &'a ResultFile>) -> Option<Crowd> {
+    let of = |result: &ResultFile| {
         let cpus = result.identity.conditions.get("client_cpus")?.as_array()?;
         let mut clients: BTreeMap<(&str, u32, &str), u64> = BTreeMap::new();
         for row in &result.rows {
@@ -197,15 +206,24 @@ fn crowded(series: &[Series]) -> Option<String> {
                 *clients.entry((experiment, step, role)).or_default() += devices;
             }
         }
-        let most = clients.into_values().max()?;
-        (most > cpus.len() as u64).then_some((most, cpus.len()))
-    });
-    let (clients, cpus) = worst.max()?;
+        let clients = clients.into_values().max()?;
+        (clients > cpus.len() as u64).then(|| Crowd {
+            clients,
+            cpus: cpus.iter().filter_map(serde_json::Value::as_u64).collect(),
+        })
+    };
+    results.into_iter().filter_map(of).max()
+}
+
+/// What is to be known of such clients, for a reader of figures.
+fn crowded(series: &[Series]) -> Option<String> {
+    let Crowd { clients, cpus } = crowd(series.iter().map(|series| series.result))?;
     Some(format!(
-        "Measured with up to {clients} clients on {cpus} CPU{} beside the server's. Where the clients' are used up, \
+        "Measured with up to {clients} clients on {} CPU{} beside the server's. Where the clients' are used up, \
          they bound all servers: read curves against each other, not as those of a machine with {} CPUs, as the \
          paper's was.",
-        if cpus == 1 { "" } else { "s" },
+        cpus.len(),
+        if cpus.len() == 1 { "" } else { "s" },
         clients + 1
     ))
 }

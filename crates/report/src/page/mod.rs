@@ -20,6 +20,7 @@ mod series;
 mod verdicts;
 mod words;
 
+pub use io::{Crowd, crowd};
 pub use line::line;
 pub use plot::PlotError;
 

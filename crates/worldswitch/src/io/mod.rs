@@ -152,7 +152,7 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         ws_results::write_into(folder.path(), result)?;
     }
     output::data(&table::table(&results))?;
-    if let Some(crowded) = table::crowded(&parts, &setting.client_cpus) {
+    if let Some(crowded) = table::crowded(&results) {
         output::remark(&crowded, colours);
     }
     output::remark(

@@ -1,7 +1,7 @@
 //! What servers did, for people.
 
-use super::experiments::Part;
 use std::fmt::Write;
+use ws_report::page::{Crowd, crowd};
 use ws_results::{ResultFile, Row, Samples};
 
 /// Least, median and greatest of some numbers, each boot giving one.
@@ -108,52 +108,61 @@ fn line(row: &Row) -> String {
 }
 
 /// What is to be known of clients that shared their CPUs; None where each could have its own.
-pub fn crowded(parts: &[Part], cpus: &[usize]) -> Option<String> {
-    let loads = parts.iter().flat_map(|part| &part.loads);
-    let most = loads.map(|load| load.clients()).max()?;
-    (most > cpus.len()).then(|| {
-        let those = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-        format!(
-            "up to {most} clients shared {those} {}: used up, their CPU time bounds all servers, and curves by \
-             devices are not those of a machine with {} CPUs, as the paper's was",
-            cpus.join(", "),
-            most + 1
-        )
-    })
+pub fn crowded(results: &[ResultFile]) -> Option<String> {
+    let Crowd { clients, cpus } = crowd(results)?;
+    let those = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let cpus: Vec<String> = cpus.iter().map(u64::to_string).collect();
+    Some(format!(
+        "up to {clients} clients shared {those} {}: used up, their CPU time bounds all servers, and curves by \
+         devices are not those of a machine with {} CPUs, as the paper's was",
+        cpus.join(", "),
+        clients + 1
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::results::Run;
+    use std::time::{Duration, SystemTime};
     use ws_io::client::{Replies, Writes};
     use ws_io::load::{Group, Load};
+    use ws_io::measure::Setting;
     use ws_io::server::Disk;
 
     #[test]
     fn clients_that_share_cpus_are_told_of() {
-        let group = |devices| Group {
-            name: "a".to_owned(),
-            role: String::new(),
+        let group = |name: &str, devices| Group {
+            name: name.to_owned(),
+            role: name.to_owned(),
             devices,
             depth: 1,
             writes: Writes::Percent(0),
-            think: std::time::Duration::ZERO,
+            think: Duration::ZERO,
             weight: 1,
         };
         let mut load = Load {
             experiment: "mixed".to_owned(),
             step: 1,
-            groups: vec![group(2), group(1)],
+            groups: vec![group("a", 2), group("b", 1)],
             replies: Replies::Eventfd,
             one_client: false,
             disk: Disk::Null,
             verify: false,
         };
         let told = |load: &Load, cpus: &[usize]| {
-            let loads = vec![load.clone()];
-            let servers = Vec::new();
-            crowded(&[Part { loads, servers }], cpus)
+            let mut run = Run::new(&"elvis".parse().unwrap());
+            run.expect(std::slice::from_ref(load));
+            let setting = Setting {
+                elvis: "elvis".into(),
+                folder: "/tmp".into(),
+                client: ("client".into(), Vec::new()),
+                io_cpu: 9,
+                client_cpus: cpus.to_vec(),
+                warmup: Duration::ZERO,
+                measure: Duration::ZERO,
+            };
+            crowded(&[run.finish(&setting, SystemTime::UNIX_EPOCH, false)])
         };
         assert_eq!(told(&load, &[0, 1, 2]), None);
         let text = told(&load, &[0, 2]).unwrap();
