@@ -1,6 +1,6 @@
 //! What the ring costs: a look that shows nothing, and a request from take to publish.
 //!
-//! `cargo bench -p elvis-ring`. Requests are of a block device: a header, 4 KiB and a status, 32 at
+//! `cargo bench -p elvis-bench --bench ring`. Requests are of a block device: a header, 4 KiB and a status, 32 at
 //! a time, in three descriptors of the ring or of an indirect table; the driver's own work is not in
 //! the figures. What is executed between take and publish is a function of its own, [`serve`], so that
 //! its instructions can be counted (callgrind's `--toggle-collect`).

@@ -1,7 +1,7 @@
 //! What a request to a file costs the I/O thread, with the driver's memory registered and without: CPU
 //! time of the thread, so that what the disk takes is left out. And how long registering takes.
 //!
-//! `cargo bench -p elvis --bench engine`. Random reads of 4 KiB, 32 outstanding, from a file in the build's
+//! `cargo bench -p elvis-bench --bench engine`. Random reads of 4 KiB, 32 outstanding, from a file in the build's
 //! folder, or from what `ENGINE_IMAGE` names; by O_DIRECT where the file system has that.
 
 #![allow(clippy::unwrap_used)]
