@@ -16,12 +16,13 @@ COMMAND := $(TARGET)/release/worldswitch
 # The first build takes a minute and shows its progress; later ones speak only on errors.
 QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 
-.PHONY: help run test test-long build clean
+.PHONY: help run check test test-long build clean
 
 help:
 	@echo 'make run         set up, build and measure: the table of what virtualization costs'
 	@echo '                 ARGS="--on lab:native -v"     more words for "worldswitch run"'
 	@echo '                 EXTRA_BENCH="path/file.c"     with benchmarks of your own'
+	@echo 'make check       before a commit: layout, lints, and the tests of what changed (a minute)'
 	@echo 'make test        set up and run all tests (tests/run PATTERN runs those that match)'
 	@echo 'make test-long   the same, then long fuzzing and bare Debian systems (hours; root)'
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
@@ -43,6 +44,9 @@ build:
 	@! command -v aarch64-linux-gnu-gcc >/dev/null || $(MAKE) -s -C vmm ARCH=aarch64 CC=gcc >&2
 	@$(MAKE) -s -C neve variants >&2
 	@cargo build --release --locked $(QUIET) >&2
+
+check:
+	@tests/run --check
 
 test:
 	@tools/setup test

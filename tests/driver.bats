@@ -165,34 +165,78 @@ EOF
     [[ $output == *'shellcheck is 0.0.1 here'* ]]
 }
 
-@test "steps alongside run beside the others, are counted last, and fail like them" {
+@test "steps run side by side, and a barrier waits for all before it" {
+    # Each of the first two ends when the other has begun.
     steps <<EOF2
-alongside beside 100 plain sh -c 'touch "$BATS_TEST_TMPDIR/began"; until [ -e "$BATS_TEST_TMPDIR/seen" ]; do sleep 0.05; done'
-alongside bad 100 plain sh -c 'echo what went wrong; exit 3'
-step sees 100 plain sh -c 'until [ -e "$BATS_TEST_TMPDIR/began" ]; do sleep 0.05; done; touch "$BATS_TEST_TMPDIR/seen"'
+step one 100 plain sh -c 'touch "$BATS_TEST_TMPDIR/one"; until [ -e "$BATS_TEST_TMPDIR/two" ]; do sleep 0.05; done; touch "$BATS_TEST_TMPDIR/done"'
+step two 100 plain sh -c 'touch "$BATS_TEST_TMPDIR/two"; until [ -e "$BATS_TEST_TMPDIR/one" ]; do sleep 0.05; done; echo what went wrong; exit 3'
+barrier
+step after 100 plain test -e "$BATS_TEST_TMPDIR/done"
 EOF2
-    run "$driver"
+    TEST_JOBS=2 run "$driver"
     [ "$status" -eq 1 ]
     last_line '2 passed, 1 failed, 0 skipped'
-    [[ $output == *'ok   sees'*'ok   beside'*'FAIL bad'*'what went wrong'* ]]
+    [[ $output == *'FAIL two'*'what went wrong'*'ok   after'* ]]
 }
 
-@test "a signal ends steps alongside too" {
-    # A second: timeout, told to end just as it has forked, leaves its child alone.
+@test "one job at a time, where that is asked for" {
     steps <<EOF2
-alongside beside 60 plain sh -c 'sleep 1; echo \$\$ >"$BATS_TEST_TMPDIR/pid"; exec sleep 50'
-step long 60 plain sleep 50
+step one 100 plain sh -c '[ ! -e "$BATS_TEST_TMPDIR/on" ] && touch "$BATS_TEST_TMPDIR/on" && sleep 0.2 && rm "$BATS_TEST_TMPDIR/on"'
+step two 100 plain sh -c '[ ! -e "$BATS_TEST_TMPDIR/on" ]'
 EOF2
-    "$driver" >/dev/null 2>&1 3>&- &
-    local pid=$! i
-    for i in $(seq 1000); do
-        [ ! -s "$BATS_TEST_TMPDIR/pid" ] || break
-        sleep 0.05
-    done
-    kill -TERM "$pid"
-    [ "$i" -lt 1000 ]
-    local code=0
-    wait "$pid" || code=$?
-    [ "$code" -eq 130 ]
-    run ! kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
+    TEST_JOBS=1 run "$driver"
+    [ "$status" -eq 0 ]
+    last_line '2 passed, 0 failed, 0 skipped'
+}
+
+@test "a class chooses steps, --check other steps" {
+    steps <<'EOF2'
+step pure 5 plain true
+lab counts 5 plain false
+live timed 5 plain true
+EOF2
+    echo 'steps_check() { step quick 5 plain true; }' >>"$TEST_STEPS"
+    run "$driver" --class live --list
+    [ "$status" -eq 0 ]
+    [ "$output" = timed ]
+    run "$driver" --class lab
+    [ "$status" -eq 1 ]
+    last_line '0 passed, 1 failed, 0 skipped'
+    run "$driver" --check
+    [ "$status" -eq 0 ]
+    [[ $output == *'ok   quick'* ]]
+    last_line '1 passed, 0 failed, 0 skipped'
+    run "$driver" --class other
+    [ "$status" -eq 2 ]
+}
+
+@test "what a step took is told, with what it took of the CPUs" {
+    steps <<<"step busy 50 plain sh -c 'i=0; while [ \$i -lt 200000 ]; do i=\$((i + 1)); done; sleep 0.3'"
+    run "$driver"
+    [ "$status" -eq 0 ]
+    read -r _ _ wall _ cpu _ <<<"${lines[0]}"
+    awk -v wall="$wall" -v cpu="$cpu" 'BEGIN { exit !(wall >= 0.3 && cpu > 0 && cpu < 50) }'
+}
+
+@test "repeat: what fails one time in three is told, in both conditions, and a second call goes on" {
+    export REPEAT_DIR=$BATS_TEST_TMPDIR/repeat
+    # Fails in its third run; the pure step is never run.
+    steps <<EOF2
+step pure 5 plain false
+lab counts 5 plain true
+live odd 5 tap sh -c 'echo x >>"$BATS_TEST_TMPDIR/runs"; echo ok 1 good; [ "\$(wc -l <"$BATS_TEST_TMPDIR/runs")" -ne 3 ] || { echo not ok 2 races; exit 1; }'
+EOF2
+    run "$BATS_TEST_DIRNAME/repeat" 2
+    [ "$status" -eq 1 ]
+    [[ $output == *'counts'*' 1      0 '*' 1      0 '* ]]
+    [[ $output == *'odd'*' 2      1 '*' 2      0 '* ]]
+    [[ $output == *'failed'*'1 quiet'*'races'* ]]
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -eq 4 ]
+    run "$BATS_TEST_DIRNAME/repeat" 3
+    [ "$status" -eq 1 ]
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -eq 6 ]
+    run "$BATS_TEST_DIRNAME/repeat" 2 pure
+    [ "$status" -eq 2 ]
+    run "$BATS_TEST_DIRNAME/repeat" none
+    [ "$status" -eq 2 ]
 }

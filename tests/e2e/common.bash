@@ -13,6 +13,12 @@ export ROOT WORLDSWITCH GUEST BUILT
 
 QEMU=${QEMU:-qemu-system-x86_64}
 
+# Files of tests run side by side, and several build the same things.
+make() {
+    mkdir -p "$BUILT"
+    flock "$BUILT/lock" make "$@"
+}
+
 common_setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     OUT=$BATS_TEST_TMPDIR/out
