@@ -6,7 +6,8 @@ use proptest::test_runner::{TestError, TestRunner};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Runs a target until its time is over, and `between` after each `batch` of executions.
+/// Runs a target until its time is over, and `between` after each `batch` of executions, of which there is one at
+/// least.
 pub fn fuzz<S: Strategy>(
     name: &str,
     batch: u32,
@@ -17,7 +18,7 @@ pub fn fuzz<S: Strategy>(
     let seconds = std::env::var("FUZZ_SECONDS").map_or(1, |text| text.parse().unwrap());
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut executions = 0u64;
-    while Instant::now() < end {
+    while executions == 0 || Instant::now() < end {
         let mut runner = TestRunner::new(ProptestConfig {
             cases: batch,
             failure_persistence: None,

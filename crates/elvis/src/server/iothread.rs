@@ -159,3 +159,109 @@ impl Drop for IoThread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::stats::Counted;
+    use crate::storage::Disk;
+    use elvis_policy::RateLimit;
+    use elvis_ring::Ring;
+    use elvis_ring::driver::Driver;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use std::fs::File;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::mpsc::TryRecvError;
+    use std::time::{Duration, Instant};
+
+    const LIMIT: Duration = Duration::from_secs(60);
+    const MEMORY: u64 = 1 << 20;
+    /// Where the request's header, its data and its status are.
+    const PLACES: [u64; 3] = [0x8000, 0x9000, 0xa000];
+
+    /// A disk that answers a read when the other end of this pipe is written to.
+    fn told(by: OwnedFd) -> Disk {
+        Disk::File {
+            file: File::from(by),
+            readonly: false,
+            migratable: false,
+            bytes: MEMORY,
+            align: 1,
+            in_memory: false,
+            registered_buffers: true,
+        }
+    }
+
+    fn queue(disk: Disk, driver: &Driver) -> Box<Queue> {
+        let shared = crate::server::queue::Shared {
+            number: 1,
+            name: "a".to_owned(),
+            disk,
+            readonly: false,
+            writeback: AtomicBool::new(true),
+            serial: String::new(),
+            weight: 1,
+            limit: RateLimit::default(),
+            spent_ns: AtomicU64::new(0),
+        };
+        Box::new(Queue {
+            shared: Arc::new(shared),
+            index: 0,
+            ring: Ring::new(16, &driver.addresses(), driver.memory(), 0, true).unwrap(),
+            kick: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
+            call: None,
+            err: None,
+            fault: None,
+            polled: false,
+            counted: Counted::new(),
+        })
+    }
+
+    /// What the end of a connection, a change of memory and a move rest on.
+    #[test]
+    fn a_queue_is_given_back_when_its_last_request_has_ended_and_not_before() {
+        let spec = IoThreadSpec {
+            params: Params::default(),
+            cpus: Vec::new(),
+            threads_only: false,
+        };
+        let thread = IoThread::start(&spec).unwrap();
+        if thread.stats().unwrap().engine != "io_uring" {
+            // Threads read at a place in the file, and a pipe has none.
+            println!("skipped: this process may not use io_uring");
+            return;
+        }
+        let memory = File::from(memfd_create("iothread-test", MemfdFlags::CLOEXEC).unwrap());
+        memory.set_len(MEMORY).unwrap();
+        let mut driver = Driver::new(&memory, 16, true).unwrap();
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let [header, data, status] = PLACES;
+        let head = driver.submit(&[(header, 16, false), (data, 512, true), (status, 1, true)]);
+        thread.attach(queue(told(reader), &driver)).unwrap();
+        let end = Instant::now() + LIMIT;
+        while thread.stats().unwrap().queues[0].policy.requests == 0 {
+            assert!(Instant::now() < end, "the request is not taken");
+        }
+        let (back, given) = channel();
+        let (device, index) = (1, 0);
+        thread
+            .order(Order::Detach {
+                device,
+                index,
+                back,
+            })
+            .unwrap();
+        // The thread answers this when it has carried that out as far as it can.
+        let stats = thread.stats().unwrap();
+        assert_eq!(given.try_recv().map(drop), Err(TryRecvError::Empty));
+        assert_eq!(driver.reply(), None);
+        let buffers = stats.registered_buffers;
+        assert!(buffers.refused.is_some() || buffers.bytes == MEMORY);
+        rustix::io::write(&writer, &[7; 512]).unwrap();
+        assert_eq!(given.recv_timeout(LIMIT).unwrap().ring.next(), 1);
+        assert_eq!(driver.reply(), Some((head.unwrap(), 513)));
+        let span = driver.memory().span(data, 512).unwrap();
+        assert!((0..512).all(|at| span.load_u8(at, Ordering::Relaxed) == 7));
+        assert_eq!(thread.stats().unwrap().registered_buffers.bytes, 0);
+    }
+}

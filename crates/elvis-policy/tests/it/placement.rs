@@ -1,7 +1,5 @@
 //! What the placement promises, whatever the devices' loads.
 
-#![allow(clippy::unwrap_used)]
-
 use elvis_policy::{Change, DeviceLoad, Placement, PlacementParams};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,7 +1,5 @@
 //! 128 machines whose load rises and falls, on as many cores as it takes.
 
-#![allow(clippy::unwrap_used)]
-
 use elvis_policy::{Params, PlacementParams};
 use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario, simulate};
 

@@ -1,7 +1,5 @@
 //! Plays whose outcome is known, and what must hold in any.
 
-#![allow(clippy::unwrap_used)]
-
 use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario, jain, simulate};
 use proptest::prelude::*;

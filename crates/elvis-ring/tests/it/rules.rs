@@ -1,10 +1,6 @@
 //! Rings with drivers that keep the rules.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{chain_is_sound, memfd, pair};
+use crate::common::{chain_is_sound, memfd, pair};
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, DirtyLog, Inflight, Look, Mapping, Memory, Region, Ring, Span, inflight};
 use proptest::prelude::*;

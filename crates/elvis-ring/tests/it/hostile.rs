@@ -1,10 +1,6 @@
 //! Drivers that break every rule: an error or a sound chain, and nothing else.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{Shaker, any_notes, chain_is_sound, memfd, pair};
+use crate::common::{Shaker, any_notes, chain_is_sound, memfd, pair};
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, Inflight, Mapping, Ring, RingError, Span, sigbus};
 use proptest::prelude::*;
@@ -185,6 +181,10 @@ proptest! {
     }
 }
 
+/// How many chains of a ring that changes must be found sound, and how many broken; and how long that may take.
+const WANTED: u64 = 100_000;
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// Another thread that writes to the ring all the time, as fast as it can.
 #[test]
 fn memory_that_changes_underneath() {
@@ -202,11 +202,12 @@ fn memory_that_changes_underneath() {
     let mut chain = Chain::new();
     let (mut sound, mut errors) = (0u64, 0u64);
     // As long as it takes for both to come up, wherever the scheduler puts the two threads.
-    let (least, most) = (
-        Instant::now() + Duration::from_millis(300),
-        Instant::now() + Duration::from_secs(30),
-    );
-    while Instant::now() < least || (sound.min(errors) <= 100 && Instant::now() < most) {
+    let end = Instant::now() + LIMIT;
+    while sound.min(errors) < WANTED {
+        assert!(
+            Instant::now() < end,
+            "waited {LIMIT:?} for {WANTED} of both: {sound} sound, {errors} errors"
+        );
         std::thread::yield_now();
         for head in 0..8 {
             driver.offer(head);
@@ -233,10 +234,6 @@ fn memory_that_changes_underneath() {
         while driver.reply().is_some() {}
     }
     drop(shaker);
-    assert!(
-        sound > 100 && errors > 100,
-        "{sound} sound, {errors} errors"
-    );
 }
 
 /// A front-end that shortens its memory file: the access succeeds, and the memory is marked.

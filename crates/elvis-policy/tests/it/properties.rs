@@ -1,7 +1,5 @@
 //! What the scheduler promises, whatever its devices do.
 
-#![allow(clippy::unwrap_used)]
-
 use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, RateLimit, Scheduler, Step, Then};
 use proptest::prelude::*;
 

@@ -1,0 +1,6 @@
+//! What the policy promises, whatever devices do.
+
+#![allow(clippy::unwrap_used)]
+
+mod placement;
+mod properties;

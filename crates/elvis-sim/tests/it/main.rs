@@ -1,0 +1,6 @@
+//! Plays of the simulator.
+
+#![allow(clippy::unwrap_used)]
+
+mod known_answers;
+mod placement;
