@@ -7,6 +7,12 @@
 #error "the Makefile defines GUEST_VERSION"
 #endif
 
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
 static struct params params;
 static char pattern[MAX_CMDLINE_BYTES];
 
@@ -74,6 +80,7 @@ static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *u
 	out = record_start("hello");
 	record_u64("protocol", 1);
 	record_string("guest", GUEST_VERSION);
+	record_string("compiler", COMPILER);
 	record_string("arch", facts.arch);
 	record_string("boot", boot_info.protocol);
 	record_string("unit", params.unit == UNIT_INSNS ? "insns" : params.tick_unit);

@@ -48,10 +48,11 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
 }
 
 @test "a single planted instruction is found, and named" {
-    cp -r "$ROOT/guest" nop
-    sed -i 's/\(#define OP_PORT_IN *"in %dx, %al\)"/\1\\n\\tnop"/' nop/arch/x86_64/include/timed.h
-    grep -q 'OP_PORT_IN.*nop' nop/arch/x86_64/include/timed.h
-    make -s -C nop OUT="$PWD/planted" >&2
+    mkdir tree
+    cp -r "$ROOT/guest" "$ROOT/tools" tree
+    sed -i 's/\(#define OP_PORT_IN *"in %dx, %al\)"/\1\\n\\tnop"/' tree/guest/arch/x86_64/include/timed.h
+    grep -q 'OP_PORT_IN.*nop' tree/guest/arch/x86_64/include/timed.h
+    make -s -C tree/guest CC="$ROOT/tools/pinned/clang" OUT="$PWD/planted" >&2
     ws run --on lab:native --guest planted/guest.elf --bench '^(in|sgdt)$' -o with >/dev/null 2>&1
     # The row's code is another, and that is said first.
     compared "$VERDICTS/run:lab:native" with --bench '^(in|sgdt)$'

@@ -38,6 +38,7 @@ fn manifest(set: &str, files: Files) -> Manifest {
         architecture: Architecture::X86_64,
         suite: "sid".into(),
         pinned: true,
+        instead_of: None,
         packages: Vec::new(),
         files,
     }

@@ -27,6 +27,9 @@ pub struct Manifest {
     pub suite: String,
     /// Whether the packages are those of the lock file.
     pub pinned: bool,
+    /// The digest of the pins in whose place these were taken, as the archive no longer had them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
     /// In the order of their names.
     pub packages: Vec<Package>,
     /// By their paths below `root`, with '/' between.
@@ -45,6 +48,23 @@ pub enum Entry {
     },
     /// Where it leads, relative to its own folder; never out of `root`.
     Link { to: String },
+}
+
+/// See [`crate::store::Unpacked::digest`].
+pub(crate) fn digest(packages: &[Package]) -> String {
+    let mut hash = Sha256::new();
+    for package in packages {
+        for field in [
+            &package.name,
+            &package.version,
+            &package.architecture,
+            &package.sha256,
+        ] {
+            hash.update(field);
+            hash.update([0]);
+        }
+    }
+    hex(&hash.finalize())
 }
 
 impl Manifest {
@@ -97,19 +117,7 @@ impl Manifest {
 
     /// See [`crate::store::Unpacked::digest`].
     pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        for package in &self.packages {
-            for field in [
-                &package.name,
-                &package.version,
-                &package.architecture,
-                &package.sha256,
-            ] {
-                hash.update(field);
-                hash.update([0]);
-            }
-        }
-        hex(&hash.finalize())
+        digest(&self.packages)
     }
 
     /// The bytes of all files.

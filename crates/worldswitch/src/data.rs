@@ -43,7 +43,7 @@ const ARM_MONITOR: Part = Part {
     name: "KVM monitor for aarch64",
     path: "vmm/aarch64/vmm",
     tree: "build",
-    cure: "make build makes it where aarch64-linux-gnu-gcc is (tools/setup test installs it), or make -C vmm ARCH=aarch64; --vmm FILE names another place",
+    cure: "make build makes it (or make -C vmm ARCH=aarch64), and --vmm FILE names another place",
 };
 
 const INIT: Part = Part {

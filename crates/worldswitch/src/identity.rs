@@ -18,8 +18,10 @@ pub fn complete(
     subject.insert("guest".into(), said("guest"));
     subject.insert("boot_protocol".into(), said("boot"));
     subject.insert("apic".into(), said("apic"));
-    if let level @ Value::String(_) = said("exception_level") {
-        subject.insert("exception_level".into(), level);
+    for key in ["compiler", "exception_level"] {
+        if let word @ Value::String(_) = said(key) {
+            subject.insert(key.into(), word);
+        }
     }
     if said("external") == true {
         subject.insert("timed_from_outside".into(), json!(true));

@@ -144,11 +144,16 @@ impl<'a> Fetching<'a> {
         }
     }
 
-    /// Whether a set that is there need not be fetched.
+    /// Whether a set that is there need not be fetched: it has the pinned versions, or was taken in the place of
+    /// these very pins, which the archive no longer had.
     fn is_wanted(&self, there: &Unpacked) -> bool {
         let pins = self.lab.pins(&there.set);
+        let in_their_place = || {
+            let instead_of = there.manifest().instead_of.as_ref();
+            self.request.newest && instead_of == Some(&manifest::digest(pins))
+        };
         !self.request.update_lock
-            && (self.request.newest || pins.is_empty() || pins == there.packages())
+            && (pins.is_empty() || pins == there.packages() || in_their_place())
     }
 
     /// Fetches a set.
@@ -175,6 +180,13 @@ impl<'a> Fetching<'a> {
             manifest.bytes() >> 20,
             if manifest.pinned { "" } else { ", not pinned" },
         ));
+        if manifest.instead_of.is_some() {
+            let other = manifest.packages.iter().filter(|p| !pins.contains(p));
+            say(&format!(
+                "{name}: the archive no longer has all that lock.toml pins, so digits may differ from others'. Other than pinned: {}. An archive of old versions, given by --mirror, has the pinned ones",
+                listed(other.map(|p| (&*p.name, &*p.version)).collect()),
+            ));
+        }
         Ok(())
     }
 
@@ -237,18 +249,6 @@ impl<'a> Fetching<'a> {
         if self.request.newest {
             return Ok(newest);
         }
-        let pairs = |list: Vec<(&str, &str)>| {
-            let more = list.len().saturating_sub(3);
-            let words = list
-                .iter()
-                .take(3)
-                .map(|(name, version)| format!("{name} {version}"));
-            let text = words.collect::<Vec<_>>().join(", ");
-            match more {
-                0 => text,
-                _ => format!("{text} and {more} more"),
-            }
-        };
         let known = |name: &str| pins.iter().any(|pin| pin.name == name);
         let is_news = |(name, version): &&Version| {
             gone.iter()
@@ -257,8 +257,8 @@ impl<'a> Fetching<'a> {
         };
         Err(FetchError::Vanished {
             set: name.to_owned(),
-            gone: pairs(gone.iter().map(|pin| (&*pin.name, &*pin.version)).collect()),
-            newest: match pairs(
+            gone: listed(gone.iter().map(|pin| (&*pin.name, &*pin.version)).collect()),
+            newest: match listed(
                 newest
                     .iter()
                     .filter(is_news)
@@ -347,6 +347,8 @@ impl<'a> Fetching<'a> {
             architecture: set.architecture,
             suite: set.suite.clone(),
             pinned: self.request.update_lock || pins == packages,
+            instead_of: (!self.request.update_lock && !pins.is_empty() && pins != packages)
+                .then(|| manifest::digest(pins)),
             packages,
             files,
         };
@@ -357,6 +359,20 @@ impl<'a> Fetching<'a> {
                 what,
             })?;
         Ok(manifest)
+    }
+}
+
+/// Packages and their versions, the first of them.
+fn listed(list: Vec<(&str, &str)>) -> String {
+    let more = list.len().saturating_sub(3);
+    let words = list
+        .iter()
+        .take(3)
+        .map(|(name, version)| format!("{name} {version}"));
+    let text = words.collect::<Vec<_>>().join(", ");
+    match more {
+        0 => text,
+        _ => format!("{text} and {more} more"),
     }
 }
 
