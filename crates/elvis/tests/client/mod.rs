@@ -10,10 +10,85 @@ use memmap2::MmapMut;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use virtio_driver::{
     VhostUser, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport, VirtioFeatureFlags,
 };
+
+/// How long anything is waited for. Only what is broken takes so long, on a host however busy.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Looks until it finds what it waits for.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited {LIMIT:?} for {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Does what may block for ever if something is broken. That ends this program then, as nothing else would.
+pub fn limited<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        let (done, ended) = channel::<()>();
+        scope.spawn(move || {
+            if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("waited {LIMIT:?} for {what}");
+                std::process::abort();
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+/// Waits until the server's first I/O thread has nothing to do. Each look at its counters wakes it, and it is
+/// told to sleep again when no queue has anything for it.
+pub fn until_asleep(server: &Server) {
+    let sleeps = || server.stats().unwrap().cores[0].policy.sleeps;
+    let before = sleeps();
+    until("an I/O thread that sleeps", || {
+        (sleeps() > before).then_some(())
+    });
+}
+
+/// Most times that an I/O thread is woken between two looks at its counters: by the second one, and by the first if
+/// that was answered before its write to the thread's eventfd.
+pub const WAKES_OF_LOOKS: u64 = 2;
+
+/// That it sleeps on: nothing wakes it but looks at its counters, and then it visits nobody.
+pub fn assert_sleeps_on(server: &Server) {
+    let look = || {
+        let stats = server.stats().unwrap();
+        let queues = stats.devices.values().flatten();
+        let visits = queues.map(|queue| queue.policy.visits + queue.policy.empty_polls);
+        (stats.cores[0].policy.sleeps, visits.sum::<u64>())
+    };
+    until_asleep(server);
+    let before = look();
+    // What would wake it has time to.
+    std::thread::sleep(Duration::from_millis(200));
+    let after = look();
+    assert_eq!(after.1, before.1, "visits");
+    assert!(
+        after.0 - before.0 <= WAKES_OF_LOOKS,
+        "sleeps: {before:?}, {after:?}"
+    );
+}
+
+/// Waits until the server has seen that a device's front-end is gone, and has let go of its disk.
+pub fn until_disconnected(server: &Server, name: &str) {
+    until("the end of a connection", || {
+        let devices = server.list();
+        let device = devices.iter().find(|device| device.name == name).unwrap();
+        (!device.connected).then_some(())
+    });
+}
 
 /// Binds the thread that calls this to the first CPU that it may use, and returns the last, for an I/O
 /// thread: one that polls must not share a CPU with its client.
@@ -80,8 +155,6 @@ pub struct Client {
     pub replies: u64,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
 pub fn socket(dir: &Path, name: &str) -> PathBuf {
     dir.join(name)
 }
@@ -111,15 +184,18 @@ impl Client {
     ) -> Self {
         let packed = VirtioFeatureFlags::RING_PACKED.bits();
         let features = (ring & !packed) | VirtioBlkFeatureFlags::all().bits();
-        let transport = VhostUser::new(socket.to_str().unwrap(), features).unwrap();
-        let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
-        let queues = VirtioBlkQueue::setup_queues(&mut *transport, queues, depth).unwrap();
         // SAFETY: a memory file of this process; only the device under test writes to it besides.
         let memory = unsafe { MmapMut::map_mut(&memory_file) }.unwrap();
         let (address, bytes) = (memory.as_ptr() as usize, memory.len());
-        transport
-            .map_mem_region(address, bytes, memory_file.as_raw_fd(), 0)
-            .unwrap();
+        let (transport, queues) = limited("a device that is set up", || {
+            let transport = VhostUser::new(socket.to_str().unwrap(), features).unwrap();
+            let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
+            let queues = VirtioBlkQueue::setup_queues(&mut *transport, queues, depth).unwrap();
+            transport
+                .map_mem_region(address, bytes, memory_file.as_raw_fd(), 0)
+                .unwrap();
+            (transport, queues)
+        });
         Self {
             transport,
             queues,
@@ -140,13 +216,13 @@ impl Client {
 
     /// Waits for one reply by looking, and returns its context and result.
     pub fn reply(&mut self, queue: usize) -> (usize, i32) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + LIMIT;
         loop {
             if let Some(completion) = self.queues[queue].completions().next() {
                 self.replies += 1;
                 return (completion.context, completion.ret);
             }
-            assert!(Instant::now() < end, "no reply in {PATIENCE:?}");
+            assert!(Instant::now() < end, "waited {LIMIT:?} for a reply");
             std::thread::yield_now();
         }
     }
@@ -197,6 +273,19 @@ impl Client {
 /// Random 4 KiB writes, then reads of all that was written, compared: `count` requests, `depth` at a
 /// time. Each block holds its number and the generation of its last write.
 pub fn verify(client: &mut Client, queue: usize, blocks: u64, count: u64, depth: usize, seed: u64) {
+    verify_while(client, queue, blocks, count, depth, seed, &|| false);
+}
+
+/// The same with `count` requests at least, and as many more as it takes until `more` is false.
+pub fn verify_while(
+    client: &mut Client,
+    queue: usize,
+    blocks: u64,
+    count: u64,
+    depth: usize,
+    seed: u64,
+    more: &dyn Fn() -> bool,
+) {
     let mut random = seed | 1;
     let mut next = move || {
         random ^= random << 13;
@@ -207,8 +296,8 @@ pub fn verify(client: &mut Client, queue: usize, blocks: u64, count: u64, depth:
     let mut generation = vec![0u64; blocks as usize];
     let mut busy = vec![None::<(u64, bool)>; depth];
     let (mut made, mut ended) = (0, 0);
-    while ended < count {
-        while made < count {
+    loop {
+        while made < count || more() {
             let Some(slot) = busy.iter().position(Option::is_none) else {
                 break;
             };
@@ -229,6 +318,9 @@ pub fn verify(client: &mut Client, queue: usize, blocks: u64, count: u64, depth:
             }
             busy[slot] = Some((block, write));
             made += 1;
+        }
+        if ended == made {
+            return;
         }
         let (slot, result) = client.reply(queue);
         assert_eq!(result, 0);

@@ -3,13 +3,15 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use crate::client::memfd;
+use crate::client::{LIMIT, limited, memfd};
 use elvis_ring::driver::Driver;
+use elvis_ring::{Memory, Region};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use vhost::vhost_user::message::{
     VhostUserHeaderFlag, VhostUserInflight, VhostUserProtocolFeatures as Protocol,
 };
@@ -28,6 +30,7 @@ const DATA: u64 = 0x10_0000;
 pub struct Raw {
     pub frontend: Frontend,
     pub driver: Driver,
+    size: u16,
     pub memory: File,
     pub kick: EventFd,
     pub call: EventFd,
@@ -37,13 +40,23 @@ pub struct Raw {
 impl Raw {
     /// Memory and a ring, not connected to anything yet.
     pub fn connect(socket: &Path) -> Self {
-        let memory = memfd(MEMORY);
-        let driver = Driver::new(&memory, SIZE, true).unwrap();
+        let kick = EventFd::new(0).unwrap();
+        Self::in_memory(socket, memfd(MEMORY), 0, SIZE, kick)
+    }
+
+    /// With a ring of this size at `base` of a memory file, and this descriptor for kicks: others may have the
+    /// same file and the same descriptor.
+    pub fn in_memory(socket: &Path, memory: File, base: u64, size: u16, kick: EventFd) -> Self {
+        let bytes = memory.metadata().unwrap().len();
+        let region = Region::map(&memory, 0, 0, 0, bytes).unwrap();
+        let mapped = Arc::new(Memory::new(vec![region]).unwrap());
+        let driver = Driver::in_memory(&mapped, base, size, true).unwrap();
         let frontend = negotiate(socket);
-        let (kick, call) = (EventFd::new(0).unwrap(), EventFd::new(0).unwrap());
+        let call = EventFd::new(0).unwrap();
         Self {
             frontend,
             driver,
+            size,
             memory,
             kick,
             call,
@@ -57,7 +70,7 @@ impl Raw {
     }
 
     pub fn track_inflight(&mut self) {
-        let wanted = VhostUserInflight::new(0, 0, 1, SIZE);
+        let wanted = VhostUserInflight::new(0, 0, 1, self.size);
         self.inflight = Some(self.frontend.get_inflight_fd(&wanted).unwrap());
     }
 
@@ -67,22 +80,26 @@ impl Raw {
     }
 
     pub fn try_start(&mut self, base: u16) -> vhost::Result<()> {
+        limited("a ring that is started", || self.set_up(base))
+    }
+
+    fn set_up(&mut self, base: u16) -> vhost::Result<()> {
         if let Some((area, file)) = &self.inflight {
             self.frontend.set_inflight_fd(area, file.as_raw_fd())?;
         }
         let region = VhostUserMemoryRegionInfo {
             guest_phys_addr: 0,
-            memory_size: MEMORY,
+            memory_size: self.memory.metadata().unwrap().len(),
             userspace_addr: USER,
             mmap_offset: 0,
             mmap_handle: self.memory.as_raw_fd(),
         };
         self.frontend.set_mem_table(&[region])?;
-        self.frontend.set_vring_num(0, SIZE)?;
+        self.frontend.set_vring_num(0, self.size)?;
         let at = self.driver.addresses();
         let rings = VringConfigData {
-            queue_max_size: SIZE,
-            queue_size: SIZE,
+            queue_max_size: self.size,
+            queue_size: self.size,
             flags: 0,
             desc_table_addr: USER + at.descriptors,
             used_ring_addr: USER + at.used,
@@ -131,21 +148,24 @@ impl Raw {
         }
     }
 
-    pub fn reply_within(&mut self, patience: Duration) -> Option<u16> {
-        let end = Instant::now() + patience;
+    /// Waits for a reply, and returns its request's head.
+    pub fn reply(&mut self) -> u16 {
+        let end = Instant::now() + LIMIT;
         loop {
             if let Some((head, _)) = self.driver.reply() {
-                return Some(head);
+                return head;
             }
-            if Instant::now() > end {
-                return None;
-            }
+            assert!(Instant::now() < end, "waited {LIMIT:?} for a reply");
             std::thread::yield_now();
         }
     }
 }
 
 fn negotiate(socket: &Path) -> Frontend {
+    limited("an answer to a front-end", || negotiated(socket))
+}
+
+fn negotiated(socket: &Path) -> Frontend {
     let mut frontend = Frontend::connect(socket, 1).unwrap();
     frontend.set_owner().unwrap();
     let features = frontend.get_features().unwrap();

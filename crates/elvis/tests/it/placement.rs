@@ -1,10 +1,8 @@
 //! I/O threads that are used as the load takes, and devices that are moved between them at work.
 
-#![allow(clippy::unwrap_used)]
-
-mod client;
-
-use client::{Client, image, serve_by, socket, split_cpus, verify};
+use crate::client::{
+    Client, LIMIT, WAKES_OF_LOOKS, image, serve_by, socket, split_cpus, until, verify,
+};
 use elvis::config::Config;
 use elvis::numa::Topology;
 use elvis::placer::PlacementView;
@@ -35,9 +33,6 @@ const EAGER: PlacementParams = PlacementParams {
 const HEAVY: [&str; 2] = ["h0", "h1"];
 const HEAVY_DEPTH: usize = 64;
 
-/// How long anything here may take.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// Keeps the ring of a heavy disk full.
 fn fill(client: &mut Client, in_flight: &mut usize) {
     while client.queues[0].completions().next().is_some() {
@@ -49,16 +44,22 @@ fn fill(client: &mut Client, in_flight: &mut usize) {
     }
 }
 
-fn until(server: &Server, what: &str, wanted: impl Fn(&PlacementView) -> bool) {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let view = server.stats().unwrap().placement.unwrap();
-        if wanted(&view) {
-            return;
-        }
-        assert!(Instant::now() < end, "not {what}: {view:?}");
-        std::thread::sleep(Duration::from_millis(5));
+/// Takes all replies of a heavy disk.
+fn empty(client: &mut Client, in_flight: &mut usize) {
+    while *in_flight > 0 {
+        client.reply(0);
+        *in_flight -= 1;
     }
+}
+
+/// Waits until one thread is in use and serves all devices, and returns what was done by then.
+fn until_one_is_enough(server: &Server) -> PlacementView {
+    until("one thread that serves all devices", || {
+        let view = server.stats().unwrap().placement.unwrap();
+        let threads: Vec<_> = server.list().iter().map(|device| device.thread).collect();
+        let open = view.open.iter().filter(|open| **open).count();
+        (open == 1 && threads.iter().all(|thread| *thread == threads[0])).then_some(view)
+    })
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
                     })
                 })
                 .collect();
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + LIMIT;
             loop {
                 for (client, in_flight) in &mut heavy {
                     fill(client, in_flight);
@@ -120,15 +121,18 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
                 if placed && working.iter().all(|thread| thread.is_finished()) {
                     break;
                 }
-                assert!(Instant::now() < end, "{view:?} after {before:?}");
+                assert!(
+                    Instant::now() < end,
+                    "waited {LIMIT:?} for a move: {view:?} after {before:?}"
+                );
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
         // When they pause, one thread is enough for them.
-        until(&server, "released", |view| {
-            view.open.iter().filter(|open| **open).count() == 1
-        });
-        before = placement();
+        for (client, in_flight) in &mut heavy {
+            empty(client, in_flight);
+        }
+        before = until_one_is_enough(&server);
         let stats = server.stats().unwrap();
         for number in 0..DEVICES {
             let queues = &stats.devices[&format!("d{number}")];
@@ -137,11 +141,6 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
         }
         let mut all = stats.devices.values().flatten();
         assert!(all.all(|queue| queue.errors == 0 && queue.fault.is_none()));
-        let threads: Vec<_> = server.list().iter().map(|device| device.thread).collect();
-        assert!(
-            threads.iter().all(|thread| *thread == threads[0]),
-            "{threads:?}"
-        );
     }
     assert!(before.released >= 3, "{before:?}");
 }
@@ -157,15 +156,25 @@ fn a_quiet_server_uses_one_thread_and_the_others_sleep() {
     };
     let server = serve_by(dir.path(), config, &["a=ram:1M", "b=ram:1M"]);
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
-    assert_eq!(client.write(0, 1), 0);
+    let sleeps = || -> Vec<u64> {
+        let stats = server.stats().unwrap();
+        stats.cores.iter().map(|it| it.policy.sleeps).collect()
+    };
+    sleeps();
+    let before = sleeps();
+    // Some windows pass. Nothing was asked of any device, so there is no load however the host runs a thread.
     std::thread::sleep(Duration::from_millis(100));
-    let stats = server.stats().unwrap();
-    let view = stats.placement.unwrap();
-    assert_eq!((view.open, view.moves), (vec![true, false, false], 0));
-    for core in &stats.cores[1..] {
-        assert!(core.polling_ns + core.serving_ns < 20_000_000, "{core:?}");
+    // The idle threads were woken by these looks and by nothing else.
+    for (before, after) in before.iter().zip(sleeps()).skip(1) {
+        assert!(
+            after - before <= WAKES_OF_LOOKS,
+            "{before} to {after} sleeps"
+        );
     }
+    let view = server.stats().unwrap().placement.unwrap();
+    assert_eq!((view.open, view.moves), (vec![true, false, false], 0));
     assert!(server.list().iter().all(|device| device.thread == Some(0)));
+    assert_eq!(client.write(0, 1), 0);
 }
 
 #[test]

@@ -1,17 +1,14 @@
 //! The command as a user calls it.
 
-#![allow(clippy::unwrap_used)]
-
-mod client;
-
-use client::Client;
+use super::daemon::Daemon;
+use crate::client::{Client, LIMIT, split_cpus, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 fn elvis(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_elvis"))
@@ -24,33 +21,6 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A server of the user's; killed where a test does not end it.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn serve(words: &[&str], socket: &Path) -> Served {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
-    let child = command
-        .arg("serve")
-        .args(words)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let served = Served(child);
-    let end = Instant::now() + Duration::from_secs(10);
-    while std::os::unix::net::UnixStream::connect(socket).is_err() {
-        assert!(Instant::now() < end, "it does not start");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    served
-}
-
 #[test]
 fn a_server_is_told_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
@@ -59,7 +29,7 @@ fn a_server_is_told_what_to_do() {
     let text =
         format!("control = {control:?}\n[[device]]\nsocket = {socket:?}\nimage = \"ram:1M\"\n");
     std::fs::write(&config, text).unwrap();
-    let mut served = serve(&["--config", &config], Path::new(&control));
+    let mut served = Daemon::start(&["--config", &config], Path::new(&control));
     let ctl = |words: &[&str]| elvis(&[&["ctl", "--control", &control], words].concat());
     let json = |words: &[&str]| -> Value {
         let output = ctl(words);
@@ -102,12 +72,7 @@ fn a_server_is_told_what_to_do() {
     assert_eq!(ctl(&["remove", "b"]).status.code(), Some(1));
 
     assert!(ctl(&["drain"]).status.success());
-    let end = Instant::now() + Duration::from_secs(10);
-    while served.0.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < end, "it does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert_eq!(served.0.wait().unwrap().code(), Some(0));
+    assert_eq!(served.ended().code(), Some(0));
     assert!(!Path::new(&socket).exists() && !Path::new(&control).exists());
     let gone = ctl(&["list"]);
     assert_eq!(gone.status.code(), Some(1));
@@ -167,27 +132,24 @@ fn a_signal_ends_it_and_leaves_no_socket() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("a.sock");
     let device = format!("{}=ram:1M", socket.display());
-    let mut served = serve(&["--mode", "per-device-pinned", "--blk", &device], &socket);
+    let words = ["--mode", "per-device-pinned", "--blk", &device];
+    let mut served = Daemon::start(&words, &socket);
     let _client = Client::connect(&socket, 1, 64, 1 << 20);
-    let pid = rustix::process::Pid::from_child(&served.0);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    assert_eq!(served.0.wait().unwrap().code(), Some(0));
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended().code(), Some(0));
     assert!(!socket.exists());
 }
 
 /// Waits until a field of a process' status says this: it gives things up when its sockets are there.
-fn becomes(served: &Served, field: &str, wanted: &[&str]) {
-    let end = Instant::now() + Duration::from_secs(10);
-    loop {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", served.0.id())).unwrap();
+fn becomes(served: &Daemon, field: &str, wanted: &[&str]) {
+    until(field, || {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", served.id())).unwrap();
         let line = text.lines().find(|line| line.starts_with(field)).unwrap();
-        let found: Vec<_> = line.split_whitespace().skip(1).collect();
-        if found == wanted {
-            return;
-        }
-        assert!(Instant::now() < end, "{line}, not {wanted:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        line.split_whitespace()
+            .skip(1)
+            .eq(wanted.iter().copied())
+            .then_some(())
+    });
 }
 
 #[test]
@@ -197,19 +159,19 @@ fn it_gives_up_what_it_does_not_need() {
     std::fs::write(&image, vec![0; 1 << 20]).unwrap();
     let device = format!("{}={}", socket.display(), image.display());
     for words in [&["--threads-only"][..], &[]] {
-        let served = serve(&[&["--blk", &device], words].concat(), &socket);
+        let served = Daemon::start(&[&["--blk", &device], words].concat(), &socket);
         becomes(&served, "NoNewPrivs:", &["1"]);
         becomes(&served, "Seccomp:", &["2"]);
         let mut client = Client::connect(&socket, 1, 64, 1 << 20);
         assert_eq!((client.write(0, 1), client.flush()), (0, 0));
         assert_eq!(client.read(0), (0, vec![1; 4096]));
     }
-    let served = serve(&["--blk", &device, "--no-seccomp"], &socket);
+    let served = Daemon::start(&["--blk", &device, "--no-seccomp"], &socket);
     becomes(&served, "Seccomp:", &["0"]);
     drop(served);
     let words = ["--blk", &device, "--user", "65534:65534"];
     if rustix::process::geteuid().is_root() {
-        let served = serve(&words, &socket);
+        let served = Daemon::start(&words, &socket);
         becomes(&served, "Uid:", &["65534"; 4]);
         becomes(&served, "Gid:", &["65534"; 4]);
         becomes(&served, "CapEff:", &["0000000000000000"]);
@@ -241,11 +203,12 @@ fn counters_for_prometheus_and_for_people() {
         "--metrics",
         &metrics,
     ];
-    let _served = serve(&words, Path::new(&socket));
+    let _served = Daemon::start(&words, Path::new(&socket));
     let mut client = Client::connect(Path::new(&socket), 1, 64, 1 << 20);
     assert_eq!(client.write(0, 1), 0);
     let get = |request: &str| {
         let mut stream = UnixStream::connect(&metrics).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
@@ -291,11 +254,11 @@ fn threads_in_use_are_shown() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (socket, control, metrics) = (path("a.sock"), path("control"), path("metrics"));
-    let (device, cpu) = (format!("{socket}=ram:1M"), client::split_cpus());
+    let (device, cpu) = (format!("{socket}=ram:1M"), split_cpus());
     let cores = format!("{cpu},{cpu}");
     let ways = ["--control", &control, "--metrics", &metrics];
     let words = ["--placement", "--io-cores", &cores, "--blk", &device];
-    let _served = serve(&[&words[..], &ways].concat(), Path::new(&socket));
+    let _served = Daemon::start(&[&words[..], &ways].concat(), Path::new(&socket));
     let mut client = Client::connect(Path::new(&socket), 1, 64, 1 << 20);
     assert_eq!(client.write(0, 1), 0);
     let ctl = |words: &[&str]| {
@@ -311,6 +274,7 @@ fn threads_in_use_are_shown() {
         "{watched}"
     );
     let mut stream = UnixStream::connect(&metrics).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

@@ -1,0 +1,63 @@
+//! A daemon in a process of its own.
+
+use crate::client::{LIMIT, until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// One that runs; killed where a test does not end it. What it said is shown where the test fails.
+pub struct Daemon {
+    child: Child,
+    said: File,
+}
+
+impl Daemon {
+    /// `elvis serve` with these words, from when it listens at this socket.
+    pub fn start<W: AsRef<OsStr>>(words: &[W], socket: &Path) -> Self {
+        let said = tempfile::tempfile().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
+        command.arg("serve").args(words);
+        command.stderr(said.try_clone().unwrap());
+        let child = command.spawn().unwrap();
+        let mut daemon = Self { child, said };
+        let end = Instant::now() + LIMIT;
+        while UnixStream::connect(socket).is_err() {
+            let ended = daemon.child.try_wait().unwrap();
+            assert_eq!(ended, None, "the daemon has ended");
+            assert!(Instant::now() < end, "waited {LIMIT:?} for {socket:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        daemon
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until it ends by itself.
+    pub fn ended(&mut self) -> ExitStatus {
+        until("the daemon's end", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            let mut text = String::new();
+            let _ = self.said.rewind();
+            let _ = self.said.read_to_string(&mut text);
+            eprintln!("the daemon said: {text}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A thousand attached devices that do nothing, on a daemon in a process of its own: none of its threads runs
+//! for them, and a request to one of them has the I/O thread look at that one only. What that costs in CPU time
+//! and memory, and how soon the request is answered, is printed (`--nocapture`) and not judged: it is the host's
+//! affair too.
+
+use super::daemon::Daemon;
+use crate::client::{Client, LIMIT, WAKES_OF_LOOKS, socket, split_cpus, until};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const DEVICES: usize = 1000;
+/// Of these the first request after the idleness is looked at.
+const WOKEN: std::ops::Range<usize> = 300..600;
+
+/// A thread of the daemon's, as the kernel counts it.
+#[derive(Debug, Clone, PartialEq)]
+struct Thread {
+    name: String,
+    asleep: bool,
+    /// CPU time so far, in ns.
+    cpu_ns: u64,
+    /// How often it was put on a CPU.
+    runs: u64,
+}
+
+fn threads(daemon: &Daemon) -> BTreeMap<String, Thread> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
+    let of = |task: std::io::Result<std::fs::DirEntry>| {
+        let task = task.unwrap();
+        let read = |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap();
+        let numbers = read("schedstat");
+        let mut numbers = numbers.split_whitespace().map(|n| n.parse().unwrap());
+        let status = read("status");
+        let state = status.lines().find(|line| line.starts_with("State:"));
+        let thread = Thread {
+            name: read("comm").trim().to_owned(),
+            asleep: state.unwrap().contains("S (sleeping)"),
+            cpu_ns: numbers.next().unwrap(),
+            runs: numbers.nth(1).unwrap(),
+        };
+        (task.file_name().into_string().unwrap(), thread)
+    };
+    tasks.map(of).collect()
+}
+
+/// Those that are to rest: all but the watchdog, which looks every 20 ms whether a thread hangs in a call.
+fn resting(daemon: &Daemon) -> BTreeMap<String, Thread> {
+    let mut threads = threads(daemon);
+    threads.retain(|_, thread| thread.name != "elvis-watchdog");
+    threads
+}
+
+fn cpu_ns(daemon: &Daemon) -> u64 {
+    threads(daemon).values().map(|thread| thread.cpu_ns).sum()
+}
+
+/// Memory of its own, in bytes: resident, without what it shares with its front-ends and files.
+fn own_bytes(daemon: &Daemon) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
+    let line = text.lines().find(|line| line.starts_with("RssAnon:"));
+    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() * 1024
+}
+
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+}
+
+#[test]
+fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
+    raise_descriptor_limit();
+    let dir = tempfile::tempdir().unwrap();
+    let io_core = split_cpus();
+    let wake_ns = elvis::server::measure_wake_ns(Some(io_core)).unwrap();
+    let control = dir.path().join("control");
+    let mut words = ["--io-cores", &io_core.to_string(), "--control"]
+        .map(str::to_owned)
+        .to_vec();
+    words.push(control.display().to_string());
+    for number in 0..DEVICES {
+        let device = format!("{}/d{number}=null:1G", dir.path().display());
+        words.extend(["--blk".to_owned(), device]);
+    }
+    let last = socket(dir.path(), &format!("d{}", DEVICES - 1));
+    let daemon = Daemon::start(&words, &last);
+    let listening = own_bytes(&daemon);
+    let connect = |n| Client::connect(&socket(dir.path(), &format!("d{n}")), 1, 64, 4096);
+    let mut clients: Vec<Client> = (0..DEVICES).map(connect).collect();
+    for client in &mut clients {
+        assert_eq!(client.read(0).0, 0);
+    }
+    let attached = own_bytes(&daemon);
+    // What made them busy subsides: each thread is found asleep twice, and has not run between.
+    let mut before = resting(&daemon);
+    until("threads that rest", || {
+        let seen = std::mem::replace(&mut before, resting(&daemon));
+        let rest = before == seen && seen.values().all(|thread| thread.asleep);
+        rest.then_some(())
+    });
+    let (start, before_ns) = (Instant::now(), cpu_ns(&daemon));
+    std::thread::sleep(Duration::from_secs(2));
+    let (idle_ns, seconds) = (cpu_ns(&daemon) - before_ns, start.elapsed().as_secs_f64());
+    for (id, thread) in resting(&daemon) {
+        assert_eq!(Some(&thread), before.get(&id), "it ran for idle devices");
+    }
+    let stats = |control: &Path| {
+        let stats = elvis::control::ask(control, &json!({ "do": "stats" })).unwrap();
+        stats["stats"].clone()
+    };
+    let idle = stats(&control);
+    let mut firsts: Vec<u64> = clients[WOKEN].iter_mut().map(first_request).collect();
+    firsts.sort_unstable();
+    println!(
+        "{:.0} us of CPU time a second; first request after {} ns (median; a tenth within {} ns), waking takes \
+         {wake_ns} ns; {} KiB a device attached, {} KiB listening",
+        idle_ns as f64 / 1e3 / seconds,
+        firsts[firsts.len() / 2],
+        firsts[firsts.len() / 10],
+        (attached.saturating_sub(listening)) / DEVICES as u64 / 1024,
+        listening / DEVICES as u64 / 1024,
+    );
+    assert_woken_only(&idle, &stats(&control));
+}
+
+/// Makes a request of a device that is idle, and looks until its reply is there. Returns the time that it took.
+fn first_request(client: &mut Client) -> u64 {
+    // The thread is asleep by then, mostly.
+    std::thread::sleep(Duration::from_millis(2));
+    let start = Instant::now();
+    client.submit_read(0, 0, 0);
+    while client.queues[0].completions().next().is_none() {
+        assert!(start.elapsed() < LIMIT, "waited {LIMIT:?} for a reply");
+        std::hint::spin_loop();
+    }
+    start.elapsed().as_nanos() as u64
+}
+
+/// Each of the devices in [`WOKEN`] made one request: one kick, one visit. Nothing else was looked at.
+fn assert_woken_only(before: &Value, after: &Value) {
+    let grown =
+        |of: &dyn Fn(&Value) -> &Value| of(after).as_u64().unwrap() - of(before).as_u64().unwrap();
+    for number in 0..DEVICES {
+        let name = format!("d{number}");
+        let woken = u64::from(WOKEN.contains(&number));
+        let wanted = [
+            ("requests", woken),
+            ("kicks", woken),
+            ("visits", woken),
+            ("empty_polls", 0),
+        ];
+        for (counter, count) in wanted {
+            let of = grown(&|stats| &stats["devices"][&name][0][counter]);
+            assert_eq!(of, count, "{counter} of {name}");
+        }
+    }
+    let sleeps = grown(&|stats| &stats["cores"][0]["sleeps"]);
+    assert!(
+        sleeps <= WOKEN.len() as u64 + WAKES_OF_LOOKS,
+        "{sleeps} sleeps"
+    );
+}

@@ -1,0 +1,14 @@
+//! Tests that start programs: the daemon in a process of its own, and QEMU. Tests of servers in this process
+//! are in `../it`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../client/mod.rs"]
+mod client;
+mod command;
+mod daemon;
+mod idle;
+mod killed;
+mod qemu;
+#[path = "../raw/mod.rs"]
+mod raw;

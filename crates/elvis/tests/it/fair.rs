@@ -1,0 +1,183 @@
+//! Shares of one I/O core that there is too little of: rings that are full before the first request is served.
+//!
+//! How far each device is, is written down by the I/O thread itself, as it serves requests: the devices' memory is
+//! one file with a counter of each device. A request of a device reads its own number from the device's disk into
+//! that counter. Those of the first device write all counters to its disk instead. So it does not matter when this
+//! host runs whom.
+
+use crate::client::{Client, memfd, serve_by, socket, until, until_asleep};
+use crate::raw::Raw;
+use elvis::config::Config;
+use elvis_policy::Params;
+use elvis_ring::driver::Driver;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use vmm_sys_util::eventfd::EventFd;
+
+/// Requests of each device, of a sector each, and the greatest ring, where they take four descriptors each.
+const REQUESTS: u64 = 4096;
+const RING: u16 = 4 * REQUESTS as u16;
+const SECTOR: u64 = 512;
+const BLOCK: u64 = 4096;
+
+/// Where things are in the memory that all share: the counters, a place for what is read besides, a status of
+/// each device, then the requests' headers and the rings.
+const COUNTERS: u64 = 0;
+const REST: u64 = 0x1000;
+const STATUS: u64 = 0x2000;
+const HEADERS: u64 = 0x3000;
+
+/// Puts the requests of device `number` into its ring.
+fn fill(raw: &mut Raw, number: u64) {
+    let headers = HEADERS + number * REQUESTS * 16;
+    let memory = std::sync::Arc::clone(raw.driver.memory());
+    let span = memory.span(headers, REQUESTS * 16).unwrap();
+    for request in 0..REQUESTS {
+        let at = request * 16;
+        span.store_u64(at as usize, u64::from(number == 0), Ordering::Relaxed);
+        span.store_u64(at as usize + 8, request, Ordering::Relaxed);
+        let header = (headers + at, 16, false);
+        let status = (STATUS + number, 1, true);
+        let submitted = if number == 0 {
+            raw.driver
+                .submit(&[header, (COUNTERS, SECTOR as u32, false), status])
+        } else {
+            let own = (COUNTERS + 8 * number, 8, true);
+            let rest = (REST, SECTOR as u32 - 8, true);
+            raw.driver.submit(&[header, own, rest, status])
+        };
+        submitted.unwrap();
+    }
+}
+
+/// Blocks of a disk.
+const BLOCKS: u64 = REQUESTS * SECTOR / BLOCK;
+
+/// A client that has all blocks of a disk in its memory, and in flight at once.
+fn whole(socket: &Path) -> Client {
+    Client::connect(socket, 1, 4 * BLOCKS as u16, BLOCKS * BLOCK)
+}
+
+fn replies(client: &mut Client) {
+    for _ in 0..BLOCKS {
+        assert_eq!(client.reply(0).1, 0);
+    }
+}
+
+/// Writes to each sector of a disk its number, counted from 1.
+fn number_sectors(socket: &Path) {
+    let mut client = whole(socket);
+    for (sector, bytes) in (1u64..).zip(client.memory.chunks_mut(SECTOR as usize)) {
+        bytes[..8].copy_from_slice(&sector.to_ne_bytes());
+    }
+    for block in 0..BLOCKS {
+        client.submit_write(0, block * BLOCK, block as usize);
+    }
+    replies(&mut client);
+}
+
+/// How many requests of each device had been served, at each request of the first. Of its own that is the place
+/// in the list.
+fn served(weights: &[u32]) -> Vec<Vec<u64>> {
+    let dir = tempfile::tempdir().unwrap();
+    let words: Vec<String> = (0..)
+        .zip(weights)
+        .map(|(n, weight)| format!("d{n}=ram:{},weight={weight}", REQUESTS * SECTOR))
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let config = Config {
+        // All are polled from their first visit on, so none changes its list in the middle of a round.
+        params: Params {
+            poll_on_kicks: 1,
+            ..Params::default()
+        },
+        ..Config::default()
+    };
+    let server = serve_by(dir.path(), config, &words);
+    let path = |number| socket(dir.path(), &format!("d{number}"));
+    (1..weights.len()).for_each(|number| number_sectors(&path(number)));
+
+    let ring = Driver::ring_bytes(RING).next_multiple_of(4096);
+    let rings = (HEADERS + weights.len() as u64 * REQUESTS * 16).next_multiple_of(4096);
+    let memory = memfd(rings + weights.len() as u64 * ring);
+    // All are kicked by one write, so that none starts before the others.
+    let kick = EventFd::new(0).unwrap();
+    let mut devices: Vec<Raw> = (0..weights.len())
+        .map(|n| {
+            let (memory, kick) = (memory.try_clone().unwrap(), kick.try_clone().unwrap());
+            let mut raw = Raw::in_memory(&path(n), memory, rings + n as u64 * ring, RING, kick);
+            raw.start(0);
+            raw
+        })
+        .collect();
+    // The first look at the rings is over.
+    until_asleep(&server);
+    for (number, device) in (0..).zip(&mut devices) {
+        fill(device, number);
+    }
+    kick.write(1).unwrap();
+    for device in &mut devices {
+        let mut replies = 0;
+        until("all replies", || {
+            while device.driver.reply().is_some() {
+                replies += 1;
+            }
+            (replies == REQUESTS).then_some(())
+        });
+    }
+    drop(devices);
+
+    let mut client = whole(&path(0));
+    for block in 0..BLOCKS {
+        client.submit_read(0, block * BLOCK, block as usize);
+    }
+    replies(&mut client);
+    let counters = |sector: &[u8]| {
+        let words = sector.chunks(8).take(weights.len());
+        let number = |word: &[u8]| u64::from_ne_bytes(word.try_into().unwrap());
+        words.map(number).collect()
+    };
+    let sectors = client.memory.chunks(SECTOR as usize);
+    let mut served: Vec<Vec<u64>> = sectors.map(counters).collect();
+    (0..).zip(&mut served).for_each(|(n, it)| it[0] = n);
+    served
+}
+
+/// While all are busy no device is ever further ahead of its share, or behind it, than by what it may use in two
+/// rounds: its quantum, `max_work` for the heaviest.
+fn assert_shares(weights: &[u32]) {
+    let served = served(weights);
+    // From the third round on: a queue that was just kicked ends visits of others early.
+    let early = 2 * u64::from(Params::default().max_work);
+    let busy = |counts: &&Vec<u64>| counts[1..].iter().all(|&n| early <= n && n < REQUESTS);
+    let served: Vec<&Vec<u64>> = served.iter().filter(busy).collect();
+    assert!(
+        served.len() as u64 > REQUESTS * 3 / 4,
+        "all were busy for {} requests only",
+        served.len()
+    );
+    let heaviest = weights.iter().max().unwrap();
+    for counts in &served {
+        let first = counts[0] - served[0][0];
+        for (n, weight) in weights.iter().enumerate() {
+            let quantum = f64::from(Params::default().max_work * weight) / f64::from(*heaviest);
+            let share = first as f64 * f64::from(*weight) / f64::from(weights[0]);
+            let ahead = (counts[n] - served[0][n]) as f64 - share;
+            assert!(
+                ahead.abs() <= 2.0 * quantum,
+                "device {n} is {ahead} ahead: {counts:?}, at first {:?}",
+                served[0]
+            );
+        }
+    }
+}
+
+#[test]
+fn fourteen_devices_of_equal_weight_get_the_same() {
+    assert_shares(&[1; 14]);
+}
+
+#[test]
+fn devices_get_shares_by_their_weights() {
+    assert_shares(&[4, 2, 1]);
+}
