@@ -4,7 +4,7 @@
 //! affair too.
 
 use super::daemon::Daemon;
-use crate::client::{Client, LIMIT, socket, split_cpus, until};
+use crate::client::{Client, LIMIT, WAKES_OF_LOOKS, socket, split_cpus, until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -161,7 +161,9 @@ fn assert_woken_only(before: &Value, after: &Value) {
             assert_eq!(of, count, "{counter} of {name}");
         }
     }
-    // And one for the second look at the counters.
     let sleeps = grown(&|stats| &stats["cores"][0]["sleeps"]);
-    assert!(sleeps <= WOKEN.len() as u64 + 1, "{sleeps} sleeps");
+    assert!(
+        sleeps <= WOKEN.len() as u64 + WAKES_OF_LOOKS,
+        "{sleeps} sleeps"
+    );
 }

@@ -1,6 +1,8 @@
 //! I/O threads that are used as the load takes, and devices that are moved between them at work.
 
-use crate::client::{Client, LIMIT, image, serve_by, socket, split_cpus, until, verify};
+use crate::client::{
+    Client, LIMIT, WAKES_OF_LOOKS, image, serve_by, socket, split_cpus, until, verify,
+};
 use elvis::config::Config;
 use elvis::numa::Topology;
 use elvis::placer::PlacementView;
@@ -164,7 +166,10 @@ fn a_quiet_server_uses_one_thread_and_the_others_sleep() {
     std::thread::sleep(Duration::from_millis(100));
     // The idle threads were woken by these looks and by nothing else.
     for (before, after) in before.iter().zip(sleeps()).skip(1) {
-        assert_eq!(after, before + 1);
+        assert!(
+            after - before <= WAKES_OF_LOOKS,
+            "{before} to {after} sleeps"
+        );
     }
     let view = server.stats().unwrap().placement.unwrap();
     assert_eq!((view.open, view.moves), (vec![true, false, false], 0));
