@@ -159,6 +159,7 @@ fn platforms_are_listed_with_what_is_missing() {
     assert_eq!(platform("lab:native")["usable"], false);
     assert_eq!(platform("log:FILE")["usable"], serde_json::Value::Null);
     assert_eq!(platform("kvm")["usable"], false);
+    assert_eq!(platform("kvm")["default"], false, "`run` leaves it out");
     assert_eq!(
         platform("kvm")["why_not"],
         "there is no KVM monitor /nonexistent/vmm"
