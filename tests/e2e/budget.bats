@@ -32,8 +32,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" "$@"; }
     [[ $output == *'in         0       1               1 OVER'* ]]
     run --separate-stderr check --json --perturb 1
     [ "$status" -eq 3 ]
-    [ "$(jq -r '.rows[] | [.benchmark, .verdict, .left] | join(" ")' <<<"$output" | xargs)" = \
-        'set-cr3 within 0 in over -1' ]
+    jq -e '[.rows[] | [.benchmark, .verdict, .left]] == [["set-cr3", "within", 0], ["in", "over", -1]]' <<<"$output"
 }
 
 @test "a benchmark without a value is an error, not a pass" {

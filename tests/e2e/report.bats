@@ -46,9 +46,9 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     page_open "$PAGE"
     js "$TABLE_VALUES" | jq -c 'map({(.[0]): .[1:]}) | add' >page.json
     ws show "$RUN" --json | jq -c '[.rows[] | {(.benchmark): [.cells[].value]}] | add' >results.json
-    jq -S . page.json >a
-    jq -S . results.json >b
-    diff a b
+    # As numbers: to jq 1.7, 1 and 1.0 are two texts.
+    jq -en --slurpfile page page.json --slurpfile results results.json '$page == $results' ||
+        { diff <(jq -S . page.json) <(jq -S . results.json); false; }
     [ "$(jq length page.json)" -eq "$(benchmarks)" ]
     # Boot by boot: a mark for each boot that has samples, and a cell for each mark.
     marks=$(js '[...document.querySelectorAll("#boots use")].length')

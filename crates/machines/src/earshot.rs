@@ -40,6 +40,8 @@ const END_LIMIT: Duration = Duration::from_secs(1);
 pub struct Earshot {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// [`END_LIMIT`].
+    patience: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -88,6 +90,7 @@ impl Earshot {
         let earshot = Self {
             shared,
             thread: Some(thread),
+            patience: END_LIMIT,
         };
         Ok((earshot, File::from(theirs)))
     }
@@ -139,7 +142,7 @@ impl Drop for Earshot {
         self.shared.taken.notify_one();
         let started = Instant::now();
         if let Some(thread) = self.thread.take() {
-            while !thread.is_finished() && started.elapsed() < END_LIMIT {
+            while !thread.is_finished() && started.elapsed() < self.patience {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {

@@ -23,6 +23,8 @@ pub struct Qmp {
     socket: UnixStream,
     /// What came and is no whole line yet.
     rest: Vec<u8>,
+    /// [`ANSWER_LIMIT`].
+    patience: Duration,
 }
 
 /// What can come of a conversation.
@@ -50,6 +52,7 @@ impl Qmp {
         let channel = Self {
             socket: ours,
             rest: Vec::new(),
+            patience: ANSWER_LIMIT,
         };
         Ok((channel, its.into()))
     }
@@ -69,7 +72,7 @@ impl Qmp {
     /// # Errors
     /// It closed the channel, was silent, or spoke something else.
     pub fn greet(&mut self) -> Result<(), Trouble> {
-        let deadline = Instant::now() + ANSWER_LIMIT;
+        let deadline = Instant::now() + self.patience;
         loop {
             let message = self.message(deadline)?;
             if message.get("QMP").is_some() {
@@ -125,7 +128,7 @@ impl Qmp {
     }
 
     fn ask(&mut self, command: &str) -> Result<Value, Trouble> {
-        let deadline = Instant::now() + ANSWER_LIMIT;
+        let deadline = Instant::now() + self.patience;
         let line = format!("{}\n", json!({ "execute": command }));
         self.socket
             .write_all(line.as_bytes())
@@ -154,7 +157,7 @@ impl Qmp {
             if left.is_zero() {
                 return Err(Trouble::other(format!(
                     "QEMU did not answer on its control channel for {} s",
-                    ANSWER_LIMIT.as_secs()
+                    self.patience.as_secs()
                 )));
             }
             let _ = self.socket.set_read_timeout(Some(left));
@@ -198,6 +201,13 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
 
+    /// A peer of these tests answers, or closes its end: nobody waits for the clock.
+    fn pair() -> (Qmp, OwnedFd) {
+        let (mut qmp, end) = Qmp::pair().unwrap();
+        qmp.patience = Duration::from_secs(3600);
+        (qmp, end)
+    }
+
     /// A QEMU that says `first`, and then answers each line with the next of `answers`.
     fn peer(end: OwnedFd, first: &str, answers: &[&str]) -> std::thread::JoinHandle<Vec<String>> {
         let first = first.to_owned();
@@ -222,7 +232,7 @@ mod tests {
 
     #[test]
     fn threads_are_asked_for_and_come_in_the_order_of_vcpus() {
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         let vcpus = "{\"timestamp\": {}, \"event\": \"RESUME\"}\r\n{\"return\": [{\"cpu-index\": 1, \"thread-id\": 78}, {\"cpu-index\": 0, \"thread-id\": 77}]}\r\n";
         let peer = peer(end, GREETING, &[DONE, vcpus, DONE]);
         qmp.greet().unwrap();
@@ -241,17 +251,18 @@ mod tests {
 
     #[test]
     fn a_machine_that_stops_is_noticed_without_waiting() {
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         let mut its = UnixStream::from(end.try_clone().unwrap());
         assert_eq!(qmp.stopped(), None);
         its.write_all(b"{\"event\": \"RESUME\"}\n{\"event\"")
             .unwrap();
         assert_eq!(qmp.stopped(), None);
+        drop(its);
         let state = "{\"return\": {\"status\": \"internal-error\"}}\n";
         let _peer = peer(end, ": \"STOP\"}\n", &[state]);
         let mut told = None;
         let started = Instant::now();
-        while told.is_none() && started.elapsed() < ANSWER_LIMIT {
+        while told.is_none() && started.elapsed() < Duration::from_secs(60) {
             told = qmp.stopped();
         }
         assert_eq!(
@@ -262,25 +273,27 @@ mod tests {
 
     #[test]
     fn a_guest_that_powers_its_machine_off_has_not_been_stopped() {
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         let state = "{\"return\": {\"status\": \"shutdown\"}}\n";
         let peer = peer(end, "{\"event\": \"STOP\"}\n", &[state]);
         let started = Instant::now();
-        while !peer.is_finished() && started.elapsed() < ANSWER_LIMIT {
+        while !peer.is_finished() && started.elapsed() < Duration::from_secs(60) {
             assert_eq!(qmp.stopped(), None);
         }
+        // One that was never asked hears that nobody will.
+        drop(qmp);
         assert_eq!(peer.join().unwrap(), ["{\"execute\":\"query-status\"}"]);
     }
 
     #[test]
     fn a_dead_qemu_is_told_apart_from_one_that_talks_nonsense() {
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         drop(end);
         assert!(matches!(qmp.greet(), Err(Trouble::Closed)));
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         let _peer = peer(end, "hello\n", &[]);
         assert!(matches!(qmp.greet(), Err(Trouble::Other(_))));
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         let refusal = "{\"error\": {\"class\": \"x\", \"desc\": \"no\"}}\n";
         let _peer = peer(end, GREETING, &[refusal]);
         let Err(Trouble::Other(error)) = qmp.greet() else {
@@ -291,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_vcpu_without_a_thread_is_an_error() {
-        let (mut qmp, end) = Qmp::pair().unwrap();
+        let (mut qmp, end) = pair();
         let _peer = peer(
             end,
             GREETING,

@@ -105,6 +105,7 @@ fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
         let all: Vec<_> = all
             .map(|(platform, usable)| {
                 let software = usable == Usable::Software;
+                let default = platform.default && usable == Usable::Yes;
                 let (usable, why) = match usable {
                     Usable::Yes | Usable::Software => (Some(true), None),
                     Usable::No(why) => (Some(false), Some(why)),
@@ -115,7 +116,8 @@ fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
                     "summary": platform.summary,
                     "needs": platform.needs,
                     "unit": platform.unit,
-                    "default": platform.default && !software,
+                    // Whether `run` takes it here where no platform is named.
+                    "default": default,
                     "usable": usable,
                     "why_not": why,
                     "note": software.then_some(SOFTWARE),

@@ -231,9 +231,10 @@ fn three_iteration_counts_give_the_operator_and_it_is_applied() {
 #[test]
 fn page_sizes_tell_building_from_walking() {
     let pages = |platform, hot, cold, page| {
+        let (hot, cold) = ([hot; 5], [cold; 5]);
         let benches = [
-            Bench("hot-memory-access", "memory", Some(page), &[hot; 5]),
-            Bench("cold-memory-access", "memory", Some(page), &[cold; 5]),
+            Bench("hot-memory-access", "memory", Some(page), &hot),
+            Bench("cold-memory-access", "memory", Some(page), &cold),
         ];
         result(platform, "ns", 5, &benches)
     };

@@ -1,9 +1,6 @@
 //! Wrong usage, what is missing, and what `list` and `show` say.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Lab, expect_code, stderr, text, worldswitch};
+use crate::common::{Lab, expect_code, stderr, text, worldswitch};
 use std::fs::File;
 use std::process::Output;
 
@@ -71,7 +68,7 @@ fn what_is_missing_ends_with_1_and_the_cure() {
     });
     assert!(told.contains("apt-get install qemu-system-x86"), "{told}");
     let told = run(&|c| {
-        c.args(["--on", "lab:native", "--guest", "no.elf"]);
+        c.args(["--on", "qemu-tcg", "--guest", "no.elf"]);
     });
     assert!(
         told.contains("no guest image no.elf") || told.contains("not installed"),
@@ -159,6 +156,7 @@ fn platforms_are_listed_with_what_is_missing() {
     assert_eq!(platform("lab:native")["usable"], false);
     assert_eq!(platform("log:FILE")["usable"], serde_json::Value::Null);
     assert_eq!(platform("kvm")["usable"], false);
+    assert_eq!(platform("kvm")["default"], false, "`run` leaves it out");
     assert_eq!(
         platform("kvm")["why_not"],
         "there is no KVM monitor /nonexistent/vmm"
