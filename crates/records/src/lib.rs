@@ -10,7 +10,7 @@
 //! cases of each property. A long run, on stable Rust:
 //!
 //! ```text
-//! PROPTEST_CASES=1000000 cargo test --release -p ws-records --test properties
+//! PROPTEST_CASES=1000000 cargo test --release -p ws-records --test it properties::
 //! ```
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]

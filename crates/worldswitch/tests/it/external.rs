@@ -1,9 +1,6 @@
 //! Timed from outside: what the host hears of a guest, in the result file and in the table.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Lab, expect_code, row, stderr, text, worldswitch};
+use crate::common::{Lab, expect_code, row, stderr, text, worldswitch};
 use ws_results::{Row, Samples, Status};
 
 #[track_caller]

@@ -1,13 +1,7 @@
 //! Nested virtualization beside the paper's tables.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{absent, measured, result};
 use serde_json::json;
-use support::{absent, measured, result};
 use ws_report::page::{Report, render};
 use ws_report::{Nested, NestedBenchmark};
 use ws_results::{HostView, ResultFile, Row, Status};

@@ -1,13 +1,8 @@
 //! The report as text. What a browser makes of it is tested in tests/e2e/report.bats.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{house, many_runs, measured, result};
 use proptest::prelude::*;
 use serde_json::json;
-use support::{house, many_runs, measured, result};
 use ws_report::page::*;
 use ws_results::{Disturbance, ResultFile};
 

@@ -1,7 +1,5 @@
 //! Marks in the line: where they are taken out, and where they are bytes like any other.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use serde_json::json;
 use ws_records::{Counts, Decoder, Encoder, Expect, Item, Mark, Nonce};
 

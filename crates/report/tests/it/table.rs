@@ -1,13 +1,7 @@
 //! The table on small results made in code. The golden texts are in `tests/golden`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use crate::support::*;
 use serde_json::{Value, json};
-use support::*;
 use ws_report::{Cell, Options, Table, table};
 use ws_results::{ResultFile, Status};
 
@@ -377,7 +371,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
         "docs/table-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&ws_report::table_schema()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
+    let validator = ws_schema::Schema::of(&schema);
     let rows = vec![measured("in", "io", "insns", &[&[7, 7], &[7, 7]])];
     let one = result("lab:native", 2, json!({"unit": "insns"}), rows);
     let text = against(&[one.clone(), one], "lab:native")

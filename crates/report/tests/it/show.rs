@@ -1,13 +1,7 @@
 //! The page of one result file.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use crate::support::*;
 use serde_json::json;
-use support::*;
 use ws_report::show;
 use ws_results::LaunchEnd;
 

@@ -1,9 +1,6 @@
 //! `log:` and `serial:`: consoles of machines that somebody else booted, in every state.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Console, Lab, expect_code, row, stderr, text, worldswitch};
+use crate::common::{Console, Lab, expect_code, row, stderr, text, worldswitch};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Output, Stdio};

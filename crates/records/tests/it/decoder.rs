@@ -1,7 +1,5 @@
 //! What the decoder promises, one promise a test. `docs/records.md` is the text behind them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use serde_json::json;
 use ws_records::{
     Counts, Decoder, Encoder, Expect, Hello, Item, Kind, MAX_LINE_BYTES, Nonce, Record,

@@ -1,9 +1,6 @@
 //! Wrong usage, what is missing, and what `list` and `show` say.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Lab, expect_code, stderr, text, worldswitch};
+use crate::common::{Lab, expect_code, stderr, text, worldswitch};
 use std::fs::File;
 use std::process::Output;
 

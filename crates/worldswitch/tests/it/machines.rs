@@ -1,10 +1,7 @@
 //! Runs on machines that misbehave in every way: one row is lost at most, and nothing is left
 //! behind.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Lab, expect_code, row, stderr, text};
+use crate::common::{Lab, expect_code, row, stderr, text};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
 use ws_results::{ResultFile, Row};
 
-#[path = "../../../machines/src/fake_image.rs"]
+#[path = "../../../../machines/src/fake_image.rs"]
 mod fake_image;
 use fake_image::{FakeRow, fake_image};
 

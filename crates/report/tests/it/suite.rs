@@ -1,13 +1,7 @@
 //! Tables laid out as a paper's.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{absent, measured, result};
 use serde_json::json;
-use support::{absent, measured, result};
 use ws_report::{Options, Table};
 use ws_results::Status;
 

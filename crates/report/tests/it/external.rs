@@ -1,13 +1,7 @@
 //! The table of a platform that the host timed too, and its page.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use crate::support::*;
 use serde_json::json;
-use support::*;
 use ws_report::{Options, Outside, Table, show, table};
 use ws_results::{Metric, ResultFile, Row, Samples};
 

@@ -1,10 +1,7 @@
 //! Runs on this host's KVM as a monitor that is none plays it: labels, hypercalls, counts, pinning,
 //! and every way in which the monitor can go wrong. /dev/kvm itself is never opened.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Lab, expect_code, fake, row, stderr, text, worldswitch};
+use crate::common::{Lab, expect_code, fake, row, stderr, text, worldswitch};
 use std::fs;
 use ws_results::{Status, Verdict};
 

@@ -1,0 +1,183 @@
+//! Whether a document keeps to one of the schemas in `docs/`. Tests of several crates ask.
+//!
+//! JSON Schema, draft 2020-12, as far as schemars writes it and no further: crates that know all of it
+//! bring some fifty others along. What is not known here is never taken for fulfilled: a schema with
+//! another keyword, format or reference is refused before any document is looked at.
+
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+/// Formats, all of numbers whose `type` and `minimum` say what is checked.
+const FORMATS: [&str; 4] = ["uint", "uint32", "uint64", "double"];
+
+/// A schema of which every keyword is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'a> {
+    root: &'a Value,
+}
+
+impl<'a> Schema<'a> {
+    /// # Panics
+    /// With what is not known here.
+    pub fn of(root: &'a Value) -> Self {
+        let schema = Self { root };
+        schema.know(root);
+        schema
+    }
+
+    /// Whether the document keeps to it.
+    ///
+    /// # Errors
+    /// The first place where it does not, and why.
+    pub fn check(&self, document: &Value) -> Result<(), String> {
+        self.holds(self.root, document, "")
+    }
+
+    /// The same as a word.
+    pub fn is_valid(&self, document: &Value) -> bool {
+        self.check(document).is_ok()
+    }
+
+    fn know(&self, schema: &Value) {
+        let Value::Object(keywords) = schema else {
+            assert!(schema.is_boolean(), "no schema: {schema}");
+            return;
+        };
+        for (keyword, value) in keywords {
+            let known = match keyword.as_str() {
+                "$schema" => value == "https://json-schema.org/draft/2020-12/schema",
+                "title" | "description" => value.is_string(),
+                "const" => true,
+                "format" => FORMATS.iter().any(|format| value == format),
+                "minimum" => value.is_number(),
+                "minItems" | "maxItems" => value.is_u64(),
+                "type" => types(value).all(|name| is_of(&Value::Null, name).is_some()),
+                "required" => list(value).iter().all(Value::is_string),
+                "$ref" => self.referred(value).is_some(),
+                "items" | "additionalProperties" => {
+                    self.know(value);
+                    true
+                }
+                "anyOf" | "oneOf" => {
+                    list(value).iter().for_each(|one| self.know(one));
+                    !list(value).is_empty()
+                }
+                "$defs" | "properties" => {
+                    object(value).values().for_each(|one| self.know(one));
+                    value.is_object()
+                }
+                _ => false,
+            };
+            assert!(known, "not known here: \"{keyword}\": {value}");
+        }
+    }
+
+    fn referred(&self, reference: &Value) -> Option<&'a Value> {
+        self.root.pointer(reference.as_str()?.strip_prefix('#')?)
+    }
+
+    fn holds(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+        if schema == &Value::Bool(false) {
+            return Err(format!("{at}: may not be there"));
+        }
+        for (keyword, wanted) in object(schema) {
+            self.keyword(keyword, wanted, object(schema), value, at)?;
+        }
+        Ok(())
+    }
+
+    fn keyword(
+        &self,
+        keyword: &str,
+        wanted: &Value,
+        schema: &Map<String, Value>,
+        value: &Value,
+        at: &str,
+    ) -> Result<(), String> {
+        let fulfilled = |yes: bool| match yes {
+            true => Ok(()),
+            false => Err(format!("{at}: {value} is not {keyword} {wanted}")),
+        };
+        let count = value.as_array().map(|items| items.len() as u64);
+        match keyword {
+            "type" => fulfilled(types(wanted).any(|name| is_of(value, name) == Some(true))),
+            "const" => fulfilled(value == wanted),
+            "minimum" => fulfilled(value.as_f64() >= wanted.as_f64() || !value.is_number()),
+            "minItems" => fulfilled(count.is_none_or(|count| Some(count) >= wanted.as_u64())),
+            "maxItems" => fulfilled(count.is_none_or(|count| Some(count) <= wanted.as_u64())),
+            "$ref" => {
+                let referred = self.referred(wanted).unwrap_or(&Value::Bool(false));
+                self.holds(referred, value, at)
+            }
+            "anyOf" => fulfilled(self.fulfilled(wanted, value, at) >= 1),
+            "oneOf" => fulfilled(self.fulfilled(wanted, value, at) == 1),
+            "required" => {
+                let lacks = |name: &&Value| {
+                    value.is_object() && name.as_str().is_some_and(|n| value.get(n).is_none())
+                };
+                match list(wanted).iter().find(lacks) {
+                    Some(name) => Err(format!("{at}: lacks {name}")),
+                    None => Ok(()),
+                }
+            }
+            "properties" => object(wanted).iter().try_for_each(|(name, schema)| {
+                let property = value.as_object().and_then(|all| all.get(name));
+                property.map_or(Ok(()), |p| self.holds(schema, p, &format!("{at}/{name}")))
+            }),
+            "additionalProperties" => {
+                let named = schema.get("properties").map(object);
+                object(value)
+                    .iter()
+                    .filter(|(name, _)| !named.is_some_and(|named| named.contains_key(*name)))
+                    .try_for_each(|(name, p)| self.holds(wanted, p, &format!("{at}/{name}")))
+            }
+            "items" => (0..)
+                .zip(list(value))
+                .try_for_each(|(i, item): (u32, _)| self.holds(wanted, item, &format!("{at}/{i}"))),
+            // Words, formats and definitions; no other is known.
+            _ => Ok(()),
+        }
+    }
+
+    fn fulfilled(&self, schemas: &Value, value: &Value, at: &str) -> usize {
+        let holds = |schema: &&Value| self.holds(schema, value, at).is_ok();
+        list(schemas).iter().filter(holds).count()
+    }
+}
+
+/// Whether a value is of the type; none where there is no such type.
+fn is_of(value: &Value, name: &str) -> Option<bool> {
+    Some(match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "number" => value.is_number(),
+        // 1.0 is one.
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => return None,
+    })
+}
+
+/// One type, or several.
+fn types(value: &Value) -> impl Iterator<Item = &str> {
+    let names = match value {
+        Value::Array(names) => names.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    names.iter().map(|name| name.as_str().unwrap_or_default())
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The members of an object; of anything else none.
+fn object(value: &Value) -> &Map<String, Value> {
+    static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    value.as_object().unwrap_or(&NONE)
+}
+
+#[cfg(test)]
+mod tests;
