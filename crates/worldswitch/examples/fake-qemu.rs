@@ -2,12 +2,17 @@
 //! by their names.
 //!
 //! `FAKE_STATE` names a folder in which it notes its process id (`pid-N`), and what it did
-//! before, as some misbehave only once. `FAKE_MODE=silent` never speaks, `FAKE_MODE=slow` takes
-//! 200 ms for each benchmark.
+//! before, as some misbehave only once. `FAKE_MODE=silent` never speaks, `FAKE_MODE=third-hangs`
+//! never ends the second benchmark of the third launch.
+//!
+//! All records of a benchmark that behaves are one write: it has begun and ended, or neither, so
+//! that no time limit can end it however busy the host is.
 
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
+use ws_machines::counter;
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
 
 type Failure = Box<dyn std::error::Error>;
@@ -37,13 +42,16 @@ fn main() -> Result<(), Failure> {
     }
     let mut guest = Guest::new(after("-append"), after("-smp"), state)?;
     guest.hello()?;
-    for name in guest.names.clone() {
-        if mode == "slow" {
-            std::thread::sleep(Duration::from_millis(200));
+    guest.flush()?;
+    for (index, name) in guest.names.clone().iter().enumerate() {
+        if mode == "third-hangs" && index == 1 && guest.launches()? == 3 {
+            guest.hang()?;
         }
-        guest.bench(&name)?;
+        guest.bench(name)?;
+        guest.flush()?;
     }
-    guest.say("bye", r#"{"status":"ok"}"#)
+    guest.say("bye", r#"{"status":"ok"}"#)?;
+    guest.flush()
 }
 
 struct Guest {
@@ -54,6 +62,8 @@ struct Guest {
     nonce: Nonce,
     encoder: Encoder,
     state: PathBuf,
+    /// What it has said and not yet written.
+    said: Vec<u8>,
 }
 
 impl Guest {
@@ -76,19 +86,43 @@ impl Guest {
             nonce,
             encoder: Encoder::new("guest", nonce)?,
             state,
+            said: Vec::new(),
         })
     }
 
-    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(bytes)?;
-        Ok(stdout.flush()?)
+    fn write(&mut self, bytes: &[u8]) {
+        self.said.extend(bytes);
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let mut stdout = std::fs::File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+        stdout.write_all(&self.said)?;
+        self.said.clear();
+        Ok(())
+    }
+
+    /// How many of its kind were started, itself among them.
+    fn launches(&self) -> Result<usize, Failure> {
+        let mut count = 0;
+        for entry in std::fs::read_dir(&self.state)? {
+            count += usize::from(entry?.file_name().to_string_lossy().starts_with("pid-"));
+        }
+        Ok(count)
+    }
+
+    /// Does no more, and tells in the file `hangs` that all before was written.
+    fn hang(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        std::fs::write(self.state.join("hangs"), "")?;
+        std::thread::sleep(Duration::from_secs(600));
+        Ok(())
     }
 
     fn say(&mut self, kind: &str, json: &str) -> Result<(), Failure> {
         let value: serde_json::Value = serde_json::from_str(json)?;
         let line = self.encoder.line(kind, &value)?;
-        self.write(&line)
+        self.write(&line);
+        Ok(())
     }
 
     fn hello(&mut self) -> Result<(), Failure> {
@@ -130,18 +164,52 @@ impl Guest {
     }
 
     /// Marks of 8 samples, control batches of 2 ms and run batches of 6 ms. What is marked
-    /// "together" has two marks at once in its second sample.
-    fn marks(&self, name: &str) -> Result<(), Failure> {
+    /// "together" has two marks at once in its second sample. Between which two readings of the
+    /// host's counter each was heard goes to the file `marks-NAME`.
+    fn marks(&mut self, name: &str) -> Result<(), Failure> {
+        let mut times = String::new();
+        self.heard()?;
         for sample in 0..8 {
-            for (begin, ms) in [(b"\x01", 2), (b"\x02", 6)] {
-                std::thread::sleep(Duration::from_millis(2));
+            for (begin, ms) in [(1, 2), (2, 6)] {
                 if sample == 1 && name.starts_with("together") {
-                    self.write(&[begin[0], 3])?;
+                    self.write(&[begin, 3]);
+                    self.heard()?;
                     continue;
                 }
-                self.write(begin)?;
-                std::thread::sleep(Duration::from_millis(ms));
-                self.write(b"\x03")?;
+                for mark in [begin, 3] {
+                    let before = counter::read();
+                    self.write(&[mark]);
+                    self.heard()?;
+                    times += &format!("{before} {}\n", counter::read());
+                    if mark == begin {
+                        std::thread::sleep(Duration::from_millis(ms));
+                    }
+                }
+            }
+        }
+        Ok(std::fs::write(
+            self.state.join(format!("marks-{name}")),
+            times,
+        )?)
+    }
+
+    /// Writes what was said, and waits until the runner's thread that reads consoles has taken it
+    /// and its time, and sleeps in its next read.
+    fn heard(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        let runner = rustix::process::getppid().ok_or("an orphan")?;
+        while rustix::io::ioctl_fionread(std::io::stdout())? > 0 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        let threads = format!("/proc/{}/task", runner.as_raw_nonzero());
+        for thread in std::fs::read_dir(threads)? {
+            let stat = thread?.path().join("stat");
+            let is_awake = || {
+                let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+                stat.contains(" (console) ") && !stat.contains(" (console) S ")
+            };
+            while is_awake() {
+                std::thread::sleep(Duration::from_micros(200));
             }
         }
         Ok(())
@@ -153,19 +221,23 @@ impl Guest {
             self.marks(name)?;
         }
         match name.split('-').next().unwrap_or("") {
-            "dies" => std::process::exit(1),
-            "killed" => std::process::abort(),
-            "hangs" => {
-                std::fs::write(self.state.join("hangs"), "")?;
-                std::thread::sleep(Duration::from_secs(600));
+            "dies" => {
+                self.flush()?;
+                std::process::exit(1)
             }
+            "killed" => {
+                self.flush()?;
+                std::process::abort()
+            }
+            "hangs" => self.hang()?,
             "floods" => loop {
-                self.write(&[b'x'; 65536])?;
+                self.write(&[b'x'; 65536]);
+                self.flush()?;
             },
             "restarts" => {
                 self.encoder = Encoder::new("guest", self.nonce)?;
                 self.hello()?;
-                std::thread::sleep(Duration::from_secs(600));
+                self.hang()?;
             }
             "faults" => self.say(
                 "fault",
@@ -185,25 +257,25 @@ impl Guest {
                     let at = line.len() - 10;
                     line[at] ^= 1;
                 }
-                self.write(&line)?;
+                self.write(&line);
             }
             "fails" => {
                 let line = self.result(name, 5, CheckVerdict::Failed)?;
-                self.write(&line)?;
+                self.write(&line);
             }
             "unsteady" => {
                 let cost = if self.first_time(name)? { 5 } else { 6 };
                 let line = self.result(name, cost, CheckVerdict::Proved)?;
-                self.write(&line)?;
+                self.write(&line);
             }
             "garbage" => {
                 let line = self.result(name, 5, CheckVerdict::Proved)?;
-                self.write(b"@ws1 00000000 guest 0 0 2 {}\n\xff\xfe@ws1 \x1b[2J")?;
-                self.write(&line)?;
+                self.write(b"@ws1 00000000 guest 0 0 2 {}\n\xff\xfe@ws1 \x1b[2J");
+                self.write(&line);
             }
             _ => {
                 let line = self.result(name, 5, CheckVerdict::Unproven)?;
-                self.write(&line)?;
+                self.write(&line);
             }
         }
         self.say("end", &format!(r#"{{"bench":"{name}"}}"#))

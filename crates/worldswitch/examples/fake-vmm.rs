@@ -3,10 +3,11 @@
 //!
 //! `FAKE_STATE` names a folder in which it notes its process id (`pid-N`) and the guest's command
 //! line. `FAKE_KVM` is what its probe finds: `hardware`, `software`, `denied`, `absent`, `nonsense`
-//! or `hangs`.
+//! or `hangs`. As in fake-qemu, a benchmark that behaves is one write.
 
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
@@ -62,6 +63,8 @@ struct Machine {
     guest: Encoder,
     monitor: Encoder,
     unit: String,
+    /// What was said and is not yet written.
+    said: Vec<u8>,
 }
 
 impl Machine {
@@ -83,6 +86,7 @@ impl Machine {
             guest: Encoder::new("guest", nonce)?,
             monitor: Encoder::new("vmm", nonce)?,
             unit: word("unit").to_owned(),
+            said: Vec::new(),
         })
     }
 
@@ -91,47 +95,62 @@ impl Machine {
         let hello = json!({"protocol": 1, "arch": "x86_64", "unit": unit, "cpus": vcpus});
         self.monitor("hello", &hello)?;
         self.guest("hello", &hello)?;
+        self.flush()?;
         for name in self.names.clone() {
             self.bench(&name)?;
+            self.flush()?;
         }
         self.guest("bye", &json!({"status": "ok"}))?;
         self.monitor(
             "bye",
             &json!({"status": "ok", "why": "the guest powered off"}),
-        )
+        )?;
+        self.flush()
     }
 
-    fn write(bytes: &[u8]) -> Result<(), Failure> {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(bytes)?;
-        Ok(stdout.flush()?)
+    fn flush(&mut self) -> Result<(), Failure> {
+        let mut stdout = std::fs::File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+        stdout.write_all(&self.said)?;
+        self.said.clear();
+        Ok(())
     }
 
     fn guest(&mut self, kind: &str, value: &Value) -> Result<(), Failure> {
-        Self::write(&self.guest.line(kind, value)?)
+        self.said.extend(self.guest.line(kind, value)?);
+        Ok(())
     }
 
     fn monitor(&mut self, kind: &str, value: &Value) -> Result<(), Failure> {
-        Self::write(&self.monitor.line(kind, value)?)
+        self.said.extend(self.monitor.line(kind, value)?);
+        Ok(())
     }
 
     fn bench(&mut self, name: &str) -> Result<(), Failure> {
         self.guest("begin", &json!({"bench": name, "index": 0}))?;
         match name.split('-').next().unwrap_or("") {
-            "killed" => std::process::abort(),
-            "hangs" => std::thread::sleep(Duration::from_secs(600)),
+            "killed" => {
+                self.flush()?;
+                std::process::abort()
+            }
+            "hangs" => {
+                self.flush()?;
+                std::thread::sleep(Duration::from_secs(600));
+            }
             "resets" => {
+                self.flush()?;
                 eprintln!("vmm: triple fault on vCPU 0 at rip 0x100000");
                 std::process::exit(10);
             }
             "unemulated" => {
+                self.flush()?;
                 eprintln!(
                     "vmm: KVM internal error 1 on vCPU 0: an instruction that KVM can't emulate, bytes 0f 02"
                 );
                 std::process::exit(11);
             }
             "floods" => loop {
-                Self::write(&[b'x'; 65536])?;
+                self.said.extend([b'x'; 65536]);
+                self.flush()?;
             },
             _ => {}
         }
@@ -152,7 +171,7 @@ impl Machine {
             run: vec![2000; 4],
             control: vec![1000; 4],
         })?;
-        Self::write(&lines.concat())?;
+        self.said.extend(lines.concat());
         self.guest("end", &json!({"bench": name}))
     }
 

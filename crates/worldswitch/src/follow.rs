@@ -56,6 +56,8 @@ pub fn follow(
     loop {
         buffer.clear();
         chunks.clear();
+        // Before the console: what the machine said until the user wanted to stop is heard.
+        let stopping = stop.requested();
         let console = machine.console(&mut buffer)?;
         machine.heard(&mut chunks);
         let now = started.elapsed();
@@ -80,7 +82,7 @@ pub fn follow(
         if line.bytes() > CONSOLE_LIMIT_BYTES {
             over = over || state.on(Event::Flood(CONSOLE_LIMIT_BYTES), now);
         }
-        if stop.requested() {
+        if stopping {
             over = over || state.on(Event::Interrupted, now);
         }
         watch(&state);

@@ -59,6 +59,8 @@ pub fn listen(
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
+        // Before the console: what came until the user wanted to stop is heard.
+        let stopping = stop.requested();
         let console = machine.console(&mut buffer)?;
         listener.feed(&buffer);
         match &console {
@@ -66,7 +68,7 @@ pub fn listen(
                 listener.ended(how);
                 break;
             }
-            _ if stop.requested() => {
+            _ if stopping => {
                 listener.event(Event::Interrupted);
                 break;
             }

@@ -370,10 +370,19 @@ where
     for name in LOCAL {
         command.env_remove(name);
     }
+    // Tests come out the same whatever settings of git the user has.
+    #[cfg(test)]
+    no_settings(&mut command);
     child::run(command, stop).map_err(|error| match error.is::<Stopped>() {
         true => error,
         false => error.context("git is needed to bisect"),
     })
+}
+
+#[cfg(test)]
+fn no_settings(command: &mut Command) {
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("GIT_CONFIG_SYSTEM", "/dev/null");
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ impl Repository {
         for name in LOCAL {
             command.env_remove(name);
         }
+        no_settings(&mut command);
         assert!(command.args(words.split(' ')).status().unwrap().success());
     }
 

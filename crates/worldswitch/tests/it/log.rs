@@ -1,6 +1,8 @@
 //! `log:` and `serial:`: consoles of machines that somebody else booted, in every state.
 
-use crate::common::{Console, Lab, expect_code, row, stderr, text, worldswitch};
+use crate::common::{
+    Console, Lab, expect_code, finish, of_new_user, row, stderr, text, worldswitch,
+};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -254,7 +256,7 @@ fn a_full_disk_is_an_error_and_leaves_no_half_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("console"), &console.bytes).unwrap();
     // No file may grow beyond one block: what a full disk does, without one.
-    let output = std::process::Command::new("/bin/sh")
+    let output = of_new_user("/bin/sh")
         .current_dir(&folder)
         .args([
             "-c",
@@ -303,7 +305,7 @@ fn a_serial_line_is_heard_over_a_pseudo_terminal() {
         let count = rustix::io::write(&ours, &rest[..rest.len().min(512)]).unwrap();
         rest = &rest[count..];
     }
-    let output = child.wait_with_output().unwrap();
+    let output = finish(child);
     expect_code(&output, 0);
     assert!(told.contains("waiting for a guest"), "{told}");
     let result_path = folder

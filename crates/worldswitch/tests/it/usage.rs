@@ -68,7 +68,7 @@ fn what_is_missing_ends_with_1_and_the_cure() {
     });
     assert!(told.contains("apt-get install qemu-system-x86"), "{told}");
     let told = run(&|c| {
-        c.args(["--on", "lab:native", "--guest", "no.elf"]);
+        c.args(["--on", "qemu-tcg", "--guest", "no.elf"]);
     });
     assert!(
         told.contains("no guest image no.elf") || told.contains("not installed"),

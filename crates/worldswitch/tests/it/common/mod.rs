@@ -1,22 +1,61 @@
-//! What the tests of the command share. Each test file uses a part of it.
-#![allow(dead_code)]
+//! What the tests of the command share.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
 use ws_results::{ResultFile, Row};
 
+#[allow(dead_code)]
 #[path = "../../../../machines/src/fake_image.rs"]
 mod fake_image;
 use fake_image::{FakeRow, fake_image};
 
-/// The command, in an environment of its own.
+/// Homes of users who never called the command before; the last run's are gone.
+static HOMES: LazyLock<PathBuf> = LazyLock::new(|| {
+    let homes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("homes");
+    let _ = std::fs::remove_dir_all(&homes);
+    homes
+});
+
 pub fn worldswitch() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_worldswitch"));
+    of_new_user(env!("CARGO_BIN_EXE_worldswitch"))
+}
+
+/// A program of a user of its own: nothing of whoever runs the tests is in its environment but where
+/// programs and temporary files are.
+pub fn of_new_user(program: &str) -> Command {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let home = HOMES.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
+    let mut command = Command::new(program);
+    command.env_clear().env("HOME", home);
+    for kept in ["PATH", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(kept) {
+            command.env(kept, value);
+        }
+    }
     command
-        .env_remove("WORLDSWITCH_DATA")
-        .env_remove("NO_COLOR");
-    command
+}
+
+/// Waits for the command to end. One that hangs is killed, and the test fails.
+pub fn finish(child: Child) -> Output {
+    let pid = Pid::from_child(&child);
+    let (over, ends) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let hangs = ends.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout);
+        if hangs {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        hangs
+    });
+    let output = child.wait_with_output().expect("its end");
+    drop(over);
+    assert!(!watch.join().expect("a watch"), "it hung: {output:?}");
+    output
 }
 
 pub fn text(bytes: &[u8]) -> String {
@@ -96,7 +135,7 @@ impl Lab {
         let mut command = worldswitch();
         command
             .env("FAKE_STATE", self.path("state"))
-            // Digits that were seen are kept there.
+            // Digits that were seen are kept there, from run to run.
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("FAKE_MODE", self.mode)
             .args(["run", "--on", platform, "--qemu"])
