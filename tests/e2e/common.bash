@@ -41,9 +41,10 @@ common_setup() {
     OUT=$BATS_TEST_TMPDIR/out
 }
 
-# worldswitch with a time limit: a hang is a failure, not a long wait. Not `run`: bats has that.
+# worldswitch with a time limit, just below that of the whole step: it only tells where something hangs. Not
+# `run`: bats has that.
 ws() {
-    timeout --kill-after=5 "${LIMIT:-300}" "$WORLDSWITCH" "$@"
+    timeout --kill-after=5 "${LIMIT:-550}" "$WORLDSWITCH" "$@"
 }
 
 # The guest with the planted faults; says where.
