@@ -12,19 +12,17 @@ teardown() {
 
 setup() {
     common_setup
-    STORE=${XDG_CACHE_HOME:-$HOME/.cache}/worldswitch
-    # A cache of the test's own, with the packages of the user's.
+    # A cache of the test's own.
     CACHE=$BATS_TEST_TMPDIR/cache
     mkdir "$CACHE"
-    ln -s "$STORE/sets" "$CACHE/sets"
-    export STORE
+    ln -s "$LAB_STORE/sets" "$CACHE/sets"
     export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
         GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
     # Expanded by the sh that builds.
     # shellcheck disable=SC2016
-    BUILD='test -d "$STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
-        cp "$STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
-        find "$STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;
+    BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
+        cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
+        find "$LAB_STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;
         echo changed >>log'
 }
 

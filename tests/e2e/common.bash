@@ -19,14 +19,38 @@ make() {
     flock "$BUILT/lock" make "$@"
 }
 
+# Nothing of the user's is read or written but the fetched packages, which the step lab-fetch brings:
+# digits that were seen, histories and settings are those of a new user, one for each test file.
+LAB_STORE=${LAB_STORE:-${XDG_CACHE_HOME:-$HOME/.cache}/worldswitch}
+export LAB_STORE
+new_user() {
+    mkdir -p "$1/home"
+    export HOME=$1/home XDG_DATA_HOME=$1/data
+    unset WORLDSWITCH_DATA NO_COLOR XDG_CONFIG_HOME
+    use_cache "$1/cache"
+}
+
+# The fetched packages, with all else of a cache new in this folder.
+use_cache() {
+    mkdir -p "$1/worldswitch"
+    [ -e "$1/worldswitch/sets" ] || ln -s "$LAB_STORE/sets" "$1/worldswitch/sets"
+    export XDG_CACHE_HOME=$1
+}
+
+# Fetches packages that are not there yet, for all tests and the user.
+fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" "$@"; }
+
+[ -z "${BATS_FILE_TMPDIR-}" ] || new_user "$BATS_FILE_TMPDIR/user"
+
 common_setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     OUT=$BATS_TEST_TMPDIR/out
 }
 
-# worldswitch with a time limit: a hang is a failure, not a long wait. Not `run`: bats has that.
+# worldswitch with a time limit, just below that of the whole step: it only tells where something hangs. Not
+# `run`: bats has that.
 ws() {
-    timeout --kill-after=5 "${LIMIT:-300}" "$WORLDSWITCH" "$@"
+    timeout --kill-after=5 "${LIMIT:-550}" "$WORLDSWITCH" "$@"
 }
 
 # The guest with the planted faults; says where.

@@ -7,7 +7,7 @@ ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/release/elvis
 # Sets KERNEL, INITRD and EMULATOR (the words of QEMU without its machine).
 disk_setup_file() {
     local cache modules root=$BATS_FILE_TMPDIR/root file
-    LIMIT=300 ws lab fetch --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk qemu
+    fetch_packages --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk qemu
     cache=$(ws lab list --json | jq -r .cache)/sets
     KERNEL=$(echo "$cache"/linux-6.1-disk/root/boot/vmlinuz-*)
     INITRD=$BATS_FILE_TMPDIR/initrd

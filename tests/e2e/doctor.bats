@@ -91,13 +91,14 @@ finding() {
     [ "$(jq -r .worst doctor.json)" = problem ]
 }
 
-# A load that is there for sure: more loops than CPUs.
+# A load that is there for sure: more loops than CPUs, and all of them have begun.
 load_host() {
-    for _ in $(seq $(($(nproc) + 2))); do
-        sh -c 'while :; do :; done' 3>&- &
+    local loop
+    for loop in $(seq $(($(nproc) + 2))); do
+        sh -c 'echo >"$0"; while :; do :; done' "began-$loop" 3>&- &
         loops+=("$!")
     done
-    sleep 1
+    for loop in $(seq "${#loops[@]}"); do eventually [ -s "began-$loop" ]; done
 }
 
 loops=()

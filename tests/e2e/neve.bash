@@ -51,7 +51,7 @@ below() {
 # what else is named.
 lab_qemu() {
     local closure
-    LIMIT=600 ws lab fetch qemu "$@"
+    fetch_packages qemu "$@"
     closure=$(ws lab list --json | jq -r .cache)/sets/qemu/root
     cat >"$BATS_FILE_TMPDIR/qemu" <<END
 #!/bin/sh

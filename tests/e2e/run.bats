@@ -5,21 +5,30 @@
 
 load common
 
+# Two whole runs in the lab, side by side. What the processors did for each is in took.txt, as how long it
+# took is the host's other work too.
+setup_file() {
+    export RUNS=$BATS_FILE_TMPDIR
+    local run TIMEFORMAT='%U %S'
+    for run in first second; do
+        { time ws run --on lab:native -o "$RUNS/$run" >"$RUNS/$run.txt" 2>"$RUNS/$run.log"; } \
+            2>>"$RUNS/took.txt" 3>&- &
+    done
+    wait
+}
+
 setup() { common_setup; }
 
 # A test that fails must not leave its run going: bats waits for it.
 teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 
 @test "the lab gives the same digits twice, in two runs, within 20 s of a processor a boot" {
-    # Two boots each. What the processors did for them, as how long it took is the host's other work too.
-    TIMEFORMAT='%U %S'
-    { time { ws run --on lab:native -o first >first.txt 2>log.txt
-        ws run --on lab:native -o second >second.txt 2>>log.txt; }; } 2>took.txt
-    awk '{ print $1 + $2, "s" } $1 + $2 > 80 { exit 1 }' took.txt
+    cat "$RUNS/first.log" "$RUNS/second.log"
+    cd "$RUNS"
+    # Two boots each.
+    awk '{ s += $1 + $2 } END { print s, "s"; exit (s > 80) }' took.txt
     digits='[.rows[] | {benchmark, exact, status, metrics}]'
-    jq "$digits" first/lab-native.json >a
-    jq "$digits" second/lab-native.json >b
-    cmp a b
+    cmp <(jq "$digits" first/lab-native.json) <(jq "$digits" second/lab-native.json)
     cmp first.txt second.txt || diff first.txt second.txt
     # Not a single measured row may be other than exact, and all of the suite must be measured.
     [ "$(jq '[.rows[] | select(.status == "ok")] | length' first/lab-native.json)" -eq $(($(benchmarks) - 21)) ]
@@ -27,10 +36,10 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 }
 
 @test "the lab's digits are what the loops say: one instruction for one instruction" {
-    ws run --on lab:native --boots 1 -o "$OUT" >table.txt
     while read -r bench cost; do
-        [ "$(result lab-native '.rows[] | select(.benchmark == "'"$bench"'").metrics[0].boots[0] |
-            [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]')" -eq "$cost" ]
+        [ "$(jq '.rows[] | select(.benchmark == "'"$bench"'").metrics[0].boots[0] |
+            [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]' \
+            "$RUNS/first/lab-native.json")" -eq "$cost" ]
     done <<'COSTS'
 idle 0
 sgdt 1
@@ -111,12 +120,20 @@ COSTS
     run ! grep -q $'\x1b' log.txt
 }
 
+# A guest whose path names the test: its machines are found by that, and by nothing else.
+own() { cp "${1:-$GUEST/guest.elf}" "$BATS_TEST_TMPDIR/own.elf"; }
+machines() { pgrep -f -- "-kernel $BATS_TEST_TMPDIR/own.elf"; }
+no_machine() { ! machines; }
+
 @test "Ctrl-C stops the machine, keeps finished boots, and ends with 1" {
+    own
     # In a process group of its own, as a terminal's foreground job; a background job ignores SIGINT.
-    setsid env --default-signal=INT "$WORLDSWITCH" run --on qemu-tcg --boots 500 --samples 2 --iters 10 -o "$OUT" \
-        >table.txt 2>log.txt 3>&- &
+    setsid env --default-signal=INT "$WORLDSWITCH" run -v --on qemu-tcg --boots 500 --samples 2 --iters 10 -o "$OUT" \
+        --guest "$BATS_TEST_TMPDIR/own.elf" >table.txt 2>log.txt 3>&- &
     pid=$!
-    eventually grep -qE 'boot ([2-9]|[1-9][0-9]+)/500' log.txt
+    # A boot is two launches; the third is told when it is over.
+    third_is_over() { [ "$(grep -c 'first record after' log.txt)" -ge 3 ]; }
+    eventually third_is_over
     kill -INT -- "-$pid"
     status=0
     wait "$pid" || status=$?
@@ -125,28 +142,30 @@ COSTS
     [ "$(result qemu-tcg '.boots | length')" -ge 1 ]
     [ "$(statuses qemu-tcg | grep -c ' ok$')" -ge 10 ]
     ! is_running "$OUT" || false
-    ! pgrep -f "qemu-system.*$BATS_TEST_TMPDIR" || false
+    no_machine
 }
 
 @test "killed outright: the machine goes too" {
-    "$WORLDSWITCH" run --on qemu-tcg --boots 500 -o "$OUT" >table.txt 2>log.txt &
+    # In a row that never ends there is one machine, from its start until somebody ends it.
+    own "$(planted_guest)"
+    "$WORLDSWITCH" run --on qemu-tcg --boots 1 --timeout 600 --bench '^plant-loop$' \
+        --guest "$BATS_TEST_TMPDIR/own.elf" -o "$OUT" >table.txt 2>log.txt 3>&- &
     pid=$!
-    eventually pgrep -P "$pid" -f qemu-system
-    qemu=$(pgrep -P "$pid" -f qemu-system | head -n 1)
+    eventually machines
     kill -KILL "$pid"
     wait "$pid" || true
-    gone() { ! kill -0 "$1" 2>/dev/null; }
-    eventually gone "$qemu"
+    eventually no_machine
 }
 
 @test "a QEMU that somebody kills costs one row; the run goes on" {
     guest=$(planted_guest)
     # plant-loop never ends by itself: the kill must find it running.
-    "$WORLDSWITCH" run --on qemu-tcg --boots 1 --guest "$guest" --timeout 20 \
-        --bench '^(idle|plant-loop|plant-ud)$' -o "$OUT" >table.txt 2>log.txt &
+    own "$guest"
+    "$WORLDSWITCH" run --on qemu-tcg --boots 1 --guest "$BATS_TEST_TMPDIR/own.elf" --timeout 600 \
+        --bench '^(idle|plant-loop|plant-ud)$' -o "$OUT" >table.txt 2>log.txt 3>&- &
     pid=$!
     eventually grep -q plant-loop log.txt
-    pkill -KILL -P "$pid" -f qemu-system
+    pkill -KILL -P "$pid" -f -- "-kernel $BATS_TEST_TMPDIR/own.elf"
     wait "$pid" || true
     statuses qemu-tcg >rows.txt
     grep -qx 'idle ok' rows.txt

@@ -112,8 +112,8 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
         [ "$status" -eq 2 ]
         [ -s said.txt ]
     done
-    timeout 5 "$VMM" --help | grep -q -- '--console-max'
-    timeout 5 "$VMM" --version | grep -qE '^vmm [0-9.]+$'
+    timeout 60 "$VMM" --help | grep -q -- '--console-max'
+    timeout 60 "$VMM" --version | grep -qE '^vmm [0-9.]+$'
 }
 
 @test "files that are no kernel are errors with a reason" {
@@ -353,7 +353,9 @@ make_foreign() {
         "$VMM" --console line --kernel "$HOSTILE" --append 'bench=^hostile-flood$ samples=1' \
             2>said.txt 3>&- &
         machine=$!
-        sleep 3
+        # One of its threads waits in write(2).
+        blocks() { grep -qsE '^1 ' "/proc/$machine/task/"*/syscall; }
+        eventually blocks
         kill -15 "$machine"
         reap
         [ "$status" -eq 143 ]

@@ -28,8 +28,8 @@ samples() {
     fi
     ws run --on lab:native,lab:kvm,lab:kvm-shadow --boots 1 -o rebuilt
     [ "$(jq .identity.subject.packages_pinned rebuilt/lab-kvm.json)" = true ]
-    unset XDG_CACHE_HOME
-    ws lab fetch native kvm kvm-shadow
+    use_cache "$BATS_FILE_TMPDIR/user/cache"
+    fetch_packages native kvm kvm-shadow
     [ "$(ws lab show kvm --json | jq -r .digest)" = "$(XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache ws lab show kvm --json | jq -r .digest)" ]
     ws run --on lab:native,lab:kvm,lab:kvm-shadow --boots 1 -o before
     for platform in lab-native lab-kvm lab-kvm-shadow; do
@@ -41,7 +41,7 @@ samples() {
 }
 
 @test "the newest kernel of Debian's unstable: measured, exact, proved" {
-    ws lab fetch --newest linux-unstable
+    fetch_packages --newest linux-unstable
     ws run --on lab:kvm@unstable,lab:kvm-shadow@unstable -o "$OUT"
     for platform in lab-kvm@unstable lab-kvm-shadow@unstable; do
         [ "$(result "$platform" '[.rows[] | select(.status == "ok")] | length')" -eq 20 ]
@@ -53,7 +53,7 @@ samples() {
 }
 
 @test "nested ARM virtualization: exact, proved, tens of times a guest of one KVM" {
-    ws lab fetch --newest kvm-nested
+    fetch_packages --newest kvm-nested
     ws run --on lab:kvm-nested --boots 2 --bench '^(hypercall|in|irq-completion)$' -o "$OUT"
     ws run --on lab:kvm-vhe@unstable+cpu=max,lab:kvm-vel2 --boots 2 \
         --bench '^(hypercall|in|irq-completion)$' -o "$OUT"

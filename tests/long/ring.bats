@@ -6,8 +6,8 @@ setup() { common_setup; }
 
 @test "processes of a Linux guest in the lab: every switch exact, and what no exit touches no kernel changes" {
     export LIMIT=900
-    ws lab fetch kvm kvm@6.12
-    kernel=("${XDG_CACHE_HOME:-$HOME/.cache}"/worldswitch/sets/linux-6.1/root/boot/vmlinuz-*)
+    fetch_packages kvm kvm@6.12
+    kernel=("$LAB_STORE"/sets/linux-6.1/root/boot/vmlinuz-*)
     WORLDSWITCH=$WORLDSWITCH "$ROOT/docs/examples/ring/run" "${kernel[0]}" ring 2 lab:kvm lab:kvm@6.12
     for platform in lab-kvm lab-kvm@6.12; do
         jq -e '.rows | length == 18 and all(.exact)' "ring/$platform.json"

@@ -7,6 +7,7 @@ use crate::process::{Process, shell_words};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 /// A machine's process. Dropped, it is killed.
 #[derive(Debug)]
@@ -90,6 +91,11 @@ impl Child {
     /// The last that the process wrote to its standard error.
     pub fn stderr(&self) -> String {
         self.process.stderr()
+    }
+
+    /// How long it was ready to run and got no processor.
+    pub fn waited(&self) -> Duration {
+        self.process.waited()
     }
 
     /// Kills the process and waits for it.

@@ -224,6 +224,11 @@ pub trait Machine: Send {
         Vec::new()
     }
 
+    /// How long the machine was ready to run and got no processor: no time limit of a guest counts that.
+    fn waited(&mut self) -> Duration {
+        self.child().map_or(Duration::ZERO, |child| child.waited())
+    }
+
     /// The command line of the last launch as a shell takes it, for the user to read.
     fn command_line(&mut self) -> Option<String> {
         self.child().map(|child| child.command_line().to_owned())

@@ -11,12 +11,13 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// A running or ended child process.
 #[derive(Debug)]
@@ -140,6 +141,20 @@ impl Process {
         Ok(self.status)
     }
 
+    /// How long it was ready to run and got no processor: the thread that waited longest. Nothing where
+    /// the kernel does not count that (CONFIG_SCHED_INFO).
+    pub fn waited(&self) -> Duration {
+        // Of each thread: nanoseconds on a processor, nanoseconds ready to run, how often
+        // (Documentation/scheduler/sched-stats.rst).
+        let waited = |thread: io::Result<DirEntry>| -> Option<u64> {
+            let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+            text.split(' ').nth(1)?.parse().ok()
+        };
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let most = threads.into_iter().flatten().filter_map(waited).max();
+        Duration::from_nanos(most.unwrap_or(0))
+    }
+
     /// Kills the process and all of its group, and waits for it.
     pub fn kill(&mut self) {
         if self.status.is_some() {
@@ -205,7 +220,7 @@ pub fn shell_words(command: &Command) -> String {
 mod tests {
     use super::*;
     use std::io::{Read, Seek};
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     fn shell(script: &str, limit: u64) -> (Process, File) {
         let out = unnamed_file(0).unwrap();
@@ -289,6 +304,30 @@ mod tests {
                 "its child lives on"
             );
         }
+    }
+
+    #[test]
+    fn who_shares_a_processor_waits_for_it_and_who_sleeps_does_not() {
+        let mut cpus = rustix::thread::CpuSet::new();
+        let ours = rustix::thread::sched_getaffinity(None).unwrap();
+        cpus.set((0..1024).find(|cpu| ours.is_set(*cpu)).unwrap());
+        let spinner = || {
+            let (process, _) = shell("while :; do :; done", 1 << 20);
+            let pid = Pid::from_raw(process.child.id().cast_signed());
+            rustix::thread::sched_setaffinity(pid, &cpus).unwrap();
+            process
+        };
+        let pair = [spinner(), spinner()];
+        let start = Instant::now();
+        while pair
+            .iter()
+            .any(|process| process.waited() < Duration::from_millis(100))
+        {
+            assert!(start.elapsed() < Duration::from_secs(60), "none waits");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let (asleep, _) = shell("exec sleep 600", 1 << 20);
+        assert!(asleep.waited() <= start.elapsed());
     }
 
     #[test]

@@ -189,7 +189,8 @@ pub struct RunArgs {
     /// Let compared results differ in this condition; may be given again.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// How long one benchmark may take before its machine is stopped.
+    /// How long one benchmark may take before its machine is stopped. Time in which the machine waits for a
+    /// processor of the host does not count.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub timeout: Duration,
     #[command(flatten)]

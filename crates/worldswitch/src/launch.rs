@@ -204,6 +204,11 @@ impl LaunchState {
         }
     }
 
+    /// Has a record come?
+    pub fn has_spoken(&self) -> bool {
+        self.first_record.is_some()
+    }
+
     /// The guest's `hello`, once it came.
     pub fn hello(&self) -> Option<&Map<String, Value>> {
         self.hello.as_ref()
@@ -355,17 +360,27 @@ impl LaunchState {
         }
     }
 
-    fn tick(&mut self, now: Duration) {
-        let (limit, what) = match (&self.current, &self.hello) {
+    /// Has the step in hand taken as long as it may?
+    pub fn is_late(&self, now: Duration) -> bool {
+        let (limit, _) = self.limit();
+        limit.is_some_and(|limit| now.saturating_sub(self.step_since) >= limit)
+    }
+
+    /// How long the step in hand may take, and how it is told that it took longer.
+    fn limit(&self) -> (Option<Duration>, &'static str) {
+        match (&self.current, &self.hello) {
             (Some(_), _) => (self.limits.bench, "it took"),
             (None, Some(_)) => (
                 self.limits.between,
                 "the guest said nothing between benchmarks for",
             ),
             (None, None) => (self.limits.boot, "the guest sent no record for"),
-        };
-        if let Some(limit) = limit {
-            if now.saturating_sub(self.step_since) >= limit {
+        }
+    }
+
+    fn tick(&mut self, now: Duration) {
+        if let (Some(limit), what) = self.limit() {
+            if self.is_late(now) {
                 let why = format!(
                     "{what} longer than {} s, so the machine was stopped",
                     limit.as_secs_f64()
