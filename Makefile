@@ -18,8 +18,8 @@ QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 # The lab's own compiler: a link to its packages, unpacked in the user's cache (docs/lab.md). CC=clang or CC=gcc
 # takes one of this host's; for aarch64 that takes a C library of its own (tools/setup test).
 CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
-HOST_CC := $(if $(filter command,$(origin CC)),$(CC))
-JOBS    := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
+JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: help run check test test-long build command clean FORCE
 
@@ -38,16 +38,16 @@ help:
 run:
 	@tools/setup run
 	@$(MAKE) command
-	@$(COMMAND) lab fetch --newest native kvm kvm-shadow $(if $(HOST_CC),,clang-19)
+	@$(COMMAND) lab fetch --newest native kvm kvm-shadow $(if $(CHOSEN),,clang-19)
 	@$(MAKE) build
 	@$(COMMAND) run --quick --report $(ARGS)
 
-build: command $(if $(HOST_CC),,build/clang-19.fetched)
+build: command $(if $(CHOSEN),,build/clang-19.fetched)
 	@$(MAKE) -s $(JOBS) -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
 	@$(MAKE) -s $(JOBS) -C guest ARCH=aarch64 >&2
 	@$(MAKE) -s $(JOBS) -C vmm >&2
 	@$(MAKE) -s -C lab/init >&2
-	@$(if $(HOST_CC),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C vmm ARCH=aarch64 >&2
+	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C vmm ARCH=aarch64 >&2
 	@$(MAKE) -s $(JOBS) -C neve variants >&2
 
 command:
