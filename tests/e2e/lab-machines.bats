@@ -10,36 +10,69 @@ THREE=lab:native,lab:kvm,lab:kvm-shadow
 # What takes 20 s on two cores of one's own may take ten times as long on busy ones.
 LONG=600
 
-# The packages are fetched already (tests/steps), and used where they are; the digits that this file
-# sees are its own.
 setup_file() {
-    LIMIT=$LONG ws lab fetch --newest --all
-    FETCHED=$(ws lab list --json | jq -r .cache)
-    export FETCHED TABLE=$BATS_FILE_TMPDIR/table
-    use_cache "$BATS_FILE_TMPDIR/cache"
-    # Xen beside it: what else runs must not matter.
-    LIMIT=$LONG ws run --on lab:xen,lab:xen@4.20 --boots 3 -o "$BATS_FILE_TMPDIR/xen" \
-        --bench '^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority)$' 3>&- &
-    local xen=$! failed=''
-    LIMIT=$LONG ws run --on "$THREE" --boots 2 -o "$TABLE" >"$TABLE.txt" || failed=yes
-    wait "$xen"
-    [ -z "$failed" ]
+    fetch_packages --newest --all
+    export RUNS=$BATS_FILE_TMPDIR/runs TABLE=$BATS_FILE_TMPDIR/runs/table
+    mkdir "$RUNS"
+    # The others beside it: what else runs must not matter.
+    others 3>&- &
+    measure table --on "$THREE" --boots 2
+    wait
 }
 
-setup() {
-    common_setup
-    use_cache "$BATS_FILE_TMPDIR/cache"
+# kept NAME COMMAND...: what it says, and whether it fails, is for the tests that read it (made).
+kept() {
+    LIMIT=$LONG "${@:2}" >"$RUNS/$1.txt" 2>"$RUNS/$1.log" || echo "it ended with $?" >"$RUNS/$1.failed"
 }
+
+# measure NAME WORDS...: a run; its results are in $RUNS/NAME.
+measure() { kept "$1" ws run "${@:2}" -o "$RUNS/$1"; }
+
+# made NAME: it did not fail.
+made() {
+    cat "$RUNS/$1.log"
+    run ! cat "$RUNS/$1.failed"
+}
+
+# All runs that tests only read, but for the table: one after another, for each is one thread.
+others() {
+    measure xen --on lab:xen,lab:xen@4.20 --boots 3 \
+        --bench '^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority)$'
+    measure qemu --on lab:qemu-kvm --boots 2 --bench '^(hypercall|cpuid|in|out)$'
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/one-more.c" OUT="$BUILT/one-more" >&2
+    measure one-more --on lab:kvm --boots 1 --bench '^(sgdt|hypercall)' --guest "$BUILT/one-more/guest.elf"
+    one_call_more
+    # Without nested paging, in which a hypercall's length does not move with what went before it.
+    measure before --on lab:kvm-shadow --boots 1 --bench '^(hypercall|in|out)$' --vmm "$BUILT/vmm-as-it-is/vmm"
+    measure after --on lab:kvm-shadow --boots 1 --bench '^(hypercall|in|out)$' --vmm "$RUNS/vmm/vmm"
+    local image
+    for image in guest.elf guest.mb; do
+        kept "$image" ws lab boot kvm --kernel "$ROOT/build/guest/x86_64/$image" \
+            --append 'unit=insns hypercall=kvm bench=^(hypercall|cpuid|in)$'
+    done
+}
+
+# The monitor, and one whose way out has a call more: it, two instructions, the return, and the jump on to
+# where the way went before.
+one_call_more() {
+    "${CC:-clang}" -c -o "$RUNS/more.o" -x assembler - <<'CODE'
+.globl __wrap_devices_access
+__wrap_devices_access: call more
+jmp __real_devices_access
+more: nop
+nop
+ret
+.section .note.GNU-stack,"",@progbits
+CODE
+    make -s -C "$ROOT/vmm" OUT="$BUILT/vmm-as-it-is" >&2
+    make -s -C "$ROOT/vmm" OUT="$RUNS/vmm" \
+        LDFLAGS="-static -pthread -Wl,--wrap=devices_access $RUNS/more.o" >&2
+}
+
+setup() { common_setup; }
 
 teardown() {
     for pid in ${started-}; do kill -CONT "$pid" && kill "$pid"; done 2>/dev/null || true
-}
-
-# The fetched packages, with a folder of digits of its own.
-use_cache() {
-    mkdir -p "$1/worldswitch"
-    [ -e "$1/worldswitch/sets" ] || ln -s "$FETCHED/sets" "$1/worldswitch/sets"
-    export XDG_CACHE_HOME=$1
 }
 
 # value FILE BENCHMARK EXPRESSION: something of a row in a result file.
@@ -66,6 +99,7 @@ between() {
 }
 
 @test "the table: every row measured and exact, the sentence on NRIPS below" {
+    made table
     [ "$(jq -s '[.[].rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length' "$TABLE"/*.json)" -eq 0 ]
     [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-native.json")" -eq $(($(benchmarks) - 21)) ]
     [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-kvm.json")" -eq $(($(benchmarks) - 7)) ]
@@ -181,10 +215,10 @@ between() {
 }
 
 @test "QEMU as the monitor: what KVM answers costs the same, what comes to user space more" {
-    LIMIT=$LONG ws run --on lab:qemu-kvm --boots 2 -o qemu --bench '^(hypercall|cpuid|in|out)$' >table.txt
+    made qemu
     for row in hypercall cpuid in out; do
-        [ "$(value qemu/lab-qemu-kvm "$row" '"\(.status) \(.exact)"')" = 'ok true' ]
-        ours=$(insns "$TABLE/lab-kvm" "$row") qemus=$(insns qemu/lab-qemu-kvm "$row")
+        [ "$(value "$RUNS/qemu/lab-qemu-kvm" "$row" '"\(.status) \(.exact)"')" = 'ok true' ]
+        ours=$(insns "$TABLE/lab-kvm" "$row") qemus=$(insns "$RUNS/qemu/lab-qemu-kvm" "$row")
         echo "$row: $ours under our monitor, $qemus under QEMU"
         case $row in
         hypercall | cpuid) [ $((qemus - ours)) -lt 100 ] && [ $((ours - qemus)) -lt 100 ] ;;
@@ -216,75 +250,58 @@ between() {
 }
 
 @test "Xen 4.17 and 4.20: three boots of the same digits" {
+    made xen
     for xen in lab-xen lab-xen@4.20; do
         for row in hypercall cpuid in event-channel; do
-            [ "$(value "$BATS_FILE_TMPDIR/xen/$xen" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 3' ]
+            [ "$(value "$RUNS/xen/$xen" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 3' ]
         done
-        [ "$(insns "$BATS_FILE_TMPDIR/xen/$xen" hypercall)" -gt 4500 ]
-        [ "$(insns "$BATS_FILE_TMPDIR/xen/$xen" hypercall)" -lt 6500 ]
+        [ "$(insns "$RUNS/xen/$xen" hypercall)" -gt 4500 ]
+        [ "$(insns "$RUNS/xen/$xen" hypercall)" -lt 6500 ]
         # A round trip holds four hypercalls.
-        [ "$(insns "$BATS_FILE_TMPDIR/xen/$xen" event-channel)" -gt \
-            $((4 * $(insns "$BATS_FILE_TMPDIR/xen/$xen" hypercall))) ]
+        [ "$(insns "$RUNS/xen/$xen" event-channel)" -gt \
+            $((4 * $(insns "$RUNS/xen/$xen" hypercall))) ]
     done
-    [ "$(insns "$BATS_FILE_TMPDIR/xen/lab-xen" hypercall)" -ne "$(insns "$BATS_FILE_TMPDIR/xen/lab-xen@4.20" hypercall)" ]
+    [ "$(insns "$RUNS/xen/lab-xen" hypercall)" -ne "$(insns "$RUNS/xen/lab-xen@4.20" hypercall)" ]
     # What would end the emulator is not begun.
-    [ "$(value "$BATS_FILE_TMPDIR/xen/lab-xen@4.20" cr8-read .status)" = ok ]
-    [[ $(value "$BATS_FILE_TMPDIR/xen/lab-xen@4.20" self-ipi-priority .reason) == 'QEMU dies where'* ]]
+    [ "$(value "$RUNS/xen/lab-xen@4.20" cr8-read .status)" = ok ]
+    [[ $(value "$RUNS/xen/lab-xen@4.20" self-ipi-priority .reason) == 'QEMU dies where'* ]]
 }
 
 @test "Xen and a guest without paging: near the figures of one that never had any" {
+    made xen
     # What such a guest paid on Xen 4.17, its APIC off: docs/lab-xen.md says what the rest is.
     while read -r row without slack; do
         for xen in lab-xen lab-xen@4.20; do
-            [ "$(value "$BATS_FILE_TMPDIR/xen/$xen" "$row-unpaged" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 3' ]
-            figure=$(insns "$BATS_FILE_TMPDIR/xen/$xen" "$row-unpaged")
+            [ "$(value "$RUNS/xen/$xen" "$row-unpaged" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 3' ]
+            figure=$(insns "$RUNS/xen/$xen" "$row-unpaged")
             echo "$xen $row-unpaged: $figure"
             [ $((figure - without)) -lt "$slack" ] && [ $((without - figure)) -lt "$slack" ]
         done
         # The walks that are left out are longer than all else; to step over IN there never were any.
-        [ "$row" = in ] || [ "$(insns "$BATS_FILE_TMPDIR/xen/lab-xen" "$row")" -gt $((2 * figure)) ]
+        [ "$row" = in ] || [ "$(insns "$RUNS/xen/lab-xen" "$row")" -gt $((2 * figure)) ]
     done <<'FIGURES'
 hypercall 2594 200
 cpuid 2473 200
 in 1185 250
 event-channel 26684 2500
 FIGURES
-    [ "$(value "$BATS_FILE_TMPDIR/xen/lab-xen" event-channel-unpaged '.outcomes[0].check.verdict')" = proved ]
+    [ "$(value "$RUNS/xen/lab-xen" event-channel-unpaged '.outcomes[0].check.verdict')" = proved ]
 }
 
 @test "one instruction more in the guest's loop is one instruction more" {
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/one-more.c" OUT="$BUILT/one-more" >&2
-    LIMIT=$LONG ws run --on lab:kvm --boots 1 --bench '^(sgdt|hypercall)' \
-        --guest "$BUILT/one-more/guest.elf" -o "$OUT"
+    made one-more
     for row in sgdt hypercall; do
-        [ "$(insns "$OUT/lab-kvm" $row-one-more)" -eq $(($(insns "$OUT/lab-kvm" $row) + 1)) ]
+        [ "$(insns "$RUNS/one-more/lab-kvm" $row-one-more)" -eq $(($(insns "$RUNS/one-more/lab-kvm" $row) + 1)) ]
     done
 }
 
 @test "one function call more in the monitor's way out is what it executes, and only there" {
-    # The call, two instructions, the return, and the jump on to where the way went before.
-    "${CC:-clang}" -c -o more.o -x assembler - <<'CODE'
-.globl __wrap_devices_access
-__wrap_devices_access: call more
-jmp __real_devices_access
-more: nop
-nop
-ret
-.section .note.GNU-stack,"",@progbits
-CODE
-    make -s -C "$ROOT/vmm" OUT="$BUILT/vmm-as-it-is" >&2
-    make -s -C "$ROOT/vmm" OUT="$BATS_TEST_TMPDIR/vmm" \
-        LDFLAGS="-static -pthread -Wl,--wrap=devices_access $PWD/more.o" >&2
-    # Without nested paging, in which a hypercall's length does not move with what went before it.
-    measure() {
-        LIMIT=$LONG ws run --on lab:kvm-shadow --boots 1 --bench '^(hypercall|in|out)$' --vmm "$1" -o "$2"
-    }
-    measure "$BUILT/vmm-as-it-is/vmm" before
-    measure "$BATS_TEST_TMPDIR/vmm/vmm" after
+    made before
+    made after
     for row in in out; do
-        [ "$(insns after/lab-kvm-shadow $row)" -eq $(($(insns before/lab-kvm-shadow $row) + 5)) ]
+        [ "$(insns "$RUNS/after/lab-kvm-shadow" $row)" -eq $(($(insns "$RUNS/before/lab-kvm-shadow" $row) + 5)) ]
     done
-    [ "$(insns after/lab-kvm-shadow hypercall)" -eq "$(insns before/lab-kvm-shadow hypercall)" ]
+    [ "$(insns "$RUNS/after/lab-kvm-shadow" hypercall)" -eq "$(insns "$RUNS/before/lab-kvm-shadow" hypercall)" ]
 }
 
 @test "other digits than were seen before: a broken lab, exit code 1" {
@@ -306,17 +323,16 @@ CODE
 @test "an ordinary user, without /dev/kvm and without network, gets the same digits" {
     [ "$(id -u)" -eq 0 ] || skip 'only root can become somebody else; the other tests ran as an ordinary user'
     unshare -mn true 2>/dev/null || skip 'no namespaces may be made here'
-    LIMIT=$LONG ws run --on lab:kvm --boots 1 --bench '^(hypercall|in)$' -o as-root
     mkdir -p mine/data mine/out
     cp -r "$ROOT/lab" "$ROOT/build/guest" "$ROOT/build/vmm" mine/data
-    cp "$WORLDSWITCH" mine
+    cp "$WORLDSWITCH" "$BUILT/one-more/guest.elf" mine
     # In a file system of its own at /mnt, for nobody may not walk to where the tests lie.
     cat >somebody <<'SCRIPT'
 set -e
 mount -t tmpfs none /mnt
 cp -r mine/. /mnt
 mkdir -p /mnt/cache/worldswitch/sets /mnt/dev
-mount --bind "$FETCHED/sets" /mnt/cache/worldswitch/sets
+mount --bind "$LAB_STORE/sets" /mnt/cache/worldswitch/sets
 mount -o remount,bind,ro /mnt/cache/worldswitch/sets
 for node in null zero random urandom; do
     : >"/mnt/dev/$node"
@@ -331,11 +347,12 @@ cd /mnt/out
 exec setpriv --reuid=65534 --regid=65534 --clear-groups env -i HOME=/nonexistent PATH=/usr/bin:/bin \
     XDG_CACHE_HOME=/mnt/cache WORLDSWITCH_DATA=/mnt/data sh -c '
         ! [ -e /dev/kvm ] && [ "$(wc -l </proc/net/dev)" -eq 3 ] && [ "$(id -u)" = 65534 ] &&
-        /mnt/worldswitch run --on lab:kvm --boots 1 --bench "^(hypercall|in)$" -o result >&2 &&
+        /mnt/worldswitch run --on lab:kvm --boots 1 --bench "^(sgdt|hypercall)" --guest /mnt/guest.elf \
+            -o result >&2 &&
         cat result/lab-kvm.json'
 SCRIPT
     timeout "$LONG" unshare -mn --propagation private sh somebody >as-nobody.json
-    digits as-root/lab-kvm >first.txt
+    digits "$RUNS/one-more/lab-kvm" >first.txt
     digits as-nobody >second.txt
     [ -s first.txt ]
     cmp first.txt second.txt
@@ -359,15 +376,14 @@ boots_to() {
 @test "a multiboot kernel: the guest's flat image gives the digits of the ELF image" {
     local image
     for image in guest.elf guest.mb; do
-        LIMIT=$LONG ws lab boot kvm --kernel "$ROOT/build/guest/x86_64/$image" \
-            --append 'unit=insns hypercall=kvm bench=^(hypercall|cpuid|in)$' >"$image.txt" 2>said.txt
-        grep -q '"kind":"bye","status":"ok"' "$image.txt"
-        grep -o '{"kind":"result".*' "$image.txt" | jq -c '[.bench, ([.run, .control] | transpose
+        made "$image"
+        grep -q '"kind":"bye","status":"ok"' "$RUNS/$image.txt"
+        grep -o '{"kind":"result".*' "$RUNS/$image.txt" | jq -c '[.bench, ([.run, .control] | transpose
             | map(.[0] - .[1]) | group_by(.) | max_by(length)[0])]' >"$image.results"
         [ "$(wc -l <"$image.results")" -eq 3 ]
     done
-    grep -q '"boot":"pvh"' guest.elf.txt
-    grep -q '"boot":"multiboot"' guest.mb.txt
+    grep -q '"boot":"pvh"' "$RUNS/guest.elf.txt"
+    grep -q '"boot":"multiboot"' "$RUNS/guest.mb.txt"
     # A path has two lengths, one instruction apart, of which either may be the more frequent.
     cat guest.elf.results guest.mb.results
     [ "$(jq -s '[.[:3], .[3:]] | transpose | map(.[0][0] == .[1][0] and (.[0][1] - .[1][1] | fabs) <= 1) | all' \
@@ -397,7 +413,7 @@ SET
         echo "$output"
         false
     fi
-    use_cache "$BATS_FILE_TMPDIR/cache"
+    use_cache "$BATS_FILE_TMPDIR/user/cache"
     boots_to 'Found no Xen signature!' \
         --kernel cache/worldswitch/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
 }
@@ -429,7 +445,7 @@ int main(void)
 }
 PROGRAM
     { entry init $((0100755)) init && entry TRAILER!!! 0 /dev/null; } >initramfs
-    kernel=("$FETCHED"/sets/linux-6.1/root/boot/vmlinuz-*)
+    kernel=("$LAB_STORE"/sets/linux-6.1/root/boot/vmlinuz-*)
     LIMIT=$LONG ws lab boot kvm --kernel "${kernel[0]}" --initrd initramfs \
         --append 'console=ttyS0 quiet panic=-1' >console.txt 2>said.txt
     grep -q "user space on ${kernel[0]##*vmlinuz-}, process 1" console.txt

@@ -353,8 +353,10 @@ make_foreign() {
         "$VMM" --console line --kernel "$HOSTILE" --append 'bench=^hostile-flood$ samples=1' \
             2>said.txt 3>&- &
         machine=$!
-        # One of its threads waits in write(2).
-        blocks() { grep -qsE '^1 ' "/proc/$machine/task/"*/syscall; }
+        # Who says the first record waits in poll(2), as the main thread always does beside the vCPU's.
+        blocks() {
+            [ "$(cat "/proc/$machine/task/"*/syscall | grep -c '^7 ')" -eq $((room == 0 ? 1 : 2)) ]
+        }
         eventually blocks
         kill -15 "$machine"
         reap
