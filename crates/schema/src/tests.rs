@@ -1,5 +1,7 @@
 //! Known answers: of each keyword documents that keep to it and documents that do not.
 
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 use serde_json::json;
 
