@@ -313,7 +313,7 @@ mod tests {
         cpus.set((0..1024).find(|cpu| ours.is_set(*cpu)).unwrap());
         let spinner = || {
             let (process, _) = shell("while :; do :; done", 1 << 20);
-            let pid = Pid::from_raw(process.child.id().cast_signed());
+            let pid = Pid::from_raw(i32::try_from(process.child.id()).unwrap());
             rustix::thread::sched_setaffinity(pid, &cpus).unwrap();
             process
         };
