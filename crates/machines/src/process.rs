@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn the_kernel_kills_it_with_the_thread_that_started_it() {
         let pid = std::thread::spawn(|| {
-            let (process, _out) = shell("sleep 600", 1 << 20);
+            let (process, _out) = shell("exec sleep 600", 1 << 20);
             let pid = process.child.id();
             // Without the handle's own kill, as after a SIGKILL of the whole program.
             std::mem::forget(process);
