@@ -313,7 +313,7 @@ mod tests {
         cpus.set((0..1024).find(|cpu| ours.is_set(*cpu)).unwrap());
         let spinner = || {
             let (process, _) = shell("while :; do :; done", 1 << 20);
-            let pid = Pid::from_raw(process.child.id().cast_signed());
+            let pid = Pid::from_raw(i32::try_from(process.child.id()).unwrap());
             rustix::thread::sched_setaffinity(pid, &cpus).unwrap();
             process
         };
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn the_kernel_kills_it_with_the_thread_that_started_it() {
         let pid = std::thread::spawn(|| {
-            let (process, _out) = shell("sleep 600", 1 << 20);
+            let (process, _out) = shell("exec sleep 600", 1 << 20);
             let pid = process.child.id();
             // Without the handle's own kill, as after a SIGKILL of the whole program.
             std::mem::forget(process);
