@@ -86,7 +86,7 @@ impl Clients {
             });
         let all: Vec<Client> = all.collect();
         let mut clients = Self {
-            tallies: all.iter().map(|_| Tally::new()).collect(),
+            tallies: all.iter().map(|_| Tally::default()).collect(),
             all,
             events: BinaryHeap::new(),
             sequence: 0,

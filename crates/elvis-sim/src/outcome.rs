@@ -15,8 +15,9 @@ pub struct Tally {
     pub lost: u64,
 }
 
-impl Tally {
-    pub fn new() -> Self {
+impl Default for Tally {
+    /// Of a client that saw nothing yet.
+    fn default() -> Self {
         // Two digits: 1 % of a latency. The bounds are right, so this is never None.
         let latencies = Histogram::new_with_bounds(1, LONGEST_NS, 2).ok();
         Self {
@@ -26,7 +27,9 @@ impl Tally {
             lost: 0,
         }
     }
+}
 
+impl Tally {
     /// Of nobody.
     pub fn none() -> Self {
         Self {
@@ -171,7 +174,7 @@ impl Outcome {
                 .collect();
             let replies: u64 = mine.iter().map(|tally| tally.replies).sum();
             let total_ns: u128 = mine.iter().map(|tally| tally.total_ns).sum();
-            let mut all = Tally::new().latencies;
+            let mut all = Tally::default().latencies;
             for tally in &mine {
                 if let (Some(all), Some(its)) = (&mut all, &tally.latencies) {
                     // The same bounds: this can't fail.

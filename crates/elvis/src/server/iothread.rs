@@ -213,7 +213,7 @@ mod tests {
             err: None,
             fault: None,
             polled: false,
-            counted: Counted::new(),
+            counted: Counted::default(),
         })
     }
 

@@ -9,13 +9,14 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct Latency(Option<Histogram<u64>>);
 
-impl Latency {
+impl Default for Latency {
     /// Nothing measured yet. Two digits, up to a minute.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self(Histogram::new_with_bounds(1, 60_000_000_000, 2).ok())
     }
+}
 
+impl Latency {
     /// Adds as many that took the same time.
     pub fn record(&mut self, ns: u64, times: u64) {
         if let Some(histogram) = &mut self.0 {
@@ -31,7 +32,7 @@ impl Latency {
 }
 
 /// Counters of a queue that the policy does not keep.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Counted {
     /// Of earlier stays on I/O threads.
     pub before: QueueCounters,
@@ -50,20 +51,6 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Nothing counted yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            before: QueueCounters::default(),
-            read_bytes: 0,
-            written_bytes: 0,
-            errors: 0,
-            calls: 0,
-            calls_suppressed: 0,
-            latency: Latency::new(),
-        }
-    }
-
     /// A copy to hand out, with what the policy counts now.
     #[must_use]
     pub fn stats(&self, device: u64, queue: u16, now: &QueueCounters, polled: bool) -> QueueStats {

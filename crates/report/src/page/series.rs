@@ -35,7 +35,7 @@ pub(crate) struct BootDetail {
     pub quartiles: (f64, f64),
 }
 
-impl<'a> Series<'a> {
+impl Series<'_> {
     /// The benchmark's figures; absent where it has none, or where its check failed.
     pub(crate) fn cost(&self, benchmark: &str) -> Option<&Cost> {
         self.costs.get(benchmark)

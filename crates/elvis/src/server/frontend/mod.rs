@@ -177,7 +177,7 @@ impl Frontend {
             err: queue.err.take(),
             fault: queue.fault.take(),
             polled: queue.polled,
-            counted: queue.counted.take().unwrap_or_else(Counted::new),
+            counted: queue.counted.take().unwrap_or_else(Counted::default),
         };
         queue.attached = true;
         thread.attach(Box::new(running)).map_err(failed)
