@@ -40,6 +40,11 @@ use_cache() {
 # Fetches packages that are not there yet, for all tests and the user.
 fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" "$@"; }
 
+# Debian 13's on every host, fetched by tests/debian-13/fetch (step lint-rust): versions write numbers
+# differently, 1 or 1.0.
+jq() { "$ROOT/tests/debian-13/jq" "$@"; }
+export -f jq
+
 [ -z "${BATS_FILE_TMPDIR-}" ] || new_user "$BATS_FILE_TMPDIR/user"
 
 common_setup() {
