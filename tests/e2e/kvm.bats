@@ -38,13 +38,13 @@ own() {
 run_own() { ws run --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" "$@"; }
 row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 
-@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, within 4 minutes of a processor" {
+@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, a boot within 90 s of a processor" {
     needs_software
     own
     # What the processors did for it, as how long it took is the host's other work too.
     TIMEFORMAT='%U %S'
-    { time LIMIT=500 run_own -v --on kvm,qemu-tcg >table.txt 2>log.txt; } 2>took.txt
-    awk '{ print $1 + $2, "s"; exit ($1 + $2 > 240) }' took.txt
+    { time LIMIT=500 run_own -v --on kvm,qemu-tcg --boots 1 >table.txt 2>log.txt; } 2>took.txt
+    awk '{ print $1 + $2, "s"; exit ($1 + $2 > 90) }' took.txt
     grep -qE '^ +kvm \[1\] +qemu-tcg' table.txt
     grep -qE '^\[1\] a software KVM' table.txt
     grep -q '^kvm: a software KVM' log.txt
@@ -60,7 +60,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [[ $(row kvm hypercall .reason) == *'software KVM'* ]]
     # The machines' own command lines, as they were started.
     grep -E '^kvm: .*--append' log.txt >lines.txt
-    [ "$(wc -l <lines.txt)" -ge 6 ]
+    [ "$(wc -l <lines.txt)" -ge 2 ]
     [ "$(grep -c ' hypercall=none ' lines.txt)" -eq "$(wc -l <lines.txt)" ]
     run ! grep -qE 'hypercall=(kvm|xen|hyperv)|[(|]hypercall[|)]' lines.txt
 }

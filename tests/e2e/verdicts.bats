@@ -5,29 +5,12 @@
 # shellcheck disable=SC2154
 
 load common
+load table
 
-setup_file() {
-    export VERDICTS=$BATS_FILE_TMPDIR
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c" OUT="$BUILT/mixed" >&2
-    local platforms=lab:native kvm
-    kvm=$(ws list platforms --json |
-        jq -r '[.platforms[] | select(.name == "lab:kvm" or .name == "lab:kvm-shadow") | .usable] | length == 2 and all')
-    if [ "$kvm" = true ]; then
-        platforms=lab:native,lab:kvm,lab:kvm-shadow
-    else
-        echo "lab:kvm and lab:kvm-shadow are not usable here: worldswitch list platforms" >"$VERDICTS/no-kvm"
-    fi
-    LIMIT=500 ws run --on "$platforms" --guest "$BUILT/mixed/guest.elf" -o "$VERDICTS/run" \
-        --bench '^(sgdt|pushf-popf|set-cr3|hypercall|hot-memory-access|cold-memory-access|in|mixed)$' \
-        >"$VERDICTS/log" 2>&1 || { cat "$VERDICTS/log" >&2; return 1; }
-}
+setup_file() { table; }
 
 setup() {
     common_setup
-}
-
-needs_kvm() {
-    [ ! -f "$VERDICTS/no-kvm" ] || skip "$(cat "$VERDICTS/no-kvm")"
 }
 
 # Compares and keeps the exit code: `status` and c.json are what it left.
@@ -40,9 +23,9 @@ compared() {
 verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict" c.json; }
 
 @test "a second run of the same is no change, to the digit" {
-    ws run --on lab:native --guest "$BUILT/mixed/guest.elf" -o again \
+    ws run --on lab:native --guest "$BUILT/table-guest/guest.elf" -o again \
         --bench '^(sgdt|pushf-popf|in|cold-memory-access)$' >/dev/null 2>&1
-    compared "$VERDICTS/run:lab:native" again --bench '^(sgdt|pushf-popf|in|cold-memory-access)$'
+    compared "$TABLE:lab:native" again --bench '^(sgdt|pushf-popf|in|cold-memory-access)$'
     [ "$status" -eq 0 ]
     [ "$(jq '[.comparisons[0].rows[] | select(.verdict == "no-change" and .counts.identical)] | length' c.json)" -eq 4 ]
 }
@@ -55,14 +38,14 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     make -s -C tree/guest CC="$ROOT/tools/pinned/clang" OUT="$PWD/planted" >&2
     ws run --on lab:native --guest planted/guest.elf --bench '^(in|sgdt)$' -o with >/dev/null 2>&1
     # The row's code is another, and that is said first.
-    compared "$VERDICTS/run:lab:native" with --bench '^(in|sgdt)$'
+    compared "$TABLE:lab:native" with --bench '^(in|sgdt)$'
     [ "$status" -eq 1 ]
     grep -q 'unlike digest' table.txt
-    compared "$VERDICTS/run:lab:native" with --bench '^(in|sgdt)$' --allow digest
+    compared "$TABLE:lab:native" with --bench '^(in|sgdt)$' --allow digest
     [ "$status" -eq 3 ]
     grep -q 'worse *1 instruction more' table.txt
     # As a nightly job sees it: the run before is pinned, the next is judged by the same table.
-    ws history --store h.sqlite add --pin-first "$VERDICTS/run:lab:native" 2>/dev/null
+    ws history --store h.sqlite add --pin-first "$TABLE:lab:native" 2>/dev/null
     ws history --store h.sqlite check --allow digest
     ws history --store h.sqlite add with 2>/dev/null
     status=0
@@ -73,8 +56,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
 }
 
 @test "shadow paging: root switch and cold access worse, unprivileged instructions no change" {
-    needs_kvm
-    compared "$VERDICTS/run:lab:kvm" "$VERDICTS/run:lab:kvm-shadow"
+    compared "$TABLE:lab:kvm" "$TABLE:lab:kvm-shadow"
     [ "$status" -eq 3 ]
     [ "$(verdict set-cr3)" = worse ]
     [ "$(verdict cold-memory-access)" = worse ]
@@ -84,8 +66,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
 }
 
 @test "the cost model predicts a workload that it has not seen within 2 %" {
-    needs_kvm
-    ws model "$VERDICTS/run" --native "$VERDICTS/run:lab:native" --export-json m.json \
+    ws model "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
         --events "$ROOT/docs/examples/mixed.toml" >/dev/null
     local platform predicted measured
     for platform in kvm kvm-shadow; do
@@ -93,7 +74,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
         # The mean of a pass, over all samples of the first boot.
         measured=$(jq '.rows[] | select(.benchmark == "mixed").metrics[0].boots[0] | . as $b |
             [range(.run | length) | ($b.run[.] - $b.control[.]) / $b.iterations] | add / length' \
-            "$VERDICTS/run/lab-$platform.json")
+            "$TABLE/lab-$platform.json")
         echo "lab:$platform: predicted $predicted, measured $measured"
         jq -en "($predicted / $measured - 1) | fabs < 0.02"
         # Not one of the rows that the model was made from.
@@ -102,8 +83,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
 }
 
 @test "the page of that run has the three platforms, their verdicts and the model" {
-    needs_kvm
-    ws report "$VERDICTS/run" -o page.html --events "$ROOT/docs/examples/mixed.toml"
+    ws report "$TABLE" -o page.html --events "$ROOT/docs/examples/mixed.toml"
     grep -q '<h3>lab:kvm-shadow against lab:kvm</h3>' page.html
     grep -Eq 'set-cr3</th><td class="verdict worse">worse</td>' page.html
     grep -Eq 'sgdt</th><td class="verdict same">no change</td>' page.html
@@ -112,19 +92,19 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     for platform in lab:native lab:kvm lab:kvm-shadow; do
         grep -q "<th scope=\"colgroup\"[^>]*>$platform" page.html
     done
-    ws model "$VERDICTS/run" --native "$VERDICTS/run:lab:native" --export-json m.json \
+    ws model "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
         --events "$ROOT/docs/examples/mixed.toml" >/dev/null
     for total in $(jq '.models[].prediction.total | round' m.json); do
         grep -q "<b>$(sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' <<<"$total")</b>" page.html
     done
     # What the recipe says of its machine, and nothing of it for the guest alone.
     grep -q 'lab:kvm, lab:kvm-shadow: QEMU.*NRIPS' page.html
-    ws report "$VERDICTS/run:lab:native" -o native.html
+    ws report "$TABLE:lab:native" -o native.html
     run ! grep -q NRIPS native.html
 }
 
 @test "a real result that is cut, foreign or older is refused by its field, by every command" {
-    local file=$VERDICTS/run/lab-native.json bad
+    local file=$TABLE/lab-native.json bad
     head -c "$(($(stat -c %s "$file") / 2))" "$file" >cut.json
     jq '.boots[0].launches[0].vcpus = "x"' "$file" >foreign.json
     jq '.schema = "worldswitch-result/0"' "$file" >older.json
