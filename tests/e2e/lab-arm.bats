@@ -185,7 +185,7 @@ QEMU
 }
 
 @test "a paper's table: its rows, each cell of ours a number or a reason, its own numbers beside" {
-    run --separate-stderr env LIMIT=300 "$WORLDSWITCH" run --suite dall2015 --boots 2 \
+    run --separate-stderr env LIMIT=300 "$WORLDSWITCH" run --suite dall2015 --boots 1 \
         --on lab:kvm-vhe,lab:arm-xen -o dall --export-json dall.json
     [ "$status" -eq 0 ]
     [[ $output == *'ARM KVM ['*'ARM Xen ['*'x86 KVM ['*'x86 Xen ['* ]]
