@@ -7,7 +7,7 @@
 THREE=lab:native,lab:kvm,lab:kvm-shadow
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that the two files add.
-# shellcheck disable=SC2034  # the tests use it
+# shellcheck disable=SC2034  # lab-machines uses it
 ADDED=3
 
 # table: makes them where this build's are not there yet. What was said is in .txt and .log beside them. What takes two minutes on two cores of one's own may take ten on busy ones.
