@@ -154,11 +154,24 @@ impl Job {
 
     /// Boots yet to come.
     pub fn boots_left(&self) -> u32 {
-        let done = u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX);
         match (&self.failed, self.cut) {
-            (None, false) => (self.wanted.unwrap_or(1) + self.perturbed).saturating_sub(done),
+            (None, false) => {
+                (self.wanted.unwrap_or(1) + self.perturbed).saturating_sub(self.boots_done())
+            }
             _ => 0,
         }
+    }
+
+    /// Boots so far.
+    pub fn boots_done(&self) -> u32 {
+        u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX)
+    }
+
+    /// No more boots are wanted than there were.
+    pub fn enough(&mut self) {
+        let plain = self.wanted.unwrap_or(1).min(self.boots_done());
+        self.wanted = Some(plain);
+        self.perturbed = self.boots_done() - plain;
     }
 
     /// Whether the boot that comes next is a perturbed one.

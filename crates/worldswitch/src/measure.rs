@@ -37,8 +37,7 @@ fn side_by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progr
     });
 }
 
-/// All boots of one platform. In a quick run perturbed ones leave the half of the budget to those that
-/// measure time.
+/// All boots of one platform, in a quick run those that fit.
 fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
     while job.boots_left() > 0 {
         if common.stop.requested() {
@@ -46,7 +45,8 @@ fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
             break;
         }
         let end = progress.elapsed() + job.estimate();
-        if quick && job.is_next_perturbed() && end > quick::BUDGET / 2 {
+        if quick && job.boots_done() > 0 && !quick::fits(end, job.is_next_perturbed()) {
+            job.enough();
             break;
         }
         let left_after = job.estimate() * (job.boots_left() - 1);

@@ -15,6 +15,12 @@ pub const FEW_SAMPLES: u64 = 10;
 /// statistics compare boots.
 const BOOTS_WANTED: u32 = 3;
 
+/// Whether one more boot of a platform that counts instructions fits, if it would end at `end`. Perturbed ones
+/// leave half of the budget to platforms that measure time.
+pub fn fits(end: Duration, perturbed: bool) -> bool {
+    end <= if perturbed { BUDGET / 2 } else { BUDGET }
+}
+
 /// How many more boots of every platform fit, at most `most`. `round` is what one boot of each
 /// takes.
 pub fn boots_that_fit(spent: Duration, round: Duration, most: u32) -> u32 {
@@ -57,6 +63,12 @@ mod tests {
         assert!(cut_samples(s(40), s(40), 4));
         assert_eq!(boots_that_fit(s(100), s(100), 4), 0);
         assert_eq!(boots_that_fit(s(500), s(100), 4), 0);
+    }
+
+    #[test]
+    fn perturbed_boots_leave_half_of_the_budget() {
+        assert!(fits(s(60), true) && !fits(s(61), true));
+        assert!(fits(s(120), false) && !fits(s(121), false));
     }
 
     #[test]
