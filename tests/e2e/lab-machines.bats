@@ -8,7 +8,7 @@ load common
 load table
 
 # What takes 20 s on two cores of one's own may take ten times as long on busy ones.
-LONG=600
+LONG=1700
 
 setup_file() {
     fetch_packages --newest --all

@@ -18,7 +18,7 @@ neve_setup() {
 machine() {
     local cpu=$1 cpus=$2 words=$3
     shift 3
-    timeout --kill-after=5 "${LIMIT:-60}" "$QEMU_ARM" \
+    timeout --kill-after=5 "${LIMIT:-200}" "$QEMU_ARM" \
         -machine "${MACHINE:-virt,virtualization=on,gic-version=3,dtb-randomness=off}" -cpu "$cpu" \
         -smp "$cpus" -m 1024 -nodefaults -display none -monitor none -no-reboot \
         -serial "${SERIAL:-file:console.txt}" -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
