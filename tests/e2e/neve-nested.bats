@@ -188,7 +188,7 @@ beside() {
 # Where the first VM never ends: the machine is stopped when the other has ended well.
 beside_until_end() {
     rm -f console.txt
-    LIMIT=60 beside "$@" -pidfile qemu.pid &
+    beside "$@" -pidfile qemu.pid &
     local machine=$!
     while kill -0 $machine && ! grep -qs '^@ws1 [0-9a-f]* neve b 1 .*"status":"ok"' console.txt; do
         sleep 0.1
