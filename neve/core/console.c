@@ -11,6 +11,7 @@
 #define PL011_DATA    0x00
 #define PL011_FLAGS   0x18
 #define PL011_MASK    0x38
+#define PL011_CLEAR   0x44
 #define CAME_IN	      0x50u /* received; received and waiting */
 #define HOLDS_NOTHING (1u << 4)
 
@@ -118,6 +119,9 @@ bool console_listen(void)
 
 int console_receive(void)
 {
+	/* Before the look: what comes later interrupts anew, and an interrupt for nothing ends (QEMU 10 empties
+	 * the FIFO when it is switched on, and leaves the interrupt of a byte that was in it). */
+	mmio_write32(port->base + PL011_CLEAR, CAME_IN);
 	if (mmio_read32(port->base + PL011_FLAGS) & HOLDS_NOTHING)
 		return -1;
 	return (int)(mmio_read32(port->base + PL011_DATA) & 0xff);
