@@ -74,5 +74,11 @@ all_well() {
     [ "$(own bye | jq -r .status | sort -u)" = ok ]
     [ "$(records bye | jq -r .status | sort -u)" = ok ]
     [ "$(records fault)" = '' ]
-    [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+    # On threads of their own a CPU may be met in another state than its row wants, for the host is shared; but
+    # no interrupt may be lost.
+    [ "$(records result | jq -r 'select(.check == "failed" and (.note // "" |
+        test("^(?<n>[0-9]+) sent, \\k<n> received") | not)) | "\(.bench): \(.note)"' | tee failed.txt)" = '' ] || {
+        cat failed.txt
+        return 1
+    }
 }
