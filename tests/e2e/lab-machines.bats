@@ -14,6 +14,7 @@ setup_file() {
     fetch_packages --newest --all
     export RUNS=$BATS_FILE_TMPDIR/runs
     mkdir "$RUNS"
+    table_guest
     # Beside the table: what else runs must not matter.
     others 3>&- &
     table

@@ -14,8 +14,7 @@ ADDED=3
 # only ends what hangs: busy hosts take ten times as long.
 table() {
     local build
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c $ROOT/tests/guests/one-more.c" \
-        OUT="$BUILT/table-guest" >&2
+    table_guest
     build=$(cat "$WORLDSWITCH" "$ROOT"/build/vmm/x86_64/vmm "$BUILT/table-guest/guest.elf" "$ROOT"/lab/*.toml \
         "$ROOT"/lab/recipes/*.toml "$ROOT"/build/lab/*/init | sha256sum | cut -c1-16)
     export TABLE=$BUILT/table-$build/table PAIRS=$BUILT/table-$build/pairs
@@ -23,6 +22,11 @@ table() {
         flock 9
         [ -e "$TABLE.made" ] || make_table
     } 9>"$BUILT/table.lock"
+}
+
+table_guest() {
+    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c $ROOT/tests/guests/one-more.c" \
+        OUT="$BUILT/table-guest" >&2
 }
 
 make_table() {
