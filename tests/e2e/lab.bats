@@ -208,9 +208,10 @@ calls() { grep -c "$1" "$CALLS" || true; }
     cp new.toml mine/lock.toml
     run fetch --newest linux-1
     [[ $output == *'already there'* ]]
-    # Other pins, which the archive has: they are taken in the place of what is there.
+    # Other pins, which the archive has: they are taken in the place of what is there. Another file than the
+    # first 1.0, in whatever second the two are made.
     package linux-image-1-cloud 1.0 boot/vmlinuz-1-cloud=kernel-1.0 \
-        lib/modules/1-cloud/kernel/arch/x86/kvm/kvm.ko=module usr/share/doc/x=words
+        lib/modules/1-cloud/kernel/arch/x86/kvm/kvm.ko=module usr/share/doc/x=others
     cp old.toml mine/lock.toml
     sed -i 's/"[0-9a-f]\{64\}"/"'"$(sha256sum <"$REPO/linux-image-1-cloud-1.0.deb" | head -c 64)"'"/' mine/lock.toml
     run fetch --newest linux-1
