@@ -83,7 +83,8 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
             match job.control() {
                 Control::Launched if job.boots_left() > 0 => {
                     let left_after = left.saturating_sub(job.estimate());
-                    if round > 0 && quick && progress.elapsed() + job.estimate() > quick::BUDGET {
+                    let end = progress.elapsed() + job.estimate();
+                    if round > 0 && quick && !quick::fits(end, false) {
                         job.wanted = Some(round);
                         continue;
                     }

@@ -15,7 +15,7 @@ pub const FEW_SAMPLES: u64 = 10;
 /// statistics compare boots.
 const BOOTS_WANTED: u32 = 3;
 
-/// Whether one more boot of a platform that counts instructions fits, if it would end at `end`. Perturbed ones
+/// Whether one more boot of a platform fits, if it would end at `end`. Perturbed ones
 /// leave half of the budget to platforms that measure time.
 pub fn fits(end: Duration, perturbed: bool) -> bool {
     end <= if perturbed { BUDGET / 2 } else { BUDGET }
