@@ -166,6 +166,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 @test "a software KVM is not in the default set; the list says so" {
     needs_software
     own
+    only_sets qemu
     run_own --boots 1 --samples 2 --bench '^idle$' >table.txt 2>log.txt
     grep -qE '^note: left out: kvm: a software KVM' log.txt
     grep -qE '^note: left out: qemu-kvm: a software KVM' log.txt

@@ -60,6 +60,7 @@ COSTS
 }
 
 @test "the default platforms are measured beside each other" {
+    only_sets qemu
     ws run --boots 1 --samples 3 --bench '^sgdt$' -o "$OUT" >table.txt 2>log.txt
     for platform in $(ws list platforms --json | jq -r '.platforms[] | select(.default).name'); do
         [ "$(result "${platform/:/-}" '.rows[].status')" = ok ]

@@ -11,6 +11,10 @@ setup() {
     export LIMIT=900
 }
 
+teardown() {
+    for pid in ${started-}; do kill "$pid"; done 2>/dev/null || true
+}
+
 # All samples of a platform's result.
 samples() {
     jq -c '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[])]' "$1.json"
@@ -48,6 +52,16 @@ samples() {
     done
 }
 
+@test "shadow paging: two boots of the same digits, a perturbed one, and the rows of two vCPUs" {
+    fetch_packages kvm-shadow
+    ws run --on lab:kvm-shadow --boots 2 --perturb 1 -o "$OUT"
+    [ "$(result lab-kvm-shadow '[.rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length')" -eq 0 ]
+    for row in ipi-halted ipi-running io-latency-{out,in}-{spinning,woken}; do
+        [ "$(result lab-kvm-shadow ".rows[] | select(.benchmark == \"$row\") | [.conditions.vcpus, .status, .outcomes[].check.verdict] | unique | tostring")" = \
+            '[2,"ok","proved"]' ]
+    done
+}
+
 @test "the newest kernel of Debian's unstable: measured, exact, proved" {
     fetch_packages --newest linux-unstable
     ws run --on lab:kvm@unstable,lab:kvm-shadow@unstable -o "$OUT"
@@ -78,4 +92,47 @@ samples() {
     [ "$(mode lab-kvm-nested hypercall)" -gt $((20 * $(mode lab-kvm-vhe@unstable+cpu=max hypercall))) ]
     [ "$(mode lab-kvm-nested in)" -gt $((10 * $(mode lab-kvm-vhe@unstable+cpu=max in))) ]
     [ "$(mode lab-kvm-vel2 hypercall)" -gt "$(mode lab-kvm-vhe@unstable+cpu=max hypercall)" ]
+}
+
+# Boots a kernel in lab:kvm until its console says a text, then ends it.
+boots_to() {
+    local text=$1
+    shift
+    timeout "$LIMIT" "$WORLDSWITCH" lab boot kvm "$@" >console.txt 2>said.txt 3>&- &
+    started=$!
+    for _ in $(seq 6000); do
+        ! grep -q "$text" console.txt || return 0
+        kill -0 "$started" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat console.txt said.txt
+    return 1
+}
+
+@test "a kernel of others: GRUB, as Debian packages it for PVH" {
+    mkdir mine
+    cat >mine/packages.toml <<'SET'
+["grub-pvh"]
+summary = "GRUB as a PVH kernel, beside a program for which the kind of set asks"
+kind = "program"
+architecture = "x86_64"
+suite = "bookworm"
+packages = ["grub-xen-host", "grub-common"]
+programs = ["grub-file"]
+keep = ["usr/lib/grub-xen/grub-i386-xen_pvh.bin"]
+SET
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    run ws lab fetch --lab-dir mine grub-pvh
+    if [ "$status" -ne 0 ]; then
+        case $output in
+        *'there is no apt'* | *'no Debian archive'* | *'apt-get failed'*)
+            skip "the archive can't be reached: $(tail -n 2 <<<"$output" | head -n 1)"
+            ;;
+        esac
+        echo "$output"
+        false
+    fi
+    use_cache "$BATS_FILE_TMPDIR/user/cache"
+    boots_to 'Found no Xen signature!' \
+        --kernel cache/worldswitch/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
 }
