@@ -145,8 +145,9 @@ complaints() {
         or (.method == "Network.requestWillBeSent" and (.params.request.url | test("^file:.*html$") | not)))' "$EVENTS"
 }
 
-# A picture of the page as it is, for a person to look at.
+# A picture of the page as it is, for a person to look at, who asks for it by PICTURES=1: it takes seconds.
 picture() {
+    [ -n "${PICTURES-}" ] || return 0
     mkdir -p "$BUILT/report"
     call Page.captureScreenshot '{"format": "png", "captureBeyondViewport": true}' | jq -r .data |
         base64 -d >"$BUILT/report/$1.png"

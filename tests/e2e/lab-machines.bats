@@ -368,37 +368,3 @@ SCRIPT
         [ $((flat - elf)) -le 2 ] && [ $((elf - flat)) -le 2 ]
     done
 }
-
-# entry NAME MODE FILE: one file of a cpio archive ("new ASCII format").
-entry() {
-    local bytes
-    bytes=$(stat -c %s "$3")
-    printf '070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\0' \
-        "$RANDOM" "$2" 0 0 1 0 "$bytes" 0 0 0 0 $((${#1} + 1)) 0 "$1"
-    head -c $((-(110 + ${#1} + 1) & 3)) /dev/zero
-    cat "$3"
-    head -c $((-bytes & 3)) /dev/zero
-}
-
-@test "a kernel of others: Debian's cloud kernel to its first process" {
-    "${CC:-clang}" -O2 -static -o init -x c - <<'PROGRAM'
-#include <stdio.h>
-#include <sys/reboot.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-int main(void)
-{
-	struct utsname name;
-	uname(&name);
-	printf("user space on %s, process %d\n", name.release, getpid());
-	fflush(stdout);
-	return reboot(RB_POWER_OFF);
-}
-PROGRAM
-    { entry init $((0100755)) init && entry TRAILER!!! 0 /dev/null; } >initramfs
-    kernel=("$LAB_STORE"/sets/linux-6.1/root/boot/vmlinuz-*)
-    LIMIT=$LONG ws lab boot kvm --kernel "${kernel[0]}" --initrd initramfs \
-        --append 'console=ttyS0 quiet panic=-1' >console.txt 2>said.txt
-    grep -q "user space on ${kernel[0]##*vmlinuz-}, process 1" console.txt
-    grep -q '"kind":"bye","status":"ok","why":"the guest powered off"' console.txt
-}

@@ -207,12 +207,14 @@ attacker() {
     make -s -C "$ROOT/neve" "$2" PARAVIRT=$paravirt "${@:3}"
 }
 
-@test "10,000 random programs of a guest hypervisor harm neither its host nor the VM beside it" {
+# 10,000 by each mechanism in make test-long.
+@test "random programs of a guest hypervisor harm neither its host nor the VM beside it" {
+    local programs=${PROGRAMS:-2000}
     for mechanism in nv2 nv pv neve; do
-        attacker "$mechanism" hostile PROGRAMS=10000
+        attacker "$mechanism" hostile PROGRAMS="$programs"
         CPU=''
-        LIMIT=200 beside "$mechanism" 1 hostile10000 ''
-        grep 'hostile: 10000 programs' console.txt
+        LIMIT=200 beside "$mechanism" 1 "hostile$programs" ''
+        grep "hostile: $programs programs" console.txt
         [ "$(grep -c '^@ws1 [0-9a-f]* neve [ab] 1 .*"status":"ok"' console.txt)" = 2 ]
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
         unset QEMU_ARM CPU
