@@ -39,6 +39,7 @@ boots() {
     [ "$(($(od -An -tu8 -j 16 -N 8 "$GUEST_ARM/guest.img") % 65536))" = 0 ]
 }
 
+# bats test_tags=live
 @test "EL1: GICv2 and GICv3, one CPU and four" {
     boots gic-version=2 cortex-a57 1 'gicv2 el1'
     boots gic-version=2 max 4 'gicv2 el1'
@@ -46,18 +47,22 @@ boots() {
     boots gic-version=3,its=off max 1 'gicv3 el1'
 }
 
+# bats test_tags=live
+# bats test_tags=live
 @test "EL2 without VHE: GICv2 and GICv3, one CPU and four" {
     boots virtualization=on,gic-version=2 cortex-a57 4 'gicv2 el2'
     boots virtualization=on,gic-version=3 cortex-a57 1 'gicv3-its el2'
     boots virtualization=on,gic-version=3 cortex-a57 4 'gicv3-its el2'
 }
 
+# bats test_tags=live
 @test "EL2 with VHE: GICv2 and GICv3, one CPU and four" {
     boots virtualization=on,gic-version=2 max 4 'gicv2 el2-vhe'
     boots virtualization=on,gic-version=3 max 1 'gicv3-its el2-vhe'
     boots virtualization=on,gic-version=3 max 4 'gicv3-its el2-vhe'
 }
 
+# bats test_tags=live
 @test "40 CPUs come up, and one beyond the first sixteen answers interrupts" {
     arm gic-version=3 max 40 'bench=^ipi-halted$ samples=2'
     [ "$(records hello | jq -r .cpus)" = 40 ]

@@ -150,6 +150,7 @@ is_clean() {
     is_clean
 }
 
+# bats test_tags=live
 @test "bisect: a stop ends builds and all that they started, and takes the worktree away" {
     history
     BUILD='touch started; sleep 987654 & sleep 987653'
@@ -169,6 +170,7 @@ is_clean() {
     is_clean
 }
 
+# bats test_tags=live
 @test "bisect: what a killed one left is cleared up by the next" {
     history
     BUILD='touch started; exec sleep 987655'

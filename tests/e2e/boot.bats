@@ -46,6 +46,7 @@ CFG
     [ "$(records result | jq -r .check)" = proved ]
 }
 
+# bats test_tags=live
 @test "64 CPUs come up by x2APIC and answer interrupts" {
     # QEMU's TCG emulates x2APIC from 9.0 on; an older one warns and leaves it out.
     major=$("$QEMU" --version | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
@@ -55,6 +56,7 @@ CFG
     [ "$(records result | jq -r .check)" = proved ]
 }
 
+# bats test_tags=live
 @test "smp= starts fewer CPUs than there are" {
     boot -smp 4 -kernel "$GUEST/guest.elf" -append 'bench=^idle$ smp=2'
     [ "$(records hello | jq -r .cpus)" = 2 ]
@@ -76,6 +78,7 @@ CFG
     [ "$(records bye | jq -r .status)" = ok ]
 }
 
+# bats test_tags=live
 @test "iterations on units of time stay within the paper's ranges" {
     boot -kernel "$GUEST/guest.elf" -append 'samples=3'
     while read -r bench lowest highest; do

@@ -3,6 +3,8 @@
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
 
+# bats file_tags=live
+
 load common
 load disk
 

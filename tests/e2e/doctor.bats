@@ -3,6 +3,8 @@
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
 
+# bats file_tags=live
+
 load common
 
 setup() { common_setup; }

@@ -12,6 +12,7 @@ teardown() {
     for pid in ${machine-} ${runner-}; do kill "$pid" 2>/dev/null || true; done
 }
 
+# bats test_tags=live
 @test "serial: over a pty, with a machine that starts when we listen" {
     # -no-shutdown: a line does not vanish with its machine, but a pty would, unread bytes and all.
     mkfifo monitor

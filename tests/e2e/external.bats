@@ -40,6 +40,7 @@ measure() {
 # The rows of agree.json for which a condition does not hold.
 but() { jq -c "select($1 | not)" agree.json; }
 
+# bats test_tags=live
 @test "from outside and from inside, batches over 10 ms agree within 10 %" {
     iterations=2000000
     # How late a mark is heard depends on the host, so longer batches agree better.

@@ -65,6 +65,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     run ! grep -qE 'hypercall=(kvm|xen|hyperv)|[(|]hypercall[|)]' lines.txt
 }
 
+# bats test_tags=live
 @test "T_cons and T_two: told apart by two page sizes, or the figures that forbid it" {
     needs_kvm
     for page in 4k 2m; do
@@ -121,6 +122,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     done
 }
 
+# bats test_tags=live
 @test "what came back to the monitor and which pages came prove rows, on any KVM" {
     needs_kvm
     own
@@ -138,6 +140,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     ws show "$OUT:kvm" | grep -q 'returns to the monitor: io 40'
 }
 
+# bats test_tags=live
 @test "I/O latency and VM Switch: every stamp within the bound; with one CPU the reason why not" {
     needs_kvm
     own
@@ -187,6 +190,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [ "$(result kvm .identity.subject.kvm)" = hardware ]
 }
 
+# bats test_tags=live
 @test "Ctrl-C, and a runner that is killed: no monitor is left" {
     needs_kvm
     own
@@ -255,6 +259,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [[ $stderr == *'make build'* ]]
 }
 
+# bats test_tags=live
 @test "pinned: kvm and qemu-tcg say so, and every vCPU was where it should be" {
     needs_kvm
     own
@@ -268,6 +273,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     done
 }
 
+# bats test_tags=live
 @test "a vCPU thread that somebody moves away is told with its row" {
     [ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
     own

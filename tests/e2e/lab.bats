@@ -133,6 +133,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ "$(calls update)" -eq 1 ]
 }
 
+# bats test_tags=live
 @test "fetch: what was damaged is renewed" {
     archive
     fetch linux-1
@@ -233,6 +234,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ ! -e "$CACHE/sets/linux-1" ]
 }
 
+# bats test_tags=live
 @test "fetch: without network what is there does, else the error says what to do" {
     archive
     OFFLINE=1 run fetch linux-1
@@ -258,6 +260,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'has a blank'* ]]
 }
 
+# bats test_tags=live
 @test "fetch: killed half-way, nothing half is left, and the next one clears up" {
     archive
     STOP_IN_DOWNLOAD=1 "$WORLDSWITCH" lab fetch "${ARGS[@]}" linux-1 3>&- &

@@ -165,6 +165,7 @@ nv2 1 16 2
 END
 }
 
+# bats test_tags=live
 @test "VNCR_EL2 of a guest hypervisor: an address of its own, moved under another CPU, taken away" {
     make -s -C "$ROOT/neve" deferred
     choose nv2
@@ -208,6 +209,7 @@ attacker() {
 }
 
 # 10,000 by each mechanism in make test-long.
+# bats test_tags=live
 @test "random programs of a guest hypervisor harm neither its host nor the VM beside it" {
     local programs=${PROGRAMS:-2000}
     for mechanism in nv2 nv pv neve; do
@@ -224,6 +226,7 @@ attacker() {
 
 # Of two vCPUs, the second changes the first one's deferred page and tables, sends interrupts and TLBIs. It may spoil
 # its own VM, which is then told why. 10,000 programs in make test-long.
+# bats test_tags=live
 @test "random programs beside a vCPU that storms and rewrites their deferred page and tables" {
     local programs=${PROGRAMS:-300}
     for mechanism in neve nv2; do
@@ -240,6 +243,7 @@ attacker() {
     done
 }
 
+# bats test_tags=live
 @test "a guest hypervisor that does what none may is stopped alone, and told why" {
     while read -r mechanism wrong why; do
         attacker "$mechanism" wrong WRONG="$wrong"
@@ -257,6 +261,7 @@ nv 4 its exception vector, 0x9000200, takes an exception itself, without end
 END
 }
 
+# bats test_tags=live
 @test "a guest hypervisor that loops or changes its deferred page under itself keeps only its CPUs" {
     while read -r mechanism cpus word; do
         attacker "$mechanism" wrong "WRONG=$word"

@@ -72,6 +72,7 @@ exact() {
     [ "$(exits cold-memory-access)" = '{"stage2_fault":1}' ]
 }
 
+# bats test_tags=live
 @test "CPUs of ARMv8.0 and the newest, on threads of their own" {
     for cpu in cortex-a57 max; do
         machine "$cpu" 2 cpus=2 -device "$(vm "$GUEST_ARM" 0x50000000 'samples=2 hypercall=kvm')"
@@ -80,6 +81,7 @@ exact() {
     done
 }
 
+# bats test_tags=live
 @test "two VMs side by side have lines and numbers of their own" {
     machine max 3 'cpus=2,1 memory=64,32' \
         -device "$(vm "$GUEST_ARM" 0x58000000 'samples=2 nonce=b bench=^hot')" \
@@ -100,6 +102,7 @@ exact() {
     done
 }
 
+# bats test_tags=live
 @test "what is typed reaches the first VM" {
     # Once the guest listens: what comes before a port is set up may be lost, on real machines too.
     # shellcheck disable=SC2094  # that it is read while it grows is the point
@@ -109,6 +112,7 @@ exact() {
     [ "$(records result | jq -r .check)" = proved ]
 }
 
+# bats test_tags=live
 @test "what is typed before the port is set up does no harm, on this machine's QEMU and on the lab's" {
     for qemu in "$QEMU_ARM" "$BATS_FILE_TMPDIR/qemu"; do
         printf typed | QEMU_ARM=$qemu SERIAL=stdio machine max 1 '' \
@@ -141,11 +145,13 @@ hostile-bell proved" ]
     [ "$(own bye | jq -r .status)" = ok ]
 }
 
+# bats test_tags=live
 @test "a guest that asks for a reset ends, and its record says so" {
     machine max 1 '' -device "$(vm "$HOSTILE" 0x50000000 'samples=1 bench=^hostile-reset')"
     [ "$(own bye | jq -r '"\(.status): \(.why)"')" = 'reset: the guest asked for a reset' ]
 }
 
+# bats test_tags=live
 @test "a guest that aborts for ever is ended, with the reason, and the VM beside it ends well" {
     machine max 2 '' \
         -device "$(vm "$HOSTILE" 0x50000000 'samples=1 nonce=a bench=^hostile-tables')" \
@@ -155,6 +161,7 @@ hostile-bell proved" ]
     grep -q '^@ws1 [0-9a-f]* neve a 1 .*"status":"error".*takes an exception itself, without end' console.txt
 }
 
+# bats test_tags=live
 @test "what cannot be run is said, with what to do, and the machine ends" {
     machine max 1 ''
     grep -q '^neve cannot run: there is no kernel .*guest-loader' console.txt

@@ -55,15 +55,18 @@ reason_of() { of "$1" .reason; }
     [[ $(reason_of plant-pf) == *'#PF'* ]]
 }
 
+# bats test_tags=live
 @test "an endless loop: a timeout" {
     [ "$(status_of plant-loop)" = timeout ]
 }
 
+# bats test_tags=live
 @test "a triple fault: the machine died, and the reason says how" {
     [ "$(status_of plant-triple)" = died ]
     [[ $(reason_of plant-triple) == *reset* ]]
 }
 
+# bats test_tags=live
 @test "garbage, halves, wrong CRCs and old launches on the line: counted, and no row lost" {
     for row in plant-garbage plant-cut plant-crc plant-stale; do
         [ "$(status_of "$row")" = ok ]
@@ -74,10 +77,12 @@ reason_of() { of "$1" .reason; }
     [ "$(result qemu-tcg '[.rows[].metrics[]?.boots[].run[] | select(. == 666666)] | length')" -eq 0 ]
 }
 
+# bats test_tags=live
 @test "a result that is lost on the line: the row is lost, no other" {
     [ "$(status_of plant-lost)" = lost ]
 }
 
+# bats test_tags=live
 @test "a flood: the machine is killed, the row says why" {
     [ "$(status_of plant-flood)" = died ] || [ "$(status_of plant-flood)" = timeout ]
     [ "$(jq '[.boots[].launches[] | select(.end == "flood" or .end == "timeout")] | length' "$PLANTED/endless/qemu-tcg.json")" -eq 2 ]
@@ -98,6 +103,7 @@ reason_of() { of "$1" .reason; }
     run ! grep -q '<img' t.md
 }
 
+# bats test_tags=live
 @test "nothing is left behind" {
     ! pgrep -f -- "-kernel $PLANTED/guest.elf" || false
 }

@@ -58,6 +58,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$cells" -eq "$boots" ]
 }
 
+# bats test_tags=live
 @test "filters by name, category and platform hide rows, plots and columns" {
     browser_needed
     page_open "$PAGE"
@@ -75,6 +76,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(complaints)" = '' ]
 }
 
+# bats test_tags=live
 @test "pointing at a figure or a mark, or walking there by keys, tells what is behind it" {
     browser_needed
     page_open "$PAGE"
@@ -101,6 +103,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(complaints)" = '' ]
 }
 
+# bats test_tags=live
 @test "the command line can be copied" {
     browser_needed
     page_open "$PAGE"
@@ -211,6 +214,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(js '[...document.querySelectorAll("#table tbody tr:not([hidden])")].length')" -eq 1 ]
 }
 
+# bats test_tags=live
 @test "the figures of block I/O: curves that can be pointed at, filtered, and read as tables" {
     browser_needed
     ws io ablation mixed --quick --rounds 2 --measure 50 --server elvis,elvis@per-device -o io

@@ -59,6 +59,7 @@ print 33
 COSTS
 }
 
+# bats test_tags=live
 @test "the default platforms are measured beside each other" {
     only_sets qemu
     ws run --boots 1 --samples 3 --bench '^sgdt$' -o "$OUT" >table.txt 2>log.txt
@@ -84,6 +85,7 @@ COSTS
     [ "$(result qemu-tcg '.rows[] | select(.benchmark == "hypercall").status')" = skip ]
 }
 
+# bats test_tags=live
 @test "the first record comes within a second of the start on qemu-tcg, and is told" {
     ws run -v --on qemu-tcg --boots 10 --bench '^idle$' --samples 2 --iters 10 -o "$OUT" 2>log.txt
     grep -qE 'first record after [0-9]+ ms' log.txt
@@ -126,6 +128,7 @@ own() { cp "${1:-$GUEST/guest.elf}" "$BATS_TEST_TMPDIR/own.elf"; }
 machines() { pgrep -f -- "-kernel $BATS_TEST_TMPDIR/own.elf"; }
 no_machine() { ! machines; }
 
+# bats test_tags=live
 @test "Ctrl-C stops the machine, keeps finished boots, and ends with 1" {
     own
     # In a process group of its own, as a terminal's foreground job; a background job ignores SIGINT.
@@ -146,6 +149,7 @@ no_machine() { ! machines; }
     no_machine
 }
 
+# bats test_tags=live
 @test "killed outright: the machine goes too" {
     # In a row that never ends there is one machine, from its start until somebody ends it.
     own "$(planted_guest)"
@@ -158,6 +162,7 @@ no_machine() { ! machines; }
     eventually no_machine
 }
 
+# bats test_tags=live
 @test "a QEMU that somebody kills costs one row; the run goes on" {
     guest=$(planted_guest)
     # plant-loop never ends by itself: the kill must find it running.
@@ -175,6 +180,7 @@ no_machine() { ! machines; }
     result qemu-tcg '.rows[] | select(.benchmark == "plant-loop").reason' | grep -qi 'signal 9\|SIGKILL'
 }
 
+# bats test_tags=live
 @test "a full disk: an error that says so, and no half of a result file" {
     [ "$(id -u)" -eq 0 ] || skip "needs root, for a small file system of its own"
     mkdir small

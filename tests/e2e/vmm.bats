@@ -128,6 +128,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     done
 }
 
+# bats test_tags=live
 @test "the guest boots and ends; the runner reads what both say" {
     needs_kvm
     guest 'bench=^(idle|sgdt|in)$'
@@ -168,6 +169,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     [ "$(exits cold-memory-access .page_faults)" -ge 60 ]
 }
 
+# bats test_tags=live
 @test "two CPUs and 64 answer interrupts" {
     needs_kvm
     for cpus in 2 64; do
@@ -240,6 +242,7 @@ make_foreign() {
     [ "$(exits hypercall .kvm.hypercalls)" -eq 30 ]
 }
 
+# bats test_tags=live
 @test "vCPUs stay where they are pinned, and the end says so" {
     needs_kvm
     cpu=$(taskset -pc $$ | sed 's/.*[^0-9]//')
@@ -266,6 +269,7 @@ make_foreign() {
     grep -q 'line 6' said.txt
 }
 
+# bats test_tags=live
 @test "memory, ports and notes beyond the machine: survived, counted" {
     needs_kvm
     KERNEL=$HOSTILE guest 'bench=^(hostile-(beyond|ports|bell)|in)$'
@@ -290,6 +294,7 @@ make_foreign() {
     grep -q 'rip 0xd0000000' said.txt
 }
 
+# bats test_tags=live
 @test "a guest that spins with interrupts off: ended by timeout=, exit status 13" {
     needs_kvm
     KERNEL=$HOSTILE
@@ -299,6 +304,7 @@ make_foreign() {
     [ "$(own bye | jq -r .status)" = timeout ]
 }
 
+# bats test_tags=live
 @test "a flood: ended at console-max, exit status 12" {
     needs_kvm
     KERNEL=$HOSTILE
@@ -309,6 +315,7 @@ make_foreign() {
     grep -q 'console-max' said.txt
 }
 
+# bats test_tags=live
 @test "SIGTERM, SIGINT and SIGHUP end a spinning guest in order" {
     needs_kvm
     for signal in 15 2 1; do
@@ -325,6 +332,7 @@ make_foreign() {
     done
 }
 
+# bats test_tags=live
 @test "SIGKILL leaves no thread and no machine" {
     needs_kvm
     spin --cpus 2
@@ -338,6 +346,7 @@ make_foreign() {
     done
 }
 
+# bats test_tags=live
 @test "a console that nobody reads any more: it ends; one that blocks: it can be ended" {
     needs_kvm
     { timeout 100 "$VMM" --kernel "$HOSTILE" --append 'bench=^hostile-flood$ samples=1' 2>said.txt ||
@@ -366,6 +375,7 @@ make_foreign() {
     kill "$sleeper"
 }
 
+# bats test_tags=live
 @test "two machines side by side, each on its own console" {
     needs_kvm
     for i in 1 2; do

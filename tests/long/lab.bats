@@ -121,8 +121,7 @@ packages = ["grub-xen-host", "grub-common"]
 programs = ["grub-file"]
 keep = ["usr/lib/grub-xen/grub-i386-xen_pvh.bin"]
 SET
-    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
-    run ws lab fetch --lab-dir mine grub-pvh
+    run ws lab fetch --lab-dir mine --cache cache grub-pvh
     if [ "$status" -ne 0 ]; then
         case $output in
         *'there is no apt'* | *'no Debian archive'* | *'apt-get failed'*)
@@ -132,7 +131,7 @@ SET
         echo "$output"
         false
     fi
-    use_cache "$BATS_FILE_TMPDIR/user/cache"
+    fetch_packages kvm
     boots_to 'Found no Xen signature!' \
-        --kernel cache/worldswitch/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
+        --kernel cache/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
 }
