@@ -51,7 +51,7 @@ only_sets() {
 # Fetches packages that are not there yet, for all tests and the user.
 fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" "$@"; }
 
-# Debian 13's on every host: versions write numbers differently, 1 or 1.0. The step lint-rust has fetched it;
+# Debian 13's on every host: versions write numbers differently, 1 or 1.0. The step lab-fetch has fetched it;
 # without it, whoever asks a result would hear "no" to everything.
 [ -e "$ROOT/build/debian-13/usr/bin/jq" ] || "$ROOT/tests/debian-13/fetch" || return
 jq() { "$ROOT/tests/debian-13/jq" "$@"; }

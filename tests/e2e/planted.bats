@@ -8,7 +8,7 @@ setup_file() {
     export PLANTED=$BATS_FILE_TMPDIR
     # Its machines are known by its path.
     cp "$(planted_guest)" "$PLANTED/guest.elf"
-    planted endless '^(idle|plant-loop|plant-flood|plant-check)$' --timeout 10 3>&- &
+    planted endless '^(idle|plant-loop|plant-flood|plant-check)$' --timeout 5 3>&- &
     planted out '^([^p]|p[^l]|plant-([^lf]|lo[^o]))' --timeout 300
     wait
 }
