@@ -245,7 +245,7 @@ live odd 5 tap sh -c 'echo x >>"$BATS_TEST_TMPDIR/runs"; echo ok 1 good; [ "\$(w
 EOF2
     run "$BATS_TEST_DIRNAME/repeat" 2
     [ "$status" -eq 1 ]
-    [[ $output == *'counts'*' 1      0 '*' 1      0 '* ]]
+    [[ $output == *'counts'*' 0      0 '*' 1      0 '* ]]
     [[ $output == *'odd'*' 2      1 '*' 2      0 '* ]]
     [[ $output == *'failed'*'1 quiet'*'races'* ]]
     [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -eq 4 ]
