@@ -7,7 +7,7 @@ ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 # The build has made these (tests/steps); a test that finds none fails.
 WORLDSWITCH=${CARGO_TARGET_DIR:-$ROOT/target}/release/worldswitch
 GUEST=$ROOT/build/guest/x86_64
-# Built once for all tests that need it (planted_guest, extra_guest).
+# What is built once for all tests that need it.
 BUILT=$ROOT/build/test/e2e
 export ROOT WORLDSWITCH GUEST BUILT
 
@@ -70,9 +70,14 @@ ws() {
     timeout --kill-after=5 "${LIMIT:-550}" "$WORLDSWITCH" "$@"
 }
 
+# guest_with NAME ARCH "FILE...": the suite's guest with other benchmarks, in $BUILT/NAME.
+guest_with() {
+    make -s -C "$ROOT/guest" ARCH="$2" EXTRA_BENCH="$3" OUT="$BUILT/$1" OBJ="$ROOT/build/guest/$2/obj" >&2
+}
+
 # The guest with the planted faults; says where.
 planted_guest() {
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/planted.c" OUT="$BUILT/planted" >&2
+    guest_with planted x86_64 "$ROOT/tests/guests/planted.c"
     echo "$BUILT/planted/guest.elf"
 }
 

@@ -95,10 +95,10 @@ teardown() {
 }
 
 @test "adding a benchmark changes the digest of no other row" {
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/read-cr8.c" OUT="$PWD/guest"
+    guest_with read-cr8 x86_64 "$ROOT/docs/examples/read-cr8.c"
     digests='[.. | objects | select(has("digest")) | {name, digest}] | map(select(.name != "read-cr8"))'
     ws list benchmarks --json | jq "$digests" >before.json
-    ws list benchmarks --json --guest guest/guest.elf | jq "$digests" >after.json
+    ws list benchmarks --json --guest "$BUILT/read-cr8/guest.elf" | jq "$digests" >after.json
     [ "$(jq length before.json)" -eq "$(benchmarks)" ]
     cmp before.json after.json
 }

@@ -7,8 +7,7 @@
 load common
 
 setup_file() {
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/software.c" \
-        OUT="$BUILT/software" >&2
+    guest_with software x86_64 "$ROOT/tests/guests/software.c"
 }
 
 setup() {

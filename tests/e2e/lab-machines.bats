@@ -37,9 +37,6 @@ made() {
 
 # All other runs that tests only read, one after another, for each is one thread.
 others() {
-    local xen='^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority)$'
-    measure xen --on lab:xen --boots 2 --bench "$xen"
-    kept xen-4.20 ws run --on lab:xen@4.20 --boots 1 --bench "$xen" -o "$RUNS/xen"
     measure qemu --on lab:qemu-kvm --boots 1 --bench '^(hypercall|cpuid|in|out)$'
     one_call_more
     measure before --on lab:kvm-vhe --boots 1 --bench '^(hypercall|in|out)$'
@@ -238,51 +235,6 @@ between() {
     [ "$(insns "$PAIRS/lab-kvm" io-latency-out-woken)" -gt "$(insns "$PAIRS/lab-kvm" io-latency-out-spinning)" ]
     [ "$(insns "$PAIRS/lab-kvm" io-latency-in-woken)" -gt "$(insns "$PAIRS/lab-kvm" io-latency-in-spinning)" ]
     [[ $(value "$TABLE/lab-native" vm-switch .reason) == *'a device of our own monitor'* ]]
-}
-
-# xen_rows ROW...: all there, and exact where there are two boots.
-xen_rows() {
-    made xen
-    made xen-4.20
-    for row; do
-        [ "$(value "$RUNS/xen/lab-xen" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 2' ]
-        [ "$(value "$RUNS/xen/lab-xen@4.20" "$row" .status)" = ok ]
-    done
-}
-
-@test "Xen 4.17 and 4.20: measured, the same digits in both boots" {
-    xen_rows hypercall cpuid in event-channel
-    for xen in lab-xen lab-xen@4.20; do
-        [ "$(insns "$RUNS/xen/$xen" hypercall)" -gt 4500 ]
-        [ "$(insns "$RUNS/xen/$xen" hypercall)" -lt 6500 ]
-        # A round trip holds four hypercalls.
-        [ "$(insns "$RUNS/xen/$xen" event-channel)" -gt \
-            $((4 * $(insns "$RUNS/xen/$xen" hypercall))) ]
-    done
-    [ "$(insns "$RUNS/xen/lab-xen" hypercall)" -ne "$(insns "$RUNS/xen/lab-xen@4.20" hypercall)" ]
-    # What would end the emulator is not begun.
-    [ "$(value "$RUNS/xen/lab-xen@4.20" cr8-read .status)" = ok ]
-    [[ $(value "$RUNS/xen/lab-xen@4.20" self-ipi-priority .reason) == 'QEMU dies where'* ]]
-}
-
-@test "Xen and a guest without paging: near the figures of one that never had any" {
-    xen_rows {hypercall,cpuid,in,event-channel}-unpaged
-    # What such a guest paid on Xen 4.17, its APIC off: docs/lab-xen.md says what the rest is.
-    while read -r row without slack; do
-        for xen in lab-xen lab-xen@4.20; do
-            figure=$(insns "$RUNS/xen/$xen" "$row-unpaged")
-            echo "$xen $row-unpaged: $figure"
-            [ $((figure - without)) -lt "$slack" ] && [ $((without - figure)) -lt "$slack" ]
-        done
-        # The walks that are left out are longer than all else; to step over IN there never were any.
-        [ "$row" = in ] || [ "$(insns "$RUNS/xen/lab-xen" "$row")" -gt $((2 * figure)) ]
-    done <<'FIGURES'
-hypercall 2594 200
-cpuid 2473 200
-in 1185 250
-event-channel 26684 2500
-FIGURES
-    [ "$(value "$RUNS/xen/lab-xen" event-channel-unpaged '.outcomes[0].check.verdict')" = proved ]
 }
 
 @test "one instruction more in the guest's loop is one instruction more" {

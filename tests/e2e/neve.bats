@@ -7,8 +7,7 @@ load neve
 setup_file() {
     make -s -C "$ROOT/guest" ARCH=aarch64 >&2
     make -s -C "$ROOT/neve" >&2
-    make -s -C "$ROOT/guest" ARCH=aarch64 EXTRA_BENCH="$ROOT/tests/guests/hostile-arm.c" \
-        OUT="$BUILT/hostile-arm" >&2
+    guest_with hostile-arm aarch64 "$ROOT/tests/guests/hostile-arm.c"
     lab_qemu
 }
 

@@ -25,8 +25,7 @@ table() {
 }
 
 table_guest() {
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/docs/examples/mixed.c $ROOT/tests/guests/one-more.c" \
-        OUT="$BUILT/table-guest" >&2
+    guest_with table-guest x86_64 "$ROOT/docs/examples/mixed.c $ROOT/tests/guests/one-more.c"
 }
 
 make_table() {

@@ -5,8 +5,7 @@ load common
 setup_file() {
     make -s -C "$ROOT/guest" >&2
     make -s -C "$ROOT/vmm" >&2
-    make -s -C "$ROOT/guest" EXTRA_BENCH="$ROOT/tests/guests/hostile.c" \
-        OUT="$BUILT/hostile" >&2
+    guest_with hostile x86_64 "$ROOT/tests/guests/hostile.c"
 }
 
 setup() {
