@@ -37,7 +37,6 @@ made() {
 
 # All other runs that tests only read, one after another, for each is one thread.
 others() {
-    measure qemu --on lab:qemu-kvm --boots 1 --bench '^(hypercall|cpuid|in|out)$'
     one_call_more
     measure before --on lab:kvm-vhe --boots 1 --bench '^(hypercall|in|out)$'
     measure after --on lab:kvm-vhe --boots 1 --bench '^(hypercall|in|out)$' --vmm "$RUNS/vmm/vmm"
@@ -192,19 +191,6 @@ between() {
     [ "$(insns "$TABLE/lab-kvm" mmio-write)" -gt "$(insns "$TABLE/lab-kvm" mmio-write-eventfd)" ]
     # Their end of interrupt is a row of its own.
     [ "$(insns "$TABLE/lab-kvm" self-ipi)" -gt "$(($(insns "$TABLE/lab-kvm" self-ipi-no-eoi) + 3000))" ]
-}
-
-@test "QEMU as the monitor: what KVM answers costs the same, what comes to user space more" {
-    made qemu
-    for row in hypercall cpuid in out; do
-        [ "$(value "$RUNS/qemu/lab-qemu-kvm" "$row" .status)" = ok ]
-        ours=$(insns "$TABLE/lab-kvm" "$row") qemus=$(insns "$RUNS/qemu/lab-qemu-kvm" "$row")
-        echo "$row: $ours under our monitor, $qemus under QEMU"
-        case $row in
-        hypercall | cpuid) [ $((qemus - ours)) -lt 100 ] && [ $((ours - qemus)) -lt 100 ] ;;
-        in | out) [ "$qemus" -gt $((ours + 500)) ] ;;
-        esac
-    done
 }
 
 @test "I/O latency and VM Switch: path lengths, every stamp within the bound, in their order" {
