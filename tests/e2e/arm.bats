@@ -48,7 +48,6 @@ boots() {
 }
 
 # bats test_tags=live
-# bats test_tags=live
 @test "EL2 without VHE: GICv2 and GICv3, one CPU and four" {
     boots virtualization=on,gic-version=2 cortex-a57 4 'gicv2 el2'
     boots virtualization=on,gic-version=3 cortex-a57 1 'gicv3-its el2'
