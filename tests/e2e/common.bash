@@ -51,6 +51,20 @@ only_sets() {
 # Fetches packages that are not there yet, for all tests and the user.
 fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" "$@"; }
 
+# Fetches from the real archive; where that can't be reached, the test is skipped with the reason.
+# shellcheck disable=SC2154
+fetch_or_skip() {
+    run ws lab fetch "$@"
+    [ "$status" -ne 0 ] || return 0
+    case $output in
+    *'there is no apt'* | *'no Debian archive'* | *'apt-get failed'*)
+        skip "the archive can't be reached: $(tail -n 2 <<<"$output" | head -n 1)"
+        ;;
+    esac
+    echo "$output"
+    return 1
+}
+
 # Debian 13's on every host: versions write numbers differently, 1 or 1.0. The step lab-fetch has fetched it;
 # without it, whoever asks a result would hear "no" to everything.
 [ -e "$ROOT/build/debian-13/usr/bin/jq" ] || "$ROOT/tests/debian-13/fetch" || return
@@ -101,6 +115,15 @@ benchmarks() {
 # One number or string out of the result file of a platform.
 result() {
     jq -r "$2" "$OUT/$1.json"
+}
+
+# value FILE BENCHMARK EXPRESSION: something of a row in a result file (without .json).
+value() { jq -r --arg bench "$2" ".rows[] | select(.benchmark == \$bench) | $3" "$1.json"; }
+
+# insns FILE BENCHMARK: the instructions that were most frequent in the first boot of a row.
+insns() {
+    value "$1" "$2" '[.metrics[] | select(.name == "cost").boots[0] | .run, .control] | transpose
+        | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
 }
 
 # The status of each row, as "name status" lines.

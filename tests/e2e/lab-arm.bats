@@ -24,13 +24,6 @@ setup_file() {
 
 setup() { common_setup; }
 
-# insns FILE BENCHMARK: the instructions that were most frequent in the first boot of a row.
-insns() {
-    jq -r --arg bench "$2" '.rows[] | select(.benchmark == $bench) | [.metrics[]
-        | select(.name == "cost").boots[0] | .run, .control] | transpose
-        | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]' "$1.json"
-}
-
 # between PLATFORM BENCHMARK LEAST MOST: of the table.
 between() {
     local found

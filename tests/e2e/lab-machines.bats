@@ -64,15 +64,6 @@ CODE
 
 setup() { common_setup; }
 
-# value FILE BENCHMARK EXPRESSION: something of a row in a result file.
-value() { jq -r --arg bench "$2" ".rows[] | select(.benchmark == \$bench) | $3" "$1.json"; }
-
-# The instructions that were most frequent in the first boot of a row.
-insns() {
-    value "$1" "$2" '[.metrics[] | select(.name == "cost").boots[0] | .run, .control] | transpose
-        | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
-}
-
 # digits FILE BOOT: all samples of a boot.
 digits() {
     jq -c --argjson boot "${2:-1}" '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[]

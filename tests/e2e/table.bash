@@ -2,8 +2,8 @@
 # Runs that several files of tests read: the suite on lab:native, lab:kvm and lab:kvm-shadow, with the rows of
 # docs/examples/mixed.c and tests/guests/one-more.c in the guest. The rows of one vCPU are in $TABLE: two boots,
 # in the second of which the host has something else to do, and a perturbed one. Booting Linux is most of what a
-# boot takes, so shadow paging has one and a perturbed one, and the rows of two vCPUs, for which a machine boots once more, have
-# one on the other two, in $PAIRS (tests/long/lab.bats has the rest). For common.bash.
+# boot takes. So shadow paging has one boot and a perturbed one; and the rows of two vCPUs, for which a machine
+# boots once more, have one on the other two, in $PAIRS (tests/long/lab.bats has the rest). For common.bash.
 
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that the two files add.

@@ -18,36 +18,27 @@ setup() {
     mapfile -t xens < <(tr ',:' '\n-' <<<"$XENS")
 }
 
-# value XEN BENCHMARK EXPRESSION: something of a row.
-value() { jq -r --arg bench "$2" ".rows[] | select(.benchmark == \$bench) | $3" "$RUN/$1.json"; }
-
-# The instructions that were most frequent in the first boot of a row.
-insns() {
-    value "$1" "$2" '[.metrics[] | select(.name == "cost").boots[0] | .run, .control] | transpose
-        | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
-}
-
 # exact XEN ROW...: all measured, and the same in both boots.
 exact() {
     local row
     for row in "${@:2}"; do
-        [ "$(value "$1" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 2' ]
+        [ "$(value "$RUN/$1" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 2' ]
     done
 }
 
 @test "the same digits in both boots, a round trip of events dearer than its hypercalls" {
     for xen in "${xens[@]}"; do
         exact "$xen" hypercall cpuid in event-channel
-        [ "$(insns "$xen" hypercall)" -gt 4500 ]
-        [ "$(insns "$xen" hypercall)" -lt 6500 ]
+        [ "$(insns "$RUN/$xen" hypercall)" -gt 4500 ]
+        [ "$(insns "$RUN/$xen" hypercall)" -lt 6500 ]
         # A round trip holds four hypercalls.
-        [ "$(insns "$xen" event-channel)" -gt $((4 * $(insns "$xen" hypercall))) ]
+        [ "$(insns "$RUN/$xen" event-channel)" -gt $((4 * $(insns "$RUN/$xen" hypercall))) ]
         # What would end the emulator is not begun.
-        [ "$xen" = lab-xen ] || [ "$(value "$xen" cr8-read .status)" = ok ]
-        [ "$xen" = lab-xen ] || [[ $(value "$xen" self-ipi-priority .reason) == 'QEMU dies where'* ]]
+        [ "$xen" = lab-xen ] || [ "$(value "$RUN/$xen" cr8-read .status)" = ok ]
+        [ "$xen" = lab-xen ] || [[ $(value "$RUN/$xen" self-ipi-priority .reason) == 'QEMU dies where'* ]]
     done
     # Two versions are two programs.
-    [ "$(for xen in "${xens[@]}"; do insns "$xen" hypercall; done | sort -u | wc -l)" -eq ${#xens[@]} ]
+    [ "$(for xen in "${xens[@]}"; do insns "$RUN/$xen" hypercall; done | sort -u | wc -l)" -eq ${#xens[@]} ]
 }
 
 @test "a guest without paging: near the figures of one that never had any" {
@@ -55,12 +46,12 @@ exact() {
     while read -r row without slack; do
         for xen in "${xens[@]}"; do
             exact "$xen" "$row-unpaged"
-            figure=$(insns "$xen" "$row-unpaged")
+            figure=$(insns "$RUN/$xen" "$row-unpaged")
             echo "$xen $row-unpaged: $figure"
             [ $((figure - without)) -lt "$slack" ] && [ $((without - figure)) -lt "$slack" ]
             # The walks that are left out are longer than all else; to step over IN there never were any.
-            [ "$row" = in ] || [ "$(insns "$xen" "$row")" -gt $((2 * figure)) ]
-            [ "$row" != event-channel ] || [ "$(value "$xen" "$row-unpaged" '.outcomes[0].check.verdict')" = proved ]
+            [ "$row" = in ] || [ "$(insns "$RUN/$xen" "$row")" -gt $((2 * figure)) ]
+            [ "$row" != event-channel ] || [ "$(value "$RUN/$xen" "$row-unpaged" '.outcomes[0].check.verdict')" = proved ]
         done
     done <<'FIGURES'
 hypercall 2594 200

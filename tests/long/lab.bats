@@ -20,12 +20,6 @@ samples() {
     jq -c '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[])]' "$1.json"
 }
 
-# mode PLATFORM BENCHMARK: what one operation took, most often, in the first boot.
-mode() {
-    result "$1" ".rows[] | select(.benchmark == \"$2\") | [.metrics[] | select(.name == \"cost\").boots[0]
-        | .run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]"
-}
-
 @test "a cache rebuilt from the lock gives the same digits" {
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     run ws lab fetch native kvm kvm-shadow
@@ -57,7 +51,7 @@ mode() {
         [ "$(result "$platform" '[.rows[] | select(.status == "ok" and .exact and (.metrics[0].boots | length) == 3)] | length')" -eq 4 ]
     done
     for row in hypercall cpuid in out; do
-        ours=$(mode lab-kvm "$row") qemus=$(mode lab-qemu-kvm "$row")
+        ours=$(insns "$OUT/lab-kvm" "$row") qemus=$(insns "$OUT/lab-qemu-kvm" "$row")
         echo "$row: $ours under our monitor, $qemus under QEMU"
         case $row in
         hypercall | cpuid) [ $((qemus - ours)) -lt 100 ] && [ $((ours - qemus)) -lt 100 ] ;;
@@ -97,10 +91,10 @@ mode() {
         [ "$(result "$platform" '[.rows[] | select(.status == "ok" and .exact)] | length')" -eq 3 ]
     done
     [ "$(result lab-kvm-nested '.rows[] | select(.benchmark == "hypercall").outcomes[0].check.verdict')" = proved ]
-    [ "$(mode lab-kvm-nested irq-completion)" -eq 3 ]
-    [ "$(mode lab-kvm-nested hypercall)" -gt $((20 * $(mode lab-kvm-vhe@unstable+cpu=max hypercall))) ]
-    [ "$(mode lab-kvm-nested in)" -gt $((10 * $(mode lab-kvm-vhe@unstable+cpu=max in))) ]
-    [ "$(mode lab-kvm-vel2 hypercall)" -gt "$(mode lab-kvm-vhe@unstable+cpu=max hypercall)" ]
+    [ "$(insns "$OUT/lab-kvm-nested" irq-completion)" -eq 3 ]
+    [ "$(insns "$OUT/lab-kvm-nested" hypercall)" -gt $((20 * $(insns "$OUT/lab-kvm-vhe@unstable+cpu=max" hypercall))) ]
+    [ "$(insns "$OUT/lab-kvm-nested" in)" -gt $((10 * $(insns "$OUT/lab-kvm-vhe@unstable+cpu=max" in))) ]
+    [ "$(insns "$OUT/lab-kvm-vel2" hypercall)" -gt "$(insns "$OUT/lab-kvm-vhe@unstable+cpu=max" hypercall)" ]
 }
 
 # Boots a kernel in lab:kvm until its console says a text, then ends it.
@@ -130,16 +124,7 @@ packages = ["grub-xen-host", "grub-common"]
 programs = ["grub-file"]
 keep = ["usr/lib/grub-xen/grub-i386-xen_pvh.bin"]
 SET
-    run ws lab fetch --lab-dir mine --cache cache grub-pvh
-    if [ "$status" -ne 0 ]; then
-        case $output in
-        *'there is no apt'* | *'no Debian archive'* | *'apt-get failed'*)
-            skip "the archive can't be reached: $(tail -n 2 <<<"$output" | head -n 1)"
-            ;;
-        esac
-        echo "$output"
-        false
-    fi
+    fetch_or_skip --lab-dir mine --cache cache grub-pvh
     fetch_packages kvm
     boots_to 'Found no Xen signature!' \
         --kernel cache/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
