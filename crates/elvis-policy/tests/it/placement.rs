@@ -15,6 +15,7 @@ struct Play {
     moved_ns: BTreeMap<u64, u64>,
     changes: usize,
     moves: usize,
+    releases: usize,
 }
 
 impl Play {
@@ -33,6 +34,7 @@ impl Play {
             moved_ns: BTreeMap::new(),
             changes: 0,
             moves: 0,
+            releases: 0,
         }
     }
 
@@ -80,6 +82,7 @@ impl Play {
                 Change::Release(core) => {
                     assert!(std::mem::replace(&mut self.open[core], false));
                     assert!(!self.core_of.contains(&core), "devices are left behind");
+                    self.releases += 1;
                 }
             }
         }
@@ -222,8 +225,9 @@ fn a_bad_value_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever devices want: when that no longer changes, but for some noise, soon nothing else does;
-    /// and in the end no more cores are in use than twice what the load takes.
+    /// Whatever devices want: when that no longer changes, but for some noise, nothing swings soon. Noise
+    /// may still bring a core over `high` that was nearly so full, and then opens another for it, once. In
+    /// the end no more cores are in use than twice what the load takes.
     #[test]
     fn it_comes_to_rest(
         cores in 1usize..17,
@@ -249,12 +253,15 @@ proptest! {
             let now: Vec<f64> = wants.iter().map(|want| want * noise()).collect();
             play.window(&now);
         }
-        let changes = play.changes;
+        let (releases, rested_ns) = (play.releases, play.now_ns);
         for _ in 0..100 {
             let now: Vec<f64> = wants.iter().map(|want| want * noise()).collect();
+            let moved = play.moved_ns.clone();
             play.window(&now);
+            let again = |(device, &at_ns): (&u64, &u64)| at_ns > rested_ns && play.moved_ns[device] > at_ns;
+            prop_assert!(!moved.iter().any(again), "a device moves to and fro");
         }
-        prop_assert_eq!(play.changes, changes, "still changing");
+        prop_assert_eq!(play.releases, releases, "cores come and go");
         let sum: f64 = wants.iter().map(|want| want.min(1.0)).sum();
         let nodes = if two_nodes { 2.0 } else { 1.0 };
         prop_assert!(play.open_cores() as f64 <= 2.0 * sum * 1.05 / 0.6 + nodes, "{} for {sum}", play.open_cores());
