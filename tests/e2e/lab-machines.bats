@@ -214,6 +214,13 @@ between() {
     [[ $(value "$TABLE/lab-native" vm-switch .reason) == *'a device of our own monitor'* ]]
 }
 
+@test "the emulator is cured: an interrupt that VMRUN injects arrives once" {
+    for platform in lab-native lab-kvm lab-kvm-shadow; do
+        [ "$(value "$TABLE/$platform" interrupt-once '.outcomes[0].check.note')" = '8 sent, 8 came' ]
+    done
+    run ! grep -r 'not cured' "$TABLE"/*.json
+}
+
 @test "one instruction more in the guest's loop is one instruction more" {
     made multiboot
     # Of rows measured beside each other: what else ran before them moves a hypercall by an instruction or two.

@@ -134,6 +134,61 @@ calls() { grep -c "$1" "$CALLS" || true; }
 }
 
 # bats test_tags=live
+@test "fetch: a file that a quirk knows is cured, when it is fetched or later; another is left as it is" {
+    archive
+    fetch linux-1
+    kernel=$CACHE/sets/linux-1/root/boot/vmlinuz-1-cloud
+    quirk() {
+        printf '[old]\nsummary = "an old kernel"\nreason = "it is old"\nfile = "boot/vmlinuz-1-cloud"\n'
+        printf '[[old.cure]]\nversion = "1.0"\nsha256 = "%s"\nat = 7\nbefore = "312e30"\nafter = "322e31"\n' "$1"
+    }
+    digest() { ws lab list --lab-dir mine --json | jq -r '.sets[] | select(.name == "linux-1").digest'; }
+    uncured=$(digest)
+    # One that knows another file.
+    quirk "$(sha256sum <<<other | cut -c1-64)" >mine/quirks.toml
+    [[ $(fetch linux-1 2>&1) == *'linux-1: already there'* ]]
+    [ "$(cat "$kernel")" = kernel-1.0 ]
+    # What was fetched before the cure was known is cured in its place, without the archive.
+    quirk "$(sha256sum "$kernel" | cut -c1-64)" >mine/quirks.toml
+    [ "$(state)" = 'fetched, not cured: fetch it again' ]
+    : >"$CALLS"
+    [[ $(fetch linux-1 2>&1) == *'linux-1: cured of old'* ]]
+    [ "$(calls .)" -eq 0 ]
+    [ "$(cat "$kernel")" = kernel-2.1 ]
+    [ "$(state)" = 'fetched, not pinned' ]
+    cured=$(digest)
+    [ "$cured" != "$uncured" ]
+    # As is what is fetched now.
+    rm -r "$CACHE/sets/linux-1"
+    fetch linux-1
+    [ "$(cat "$kernel")" = kernel-2.1 ]
+    [ "$(digest)" = "$cured" ]
+    # A cure that contradicts the file, and one that is none.
+    rm -r "$CACHE/sets/linux-1"
+    sed -i 's/^at = 7/at = 6/' mine/quirks.toml
+    run fetch linux-1
+    [ "$status" -eq 1 ]
+    [[ $output == *'old is not where its cure says: boot/vmlinuz-1-cloud'* ]]
+    [ ! -e "$CACHE/sets/linux-1" ]
+    sed -i 's/^after = .*/after = "32"/' mine/quirks.toml
+    run fetch linux-1
+    [ "$status" -eq 1 ]
+    [[ $output == *'quirks.toml: quirk "old": before and after are not as many bytes'* ]]
+}
+
+@test "a machine whose emulator is not known to be free of a fault says so" {
+    run ws lab show kvm
+    [[ $output == *'without its fault svm-interrupt-twice'* ]]
+    [[ $output == *'fault svm-interrupt-twice: '*'becomes 660f1f440000'* ]]
+    [ "$(ws lab show kvm --json | jq -r '.faults["svm-interrupt-twice"].cure | length')" -ge 1 ]
+    [ "$(ws lab show native --json | jq -c .faults)" = '{}' ]
+    mkdir -p mine/recipes
+    printf 'extends = "kvm"\n[[emulator.free_of]]\nword = "other"\nwhy = "x"\n' >mine/recipes/mine.toml
+    run ws lab show mine --lab-dir mine
+    [ "$status" -eq 1 ]
+    [[ $output == *'emulator.free_of names "other", which no quirks.toml has'* ]]
+}
+
 @test "fetch: what was damaged is renewed" {
     archive
     fetch linux-1

@@ -22,7 +22,7 @@ entry() {
     local machine=${OTHERS_MACHINE:-kvm-vhe} target=aarch64-linux-gnu set=linux-arm64-6.1 console=ttyAMA0
     [ "$machine" != kvm ] || target=x86_64-linux-gnu set=linux-6.1 console=ttyS0
     fetch_packages --newest "$machine"
-    "$ROOT/tools/pinned/clang" --target=$target -Os -static -o init -x c - <<'PROGRAM'
+    "$ROOT/tools/pinned/clang" --target=$target -O2 -static -o init -x c - <<'PROGRAM'
 #include <stdio.h>
 #include <sys/reboot.h>
 #include <sys/utsname.h>

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # Runs that several files of tests read: the suite on lab:native, lab:kvm and lab:kvm-shadow, with the rows of
-# docs/examples/mixed.c and tests/guests/one-more.c in the guest. The rows of one vCPU are in $TABLE: two boots,
+# docs/examples/mixed.c, tests/guests/one-more.c and interrupt-once.c in the guest. The rows of one vCPU are in $TABLE: two boots,
 # in the second of which the host has something else to do, and a perturbed one. Booting Linux is most of what a
 # boot takes. So shadow paging has one boot and a perturbed one; and the rows of two vCPUs, for which a machine
 # boots once more, have one on the other two, in $PAIRS (tests/long/lab.bats has the rest). For common.bash.
 
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
-# Rows that the two files add.
+# Rows that these files add.
 # shellcheck disable=SC2034  # lab-machines uses it
-ADDED=3
+ADDED=4
 
 # table: makes them where this build's are not there yet. What was said is in .txt and .log beside them. A limit
 # only ends what hangs: busy hosts take ten times as long.
@@ -25,7 +25,8 @@ table() {
 }
 
 table_guest() {
-    guest_with table-guest x86_64 "$ROOT/docs/examples/mixed.c $ROOT/tests/guests/one-more.c"
+    guest_with table-guest x86_64 "$ROOT/docs/examples/mixed.c \
+        $ROOT/tests/guests/one-more.c $ROOT/tests/guests/interrupt-once.c"
 }
 
 make_table() {

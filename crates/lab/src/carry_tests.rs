@@ -39,6 +39,7 @@ fn manifest(set: &str, files: Files) -> Manifest {
         suite: "sid".into(),
         pinned: true,
         instead_of: None,
+        cured: Default::default(),
         packages: Vec::new(),
         files,
     }

@@ -1,8 +1,10 @@
 //! The folders that hold recipes, sets and pins: the user's first, then the installed one.
 
-use crate::recipe::Recipe;
+use crate::quirks::{self, Quirks};
+use crate::recipe::{Recipe, Word};
 use crate::recipe_file::RecipeFile;
 use crate::sets::{Lock, Package, Set, Sets, parse_lock, parse_sets, write_lock};
+use crate::store::Unpacked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -59,8 +61,8 @@ impl LabError {
 /// The name of a folder's lock file.
 const LOCK: &str = "lock.toml";
 
-/// What recipes and sets there are. A folder has `recipes/NAME.toml`, `packages.toml` and
-/// `lock.toml`; each may be missing.
+/// What recipes and sets there are. A folder has `recipes/NAME.toml`, `packages.toml`, `lock.toml`
+/// and `quirks.toml`; each may be missing.
 #[derive(Clone, Debug)]
 pub struct Lab {
     folders: Vec<PathBuf>,
@@ -69,6 +71,7 @@ pub struct Lab {
     homes: BTreeMap<String, usize>,
     /// What each folder pins.
     locks: Vec<Lock>,
+    quirks: Quirks,
 }
 
 impl Lab {
@@ -82,6 +85,7 @@ impl Lab {
             sets: Sets::new(),
             homes: BTreeMap::new(),
             locks: Vec::new(),
+            quirks: Quirks::new(),
         };
         for (home, folder) in folders.iter().enumerate() {
             fs::read_dir(folder).map_err(|e| LabError::io("read the lab folder", folder, e))?;
@@ -95,6 +99,12 @@ impl Lab {
             let path = folder.join(LOCK);
             let lock = read(&path)?.map(|text| parse_lock(&text, &path));
             lab.locks.push(lock.transpose()?.unwrap_or_default());
+            let path = folder.join("quirks.toml");
+            if let Some(text) = read(&path)? {
+                for (name, quirk) in quirks::parse(&text, &path)? {
+                    lab.quirks.entry(name).or_insert(quirk);
+                }
+            }
         }
         Ok(lab)
     }
@@ -105,18 +115,39 @@ impl Lab {
     /// There is none, it is wrong, or it has no such variant.
     pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
         let (file, path) = self.resolve(name)?;
+        let recipe = self.complete(name, variant, file, &path)?;
+        let unknown = |fault: &&Word| !self.quirks.contains_key(&fault.word);
+        match recipe.emulator.free_of.iter().find(unknown) {
+            None => Ok(recipe),
+            Some(fault) => Err(LabError::Recipe {
+                path,
+                what: format!(
+                    "emulator.free_of names \"{}\", which no quirks.toml has",
+                    fault.word
+                ),
+            }),
+        }
+    }
+
+    fn complete(
+        &self,
+        name: &str,
+        variant: Option<&str>,
+        file: RecipeFile,
+        path: &Path,
+    ) -> Result<Recipe, LabError> {
         let Some(variant) = variant else {
-            return file.complete(name, &path);
+            return file.complete(name, path);
         };
         if let Some(varied) = file.varied(variant) {
-            let recipe = varied.complete(name, &path)?;
+            let recipe = varied.complete(name, path)?;
             return Ok(Recipe {
                 variant: Some(variant.to_owned()),
                 ..recipe
             });
         }
         let own: Vec<String> = file.variants().cloned().collect();
-        let recipe = file.complete(name, &path)?;
+        let recipe = file.complete(name, path)?;
         let sets: Vec<&str> = self.sets_for(&recipe).collect();
         Ok(recipe.with_variant(variant, &sets, &own)?)
     }
@@ -179,6 +210,16 @@ impl Lab {
     /// All sets.
     pub fn sets(&self) -> &Sets {
         &self.sets
+    }
+
+    /// All faults of which cures are known or asked for.
+    pub fn quirks(&self) -> &Quirks {
+        &self.quirks
+    }
+
+    /// The faults of a set in the store of which `lab fetch` would cure it.
+    pub fn curable(&self, set: &Unpacked) -> Vec<&str> {
+        quirks::curable(&self.quirks, set.manifest())
     }
 
     /// The packages that a set is pinned to, by the lock file beside the file that has the set;

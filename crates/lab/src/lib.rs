@@ -2,7 +2,7 @@
 //! made of.
 //!
 //! A [`lab::Lab`] reads the folders with recipes ([`recipe::Recipe`]), sets of packages
-//! ([`sets::Set`]) and pins. A [`store::Store`] holds sets, unpacked, in the user's cache; from it
+//! ([`sets::Set`]), pins, and cures of what packages have wrong ([`quirks::Quirk`]). A [`store::Store`] holds sets, unpacked, in the user's cache; from it
 //! come kernels, hypervisors and the emulator itself. Booting a recipe is `ws-machines`' business.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -14,6 +14,7 @@ pub mod kernel;
 pub mod lab;
 pub mod manifest;
 mod program;
+pub mod quirks;
 pub mod recipe;
 mod recipe_file;
 pub mod sets;

@@ -30,6 +30,9 @@ pub struct Manifest {
     /// The digest of the pins in whose place these were taken, as the archive no longer had them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
+    /// The faults of [`crate::quirks`] of which it was cured, and the file of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cured: BTreeMap<String, String>,
     /// In the order of their names.
     pub packages: Vec<Package>,
     /// By their paths below `root`, with '/' between.
@@ -117,7 +120,19 @@ impl Manifest {
 
     /// See [`crate::store::Unpacked::digest`].
     pub fn digest(&self) -> String {
-        digest(&self.packages)
+        if self.cured.is_empty() {
+            return digest(&self.packages);
+        }
+        let mut hash = Sha256::new();
+        hash.update(digest(&self.packages));
+        for (quirk, path) in &self.cured {
+            let content = match self.files.get(path) {
+                Some(Entry::File { sha256, .. }) => sha256,
+                _ => "",
+            };
+            hash.update(format!("\0{quirk}\0{path}\0{content}"));
+        }
+        hex(&hash.finalize())
     }
 
     /// The bytes of all files.

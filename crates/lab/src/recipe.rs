@@ -41,6 +41,10 @@ pub struct Emulator {
     pub program: String,
     /// The oldest version that will do, where not every one does.
     pub since: Option<Since>,
+    /// Faults ([`crate::quirks`]) that would change what the machine measures, and why; an emulator that is
+    /// not known to be cured of them is told with the figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub free_of: Vec<Word>,
     /// The machine model, as `pc`, and its properties.
     pub machine: String,
     pub cpu: Cpu,

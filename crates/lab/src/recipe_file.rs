@@ -43,6 +43,8 @@ struct EmulatorPart {
     package: Option<String>,
     program: Option<String>,
     since: Option<Since>,
+    #[serde(default)]
+    free_of: Vec<Word>,
     machine: Option<String>,
     memory_mib: Option<u64>,
     memory_beside_mib: Option<u64>,
@@ -188,6 +190,7 @@ impl RecipeFile {
                 package: emulator.package.ok_or(lacks("emulator.package"))?,
                 program: emulator.program.ok_or(lacks("emulator.program"))?,
                 since: emulator.since,
+                free_of: emulator.free_of,
                 machine: emulator.machine.ok_or(lacks("emulator.machine"))?,
                 cpu: Cpu {
                     model: emulator.cpu.model.ok_or(lacks("emulator.cpu.model"))?,
@@ -255,6 +258,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
     };
     let nested = recipe.nested.iter().flat_map(|nested| &nested.parameters);
     let words = (recipe.emulator.cpu.properties.iter())
+        .chain(&recipe.emulator.free_of)
         .chain(parameters)
         .chain(own.into_iter().flatten())
         .chain(nested)
@@ -287,6 +291,7 @@ impl EmulatorPart {
             package: self.package.or(parent.package),
             program: self.program.or(parent.program),
             since: self.since.or(parent.since),
+            free_of: merge(self.free_of, parent.free_of, word_key),
             machine: self.machine.or(parent.machine),
             memory_mib: self.memory_mib.or(parent.memory_mib),
             memory_beside_mib: self.memory_beside_mib.or(parent.memory_beside_mib),

@@ -242,8 +242,8 @@ impl Unpacked {
         &self.manifest
     }
 
-    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package: what
-    /// is the same for all who fetched the same packages.
+    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and over
+    /// what was cured: what is the same for all who fetched the same packages.
     pub fn digest(&self) -> String {
         self.manifest.digest()
     }

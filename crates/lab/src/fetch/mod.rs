@@ -10,8 +10,10 @@ mod needed;
 pub mod sources;
 mod unpack;
 
+use crate::files;
 use crate::lab::Lab;
-use crate::manifest::{self, Manifest};
+use crate::manifest::{self, Entry, Manifest};
+use crate::quirks;
 use crate::sets::{Architecture, Package, Set};
 use crate::store::{Guard, Store, StoreError, Unpacked};
 use apt::{Apt, Version};
@@ -91,8 +93,15 @@ pub fn fetch(
         let is_wanted = |there: &Unpacked| fetching.is_wanted(there);
         let set = match there {
             Some(there) if is_wanted(&there) => {
-                say(&format!("{name}: already there"));
-                there
+                let faults = lab.curable(&there);
+                if faults.is_empty() {
+                    say(&format!("{name}: already there"));
+                    there
+                } else {
+                    say(&format!("{name}: cured of {}", faults.join(", ")));
+                    fetching.cure(&there)?;
+                    store.find(name)?
+                }
             }
             there => match (fetching.set(name, say), there) {
                 (Ok(()), _) => store.find(name)?,
@@ -154,6 +163,27 @@ impl<'a> Fetching<'a> {
         };
         !self.request.update_lock
             && (pins.is_empty() || pins == there.packages() || in_their_place())
+    }
+
+    /// Cures a set that was put into the store before its cure was known.
+    fn cure(&self, there: &Unpacked) -> Result<(), FetchError> {
+        let folder = self.workshop.join(&there.set);
+        let root = folder.join("root");
+        let mut manifest = there.manifest().clone();
+        let copied = || -> io::Result<()> {
+            for (path, entry) in &manifest.files {
+                if let Entry::File { executable, .. } = entry {
+                    let mut file = std::fs::File::open(there.root.join(path))?;
+                    files::write(&root, path, &mut file, *executable)?;
+                }
+            }
+            files::link(&root, &manifest.files)
+        };
+        copied()
+            .and_then(|()| quirks::apply(self.lab.quirks(), &root, &mut manifest.files))
+            .map(|cured| manifest.cured.extend(cured))
+            .map_err(|e| FetchError::io("cure what is in", &there.root, e))?;
+        Ok(self.guard.put(&manifest, &folder)?)
     }
 
     /// Fetches a set.
@@ -333,7 +363,9 @@ impl<'a> Fetching<'a> {
         for (_, file) in &packages {
             apt::open_package(self.tools, file, |archive| unpacking.package(archive))?;
         }
-        let (files, used) = unpacking.finish().map_err(useless)?;
+        let (mut files, used) = unpacking.finish().map_err(useless)?;
+        let cured =
+            quirks::apply(self.lab.quirks(), &folder.join("root"), &mut files).map_err(useless)?;
         let packages: Vec<Package> = packages
             .into_iter()
             .zip(used)
@@ -349,6 +381,7 @@ impl<'a> Fetching<'a> {
             pinned: self.request.update_lock || pins == packages,
             instead_of: (!self.request.update_lock && !pins.is_empty() && pins != packages)
                 .then(|| manifest::digest(pins)),
+            cured,
             packages,
             files,
         };

@@ -72,7 +72,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
 ///
 /// # Errors
 /// One is missing or can't be read, with the cure.
-pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, MachineError> {
+pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, MachineError> {
     let guest = guest(&recipe, resources)?;
     let emulator = emulator(&recipe, resources)?;
     let mut described = Described::default();
@@ -80,8 +80,12 @@ pub fn assemble(recipe: Recipe, resources: &Resources) -> Result<Settings, Machi
     described.sum("emulator", emulator.build.clone());
     described.file("guest", &guest)?;
     if resources.qemu.is_none() {
-        described.set(&found(resources, &recipe.emulator.package)?);
+        let set = found(resources, &recipe.emulator.package)?;
+        described.set(&set);
+        let cured = &set.manifest().cured;
+        warn_of(&mut recipe, |fault| cured.contains_key(fault), UNCURED);
     } else {
+        warn_of(&mut recipe, |_| false, UNKNOWN);
         // Nobody knows what its libraries are; the version and the program itself must do.
         described.file("emulator", &emulator.program)?;
         described.part("emulator_from", json!("--qemu"));
@@ -287,6 +291,29 @@ fn qemu(
         .iter()
         .map(|word| word.to_string_lossy().replace(&root, ""));
     Ok(LinuxMonitor::Qemu(words.collect()))
+}
+
+/// What is said of the lab's own emulator, and of the user's.
+const UNCURED: &str = "this QEMU is not cured of the fault";
+const UNKNOWN: &str = "nobody knows whether the QEMU of --qemu has the fault";
+
+/// Adds to what every table of the machine says: faults that its emulator is not known to be free of.
+pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says: &str) {
+    let faults = recipe.emulator.free_of.iter();
+    let faults: Vec<&str> = faults
+        .map(|fault| &*fault.word)
+        .filter(|fault| !is_cured(fault))
+        .collect();
+    if faults.is_empty() {
+        return;
+    }
+    let warning = format!(
+        "{says} {} (worldswitch lab show {})",
+        faults.join(" and "),
+        recipe.name
+    );
+    let said = recipe.caveat.take().into_iter().chain([warning]);
+    recipe.caveat = Some(said.collect::<Vec<_>>().join("; "));
 }
 
 /// The emulator that the user named, else the lab's own.

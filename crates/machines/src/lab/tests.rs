@@ -1,5 +1,6 @@
 //! Tests of the emulator's command line for each kind of payload, and of a machine's identity.
 
+use super::assemble::warn_of;
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
@@ -233,4 +234,17 @@ fn an_initramfs_has_the_launch_s_words_behind_those_of_all() {
     let bytes = linux.initramfs(&["cpus=2".into()]).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("program") && text.contains("module=/kvm.ko\ncpus=2\n"));
+}
+
+#[test]
+fn an_emulator_that_may_have_a_fault_is_told_with_the_figures() {
+    let caveat = |name, cured: bool| {
+        let mut recipe = settings(name, Payload::Guest).recipe;
+        warn_of(&mut recipe, |_| cured, "it has");
+        recipe.caveat.unwrap_or_default()
+    };
+    let warning = "; it has svm-interrupt-twice (worldswitch lab show xen)";
+    assert_eq!(caveat("xen", false), caveat("xen", true) + warning);
+    assert!(caveat("kvm-shadow", false).ends_with("lab show kvm-shadow)"));
+    assert_eq!(caveat("native", false), caveat("native", true));
 }

@@ -4,8 +4,10 @@ use super::list;
 use crate::list::pretty;
 use crate::output;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_lab::lab::{Lab, split};
+use ws_lab::quirks::Quirk;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source};
 use ws_lab::store::{Store, Unpacked};
 
@@ -31,6 +33,7 @@ pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<
                     "state": state.word,
                     "pinned": there.map(Unpacked::pinned),
                     "digest": there.map(Unpacked::digest),
+                    "cured": there.map(|there| &there.manifest().cured),
                     "packages": there.map(Unpacked::packages),
                     "pins": lab.pins(set),
                 })
@@ -39,10 +42,33 @@ pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<
         return output::data(&pretty(&json!({
             "recipe": recipe,
             "digest": recipe.digest(),
+            "faults": faults(lab, &recipe).collect::<BTreeMap<_, _>>(),
             "sets": sets,
         })));
     }
     let mut text = described(&recipe);
+    for (name, quirk) in faults(lab, &recipe) {
+        let emulator = &recipe.emulator.package;
+        let emulator = states.iter().find(|(set, _)| set == emulator);
+        let emulator = emulator.and_then(|(_, state)| state.there.as_ref());
+        let is_cured = emulator.map(|set| set.manifest().cured.contains_key(name));
+        let state = match is_cured {
+            None => "",
+            Some(true) => " (cured)",
+            Some(false) => " (NOT cured)",
+        };
+        head(
+            &mut text,
+            &format!("fault {name}: {}{state}", quirk.summary),
+        );
+        for words in quirk.reason.lines() {
+            line(&mut text, words, "");
+        }
+        for cure in &quirk.cures {
+            let words = format!("at {:#x} {} becomes {}", cure.at, cure.before, cure.after);
+            line(&mut text, &words, &format!("in {}", cure.version));
+        }
+    }
     for (set, state) in &states {
         head(&mut text, &format!("packages of {set} ({})", state.word));
         let packages = state
@@ -65,6 +91,12 @@ pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<
     }
     let _ = writeln!(text, "\ndigest of the recipe: {}", recipe.digest());
     output::data(&text)
+}
+
+/// What is known of the faults that the emulator is to be free of.
+fn faults<'a>(lab: &'a Lab, recipe: &'a Recipe) -> impl Iterator<Item = (&'a str, &'a Quirk)> {
+    let names = recipe.emulator.free_of.iter().map(|fault| &*fault.word);
+    names.filter_map(|name| Some((name, lab.quirks().get(name)?)))
 }
 
 fn described(recipe: &Recipe) -> String {
@@ -90,6 +122,13 @@ fn described(recipe: &Recipe) -> String {
             &mut text,
             &format!("{} or newer", since.version),
             &since.why,
+        );
+    }
+    for fault in &emulator.free_of {
+        line(
+            &mut text,
+            &format!("without its fault {}", fault.word),
+            &fault.why,
         );
     }
     let machine = format!("-machine {} -m {}", emulator.machine, emulator.memory_mib);

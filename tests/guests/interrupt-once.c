@@ -1,0 +1,36 @@
+/*
+ * An interrupt that the hypervisor injects arrives once: after it this CPU runs on without an exit for longer
+ * than a tick of the Linux below it takes, and only then ends it. An emulator with the fault svm-interrupt-twice
+ * (lab/quirks.toml) delivers it again at that tick.
+ */
+#include "row.h"
+#include "timed_exits.h"
+
+/* 8 million instructions: 8 ms of a lab machine, whose Linux ticks every 4. */
+#define RUN_ON "mov $4000000, %ecx\n6:\tdec %ecx\n\tjnz 6b\n\t"
+TIMED_EACH_BODY("interrupt_once_run", "", SEND_TO_SELF "sti\n\t" UNTIL_TAKEN "\n\t" RUN_ON,
+		COMPLETION_FROM_OPERAND "\n\t" OP_COMPLETION);
+TIMED_EACH_BODY("interrupt_once_control", "", "", "");
+TIMED_DECLARE(interrupt_once);
+
+static struct completion_operand operand;
+static uint64_t before;
+
+static bool init_once(struct bench_run *run)
+{
+	run->operand = &operand;
+	run->reason = "there is no interrupt controller that this guest knows";
+	before = completions_taken;
+	return self_ipi_operand_fill(&operand, false);
+}
+
+static enum check check_once(struct bench_run *run)
+{
+	uint64_t came = completions_taken - before;
+
+	bench_note(run, "%lu sent, %lu came", run->total, came);
+	return came == run->total ? CHECK_PROVED : CHECK_FAILED;
+}
+ROW(interrupt_once, "interrupt-once", .init = init_once, .run = interrupt_once_run,
+    .control = interrupt_once_control, .check = check_once, .insns_samples = 8,
+    .parameters = SELF_TIMED);
