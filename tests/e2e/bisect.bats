@@ -75,7 +75,7 @@ state() {
     cat kernel
 }
 
-bisect() { ws bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" --perturb 1 --build "$BUILD" "$@"; }
+bisect() { ws bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" --force --perturb 1 --build "$BUILD" "$@"; }
 
 # begin FILE: one in the background, what it says in FILE, its number in $begun. A job in the
 # background would ignore Ctrl-C.

@@ -13,7 +13,7 @@ budget() {
     printf '%s\n' "$@" >>budget.toml
 }
 
-check() { ws lab check --budget budget.toml -o "$OUT" "$@"; }
+check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
 
 @test "what is within its budget passes, and nothing else is run" {
     budget 'set-cr3 = 1' 'in = 5'
@@ -71,7 +71,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" "$@"; }
     [ "$status" -eq 0 ]
     grep -qx 'in = 1' new.toml
     grep -q '^# hypercall: skip: ' new.toml
-    run ws lab check --budget new.toml -o "$OUT"
+    run ws lab check --budget new.toml -o "$OUT" --force
     [ "$status" -eq 0 ]
     run ws lab check --budget new.toml --write --on lab:native -o "$OUT"
     [ "$status" -eq 2 ]

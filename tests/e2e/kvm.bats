@@ -195,7 +195,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     own
     for signal in INT KILL; do
         "$WORLDSWITCH" run --on kvm --boots 500 --guest "$BATS_TEST_TMPDIR/guest.elf" \
-            -o "$OUT" >table.txt 2>log.txt 3>&- &
+            -o "$OUT-$signal" >table.txt 2>log.txt 3>&- &
         pid=$!
         eventually pgrep -P "$pid" -f "$BATS_TEST_TMPDIR/guest.elf"
         kill -"$signal" "$pid"

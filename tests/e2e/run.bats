@@ -180,17 +180,46 @@ no_machine() { ! machines; }
     result qemu-tcg '.rows[] | select(.benchmark == "plant-loop").reason' | grep -qi 'signal 9\|SIGKILL'
 }
 
-# bats test_tags=live
-@test "a full disk: an error that says so, and no half of a result file" {
+@test "results are replaced only where that is asked for, and a folder is one run's at a time" {
+    ws run --on lab:native --boots 1 --bench '^in$' -o "$OUT" >/dev/null
+    cp "$OUT/lab-native.json" first.json
+    run -1 --separate-stderr ws run --on lab:native --boots 1 --bench '^out$' -o "$OUT"
+    [[ $stderr == *"$OUT has results of lab:native already: "*'--force'* ]]
+    cmp first.json "$OUT/lab-native.json"
+    # Those of another platform may come beside them.
+    ws run --on lab:arm-native --boots 1 --bench '^hypercall$' -o "$OUT" >/dev/null
+    ws run --on lab:native --boots 1 --bench '^out$' -o "$OUT" --force >/dev/null
+    [ "$(result lab-native '.rows[].benchmark')" = out ]
+    # Whoever holds the folder's lock writes into it.
+    run -1 --separate-stderr flock "$OUT" timeout 60 "$WORLDSWITCH" run --on lab:native --boots 1 -o "$OUT" --force
+    [[ $stderr == *"another worldswitch writes its results into $OUT: "* ]]
+}
+
+@test "a full disk: looked at before measuring; one that fills meanwhile takes no figure from the terminal" {
     [ "$(id -u)" -eq 0 ] || skip "needs root, for a small file system of its own"
     mkdir small
     # shellcheck disable=SC2016 # the inner shell expands them
     run -1 --separate-stderr unshare --mount sh -c '
         mount -t tmpfs -o size=16k none small &&
         timeout 60 "$0" run --on lab:native --boots 1 -o small/out; status=$?
-        ls -A small small/out >after.txt; exit $status' "$WORLDSWITCH"
-    [[ $stderr == *'No space left'* ]]
-    run ! grep -q . <(grep -v -e '^small' -e '^out$' -e '^$' after.txt)
+        ls -A small small/out >after.txt 2>&1; exit $status' "$WORLDSWITCH"
+    [[ $stderr == *'small/out has '*' KiB left, and the results may take '* ]]
+    run ! grep -q . <(grep -v -e '^small' -e "small/out': No such" -e '^$' after.txt)
+    # A console that speaks when the disk is full.
+    boot -kernel "$GUEST/guest.elf" -append 'bench=^sgdt$'
+    mkfifo console
+    # shellcheck disable=SC2016
+    run -1 --separate-stderr unshare --mount sh -c '
+        mount -t tmpfs -o size=400k none small &&
+        { timeout 60 "$0" run --on log:console -o small/out & } &&
+        exec 9>console &&
+        { cat /dev/zero >small/full 2>/dev/null || true; } &&
+        cat console.txt >&9 && exec 9>&- &&
+        wait $!; status=$?
+        ls -A small/out >after.txt; exit $status' "$WORLDSWITCH"
+    [[ $output == *sgdt* ]]
+    [[ $stderr == *'results were not kept: '*'No space left'* ]]
+    [ ! -s after.txt ]
 }
 
 @test "wrong usage ends with 2 and says what is right" {

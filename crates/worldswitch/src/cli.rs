@@ -202,9 +202,8 @@ pub struct RunArgs {
     /// Also write a page of the results, report.html beside them.
     #[arg(long)]
     pub report: bool,
-    /// Folder for the result files, one a platform. Default: ws-runs/TIME.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
     /// Tell the machines' command lines, their times to the first record, chosen iterations.
     #[arg(short, long)]
     pub verbose: bool,
@@ -221,6 +220,17 @@ pub struct RunArgs {
 
 /// What `--timeout` is if nobody says.
 const BENCH_LIMIT: Duration = Duration::from_secs(30);
+
+/// Where results go.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Output {
+    /// Folder for the results, a file a platform. Default: ws-runs/TIME.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace results that lie in the folder already.
+    #[arg(long)]
+    pub force: bool,
+}
 
 impl RunArgs {
     /// These benchmarks on these platforms, and all else as if nobody said: for other commands

@@ -147,6 +147,16 @@ impl Job {
         ))
     }
 
+    /// More bytes than its result file will take: samples of both loops, as text, and what is said beside them.
+    pub fn bytes_at_most(&self, common: &Common) -> u64 {
+        const BASE: u64 = 64 << 10;
+        const A_SAMPLE: u64 = 64;
+        let boots = self.wanted.unwrap_or(1) + self.perturbed;
+        let samples = common.parameters.samples.map_or(64, u64::from).max(64);
+        let rows = self.selection.rows.len() as u64;
+        BASE + rows * u64::from(boots) * samples * A_SAMPLE
+    }
+
     /// Whether its vCPU threads are pinned.
     pub fn is_pinned(&self) -> bool {
         !self.machine.pins().is_empty()

@@ -16,6 +16,7 @@ mod doctor;
 mod exits;
 mod external;
 mod figure;
+mod folder;
 mod follow;
 mod gather;
 mod hear;

@@ -64,7 +64,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         output: args.output.clone(),
         ..RunArgs::default()
     };
-    let measured = measure(&run, &Stop::listen()?, colours)?;
+    let measured = measure(&run, None, &Stop::listen()?, colours)?;
     measured.tell_problems(colours);
     for remark in &measured.remarks {
         output::remark(remark, colours);

@@ -3,6 +3,7 @@
 
 use crate::cli::RunArgs;
 use crate::digits::Digits;
+use crate::folder::Folder;
 use crate::job::{Common, Job, Selection};
 use crate::output::{self, Colours};
 use crate::plan::Parameters;
@@ -13,7 +14,8 @@ use crate::{Usage, choose, data, doctor, measure, remarks, report, time};
 use anyhow::{Context, bail};
 use regex::Regex;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 use ws_lab::sets::Architecture;
@@ -47,7 +49,7 @@ pub struct Measured {
     /// One for each platform that gave anything, as they lie in the folder.
     pub results: Vec<ResultFile>,
     /// Where they lie.
-    pub folder: Folder,
+    pub folder: Rc<Folder>,
     /// The baseline that was asked for.
     baseline: Option<String>,
     /// Why platforms gave less than was asked of them.
@@ -89,16 +91,22 @@ struct Start {
 /// Wrong usage, nothing to run on, or results that can't be written.
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     let layout = args.suite.map(Layout::of).transpose()?;
-    let measured = measure(args, &Stop::listen()?, colours)?;
+    let measured = measure(args, None, &Stop::listen()?, colours)?;
     measured.tell_problems(colours);
     show(args, layout.as_ref(), measured, colours)
 }
 
-/// Measures, and writes the result files. Tells its progress on standard error.
+/// Measures, and writes the result files, into `folder` where the caller has one. Tells its progress on
+/// standard error. Results that can't be written are a problem beside what was measured.
 ///
 /// # Errors
-/// Wrong usage, nothing to run on, or results that can't be written.
-pub fn measure(args: &RunArgs, stop: &Stop, colours: Colours) -> anyhow::Result<Measured> {
+/// Wrong usage, nothing to run on, or results that could not be written afterwards.
+pub fn measure(
+    args: &RunArgs,
+    folder: Option<Rc<Folder>>,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Measured> {
     let mut start = Start {
         created: SystemTime::now(),
         doctor: None,
@@ -109,7 +117,12 @@ pub fn measure(args: &RunArgs, stop: &Stop, colours: Colours) -> anyhow::Result<
     let baseline = choose::baseline(args, &names)?;
     let progress = Progress::new(args.verbose);
     let (mut common, mut jobs) = open(args, &names, &resources, stop.clone())?;
-    let folder = Folder::make(args.output.as_deref(), start.created)?;
+    let folder = match folder {
+        Some(folder) => folder,
+        None => Rc::new(Folder::make(&args.output, start.created)?),
+    };
+    folder.takes(jobs.iter().map(|job| &*job.name))?;
+    folder.has_room(jobs.iter().map(|job| job.bytes_at_most(&common)).sum())?;
     for text in jobs.iter().filter_map(Job::label) {
         progress.say(&text);
     }
@@ -122,12 +135,12 @@ pub fn measure(args: &RunArgs, stop: &Stop, colours: Colours) -> anyhow::Result<
 
     measure::all(args.quick, &mut common, &mut jobs, &progress);
     progress.clear();
-    let measured = gather(&common, &jobs, folder, &start, baseline);
-    for result in &measured.results {
-        if let Err(error) = ws_results::write_into(measured.folder.path(), result) {
-            measured.tell_problems(colours);
-            return Err(error.into());
-        }
+    let mut measured = gather(&common, &jobs, folder, &start, baseline);
+    for error in measured.folder.write(&measured.results) {
+        measured.problems.push(Problem {
+            text: format!("results were not kept: {error}"),
+            broken: false,
+        });
     }
     Ok(measured)
 }
@@ -253,54 +266,11 @@ fn select(
     Ok(selections)
 }
 
-/// The folder of a run's results; it goes away again if nothing came into it.
-#[derive(Debug)]
-pub struct Folder(PathBuf);
-
-impl Folder {
-    /// Made before anything is measured: a wrong path then costs no time.
-    ///
-    /// # Errors
-    /// It can't be made.
-    pub fn make(named: Option<&Path>, created: SystemTime) -> anyhow::Result<Self> {
-        let path = match named {
-            Some(path) => path.to_owned(),
-            None => {
-                let first = Path::new("ws-runs").join(time::for_folder(created));
-                let name = first.display().to_string();
-                let others = (2..).map(|number| PathBuf::from(format!("{name}-{number}")));
-                std::iter::once(first)
-                    .chain(others)
-                    .find(|path| !path.exists())
-                    .context("no name is left for a folder in ws-runs")?
-            }
-        };
-        std::fs::create_dir_all(&path)
-            .with_context(|| format!("can't make the folder for results, {}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Fails where results lie in it, as it should.
-        let _ = std::fs::remove_dir(&self.0);
-        if let Some(parent) = self.0.parent().filter(|parent| parent.ends_with("ws-runs")) {
-            let _ = std::fs::remove_dir(parent);
-        }
-    }
-}
-
 /// All that the platforms gave.
 fn gather(
     common: &Common,
     jobs: &[Job],
-    folder: Folder,
+    folder: Rc<Folder>,
     start: &Start,
     baseline: Option<String>,
 ) -> Measured {
@@ -327,7 +297,7 @@ fn gather(
     let of_jobs = jobs.iter().flat_map(|job| &job.remarks).cloned();
     let of_results = results
         .iter()
-        .flat_map(|result| remarks::on(result, &folder.0));
+        .flat_map(|result| remarks::on(result, folder.path()));
     Measured {
         remarks: of_jobs.chain(of_results).collect(),
         interrupted: common.stop.requested(),
@@ -345,7 +315,7 @@ fn show(
     measured: Measured,
     colours: Colours,
 ) -> anyhow::Result<Done> {
-    let (results, folder) = (measured.results, &measured.folder.0);
+    let (results, folder) = (measured.results, measured.folder.path());
     if results.is_empty() {
         let why = if measured.interrupted {
             "stopped before anything was measured"
@@ -364,10 +334,11 @@ fn show(
         Some(layout) => layout.lay_out(table),
         None => table,
     };
+    // First, for it needs no room on any disk.
+    output::data(&table.to_terminal(colours.stdout))?;
     export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
     export(args.export_markdown.as_deref(), || Ok(table.to_markdown()))?;
-    output::data(&table.to_terminal(colours.stdout))?;
     for remark in &measured.remarks {
         output::remark(remark, colours);
     }

@@ -1,6 +1,6 @@
 //! What may be typed behind `worldswitch bisect`.
 
-use crate::cli::Parts;
+use crate::cli::{Output, Parts};
 use clap::Args;
 use std::path::PathBuf;
 use ws_machines::name::PlatformName;
@@ -60,9 +60,8 @@ pub struct BisectArgs {
     /// As JSON.
     #[arg(long)]
     pub json: bool,
-    /// Folder for the result and the build's log of each commit. Default: ws-runs/TIME.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
     #[command(flatten)]
     pub parts: Parts,
 }

@@ -5,7 +5,7 @@ use super::child::Stopped;
 use super::cli::BisectArgs;
 use super::say;
 use super::tree::{Commit, Tree};
-use crate::cli::RunArgs;
+use crate::cli::{Output, RunArgs};
 use crate::data;
 use crate::figure::{Figure, number};
 use crate::output::Colours;
@@ -150,10 +150,13 @@ impl<'a> Looker<'a> {
         let run = RunArgs {
             boots: Some(boots),
             perturb: Some(self.args.perturb),
-            output: Some(folder.to_owned()),
+            output: Output {
+                output: Some(folder.to_owned()),
+                force: true,
+            },
             ..RunArgs::of(platforms, self.bench.clone(), self.args.parts.clone())
         };
-        let measured = run::measure(&run, self.stop, self.colours);
+        let measured = run::measure(&run, None, self.stop, self.colours);
         if self.stop.requested() {
             return Err(Stopped.into());
         }

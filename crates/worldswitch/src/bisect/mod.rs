@@ -7,8 +7,9 @@ mod look;
 mod show;
 mod tree;
 
+use crate::folder::Folder;
 use crate::output::{self, Colours};
-use crate::run::{Done, Folder};
+use crate::run::Done;
 use crate::stop::Stop;
 use crate::{Usage, data};
 use anyhow::{Context, bail};
@@ -59,7 +60,8 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
     let distance = tree.distance(&good, &bad)?;
-    let folder = Folder::make(args.output.as_deref(), SystemTime::now())?;
+    let folder = Folder::make(&args.output, SystemTime::now())?;
+    folder.is_empty()?;
     let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
 
     say(&format!(

@@ -1,6 +1,6 @@
 //! The words of `worldswitch nested`.
 
-use super::{Parts, PlatformList, platforms};
+use super::{Output, Parts, PlatformList, platforms};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -30,9 +30,8 @@ pub struct NestedArgs {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
-    /// Folder for the result files, one a platform. Default: ws-runs/TIME.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
     /// Also write the tables as JSON, with traps by cause.
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,

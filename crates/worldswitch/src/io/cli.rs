@@ -1,6 +1,7 @@
 //! The words of `worldswitch io`.
 
 use super::experiments::Experiment;
+use crate::cli::Output;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use ws_io::client::Replies;
@@ -103,9 +104,8 @@ pub struct IoArgs {
     /// The elvis to be measured. Default: the one beside this program.
     #[arg(long, value_name = "FILE")]
     pub elvis: Option<PathBuf>,
-    /// Folder for the results. Default: ws-runs/TIME.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// How clients learn of replies.

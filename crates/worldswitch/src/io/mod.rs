@@ -6,8 +6,9 @@ mod results;
 mod table;
 
 use crate::cli::Parts;
+use crate::folder::Folder;
 use crate::output::{self, Colours};
-use crate::run::{Done, Folder};
+use crate::run::Done;
 use crate::stop::Stop;
 use crate::{data, doctor};
 use anyhow::{Context, bail};
@@ -113,7 +114,9 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }
-    let folder = Folder::make(args.output.as_deref(), created)?;
+    let folder = Folder::make(&args.output, created)?;
+    let names: Vec<String> = runs.iter().map(Run::platform).collect();
+    folder.takes(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;
     // It looks at the programs of other platforms too, and tells what concerns these measurements.
     let resources = data::resources(&Parts::default(), Vec::new());
@@ -148,10 +151,11 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         result
     };
     let results: Vec<_> = runs.into_iter().map(finish).collect();
-    for result in &results {
-        ws_results::write_into(folder.path(), result)?;
-    }
     output::data(&table::table(&results))?;
+    let lost = folder.write(&results);
+    for error in &lost {
+        output::error(&anyhow::anyhow!("results were not kept: {error}"), colours);
+    }
     if let Some(crowded) = table::crowded(&results) {
         output::remark(&crowded, colours);
     }
@@ -163,9 +167,11 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         let bad = |row: &ws_results::Row| row.status != ws_results::Status::Ok;
         result.rows.iter().any(bad)
     };
-    Ok(if interrupted || results.iter().any(bad) {
-        Done::InPart
-    } else {
-        Done::Whole
-    })
+    Ok(
+        if interrupted || !lost.is_empty() || results.iter().any(bad) {
+            Done::InPart
+        } else {
+            Done::Whole
+        },
+    )
 }

@@ -36,6 +36,11 @@ impl Run {
         self.server == *server
     }
 
+    /// The platform's name in its result file.
+    pub fn platform(&self) -> String {
+        self.server.to_string()
+    }
+
     /// Adds rows for all groups of these loads, and nothing in them.
     pub fn expect(&mut self, loads: &[Load]) {
         for load in loads {
@@ -104,7 +109,7 @@ impl Run {
     /// The whole file.
     pub fn finish(self, setting: &Setting, created: SystemTime, interrupted: bool) -> ResultFile {
         let (server_cpus, client_cpus) = setting.cpus(&self.server);
-        let server = self.server.to_string();
+        let server = self.platform();
         let pinning = format!("server on CPUs {server_cpus:?}, clients on CPUs {client_cpus:?}");
         let subject = [
             ("platform", json!(server)),

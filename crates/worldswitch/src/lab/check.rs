@@ -4,6 +4,7 @@ use super::budget::{self, Budget, PlatformBudget};
 use super::cli::CheckArgs;
 use crate::cli::RunArgs;
 use crate::figure::{self, Figure, number};
+use crate::folder::Folder;
 use crate::list::{columns, pretty};
 use crate::output::{self, Colours};
 use crate::run::{self, Done};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 use ws_analysis::Outcome;
 use ws_machines::image::GuestImage;
 use ws_machines::platforms;
@@ -132,7 +134,7 @@ fn groups(budget: &Budget) -> Vec<Vec<&PlatformBudget>> {
 #[derive(Default)]
 struct Measured {
     results: Vec<ResultFile>,
-    folder: Option<run::Folder>,
+    folder: Option<Rc<Folder>>,
     remarks: Vec<String>,
     /// Some platform gave less than was asked of it.
     lacking: bool,
@@ -146,10 +148,9 @@ impl Measured {
         stop: &Stop,
         colours: Colours,
     ) -> anyhow::Result<()> {
-        let folder = self.folder.as_ref().map(|folder| folder.path().to_owned());
-        run.output = folder.or_else(|| args.output.clone());
+        run.output = args.output.clone();
         run.perturb = Some(args.perturb);
-        let measured = run::measure(&run, stop, colours)?;
+        let measured = run::measure(&run, self.folder.clone(), stop, colours)?;
         measured.tell_problems(colours);
         if measured.interrupted {
             bail!("stopped");

@@ -1,6 +1,6 @@
 //! What may be typed behind `worldswitch lab`.
 
-use crate::cli::{Parts, PlatformList};
+use crate::cli::{Output, Parts, PlatformList};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -167,9 +167,8 @@ pub struct CheckArgs {
     /// As JSON.
     #[arg(long)]
     pub json: bool,
-    /// Folder for the result files, one a platform. Default: ws-runs/TIME.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
     #[command(flatten)]
     pub parts: Parts,
 }

@@ -51,7 +51,10 @@ fn a_software_kvm_is_labelled_tiny_and_gets_no_hypercall() {
     assert_eq!(result.identity.conditions["pinning"], "none");
     // What the user asks stands, on any KVM.
     let output = lab
-        .run("kvm", &["--boots", "1", "--iters", "7", "--samples", "2"])
+        .run(
+            "kvm",
+            &["--boots", "1", "--iters", "7", "--samples", "2", "--force"],
+        )
         .env("FAKE_KVM", "software")
         .output()
         .unwrap();

@@ -265,7 +265,8 @@ fn who_chooses_the_boots_gets_no_others_unless_asked() {
         (&["--boots", "1", "--perturb", "1"], 2, 1),
         (&["--perturb", "0"], 2, 0),
     ] {
-        expect_code(&lab.run("lab:native", words).output().unwrap(), 0);
+        let mut run = lab.run("lab:native", words);
+        expect_code(&run.arg("--force").output().unwrap(), 0);
         let result = lab.result("lab:native");
         assert_eq!(
             (result.boots.len(), result.perturbed().len()),
