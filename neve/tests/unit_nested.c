@@ -305,7 +305,7 @@ static const struct guest_leaf huge = { 0, 0x45678123, 0x40000000, LEAF & ~1ull 
 
 static void a_shadow_is_what_both_stages_agree_on(void **state)
 {
-	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, NULL, 0);
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
 	struct table_leaf own = { 0x95678123, 0x200000, 0x7fc }, found;
 
 	(void)state;
@@ -326,7 +326,7 @@ static void a_shadow_is_what_both_stages_agree_on(void **state)
 
 static void what_is_invalidated_is_gone_from_the_shadow(void **state)
 {
-	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, NULL, 0);
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
 	struct table_leaf own = { 0x95678000, 0x1000, 0x7fc }, found;
 
 	(void)state;
@@ -349,23 +349,25 @@ static void what_is_invalidated_is_gone_from_the_shadow(void **state)
 
 static void contexts_are_told_apart_and_those_in_use_are_kept(void **state)
 {
-	const struct shadow *in_use[SHADOWS - 1];
-	struct shadow *one = shadow_find(&shadows, 0x1000, 0x42, NULL, 0), *last;
+	struct shadow *one = shadow_find(&shadows, 0x1000, 0x42, 0), *last;
+	uint32_t in_use = 0;
 
 	(void)state;
-	assert_ptr_equal(shadow_find(&shadows, 0x1000, 0x42, NULL, 0), one);
-	assert_ptr_not_equal(shadow_find(&shadows, 0x1000 | 1ull << 48, 0x42, NULL, 0), one);
-	for (unsigned i = 0; i < SHADOWS - 1; i++)
-		in_use[i] = shadow_find(&shadows, 0x100000 + 0x1000 * i, 0x42, in_use, i);
-	last = shadow_find(&shadows, 0x9000000, 0x42, in_use, SHADOWS - 1);
-	for (unsigned i = 0; i < SHADOWS - 1; i++)
-		assert_ptr_not_equal(in_use[i], last);
-	assert_ptr_equal(shadow_find(&shadows, 0xa000000, 0x42, in_use, SHADOWS - 1), last);
+	assert_ptr_equal(shadow_find(&shadows, 0x1000, 0x42, 0), one);
+	assert_ptr_not_equal(shadow_find(&shadows, 0x1000 | 1ull << 48, 0x42, 0), one);
+	for (unsigned i = 0; i < SHADOWS - 1; i++) {
+		last = shadow_find(&shadows, 0x100000 + 0x1000 * i, 0x42, in_use);
+		assert_false(in_use >> (last - shadows.all) & 1);
+		in_use |= 1u << (last - shadows.all);
+	}
+	last = shadow_find(&shadows, 0x9000000, 0x42, in_use);
+	assert_false(in_use >> (last - shadows.all) & 1);
+	assert_ptr_equal(shadow_find(&shadows, 0xa000000, 0x42, in_use), last);
 }
 
 static void a_shadow_that_is_full_begins_anew(void **state)
 {
-	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, NULL, 0);
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
 	struct table_leaf own = { 0x95678000, 0x1000, 0x7fc }, found;
 
 	(void)state;

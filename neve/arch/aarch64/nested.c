@@ -205,12 +205,8 @@ static void load_el1(struct vcpu *vcpu)
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
-	if (hcr & HCR_VM) {
-		nested->shadow = nested_find_shadow(vcpu, vttbr);
-		WRITE(VTTBR_EL2, nested->shadow->hardware);
-	} else {
-		WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, VMID_PLAIN));
-	}
+	WRITE(VTTBR_EL2, hcr & HCR_VM ? nested_find_shadow(vcpu, vttbr)->hardware
+				      : nested_vttbr(vcpu->vm, VMID_PLAIN));
 	trap_for_vm(vcpu, hcr);
 	if (heeded_nest(vcpu, hcr) & HCR_NV2)
 		nested_map_page(vcpu);
