@@ -82,6 +82,22 @@ static void virtual_el2_is_told_of_itself(void **state)
 	assert_true(register_identity(REG_ID_AA64MMFR0_EL1, 0x10000005, IDENTITY_EL2_NV2, true) ==
 		    0x20010000002);
 	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0, IDENTITY_EL2, true) & 15, 0);
+	/* Its walk of stage 2 sets no access flag and no dirty bit. */
+	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 2, IDENTITY_EL2, false), 0);
+}
+
+static void no_vm_is_told_of_registers_that_trap(void **state)
+{
+	(void)state;
+	/* CSV2 from 2 on: SCXTNUM_ELx; HAFDBS 3: TCR2_EL1. */
+	assert_true(register_identity(REG_ID_AA64PFR0_EL1, 1ull << 56, IDENTITY_VM, false) ==
+		    (1ull << 56 | 0x11));
+	assert_true(register_identity(REG_ID_AA64PFR0_EL1, 3ull << 56, IDENTITY_VM, false) ==
+		    (1ull << 56 | 0x11));
+	assert_true(register_identity(REG_ID_AA64PFR0_EL1, 2ull << 56, IDENTITY_EL2, false) ==
+		    (1ull << 56 | 0x111));
+	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 1, IDENTITY_VM, false), 1);
+	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 3, IDENTITY_VM, false), 2);
 }
 
 static void tlb_maintenance_concerns_what_it_says(void **state)
@@ -421,8 +437,9 @@ static void maintenance_is_told_as_asked(void **state)
 	assert_int_equal(virtual_maintenance(&interface), 8);
 	interface.hcr = ICH_HCR_ON | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: so they are */
 	assert_int_equal(virtual_maintenance(&interface), 1 << 6 | 1 << 5);
-	interface.hcr = 0;
-	assert_int_equal(virtual_maintenance(&interface), 0);
+	lr[0] = 33 | LR_TELL_END;
+	interface.hcr = 0; /* says so though it is off (IHI 0069, ICH_MISR_EL2) */
+	assert_int_equal(virtual_maintenance(&interface), 1);
 }
 
 int main(void)
@@ -432,6 +449,7 @@ int main(void)
 		cmocka_unit_test(each_register_has_a_place_of_its_own_in_the_page),
 		cmocka_unit_test(a_vhe_name_finds_the_vms_register),
 		cmocka_unit_test(virtual_el2_is_told_of_itself),
+		cmocka_unit_test(no_vm_is_told_of_registers_that_trap),
 		cmocka_unit_test(tlb_maintenance_concerns_what_it_says),
 		cmocka_unit_test_setup(pages_of_4_kib_and_blocks_are_found, clear_memory),
 		cmocka_unit_test_setup(other_granules_and_concatenated_tables_are_found,
