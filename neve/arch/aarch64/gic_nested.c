@@ -29,7 +29,8 @@ uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number numbe
 					    : virtual_empty(&interface);
 }
 
-/* By nest=neve it reads copies. */
+/* By nest=neve it reads copies. Of what is neither ICH_HCR_EL2 nor a list register they have only what ICH_VMCR_EL2
+ * says of the groups. */
 void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -37,7 +38,8 @@ void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
 	uint64_t lr[VGIC_MAX_LRS];
 
 	if (mechanism(vcpu) != MECHANISM_NEVE ||
-	    (changed == REG_ICH_VMCR_EL2 && !(SLOT(nested, ICH_HCR_EL2) & ICH_HCR_GROUPS)))
+	    (changed > REG_ICH_HCR_EL2 && changed < REG_ICH_LR0_EL2 &&
+	     !(SLOT(nested, ICH_HCR_EL2) & ICH_HCR_GROUPS)))
 		return;
 	interface = read_interface(nested, lr);
 	SLOT(nested, ICH_MISR_EL2) = virtual_maintenance(&interface);

@@ -66,18 +66,15 @@ uint64_t register_identity(enum register_number number, uint64_t own, enum ident
 	bool is_vm = identity == IDENTITY_VM;
 
 	if (number == REG_ID_AA64PFR0_EL1)
-		value = at_most(1, value, PFR0_CSV2) | EL0_AND_EL1_AARCH64;
+		value = at_most(1, value, PFR0_CSV2) | EL0_AND_EL1_AARCH64 |
+			(is_vm ? 0 : EL2_AARCH64);
 	if (number == REG_ID_AA64MMFR0_EL1)
-		value = at_most(is_vm ? PHYSICAL_BITS_36 : PHYSICAL_BITS_40, value, 0);
-	if (number == REG_ID_AA64MMFR1_EL1)
-		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value,
-				0); /* our walks of its tables set no bits */
+		value = is_vm ? at_most(PHYSICAL_BITS_36, value, 0)
+			      : at_most(PHYSICAL_BITS_40, value, 0) | NO_LPA2_AT_STAGE2;
+	if (number == REG_ID_AA64MMFR1_EL1) /* our walk of a hypervisor's tables sets no bits */
+		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value, 0);
 	if (is_vm)
 		return value;
-	if (number == REG_ID_AA64PFR0_EL1)
-		value |= EL2_AARCH64;
-	if (number == REG_ID_AA64MMFR0_EL1)
-		value |= NO_LPA2_AT_STAGE2;
 	if (number == REG_ID_AA64ISAR0_EL1)
 		value &= ~ISAR0_TLB_RANGE;
 	if (number == REG_ID_AA64MMFR1_EL1 && vhe)
