@@ -61,8 +61,8 @@ void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool 
 
 /* ---- vCPUs (arch/.../vcpu.c) ---------------------------------------------------------------- */
 
-/* The first vCPU stands at the kernel's first instruction, with the device tree's address. */
-void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t tree);
+/* The vCPU is to start at `entry`: the first one at the kernel's, with the device tree's address in x0. */
+void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t x0);
 
 /* Resets it and lets it start where it was told; on its own CPU. */
 void arch_vcpu_reset(struct vcpu *vcpu);

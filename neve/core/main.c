@@ -5,7 +5,7 @@
 #include "arch.h"
 #include "config.h"
 #include "console.h"
-#include "machine_memory.h"
+#include "memory.h"
 #include "tree.h"
 #include "vm.h"
 

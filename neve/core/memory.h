@@ -13,6 +13,9 @@ struct memory {
 	unsigned count;
 };
 
+/* The machine's; main.c fills it. */
+extern struct memory machine_memory;
+
 /* Takes [start, end) out of what is free, in whole pages of 4 KiB. False: there are too many pieces. */
 bool memory_take_away(struct memory *memory, uint64_t start, uint64_t end);
 

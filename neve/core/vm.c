@@ -3,7 +3,7 @@
 
 #include "arch.h"
 #include "guest_tree.h"
-#include "machine_memory.h"
+#include "memory.h"
 #include "word.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */

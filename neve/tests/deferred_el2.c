@@ -4,6 +4,7 @@
  * EL2, which is none of its memory's. Built by neve/Makefile (deferred), run by tests/e2e/neve-nested.bats; it
  * says "deferred: all well", or what was not.
  */
+#define RUNS_VM
 #include "el2.h"
 
 #define WINDOW	    0x140000000ull
@@ -24,21 +25,10 @@
 __asm__(".pushsection .text\n"
 	"writer: msr s3_4_c2_c1_0, x0\n mrs x1, s3_4_c2_c1_0\n hvc #1\n"
 	"racer: add x0, x0, #1\n msr s3_4_c2_c1_0, x0\n b racer\n"
-	/* uint64_t run(uint64_t pc, uint64_t x0): enters the VM; the vector by which it left. */
-	"run: stp x29, x30, [sp, #-96]!\n stp x19, x20, [sp, #16]\n stp x21, x22, [sp, #32]\n"
-	"stp x23, x24, [sp, #48]\n stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"
-	"mov x9, sp\n msr tpidr_el0, x9\n"
-	"msr s3_4_c4_c0_1, x0\n mov x0, x1\n isb\n eret\n"
-	"left: mrs x9, tpidr_el0\n mov sp, x9\n cmp x0, #8\n b.lo own_fault\n"
-	"ldp x19, x20, [sp, #16]\n ldp x21, x22, [sp, #32]\n ldp x23, x24, [sp, #48]\n"
-	"ldp x25, x26, [sp, #64]\n ldp x27, x28, [sp, #80]\n ldp x29, x30, [sp], #96\n ret\n"
 	".popsection\n");
 
 extern char writer[] __attribute__((visibility("hidden")));
 extern char racer[] __attribute__((visibility("hidden")));
-uint64_t run(uint64_t pc, uint64_t x0);
-_Noreturn void own_fault(void);
-
 uint64_t root[512] __attribute__((aligned(4096)));
 uint64_t middle[512] __attribute__((aligned(4096)));
 uint64_t last[512] __attribute__((aligned(4096)));

@@ -73,11 +73,41 @@ static void say(const char *text)
 		*(volatile uint32_t *)UART = (uint32_t)*text;
 }
 
+/* Pointer authentication, by any algorithm: ID_AA64ISAR1_EL1's APA and API, ID_AA64ISAR2_EL1's APA3. */
+#define KEY_LOW s3_0_c2_c1_0 /* APIAKeyLo_EL1 */
+
+static inline bool has_keys(void)
+{
+	return READ_REGISTER(id_aa64isar1_el1) & 0xffull << 4 ||
+	       READ_REGISTER(s3_0_c0_c6_2) & 0xfull << 12;
+}
+
 static inline _Noreturn void power_off(void)
 {
 	firmware_call(SYSTEM_OFF, 0, 0, 0);
 	for (;;)
 		;
 }
+
+/* With RUNS_VM: run(pc, x0) enters the VM at `pc`, and returns the vector by which it left. The including file has
+ * own_fault(), where exceptions of our own end. */
+#ifdef RUNS_VM
+__asm__(".pushsection .text\n"
+	"enter_vm: stp x29, x30, [sp, #-96]!\n stp x19, x20, [sp, #16]\n stp x21, x22, [sp, #32]\n"
+	"stp x23, x24, [sp, #48]\n stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"
+	"mov x9, sp\n msr tpidr_el0, x9\n isb\n" EXCEPTION_RETURN "\n"
+	"left: mrs x9, tpidr_el0\n mov sp, x9\n cmp x0, #8\n b.lo own_fault\n"
+	"ldp x19, x20, [sp, #16]\n ldp x21, x22, [sp, #32]\n ldp x23, x24, [sp, #48]\n"
+	"ldp x25, x26, [sp, #64]\n ldp x27, x28, [sp, #80]\n ldp x29, x30, [sp], #96\n ret\n"
+	".popsection\n");
+uint64_t enter_vm(uint64_t x0);
+_Noreturn void own_fault(void);
+
+static uint64_t run(uint64_t pc, uint64_t x0)
+{
+	WRITE(ELR_EL2, pc);
+	return enter_vm(x0);
+}
+#endif
 
 #endif

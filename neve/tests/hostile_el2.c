@@ -20,7 +20,10 @@ __asm__(".pushsection .head, \"ax\"\n"
 	".balign 4096\n"
 	/* The nested VM: what it does depends on its registers. */
 	"victim:\n"
-	"ldr x4, [x1]\n str x4, [x2]\n msr sctlr_el1, x3\n isb\n ldrb w4, [x3]\n"
+	/* Keys, and what they sign: undefined where there are none. */
+	"tbz x3, #4, 1f\n msr s3_0_c2_c1_0, x2\n msr s3_0_c2_c1_1, x3\n msr s3_0_c2_c3_0, x1\n"
+	".inst 0xdac10025\n" /* pacia x5, x1 */
+	"1: ldr x4, [x1]\n str x4, [x2]\n msr sctlr_el1, x3\n isb\n ldrb w4, [x3]\n"
 	"tlbi vmalle1\n dsb sy\n msr vbar_el1, x2\n mrs x5, id_aa64pfr0_el1\n msr s3_0_c12_c11_5, x4\n"
 	"mrs x6, pmccntr_el0\n msr ttbr0_el1, x1\n msr ttbr1_el1, x2\n isb\n ldp x5, x6, [x3]\n"
 	"tbz x4, #0, 1f\n smc #0\n 1: tbz x4, #1, 1f\n hvc #7\n 1: tbz x4, #2, 1f\n hvc #0xffff\n"
@@ -159,6 +162,28 @@ static _Noreturn void finish(void)
 	power_off();
 }
 
+/* One key of pointer authentication, which is its VM's too only where HCR_EL2.APK says so. */
+static uint64_t own_key(void)
+{
+	return done() * 0x2545f4914f6cdd1dull;
+}
+
+static void write_key(void)
+{
+	if (has_keys())
+		WRITE_REGISTER(KEY_LOW, own_key());
+}
+
+static void look_at_key(void)
+{
+	if (!has_keys() || READ(HCR_EL2) & HCR_APK || READ_REGISTER(KEY_LOW) == own_key())
+		return;
+	say("hostile: its VM has written its key, after programs: ");
+	say_number(done());
+	say("\n");
+	power_off();
+}
+
 static void set_timer(void)
 {
 	WRITE_REGISTER(cntv_cval_el0, READ_REGISTER(cntvct_el0) + TICKS);
@@ -205,6 +230,7 @@ _Noreturn void program(void)
 	if (done() >= PROGRAMS)
 		finish();
 	WRITE(CNTHP_CVAL_EL2, done() + 1);
+	write_key();
 	seeds[0] = done() * 0x9e3779b97f4a7c15ull;
 	if (done() % 100 == 0)
 		say(".");
@@ -243,6 +269,7 @@ void was_left(uint64_t vector)
 	uint64_t intid;
 
 	by_vector[vector & 15]++;
+	look_at_key();
 	WRITE_REGISTER(cntv_ctl_el0, 0);
 	intid = READ_REGISTER(s3_0_c12_c12_0);
 	if (intid < 1020)

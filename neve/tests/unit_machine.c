@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
+#include "arch.h"
 #include "config.h"
 #include "devices.h"
 #include "guest_tree.h"
-#include "image.h"
 #include "pl011.h"
 #include "psci.h"
 #include "registers.h"
@@ -394,18 +394,18 @@ static void a_kernels_header_is_checked(void **state)
 	uint64_t offset, bytes;
 
 	(void)state;
-	assert_non_null(image_place(header, 64, &offset, &bytes));
+	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes));
 	memcpy(header + 56, "ARM\x64", 4);
-	assert_non_null(image_place(header, 63, &offset, &bytes));
-	assert_non_null(image_place(header, 64, &offset, &bytes)); /* no size */
+	assert_non_null(arch_kernel_place(header, 63, &offset, &bytes));
+	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes)); /* no size */
 	header[17] = 0x10;
-	assert_null(image_place(header, 64, &offset, &bytes));
+	assert_null(arch_kernel_place(header, 64, &offset, &bytes));
 	assert_true(offset == 0 && bytes == 0x1000);
 	header[10] = 0x08;
-	assert_null(image_place(header, 64, &offset, &bytes));
+	assert_null(arch_kernel_place(header, 64, &offset, &bytes));
 	assert_int_equal(offset, 0x80000);
 	header[15] = 0xff;
-	assert_non_null(image_place(header, 64, &offset, &bytes));
+	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes));
 }
 
 int main(void)

@@ -112,11 +112,11 @@ refuses() {
             # Newer disassemblers have names for those that nobody has.
             llvm-objdump -d --no-show-raw-insn "$BATS_FILE_TMPDIR/$mechanism-$vhe.elf" | sed "s/HFGRTR_EL2/S3_4_C1_C1_4/
                 s/HFGWTR_EL2/S3_4_C1_C1_5/; s/HFGITR_EL2/S3_4_C1_C1_6/; s/HCRX_EL2/S3_4_C1_C2_2/
-                s/HDFGRTR_EL2/S3_4_C3_C1_4/; s/HDFGWTR_EL2/S3_4_C3_C1_5/" >code.txt
+                s/HDFGRTR_EL2/S3_4_C3_C1_4/; s/HDFGWTR_EL2/S3_4_C3_C1_5/; s/VSESR_EL2/S3_4_C5_C2_3/" >code.txt
             run ! grep -E $'\t(mrs|msr)\t.*_EL2|\teret|CurrentEL|\ttlbi|S3_5_C' code.txt
-            # HCRX and fine-grained traps, which a guest hypervisor is not told of.
+            # HCRX, VSESR and fine-grained traps, which a guest hypervisor is not told of.
             [ "$(grep -oE 'S3_4_C[0-9]+_C[0-9]+_[0-9]' code.txt | sort -u | xargs)" = \
-                'S3_4_C1_C1_4 S3_4_C1_C1_5 S3_4_C1_C1_6 S3_4_C1_C2_2 S3_4_C3_C1_4 S3_4_C3_C1_5' ]
+                'S3_4_C1_C1_4 S3_4_C1_C1_5 S3_4_C1_C1_6 S3_4_C1_C2_2 S3_4_C3_C1_4 S3_4_C3_C1_5 S3_4_C5_C2_3' ]
         done
     done
 }

@@ -71,6 +71,15 @@ exact() {
     [ "$(exits cold-memory-access)" = '{"stage2_fault":1}' ]
 }
 
+# None of it is touched but what the VM has.
+@test "a machine with memory above 512 GiB, which its tables do not reach, runs in what is below" {
+    MACHINE=virt,virtualization=on,gic-version=3,dtb-randomness=off,memory-backend=ram machine "$EXACT" 1 stage2=4k \
+        "${LAB[@]}" -object memory-backend-ram,id=ram,size=520G,reserve=off -m 520G \
+        -device "$(vm "$GUEST_ARM" 0x50000000 'unit=insns hypercall=kvm bench=^hypercall$')"
+    all_well
+    [ "$(records result | jq -r .bench)" = hypercall ]
+}
+
 # bats test_tags=live
 @test "CPUs of ARMv8.0 and the newest, on threads of their own" {
     for cpu in cortex-a57 max; do

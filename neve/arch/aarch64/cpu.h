@@ -41,6 +41,7 @@
 #define ICC_DIR_EL1	s3_0_c12_c11_1
 #define ICC_CTLR_EL1	s3_0_c12_c12_4
 #define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
+#define VSESR_EL2	s3_4_c5_c2_3
 #define HCRX_EL2	s3_4_c1_c2_2
 #define HFGRTR_EL2	s3_4_c1_c1_4
 #define HFGWTR_EL2	s3_4_c1_c1_5
@@ -54,6 +55,9 @@
 #define HCR_FMO	  (1ull << 3)
 #define HCR_IMO	  (1ull << 4)
 #define HCR_AMO	  (1ull << 5)
+#define HCR_VF	  (1ull << 6) /* a virtual interrupt of each kind is pending */
+#define HCR_VI	  (1ull << 7)
+#define HCR_VSE	  (1ull << 8)
 #define HCR_TID3  (1ull << 18) /* identification registers trap */
 #define HCR_TSC	  (1ull << 19) /* SMC traps */
 #define HCR_TIDCP (1ull << 20) /* implementation defined registers trap */

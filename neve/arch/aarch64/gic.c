@@ -157,7 +157,7 @@ void gic_acknowledge(struct vcpu *vcpu)
 		vcpu->arch.acknowledged = intid | ACKNOWLEDGED;
 }
 
-void gic_take(struct vcpu *vcpu)
+void arch_take_interrupts(struct vcpu *vcpu)
 {
 	unsigned first = vcpu->arch.acknowledged;
 
@@ -171,11 +171,6 @@ void gic_take(struct vcpu *vcpu)
 			return;
 		take_one(vcpu, (unsigned)intid);
 	}
-}
-
-void arch_take_interrupts(struct vcpu *vcpu)
-{
-	gic_take(vcpu);
 }
 
 /* ICC_SGI1R_EL1: a list of 16 CPUs, which of the lists (RS), affinities 1 to 3, the INTID. */

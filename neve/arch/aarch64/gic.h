@@ -16,9 +16,6 @@ const char *gic_cpu_init(struct cpu *cpu);
 /* Puts into the list registers what is pending now; on the vCPU's own CPU. */
 void gic_refill(struct vcpu *vcpu);
 
-/* Takes all physical interrupts that are pending on this CPU. */
-void gic_take(struct vcpu *vcpu);
-
 /* Its VM gets the hardware's virtual interface, and its hypervisor gets it back (nested.h). */
 void gic_lend(struct vcpu *vcpu);
 void gic_take_back(struct vcpu *vcpu);
@@ -32,8 +29,10 @@ void gic_set_maintenance_line(struct vcpu *vcpu);
 
 /* ICH_MISR_EL2, ICH_EISR_EL2 or ICH_ELRSR_EL2 as a guest hypervisor reads it. */
 uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number);
+/* ... and where it reads them from memory: after it has written `changed`. */
+void gic_copy_state(struct vcpu *vcpu, enum register_number changed);
 
-/* Acknowledges a physical interrupt; gic_take() answers it. */
+/* Acknowledges a physical interrupt; arch_take_interrupts() answers it. */
 void gic_acknowledge(struct vcpu *vcpu);
 
 /* Takes the list registers back that are in use. Linux' way has read them already. */

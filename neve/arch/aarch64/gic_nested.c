@@ -11,26 +11,47 @@
 #define NESTED_LR(nested, n)	 ((nested)->page[(OFFSET_ICH_LR0_EL2 + 8 * (n)) / 8])
 #define NESTED_ACTIVE(nested, n) ((nested)->page[(OFFSET_ICH_AP0R0_EL2 + 8 * (n)) / 8])
 
-uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number)
+static struct virtual_interface read_interface(const struct nested *nested, uint64_t *lr)
 {
-	const struct nested *nested = &vcpu->arch.nested;
-	uint64_t lr[VGIC_MAX_LRS];
-	struct virtual_interface interface = { .hcr = SLOT(nested, ICH_HCR_EL2),
-					       .vmcr = SLOT(nested, ICH_VMCR_EL2),
-					       .lr = lr,
-					       .count = list_count };
-
 	for (unsigned i = 0; i < list_count; i++)
 		lr[i] = NESTED_LR(nested, i);
+	return (struct virtual_interface){ SLOT(nested, ICH_HCR_EL2), SLOT(nested, ICH_VMCR_EL2),
+					   lr, list_count };
+}
+
+uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number)
+{
+	uint64_t lr[VGIC_MAX_LRS];
+	struct virtual_interface interface = read_interface(&vcpu->arch.nested, lr);
+
 	return number == REG_ICH_MISR_EL2   ? virtual_maintenance(&interface)
 	       : number == REG_ICH_EISR_EL2 ? virtual_ended(&interface)
 					    : virtual_empty(&interface);
 }
 
+/* By nest=neve it reads copies. Of what is neither ICH_HCR_EL2 nor a list register they have only what ICH_VMCR_EL2
+ * says of the groups. */
+void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	struct virtual_interface interface;
+	uint64_t lr[VGIC_MAX_LRS];
+
+	if (mechanism(vcpu) != MECHANISM_NEVE ||
+	    (changed > REG_ICH_HCR_EL2 && changed < REG_ICH_LR0_EL2 &&
+	     !(SLOT(nested, ICH_HCR_EL2) & ICH_HCR_GROUPS)))
+		return;
+	interface = read_interface(nested, lr);
+	SLOT(nested, ICH_MISR_EL2) = virtual_maintenance(&interface);
+	SLOT(nested, ICH_EISR_EL2) = virtual_ended(&interface);
+	SLOT(nested, ICH_ELRSR_EL2) = virtual_empty(&interface);
+}
+
 void gic_set_maintenance_line(struct vcpu *vcpu)
 {
 	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE,
-			  gic_interface_state(vcpu, REG_ICH_MISR_EL2));
+			  SLOT(&vcpu->arch.nested, ICH_HCR_EL2) & ICH_HCR_ON &&
+				  gic_interface_state(vcpu, REG_ICH_MISR_EL2));
 }
 
 /* The guest hypervisor's own list registers are empty from here on; what was in them counts as pending or
@@ -104,11 +125,7 @@ void gic_take_back(struct vcpu *vcpu)
 	SLOT(nested, ICH_VMCR_EL2) = interface.control;
 	for (unsigned i = 0; i < GIC_ACTIVE; i++)
 		NESTED_ACTIVE(nested, i) = interface.active[i];
-	if (vcpu->vm->config->nest == MECHANISM_NEVE) { /* it reads copies */
-		SLOT(nested, ICH_MISR_EL2) = gic_interface_state(vcpu, REG_ICH_MISR_EL2);
-		SLOT(nested, ICH_EISR_EL2) = gic_interface_state(vcpu, REG_ICH_EISR_EL2);
-		SLOT(nested, ICH_ELRSR_EL2) = gic_interface_state(vcpu, REG_ICH_ELRSR_EL2);
-	}
+	gic_copy_state(vcpu, REG_ICH_LR0_EL2);
 	if (gic_interface_state(vcpu, REG_ICH_MISR_EL2)) {
 		gic_set_maintenance_line(vcpu);
 		vcpu->attention = true;

@@ -1,5 +1,5 @@
-/* Reads a kernel's header; see image.h. Pure. Called by vm.c. */
-#include "image.h"
+/* Reads Linux' arm64 Image header (Documentation/arch/arm64/booting.rst); see arch.h. Pure. Called by core/vm.c. */
+#include "arch.h"
 
 #include <stddef.h>
 
@@ -20,8 +20,8 @@ static uint64_t number(const uint8_t *at, unsigned bytes)
 	return value;
 }
 
-const char *image_place(const uint8_t *kernel, uint64_t bytes, uint64_t *offset,
-			uint64_t *memory_bytes)
+const char *arch_kernel_place(const uint8_t *kernel, uint64_t bytes, uint64_t *offset,
+			      uint64_t *memory_bytes)
 {
 	if (bytes < HEADER_BYTES || number(kernel + MAGIC, 4) != MAGIC_VALUE)
 		return "its kernel is no arm64 Image (a compressed one must be unpacked first)";

@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "core/main.h"
 #include "relax.h"
+#include "table.h"
 #include "vm.h"
 
 #define MPIDR_AFFINITY 0xff00ffffffull
@@ -37,6 +38,10 @@ static void read_tree(uint64_t at)
 		tree_wrong = "the boot protocol gave no device tree";
 	else
 		tree_wrong = tree_read(&tree, (const void *)at, FDT_MAX_BYTES);
+	/* What our tables do not reach is not there for us. */
+	for (unsigned i = 0; i < tree.ram_count; i++)
+		if (tree.ram[i].end >> TABLE_INPUT_BITS)
+			tree.ram[i].end = 1ull << TABLE_INPUT_BITS;
 }
 
 /* With the MMU off. */

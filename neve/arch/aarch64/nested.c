@@ -4,12 +4,14 @@
 #include "accessors.h"
 #include "arch.h"
 #include "gic.h"
-#include "machine_memory.h"
+#include "memory.h"
 #include "nested_timers.h"
 #include "vcpu.h"
 
 /* At EL1, for what EL2 says in another format (DDI 0487, SCTLR_EL1, TCR_EL1, CPACR_EL1). */
-#define SCTLR_SAME	(1ull << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19 | 1 << 25)
+#define SCTLR_SAME                                                                                \
+	(1ull << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 13 | 1 << 19 | 1 << 25 | 1 << 27 | \
+	 3ull << 30) /* EnDB, EnDA, EnIB, EnIA too */
 #define SCTLR_ALWAYS	(1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29) /* SPAN too */
 #define SCTLR_EL2_RESET 0x30c50830ull
 #define TCR_SAME	0xffffull
@@ -91,6 +93,12 @@ void nested_trap(struct vcpu *vcpu)
 	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | mdcr);
 }
 
+/* Virtual interrupts that its HCR_EL2 has pending: those of which it takes the physical ones. */
+static uint64_t virtual_interrupts(uint64_t hcr)
+{
+	return hcr & (hcr & (HCR_FMO | HCR_IMO | HCR_AMO)) << 3;
+}
+
 /* Of its HCR_EL2 what concerns a hypervisor below it, if its CPU has that. */
 static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
 {
@@ -107,8 +115,9 @@ static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
 	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_VHE : 0);
 	uint64_t nest = heeded_nest(vcpu, hcr);
 
-	/* With FEAT_NV2 ACTLR_EL1 is in the page. */
-	WRITE(HCR_EL2, (HCR_GUEST & ~(nest & HCR_NV2 ? HCR_TACR : 0)) | (hcr & HCR_HEEDED) | nest);
+	/* With FEAT_NV2 ACTLR_EL1 is in the page. Keys of pointer authentication are the hypervisor's to give. */
+	WRITE(HCR_EL2, (HCR_GUEST & ~(HCR_APK | HCR_API | (nest & HCR_NV2 ? HCR_TACR : 0))) |
+			       (hcr & HCR_HEEDED) | virtual_interrupts(hcr) | nest);
 	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FP : 0)) |
 				(!VHE && traps_fp(vcpu) ? CPTR_TFP : 0) |
 				(SLOT(nested, CPTR_EL2) & CPTR_TCPAC));
@@ -187,6 +196,9 @@ static void save_el1(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
+	/* A system error that the VM has taken is not pending any more. */
+	if (virtual_interrupts(nested->hcr) & HCR_VSE && !(READ(HCR_EL2) & HCR_VSE))
+		SLOT(nested, HCR_EL2) &= ~HCR_VSE;
 	timers_to_el2(vcpu);
 }
 
@@ -205,12 +217,8 @@ static void load_el1(struct vcpu *vcpu)
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
-	if (hcr & HCR_VM) {
-		nested->shadow = nested_find_shadow(vcpu, vttbr);
-		WRITE(VTTBR_EL2, nested->shadow->hardware);
-	} else {
-		WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, VMID_PLAIN));
-	}
+	WRITE(VTTBR_EL2, hcr & HCR_VM ? nested_find_shadow(vcpu, vttbr)->hardware
+				      : nested_vttbr(vcpu->vm, VMID_PLAIN));
 	trap_for_vm(vcpu, hcr);
 	if (heeded_nest(vcpu, hcr) & HCR_NV2)
 		nested_map_page(vcpu);
@@ -353,6 +361,7 @@ void nested_reset(struct vcpu *vcpu)
 	SLOT(nested, VMPIDR_EL2) = vcpu_id(vcpu);
 	SLOT(nested, VPIDR_EL2) = READ_REGISTER(midr_el1);
 	SLOT(nested, ICH_VTR_EL2) = READ(ICH_VTR_EL2);
+	gic_copy_state(vcpu, REG_ICH_LR0_EL2);
 	SLOT(nested, CNTVOFF_EL2) = vcpu->vm->arch.counter_start;
 	if (mechanism(vcpu) == MECHANISM_NV2)
 		WRITE(VNCR_EL2, nested->own_page);

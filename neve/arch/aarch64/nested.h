@@ -91,7 +91,7 @@ void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpf
 /* VTTBR_EL2 for one of our own VMIDs. */
 uint64_t nested_vttbr(const struct vm *vm, unsigned vmid);
 
-/* The shadow of what the nested VM's hypervisor has in VTTBR_EL2; on the vCPU's CPU. */
+/* The shadow of what the nested VM's hypervisor has in VTTBR_EL2, in use by this vCPU from then on. */
 struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr);
 
 /* Where the hypervisor's VNCR_EL2 points, an address of virtual EL2, through its stage 1 and our stage 2. 0, or

@@ -22,15 +22,18 @@ uint64_t nested_vttbr(const struct vm *vm, unsigned vmid)
 
 struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr)
 {
-	const struct shadow *in_use[MAX_VCPUS];
 	struct vm *vm = vcpu->vm;
 	struct shadow *shadow;
+	uint32_t in_use = 0;
 
 	lock_take(&vm->lock);
-	for (unsigned i = 0; i < vm->vcpu_count; i++)
-		in_use[i] = &vm->vcpus[i] == vcpu ? NULL : vm->vcpus[i].arch.nested.shadow;
+	for (unsigned i = 0; i < vm->vcpu_count; i++) {
+		shadow = vm->vcpus[i].arch.nested.shadow;
+		in_use |= shadow ? 1u << (shadow - vm->arch.shadows.all) : 0;
+	}
 	shadow = shadow_find(&vm->arch.shadows, vttbr & VTTBR_KEPT,
-			     SLOT(&vcpu->arch.nested, VTCR_EL2), in_use, vm->vcpu_count);
+			     SLOT(&vcpu->arch.nested, VTCR_EL2), in_use);
+	vcpu->arch.nested.shadow = shadow; /* before another looks for one that no CPU uses */
 	lock_release(&vm->lock);
 	return shadow;
 }

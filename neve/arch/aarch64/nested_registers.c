@@ -116,6 +116,8 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 		WRITE(CPACR_EL1, nested_cpacr(vcpu));
 	if (number == REG_MDSCR_EL1)
 		WRITE(MDSCR_EL1, value);
+	if (number >= REG_ICH_HCR_EL2 && number <= REG_ICH_LR15_EL2)
+		gic_copy_state(vcpu, number);
 	if (vhe)
 		return;
 	/* What has another format at EL1. */

@@ -104,13 +104,11 @@ struct psci_result psci_call(struct psci *psci, unsigned self, const uint64_t x[
 	case PSCI_MIGRATE_TYPE:
 		return answer(NOT_NEEDED);
 	case PSCI_CPU_ON:
-		return cpu_on(psci, narrow);
 	case PSCI_CPU_ON | WIDE:
-		return cpu_on(psci, x);
+		return cpu_on(psci, function & WIDE ? x : narrow);
 	case PSCI_AFFINITY_INFO:
-		return affinity_info(psci, narrow);
 	case PSCI_AFFINITY_INFO | WIDE:
-		return affinity_info(psci, x);
+		return affinity_info(psci, function & WIDE ? x : narrow);
 	case PSCI_CPU_SUSPEND:
 	case PSCI_CPU_SUSPEND | WIDE:
 		/* Any state may be answered by a lighter one (5.4.1): all keep what the CPU knows. */

@@ -7,6 +7,8 @@
 #define PHYSICAL_BITS_36    1u		 /* of ID_AA64MMFR0_EL1.PARange */
 #define PHYSICAL_BITS_40    2u		 /* ... of a guest hypervisor: KVM's default for its VMs */
 #define NO_LPA2_AT_STAGE2   (2ull << 40) /* TGran4_2: our walk of its tables does not know them */
+#define PFR0_CSV2	    56		 /* from 2 on there is SCXTNUM_ELx, which traps */
+#define ACCESS_AND_DIRTY    2u /* of ID_AA64MMFR1_EL1.HAFDBS; 3 needs TCR2_EL1, which traps */
 #define MMFR1_VH	    8
 #define MMFR2_NV	    24
 #define ISAR0_TLB_RANGE	    FIELD(56)
@@ -49,31 +51,36 @@ bool register_identifies(uint32_t encoding)
 	       m >= 1 && m <= 7;
 }
 
+/* Of one field no more than we know: what a greater value says is there is not. */
+static uint64_t at_most(uint64_t most, uint64_t value, unsigned bit)
+{
+	uint64_t field = value >> bit & 15;
+
+	return (value & ~FIELD(bit)) | (field < most ? field : most) << bit;
+}
+
 uint64_t register_identity(enum register_number number, uint64_t own, enum identity identity,
 			   bool vhe)
 {
 	uint64_t value = own & register_rows[number].mask;
-	uint64_t most = identity == IDENTITY_VM ? PHYSICAL_BITS_36 : PHYSICAL_BITS_40;
+	bool is_vm = identity == IDENTITY_VM;
 
 	if (number == REG_ID_AA64PFR0_EL1)
-		value |= EL0_AND_EL1_AARCH64;
+		value = at_most(1, value, PFR0_CSV2) | EL0_AND_EL1_AARCH64 |
+			(is_vm ? 0 : EL2_AARCH64);
 	if (number == REG_ID_AA64MMFR0_EL1)
-		value |= (own & 15) < most ? own & 15 : most;
-	if (identity == IDENTITY_VM)
+		value = is_vm ? at_most(PHYSICAL_BITS_36, value, 0)
+			      : at_most(PHYSICAL_BITS_40, value, 0) | NO_LPA2_AT_STAGE2;
+	if (number == REG_ID_AA64MMFR1_EL1) /* our walk of a hypervisor's tables sets no bits */
+		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value, 0);
+	if (is_vm)
 		return value;
-	if (number == REG_ID_AA64PFR0_EL1)
-		value |= EL2_AARCH64;
-	if (number == REG_ID_AA64MMFR0_EL1)
-		value |= NO_LPA2_AT_STAGE2;
 	if (number == REG_ID_AA64ISAR0_EL1)
 		value &= ~ISAR0_TLB_RANGE;
 	if (number == REG_ID_AA64MMFR1_EL1 && vhe)
 		value |= 1ull << MMFR1_VH;
 	if (number == REG_ID_AA64MMFR2_EL1)
-		value |= (uint64_t)(identity == IDENTITY_EL2_NV2  ? 2
-				    : identity == IDENTITY_EL2_NV ? 1
-								  : 0)
-			 << MMFR2_NV;
+		value |= (uint64_t)(identity - IDENTITY_EL2) << MMFR2_NV;
 	return value;
 }
 

@@ -38,7 +38,7 @@
 
 /*
  * Left out of what a VM is told, because it is not virtualized here, or only at the price of traps that
- * would be counted: EL2, EL3, AArch32, SVE, SME, RAS, AMU, MPAM, MTE, performance monitors, statistical
+ * would be counted: EL2, EL3, AArch32, SVE, SME, RAS, AMU, MPAM, MTE, SCXTNUM, performance monitors, statistical
  * profiling, trace, LORegions, nested virtualization, fine-grained traps, MOPS, LS64.
  */
 #define KEEP_PFR0  (FIELD(16) | FIELD(20) | FIELD(24) | FIELD(48) | FIELD(56) | FIELD(60))
@@ -46,9 +46,9 @@
 #define KEEP_DFR0  (FIELD(0) | FIELD(12) | FIELD(20) | FIELD(28))
 #define KEEP_ISAR1 (~FIELD(60))
 #define KEEP_ISAR2 (FIELD(0) | FIELD(4) | FIELD(8) | FIELD(12) | FIELD(20) | FIELD(24) | FIELD(28))
-#define KEEP_MMFR0                                                                         \
-	(FIELD(4) | FIELD(8) | FIELD(12) | FIELD(16) | FIELD(20) | FIELD(24) | FIELD(28) | \
-	 FIELD(44))
+#define KEEP_MMFR0                                                                        \
+	(FIELD(0) | FIELD(4) | FIELD(8) | FIELD(12) | FIELD(16) | FIELD(20) | FIELD(24) | \
+	 FIELD(28) | FIELD(44))
 #define KEEP_MMFR1 (FIELD(0) | FIELD(12) | FIELD(20) | FIELD(24) | FIELD(36) | FIELD(44))
 #define KEEP_MMFR2                                                                        \
 	(FIELD(0) | FIELD(4) | FIELD(8) | FIELD(12) | FIELD(16) | FIELD(20) | FIELD(28) | \
@@ -60,12 +60,12 @@
 #define ALL_BITS     (~0ull)
 #define PAGE_ADDRESS (0x001ffffffffff000ull)
 
-/* HCR_EL2 of a guest hypervisor: what it may ask of its VM's traps. VM, FMO, IMO, AMO, E2H, TGE and the
- * nested ones are looked at one by one; EL1 is always AArch64. */
+/* HCR_EL2 of a guest hypervisor: what it may ask of its VM's traps. VM, FMO, IMO, AMO, VF, VI, VSE, E2H, TGE and
+ * the nested ones are looked at one by one; EL1 is always AArch64. */
 #define HCR_HEEDED                                                                                \
 	(1ull << 2 | 1ull << 9 | 3ull << 10 | 3ull << 13 | 1ull << 15 | 1ull << 16 | 1ull << 17 | \
 	 1ull << 18 | 1ull << 19 | 1ull << 20 | 1ull << 21 | 1ull << 22 | 1ull << 23 |            \
-	 1ull << 24 | 1ull << 25 | 1ull << 26 | 1ull << 28 | 1ull << 30)
+	 1ull << 24 | 1ull << 25 | 1ull << 26 | 1ull << 28 | 1ull << 30 | 3ull << 40)
 
 /* ROW(name, op0, op1, CRn, CRm, op2, class, mask, nest, page) */
 #define REGISTERS(ROW)                                                         \
@@ -241,7 +241,7 @@ enum register_number register_find(uint32_t encoding);
  * Those without a row read as zero. */
 bool register_identifies(uint32_t encoding);
 
-/* What of a CPU a VM is told. */
+/* What of a CPU a VM is told; those with virtual EL2 by ID_AA64MMFR2_EL1.NV. */
 enum identity { IDENTITY_VM, IDENTITY_EL2, IDENTITY_EL2_NV, IDENTITY_EL2_NV2 };
 
 /* What a VM reads of an identification register whose value on this CPU is `own`. With virtual EL2: `vhe`

@@ -31,16 +31,7 @@ void shadow_clear(struct shadow *shadow)
 	shadow->largest = 0;
 }
 
-static bool is_used(const struct shadow *shadow, const struct shadow *const *in_use, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (in_use[i] == shadow)
-			return true;
-	return false;
-}
-
-struct shadow *shadow_find(struct shadows *shadows, uint64_t vttbr, uint64_t vtcr,
-			   const struct shadow *const *in_use, unsigned in_use_count)
+struct shadow *shadow_find(struct shadows *shadows, uint64_t vttbr, uint64_t vtcr, uint32_t in_use)
 {
 	struct shadow *shadow;
 
@@ -49,10 +40,10 @@ struct shadow *shadow_find(struct shadows *shadows, uint64_t vttbr, uint64_t vtc
 		if (shadow->vttbr == vttbr && shadow->vtcr == vtcr)
 			return shadow;
 	}
-	do { /* there is a free one: there are more of them than of vCPUs */
-		shadow = &shadows->all[shadows->next];
+	do /* there is a free one: there are more of them than of vCPUs */
 		shadows->next = (shadows->next + 1) % SHADOWS;
-	} while (is_used(shadow, in_use, in_use_count));
+	while (in_use >> shadows->next & 1);
+	shadow = &shadows->all[shadows->next];
 	shadow_clear(shadow);
 	shadow->vttbr = vttbr;
 	shadow->vtcr = vtcr;

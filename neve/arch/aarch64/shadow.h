@@ -24,15 +24,14 @@ struct shadow {
 
 struct shadows {
 	struct shadow all[SHADOWS];
-	unsigned next; /* the next to be taken for another context */
+	unsigned next; /* was taken last for another context */
 };
 
 /* Prepares them: zeroed pages, SHADOWS * SHADOW_PAGES of them, and the first VMID of as many. */
 void shadows_init(struct shadows *shadows, uint64_t pages, uint64_t first_vmid);
 
-/* That of the context; one that no CPU uses is emptied and taken if there is none. */
-struct shadow *shadow_find(struct shadows *shadows, uint64_t vttbr, uint64_t vtcr,
-			   const struct shadow *const *in_use, unsigned in_use_count);
+/* That of the context; if there is none, one that no CPU uses (`in_use`: bits, by place) is emptied and taken. */
+struct shadow *shadow_find(struct shadows *shadows, uint64_t vttbr, uint64_t vtcr, uint32_t in_use);
 
 /* Maps the page around `ipa` that the guest hypervisor's `leaf` and our own `own` agree on. */
 void shadow_map(struct shadow *shadow, uint64_t ipa, const struct guest_leaf *leaf,

@@ -23,6 +23,7 @@ unsigned context_enter(struct context *context);
 #define PARANGE_48    5
 
 #define SCTLR_SPAN (1ull << 23)
+#define PFR0_RAS   28
 #define MMFR0_FGT  56
 #define MMFR1_PAN  20
 #define MMFR1_HCX  40
@@ -34,9 +35,11 @@ static bool id_field(uint64_t value, unsigned bit)
 
 /* ---- This CPU, and the vCPU's beginning ----------------------------------------------------- */
 
-/* What the hardware leaves unknown at reset, and no VM may use. */
+/* What the hardware leaves unknown at reset, and no VM may use, nor see in a virtual system error (VSESR). */
 static void switch_off_extensions(void)
 {
+	if (id_field(READ_REGISTER(id_aa64pfr0_el1), PFR0_RAS))
+		WRITE_REGISTER(VSESR_EL2, 0);
 	if (id_field(READ_REGISTER(id_aa64mmfr1_el1), MMFR1_HCX))
 		WRITE_REGISTER(HCRX_EL2, 0);
 	if (id_field(READ_REGISTER(id_aa64mmfr0_el1), MMFR0_FGT)) {
@@ -80,16 +83,11 @@ const char *arch_cpu_init(struct cpu *cpu)
 	return gic_cpu_init(cpu);
 }
 
-static void start_at(struct vcpu *vcpu, uint64_t entry, uint64_t x0)
+void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t x0)
 {
 	vcpu->arch.start_entry = entry;
 	vcpu->arch.start_context = x0;
 	vcpu->must_reset = true;
-}
-
-void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t tree)
-{
-	start_at(vcpu, entry, tree);
 }
 
 void arch_vcpu_reset(struct vcpu *vcpu)
@@ -179,7 +177,7 @@ static void start_other(struct vm *vm, const struct psci_result *result)
 {
 	struct vcpu *other = &vm->vcpus[result->cpu];
 
-	start_at(other, result->entry, result->context);
+	arch_vcpu_boot(other, result->entry, result->context);
 	__atomic_store_n(&other->powered, true, __ATOMIC_RELEASE);
 	arch_kick(other->cpu);
 }
@@ -350,7 +348,7 @@ void arch_vcpu_run(struct vcpu *vcpu)
 		synchronous(vcpu);
 		break;
 	case LEFT_IRQ:
-		gic_take(vcpu);
+		arch_take_interrupts(vcpu);
 		break;
 	case LEFT_SERROR:
 		vcpu_count(vcpu, CAUSE_SERROR);

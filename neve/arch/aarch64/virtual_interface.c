@@ -38,8 +38,6 @@ uint64_t virtual_maintenance(const struct virtual_interface *interface)
 	uint64_t misr = virtual_ended(interface) ? MISR_EOI : 0, hcr = interface->hcr;
 	unsigned valid = 0, pending = 0;
 
-	if (!(hcr & ICH_HCR_ON))
-		return 0;
 	for (unsigned i = 0; i < interface->count; i++) {
 		valid += !!(interface->lr[i] & STATE);
 		pending += (interface->lr[i] & STATE) == LR_PENDING;

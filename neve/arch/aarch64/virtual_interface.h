@@ -16,7 +16,8 @@
 
 /* Bits of ICH_HCR_EL2. */
 #define ICH_HCR_ON	  1ull
-#define ICH_HCR_UNDERFLOW 2ull /* UIE: tell when one list register or none is in use */
+#define ICH_HCR_UNDERFLOW 2ull	  /* UIE: tell when one list register or none is in use */
+#define ICH_HCR_GROUPS	  0xf0ull /* ... when a group is on or off, as ICH_VMCR_EL2 has it */
 #define ICH_HCR_HEEDED	  (0xf80000ffull | 7ull << 10 | 3ull << 13)
 
 struct virtual_interface {
@@ -25,7 +26,8 @@ struct virtual_interface {
 	unsigned count;
 };
 
-/* ICH_EISR_EL2, ICH_ELRSR_EL2, ICH_MISR_EL2: the last is not 0 while the maintenance interrupt is. */
+/* ICH_EISR_EL2, ICH_ELRSR_EL2, ICH_MISR_EL2. The maintenance interrupt is there while the last is not 0 and
+ * ICH_HCR_EL2.En is set. */
 uint64_t virtual_ended(const struct virtual_interface *interface);
 uint64_t virtual_empty(const struct virtual_interface *interface);
 uint64_t virtual_maintenance(const struct virtual_interface *interface);

@@ -9,7 +9,6 @@
 #include "cpu.h"
 #include "gic.h"
 #include "guest_tree.h"
-#include "image.h"
 #include "main.h"
 #include "nested.h"
 
@@ -26,12 +25,6 @@ const uint64_t arch_ram_start = 0x40000000;
 uint64_t arch_vm_table_pages(uint64_t ram_bytes, uint64_t stage2_bytes)
 {
 	return table_pages_needed(ram_bytes, stage2_bytes);
-}
-
-const char *arch_kernel_place(const uint8_t *kernel, uint64_t bytes, uint64_t *offset,
-			      uint64_t *memory_bytes)
-{
-	return image_place(kernel, bytes, offset, memory_bytes);
 }
 
 const char *arch_vm_init(struct vm *vm)

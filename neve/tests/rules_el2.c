@@ -1,0 +1,213 @@
+/*
+ * A guest hypervisor that asks whether virtual EL2 keeps the architecture's rules: whose pointer-authentication keys
+ * are written, whether virtual interrupts of HCR_EL2 arrive, what the GIC says of its list registers. It expects what
+ * it finds at EL2 itself, where it runs too. Built by neve/Makefile (rules), run by tests/e2e/neve-nested.bats;
+ * it says "rules: all well", or what was not so.
+ */
+#define RUNS_VM
+#include "el2.h"
+
+#define VM_SPSR	   0x3c5
+#define FROM_VM	   8 /* vector: synchronous, from below */
+#define SCTLR_ENIA (1ull << 31)
+#define EC_KEYS	   0x09
+#define OWN_KEY	   0x1111111111111111
+#define VMS_KEY	   0x2222222222222222
+#define RECEIVING  (HCR_FMO | HCR_IMO | HCR_AMO)
+
+/* Calls that its VM ends with: at its end, and from each of its vectors. */
+#define CALL_END    0x20
+#define CALL_VECTOR 0x40
+
+/* The VM's programs: it writes its key, it signs with it, it lets interrupts come. */
+__asm__(".pushsection .text\n"
+	"vm_keys: msr s3_0_c2_c1_0, x0\n isb\n hvc #0x20\n"
+	"vm_signs: msr sctlr_el1, x0\n isb\n .inst 0xdac10022\n hvc #0x20\n" /* pacia x2, x1 */
+	"vm_masked: hvc #0x20\n"
+	"vm_waits: msr vbar_el1, x0\n isb\n msr daifclr, #7\n isb\n"
+	"mov x1, #1000\n 1: subs x1, x1, #1\n b.ne 1b\n hvc #0x20\n"
+	".balign 2048\n"
+	"vm_vectors:\n"
+	".set number, 0x40\n"
+	".rept 16\n .balign 128\n hvc #number\n .set number, number + 1\n .endr\n"
+	".popsection\n");
+
+extern char vm_keys[] __attribute__((visibility("hidden")));
+extern char vm_signs[] __attribute__((visibility("hidden")));
+extern char vm_masked[] __attribute__((visibility("hidden")));
+extern char vm_waits[] __attribute__((visibility("hidden")));
+extern char vm_vectors[] __attribute__((visibility("hidden")));
+
+volatile uint64_t deferred[512] __attribute__((aligned(4096)));
+
+static void say_hex(uint64_t value)
+{
+	char digit[2] = { 0 };
+
+	for (int at = 60; at >= 0; at -= 4) {
+		digit[0] = "0123456789abcdef"[value >> at & 15];
+		say(digit);
+	}
+}
+
+static bool all_well = true;
+
+static void expect(const char *what, uint64_t found, uint64_t wanted)
+{
+	if (found == wanted)
+		return;
+	all_well = false;
+	say("rules: not so: ");
+	say(what);
+	say(": ");
+	say_hex(found);
+	say(", not ");
+	say_hex(wanted);
+	say("\n");
+}
+
+_Noreturn void own_fault(void)
+{
+	say("rules: a fault of its own, ESR_EL2 ");
+	say_hex(READ(ESR_EL2));
+	say("\n");
+	power_off();
+}
+
+/* Runs the VM, which must come back by a synchronous exception: its class, and of a call the number. */
+static uint64_t class_of(const char *program, uint64_t hcr, uint64_t x0)
+{
+	WRITE(HCR_EL2, HCR_RW | hcr);
+	WRITE(SPSR_EL2, VM_SPSR);
+	expect("the VM's vector", run((uint64_t)program, x0), FROM_VM);
+	return READ(ESR_EL2) >> ESR_CLASS_SHIFT;
+}
+
+static uint64_t call_of(const char *program, uint64_t hcr, uint64_t x0)
+{
+	expect("the VM's last exception is a call", class_of(program, hcr, x0), EC_HVC);
+	return READ(ESR_EL2) & 0xffff;
+}
+
+/* ---- Pointer authentication ----------------------------------------------------------------- */
+
+static void keys(void)
+{
+	uint64_t signs = 0x30d00800 | SCTLR_ENIA;
+
+	if (!has_keys()) {
+		say("rules: no keys on this CPU\n");
+		return;
+	}
+	WRITE_REGISTER(KEY_LOW, OWN_KEY);
+	expect("without APK a key traps", class_of(vm_keys, HCR_API, VMS_KEY), EC_SYSREG);
+	expect("... where it is written", READ(ELR_EL2), (uint64_t)vm_keys);
+	expect("... by what its syndrome names", READ(ESR_EL2) & ENCODING_MASK,
+	       ENCODING(3u, 0u, 2u, 1u, 0u));
+	expect("... and is as before", READ_REGISTER(KEY_LOW), OWN_KEY);
+	expect("without API its use traps", class_of(vm_signs, HCR_APK, signs), EC_KEYS);
+	expect("with API it does not", call_of(vm_signs, HCR_API, signs), CALL_END);
+	expect("with APK it is written", call_of(vm_keys, HCR_APK, VMS_KEY), CALL_END);
+	expect("... and one for EL1 and EL2", READ_REGISTER(KEY_LOW), VMS_KEY);
+}
+
+/* Where EL2 signs, a signature is the key's; in the format that SCTLR_EL2 has without VHE. */
+static void own_signature(void)
+{
+	register uint64_t x2 __asm__("x2") = 0x40000000;
+	register uint64_t x1 __asm__("x1") = 1;
+
+	if (!has_keys())
+		return;
+	WRITE(SCTLR_EL2, 0x30c50830 | SCTLR_ENIA);
+	instruction_barrier();
+	__asm__ volatile(".inst 0xdac10022" : "+r"(x2) : "r"(x1));
+	expect("EL2 signs", x2 != 0x40000000, true);
+	WRITE(SCTLR_EL2, 0x30c50830);
+	instruction_barrier();
+}
+
+/* ---- Virtual interrupts of HCR_EL2 ---------------------------------------------------------- */
+
+static void virtual_interrupts(void)
+{
+	static const struct {
+		uint64_t pending, receives;
+		unsigned vector; /* at EL1h */
+	} kinds[] = { { HCR_VI, HCR_IMO, 5 }, { HCR_VF, HCR_FMO, 6 }, { HCR_VSE, HCR_AMO, 7 } };
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		uint64_t pending = kinds[i].pending, kept = pending == HCR_VSE ? 0 : pending;
+
+		expect("one that is masked waits", call_of(vm_masked, RECEIVING | pending, 0),
+		       CALL_END);
+		expect("... and is pending", READ(HCR_EL2) & pending, pending);
+		expect("VI, VF, VSE arrive",
+		       call_of(vm_waits, RECEIVING | pending, (uint64_t)vm_vectors),
+		       CALL_VECTOR + kinds[i].vector);
+		expect("... a system error once", READ(HCR_EL2) & pending, kept);
+		expect("not where EL2 does not take the physical ones",
+		       call_of(vm_waits, (RECEIVING | pending) & ~kinds[i].receives,
+			       (uint64_t)vm_vectors),
+		       CALL_END);
+		expect("... where it stays pending", READ(HCR_EL2) & pending, pending);
+	}
+}
+
+/* ---- List registers ------------------------------------------------------------------------- */
+
+#define LR_PENDING  (1ull << 62)
+#define LR_GROUP1   (1ull << 60)
+#define LR_TELL_END (1ull << 41)
+#define ON	    1
+#define TELL_FEW    2 /* ICH_HCR_EL2.UIE; NPIE is 8, VGrp1EIE 0x40, VGrp1DIE 0x80 */
+
+static void lists(void)
+{
+	uint64_t all = (2ull << (READ(ICH_VTR_EL2) & 0x1f)) - 1;
+
+	expect("ELRSR at first", READ(ICH_ELRSR_EL2), all);
+	WRITE(ICH_HCR_EL2, ON | TELL_FEW | 8);
+	expect("MISR: few, none pending", READ(ICH_MISR_EL2), 0xa);
+	WRITE(ICH_LR0_EL2, LR_PENDING | LR_GROUP1 | 40);
+	expect("ELRSR with one pending", READ(ICH_ELRSR_EL2), all & ~1ull);
+	expect("MISR: few", READ(ICH_MISR_EL2), 2);
+	WRITE(ICH_LR1_EL2, LR_GROUP1 | LR_TELL_END | 41);
+	expect("EISR with one ended", READ(ICH_EISR_EL2), 2);
+	expect("MISR: few, ended", READ(ICH_MISR_EL2), 3);
+	expect("ELRSR with both", READ(ICH_ELRSR_EL2), all & ~3ull);
+	WRITE(ICH_HCR_EL2, ON | 0x40);
+	expect("MISR: ended, group 1 is off", READ(ICH_MISR_EL2), 1);
+	WRITE(ICH_VMCR_EL2, 2);
+	expect("MISR: ended, group 1 is on", READ(ICH_MISR_EL2), 0x41);
+	expect("the VM runs", call_of(vm_masked, RECEIVING, 0), CALL_END);
+	expect("ELRSR after that", READ(ICH_ELRSR_EL2), all & ~3ull);
+	expect("MISR after that", READ(ICH_MISR_EL2), 0x41);
+	WRITE(ICH_HCR_EL2, 0);
+	expect("MISR: ended, though off", READ(ICH_MISR_EL2), 1);
+	WRITE(ICH_LR0_EL2, 0);
+	WRITE(ICH_LR1_EL2, 0);
+	expect("ELRSR at last", READ(ICH_ELRSR_EL2), all);
+	expect("EISR at last", READ(ICH_EISR_EL2), 0);
+}
+
+void first_cpu(void)
+{
+#if PARAVIRT == PARAVIRT_neve
+	CALL_WRITE_(REG_VNCR_EL2, (uint64_t)deferred);
+	WRITE_REGISTER(ttbr1_el1, deferred);
+#endif
+	WRITE(VBAR_EL2, (uint64_t)vectors);
+	instruction_barrier();
+	lists(); /* first: it asks for what was never written */
+	keys();
+	own_signature();
+	virtual_interrupts();
+	say(all_well ? "rules: all well\n" : "rules: not all well\n");
+	power_off();
+}
+
+void other_cpu(void)
+{
+	power_off();
+}
