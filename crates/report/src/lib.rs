@@ -25,7 +25,7 @@ mod terminal;
 
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
-pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published};
+pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published, Slowdown};
 pub use number::value;
 pub use outside::Outside;
 pub use show::show;
