@@ -12,7 +12,7 @@ pub(crate) const EXTERNAL_HEADS: [&str; 3] = ["external", "differs", "noise"];
 pub(crate) struct Group<'a> {
     /// The platform.
     pub column: &'a Column,
-    /// Whether it is the baseline.
+    /// Whether others are compared with it.
     pub baseline: bool,
     /// Whether spreads are shown: some cell has one.
     pub spread: bool,
@@ -69,7 +69,7 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
         };
         groups.push(Group {
             column,
-            baseline: table.baseline == Some(index),
+            baseline: is_baseline(table, index),
             spread: cells().any(|cell| cell.boots > 1),
             external: cells().any(|cell| cell.external.is_some()),
             comparison,
@@ -77,6 +77,13 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
         });
     }
     groups
+}
+
+/// Whether another column is compared with this one.
+pub(crate) fn is_baseline(table: &Table, index: usize) -> bool {
+    let columns = table.columns.iter().enumerate();
+    let mut others = columns.filter(|(other, _)| *other != index);
+    others.any(|(_, column)| column.baseline == Some(index))
 }
 
 /// The texts of a cell; all empty where there is none.
@@ -183,7 +190,7 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
         legend.push("inexact: the boots' samples differ, their modes do not.");
     }
     if measured(|cell| cell.added.is_some()) {
-        legend.push("added: instructions more than on the baseline.");
+        legend.push("added: instructions more than on the baseline of its run and architecture.");
     }
     if measured(|cell| cell.slowdown.is_some()) {
         legend.push("slowdown: time over the baseline's time.");

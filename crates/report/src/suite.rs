@@ -110,6 +110,7 @@ impl<'a> Published<'a> {
             Column {
                 platform: first.column.clone(),
                 created: String::new(),
+                baseline: None,
                 unit: Some(CYCLES.into()),
                 boots: 0,
                 notes: vec![note],

@@ -312,7 +312,8 @@ pub struct ReportArgs {
     /// The page to write: one file, which needs no network.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// Compare the other platforms with this one. Default: lab:native, where it is among them.
+    /// Compare the other platforms with this one. Default: lab:native and lab:arm-native, where they are
+    /// among them.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,
     /// Older results: verdicts of each platform against the same of this run.
