@@ -260,6 +260,35 @@ fn the_papers_figures_name_their_machine_and_unit() {
     );
 }
 
+#[test]
+fn a_paper_s_table_stands_whole_and_says_what_is_not_ours() {
+    let rows = vec![
+        measured("hypercall", "exception", "insns", &[&[1061]]),
+        measured("irq-completion", "exception", "insns", &[&[3]]),
+        measured("set-page-table-4k", "memory", "insns", &[&[34]]),
+    ];
+    let page = page(&[result("lab:kvm-vhe", 1, json!({"unit": "insns"}), rows)]);
+    let published = section(&page, "published");
+    let dall = published.rsplit("A Measurement Study").next().unwrap();
+    for row in [
+        "Hypercall",
+        "Interrupt Controller Trap",
+        "Virtual IPI",
+        "Virtual IRQ Completion",
+        "VM Switch",
+        "I/O Latency Out",
+        "I/O Latency In",
+    ] {
+        assert!(dall.contains(&format!("{row}<br>")), "no {row}");
+    }
+    let dall = &dall[..dall.find("</table>").unwrap()];
+    assert!(dall.contains("18,923") && dall.contains("not measured"));
+    // In the very table, not only below it.
+    let set = published.split("Set Page Table<br>").nth(1).unwrap();
+    let line = &set[..set.find("</tr>").unwrap()];
+    assert!(line.contains("The units of work differ"), "{line}");
+}
+
 /// Of one row each, the last boot perturbed.
 fn banded(platform: &str, benchmark: &str, boots: &[&[u64]]) -> ResultFile {
     let rows = vec![measured(benchmark, "io", "insns", boots)];
