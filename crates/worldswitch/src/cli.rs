@@ -70,7 +70,11 @@ Examples:
 Events:
   [events]
   in = 2000
-  cold-memory-access = 512";
+  cold-memory-access = 512
+  [time]                           may be left out: the whole workload, natively and as measured in the guest
+  unit = \"insns\"
+  direct = 900000
+  guest = 10200000";
 
 /// Measures what virtualization costs: boots a small guest that times each operation which
 /// leaves a virtual machine, and shows the cost of one.

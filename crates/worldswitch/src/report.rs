@@ -51,10 +51,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
         asked.bases = ws_results::load(base)?;
     }
     if let Some(path) = &args.events {
-        asked.workload = Some(Workload {
-            name: path.display().to_string(),
-            counts: model::read(path)?,
-        });
+        asked.workload = Some(model::read(path)?);
     }
     order(&mut results, asked.baseline.as_deref());
     write(&args.output, &results, asked)?;
@@ -173,11 +170,11 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
             &options,
         ) {
             Ok(model) => {
-                let counts = match &asked.workload {
-                    Some(workload) => workload.counts.clone(),
-                    None => one_of_each(&model),
+                let prediction = match &asked.workload {
+                    Some(workload) => workload.predict(&model)?,
+                    None => predict(&model, &one_of_each(&model), Vec::new())?,
                 };
-                let prediction = Some(predict(&model, &counts, Vec::new())?);
+                let prediction = Some(prediction);
                 page.models.push(Modelled { model, prediction });
             }
             Err(why) => page.not_modelled.push(why.to_string()),
