@@ -105,6 +105,8 @@ pub struct Cell {
     pub spread: Option<f64>,
     /// On units of time: whether the value cannot be told from zero.
     pub near_zero: bool,
+    /// On units of time: whether the value is noise, good for an order of magnitude at most.
+    pub noisy: bool,
     /// On `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
     /// What the benchmark's check said, the worst of all boots.
@@ -134,6 +136,7 @@ impl Cell {
             samples: 0,
             spread: None,
             near_zero: false,
+            noisy: false,
             exact: None,
             check: None,
             external: None,
@@ -301,6 +304,7 @@ fn cell(measured: &Summed, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell 
         cell.samples = summary.boots.iter().map(|boot| boot.samples).sum();
         cell.spread = summary.spread;
         cell.near_zero = summary.is_near_zero();
+        cell.noisy = summary.is_noisy() && !cell.near_zero;
         cell.exact = summary.exact;
     }
     if row.status != Status::Ok {

@@ -3,6 +3,7 @@
 
 use super::series::{Series, units};
 use super::words::{Caveat, plain, plural};
+use crate::grid::{NEAR_ZERO, NOISY};
 use crate::number;
 use crate::table::{Cell, Table, status_word, verdict_word};
 use maud::{Markup, html};
@@ -146,6 +147,7 @@ fn value(cell: Option<&Cell>) -> Markup {
     html! {
         td class=[bad.then_some("bad")] data-v=[in_full(cell.value, &shown)] data-q=[behind(cell)] {
             (shown)
+            @if cell.noisy { " !" }
             @if cell.value.is_some() && cell.check == Some(Verdict::Unproven) { " ?" }
             @for &note in &cell.notes { " " (reference(note)) }
         }
@@ -233,8 +235,9 @@ fn legend(table: &Table, series: &[Series]) -> Markup {
                 li { "Ticks are of the guest's clock. A tick is not a cycle." }
             }
             @if cells().any(|cell| cell.near_zero) {
-                li { "~0: zero or less in some boot; it cannot be told from zero, and has no slowdown." }
+                li { (NEAR_ZERO) " It has no slowdown." }
             }
+            @if cells().any(|cell| cell.noisy) { li { (NOISY) } }
             @if cells().any(|cell| cell.value.is_some() && cell.check == Some(Verdict::Unproven)) {
                 li { "?: unproven, only the host could see that the event took place." }
             }

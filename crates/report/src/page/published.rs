@@ -177,6 +177,7 @@ fn ours(table: &Table, benchmark: &str, index: usize, series: &Series) -> Markup
         td.value data-p=(series.platform) {
             @if let Some((cell, value)) = cell.and_then(|cell| Some((cell, cell.value?))) {
                 @if cell.near_zero { "~0" } @else { (number::value(value, cell.unit.as_deref().unwrap_or(""))) }
+                @if cell.noisy { " !" }
                 @if let Some(slowdown) = cell.slowdown { " (" (number::slowdown(slowdown)) ")" }
             } @else { small { (absent(cell, benchmark)) } }
         }
