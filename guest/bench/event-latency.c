@@ -1,5 +1,5 @@
 /*
- * The halves of a round trip over Xen's event channels (Dall et al., ISCA 2016, Table 1: on Xen VM Switch, I/O
+ * The halves of a round trip over Xen's event channels (Dall et al. 2015, Table 1: on Xen VM Switch, I/O
  * Latency Out and In): from this domain's event to the other domain, which runs on the same CPU or on another,
  * and from that one's event to this one's handler.
  */

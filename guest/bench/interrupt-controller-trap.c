@@ -1,4 +1,4 @@
-/* Interrupt Controller Trap (Dall et al., ISCA 2016, Table 1): an access to a register of the interrupt
+/* Interrupt Controller Trap (Dall et al. 2015, Table 1): an access to a register of the interrupt
  * controller that the hypervisor emulates in its kernel. */
 #include "bench.h"
 
@@ -18,10 +18,8 @@ static enum check check(struct bench_run *run)
 	bench_note(run, "the register reads as %lx, %s; only the host can count exits",
 		   operand.value,
 		   operand.value == operand.wanted ? "as it must" : "which is wrong");
-	if (operand.value != operand.wanted)
-		return CHECK_FAILED;
-	/* What is not there often reads as 0. */
-	return operand.wanted ? CHECK_PROVED : CHECK_UNPROVEN;
+	/* That the register is there says nothing of a trap. */
+	return operand.value == operand.wanted ? CHECK_UNPROVEN : CHECK_FAILED;
 }
 
 BENCHMARK(interrupt_controller_trap) = {

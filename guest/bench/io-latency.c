@@ -1,5 +1,5 @@
 /*
- * I/O Latency Out and In (Dall et al., ISCA 2016, Table 1): from the guest's kick to its receipt by the
+ * I/O Latency Out and In (Dall et al. 2015, Table 1): from the guest's kick to its receipt by the
  * other side, and from there to the guest's handler. Three rows each, by who receives: somebody who spins,
  * somebody who is woken, and the monitor's user space by an exit of the vCPU itself.
  */

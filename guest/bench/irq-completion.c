@@ -1,4 +1,4 @@
-/* Virtual IRQ Completion (Dall et al., ISCA 2016, Table 1): says end of interrupt, of one that is
+/* Virtual IRQ Completion (Dall et al. 2015, Table 1): says end of interrupt, of one that is
  * active. */
 #include "bench.h"
 

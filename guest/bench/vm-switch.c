@@ -1,4 +1,4 @@
-/* VM Switch (Dall et al., ISCA 2016, Table 1): from one VM to another on the same CPU. The guest kicks and
+/* VM Switch (Dall et al. 2015, Table 1): from one VM to another on the same CPU. The guest kicks and
  * halts; the kick is the other VM's interrupt, whose handler stamps, interrupts this one and halts. */
 #include "latency_row.h"
 

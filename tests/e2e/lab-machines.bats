@@ -140,7 +140,7 @@ between() {
         [ "$(none "$row")" = '[0]' ]
         [ "$(value "$TABLE/lab-kvm" "$row" .outcomes[0].check.verdict)" = proved ]
     done
-    for row in hypercall cpuid in out cold-memory-access; do
+    for row in hypercall cpuid interrupt-controller-trap in out cold-memory-access; do
         [ "$(value "$TABLE/lab-kvm" "$row" .outcomes[0].check.verdict)" = proved ]
     done
     [ "$(value "$TABLE/lab-kvm-shadow" remap-page '.host[0] | .operations - .kvm.invlpg')" -eq 0 ]

@@ -63,7 +63,30 @@ pub struct BootEstimate {
     pub histogram: Option<Histogram>,
 }
 
+/// A robust standard deviation over the value, above which a figure is noise.
+pub(crate) const TOO_WIDE: f64 = 1.0 / 3.0;
+/// A median over the least, above which nearly all batches were disturbed.
+const FAR_ABOVE: f64 = 3.0;
+/// The standard error of a median over the standard deviation by the square root of their number, of normal
+/// values: the square root of half of pi.
+const OF_MEDIAN: f64 = 1.2533;
+/// Standard errors from zero that a cost must have.
+const ERRORS: f64 = 3.0;
+
 impl BootEstimate {
+    /// Whether its time cannot be told from zero: it is zero or less, or within three standard errors of it.
+    pub fn is_near_zero(&self) -> bool {
+        let error = |scatter: f64| OF_MEDIAN * scatter / (self.samples as f64).sqrt();
+        self.value <= 0.0 || self.scatter.is_some_and(|s| ERRORS * error(s) >= 1.0)
+    }
+
+    /// Whether its time is one of the host's disturbances rather than of the operation: it lies far above
+    /// the least, which is what the operation takes undisturbed, or its samples scatter widely.
+    pub fn is_disturbed(&self) -> bool {
+        let far = self.min > 0.0 && self.value > FAR_ABOVE * self.min;
+        far || self.scatter.is_some_and(|scatter| scatter > TOO_WIDE)
+    }
+
     /// `None` when the boot has no samples.
     pub fn of(samples: &Samples, unit: UnitKind) -> Option<Self> {
         let costs = costs(samples);

@@ -10,6 +10,7 @@ use crate::boot::BootEstimate;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ws_statistics::lower_median;
 
 /// Every twentieth part of the operations is looked at by itself, so a slow path that a tenth of them
 /// take is seen; one that fewer than a twentieth take shows in the mean.
@@ -97,8 +98,8 @@ pub fn judge_counts(base: &CountSide, other: &CountSide, min_effect: f64) -> Opt
     };
     Some(CountVerdict {
         verdict,
-        added: other_mode.own.low - base_mode.own.low,
-        added_mean: middle(other_mean.own) - middle(base_mean.own),
+        added: other_mode.value - base_mode.value,
+        added_mean: other_mean.value - base_mean.value,
         band_base: base_mode.band,
         band_other: other_mode.band,
         identical,
@@ -108,6 +109,9 @@ pub fn judge_counts(base: &CountSide, other: &CountSide, min_effect: f64) -> Opt
 
 /// A figure on one side.
 struct Seen {
+    /// Of its boots as they are the lower middle one, as [`crate::Summary::value`] is: a figure that a
+    /// boot gave, and the one that tables show.
+    value: f64,
     /// Over its boots as they are.
     own: Band,
     /// Over all its boots.
@@ -122,6 +126,7 @@ impl CountSide {
         let own = of(&self.boots)?;
         let all = [own.clone(), of(&self.perturbed)?].concat();
         Some(Seen {
+            value: lower_median(&own)?,
             own: band(&own)?,
             band: band(&all)?,
         })
@@ -167,7 +172,7 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     let above = other.band.low - base.band.high;
     let below = base.band.low - other.band.high;
     if banded && above.max(below) >= min_effect {
-        Shift::Outside(middle(other.own) - middle(base.own))
+        Shift::Outside(other.value - base.value)
     } else {
         Shift::Inside
     }
@@ -265,10 +270,6 @@ fn band(values: &[f64]) -> Option<Band> {
         low: values.iter().copied().reduce(f64::min)?,
         high: values.iter().copied().reduce(f64::max)?,
     })
-}
-
-fn middle(band: Band) -> f64 {
-    band.low + (band.high - band.low) / 2.0
 }
 
 #[cfg(test)]

@@ -141,6 +141,22 @@ fn instructions_need_their_perturbed_boots() {
 }
 
 #[test]
+fn added_is_the_difference_of_the_figures_beside_it() {
+    // The boots' modes are 5, 7 and 7; tables show the middle one.
+    let base: Boots = &[&[5, 5], &[7, 7], &[7, 7], &[5, 5]];
+    let other: Boots = &[&[17, 17], &[18, 18], &[20, 20], &[17, 17]];
+    let compared = compared(
+        &result("a", "insns", &[("in", base, 1)]),
+        &result("b", "insns", &[("in", other, 1)]),
+    );
+    let row = &compared.rows[0];
+    assert_eq!((row.base, row.other), (Some(7.0), Some(18.0)));
+    let counts = row.counts.as_ref().unwrap();
+    assert_eq!((counts.added, counts.added_mean), (11.0, 11.0));
+    assert_eq!(row.why.as_deref(), Some("11 instructions more"));
+}
+
+#[test]
 fn unlike_conditions_are_refused_by_name_and_let_through_by_name() {
     let base = result("a", "ns", &[("in", FAST, 0)]);
     let mut other = result("b", "ns", &[("in", FAST, 0)]);

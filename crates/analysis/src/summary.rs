@@ -1,6 +1,6 @@
 //! What all boots of a row say together.
 
-use crate::boot::BootEstimate;
+use crate::boot::{BootEstimate, TOO_WIDE};
 use crate::unit::UnitKind;
 use ws_results::Metric;
 use ws_statistics::{
@@ -70,11 +70,31 @@ impl Summary {
         self.boots.iter().map(|boot| boot.value).collect()
     }
 
-    /// On units of time: whether some boot says that the operation costs nothing, or less. Its
-    /// value cannot be told from zero then, and no ratio of it means anything. False on counts,
-    /// where zero is a measurement like any other.
+    /// On units of time: whether some boot says that the operation costs nothing, or less, or half of
+    /// them or more can't tell their cost from nothing ([`BootEstimate::is_near_zero`]). The row's value
+    /// cannot be told from zero then, and no ratio of it means anything. False on counts, where zero is a
+    /// measurement like any other.
     pub fn is_near_zero(&self) -> bool {
-        UnitKind::of(&self.unit) == UnitKind::Time && self.boots.iter().any(|b| b.value <= 0.0)
+        let below = self.boots.iter().any(|boot| boot.value <= 0.0);
+        self.is_timed() && (below || self.half(BootEstimate::is_near_zero))
+    }
+
+    /// On units of time: whether the value is noise, good for an order of magnitude at most. Half of the
+    /// boots or more were disturbed ([`BootEstimate::is_disturbed`]), or the boots, three or more, scatter
+    /// by more than [`TOO_WIDE`].
+    pub fn is_noisy(&self) -> bool {
+        let apart = self.boots.len() > 2 && self.scatter_between() > Some(TOO_WIDE);
+        self.is_timed() && (apart || self.half(BootEstimate::is_disturbed))
+    }
+
+    fn is_timed(&self) -> bool {
+        UnitKind::of(&self.unit) == UnitKind::Time
+    }
+
+    /// Whether there are boots, and this is so of half of them or more.
+    fn half(&self, is_so: fn(&BootEstimate) -> bool) -> bool {
+        let count = self.boots.iter().filter(|boot| is_so(boot)).count();
+        count > 0 && 2 * count >= self.boots.len()
     }
 }
 
@@ -144,6 +164,31 @@ mod tests {
         assert!(near_zero("tsc_ticks", &[&[5], &[0], &[7]]));
         assert!(!near_zero("tsc_ticks", &[&[5], &[1], &[7]]));
         assert!(!near_zero("insns", &[&[0], &[0]]));
+    }
+
+    #[test]
+    fn noise_is_no_figure() {
+        let of = |boots: &[&[u64]]| summarize(&metric("tsc_ticks", boots)).unwrap();
+        // The middle sample happens to be a little above zero: of these none says more.
+        let small = fixture::metric("tsc_ticks", 1000, 500, &[&[100, 501, 900, 480, 520]]);
+        let small = summarize(&small).unwrap();
+        assert!(small.value > 0.0 && small.is_near_zero());
+        // As long as a time slice of the host's scheduler, in nearly all batches of one boot.
+        let sliced: &[u64] = &[4498, 20_704_385, 20_704_385, 20_704_390, 20_704_380];
+        let still: &[u64] = &[4498, 4500, 4510, 4490, 20_704_380];
+        assert!(of(&[sliced]).is_noisy() && !of(&[sliced]).is_near_zero());
+        assert!(!of(&[still]).is_noisy());
+        assert!(
+            !of(&[still, still, sliced]).is_noisy(),
+            "two of three are still"
+        );
+        assert!(of(&[still, sliced]).is_noisy());
+        assert!(of(&[&[100], &[200], &[300]]).is_noisy());
+        assert!(
+            !summarize(&metric("insns", &[&[1, 1, 900], &[1, 900, 900]]))
+                .unwrap()
+                .is_noisy()
+        );
     }
 
     #[test]

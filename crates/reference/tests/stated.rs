@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use ws_reference::{Kind, Reference, load};
+use ws_reference::{Kind, Reference, Value, load};
 
 fn reference() -> Reference {
     load().unwrap()
@@ -25,7 +25,10 @@ fn rounds_to(value: f64, printed: &str) -> bool {
 fn every_value_belongs_to_a_known_table_machine_and_benchmark() {
     let r = reference();
     assert_eq!((r.papers.len(), r.tables.len()), (5, 32));
-    let benchmarks = include_str!("../../../docs/benchmarks/README.md");
+    let benchmarks = concat!(
+        include_str!("../../../docs/benchmarks/README.md"),
+        include_str!("../../../docs/benchmarks/io-latency.md")
+    );
     for v in &r.values {
         let table = r
             .tables
@@ -53,6 +56,19 @@ fn every_value_belongs_to_a_known_table_machine_and_benchmark() {
                 .any(|g| g.table == t.table && t.kind == Kind::Registers);
         let words = t.kind == Kind::Words || (t.paper == "neve-2017" && t.table == "2");
         assert_eq!(any, !words, "{t:?}");
+    }
+}
+
+#[test]
+fn a_row_that_a_suite_has_a_benchmark_for_names_it_in_each_table() {
+    let r = reference();
+    for line in r.suites.iter().filter(|line| line.published) {
+        let of_row = |v: &&Value| v.paper == line.paper && v.row == line.row;
+        let values: Vec<&Value> = r.values.iter().filter(of_row).collect();
+        assert!(!values.is_empty(), "{line:?}");
+        for v in values {
+            assert_eq!(v.benchmark, line.benchmark, "{v:?}");
+        }
     }
 }
 

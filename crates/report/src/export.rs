@@ -55,7 +55,7 @@ impl Table {
         let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
         let column = &self.columns[index];
         let outside = cell.external.as_ref();
-        let baseline = self.baseline.filter(|&baseline| baseline != index);
+        let baseline = column.baseline.filter(|&baseline| baseline != index);
         let notes = column
             .notes
             .iter()

@@ -8,11 +8,16 @@ use ws_results::{Status, Verdict};
 /// The heads of what the host timed.
 pub(crate) const EXTERNAL_HEADS: [&str; 3] = ["external", "differs", "noise"];
 
+/// What stands in place of a cost that cannot be told from zero.
+pub(crate) const NEAR_ZERO: &str = "~0: it cannot be told from zero: zero or less in some boot, or within three standard errors of it in half of them.";
+/// What the mark of noise means.
+pub(crate) const NOISY: &str = "!: noise, an order of magnitude at best: samples or boots scatter by more than a third, or nearly all samples lie at more than three times the least. Look at: worldswitch doctor.";
+
 /// How a platform's columns are drawn.
 pub(crate) struct Group<'a> {
     /// The platform.
     pub column: &'a Column,
-    /// Whether it is the baseline.
+    /// Whether others are compared with it.
     pub baseline: bool,
     /// Whether spreads are shown: some cell has one.
     pub spread: bool,
@@ -69,7 +74,7 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
         };
         groups.push(Group {
             column,
-            baseline: table.baseline == Some(index),
+            baseline: is_baseline(table, index),
             spread: cells().any(|cell| cell.boots > 1),
             external: cells().any(|cell| cell.external.is_some()),
             comparison,
@@ -77,6 +82,13 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
         });
     }
     groups
+}
+
+/// Whether another column is compared with this one.
+pub(crate) fn is_baseline(table: &Table, index: usize) -> bool {
+    let columns = table.columns.iter().enumerate();
+    let mut others = columns.filter(|(other, _)| *other != index);
+    others.any(|(_, column)| column.baseline == Some(index))
 }
 
 /// The texts of a cell; all empty where there is none.
@@ -97,6 +109,9 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
             };
             if group.column.unit.is_none() {
                 texts.value = format!("{} {unit}", texts.value);
+            }
+            if cell.noisy {
+                marks.push("!".to_owned());
             }
             if cell.check == Some(Verdict::Unproven) {
                 marks.push("?".to_owned());
@@ -174,7 +189,7 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
         ]);
     }
     if measured(|cell| cell.near_zero || cell.external.as_ref().is_some_and(|e| e.near_zero)) {
-        legend.push("~0: zero or less in some boot; it cannot be told from zero.");
+        legend.push(NEAR_ZERO);
     }
     if measured(|cell| cell.exact == Some(true)) {
         legend.push("exact: every boot gave the same samples, to the digit.");
@@ -183,10 +198,13 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
         legend.push("inexact: the boots' samples differ, their modes do not.");
     }
     if measured(|cell| cell.added.is_some()) {
-        legend.push("added: instructions more than on the baseline.");
+        legend.push("added: instructions more than on the baseline of its run and architecture.");
     }
     if measured(|cell| cell.slowdown.is_some()) {
         legend.push("slowdown: time over the baseline's time.");
+    }
+    if measured(|cell| cell.noisy) {
+        legend.push(NOISY);
     }
     if measured(|cell| cell.check == Some(Verdict::Unproven)) {
         legend.push("?: unproven, only the host could see that the event took place.");

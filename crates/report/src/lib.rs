@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod baselines;
 mod comparison;
 mod export;
 mod grid;
@@ -23,9 +24,10 @@ mod suite;
 mod table;
 mod terminal;
 
+pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
-pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published};
+pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published, Slowdown};
 pub use number::value;
 pub use outside::Outside;
 pub use show::show;

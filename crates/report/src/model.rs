@@ -7,7 +7,7 @@ use crate::style::Style;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::UnitKind;
-use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost};
+use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost, Whole};
 use ws_text::terminal;
 
 /// The schema of the JSON.
@@ -120,7 +120,9 @@ impl<'a> Page<'a> {
         }
         self.title("The cost of one event");
         self.rows(model);
-        self.title("The terms: T_virt = T_cpu + T_memory + T_io");
+        self.title(
+            "The terms: T_guest = T_direct + T_virt, T_virt = T_cpu + T_memory + T_io + eta",
+        );
         for component in [Component::Cpu, Component::Memory, Component::Io] {
             let terms = model
                 .terms
@@ -319,11 +321,50 @@ impl<'a> Page<'a> {
             value(prediction.total),
             range(prediction.low, prediction.high, &value),
         ]);
+        if let Some(whole) = &prediction.whole {
+            let line = |name: &str, v: f64| vec![name.to_owned(), value(v)];
+            lines.push(line("T_direct", whole.direct));
+            lines.push(vec![
+                "T_guest".into(),
+                value(whole.guest),
+                range(whole.guest_low, whole.guest_high, &value),
+            ]);
+            lines.extend(whole.measured.map(|measured| line("  measured", measured)));
+            lines.extend(whole.eta.map(|eta| line("  eta", eta)));
+        }
         self.table(&[left, right, left, right, left], &lines);
+        if let Some(whole) = &prediction.whole {
+            self.line(&format!("  {}", whole_text(whole)));
+        }
         for what in &prediction.left_out {
             self.line(&format!("  not in it: {}", terminal(what)));
         }
     }
+}
+
+/// A workload's whole time, equations 1 to 3, in words.
+pub(crate) fn whole_text(whole: &Whole) -> String {
+    let ratio = |guest: f64| number::slowdown(guest / whole.direct);
+    let gnr = match (whole.gnr, whole.measured) {
+        (None, _) => "no GNR: T_direct is 0".into(),
+        (Some(gnr), measured) => {
+            let measured = measured.map(|guest| format!(", {} as measured", ratio(guest)));
+            format!(
+                "GNR {} (T_guest over T_direct){}",
+                number::slowdown(gnr),
+                measured.unwrap_or_default()
+            )
+        }
+    };
+    let eta = match whole.eta.zip(whole.measured) {
+        Some((eta, measured)) if measured > 0.0 => format!(
+            "; eta, what the model leaves out and its error, is {} of the measured time",
+            number::difference(eta / measured)
+        ),
+        Some(_) => String::new(),
+        None => "; eta is not known: T_guest was not measured".into(),
+    };
+    gnr + &eta
 }
 
 /// An added cost. Instructions are means here: what is behind the point says nothing of thousands.

@@ -1,9 +1,10 @@
 //! Nested virtualization as the paper's Tables 1, 6 and 7 have it (Lim et al., NEVE, SOSP 2017): of each
-//! microbenchmark its cost in a nested VM, how often that is the cost in a VM on the same hypervisor, and the
+//! microbenchmark its cost in a nested VM, how often that is the cost in a VM that is not nested, and the
 //! traps that it takes; beside each what the paper printed for the like.
 
 use crate::number;
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Measured, unlike};
 use ws_reference::{Reference, SuiteRow};
@@ -11,7 +12,7 @@ use ws_results::{ResultFile, Row};
 use ws_text::{markdown, pad_left, pad_right, terminal};
 
 /// The schema of the JSON.
-pub const NESTED_SCHEMA: &str = "worldswitch-nested/1";
+pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
 
 const PAPER: &str = "neve-2017";
 const SUITE: &str = "neve2017";
@@ -21,6 +22,8 @@ const TRAPS: &str = "7";
 
 /// The world switch of the paper's guest hypervisor: only that stands beside the paper's numbers.
 const PAPERS_POLICY: &str = "kvm-4.10";
+/// The world switch of neve as host hypervisor, whatever its guest hypervisor's is.
+const HOST_POLICY: &str = "lean";
 
 /// Ends an interrupt that it sent to itself.
 const EOI: &str = "irq-completion";
@@ -59,10 +62,10 @@ pub struct NestedLine {
     pub unit: Option<String>,
     /// On `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
-    /// The platform of a VM on the same hypervisor, for a nested one.
-    pub vm: Option<String>,
-    /// `value` over that VM's.
-    pub slowdown: Option<f64>,
+    /// For a nested VM: against a VM directly on its host hypervisor, as the paper's slowdown is.
+    pub over_l0: Option<Slowdown>,
+    /// For a nested VM: against a VM directly on a hypervisor with its guest hypervisor's world switch.
+    pub over_l1: Option<Slowdown>,
     /// Traps to the host hypervisor of one operation, where it counted them.
     pub traps: Option<f64>,
     /// The same by cause; those of the guest hypervisor begin with `el2_`.
@@ -71,6 +74,15 @@ pub struct NestedLine {
     pub published: Option<Published>,
     /// Why there is no value.
     pub why: Option<String>,
+}
+
+/// The cost in a nested VM against that in a VM that is not nested.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slowdown {
+    /// The platform of the other VM.
+    pub vm: String,
+    /// The nested VM's cost over that VM's; absent where one of them has none, or a cost of zero.
+    pub ratio: Option<f64>,
 }
 
 /// What the paper printed.
@@ -113,14 +125,14 @@ impl<'a> Machine<'a> {
         matches!(self.base, "lab:neve-nested" | "lab:kvm-nested")
     }
 
-    /// Whether it is the VM that this nested one is set beside, if the hypervisors are alike.
+    /// Whether it is a VM that this nested one is set beside, if the hypervisors are alike.
     fn is_vm_of(&self, nested: &Machine) -> bool {
         let base = match nested.base {
             "lab:neve-nested" => "lab:neve",
             "lab:kvm-nested" => "lab:kvm-vhe",
             _ => return false,
         };
-        // The paper's VM runs on a hypervisor without VHE.
+        // The paper's VM runs on a hypervisor without VHE, and so does the host hypervisor here.
         self.base == base && !self.has("vhe=1")
     }
 
@@ -228,15 +240,24 @@ fn line(
 ) -> NestedLine {
     let machine = Machine::of(&result.platform);
     let here = measured(result, &row.benchmark).map(|measured| measured.summary);
-    let vm = results
-        .iter()
-        .filter(|_| machine.is_nested())
-        .find(|other| Machine::of(&other.platform).is_vm_of(&machine) && is_alike(result, other));
-    let of_vm = vm.and_then(|vm| measured(vm, &row.benchmark));
-    let slowdown = here.as_ref().zip(of_vm).and_then(|(here, vm)| {
-        let alike = here.unit == vm.summary.unit && vm.summary.value > 0.0;
-        alike.then(|| here.value / vm.summary.value)
-    });
+    let over = |policy: Option<&serde_json::Value>| {
+        let vm = results
+            .iter()
+            .filter(|_| machine.is_nested())
+            .filter(|other| Machine::of(&other.platform).is_vm_of(&machine))
+            .find(|other| self::policy(other) == policy && is_alike(result, other))?;
+        let of_vm = measured(vm, &row.benchmark);
+        let ratio = here.as_ref().zip(of_vm).and_then(|(here, vm)| {
+            let alike = here.unit == vm.summary.unit && vm.summary.value > 0.0;
+            alike.then(|| here.value / vm.summary.value)
+        });
+        let vm = vm.platform.clone();
+        Some(Slowdown { vm, ratio })
+    };
+    let of_l1 = policy(result);
+    // Linux has no policy: both levels are the same kernel.
+    let of_l0 = of_l1.map(|_| json!(HOST_POLICY));
+    let (over_l0, over_l1) = (over(of_l0.as_ref()), over(of_l1));
     let causes = find(result, &row.benchmark).map_or_else(BTreeMap::new, causes);
     let reason = || {
         let found = find(result, &row.benchmark);
@@ -248,8 +269,8 @@ fn line(
         value: here.as_ref().map(|here| here.value),
         unit: here.as_ref().map(|here| here.unit.clone()),
         exact: here.as_ref().and_then(|here| here.exact),
-        vm: vm.map(|vm| vm.platform.clone()),
-        slowdown,
+        over_l0,
+        over_l1,
         traps: traps(&row.benchmark, &causes),
         published: machine
             .column()
@@ -259,15 +280,18 @@ fn line(
     }
 }
 
-/// The same hypervisor, with the same world switch, on the same CPU.
+/// The world switch of the hypervisor that runs the guest; only neve has several.
+fn policy(result: &ResultFile) -> Option<&serde_json::Value> {
+    result.identity.subject.get("hypervisor_policy")
+}
+
+/// The same hypervisor, world switch aside, on the same CPU.
 fn is_alike(result: &ResultFile, other: &ResultFile) -> bool {
     let (ours, theirs) = (&result.identity, &other.identity);
     let same = |key: &str| ours.subject.get(key) == theirs.subject.get(key);
     // Of one CPU; properties of the emulated one that are not the guest's business may differ.
     let allow = ["emulator_cpu".to_owned()];
-    same("hypervisor_policy")
-        && same("kernel")
-        && unlike(&ours.conditions, &theirs.conditions, &allow).is_empty()
+    same("kernel") && unlike(&ours.conditions, &theirs.conditions, &allow).is_empty()
 }
 
 /// Of the first boot in which neve counted: traps of one operation by cause.
@@ -297,10 +321,11 @@ fn traps(benchmark: &str, causes: &BTreeMap<String, f64>) -> Option<f64> {
 // ---- Renderers ----------------------------------------------------------------------------------
 
 /// Of the columns: ours, then the paper's.
-pub(crate) const HEADS: [&str; 8] = [
+pub(crate) const HEADS: [&str; 9] = [
     "platform",
     "insns",
-    "slowdown",
+    "over L0's",
+    "over L1's",
     "traps",
     "published",
     "cycles",
@@ -308,16 +333,24 @@ pub(crate) const HEADS: [&str; 8] = [
     "traps",
 ];
 
+/// The first column of the paper's.
+pub(crate) const PUBLISHED: usize = 5;
+
 /// What stands under a table.
-pub(crate) const LEGEND: [&str; 4] = [
+pub(crate) const LEGEND: [&str; 5] = [
     "insns: executed instructions for one operation (the mode). Of the IPI, on two vCPUs that take turns on one clock, a path length and no latency.",
-    "slowdown: over a VM on the same hypervisor with the same world switch, as the paper's is over its own VM.",
+    "over L0's: over a VM directly on the host hypervisor, as the paper's slowdown is. Neve's world switch as host is lean, whatever its guest hypervisor's is; the paper's host and guest hypervisor were the same KVM.",
+    "over L1's: over a VM directly on a hypervisor with the guest hypervisor's world switch (without VHE): how much longer that switch becomes one level up.",
     "traps: to the host hypervisor, as it counted them. Of the EOI those of the end itself; the row sends the interrupt too.",
     "published: Lim et al., NEVE, SOSP 2017, Tables 1, 6 and 7; beside the world switch that the paper's hypervisor had. Cycles are neither instructions nor time of ours.",
 ];
 
 fn dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".into())
+}
+
+fn of_slowdown(slowdown: Option<&Slowdown>) -> String {
+    dash(slowdown.and_then(|s| s.ratio).map(number::slowdown))
 }
 
 fn of_published(published: Option<&Published>) -> [String; 4] {
@@ -335,7 +368,7 @@ fn of_published(published: Option<&Published>) -> [String; 4] {
 
 impl NestedBenchmark {
     /// The cells of all lines, by [`HEADS`].
-    pub(crate) fn cells(&self) -> Vec<[String; 8]> {
+    pub(crate) fn cells(&self) -> Vec<[String; HEADS.len()]> {
         let ours = self.lines.iter().map(|line| {
             let [column, cycles, slower, traps] = of_published(line.published.as_ref());
             let inexact = if line.exact == Some(false) {
@@ -348,7 +381,8 @@ impl NestedBenchmark {
             [
                 line.platform.clone(),
                 dash(value),
-                dash(line.slowdown.map(number::slowdown)),
+                of_slowdown(line.over_l0.as_ref()),
+                of_slowdown(line.over_l1.as_ref()),
                 dash(line.traps.map(|traps| number::value(traps, "count"))),
                 column,
                 cycles,
@@ -357,8 +391,8 @@ impl NestedBenchmark {
             ]
         });
         let theirs = self.others.iter().map(|other| {
-            let mut cells: [String; 8] = Default::default();
-            cells[4..].clone_from_slice(&of_published(Some(other)));
+            let mut cells: [String; HEADS.len()] = Default::default();
+            cells[PUBLISHED..].clone_from_slice(&of_published(Some(other)));
             cells
         });
         ours.chain(theirs).collect()
@@ -389,14 +423,14 @@ impl Nested {
                     .iter()
                     .map(|line| line.each_ref().map(|cell| terminal(cell).into_owned())),
             );
-            let widths: [usize; 8] = std::array::from_fn(|column| {
+            let widths: [usize; HEADS.len()] = std::array::from_fn(|column| {
                 let widths = lines.iter().map(|line| ws_text::width(&line[column]));
                 widths.max().unwrap_or(0)
             });
             for line in lines {
                 let cells = line.iter().zip(widths).enumerate();
                 let padded = cells.map(|(column, (text, width))| match column {
-                    0 | 4 => pad_right(text, width),
+                    0 | PUBLISHED => pad_right(text, width),
                     _ => pad_left(text, width),
                 });
                 let text = padded.collect::<Vec<_>>().join("  ");
@@ -419,7 +453,7 @@ impl Nested {
         for benchmark in &self.benchmarks {
             out += &format!("### {}\n\n", markdown(&benchmark.head()));
             out += &format!("| {} |\n", HEADS.join(" | "));
-            out += "|---|---:|---:|---:|---|---:|---:|---:|\n";
+            out += "|---|---:|---:|---:|---:|---|---:|---:|---:|\n";
             for line in benchmark.cells() {
                 let cells = line.each_ref().map(|cell| markdown(cell));
                 out += &format!("| {} |\n", cells.join(" | "));

@@ -37,7 +37,7 @@ impl Table {
                         Cell::without_value(Status::Skip, vec![notes.add(NOT_THERE.into())])
                     });
                 }
-                cells.extend(published.cells(line));
+                cells.extend(published.cells(line, &mut notes));
                 TableRow {
                     benchmark: line.benchmark.clone(),
                     category: line.row.clone(),
@@ -110,6 +110,7 @@ impl<'a> Published<'a> {
             Column {
                 platform: first.column.clone(),
                 created: String::new(),
+                baseline: None,
                 unit: Some(CYCLES.into()),
                 boots: 0,
                 notes: vec![note],
@@ -118,20 +119,23 @@ impl<'a> Published<'a> {
         self.columns.iter().map(column).collect()
     }
 
-    /// A line's cells, with the slowdown that the paper printed beside.
-    fn cells(&self, line: &SuiteRow) -> Vec<Option<Cell>> {
-        let number = |column: &Value, unit: &str| {
+    /// A line's cells, with the slowdown that the paper printed beside, and what a reader of the number
+    /// must know.
+    fn cells(&self, line: &SuiteRow, notes: &mut Notes) -> Vec<Option<Cell>> {
+        let find = |column: &Value, unit: &str| {
             let here =
                 |v: &&&Value| v.row == line.row && v.column == column.column && v.unit == unit;
-            self.values.iter().find(here)?.value
+            self.values.iter().find(here)
         };
         let cell = |column: &&Value| {
-            let value = number(column, CYCLES).filter(|_| line.published)?;
+            let cycles = find(column, CYCLES).filter(|_| line.published)?;
+            let note = Some(cycles.note.as_str()).filter(|note| !note.is_empty());
+            let note = note.map(|note| notes.add(format!("{}: {note}", line.row)));
             Some(Cell {
                 unit: Some(CYCLES.into()),
-                value: Some(value),
-                slowdown: number(column, "ratio"),
-                ..Cell::without_value(Status::Ok, Vec::new())
+                value: Some(cycles.value?),
+                slowdown: find(column, "ratio").and_then(|ratio| ratio.value),
+                ..Cell::without_value(Status::Ok, note.into_iter().collect())
             })
         };
         self.columns.iter().map(cell).collect()

@@ -1,5 +1,6 @@
 //! The table as data: benchmarks by platforms. Renderers draw it and decide nothing.
 
+use crate::baselines::baselines;
 use crate::notes::Notes;
 use crate::outside::{IdleSpread, Outside};
 use schemars::JsonSchema;
@@ -8,10 +9,7 @@ use ws_analysis::{CompareError, Comparison, Measured, Summary, Unlike, compare, 
 use ws_results::{ResultFile, Row, Status, Verdict};
 
 /// The schema of the table's JSON.
-pub const SCHEMA: &str = "worldswitch-table/1";
-
-/// The lab's machines without a hypervisor, one an architecture.
-const NATIVES: [&str; 2] = ["lab:native", "lab:arm-native"];
+pub const SCHEMA: &str = "worldswitch-table/2";
 
 /// What the reader of a column on a software KVM must know.
 pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 0 is emulated, and neither its figures nor its counts say anything about hardware";
@@ -19,8 +17,7 @@ pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 
 /// What the caller may choose.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The platform that the others are compared with. By default that is the guest alone in the
-    /// lab, for all that count instructions.
+    /// The platform that the others are compared with; by default see [`baselines`].
     pub baseline: Option<String>,
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
@@ -47,11 +44,9 @@ pub enum TableError {
 /// Benchmarks by platforms. Strings are as they came: a renderer escapes them.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
-    /// Always `worldswitch-table/1`.
+    /// Always `worldswitch-table/2`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
-    /// The column that the others are compared with, from 0.
-    pub baseline: Option<usize>,
     /// One for each result, in the order given.
     pub columns: Vec<Column>,
     /// One for each benchmark, in the guest's order.
@@ -71,6 +66,8 @@ pub struct Column {
     pub unit: Option<String>,
     /// How many boots its file holds, perturbed ones aside.
     pub boots: usize,
+    /// The column that this one is compared with, from 0; its own number where others are with it.
+    pub baseline: Option<usize>,
     /// Notes on the whole column.
     pub notes: Vec<usize>,
 }
@@ -108,6 +105,8 @@ pub struct Cell {
     pub spread: Option<f64>,
     /// On units of time: whether the value cannot be told from zero.
     pub near_zero: bool,
+    /// On units of time: whether the value is noise, good for an order of magnitude at most.
+    pub noisy: bool,
     /// On `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
     /// What the benchmark's check said, the worst of all boots.
@@ -137,6 +136,7 @@ impl Cell {
             samples: 0,
             spread: None,
             near_zero: false,
+            noisy: false,
             exact: None,
             check: None,
             external: None,
@@ -148,43 +148,19 @@ impl Cell {
     }
 }
 
-/// Makes the table; the columns stand in the order of `results`. Of several results of the
-/// baseline's platform the first is the baseline.
+/// Makes the table; the columns stand in the order of `results`, each compared with its own of
+/// [`baselines`].
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
-    let chosen = options.baseline.as_ref();
-    let chosen = chosen.map(|name| position(results, name)).transpose()?;
-    let baselines = match chosen {
-        Some(_) => vec![chosen; results.len()],
-        None => lab_baselines(results),
-    };
-    let mut table = compared(results, &baselines, &options.allow);
-    table.baseline = baselines.iter().flatten().copied().next();
-    Ok(table)
-}
-
-/// The first result of a platform.
-pub(crate) fn position(results: &[ResultFile], platform: &str) -> Result<usize, TableError> {
-    let there = || {
-        results
-            .iter()
-            .map(|r| ws_text::terminal(&r.platform).into_owned())
-    };
-    results
-        .iter()
-        .position(|result| result.platform == platform)
-        .ok_or_else(|| TableError::NoBaseline {
-            baseline: platform.to_owned(),
-            there: there().collect(),
-        })
-}
-
-/// The table in which each column is compared with a baseline of its own, or with none.
-/// `baselines`: one for each result, an index among them. [`Table::baseline`] stays empty.
-pub(crate) fn compared(
-    results: &[ResultFile],
-    baselines: &[Option<usize>],
-    allow: &[String],
-) -> Table {
+    let named = options.baseline.as_deref();
+    if let Some(name) = named.filter(|name| results.iter().all(|r| r.platform != **name)) {
+        let there = results.iter().map(|r| ws_text::terminal(&r.platform));
+        return Err(TableError::NoBaseline {
+            baseline: name.to_owned(),
+            there: there.map(Into::into).collect(),
+        });
+    }
+    let baselines = baselines(results, named);
+    let allow = &options.allow;
     let measured: Vec<Vec<Summed>> = results
         .iter()
         .map(|result| {
@@ -203,7 +179,11 @@ pub(crate) fn compared(
     let mut columns: Vec<Column> = results
         .iter()
         .zip(&measured)
-        .map(|(result, rows)| column(result, rows))
+        .zip(&baselines)
+        .map(|((result, rows), baseline)| Column {
+            baseline: *baseline,
+            ..column(result, rows)
+        })
         .collect();
     for (column, result) in columns.iter_mut().zip(results) {
         if result.interrupted {
@@ -251,37 +231,12 @@ pub(crate) fn compared(
             cells,
         });
     }
-    Table {
+    Ok(Table {
         schema: SCHEMA,
-        baseline: None,
         columns,
         rows,
         notes: notes.into_texts(),
-    }
-}
-
-/// Whether a result's guest counts instructions.
-fn counts(result: &ResultFile) -> bool {
-    let unit = result.identity.conditions.get("unit");
-    unit.and_then(|unit| unit.as_str()) == Some("insns")
-}
-
-/// By default only what counts instructions has a baseline: the guest alone in the lab, if that is
-/// among the results and others of its architecture are.
-fn lab_baselines(results: &[ResultFile]) -> Vec<Option<usize>> {
-    let arch = |result: &ResultFile| result.identity.conditions.get("arch").cloned();
-    let baseline = NATIVES.iter().find_map(|native| {
-        let at = results.iter().position(|r| r.platform == *native)?;
-        let arch_of_native = results.get(at).map(arch)?;
-        let other =
-            |r: &ResultFile| counts(r) && r.platform != *native && arch(r) == arch_of_native;
-        results.iter().any(other).then_some((at, arch_of_native))
-    });
-    let of = |result: &ResultFile| {
-        let (at, arch_of_native) = baseline.as_ref()?;
-        (counts(result) && arch(result) == *arch_of_native).then_some(*at)
-    };
-    results.iter().map(of).collect()
+    })
 }
 
 /// Whether a KVM without hardware below it ran the guest.
@@ -309,6 +264,7 @@ fn column(result: &ResultFile, rows: &[Summed]) -> Column {
             .filter(|first| units.all(|unit| unit == *first))
             .cloned(),
         boots: result.boots.len() - result.perturbed().len(),
+        baseline: None,
         notes: Vec::new(),
     }
 }
@@ -348,6 +304,7 @@ fn cell(measured: &Summed, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell 
         cell.samples = summary.boots.iter().map(|boot| boot.samples).sum();
         cell.spread = summary.spread;
         cell.near_zero = summary.is_near_zero();
+        cell.noisy = summary.is_noisy() && !cell.near_zero;
         cell.exact = summary.exact;
     }
     if row.status != Status::Ok {

@@ -70,7 +70,11 @@ Examples:
 Events:
   [events]
   in = 2000
-  cold-memory-access = 512";
+  cold-memory-access = 512
+  [time]                           may be left out: the whole workload, natively and as measured in the guest
+  unit = \"insns\"
+  direct = 900000
+  guest = 10200000";
 
 /// Measures what virtualization costs: boots a small guest that times each operation which
 /// leaves a virtual machine, and shows the cost of one.
@@ -322,7 +326,8 @@ pub struct ReportArgs {
     /// The page to write: one file, which needs no network.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// Compare the other platforms with this one. Default: lab:native, where it is among them.
+    /// Compare the other platforms with this one. Default: lab:native and lab:arm-native, where they are
+    /// among them.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,
     /// Older results: verdicts of each platform against the same of this run.

@@ -34,7 +34,7 @@ const PRINT_BYTES: u64 = 32;
 /// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); which controls KVM
 /// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). Each row's page in
 /// docs/benchmarks tells more. A benchmark that is not here depends.
-const RULES: [(&str, Rule); 20] = [
+const RULES: [(&str, Rule); 21] = [
     // RDTSC: KVM sets neither "RDTSC exiting" nor its intercept.
     ("idle", Rule::Never),
     // "Descriptor-table exiting" only for a guest that sets CR4.UMIP on a CPU that lacks it.
@@ -52,6 +52,9 @@ const RULES: [(&str, Rule); 20] = [
     ("hypercall", Rule::Kvm("hypercalls")),
     // CPUID always exits in VMX; for SVM KVM always sets the intercept.
     ("cpuid", Rule::Kvm("exits")),
+    // A write of the APIC timer's divider: with APICv an APIC-write exit (SDM vol. 3, 30.4.3.2), and
+    // software's with AVIC too (APM vol. 2, 15.29.3.1).
+    ("interrupt-controller-trap", Rule::Kvm("exits")),
     // APICv, AVIC, posted interrupts.
     ("ipi-halted", Rule::Depends),
     ("ipi-running", Rule::Depends),

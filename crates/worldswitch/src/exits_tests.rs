@@ -250,4 +250,6 @@ fn each_architecture_is_judged_by_its_own_counters() {
         "no port was read"
     );
     assert_eq!(verdict("set-cr3", Architecture::Aarch64), Unproven);
+    let trap = verdict("interrupt-controller-trap", Architecture::X86_64);
+    assert_eq!(trap, Proved, "KVM counted the exits");
 }

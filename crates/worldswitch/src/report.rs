@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use ws_analysis::model::{Model, ModelOptions, Paging, fit, predict};
 use ws_analysis::{CompareOptions, compare_results};
-use ws_report::Modelled;
-use ws_report::page::{BASELINE, Report};
+use ws_report::page::Report;
+use ws_report::{Modelled, baselines, is_baseline};
 use ws_results::ResultFile;
 
 /// The name of a report beside the results that it is of.
@@ -23,7 +23,7 @@ const SHADOW: &str = "lab:kvm-shadow";
 /// What a page is made with, beside its results.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// The platform that others are compared with; `lab:native` where none is named.
+    /// The platform that others are compared with; where none is named see [`baselines`].
     pub baseline: Option<String>,
     /// Conditions that may differ.
     pub allow: Vec<String>,
@@ -51,10 +51,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
         asked.bases = ws_results::load(base)?;
     }
     if let Some(path) = &args.events {
-        asked.workload = Some(Workload {
-            name: path.display().to_string(),
-            counts: model::read(path)?,
-        });
+        asked.workload = Some(model::read(path)?);
     }
     order(&mut results, asked.baseline.as_deref());
     write(&args.output, &results, asked)?;
@@ -63,12 +60,12 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
 }
 
 /// Runs in the order of their dates; in each the baseline first, then those in its unit.
-fn order(results: &mut [ResultFile], baseline: Option<&str>) {
-    let baseline = baseline.unwrap_or(BASELINE);
-    let base = results.iter().find(|result| result.platform == baseline);
+fn order(results: &mut [ResultFile], named: Option<&str>) {
+    let base = results.iter().find(|r| is_baseline(&r.platform, named));
     let base_unit = base.and_then(unit).cloned();
     results.sort_by(|a, b| {
-        let key = |r: &ResultFile| (unit(r) != base_unit.as_ref(), r.platform != baseline);
+        let is_other = |r: &ResultFile| !is_baseline(&r.platform, named);
+        let key = |r: &ResultFile| (unit(r) != base_unit.as_ref(), is_other(r));
         (&a.created, key(a), &a.platform).cmp(&(&b.created, key(b), &b.platform))
     });
 }
@@ -134,9 +131,9 @@ fn pagings(results: &[ResultFile]) -> Option<(&ResultFile, &ResultFile)> {
 }
 
 /// The model of each guest's platform that has a native result in its unit: of the newest result, with
-/// the native one of its own run where there is one.
+/// the native one that it is compared with.
 fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
-    let native = asked.baseline.as_deref().unwrap_or(BASELINE);
+    let named = asked.baseline.as_deref();
     page.workload = match &asked.workload {
         Some(workload) => workload.name.clone(),
         None => "One event of each term, by its cheapest benchmark".into(),
@@ -146,21 +143,25 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
         ..ModelOptions::default()
     };
     let mut platforms: Vec<&str> = Vec::new();
-    for guest in page.results.iter().filter(|r| r.platform != native) {
+    for guest in page
+        .results
+        .iter()
+        .filter(|r| !is_baseline(&r.platform, named))
+    {
         if !platforms.contains(&guest.platform.as_str()) {
             platforms.push(&guest.platform);
         }
     }
+    let baselines = baselines(page.results, named);
     let newest = |platform: &str| {
-        let of_it = page.results.iter().filter(|r| r.platform == platform);
-        of_it.max_by(|a, b| a.created.cmp(&b.created))
+        let all = page.results.iter().zip(&baselines);
+        let of_it = all.filter(|(r, _)| r.platform == platform);
+        of_it.max_by(|(a, _), (b, _)| a.created.cmp(&b.created))
     };
-    for guest in platforms.into_iter().filter_map(newest) {
-        let fits = |r: &&ResultFile| {
-            r.platform == native && unit(r) == unit(guest) && Paging::of(r).is_none()
-        };
-        let natives = page.results.iter().filter(fits);
-        let Some(native) = natives.max_by_key(|r| (r.created == guest.created, &r.created)) else {
+    for (guest, baseline) in platforms.into_iter().filter_map(newest) {
+        let native = baseline.map(|index| &page.results[index]);
+        let fits = |r: &&ResultFile| unit(r) == unit(guest) && Paging::of(r).is_none();
+        let Some(native) = native.filter(fits) else {
             continue;
         };
         match fit(
@@ -169,11 +170,11 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
             &options,
         ) {
             Ok(model) => {
-                let counts = match &asked.workload {
-                    Some(workload) => workload.counts.clone(),
-                    None => one_of_each(&model),
+                let prediction = match &asked.workload {
+                    Some(workload) => workload.predict(&model)?,
+                    None => predict(&model, &one_of_each(&model), Vec::new())?,
                 };
-                let prediction = Some(predict(&model, &counts, Vec::new())?);
+                let prediction = Some(prediction);
                 page.models.push(Modelled { model, prediction });
             }
             Err(why) => page.not_modelled.push(why.to_string()),

@@ -3,7 +3,7 @@
 use super::measured::{BootKey, Measurement, Measurements};
 use super::operator::{Operator, operator};
 use super::separate::{Added, Separation, separate};
-use super::terms::{Component, Paging, TERMS, Term, term_of};
+use super::terms::{Component, Paging, TERMS, Term, guests_only, term_of};
 use crate::conditions::{Unlike, unlike};
 use crate::summary::SEED;
 use crate::unit::UnitKind;
@@ -276,8 +276,8 @@ impl<'a> Pair<'a> {
         };
         let native = natives.rows.iter().find(like);
         let term = term_of(&guest.benchmark, &guest.category, paging);
-        let guests_only = guest.benchmark == "hypercall";
-        (native.is_some() || guests_only).then_some(Pair {
+        let in_guests_only = term.is_some() && guests_only(&guest.benchmark);
+        (native.is_some() || in_guests_only).then_some(Pair {
             guest,
             native,
             term,
@@ -471,7 +471,10 @@ fn notes(guest: &ResultFile, kind: UnitKind, paging: Paging, rows: &[RowCost]) -
     let caveat = guest.identity.subject.get("caveat");
     notes.extend(caveat.and_then(|said| said.as_str()).map(str::to_owned));
     if rows.iter().any(|row| !row.native_measured) {
-        notes.push("a hypercall does not occur natively: all of its cost is added".into());
+        notes.push(
+            "a hypercall and a virtual device's notification do not occur natively: all of their cost is added"
+                .into(),
+        );
     }
     notes
 }

@@ -16,7 +16,7 @@ mod terms;
 pub use fit::{Model, ModelError, ModelOptions, RowCost, TermCost, fit};
 pub use kvm::{HostEvents, host_events};
 pub use operator::{Operator, OperatorKind, OperatorPoint};
-pub use predict::{ComponentTotal, EventTotal, PredictError, Prediction, predict};
+pub use predict::{ComponentTotal, EventTotal, PredictError, Prediction, Whole, predict};
 pub use separate::{PageCosts, Separation};
 pub use terms::{Component, Paging, TERMS, Term, term_of};
 

@@ -25,7 +25,7 @@ pub enum PredictError {
     NoCount(String, f64),
 }
 
-/// T_virt of a workload, equation 3 without eta.
+/// T_virt of a workload, equation 3 without eta, and with it equation 2.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// The sum of all components, in the model's unit.
@@ -38,8 +38,48 @@ pub struct Prediction {
     pub components: Vec<ComponentTotal>,
     /// One for each event that the workload has.
     pub events: Vec<EventTotal>,
+    /// The workload's whole time, where its own is known.
+    pub whole: Option<Whole>,
     /// What is not in it.
     pub left_out: Vec<String>,
+}
+
+/// A workload's time in the guest, equation 2, and its GNR, equation 1. Costs of events are what
+/// virtualization adds to them, so T_direct is all that the workload takes natively.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Whole {
+    /// T_direct.
+    pub direct: f64,
+    /// T_guest as predicted: T_direct and T_virt, without eta.
+    pub guest: f64,
+    /// Its interval, T_virt's: T_direct is taken as it is given.
+    pub guest_low: f64,
+    /// See `guest_low`.
+    pub guest_high: f64,
+    /// T_guest over T_direct; null where T_direct is zero. On counts a ratio of path lengths.
+    pub gnr: Option<f64>,
+    /// T_guest as measured, where it was.
+    pub measured: Option<f64>,
+    /// eta of equation 3, as far as it can be known: measured less predicted. The model's own error is in
+    /// it.
+    pub eta: Option<f64>,
+}
+
+impl Prediction {
+    /// With the workload's own time, and perhaps its measured time in the guest, both in the model's unit.
+    pub fn with_times(mut self, direct: f64, measured: Option<f64>) -> Self {
+        let guest = direct + self.total;
+        self.whole = Some(Whole {
+            direct,
+            guest,
+            guest_low: direct + self.low,
+            guest_high: direct + self.high,
+            gnr: (direct > 0.0).then(|| guest / direct),
+            measured,
+            eta: measured.map(|measured| measured - guest),
+        });
+        self
+    }
 }
 
 /// A component of a prediction.
@@ -179,6 +219,7 @@ pub fn predict(
         high,
         components: components.to_vec(),
         events,
+        whole: None,
         left_out,
     })
 }

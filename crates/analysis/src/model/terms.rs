@@ -186,14 +186,25 @@ const EXITS: [&str; 20] = [
     "mmio-write-eventfd",
 ];
 
+/// Whether a benchmark's event takes a hypervisor, or a device of one: natively there is none, and all of
+/// its cost is added.
+pub fn guests_only(benchmark: &str) -> bool {
+    let of_device = ["io-latency-", "event-"];
+    benchmark == "hypercall" || of_device.iter().any(|begin| benchmark.starts_with(begin))
+}
+
 /// The term that a benchmark measures with such paging; `None` of one that measures none, as Idle.
 /// Benchmarks that are not of the suite go by their category.
 pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> {
     match benchmark {
         "idle" => None,
-        // Halves and sums of what other rows measure.
-        "vm-switch" => None,
-        _ if benchmark.starts_with("io-latency-") => None,
+        // Sums of what other rows measure.
+        "vm-switch" | "event-switch" | "event-channel" => None,
+        "event-in" => Some(Term::In),
+        "event-out" | "event-send" => Some(Term::Out),
+        // Notifications of a device, which is what the paper's T_in and T_out are of.
+        _ if benchmark.starts_with("io-latency-in-") => Some(Term::In),
+        _ if benchmark.starts_with("io-latency-out-") => Some(Term::Out),
         // Single exits, which the paper's terms do not name (docs/benchmarks/exits.md).
         _ if EXITS.contains(&benchmark) => None,
         // Once more what other rows measure, by a guest without paging.
@@ -241,5 +252,18 @@ mod tests {
             Some(Term::Ext)
         );
         assert_eq!(term_of("mixed", "mixed", Paging::Nested), None);
+    }
+
+    #[test]
+    fn a_device_s_notifications_belong_to_their_direction() {
+        let term = |benchmark: &str| term_of(benchmark, "io", Paging::Nested);
+        for way in ["spinning", "woken", "userspace"] {
+            assert_eq!(term(&format!("io-latency-in-{way}")), Some(Term::In));
+            assert_eq!(term(&format!("io-latency-out-{way}")), Some(Term::Out));
+        }
+        assert_eq!(
+            (term("event-in"), term("event-channel")),
+            (Some(Term::In), None)
+        );
     }
 }

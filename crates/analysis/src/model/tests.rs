@@ -346,3 +346,40 @@ fn what_kvm_counted_becomes_events() {
     assert_eq!(events.left_out.len(), 2);
     assert_eq!(host_events(&[]), HostEvents::default());
 }
+
+#[test]
+fn accesses_of_strings_are_events_of_print() {
+    let view = |io_exits: u64, emulated: u64, exits: u64| HostView {
+        returns: BTreeMap::from([("io".into(), 2048)]),
+        kvm: Some(BTreeMap::from([
+            ("exits".into(), exits),
+            ("io_exits".into(), io_exits),
+            ("insn_emulation".into(), emulated),
+        ])),
+        ..HostView::default()
+    };
+    // As counted of the benchmark print in lab:kvm: 64 strings of 32 bytes.
+    let print = host_events(&[view(2112, 2112, 2112)]);
+    assert_eq!(print.counts, counts(&[("print", 64.0)]));
+    assert!(print.left_out.is_empty(), "{:?}", print.left_out);
+    // Plain ones are not decoded; other exits may be.
+    let plain = host_events(&[view(2048, 100, 2148)]);
+    assert_eq!(plain.counts, counts(&[("in", 1024.0), ("out", 1024.0)]));
+    assert!(plain.left_out[1].starts_with("up to 100 port accesses may be of strings"));
+}
+
+#[test]
+fn a_workload_s_time_in_the_guest_is_its_own_and_what_is_added() {
+    let model = model(&lab_guest("lab:kvm"));
+    let found = predict(&model, &counts(&[("in", 10.0)]), vec![]).unwrap();
+    assert_eq!(found.whole, None);
+    let whole = found
+        .clone()
+        .with_times(1000.0, Some(32_300.0))
+        .whole
+        .unwrap();
+    assert_eq!((whole.guest, whole.gnr), (32_210.0, Some(32.21)));
+    assert_eq!((whole.guest_low, whole.eta), (32_210.0, Some(90.0)));
+    let whole = found.with_times(0.0, None).whole.unwrap();
+    assert_eq!((whole.gnr, whole.eta), (None, None));
+}

@@ -25,7 +25,7 @@ pub use line::line;
 pub use plot::PlotError;
 
 use crate::model::Modelled;
-use crate::table::compared;
+use crate::table::table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain, plural};
@@ -35,16 +35,12 @@ use ws_results::ResultFile;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The platform that others are compared with where the user names none.
-pub const BASELINE: &str = "lab:native";
-
 /// What a report is made from.
 #[derive(Clone, Debug, Default)]
 pub struct Report<'a> {
     /// The results, in the order in which they are shown.
     pub results: &'a [ResultFile],
-    /// The platform that the others are compared with; `lab:native` where it is empty. Results in
-    /// another unit than its are not compared.
+    /// The platform that the others are compared with; where it is empty see [`crate::baselines`].
     pub baseline: Option<String>,
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
@@ -80,21 +76,18 @@ pub enum ReportError {
 /// The baseline is not there; else only what a fault of this program would be.
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let results = report.results;
-    if let Some(baseline) = &report.baseline {
-        crate::table::position(results, baseline)?;
-    }
     let series = series::all(results);
     let platforms = series::platforms(results);
-    let baselines = overview::baselines(
-        &series,
-        Some(report.baseline.as_deref().unwrap_or(BASELINE)),
-    );
-    let table = compared(results, &baselines, &report.allow);
+    let options = crate::Options {
+        baseline: report.baseline.clone(),
+        allow: report.allow.clone(),
+    };
+    let table = table(results, &options)?;
     let caveat = &Caveat::of(results);
     let reference = ws_reference::load()?;
     let sections = [
         identity::identity(results),
-        overview::overview(results, &series, &table, &baselines, caveat),
+        overview::overview(results, &series, &table, caveat),
         verdicts::verdicts(&report.comparisons, &report.not_compared),
         boots::boots(&series, &platforms, &table, caveat)?,
         normalized::iterations(results, &series, caveat)?,

@@ -4,7 +4,7 @@
 use super::boots::HUES;
 use super::plot::{Lane, Plot, PlotError};
 use super::words::plain;
-use crate::model::{Modelled, cost, range, term_text};
+use crate::model::{Modelled, cost, range, term_text, whole_text};
 use maud::{Markup, html};
 use ws_analysis::model::{Component, Prediction, TERMS, Term};
 
@@ -37,7 +37,10 @@ pub(crate) fn model(
             }
             @for why in refused { p.absent { "No model: " (plain(why)) } }
             @if !models.is_empty() {
-                p { "T_virt = T_cpu + T_memory + T_io: what virtualization adds to the machine's own time." }
+                p {
+                    "T_guest = T_direct + T_virt, T_virt = T_cpu + T_memory + T_io + eta: what virtualization adds "
+                    "to the machine's own time. eta, all that no term names, is not in what is predicted."
+                }
                 ul { @for note in notes { li { (plain(note)) } } }
             }
             @for card in &cards { (card) }
@@ -147,6 +150,15 @@ fn values(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
                             td { @for what in &prediction.left_out { "not in it: " (plain(what)) br; } }
                             td.value { b { (value(prediction.total)) } }
                             td { (range(prediction.low, prediction.high, &value)) }
+                        }
+                        @if let Some(whole) = &prediction.whole {
+                            tr {
+                                th scope="row" { (plain(&model.platform)) }
+                                td { b { "T_guest" } }
+                                td { (whole_text(whole)) }
+                                td.value { b { (value(whole.guest)) } }
+                                td { (range(whole.guest_low, whole.guest_high, &value)) }
+                            }
                         }
                     }
                 } }

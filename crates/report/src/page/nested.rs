@@ -2,7 +2,7 @@
 //! microbenchmark on a scale of its own; instructions and the paper's cycles stay numbers.
 
 use super::words::plain;
-use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark};
+use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, PUBLISHED};
 use maud::{Markup, html};
 use ws_reference::Reference;
 use ws_results::ResultFile;
@@ -10,8 +10,6 @@ use ws_results::ResultFile;
 /// Of the longest bar.
 const WIDTH: f64 = 160.0;
 const HEIGHT: u32 = 10;
-/// Before which column the bars of its traps stand.
-const BAR: usize = 4;
 
 /// The view; nothing where no result is of a nested VM.
 pub(crate) fn nested(reference: &Reference, results: &[ResultFile]) -> Markup {
@@ -38,16 +36,16 @@ fn one(benchmark: &NestedBenchmark) -> Markup {
             table {
                 caption { (plain(&benchmark.head())) }
                 thead { tr { @for (column, head) in HEADS.iter().enumerate() {
-                    @if column == BAR { th scope="col" {} }
+                    @if column == PUBLISHED { th scope="col" {} }
                     th scope="col" { (head) }
                 } } }
                 tbody { @for (cells, traps) in benchmark.cells().iter().zip(&traps) {
                     tr {
                         th scope="row" { (plain(&cells[0])) }
-                        @for cell in &cells[1..BAR] { td.value { (plain(cell)) } }
+                        @for cell in &cells[1..PUBLISHED] { td.value { (plain(cell)) } }
                         td { (bar(*traps, most)) }
-                        td { (plain(&cells[BAR])) }
-                        @for cell in &cells[BAR + 1..] { td.value { (plain(cell)) } }
+                        td { (plain(&cells[PUBLISHED])) }
+                        @for cell in &cells[PUBLISHED + 1..] { td.value { (plain(cell)) } }
                     }
                 } }
             }

@@ -3,6 +3,7 @@
 
 use super::series::{Series, units};
 use super::words::{Caveat, plain, plural};
+use crate::grid::{NEAR_ZERO, NOISY};
 use crate::number;
 use crate::table::{Cell, Table, status_word, verdict_word};
 use maud::{Markup, html};
@@ -28,50 +29,20 @@ const ADDED: [(f64, &str); 7] = [
     (50_000.0, "50,000 and more"),
 ];
 
-/// The result that each is compared with: the baseline's of the same run, else the first of it,
-/// and only one of the same unit. Units are never mixed.
-pub(crate) fn baselines(series: &[Series], baseline: Option<&str>) -> Vec<Option<usize>> {
-    let unit = |series: &Series| {
-        let units: Vec<String> = series
-            .result
-            .rows
-            .iter()
-            .flat_map(|row| units(std::slice::from_ref(series), &row.benchmark))
-            .collect();
-        units.first().cloned()
-    };
-    let all: Vec<Option<String>> = series.iter().map(unit).collect();
-    let of = |index: usize| {
-        let here = series.get(index)?.result;
-        let fits = |&other: &usize| {
-            let there = series[other].result;
-            Some(there.platform.as_str()) == baseline
-                && all[other].is_some()
-                && all[other] == all[index]
-        };
-        let candidates = || (0..series.len()).filter(fits);
-        candidates()
-            .find(|&other| series[other].result.created == here.created)
-            .or_else(|| candidates().next())
-    };
-    (0..series.len()).map(of).collect()
-}
-
 /// The view.
 pub(crate) fn overview(
     results: &[ResultFile],
     series: &[Series],
     table: &Table,
-    baselines: &[Option<usize>],
     caveat: &Caveat,
 ) -> Markup {
     // A column has a second half where something in it is compared.
-    let compared = |column: usize| baselines[column].is_some_and(|baseline| baseline != column);
+    let compared = |column: usize| is_compared(table, column);
     html! {
         section #overview {
             h2 { "Benchmarks by platforms" }
             (caveat.markup())
-            p { (against(series, baselines)) }
+            p { (against(table)) }
             div.scroll tabindex="0" role="region" aria-label="Benchmarks by platforms" {
                 table.grid #table {
                     caption {
@@ -115,32 +86,37 @@ pub(crate) fn overview(
                     }
                 }
             }
-            (legend(table, series, baselines))
+            (legend(table, series))
             (notes(results, table))
         }
     }
 }
 
+/// Whether a column is compared with another.
+fn is_compared(table: &Table, column: usize) -> bool {
+    let baseline = table.columns[column].baseline;
+    baseline.is_some_and(|baseline| baseline != column)
+}
+
 /// In words, what is compared with what, and what is not.
-fn against(series: &[Series], baselines: &[Option<usize>]) -> String {
-    let mut names: Vec<&str> = baselines
-        .iter()
-        .flatten()
-        .map(|&index| series[index].result.platform.as_str())
-        .collect();
-    names.dedup();
-    let without = baselines
-        .iter()
-        .filter(|baseline| baseline.is_none())
-        .count();
-    let with = match names.first() {
-        Some(name) => format!(
+fn against(table: &Table) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for baseline in table.columns.iter().filter_map(|column| column.baseline) {
+        let name = table.columns[baseline].platform.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let names: Vec<_> = names.into_iter().map(plain).collect();
+    let with = match names.is_empty() {
+        true => String::new(),
+        false => format!(
             "Compared with {}, of the same run where it has one. ",
-            plain(name)
+            names.join(" and ")
         ),
-        None => String::new(),
     };
-    match without {
+    let columns = table.columns.iter();
+    match columns.filter(|column| column.baseline.is_none()).count() {
         0 => with,
         count => format!(
             "{with}{} not compared: no baseline in {} unit. Units are never mixed.",
@@ -171,6 +147,7 @@ fn value(cell: Option<&Cell>) -> Markup {
     html! {
         td class=[bad.then_some("bad")] data-v=[in_full(cell.value, &shown)] data-q=[behind(cell)] {
             (shown)
+            @if cell.noisy { " !" }
             @if cell.value.is_some() && cell.check == Some(Verdict::Unproven) { " ?" }
             @for &note in &cell.notes { " " (reference(note)) }
         }
@@ -233,17 +210,12 @@ fn behind(cell: &Cell) -> Option<String> {
     ))
 }
 
-fn legend(table: &Table, series: &[Series], baselines: &[Option<usize>]) -> Markup {
+fn legend(table: &Table, series: &[Series]) -> Markup {
     let used = |unit: fn(&str) -> bool| {
-        table
-            .columns
-            .iter()
-            .zip(baselines)
-            .enumerate()
-            .any(|(index, (column, baseline))| {
-                baseline.is_some_and(|baseline| baseline != index)
-                    && column.unit.as_deref().is_some_and(unit)
-            })
+        let mut columns = table.columns.iter().enumerate();
+        columns.any(|(index, column)| {
+            is_compared(table, index) && column.unit.as_deref().is_some_and(unit)
+        })
     };
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let scale = |name: &str, classes: &[(f64, &str)]| {
@@ -263,8 +235,9 @@ fn legend(table: &Table, series: &[Series], baselines: &[Option<usize>]) -> Mark
                 li { "Ticks are of the guest's clock. A tick is not a cycle." }
             }
             @if cells().any(|cell| cell.near_zero) {
-                li { "~0: zero or less in some boot; it cannot be told from zero, and has no slowdown." }
+                li { (NEAR_ZERO) " It has no slowdown." }
             }
+            @if cells().any(|cell| cell.noisy) { li { (NOISY) } }
             @if cells().any(|cell| cell.value.is_some() && cell.check == Some(Verdict::Unproven)) {
                 li { "?: unproven, only the host could see that the event took place." }
             }

@@ -5,8 +5,9 @@
 use super::series::Series;
 use super::words::{Caveat, plain};
 use crate::number;
-use crate::table::Table;
+use crate::table::{Cell, Table, status_word};
 use maud::{Markup, html};
+use std::collections::BTreeSet;
 use ws_reference::{Reference, Value};
 
 /// Which tables have rows of ours.
@@ -68,28 +69,29 @@ fn one(
 ) -> Markup {
     let values: Vec<&Value> = reference
         .of_table(paper, number)
-        .filter(|v| !v.benchmark.is_empty() && v.unit == "cycles")
+        .filter(|v| v.unit == "cycles")
         .collect();
     let mut columns: Vec<&Value> = Vec::new();
-    let mut benchmarks: Vec<&str> = Vec::new();
+    let mut rows: Vec<&Value> = Vec::new();
     for value in &values {
         if !columns.iter().any(|column| column.column == value.column) {
             columns.push(value);
         }
-        let ours = table
-            .rows
-            .iter()
-            .any(|row| row.benchmark == value.benchmark);
-        if ours && !benchmarks.contains(&value.benchmark.as_str()) {
-            benchmarks.push(&value.benchmark);
+        if !rows.iter().any(|row| row.row == value.row) {
+            rows.push(value);
         }
     }
+    let measured = |value: &&Value| {
+        let names = table.rows.iter().map(|row| &row.benchmark);
+        names.into_iter().any(|name| *name == value.benchmark)
+    };
+    let any = rows.iter().any(measured);
     let name = reference.paper(paper).map_or_else(
         || paper.to_owned(),
         |paper| format!("{}. {}", paper.authors, paper.title),
     );
     html! {
-        @if !benchmarks.is_empty() {
+        @if any {
             details open[number == "3"] {
                 summary { (name) ", Table " (number) }
                 div.scroll tabindex="0" role="region" aria-label={ (name) ", Table " (number) } {
@@ -112,13 +114,13 @@ fn one(
                             }
                         }
                         tbody {
-                            @for benchmark in &benchmarks {
-                                tr data-b=(plain(benchmark)) {
-                                    th scope="row" { (plain(benchmark)) }
+                            @for row in &rows {
+                                tr data-b=(row.benchmark) {
+                                    (head(row, &values))
                                     @for column in &columns {
-                                        (theirs(reference, &values, benchmark, &column.column))
+                                        (theirs(reference, row, &column.column))
                                     }
-                                    @for &index in newest { (ours(table, benchmark, index, &series[index])) }
+                                    @for &index in newest { (ours(table, &row.benchmark, index, &series[index])) }
                                 }
                             }
                         }
@@ -126,20 +128,32 @@ fn one(
                 }
                 ul.legend {
                     @for hardware in machines(reference, &columns) { li { (hardware) } }
-                    @for note in remarks(&values, &benchmarks) { li { (note) } }
+                    @for text in errata(&values) { li { (text) } }
                 }
             }
         }
     }
 }
 
-fn theirs(reference: &Reference, values: &[&Value], benchmark: &str, column: &str) -> Markup {
+/// The paper's name of a row, ours, and what must be known where the two are set side by side.
+fn head(row: &Value, values: &[&Value]) -> Markup {
+    let of_row = values.iter().filter(|value| value.row == row.row);
+    let notes: BTreeSet<&str> = of_row.map(|value| value.note.as_str()).collect();
+    let notes = notes.into_iter().filter(|note| !note.is_empty());
+    html! {
+        th scope="row" {
+            (row.row) br;
+            small { @if row.benchmark.is_empty() { "no benchmark of ours" } @else { (row.benchmark) } }
+            @for note in notes { br; small { (note) } }
+        }
+    }
+}
+
+fn theirs(reference: &Reference, row: &Value, column: &str) -> Markup {
     let here = |unit: &str| {
-        values.first().and_then(|first| {
-            reference
-                .of_table(&first.paper, &first.table)
-                .find(|v| v.benchmark == benchmark && v.column == column && v.unit == unit)
-        })
+        reference
+            .of_table(&row.paper, &row.table)
+            .find(|v| v.row == row.row && v.column == column && v.unit == unit)
     };
     html! {
         td.value {
@@ -163,9 +177,19 @@ fn ours(table: &Table, benchmark: &str, index: usize, series: &Series) -> Markup
         td.value data-p=(series.platform) {
             @if let Some((cell, value)) = cell.and_then(|cell| Some((cell, cell.value?))) {
                 @if cell.near_zero { "~0" } @else { (number::value(value, cell.unit.as_deref().unwrap_or(""))) }
+                @if cell.noisy { " !" }
                 @if let Some(slowdown) = cell.slowdown { " (" (number::slowdown(slowdown)) ")" }
-            } @else { "-" }
+            } @else { small { (absent(cell, benchmark)) } }
         }
+    }
+}
+
+/// Why there is no value of ours.
+fn absent(cell: Option<&Cell>, benchmark: &str) -> &'static str {
+    match cell {
+        Some(cell) => status_word(cell.status),
+        None if benchmark.is_empty() => "-",
+        None => "not measured",
     }
 }
 
@@ -187,22 +211,14 @@ fn machines(reference: &Reference, columns: &[&Value]) -> Vec<String> {
     machines
 }
 
-/// Notes and errata of the rows shown.
-fn remarks(values: &[&Value], benchmarks: &[&str]) -> Vec<String> {
-    let mut remarks: Vec<String> = Vec::new();
-    for value in values
-        .iter()
-        .filter(|v| benchmarks.contains(&v.benchmark.as_str()))
-    {
-        for text in [&value.note, &value.errata]
-            .into_iter()
-            .filter(|text| !text.is_empty())
-        {
-            let line = format!("{}: {text}", value.row);
-            if !remarks.contains(&line) {
-                remarks.push(line);
-            }
+/// What the paper misprints or contradicts in these rows.
+fn errata(values: &[&Value]) -> Vec<String> {
+    let mut errata: Vec<String> = Vec::new();
+    for value in values.iter().filter(|value| !value.errata.is_empty()) {
+        let line = format!("{}: {}", value.row, value.errata);
+        if !errata.contains(&line) {
+            errata.push(line);
         }
     }
-    remarks
+    errata
 }

@@ -104,7 +104,7 @@ fn the_difference_is_of_the_samples_that_both_timed_and_the_noise_is_idles() {
     let idle = cell(&table, 0);
     assert_eq!(
         (idle.near_zero, idle.difference, idle.noise),
-        (false, None, None)
+        (true, None, None)
     );
     let ipi = cell(&table, 2);
     assert_eq!((ipi.value, ipi.difference, ipi.samples), (None, None, 0));

@@ -4,6 +4,7 @@ use crate::support::{house, many_runs, measured, result};
 use proptest::prelude::*;
 use serde_json::json;
 use ws_report::page::*;
+use ws_report::{Options, table};
 use ws_results::{Disturbance, ResultFile};
 
 fn page(results: &[ResultFile]) -> String {
@@ -106,6 +107,41 @@ fn a_run_is_compared_with_the_baseline_of_its_own_run() {
         "{overview}"
     );
     assert!(!overview.contains(">+3,002<"));
+}
+
+#[test]
+fn table_and_page_compare_each_result_with_the_same_baseline() {
+    let of = |day: u32, platform: &str, arch: &str, value| {
+        let rows = vec![measured("in", "io", "insns", &[&[value]])];
+        let mut result = result(platform, 1, json!({"unit": "insns", "arch": arch}), rows);
+        result.created = format!("2026-01-{day:02}T00:00:00Z");
+        result
+    };
+    // Two architectures, the second run's natives a little longer.
+    let results = [
+        of(1, "lab:native", "x86_64", 1),
+        of(1, "lab:kvm", "x86_64", 3001),
+        of(1, "lab:arm-native", "aarch64", 5),
+        of(1, "lab:kvm-vhe", "aarch64", 1005),
+        of(2, "lab:native", "x86_64", 2),
+        of(2, "lab:kvm", "x86_64", 3001),
+        of(2, "lab:kvm-vhe", "aarch64", 1006),
+    ];
+    let table = table(&results, &Options::default()).unwrap();
+    let against: Vec<_> = table.columns.iter().map(|column| column.baseline).collect();
+    let expected = [0, 0, 2, 2, 4, 4, 2].map(Some);
+    assert_eq!(against, expected);
+    let cells = table.rows[0].cells.iter().flatten();
+    let added: Vec<_> = cells.map(|cell| cell.added).collect();
+    let of_kvm = |a: f64, b: f64| [None, Some(a), None, Some(b)];
+    assert_eq!(added[..4], of_kvm(3000.0, 1000.0));
+    assert_eq!(added[4..], [None, Some(2999.0), Some(1001.0)]);
+    let page = page(&results);
+    let overview = section(&page, "overview");
+    for shown in ["+3,000", "+1,000", "+2,999", "+1,001"] {
+        assert!(overview.contains(&format!(">{shown}<")), "no {shown}");
+    }
+    assert!(overview.contains("Compared with lab:native and lab:arm-native, of the same run"));
 }
 
 #[test]
@@ -222,6 +258,35 @@ fn the_papers_figures_name_their_machine_and_unit() {
         !published.contains("<svg"),
         "nothing of theirs is drawn on an axis of ours"
     );
+}
+
+#[test]
+fn a_paper_s_table_stands_whole_and_says_what_is_not_ours() {
+    let rows = vec![
+        measured("hypercall", "exception", "insns", &[&[1061]]),
+        measured("irq-completion", "exception", "insns", &[&[3]]),
+        measured("set-page-table-4k", "memory", "insns", &[&[34]]),
+    ];
+    let page = page(&[result("lab:kvm-vhe", 1, json!({"unit": "insns"}), rows)]);
+    let published = section(&page, "published");
+    let dall = published.rsplit("A Measurement Study").next().unwrap();
+    for row in [
+        "Hypercall",
+        "Interrupt Controller Trap",
+        "Virtual IPI",
+        "Virtual IRQ Completion",
+        "VM Switch",
+        "I/O Latency Out",
+        "I/O Latency In",
+    ] {
+        assert!(dall.contains(&format!("{row}<br>")), "no {row}");
+    }
+    let dall = &dall[..dall.find("</table>").unwrap()];
+    assert!(dall.contains("18,923") && dall.contains("not measured"));
+    // In the very table, not only below it.
+    let set = published.split("Set Page Table<br>").nth(1).unwrap();
+    let line = &set[..set.find("</tr>").unwrap()];
+    assert!(line.contains("The units of work differ"), "{line}");
 }
 
 /// Of one row each, the last boot perturbed.

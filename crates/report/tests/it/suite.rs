@@ -93,6 +93,27 @@ fn published_numbers_have_columns_and_a_unit_of_their_own() {
 }
 
 #[test]
+fn a_published_number_of_another_unit_of_work_says_so() {
+    let rows = vec![measured("set-page-table-4k", "memory", "insns", &[&[34]])];
+    let ours = result("lab:kvm", 1, json!({"unit": "insns"}), rows);
+    let table = laid_out("hyperbench", &[ours]);
+    let row = |name| table.rows.iter().find(|row| row.category == name).unwrap();
+    let set = row("Set Page Table").cells[1].as_ref().unwrap();
+    assert_eq!(set.value, Some(141_254_312.0));
+    let note = &table.notes[set.notes[0]];
+    assert!(note.contains("The units of work differ"), "{note}");
+    let text = table.to_terminal(false);
+    let line = text.lines().find(|line| line.contains("141,254,312"));
+    let mark = format!("141,254,312 [{}]", set.notes[0] + 1);
+    assert!(line.unwrap().contains(&mark), "{text}");
+    assert!(
+        row("Hypercall").cells[1]
+            .as_ref()
+            .is_none_or(|c| c.notes.is_empty())
+    );
+}
+
+#[test]
 fn the_columns_of_a_second_table_follow_and_its_slowdowns_are_the_paper_s() {
     let table = laid_out("neve2017", &[kvm()]);
     let column = |name: &str| {

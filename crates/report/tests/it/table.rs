@@ -225,6 +225,23 @@ fn a_failed_check_takes_the_value_away() {
 }
 
 #[test]
+fn noise_is_marked_as_such() {
+    let sliced: &[u64] = &[4498, 27_045_911, 27_045_911, 27_045_912];
+    let rows = vec![
+        measured("ipi-running", "exception", "tsc_ticks", &[sliced]),
+        measured("in", "io", "tsc_ticks", &[&[75, 76, 75]]),
+    ];
+    let table = plain(&[result("qemu-tcg", 1, json!({}), rows)]);
+    assert!(cell(&table, "ipi-running", 0).noisy && !cell(&table, "in", 0).noisy);
+    let text = table.to_terminal(false);
+    assert!(
+        text.contains("27,045,911 !\n") && text.contains("\n!: noise, "),
+        "{text}"
+    );
+    assert!(!text.contains("75.0 !"));
+}
+
+#[test]
 fn equal_reasons_share_a_note() {
     let rows = vec![
         absent("a", "c", Status::Skip, "no APIC"),

@@ -250,7 +250,13 @@ fn a_model_is_fitted_shown_and_used() {
         "insns",
         &[("in", &[1; 3]), ("out", &[1; 3])],
     );
-    std::fs::write(runs.path("web.toml"), "[events]\nin = 1000\n").unwrap();
+    // Beside them what has no native machine there, as in the folder of make run.
+    runs.add("run", "qemu-tcg", "tsc_ticks", &[("in", &[80; 3])]);
+    std::fs::write(
+        runs.path("web.toml"),
+        "[events]\nin = 1000\n[time]\nunit = \"insns\"\ndirect = 5000\nguest = 3130000\n",
+    )
+    .unwrap();
     let output = runs.said(&[
         "model",
         "run",
@@ -263,12 +269,24 @@ fn a_model_is_fitted_shown_and_used() {
     ]);
     expect_code(&output, 0);
     assert!(
-        text(&output.stdout).contains("T_virt     3,121,000  boots agree"),
+        text(&output.stdout).contains("T_virt      3,121,000  boots agree"),
         "{}",
         text(&output.stdout)
     );
+    assert!(
+        stderr(&output).contains("no model: qemu-tcg and lab:native were not measured"),
+        "{}",
+        stderr(&output)
+    );
     let value = valid(&runs, "m.json", "model");
-    assert_eq!(value["models"][0]["prediction"]["total"], 3_121_000.0);
+    let prediction = &value["models"][0]["prediction"];
+    assert_eq!(prediction["total"], 3_121_000.0);
+    let whole = &prediction["whole"];
+    assert_eq!(
+        (&whole["guest"], &whole["eta"]),
+        (&json!(3_126_000.0), &json!(4000.0))
+    );
+    assert!(text(&output.stdout).contains("GNR 625x (T_guest over T_direct), 626x as measured"));
     // What the host counted: 40 port accesses.
     let output = runs.said(&[
         "model",
@@ -281,7 +299,8 @@ fn a_model_is_fitted_shown_and_used() {
     ]);
     expect_code(&output, 0);
     assert!(
-        text(&output.stdout).contains("T_virt     124,840  boots agree"),
+        text(&output.stdout).contains("T_virt      124,840  boots agree")
+            && text(&output.stdout).contains("  measured"),
         "{}",
         text(&output.stdout)
     );
@@ -313,6 +332,16 @@ fn a_model_that_cannot_be_says_why() {
     let output = runs.said(&["model", "native", "--native", "native"]);
     expect_code(&output, 1);
     assert!(stderr(&output).contains("no result of a guest"));
+}
+
+#[test]
+fn the_operator_of_a_platform_without_a_native_machine_is_fitted_from_it_alone() {
+    let runs = Runs::new();
+    runs.add("one", "qemu-tcg", "tsc_ticks", &[("in", FAST)]);
+    let output = runs.said(&["model", "one", "--native", "one"]);
+    expect_code(&output, 0);
+    assert!(stderr(&output).contains("guest and native are one platform"));
+    assert!(text(&output.stdout).contains("the operator (*) is not determined"));
 }
 
 #[test]
