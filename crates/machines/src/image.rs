@@ -14,7 +14,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const ROW_BYTES: u64 = 128;
-const ROWS_MAX: u64 = 1024;
+/// An image has no more benchmarks.
+pub const ROWS_MAX: u64 = 1024;
 const IMAGE_BYTES_MAX: u64 = 16 << 20;
 const TEXT_BYTES_MAX: usize = 1024;
 const NAME_BYTES_MAX: usize = 64;
