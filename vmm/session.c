@@ -1,4 +1,4 @@
-/* One guest: load, boot, wait, tell how it ended. Called by main. The main thread only waits; guests
+/* One guest: load, boot, wait, tell how it ended. The main thread only waits; guests
  * run on threads of their own. */
 #include <fcntl.h>
 #include <signal.h>
