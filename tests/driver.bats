@@ -257,3 +257,11 @@ EOF2
     run "$BATS_TEST_DIRNAME/repeat" none
     [ "$status" -eq 2 ]
 }
+
+@test "files that a comment names as callers are in the tree" {
+    cd "$BATS_TEST_DIRNAME/.."
+    git grep -hoE '[Cc]alled by .*' -- '*.[chS]' | grep -oE '[a-z0-9_/]+\.[chS]\b' | sort -u >"$BATS_TEST_TMPDIR/callers"
+    while read -r caller; do
+        git ls-files | grep -qE "(^|/)$caller\$" || { echo "there is no $caller"; false; }
+    done <"$BATS_TEST_TMPDIR/callers"
+}

@@ -30,6 +30,8 @@ static const struct key {
 	{ "timeout", "SECONDS", "the longest it runs (0: any)", NUMBER, AT(timeout_s), 0, 1000000 },
 	{ "insist", NULL, "run others' kernels on a software KVM", FLAG, AT(insist), 0, 1 },
 	{ "el2", NULL, "aarch64: the guest starts at a virtual EL2", FLAG, AT(el2), 0, 1 },
+	{ "flat", NULL, "aarch64: the kernel has no header, and runs at 512 KiB", FLAG, AT(flat), 0,
+	  1 },
 	{ "module", "FILE", "load this kernel module first (up to 8)", MODULE, 0, 0,
 	  MAX_PATH_BYTES },
 	{ "config", "FILE", "read such keys from a file; arguments win", TEXT_OF(file) },
@@ -164,6 +166,8 @@ bool config_check(const struct config *config)
 		return fail("which guest? --kernel FILE; --help tells more");
 	if (config->el2 && strcmp(ARCH_NAME, "aarch64") != 0)
 		return fail("el2 is for aarch64");
+	if (config->flat && strcmp(ARCH_NAME, "aarch64") != 0)
+		return fail("flat is for aarch64");
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
 			return fail("pin= names more CPUs than there are vCPUs");

@@ -22,6 +22,7 @@ struct config {
 	uint64_t memory_mib, console_max_bytes, vcpus, timeout_s; /* timeout 0: none */
 	int pin[MAX_VCPUS];   /* the host CPU of each vCPU, or PIN_NONE */
 	uint64_t insist, el2; /* el2: the guest starts at a virtual EL2; aarch64 only */
+	uint64_t flat;	      /* the kernel has no header; aarch64 only */
 	char modules[MAX_MODULES][MAX_PATH_BYTES];
 	unsigned module_count;
 };

@@ -1,4 +1,4 @@
-/* The table of devices; see devices.h. Called by vCPU threads, several at a time. */
+/* The table of devices; see devices.h. vCPU threads come several at a time. */
 #include "devices.h"
 
 #include <string.h>

@@ -33,6 +33,7 @@ struct kernel {
 	uint64_t initrd_end; /* an initial RAM disk must lie below; 0: anywhere */
 	const void *setup;   /* a bzImage's setup header, in the file; NULL: an ELF file */
 	bool multiboot;	     /* starts by multiboot */
+	bool flat;	     /* asked for: the file has no header */
 	bool worldswitch;    /* it carries the note that our own guest has */
 };
 

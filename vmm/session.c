@@ -1,4 +1,4 @@
-/* One guest: load, boot, wait, tell how it ended. Called by main. The main thread only waits; guests
+/* One guest: load, boot, wait, tell how it ended. The main thread only waits; guests
  * run on threads of their own. */
 #include <fcntl.h>
 #include <signal.h>
@@ -59,7 +59,7 @@ static bool load_initrd(const struct memory *memory, const char *path, const str
 static bool load(struct vm *vm, struct config *config)
 {
 	struct region initrd = { 0 };
-	struct kernel kernel;
+	struct kernel kernel = { .flat = config->flat };
 	size_t bytes;
 	uint8_t *file = file_read(config->kernel, vm->memory.bytes, &bytes);
 	bool done = false;

@@ -1,4 +1,4 @@
-/* The guest's command line (docs/guest.md lists its words). Pure; called by core/main.c. */
+/* The guest's command line (docs/guest.md lists its words). Pure. */
 #include "lib.h"
 #include "posih.h"
 

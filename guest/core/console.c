@@ -1,6 +1,6 @@
 /*
- * The console, one serial port: it is the record line. Called by record.c, and by what has something
- * to tell a person. Every wait is bounded: without a serial port the guest is mute, and runs on.
+ * The console, one serial port: it is the record line, and for what is to tell a person
+ * something. Every wait is bounded: without a serial port the guest is mute, and runs on.
  */
 #include "console.h"
 #include "lib.h"
@@ -59,6 +59,20 @@ bool console_drained(void)
 void console_printf(const char *format, ...)
 {
 	static char buffer[4400]; /* a record line, and some */
+	struct text text;
+	va_list values;
+
+	text_start(&text, buffer, sizeof(buffer));
+	va_start(values, format);
+	text_vprintf(&text, format, values);
+	va_end(values);
+	console_write(buffer, text.used);
+}
+
+/* A buffer of its own: the other one may be what the first CPU sends at this moment. */
+void console_printf_aside(const char *format, ...)
+{
+	char buffer[160];
 	struct text text;
 	va_list values;
 

@@ -1,4 +1,4 @@
-/* Text into bounded buffers, and numbers out of text. Pure; called by everything that speaks. */
+/* Text into bounded buffers, and numbers out of text. Pure. */
 #include "lib.h"
 
 size_t text_length(const char *text)

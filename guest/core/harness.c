@@ -249,7 +249,7 @@ static void touch(timed_loop *loop)
 	volatile const uint8_t *code = (volatile const uint8_t *)(uintptr_t)loop;
 
 	(void)code[0];
-	(void)code[255]; /* a loop may lie across two pages */
+	(void)code[MAX_LOOP_BYTES - 1]; /* a loop may lie across two pages */
 }
 
 static void send_result(const struct phase *phase)

@@ -1,6 +1,6 @@
 /*
  * Physical memory: a heap that only grows, and a region that nothing touches until a benchmark
- * asks for pages that have never been touched. Called by main first, then by paging and rows.
+ * asks for pages that have never been touched. main comes first, then paging and rows.
  */
 #include "arch.h"
 

@@ -1,4 +1,4 @@
-/* Writes records on the console, one line each (docs/records.md). Called by main and harness. */
+/* Writes records on the console, one line each (docs/records.md). */
 #include "record.h"
 #include "posih.h"
 

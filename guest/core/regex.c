@@ -1,7 +1,7 @@
 /*
  * Regular expressions for bench=: the pattern becomes a nondeterministic automaton, which is run
  * on all its states at once (Thompson, "Regular Expression Search Algorithm", CACM 1968), so that
- * no pattern takes longer than its length times the text's. Pure; called by core/main.c.
+ * no pattern takes longer than its length times the text's. Pure.
  */
 #include "lib.h"
 

@@ -9,7 +9,8 @@
 struct cpu cpus[MAX_CPUS];
 static unsigned online = 1;
 
-uint64_t ipi_received, ipi_found_halted, ipi_found_running;
+/* The sender polls the first while the handler counts in the others. */
+uint64_t ipi_received APART, ipi_found_halted APART, ipi_found_running APART;
 struct latency_handled latency_handled;
 
 static bool wait_for(const volatile uint64_t *flag, uint64_t ticks)

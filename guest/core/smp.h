@@ -20,6 +20,10 @@ extern struct cpu cpus[];
 /* Counted by the handler of on_cpu()'s interrupt, in assembly. */
 extern uint64_t ipi_received, ipi_found_halted, ipi_found_running;
 
+/* What one CPU polls and another writes has this for itself: a cache line, and the one that is fetched
+ * with it. */
+#define APART __attribute__((aligned(128)))
+
 /* ---- What arch/ has for it ----------------------------------------------------------------- */
 
 /* The ids of the CPUs that the machine has beside this one: writes the first `most`, returns how

@@ -122,6 +122,8 @@ void mmio_write32(uint64_t address, uint32_t value);
 /* The console is the first serial port; it is also the record line. */
 void console_write(const char *text, size_t bytes);
 void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for other CPUs than the first, at any time; at most 159 bytes. Bytes of both may mix. */
+void console_printf_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Does a serial port answer at `port`? Leaves it as it was. */
 bool serial_port_present(uint64_t port);

@@ -10,12 +10,17 @@
 
 typedef uint64_t timed_loop(uint64_t iterations, void *operand);
 
+/* No loop has more: so much of its code is there before its first pass. Whoever reads an image's table
+ * of benchmarks refuses one with a longer loop (crates/machines/src/image.rs). */
+#define MAX_LOOP_BYTES 512
+
 struct timed {
 	uint64_t batch_ticks; /* from before the first pass to behind the last */
 	uint64_t own_ticks;   /* what the loop returned */
 };
 
-/* Times one batch. Assembly (timed_call.S); also sets the markers for the explain plugin. */
+/* Times one batch. Assembly (timed_call.S). A no-operation that stands nowhere else
+ * marks both ends of the batch in a log of executed instructions. */
 struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 
 #define TIMED_DECLARE(name)    \

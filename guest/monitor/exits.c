@@ -1,4 +1,4 @@
-/* Counts between two rings; see exits.h. Called by the monitors' doorbells. */
+/* Counts between two rings; see exits.h. */
 #include "exits.h"
 
 #define ROOM_FOR_COUNT 80

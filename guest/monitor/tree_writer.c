@@ -1,4 +1,4 @@
-/* Writes device trees; see tree_writer.h. Pure. Called by neve/core/guest_tree.c and vmm/arch/aarch64/tree.c. */
+/* Writes device trees; see tree_writer.h. Pure. */
 #include "tree_writer.h"
 
 #include "lib.h"

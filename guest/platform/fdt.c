@@ -1,4 +1,4 @@
-/* Reads a flattened device tree; see fdt.h. Pure. Called by those who know what its nodes mean. */
+/* Reads a flattened device tree; see fdt.h. Pure. What its nodes mean, others know. */
 #include "fdt.h"
 
 #define MAGIC		 0xd00dfeedu

@@ -1,5 +1,4 @@
-/* See gic_registers.h. Called by the architecture's file for the interrupt controller, and by the hypervisor
- * neve/. */
+/* See gic_registers.h. The hypervisor neve/ has these too. */
 #include "gic_registers.h"
 #include "relax.h"
 

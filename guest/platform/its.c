@@ -1,5 +1,5 @@
 /*
- * See its.h. Called by the interrupt controller's file. All tables lie in one large page of the heap. There
+ * See its.h. All tables lie in one large page of the heap. There
  * is one device, 0, with two events, of which the first is mapped, and one collection, 0.
  */
 #include "its.h"

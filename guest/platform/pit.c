@@ -1,4 +1,4 @@
-/* The 8254 of a PC (Intel 8254 data sheet); see pit.h. Called by machine_facts(). */
+/* The 8254 of a PC (Intel 8254 data sheet); see pit.h. */
 #include "pit.h"
 #include "posih.h"
 

@@ -1,6 +1,6 @@
 /*
  * What a device tree says of an ARM machine (Devicetree Specification 0.4; the bindings are those of
- * Linux, Documentation/devicetree/bindings). Called by boot.c. Pure; fuzzed on the host.
+ * Linux, Documentation/devicetree/bindings). Pure; fuzzed on the host.
  *
  * One walk. A node is looked at when it ends, because its properties are known then, and those of its
  * parents have been since before it began.

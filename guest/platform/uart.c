@@ -1,4 +1,4 @@
-/* Serial ports in memory; see uart.h. Called by an architecture's console. */
+/* Serial ports in memory; see uart.h. */
 #include "uart.h"
 #include "posih.h"
 

@@ -1,5 +1,4 @@
-/* The guest's ends of Xen's event channels. Called by benchmarks, and by x86_64's tool stack. Makes no
- * hypercall unless it is called. */
+/* The guest's ends of Xen's event channels. Makes no hypercall unless it is called. */
 #include "xen.h"
 #include "event_channel.h"
 #include "timed_xen.h"

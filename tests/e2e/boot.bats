@@ -71,6 +71,34 @@ CFG
     records skip | jq -e 'select(.reason | test("memory"))'
 }
 
+@test "what a sender of interrupts polls shares no cache line with what the receiver counts" {
+    for image in "$GUEST/guest.elf" "$ROOT/build/guest/aarch64/guest.elf"; do
+        nm "$image" | awk '$3 ~ /^ipi_(received|found_halted|found_running)$/ { print $1 }' >counters.txt
+        [ "$(wc -l <counters.txt)" -eq 3 ]
+        # Lines of 64 bytes come in pairs: without its last two digits, in steps of 128.
+        [ "$(while read -r at; do echo $((0x$at / 128)); done <counters.txt | sort -u | wc -l)" -eq 3 ]
+    done
+}
+
+@test "on an AMD processor without a hypervisor LFENCE is made to order, on each CPU" {
+    # What of lfence.c is translated is run: `set` for the first CPU, lfence_enable for the second.
+    range=$(nm -S --numeric-sort "$GUEST/guest.elf" | awk '$4 == "lfence_enable" { print "0x" $1 "+0x" $2 }')
+    while read -r cpu writes; do
+        rm -f asm.txt
+        CPU=$cpu boot -smp 2 -kernel "$GUEST/guest.elf" -append 'bench=^(idle|ipi-halted)$' \
+            -d in_asm -D asm.txt -dfilter "$range"
+        [ "$(records hello | jq -r .cpus)" = 2 ]
+        [ "$(records result | jq -r .check | sort -u)" = proved ]
+        grep lfence_enable asm.txt
+        [ "$(grep -c wrmsr asm.txt)" -eq "$writes" ]
+    done <<'CPUS'
+EPYC,-hypervisor 1
+EPYC 0
+Nehalem,-hypervisor 0
+Opteron_G1,-hypervisor 0
+CPUS
+}
+
 @test "hypercall=kvm where no hypervisor takes it: a skip, not a crash" {
     boot -kernel "$GUEST/guest.elf" -append 'bench=^(hypercall|idle)$ hypercall=kvm'
     [ "$(records skip | jq -r .bench)" = hypercall ]

@@ -18,6 +18,83 @@ entry() {
     head -c $((-bytes & 3)) /dev/zero
 }
 
+# boots STATUS TEXT MACHINE KERNEL...: it ends with this status, and says this.
+boots() {
+    run --separate-stderr ws lab boot "$3" --kernel "$4" --timeout 60 "${@:5}"
+    echo "$output" "$stderr"
+    [ "$status" -eq "$1" ]
+    [[ $output$stderr == *"$2"* ]]
+}
+
+@test "what was named is booted or refused: nothing else is run in its place" {
+    head -c 100000 /dev/urandom >random
+    for machine in native kvm arm-native kvm-vhe arm-xen neve; do
+        boots 1 "lab:$machine can't boot random, which is no kernel" "$machine" random
+        [ -z "$output" ]
+    done
+    boots 1 'an ELF file for x86: its processor is an ARM' arm-native "$GUEST/guest.elf"
+    boots 1 'name that, which a kernel' arm-native "$ROOT/build/guest/aarch64/guest.elf"
+    boots 1 'its processor is an x86' native "$ROOT/build/guest/aarch64/guest.img"
+    boots 2 "is for x86_64, and no machine" arm-native "$ROOT/build/guest/aarch64/guest.img" \
+        --vmm "$ROOT/build/vmm/x86_64/vmm"
+    for file in /etc/hostname /nonexistent "$GUEST/guest.elf"; do
+        run -2 ws run --on lab:arm-native --bench '^idle$' --guest "$file" -o out
+        [[ $output == *"--guest $file is "*"no machine that was asked for takes it"* ]]
+    done
+}
+
+@test "only a kernel that powers its machine off ends with 0" {
+    fetch_packages --newest kvm-vhe xen
+    # A triple fault: QEMU itself tells it from a power-off by nothing but what it was asked for.
+    boots 0 'the kernel powered the machine off' native "$GUEST/guest.mb" --append 'bench=^idle$'
+    "$ROOT/tools/pinned/clang" --target=x86_64-linux-gnu -nostdlib -static -Wl,-Ttext=0x100000 -o triple.elf \
+        -x assembler - <<'CODE'
+.code32
+.section .note.pvh, "a", @note
+.long 4, 4, 18
+.asciz "Xen"
+.long _start
+.text
+.globl _start
+_start: lidt none
+ud2
+none: .word 0
+.long 0
+.section .note.GNU-stack, "", @progbits
+CODE
+    boots 1 'did not power the machine off' native triple.elf
+
+    # A program without a header says something, and does as PSCI's function in place of 0 does.
+    for call in off=0x84000008 reset=0x84000009; do
+        sed "s/CALL/${call#*=}/" <<'CODE' | "$ROOT/tools/pinned/clang" --target=aarch64-linux-gnu -c -o flat.o -x assembler -
+adr x1, text
+mov x2, #0x9000000
+1: ldrb w3, [x1], #1
+strb w3, [x2]
+cbnz w3, 1b
+ldr w0, =CALL
+hvc #0
+b .
+.ltorg
+text: .asciz "without a header\n"
+CODE
+        llvm-objcopy -O binary flat.o "${call%=*}.flat"
+    done
+    boots 0 'without a header' arm-native off.flat
+    boots 1 'the guest asked for a reset (status reset)' kvm-vhe reset.flat
+    [[ $output == *'without a header'* ]]
+    # One that the monitor refuses: a big-endian Image.
+    cp "$ROOT/build/guest/aarch64/guest.img" big
+    printf '\013' | dd of=big bs=1 seek=24 conv=notrunc status=none
+    boots 1 'the console has why' kvm-vhe big
+    [[ $output == *'it is a big-endian kernel'* ]]
+
+    # Xen's tool stack is the suite's own, whatever lies beside the kernel.
+    cp "$GUEST/guest.elf" mine.elf
+    boots 0 'the kernel powered the machine off' xen mine.elf --append 'bench=^idle$ hypercall=xen unit=insns'
+    boots 1 'a triple fault, or it asked for it (status reset)' xen triple.elf
+}
+
 @test "a kernel of others: Debian's cloud kernel to its first process" {
     local machine=${OTHERS_MACHINE:-kvm-vhe} target=aarch64-linux-gnu set=linux-arm64-6.1 console=ttyAMA0
     [ "$machine" != kvm ] || target=x86_64-linux-gnu set=linux-6.1 console=ttyS0

@@ -284,6 +284,10 @@ make_foreign() {
     [ "$status" -eq 10 ]
     grep -q 'triple fault on vCPU 0 at rip 0x' said.txt
     [ "$(own bye | jq -r .status)" = reset ]
+    [[ $(cat said.txt) =~ bytes(( [0-9a-f]{2}){8})\ \(exit ]]
+    # No address translates to memory that is not meant.
+    KERNEL=$HOSTILE guest 'bench=^hostile-astray$'
+    [[ $(cat said.txt) =~ rip\ 0x600000000000.*bytes(\ \?){8}\ \(exit ]]
 }
 
 @test "code where nothing is: the guest is given up, and the monitor says why" {

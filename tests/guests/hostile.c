@@ -18,6 +18,10 @@ static bool init_triple(struct bench_run *run)
 }
 ROW(hostile_triple, "hostile-triple", .init = init_triple, .run = hostile_triple_run);
 
+/* The same at an address that no page table has: nobody can say which code is there. */
+TIMED_LOOP(hostile_astray, "lidt (%rsi)\n\tmovabs $0x600000000000, %rax\n\tjmp *%rax");
+ROW(hostile_astray, "hostile-astray", .init = init_triple, .run = hostile_astray_run);
+
 /* Guest-physical addresses below 4 GiB that no device and no memory answers. */
 #define NOWHERE 0xd0000000
 

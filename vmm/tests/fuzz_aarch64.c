@@ -14,13 +14,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void load(const uint8_t *file, size_t bytes)
+static void load(const uint8_t *file, size_t bytes, bool flat)
 {
 	static uint8_t ram[0x200000];
 	const struct memory memory = { .regions = { { RAM, sizeof(ram), ram } },
 				       .count = 1,
 				       .bytes = sizeof(ram) };
-	struct kernel kernel;
+	struct kernel kernel = { .flat = flat };
 
 	error_text[0] = 0;
 	if (!image_load(file, bytes, &memory, &kernel)) {
@@ -38,10 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	assert(file);
 	memcpy(file, data, size);
-	load(file, size);
+	load(file, size, false);
+	load(file, size, true);
 	if (size >= HEADER_BYTES) {
 		memcpy(file + MAGIC_AT, "ARM\x64", 4);
-		load(file, size);
+		load(file, size, false);
 	}
 	free(file);
 	return 0;

@@ -167,6 +167,29 @@ static void what_is_no_image_is_refused(void **state)
 	}
 }
 
+static void a_flat_program_is_loaded_where_qemu_does_if_asked_for(void **state)
+{
+	static uint8_t program[0x100001] = { 1, 2, 3 };
+
+	(void)state;
+	kernel.flat = true;
+	assert_true(image_load(program, 3, &memory, &kernel));
+	assert_true(kernel.entry == RAM + 0x80000 && !kernel.worldswitch);
+	assert_memory_equal(ram + 0x80000, program, 3);
+	/* Half of the memory is the program's. */
+	assert_true(kernel.end == RAM + sizeof(ram) / 2);
+	kernel.flat = true;
+	assert_true(image_load(program, sizeof(program) - 1, &memory, &kernel));
+	for (unsigned i = 0; i < 2; i++) {
+		kernel.flat = true;
+		assert_false(image_load(program, i * sizeof(program), &memory, &kernel));
+		assert_non_null(strstr(error_text, "memory= gives more"));
+	}
+	kernel.flat = false;
+	assert_false(image_load(program, 100, &memory, &kernel));
+	assert_non_null(strstr(error_text, "flat"));
+}
+
 /* ---- PL011
  * ---------------------------------------------------------------------------------
  */
@@ -239,6 +262,7 @@ int main(void)
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
 		cmocka_unit_test(an_image_is_loaded_where_it_wants),
 		cmocka_unit_test(what_is_no_image_is_refused),
+		cmocka_unit_test(a_flat_program_is_loaded_where_qemu_does_if_asked_for),
 		cmocka_unit_test(a_pl011_sends_keeps_and_interrupts),
 	};
 

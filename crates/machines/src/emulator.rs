@@ -183,10 +183,14 @@ fn parse_version(line: &str) -> Option<(String, u32)> {
     Some((version, major))
 }
 
-/// What its exit status means: with `-no-reboot` it answers a reset and a power-off alike.
+/// What its exit status 0 means: with `-no-reboot` it answers a reset and a power-off alike.
+pub const RESET_OR_OFF: &str =
+    "the machine reset itself, as after a triple fault, or powered itself off";
+
+/// What its exit status means.
 pub fn how(status: ExitStatus) -> String {
     if status.success() {
-        "the machine reset itself, as after a triple fault, or powered itself off".into()
+        RESET_OR_OFF.into()
     } else {
         describe(status)
     }

@@ -52,6 +52,27 @@ fn rows_are_read_as_they_stand() {
 }
 
 #[test]
+fn a_loop_longer_than_what_the_guest_touches_before_it_runs_is_refused() {
+    let long = "x".repeat(600);
+    let fake = fake_image(&[FakeRow {
+        texts: ["idle", "idle", &long, ""],
+        numbers: [1, 0, 0, 1, 1, 0],
+    }]);
+    // The last two symbols are the row's run and control; in each, the size is its third word.
+    for (symbol, what) in [(2, "run"), (1, "control")] {
+        let size = fake.names - symbol * 24 + 16;
+        let with = |bytes: u64| {
+            let mut file = fake.bytes.clone();
+            file[size..size + 8].copy_from_slice(&bytes.to_le_bytes());
+            parse(&file)
+        };
+        assert!(with(512).is_ok(), "{what}");
+        let error = with(513).unwrap_err();
+        assert!(error.contains("513 bytes of code"), "{what}: {error}");
+    }
+}
+
+#[test]
 fn a_hypercall_instruction_in_the_timed_code_is_found() {
     assert!(!parse(&image()).unwrap()[0].has_hypercall);
     for code in [b"\x90\x0f\x01\xc1", b"\x0f\x01\xd9\x90"] {

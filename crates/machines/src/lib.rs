@@ -18,6 +18,7 @@ pub mod hypercall;
 pub mod image;
 mod inherited;
 pub mod initramfs;
+pub mod kernel_file;
 pub mod lab;
 pub mod logfile;
 pub mod machine;

@@ -71,6 +71,17 @@ pub enum Engine {
     Unknown,
 }
 
+/// What shows that the guest powered its machine off, and did not end in a fault or a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// Whoever runs the guest says `bye` with the status `ok`. The line has the hellos of so many.
+    Bye { speakers: u64 },
+    /// This is among what the machine's program complains about.
+    Complaint(&'static str),
+    /// This is on the console.
+    Console(&'static str),
+}
+
 /// How much to measure where a whole measurement would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
@@ -207,6 +218,12 @@ pub trait Machine: Send {
     /// What the machine's own program complained about in this launch, at most 4 KiB.
     fn complaints(&mut self) -> String {
         self.child().map(|child| child.stderr()).unwrap_or_default()
+    }
+
+    /// What shows that a kernel of the user's powered the machine off; nothing of other machines, whose
+    /// guest says itself how it went.
+    fn witness(&self) -> Option<Witness> {
+        None
     }
 
     /// After the machine's end: how KVM met an instruction that it could not emulate, if it did.

@@ -9,7 +9,7 @@
 use crate::machine::MachineError;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
-use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File};
 use std::io;
@@ -130,15 +130,38 @@ impl Process {
         })
     }
 
-    /// How the process ended, or nothing while it runs; [`describe`] puts it in words.
+    /// How the process ended, or nothing while it runs; [`describe`] puts it in words. What is left of its
+    /// group then is killed.
     ///
     /// # Errors
     /// The system does not know the process.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
-        if self.status.is_none() {
+        if self.status.is_none() && self.has_ended()? {
+            self.kill_group();
             self.status = self.child.try_wait()?;
         }
         Ok(self.status)
+    }
+
+    /// Has it ended? It is not waited for: until then its number, which is its group's too, is no other's.
+    fn has_ended(&self) -> io::Result<bool> {
+        let Some(pid) = self.pid() else {
+            return Ok(false);
+        };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(rustix::process::waitid(WaitId::Pid(pid), look)?.is_some())
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Only while the process runs or was not waited for.
+    fn kill_group(&self) {
+        if let Some(pid) = self.pid() {
+            // A group that is gone already is what we want.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
     }
 
     /// How long it was ready to run and got no processor: the thread that waited longest. Nothing where
@@ -160,10 +183,7 @@ impl Process {
         if self.status.is_some() {
             return;
         }
-        // A process that is gone already is what we want.
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        }
+        self.kill_group();
         let _ = self.child.kill();
         self.status = self.child.wait().ok();
     }
@@ -280,30 +300,54 @@ mod tests {
         assert!(text.len() <= 4096 && text.ends_with("end"));
     }
 
-    #[test]
-    fn a_dropped_process_is_gone_with_its_children() {
-        let (process, out) = shell("sleep 600 & echo $!; wait", 1 << 20);
-        let pid = process.child.id();
+    /// The number that a process wrote, once it did.
+    fn told(out: &File) -> String {
         let start = Instant::now();
-        let mut sleeper = [0u8; 16];
+        let mut text = [0u8; 16];
         let mut count = 0;
-        while count == 0 || sleeper[count - 1] != b'\n' {
+        while count == 0 || text[count - 1] != b'\n' {
             assert!(
                 start.elapsed() < Duration::from_secs(60),
                 "it never started"
             );
-            count = out.read_at(&mut sleeper, 0).unwrap();
+            count = out.read_at(&mut text, 0).unwrap();
         }
-        let sleeper = std::str::from_utf8(&sleeper[..count]).unwrap().trim();
-        assert!(runs(sleeper));
-        drop(process);
-        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
-        while runs(sleeper) {
+        std::str::from_utf8(&text[..count])
+            .unwrap()
+            .trim()
+            .to_owned()
+    }
+
+    fn ends(pid: &str) {
+        let start = Instant::now();
+        while runs(pid) {
             assert!(
                 start.elapsed() < Duration::from_secs(60),
                 "its child lives on"
             );
         }
+    }
+
+    #[test]
+    fn a_dropped_process_is_gone_with_its_children() {
+        let (process, out) = shell("sleep 600 & echo $!; wait", 1 << 20);
+        let pid = process.child.id();
+        let sleeper = told(&out);
+        assert!(runs(&sleeper));
+        drop(process);
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+        ends(&sleeper);
+    }
+
+    #[test]
+    fn a_process_that_ended_before_its_children_does_not_leave_them_behind() {
+        let (mut process, out) = shell("sleep 600 & echo $!; exit 3", 1 << 20);
+        let sleeper = told(&out);
+        assert_eq!(wait(&mut process), "its process ended with status 3");
+        ends(&sleeper);
+        // Its number may be somebody else's by now.
+        process.kill();
+        assert_eq!(wait(&mut process), "its process ended with status 3");
     }
 
     #[test]

@@ -18,7 +18,9 @@ pub struct Resources {
     pub guest: Option<Result<PathBuf, String>>,
     /// That of the lab's ARM machines: an ELF file, and beside it the arm64 Image that is booted.
     pub arm_guest: Option<Result<PathBuf, String>>,
-    /// An initramfs for the guest, if that is somebody else's kernel.
+    /// Somebody else's kernel, which a lab machine boots in the guest image's place.
+    pub kernel: Option<PathBuf>,
+    /// Its initramfs, if it has one.
     pub initrd: Option<PathBuf>,
     /// The monitor, or why there is none and the cure.
     pub vmm: Option<Result<PathBuf, String>>,

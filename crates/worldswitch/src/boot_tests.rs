@@ -19,6 +19,7 @@ fn report(end: LaunchEnd, rows: &[(&str, Status)]) -> LaunchReport {
             .iter()
             .map(|(name, status)| RowReport::without(name, *status, "why"))
             .collect(),
+        left_out: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where the guest image, the KVM monitor and the lab's recipes lie.
 
 use crate::cli::Parts;
-use crate::lab;
+use crate::{Usage, lab};
 use std::env;
 use std::path::{Path, PathBuf};
+use ws_lab::sets::Architecture;
 use ws_machines::image;
 use ws_machines::resources::Resources;
 
@@ -75,6 +76,34 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         pins,
         ..Resources::default()
     }
+}
+
+/// Is what the user named used by one of the machines, which have these architectures? For another
+/// architecture the tree's own part is taken, and what was named would be left aside without a word.
+///
+/// # Errors
+/// A file is for none of them.
+pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), Usage> {
+    for (option, named) in [("--guest", &parts.guest), ("--vmm", &parts.vmm)] {
+        let Some(path) = named else { continue };
+        let its = match image::is_aarch64(path) {
+            true => Architecture::Aarch64,
+            false => Architecture::X86_64,
+        };
+        if !architectures.contains(&its) {
+            let what = match (path.is_file(), image::is_elf(path), its) {
+                (false, ..) => "is no file",
+                (true, false, _) => "is no ELF file",
+                (true, true, Architecture::X86_64) => "is for x86_64",
+                (true, true, Architecture::Aarch64) => "is for aarch64",
+            };
+            return Err(Usage(format!(
+                "{option} {} {what}, and no machine that was asked for takes it: ask for one that does, or leave {option} out",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A part for one architecture: the file that the user named if it is for that, else the first of

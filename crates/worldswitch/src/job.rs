@@ -387,6 +387,9 @@ impl Job {
                 }),
             }
         }
+        if let Some(left_out) = &report.left_out {
+            self.remarks.push(format!("{name}: {left_out}"));
+        }
         if !matches!(report.end, LaunchEnd::Bye | LaunchEnd::Interrupted) {
             progress.say(&format!("{name}: a launch ended early: {}", report.detail));
         }

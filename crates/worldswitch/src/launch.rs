@@ -9,6 +9,7 @@ pub use crate::limits::Limits;
 use crate::line;
 use serde_json::{Map, Value};
 use std::time::Duration;
+use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
 
@@ -78,6 +79,8 @@ pub struct LaunchReport {
     pub first_record: Option<Duration>,
     /// Benchmarks of which anything is known, in the order in which they came.
     pub rows: Vec<RowReport>,
+    /// Why records were left out, where a guest told of more benchmarks than it had announced.
+    pub left_out: Option<String>,
 }
 
 /// A launch that goes on.
@@ -94,6 +97,8 @@ pub struct LaunchState {
     /// A fault outside of any benchmark, in words.
     guest_fault: Option<String>,
     rows: Vec<RowReport>,
+    /// Records of benchmarks beyond those that `hello` announced.
+    surplus: u64,
     over: Option<(LaunchEnd, String)>,
 }
 
@@ -133,6 +138,7 @@ impl LaunchState {
             current: None,
             guest_fault: None,
             rows: Vec::new(),
+            surplus: 0,
             over: None,
         }
     }
@@ -227,6 +233,13 @@ impl LaunchState {
     /// What the launch came to. One that is not over yet was given up by its user.
     pub fn finish(mut self) -> LaunchReport {
         self.on(Event::Interrupted, self.step_since);
+        let most = self.most_rows();
+        let left_out = (self.surplus > 0).then(|| {
+            format!(
+                "{} records of benchmarks beyond the {most} that its hello announced were left out",
+                self.surplus
+            )
+        });
         let (end, detail) = self.over.unwrap_or((LaunchEnd::Interrupted, String::new()));
         LaunchReport {
             end,
@@ -234,7 +247,16 @@ impl LaunchState {
             hello: self.hello,
             first_record: self.first_record,
             rows: self.rows,
+            left_out,
         }
+    }
+
+    /// How many benchmarks a launch may tell of: as many as its `hello` announced, and never more than an
+    /// image can have. What each record costs is bounded by it.
+    fn most_rows(&self) -> usize {
+        let announced = self.hello.as_ref().and_then(|hello| hello.get("selected"));
+        let announced = announced.and_then(Value::as_u64).unwrap_or(ROWS_MAX);
+        usize::try_from(announced.min(ROWS_MAX)).unwrap_or(usize::MAX)
     }
 
     fn record(&mut self, record: &Record, now: Duration) {
@@ -314,6 +336,10 @@ impl LaunchState {
     fn open(&mut self, bench: &str, now: Duration) {
         self.close(now);
         self.step_since = now;
+        if self.rows.len() >= self.most_rows() && !self.is_over(bench) {
+            self.surplus += 1;
+            return;
+        }
         self.current = Some(Current {
             bench: bench.to_owned(),
             assembler: ResultAssembler::new(),
@@ -328,10 +354,14 @@ impl LaunchState {
     /// A record of `bench` came: its `begin` may have been lost. A benchmark that is over stays
     /// as it is.
     fn resume(&mut self, bench: &str, now: Duration) {
-        let over = self.rows.iter().any(|row| row.bench == bench);
-        if self.running() != Some(bench) && !over {
+        if self.running() != Some(bench) && !self.is_over(bench) {
             self.open(bench, now);
         }
+    }
+
+    /// Is `bench` one of those that are over?
+    fn is_over(&self, bench: &str) -> bool {
+        self.rows.iter().any(|row| row.bench == bench)
     }
 
     /// What became of the current benchmark, unless that is known already.
@@ -355,7 +385,7 @@ impl LaunchState {
         let report = current.settled(Status::Lost, |damage| {
             damage.unwrap_or_else(|| "it ended, but its result never arrived".to_owned())
         });
-        if !self.rows.iter().any(|row| row.bench == report.bench) {
+        if !self.is_over(&report.bench) {
             self.rows.push(report);
         }
     }
@@ -397,7 +427,7 @@ impl LaunchState {
             detail = format!("{why} (in {})", current.bench);
             // What it reported before stands: the figures were taken, and came whole.
             let report = current.settled(status, |_| why.to_owned());
-            if !self.rows.iter().any(|row| row.bench == report.bench) {
+            if !self.is_over(&report.bench) {
                 self.rows.push(report);
             }
         }

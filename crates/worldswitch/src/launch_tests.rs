@@ -466,3 +466,38 @@ fn a_launch_that_is_not_timed_has_no_times() {
     told.whole("a");
     assert_eq!(told.state.finish().rows[0].external, None);
 }
+
+#[test]
+fn benchmarks_beyond_those_announced_are_left_out_and_counted() {
+    let mut told = Told::new();
+    told.state.hello = None;
+    told.say(
+        "hello",
+        r#"{"protocol":1,"arch":"x86_64","unit":"insns","cpus":1,"selected":2}"#,
+    );
+    for bench in ["a", "b", "c", "b", "d"] {
+        told.whole(bench);
+    }
+    assert!(told.say("bye", r#"{"status":"ok"}"#));
+    let report = told.state.finish();
+    let names: Vec<_> = report.rows.iter().map(|row| &*row.bench).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert!(report.rows.iter().all(|row| row.status == Status::Ok));
+    assert_eq!(
+        report.left_out.as_deref(),
+        Some("6 records of benchmarks beyond the 2 that its hello announced were left out")
+    );
+}
+
+#[test]
+fn a_launch_without_a_word_of_how_many_has_no_more_benchmarks_than_an_image_can() {
+    let mut told = Told::new();
+    for index in 0..=ROWS_MAX {
+        told.begin(&format!("b{index}"));
+    }
+    told.begin("more");
+    let report = told.state.finish();
+    assert_eq!(report.rows.len() as u64, ROWS_MAX);
+    let left_out = report.left_out.unwrap();
+    assert!(left_out.starts_with("2 records"), "{left_out}");
+}

@@ -157,6 +157,11 @@ fn open(
         let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
         machines.push((name.to_string(), machine));
     }
+    let architectures: Vec<Architecture> = machines
+        .iter()
+        .map(|(_, machine)| machine.architecture())
+        .collect();
+    data::check_named(&args.parts, &architectures)?;
     let bench = match args.suite {
         Some(suite) => Some(Layout::of(suite)?.benchmarks()?),
         None => args.bench.clone(),

@@ -1,5 +1,4 @@
-/* The interrupt controller, GICv2 (Arm IHI 0048) or GICv3 (IHI 0069), as a CPU sees it. Called by machine.c,
- * by smp.c for each CPU, and by on_cpu(). */
+/* The interrupt controller, GICv2 (Arm IHI 0048) or GICv3 (IHI 0069), as a CPU sees it. */
 #include "arch.h"
 #include "cpu.h"
 #include "gic_registers.h"

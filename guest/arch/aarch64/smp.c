@@ -1,4 +1,4 @@
-/* How the other CPUs are started, and where they come to rest. Called by core/smp.c. */
+/* How the other CPUs are started, and where they come to rest. */
 #include "smp.h"
 #include "cpu.h"
 #include "machine.h"

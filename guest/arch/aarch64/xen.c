@@ -1,5 +1,5 @@
-/* Hypercalls of Xen's, and the domain that answers events. Called by platform/xen.c and by core/main.c. Makes
- * no hypercall unless it is called. */
+/* Hypercalls of Xen's, and the domain that answers events. Makes no hypercall unless
+ * it is called. */
 #include "xen.h"
 #include "arch.h"
 #include "cpu.h"

@@ -1,4 +1,4 @@
-/* The local APIC. Called by smp.c, which knows the CPUs, and by on_cpu(). */
+/* The local APIC. Which CPUs there are, smp.c knows. */
 #include "apic.h"
 #include "arch.h"
 #include "cpu.h"
@@ -42,9 +42,9 @@ void latency_entry_x2apic(void);
 
 uint64_t completions_taken; /* counted by exceptions.S */
 
-void apic_init(void)
+void apic_init(const struct cpuid *features)
 {
-	x2apic = cpuid(1, 0).c & CPUID_1_C_X2APIC;
+	x2apic = features->c & CPUID_1_C_X2APIC;
 	apic_registers = read_msr(MSR_APIC_BASE) & BASE_ADDRESS;
 	set_idt_entry(VECTOR_IPI, x2apic ? ipi_entry_x2apic : ipi_entry_xapic);
 	set_idt_entry(VECTOR_COMPLETION, completion_entry);

@@ -11,8 +11,10 @@
 #define VECTOR_LATENCY	  0x62 /* of the I/O latency rows */
 #define VECTOR_SPURIOUS	  0xff
 
-/* Finds out which interface there is; once, on the first CPU. */
-void apic_init(void);
+struct cpuid;
+
+/* Finds out which interface there is by CPUID's leaf 1; once, on the first CPU. */
+void apic_init(const struct cpuid *features);
 /* Switches this CPU's APIC on. */
 void apic_enable(void);
 

@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "boot_protocol.h"
 #include "cpu.h"
+#include "lfence.h"
 #include "lib.h"
 #include "pit.h"
 #include "relax.h"
@@ -28,13 +29,17 @@ static void mask_old_interrupt_controllers(void)
 
 void arch_init(void)
 {
+	struct cpuid features;
+
 	cpu_own(&cpus[0]);
 	tables_init();
 	console_init();
 	boot_read();
 	mask_old_interrupt_controllers();
 	acpi_read(&acpi, boot_info.rsdp);
-	apic_init();
+	features = cpuid(1, 0); /* once: in a virtual machine it is an exit */
+	apic_init(&features);
+	lfence_init(&features);
 }
 
 /* ---- What it is ---------------------------------------------------------------------------- */

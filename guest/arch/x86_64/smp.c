@@ -1,9 +1,10 @@
-/* How the other CPUs are started, and where they come to rest. Called by core/smp.c. */
+/* How the other CPUs are started, and where they come to rest. */
 #include "smp.h"
 #include "acpi.h"
 #include "apic.h"
 #include "arch.h"
 #include "cpu.h"
+#include "lfence.h"
 #include "machine.h"
 #include "relax.h"
 #include "tables.h"
@@ -40,6 +41,7 @@ _Noreturn void cpu_started(void)
 	tables_load();
 	cpu_own(self);
 	apic_enable();
+	lfence_enable();
 	self->started = 1;
 	cpu_rest_loop();
 }

@@ -1,5 +1,5 @@
-/* Hypercalls of Xen's, and where it shares memory with the guest. Called by machine.c, by platform/xen.c,
- * and by the tool stack. Makes no hypercall unless it is called. */
+/* Hypercalls of Xen's, and where it shares memory with the guest. Makes no hypercall
+ * unless it is called. */
 #include "xen.h"
 #include "arch.h"
 #include "timed.h"

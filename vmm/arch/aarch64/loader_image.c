@@ -1,11 +1,13 @@
 /* Linux' arm64 Image (Documentation/arch/arm64/booting.rst): a header, and a
- * kernel that runs wherever it is loaded. Called before the guest runs. */
+ * kernel that runs wherever it is loaded; or a flat program without one.
+ * Called before the guest runs. */
 #include <string.h>
 
 #include "machine.h"
 
-#define MAGIC	 0x644d5241 /* "ARM\x64" */
-#define FLAG_BIG 1
+#define MAGIC	  0x644d5241 /* "ARM\x64" */
+#define FLAT_ROOM (128ull << 20)
+#define FLAG_BIG  1
 #define OLD_TEXT_OFFSET \
 	0x80000 /* where image_bytes is 0: before Linux 3.17                         \
            */
@@ -22,6 +24,23 @@ struct note {
 	char name[12];
 };
 
+/* As QEMU takes what it does not know (hw/arm/boot.c): the file at 512 KiB, and nothing of ours in the
+ * memory behind it up to 128 MiB, or half of all. What the program needs there, nothing says. */
+static bool flat_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+		      struct kernel *kernel)
+{
+	uint64_t room = memory->bytes / 2 < FLAT_ROOM ? memory->bytes / 2 : FLAT_ROOM;
+	uint8_t *to = memory_at(memory, RAM + OLD_TEXT_OFFSET, bytes);
+
+	if (!bytes || !to || OLD_TEXT_OFFSET + bytes > room)
+		return fail("its %zu KiB do not fit into half of the guest's memory: memory= gives "
+			    "more",
+			    bytes >> 10);
+	memcpy(to, file, bytes);
+	*kernel = (struct kernel){ .entry = RAM + OLD_TEXT_OFFSET, .end = RAM + room };
+	return true;
+}
+
 bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel)
 {
@@ -30,11 +49,14 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	uint64_t offset;
 	uint8_t *to;
 
+	if (kernel->flat)
+		return flat_load(file, bytes, memory, kernel);
 	if (bytes < sizeof(header))
 		return fail("it is too short for a kernel");
 	memcpy(&header, file, sizeof(header));
 	if (header.magic != MAGIC)
-		return fail("it is no arm64 Image (uncompressed, as arch/arm64/boot/Image)");
+		return fail("it is no arm64 Image (uncompressed, as arch/arm64/boot/Image); flat "
+			    "takes a program without a header");
 	if (header.flags & FLAG_BIG)
 		return fail("it is a big-endian kernel");
 	offset = header.image_bytes ? header.text_offset : OLD_TEXT_OFFSET;

@@ -1,5 +1,5 @@
 /* The device tree of the machine (bindings: Linux,
- * Documentation/devicetree/bindings). Called by boot.c. Pure. */
+ * Documentation/devicetree/bindings). Pure. */
 #include <stdio.h>
 
 #include "machine.h"

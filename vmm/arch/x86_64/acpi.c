@@ -1,5 +1,5 @@
 /* ACPI tables (ACPI 6.5, chapter 5) of a machine that has CPUs, an I/O APIC and a power switch.
- * Called by boot.c. Tables are written by the offsets that the specification gives. */
+ * Tables are written by the offsets that the specification gives. */
 #include <string.h>
 
 #include "machine.h"

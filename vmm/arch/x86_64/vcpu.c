@@ -56,19 +56,20 @@ static void give_up(struct vcpu *vcpu, int end, const char *why, unsigned long n
 {
 	struct kvm_regs registers = { 0 };
 	struct kvm_sregs special = { 0 };
-	struct kvm_translation place;
 	char text[8 * CODE_BYTES];
 	struct text code;
 
 	ioctl(vcpu->fd, KVM_GET_REGS, &registers);
 	ioctl(vcpu->fd, KVM_GET_SREGS, &special);
-	place = (struct kvm_translation){ .linear_address = special.cs.base + registers.rip };
-	if (ioctl(vcpu->fd, KVM_TRANSLATE, &place) < 0 || !place.valid)
-		place.physical_address = UINT64_MAX;
 	text_start(&code, text, sizeof(text));
 	for (unsigned i = 0; i < CODE_BYTES; i++) {
-		const uint8_t *at = memory_at(&vcpu->vm->memory, place.physical_address + i, 1);
+		/* Each for itself: the next may lie in another page, or in none. */
+		struct kvm_translation place = { .linear_address =
+							 special.cs.base + registers.rip + i };
+		const uint8_t *at = NULL;
 
+		if (ioctl(vcpu->fd, KVM_TRANSLATE, &place) == 0 && place.valid)
+			at = memory_at(&vcpu->vm->memory, place.physical_address, 1);
 		text_printf(&code, at ? " %02x" : " ?", at ? *at : 0);
 	}
 	vm_end(vcpu->vm, end,

@@ -5,6 +5,7 @@ use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
 use crate::emulator::Emulator;
 use crate::image;
 use crate::initramfs::{Content, Entry};
+use crate::kernel_file;
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use crate::vmm;
@@ -50,9 +51,13 @@ fn has_dom0(recipe: &Recipe) -> bool {
         && recipe.architecture == Architecture::X86_64
 }
 
-/// The image that is booted. An ELF file is that itself on x86_64; on aarch64 the arm64 Image of
-/// the same link lies beside it, and somebody else's kernel is one already.
+/// What is booted: somebody else's kernel, or the guest image. An ELF file is that itself on x86_64; on
+/// aarch64 the arm64 Image of the same link lies beside it.
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
+    if let Some(kernel) = &resources.kernel {
+        kernel_file::check(recipe, kernel)?;
+        return Ok(kernel.clone());
+    }
     let named = resources.guest_for(recipe.architecture)?;
     if recipe.architecture == Architecture::X86_64 || !image::is_elf(&named) {
         return Ok(named);
@@ -153,6 +158,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         emulator,
         payload,
         guest,
+        is_own: resources.kernel.is_none(),
         initrd: resources.initrd.clone(),
     })
 }
@@ -214,7 +220,11 @@ fn linux(
                 json!(monitor_name(&monitor, recipe.architecture)?),
             );
             files.push(payload::init(read(&monitor)?));
-            LinuxMonitor::Vmm
+            let kernel = resources.kernel.as_deref();
+            let kind = kernel.map(kernel_file::kind).transpose()?;
+            LinuxMonitor::Vmm {
+                is_flat: kind == Some(kernel_file::Kind::Flat),
+            }
         }
         Monitor::None => {
             return Err(MachineError::Other(format!(

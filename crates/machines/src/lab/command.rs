@@ -5,6 +5,12 @@ use super::tree::{MODULE, SECOND_MODULE};
 use std::path::PathBuf;
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Neve, Recipe};
 
+/// With these QEMU tells who asked it to shut its machine down, and so a power-off from a reset: by
+/// `-no-reboot` it takes a triple fault for a reset, and ends with status 0 either way. A reset asks for no
+/// shutdown, and 6 is the guest's own (SHUTDOWN_CAUSE_GUEST_SHUTDOWN, include/sysemu/runstate.h).
+pub const WITNESSED: [&str; 2] = ["-trace", "qemu_system_shutdown_request"];
+pub const POWERED_OFF: &str = "qemu_system_shutdown_request reason=6";
+
 /// What differs from launch to launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {

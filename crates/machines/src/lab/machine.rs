@@ -7,7 +7,7 @@ use crate::child::{Child, Look};
 use crate::emulator::{self, Emulator};
 use crate::inherited::Inherited;
 use crate::machine::{
-    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError,
+    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
 };
 use crate::vmm::{DOORBELL, DOORBELL_ARM};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,8 @@ pub struct Settings {
     pub emulator: Emulator,
     pub payload: Payload,
     pub guest: PathBuf,
+    /// The guest is ours, and says itself how it ended; a kernel of the user's does not.
+    pub is_own: bool,
     /// The guest's initramfs, if it has one.
     pub initrd: Option<PathBuf>,
     /// What the guest gets.
@@ -114,9 +116,12 @@ impl LabMachine {
                 guest: &format!("/{GUEST}"),
                 initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
             });
+            let witnessed = command::WITNESSED.map(str::to_owned);
+            let more = usize::from(!self.settings.is_own) * witnessed.len();
             let lines: Vec<String> = words
                 .iter()
                 .chain(&inner)
+                .chain(witnessed.iter().take(more))
                 .map(|word| format!("word={word}"))
                 .collect();
             return linux.initramfs(&lines);
@@ -129,6 +134,9 @@ impl LabMachine {
         ];
         if self.settings.initrd.is_some() {
             lines.push(format!("initrd=/{INITRD}"));
+        }
+        if linux.monitor == (LinuxMonitor::Vmm { is_flat: true }) {
+            lines.push("flat".into());
         }
         match &linux.nested {
             None => linux.initramfs(&lines),
@@ -218,7 +226,10 @@ impl Machine for LabMachine {
             initrd: initrd.as_deref(),
             made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
         };
-        let arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
+        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
+        if let Some(Witness::Complaint(_)) = self.witness() {
+            arguments.extend(command::WITNESSED.map(str::to_owned));
+        }
         let arguments = settings.emulator.with_leading(arguments);
         let mut command = Command::new(&settings.emulator.program);
         command.args(&arguments);
@@ -237,6 +248,22 @@ impl Machine for LabMachine {
             Look::Data => Console::Data,
             Look::Nothing => Console::Quiet,
             Look::Over(status) => Console::Ended(emulator::how(status)),
+        })
+    }
+
+    fn witness(&self) -> Option<Witness> {
+        if self.settings.is_own {
+            return None;
+        }
+        Some(match &self.settings.payload {
+            Payload::Guest | Payload::Dom0less { .. } => Witness::Complaint(command::POWERED_OFF),
+            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye { speakers: 1 },
+            Payload::Linux(linux) => match linux.monitor {
+                LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
+                LinuxMonitor::Vmm { .. } => Witness::Bye {
+                    speakers: 1 + u64::from(linux.nested.is_some()),
+                },
+            },
         })
     }
 

@@ -71,8 +71,8 @@ pub struct Nested {
 /// What creates the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinuxMonitor {
-    /// Our own, which is `/init` itself.
-    Vmm,
+    /// Our own, which is `/init` itself. Flat: the guest has no header.
+    Vmm { is_flat: bool },
     /// QEMU, which `/init` starts by these words.
     Qemu(Vec<String>),
 }
@@ -81,7 +81,7 @@ impl LinuxMonitor {
     /// Where `/init` reads what to do.
     fn config(&self) -> &'static str {
         match self {
-            LinuxMonitor::Vmm => "vmm.conf",
+            LinuxMonitor::Vmm { .. } => "vmm.conf",
             LinuxMonitor::Qemu(_) => "init.conf",
         }
     }

@@ -43,6 +43,7 @@ fn settings(name: &str, payload: Payload) -> Settings {
         },
         payload,
         guest: "/g/guest.elf".into(),
+        is_own: true,
         initrd: None,
         digest: "ab".into(),
         parts: Vec::new(),
@@ -54,7 +55,7 @@ fn linux() -> Payload {
         kernel: "/k/vmlinuz".into(),
         parameters: "console=ttyS0 quiet".into(),
         files: vec![payload::init(b"program".to_vec())],
-        monitor: LinuxMonitor::Vmm,
+        monitor: LinuxMonitor::Vmm { is_flat: false },
         lines: vec!["module=/kvm.ko".into()],
         nested: None,
     })

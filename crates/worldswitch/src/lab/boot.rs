@@ -1,12 +1,14 @@
 //! `worldswitch lab boot`: a kernel of the user's in a lab machine, its console on standard output.
 
 use super::cli::BootArgs;
+use super::ending::{self, Ending};
 use crate::run::Done;
 use crate::stop::Stop;
 use crate::{Usage, data};
 use anyhow::{Context, bail};
 use std::io::{self, Write};
 use std::time::Instant;
+use ws_machines::emulator;
 use ws_machines::machine::{Console, LaunchRequest};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
@@ -14,7 +16,8 @@ use ws_machines::platforms;
 /// Boots, and shows the console until the machine ends or the user stops it.
 ///
 /// # Errors
-/// The machine can't be made or started, or standard output can't be written.
+/// The machine can't be made or started, the kernel did not power it off, or standard output can't be
+/// written.
 pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     let text = match args.name.contains(':') {
         true => args.name.clone(),
@@ -29,10 +32,13 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     for file in std::iter::once(&args.kernel).chain(&args.initrd) {
         std::fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
     }
-    let mut resources = data::resources(&args.parts(), Vec::new());
+    let parts = args.parts();
+    let mut resources = data::resources(&parts, Vec::new());
+    resources.kernel = Some(args.kernel.clone());
     resources.initrd.clone_from(&args.initrd);
     platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
     let mut machine = platforms::open(&name, &resources)?;
+    data::check_named(&parts, &[machine.architecture()])?;
     let stop = Stop::listen()?;
     machine.prepare()?;
     machine.launch(&LaunchRequest {
@@ -41,6 +47,8 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
         memory_mib: None,
         timed: false,
     })?;
+    let witness = machine.witness();
+    let mut ending = Ending::new(witness, &args.append);
     let started = Instant::now();
     let mut stdout = io::stdout().lock();
     let mut buffer = Vec::new();
@@ -48,6 +56,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
         buffer.clear();
         match machine.console(&mut buffer)? {
             Console::Data => {
+                ending.feed(&buffer);
                 stdout.write_all(&buffer)?;
                 stdout.flush()?;
             }
@@ -65,9 +74,19 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
         }
     };
     let complaints = machine.complaints();
-    match complaints.is_empty() {
-        true => super::say(&format!("{name}: {end}")),
-        false => super::say(&format!("{name}: {end}; it said: {complaints}")),
+    let amiss = ending.amiss(&complaints);
+    let mut said = ending::without_witness(witness, &complaints);
+    if !said.is_empty() {
+        said.insert_str(0, "; it said: ");
     }
+    let is_good = amiss.is_none();
+    let mut told = amiss.unwrap_or_else(|| "the kernel powered the machine off".into());
+    if end != emulator::RESET_OR_OFF {
+        told = format!("{told} ({end})");
+    }
+    if !is_good {
+        bail!("{name}: {told}{said}");
+    }
+    super::say(&format!("{name}: {told}{said}"));
     Ok(Done::Whole)
 }

@@ -15,7 +15,8 @@ On a system without apt: worldswitch lab export on one that has it, then worldsw
 
 const BOOT_HELP: &str = "\
 Nothing of the kernel need be changed: it runs under the machine's hypervisor as our own guest does.
-Ctrl-C ends it. Examples:
+Ctrl-C ends it. Exit codes: 0 the kernel powered the machine off; 1 it was refused, ended in a reset or a
+triple fault, or was given up or stopped; 2 wrong usage. Examples:
   worldswitch lab boot kvm --kernel grub-i386-xen_pvh.bin
   worldswitch lab boot kvm --kernel vmlinuz --initrd initrd.img --append 'console=ttyS0 quiet'
   worldswitch lab boot native --kernel vmexit.flat --append cpuid";
@@ -103,7 +104,8 @@ pub enum LabCommand {
 pub struct BootArgs {
     /// The machine, as kvm or lab:kvm-shadow@6.12.
     pub name: String,
-    /// A PVH ELF kernel, or a Linux bzImage.
+    /// On x86 a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel; on ARM an arm64 Image,
+    /// or a program without a header whose name ends in .flat.
     #[arg(long, value_name = "FILE")]
     pub kernel: PathBuf,
     /// Its initramfs.
@@ -134,10 +136,10 @@ pub struct BootArgs {
 }
 
 impl BootArgs {
-    /// What the machine is made from: the user's kernel is its guest.
+    /// What the machine is made from, beside the user's kernel.
     pub fn parts(&self) -> Parts {
         Parts {
-            guest: Some(self.kernel.clone()),
+            guest: None,
             qemu: self.qemu.clone(),
             vmm: self.vmm.clone(),
             lab: self.places.clone(),

@@ -4,6 +4,7 @@ mod boot;
 mod budget;
 mod check;
 pub mod cli;
+mod ending;
 mod fetch;
 mod list;
 mod show;

@@ -316,3 +316,21 @@ fn a_serial_line_is_heard_over_a_pseudo_terminal() {
     assert_eq!(result.boots.len(), 2);
     assert_eq!(row(&result, "sgdt").metrics[0].boots.len(), 2);
 }
+
+#[test]
+fn a_log_of_more_benchmarks_than_it_announced_costs_no_more_than_its_length() {
+    let mut console = Console::new(1, r#","selected":2"#);
+    // Each row looked for among all the others would be 190 s.
+    for index in 0..40_000 {
+        console.whole(&format!("bench-{index}"), 1);
+    }
+    console.bye();
+    let read = read(&console.bytes, &[]);
+    let result = read.result();
+    assert_eq!(result.rows.len(), 2);
+    assert!(
+        stderr(&read.output).contains("119994 records of benchmarks beyond the 2"),
+        "{}",
+        stderr(&read.output)
+    );
+}

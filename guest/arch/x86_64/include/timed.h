@@ -38,8 +38,8 @@
  * Ordered reads of the counter. Intel SDM vol. 2B, RDTSC: MFENCE;LFENCE before it waits until all
  * earlier instructions are done and their loads and stores globally visible; LFENCE behind it
  * keeps later instructions from starting. On AMD LFENCE orders like that when it is set to be
- * dispatch-serializing (MSR C001_1029, bit 1), as every system since 2018 does. CPUID, which Paoloni's
- * often copied recipe uses, is no choice here: it exits to the hypervisor.
+ * dispatch-serializing (MSR C001_1029, bit 1), as every system since 2018 does, and lfence.c where there
+ * is none. CPUID, which Paoloni's often copied recipe uses, is no choice here: it exits to the hypervisor.
  */
 #define TIMED_NOW "mfence\n\tlfence\n\trdtsc\n\tlfence\n\tshl $32, %rdx\n\tor %rdx, %rax"
 

@@ -1,5 +1,5 @@
 /*
- * A domain by hypercalls (domain.h). Called by dom0.c, in the order of domain.h's functions. What
+ * A domain by hypercalls (domain.h), in the order of domain.h's functions. What
  * Xen gets is in structures of domctl.h.
  */
 #include "domain.h"

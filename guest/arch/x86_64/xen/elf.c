@@ -1,5 +1,5 @@
 /*
- * ELF64, little-endian, x86_64 (System V ABI, chapters 4 and 5). Called by build.c with the module
+ * ELF64, little-endian, x86_64 (System V ABI, chapters 4 and 5). What is read is the module
  * that Xen handed to dom0. Structures are copied out, since a file aligns nothing.
  */
 #include "elf.h"

@@ -1,5 +1,5 @@
 /*
- * start_info (PVH), memory map, command line and ACPI tables of the domain. Called by build.c. The
+ * start_info (PVH), memory map, command line and ACPI tables of the domain. The
  * tables (ACPI 6.5, chapter 5) are the fewest that name CPUs: RSDP, XSDT, MADT. There is no FADT:
  * a domain powers off by a hypercall.
  */

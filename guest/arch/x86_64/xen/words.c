@@ -1,4 +1,4 @@
-/* dom0's command lines. Called by dom0.c. */
+/* dom0's command lines. */
 #include "words.h"
 
 #include "handover.h"

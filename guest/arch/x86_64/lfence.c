@@ -1,0 +1,55 @@
+/*
+ * On AMD's and Hygon's processors LFENCE waits for earlier instructions only where an MSR says so (AMD,
+ * "Software techniques for managing speculation on AMD processors", G-2; APM vol. 2, DE_CFG). An operating
+ * system sets it; where this guest is the only one, nobody has. Below a hypervisor nothing is written: the
+ * host has it as it is, and an exit at boot would be one for nothing.
+ */
+#include "lfence.h"
+#include "cpu.h"
+#include "posih.h"
+
+#define MSR_DE_CFG	     0xc0011029
+#define DE_CFG_LFENCE_ORDERS (1u << 1)
+#define CPUID_1_C_HYPERVISOR (1u << 31)
+
+static bool is_set_here;
+
+/* Families 0xf and 0x11 have no such MSR: there LFENCE always orders. */
+static bool has_msr(const struct cpuid *features)
+{
+	uint32_t family = features->a >> 8 & 0xf;
+
+	if (family == 0xf)
+		family += features->a >> 20 & 0xff;
+	return family >= 0x10 && family != 0x11;
+}
+
+static bool is_amd(void)
+{
+	uint32_t vendor = cpuid(0, 0).c;
+
+	/* The last four letters of AuthenticAMD and HygonGenuine. */
+	return vendor == 0x444d4163 || vendor == 0x656e6975;
+}
+
+static void set(void *unused)
+{
+	(void)unused;
+	write_msr(MSR_DE_CFG, read_msr(MSR_DE_CFG) | DE_CFG_LFENCE_ORDERS);
+}
+
+void lfence_init(const struct cpuid *features)
+{
+	struct fault fault;
+
+	if (features->c & CPUID_1_C_HYPERVISOR || !has_msr(features) || !is_amd())
+		return;
+	/* A hypervisor that does not say that it is there may have no such MSR. */
+	is_set_here = try_call(set, NULL, &fault);
+}
+
+void lfence_enable(void)
+{
+	if (is_set_here)
+		set(NULL);
+}
