@@ -9,7 +9,7 @@ use crate::times::{TimeRow, TimeVerdict, Why};
 use crate::unit::UnitKind;
 use crate::verdict::{Thresholds, Verdict};
 use ws_results::{ResultFile, Row, Status};
-use ws_statistics::rank_sum_p;
+use ws_statistics::{lower_median, rank_sum_p};
 
 /// One benchmark's row in both results.
 pub(crate) struct Pair<'a> {
@@ -144,6 +144,20 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// On time a boot chooses how long its batches are. Where most of one side's are longer than most of
+    /// the other's, a reader should know.
+    fn unlike_batches(&self) -> Option<String> {
+        let usual = |side: &Option<Side>| {
+            let boots = &side.as_ref()?.measured.as_ref()?.metric.boots;
+            let lengths: Vec<f64> = boots.iter().map(|boot| boot.iterations as f64).collect();
+            lower_median(&lengths)
+        };
+        let (base, other) = (usual(&self.base)?, usual(&self.other)?);
+        (base != other).then(|| {
+            format!("most batches had {base} operations in the base, {other} in the other")
+        })
+    }
+
     pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
         let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
@@ -176,7 +190,9 @@ impl<'a> Pair<'a> {
             row.why = Some(why);
         } else if let Some(time) = time {
             row.verdict = Some(time.verdict);
-            row.why = reason(&time);
+            let why = [reason(&time), self.unlike_batches()];
+            let why: Vec<String> = why.into_iter().flatten().collect();
+            row.why = (!why.is_empty()).then(|| why.join("; "));
             row.time = Some(time_figures(&time, &self.times()));
         } else if let (Some(base), Some(other)) = (&self.base, &self.other) {
             let judged = judge_counts(&base.counts(), &other.counts(), thresholds.min_effect_insns);

@@ -8,7 +8,7 @@ use crate::verdict::{Thresholds, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use ws_results::{ResultFile, Status};
+use ws_results::ResultFile;
 use ws_statistics::reliability;
 
 /// Chen et al.'s level for a single benchmark, in [`SuiteReliability`].
@@ -343,10 +343,9 @@ fn other_selection(
     })
 }
 
-/// What ran: what was skipped did nothing to the others.
+/// What was selected. A platform that skips one of them is another platform, not another selection.
 fn names(result: &ResultFile) -> impl Iterator<Item = &str> {
-    let ran = result.rows.iter().filter(|row| row.status != Status::Skip);
-    ran.map(|row| row.benchmark.as_str())
+    result.rows.iter().map(|row| row.benchmark.as_str())
 }
 
 /// All names, the base's first.

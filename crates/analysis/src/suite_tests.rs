@@ -79,6 +79,25 @@ fn times_are_judged_with_their_figures() {
 }
 
 #[test]
+fn batches_of_other_lengths_are_told() {
+    let base = result("a", "ns", &[("in", FAST, 0)]);
+    let mut other = base.clone();
+    other.created = "later".into();
+    for samples in &mut other.rows[0].metrics[0].boots {
+        samples.iterations = 2;
+        samples.run = vec![3 * samples.run[0]];
+    }
+    // One boot of another length is none of the usual.
+    other.rows[0].metrics[0].boots[0].iterations = 1;
+    let why = |base, other| compared(base, other).rows[0].why.clone();
+    assert_eq!(
+        why(&base, &other).as_deref(),
+        Some("most batches had 1 operations in the base, 2 in the other")
+    );
+    assert_eq!(why(&base, &base), None);
+}
+
+#[test]
 fn rates_are_better_when_greater() {
     let (base, other) = (
         result("a", "per_s", &[("in", FAST, 0)]),
@@ -358,7 +377,7 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
         compared(&alone, &base).rows[0].verdict,
         Some(Verdict::NoChange)
     );
-    // Looking at some rows only hides nothing of what ran, and what was skipped did not run.
+    // Looking at some rows only hides nothing of what ran; what one side skips was selected all the same.
     let options = CompareOptions {
         only: Some(["in".to_owned()].into()),
         ..CompareOptions::default()
@@ -369,10 +388,8 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
     let mut skipped = one_more.clone();
     skipped.rows[1].status = Status::Skip;
     skipped.rows[1].metrics.clear();
-    assert_eq!(
-        compared(&alone, &skipped).rows[0].verdict,
-        Some(Verdict::Worse)
-    );
+    let found = compared(&base, &skipped);
+    assert_eq!(found.rows[0].verdict, Some(Verdict::Worse));
     // On time a boot's rows are apart.
     let (one, two) = (
         result("a", "ns", &[("in", FAST, 0)]),
