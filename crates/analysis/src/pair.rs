@@ -148,8 +148,16 @@ impl<'a> Pair<'a> {
     /// the other's, a reader should know.
     fn unlike_batches(&self) -> Option<String> {
         let usual = |side: &Option<Side>| {
-            let boots = &side.as_ref()?.measured.as_ref()?.metric.boots;
-            let lengths: Vec<f64> = boots.iter().map(|boot| boot.iterations as f64).collect();
+            let metric = &side.as_ref()?.measured.as_ref()?.metric;
+            // Of a rate it is the work done in a given time.
+            if UnitKind::of(&metric.unit) != UnitKind::Time {
+                return None;
+            }
+            let lengths: Vec<f64> = metric
+                .boots
+                .iter()
+                .map(|boot| boot.iterations as f64)
+                .collect();
             lower_median(&lengths)
         };
         let (base, other) = (usual(&self.base)?, usual(&self.other)?);
