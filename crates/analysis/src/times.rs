@@ -81,7 +81,7 @@ pub enum Why {
         /// More boots a side that do.
         more: usize,
     },
-    /// The boots scatter by more than [`NOISY`].
+    /// The boots scatter by more than [`NOISY`], or too many lie far out.
     TooNoisy,
     /// They do not, but what there is lies at the edge of the minimum effect, or they are too few.
     Unsettled {
@@ -223,7 +223,10 @@ impl Judge<'_> {
             };
         }
         let band = self.thresholds.min_effect.ln_1p();
-        if scatter >= self.noisy() {
+        // A robust deviation does not see a few boots that lie far out; where they are more than the
+        // quarter that the middle leaves out, its error does.
+        let seen = own.estimate.error * (boots as f64 / 2.0).sqrt();
+        if scatter >= self.noisy() || seen >= 2.0 * self.noisy() {
             return inconclusive(Why::TooNoisy, Some(total.ratio()));
         }
         if total.estimate.value.abs() + total.limit <= band {

@@ -91,6 +91,17 @@ fn noisy_rows_are_too_noisy_to_tell_unless_their_values_do_not_meet() {
 }
 
 #[test]
+fn boots_far_out_are_noise_though_the_others_agree() {
+    let mut rows = suite(16, 0.01, 1.0);
+    for (_, value) in rows[0].other.iter_mut().take(6) {
+        *value *= 5.0;
+    }
+    let found = judged(&rows, false);
+    assert!(found[0].scatter < NOISY, "{:?}", found[0]);
+    assert_eq!(found[0].why, Some(Why::TooNoisy));
+}
+
+#[test]
 fn two_boots_are_too_few_and_a_few_say_how_many_more() {
     let found = judged(&suite(2, 0.01, 3.0), false);
     assert_eq!(found[0].why, Some(Why::TooFewBoots { more: 1 }));
