@@ -17,6 +17,7 @@ mod compare;
 mod conditions;
 mod cost;
 mod counts;
+mod course;
 #[cfg(test)]
 mod fixture;
 mod measured;
@@ -38,10 +39,10 @@ pub use measured::Measured;
 pub use outside::{batch_cost, batch_span, difference, same_samples};
 pub use suite::{
     CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,
-    SuiteReliability, TimeFigures, compare_results,
+    SuiteReliability, SuiteShift, TimeFigures, compare_results,
 };
 pub use summary::{CONFIDENCE, Summary, exact, spread, summarize};
-pub use times::{TimeRow, TimeVerdict, Why, judge_times};
+pub use times::{NOISY, Ratio, TimeRow, TimeVerdict, TimesJudged, Why, judge_times};
 pub use unit::UnitKind;
-pub use verdict::{MAX_BOOTS, Thresholds, Verdict};
+pub use verdict::{MAX_BOOTS, SUITE_BOOTS, Thresholds, Verdict};
 pub use ws_statistics::median;

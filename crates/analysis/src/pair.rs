@@ -5,11 +5,11 @@ use crate::counts::{CountSide, CountVerdict, judge_counts};
 use crate::measured::Measured;
 use crate::suite::{CountFigures, RowComparison, TimeFigures};
 use crate::summary::Summary;
-use crate::times::{TimeRow, TimeVerdict, Why};
+use crate::times::{NOISY, TimeRow, TimeVerdict, Why};
 use crate::unit::UnitKind;
 use crate::verdict::{Thresholds, Verdict};
 use ws_results::{ResultFile, Row, Status};
-use ws_statistics::Method;
+use ws_statistics::{lower_median, rank_sum_p};
 
 /// One benchmark's row in both results.
 pub(crate) struct Pair<'a> {
@@ -144,6 +144,28 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// On time a boot chooses how long its batches are. Where most of one side's are longer than most of
+    /// the other's, a reader should know.
+    fn unlike_batches(&self) -> Option<String> {
+        let usual = |side: &Option<Side>| {
+            let metric = &side.as_ref()?.measured.as_ref()?.metric;
+            // Of a rate it is the work done in a given time.
+            if UnitKind::of(&metric.unit) != UnitKind::Time {
+                return None;
+            }
+            let lengths: Vec<f64> = metric
+                .boots
+                .iter()
+                .map(|boot| boot.iterations as f64)
+                .collect();
+            lower_median(&lengths)
+        };
+        let (base, other) = (usual(&self.base)?, usual(&self.other)?);
+        (base != other).then(|| {
+            format!("most batches had {base} operations in the base, {other} in the other")
+        })
+    }
+
     pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
         let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
@@ -176,8 +198,10 @@ impl<'a> Pair<'a> {
             row.why = Some(why);
         } else if let Some(time) = time {
             row.verdict = Some(time.verdict);
-            row.why = time.why.map(reason);
-            row.time = Some(time_figures(&time));
+            let why = [reason(&time), self.unlike_batches()];
+            let why: Vec<String> = why.into_iter().flatten().collect();
+            row.why = (!why.is_empty()).then(|| why.join("; "));
+            row.time = Some(time_figures(&time, &self.times()));
         } else if let (Some(base), Some(other)) = (&self.base, &self.other) {
             let judged = judge_counts(&base.counts(), &other.counts(), thresholds.min_effect_insns);
             if let Some(judged) = judged {
@@ -190,22 +214,18 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn time_figures(time: &TimeVerdict) -> TimeFigures {
+fn time_figures(time: &TimeVerdict, values: &TimeRow) -> TimeFigures {
+    let of = |side: &[(u32, f64)]| -> Vec<f64> { side.iter().map(|&(_, value)| value).collect() };
     TimeFigures {
-        ratio: time.ratio,
-        ratio_low: time.interval.map(|interval| interval.low),
-        ratio_high: time.interval.map(|interval| interval.high),
-        p: time.p,
-        p_suite: time.p_suite,
-        draws: match time.method {
-            Method::Exact => None,
-            Method::MonteCarlo { draws } => Some(draws),
-        },
-        blocks: time.blocks,
+        ratio: time.ratio.map(|ratio| ratio.value),
+        ratio_low: time.ratio.map(|ratio| ratio.interval.low),
+        ratio_high: time.ratio.map(|ratio| ratio.interval.high),
+        scatter: time.scatter,
+        rank_sum_p: rank_sum_p(&of(&values.base), &of(&values.other)),
         more_boots: match time.why {
             Some(Why::TooFewBoots { more }) => Some(more),
-            Some(Why::TooNoisy { more }) => more,
-            None => None,
+            Some(Why::Unsettled { more }) => more,
+            Some(Why::TooNoisy) | None => None,
         },
     }
 }
@@ -220,19 +240,28 @@ fn count_figures(judged: &CountVerdict) -> CountFigures {
     }
 }
 
-fn reason(why: Why) -> String {
-    match why {
+fn reason(time: &TimeVerdict) -> Option<String> {
+    let Some(why) = time.why else {
+        return time.with_all.then(|| "as the whole suite".to_owned());
+    };
+    Some(match why {
         Why::TooFewBoots { more } => {
-            format!("too few boots for the significance: {more} more a side could reach it")
+            format!("too few boots to know how they scatter: {more} more a side")
         }
-        Why::TooNoisy { more: Some(more) } => {
-            format!("too noisy: about {more} more boots a side would tell")
+        Why::TooNoisy if time.scatter < NOISY => {
+            "too noisy to tell: more than a quarter of the boots lie far out".into()
         }
-        Why::TooNoisy { more: None } => {
-            "too noisy, or at the edge of the minimum effect, for any sensible number of boots"
-                .into()
+        Why::TooNoisy => format!(
+            "too noisy to tell: boots scatter by {:.1} %",
+            100.0 * time.scatter
+        ),
+        Why::Unsettled { more: Some(more) } => {
+            format!("not settled: about {more} more boots a side would tell")
         }
-    }
+        Why::Unsettled { more: None } => {
+            "at the edge of the minimum effect, for any sensible number of boots".into()
+        }
+    })
 }
 
 fn word(status: Status) -> &'static str {

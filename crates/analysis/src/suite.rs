@@ -3,7 +3,7 @@
 use crate::conditions::{Unlike, unlike};
 use crate::counts::Band;
 use crate::pair::Pair;
-use crate::times::{TimeRow, judge_times};
+use crate::times::{Ratio, TimeRow, judge_times};
 use crate::verdict::{Thresholds, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,7 +51,10 @@ pub struct SuiteComparison {
     pub interleaved: bool,
     /// One for each benchmark of either, the base's order first.
     pub rows: Vec<RowComparison>,
-    /// How sure it is that one is better over the whole suite; null with nothing compared.
+    /// On time: what the middle row did; null of few rows.
+    pub together: Option<SuiteShift>,
+    /// What HyperBench's method says of the suite, which counts rows and not how much they moved; null
+    /// with nothing compared. It decides nothing.
     pub reliability: Option<SuiteReliability>,
 }
 
@@ -101,23 +104,33 @@ pub struct RowComparison {
 /// they are turned over.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeFigures {
-    /// The other's value over the base's.
-    pub ratio: f64,
-    /// The ends of its interval, with confidence 1 less the significance.
+    /// The other's cost over the base's, by the middle half of each side's boots; null of fewer than
+    /// two boots.
+    pub ratio: Option<f64>,
+    /// The ends of its interval. Those of all rows hold at once, with confidence 1 less the
+    /// significance.
     pub ratio_low: Option<f64>,
     /// See `ratio_low`.
     pub ratio_high: Option<f64>,
-    /// The permutation test's p-value.
-    pub p: f64,
-    /// The same corrected for all rows of the suite (Holm).
-    pub p_suite: f64,
-    /// Assignments drawn for `p`; null where all were counted.
-    pub draws: Option<u32>,
-    /// Blocks that labels were exchanged in.
-    pub blocks: usize,
-    /// About so many more boots on each side would end the doubt; null where there is none, or where
-    /// no sensible number would.
+    /// How the boots of the side that scatters more do: a robust standard deviation, as a fraction.
+    pub scatter: f64,
+    /// The p-value of the rank-sum test on this row alone, for `reliability`; it decides nothing else.
+    pub rank_sum_p: Option<f64>,
+    /// About so many more boots on each side would end the doubt; null where there is none, where
+    /// boots are too noisy, or where no sensible number would.
     pub more_boots: Option<usize>,
+}
+
+/// What the rows of a suite did together: the middle row's cost over the base's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SuiteShift {
+    /// The ratio.
+    pub ratio: f64,
+    /// The ends of its interval, which holds at once with those of all rows. What a host did between
+    /// two runs apart is not in it.
+    pub ratio_low: f64,
+    /// See `ratio_low`.
+    pub ratio_high: f64,
 }
 
 /// What a comparison of counts found.
@@ -156,6 +169,8 @@ pub struct CompareOptions {
     pub thresholds: Thresholds,
     /// Conditions that may differ.
     pub allow: Vec<String>,
+    /// Only these benchmarks; all where it is `None`. What else ran beside them is still looked at.
+    pub only: Option<BTreeSet<String>>,
 }
 
 /// What all rows together say, for an exit code: the gravest.
@@ -205,8 +220,15 @@ pub fn compare_results(
     }
     let mut allowed = unlike(&ours.conditions, &theirs.conditions, &[]);
     let interleaved = base.created == other.created && base.command == other.command;
+    let wanted = |name: &&str| {
+        options
+            .only
+            .as_ref()
+            .is_none_or(|only| only.contains(*name))
+    };
     let pairs: Vec<Pair> = benchmarks(base, other)
         .into_iter()
+        .filter(wanted)
         .map(|name| Pair::of(name, base, other, &options.allow))
         .collect();
     for pair in &pairs {
@@ -216,25 +238,37 @@ pub fn compare_results(
     }
     let times: Vec<TimeRow> = pairs.iter().map(Pair::times).collect();
     let judged = judge_times(&times, interleaved, &options.thresholds);
-    let rows: Vec<RowComparison> = pairs
+    let mut rows: Vec<RowComparison> = pairs
         .iter()
-        .zip(judged)
+        .zip(judged.rows)
         .map(|(pair, time)| pair.row(time, &options.thresholds))
         .collect();
+    let selection = other_selection(base, other, &rows);
+    if selection.is_some() {
+        rows.iter_mut().for_each(RowComparison::doubt_counts);
+    }
     Ok(SuiteComparison {
         base: RunHead::of(base),
         other: RunHead::of(other),
         subject: unlike(&ours.subject, &theirs.subject, &[]),
         allowed,
-        caveats: caveats(base, other)
-            .into_iter()
-            .chain(other_selection(base, other, &rows))
-            .collect(),
+        caveats: caveats(base, other).into_iter().chain(selection).collect(),
         thresholds: options.thresholds,
         interleaved,
+        together: judged.together.map(SuiteShift::of),
         reliability: suite_reliability(&rows),
         rows,
     })
+}
+
+impl SuiteShift {
+    fn of(ratio: Ratio) -> Self {
+        SuiteShift {
+            ratio: ratio.value,
+            ratio_low: ratio.interval.low,
+            ratio_high: ratio.interval.high,
+        }
+    }
 }
 
 impl RunHead {
@@ -259,6 +293,20 @@ fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
 
 /// Names in a sentence; the rest are counted.
 const MOST_NAMES: usize = 3;
+
+impl RowComparison {
+    /// Other benchmarks ran beside on one side: a difference of counts can be theirs.
+    fn doubt_counts(&mut self) {
+        let differs = matches!(self.verdict, Some(Verdict::Better | Verdict::Worse));
+        if self.counts.is_some() && differs {
+            self.verdict = Some(Verdict::Inconclusive);
+            let found = self.why.take().unwrap_or_default();
+            self.why = Some(format!(
+                "{found}, or what ran beside: compare runs of the same --bench"
+            ));
+        }
+    }
+}
 
 /// On counts: which benchmarks ran beside in one of the two only. What a kernel did for one is there
 /// for the next, so that figures of other selections can differ where nothing changed (docs/lab.md).
@@ -288,13 +336,14 @@ fn other_selection(
     .collect();
     (!ran.is_empty()).then(|| {
         format!(
-            "other benchmarks ran beside ({}): what was done for one is there for the next, so some \
-             instructions can be the selection's; compare runs of the same --bench",
+            "other benchmarks ran beside ({}): what was done for one is there for the next, so a \
+             difference can be the selection's and is no verdict; compare runs of the same --bench",
             ran.join("; ")
         )
     })
 }
 
+/// What was selected. A platform that skips one of them is another platform, not another selection.
 fn names(result: &ResultFile) -> impl Iterator<Item = &str> {
     result.rows.iter().map(|row| row.benchmark.as_str())
 }
@@ -315,8 +364,8 @@ fn suite_reliability(rows: &[RowComparison]) -> Option<SuiteReliability> {
         .iter()
         .filter(|row| row.verdict.is_some())
         .filter_map(|row| match (&row.time, &row.counts) {
-            (Some(time), _) if time.p > RELIABILITY_LEVEL => Some(0.0),
-            (Some(time), _) => Some(time.ratio.ln()),
+            (Some(time), _) if time.rank_sum_p? > RELIABILITY_LEVEL => Some(0.0),
+            (Some(time), _) => Some(time.ratio?.ln()),
             (None, Some(_)) => match row.verdict {
                 // One is added to both: a cost may be 0.
                 Some(Verdict::Worse | Verdict::Better) => {

@@ -65,12 +65,36 @@ fn times_are_judged_with_their_figures() {
         (Some(100.5), Some(150.5), [8, 8])
     );
     let time = row.time.as_ref().unwrap();
-    assert!((time.ratio - 150.5 / 100.5).abs() < 1e-12);
-    assert!((time.p - 2.0 / 12870.0).abs() < 1e-12, "{}", time.p);
+    // The middle halves: 99 to 102 and 149 to 152.
+    assert!(
+        (time.ratio.unwrap() - 150.5 / 100.5).abs() < 1e-3,
+        "{time:?}"
+    );
+    assert!((time.rank_sum_p.unwrap() - 2.0 / 12870.0).abs() < 1e-12);
     assert!(time.ratio_low.unwrap() > 1.4 && time.ratio_high.unwrap() < 1.6);
-    assert!(compared.interleaved && time.blocks == 1);
+    assert!(compared.interleaved && time.scatter < 0.03);
+    assert_eq!(compared.together, None, "one row is no suite");
     assert_eq!(compared.outcome(), Outcome::Regression);
     assert_eq!(compared.subject[0].field, "platform");
+}
+
+#[test]
+fn batches_of_other_lengths_are_told() {
+    let base = result("a", "ns", &[("in", FAST, 0)]);
+    let mut other = base.clone();
+    other.created = "later".into();
+    for samples in &mut other.rows[0].metrics[0].boots {
+        samples.iterations = 2;
+        samples.run = vec![3 * samples.run[0]];
+    }
+    // One boot of another length is none of the usual.
+    other.rows[0].metrics[0].boots[0].iterations = 1;
+    let why = |base, other| compared(base, other).rows[0].why.clone();
+    assert_eq!(
+        why(&base, &other).as_deref(),
+        Some("most batches had 1 operations in the base, 2 in the other")
+    );
+    assert_eq!(why(&base, &base), None);
 }
 
 #[test]
@@ -81,30 +105,52 @@ fn rates_are_better_when_greater() {
     );
     let compared = compared(&base, &other);
     assert_eq!(compared.rows[0].verdict, Some(Verdict::Better));
-    assert!(compared.rows[0].time.as_ref().unwrap().ratio < 0.7);
+    assert!(compared.rows[0].time.as_ref().unwrap().ratio.unwrap() < 0.7);
     assert_eq!(compared.outcome(), Outcome::NoRegression);
 }
 
 #[test]
 fn too_few_boots_say_how_many_more() {
     let (base, other) = (
-        result("a", "ns", &[("in", &FAST[..4], 0)]),
-        result("b", "ns", &[("in", &SLOW[..4], 0)]),
+        result("a", "ns", &[("in", &FAST[..2], 0)]),
+        result("b", "ns", &[("in", &SLOW[..2], 0)]),
     );
     let compared = compared(&base, &other);
     let row = &compared.rows[0];
     assert_eq!(row.verdict, Some(Verdict::Inconclusive));
     assert_eq!(row.time.as_ref().unwrap().more_boots, Some(1));
-    assert!(
-        row.why.as_ref().unwrap().contains("1 more a side"),
-        "{:?}",
-        row.why
+    assert_eq!(
+        row.why.as_deref(),
+        Some("too few boots to know how they scatter: 1 more a side")
     );
     assert_eq!(compared.outcome(), Outcome::Inconclusive);
 }
 
 #[test]
-fn noise_says_how_many_more() {
+fn a_suite_three_times_as_slow_is_worse_with_five_boots_and_against_itself_it_is_not() {
+    let names: Vec<String> = (0..34).map(|row| format!("row-{row}")).collect();
+    let boots: Boots = &[&[1000], &[1012], &[1003], &[991], &[995]];
+    let times_three: Vec<Vec<u64>> = boots.iter().map(|run| vec![3 * run[0]]).collect();
+    let times_three: Vec<&[u64]> = times_three.iter().map(Vec::as_slice).collect();
+    let suite = |boots| {
+        let rows: Vec<_> = names.iter().map(|name| (&**name, boots, 0)).collect();
+        let mut result = result("qemu-tcg", "ns", &rows);
+        result.created = format!("{:?}", rows[0].1);
+        result
+    };
+    let (base, slow) = (suite(boots), suite(&times_three));
+    let found = compared(&base, &slow);
+    let worse = |row: &RowComparison| row.verdict == Some(Verdict::Worse);
+    assert!(found.rows.iter().all(worse), "{:?}", found.rows[0]);
+    assert_eq!(found.rows[0].why.as_deref(), Some("as the whole suite"));
+    assert!((found.together.unwrap().ratio - 3.0).abs() < 1e-9);
+    assert!(!found.interleaved);
+    let same = compared(&base, &base);
+    assert_eq!(same.outcome(), Outcome::NoRegression, "{:?}", same.rows[0]);
+}
+
+#[test]
+fn noise_is_too_noisy_to_tell() {
     let wild: Boots = &[&[90], &[111], &[95], &[105], &[88], &[113], &[104], &[100]];
     let compared = compared(
         &result("a", "ns", &[("in", wild, 0)]),
@@ -112,7 +158,11 @@ fn noise_says_how_many_more() {
     );
     let row = &compared.rows[0];
     assert_eq!(row.verdict, Some(Verdict::Inconclusive));
-    assert!(row.time.as_ref().unwrap().more_boots.unwrap() > 50);
+    let why = row.why.as_deref().unwrap();
+    assert!(
+        why.starts_with("too noisy to tell: boots scatter by 1"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -323,6 +373,39 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
         compared(&two, &one).caveats[0].contains("(out in the base alone)"),
         "{said}"
     );
+    // A difference is no verdict then, and equal digits are still no change.
+    let dearer: Boots = &[&[101], &[101]];
+    let one_more = result("a", "insns", &[("in", dearer, 1), ("out", few, 1)]);
+    let base = result("a", "insns", &[("in", few, 1), ("out", few, 1)]);
+    assert_eq!(
+        compared(&base, &one_more).rows[0].verdict,
+        Some(Verdict::Worse)
+    );
+    let alone = result("a", "insns", &[("in", few, 1)]);
+    let found = compared(&alone, &one_more);
+    assert_eq!(found.rows[0].verdict, Some(Verdict::Inconclusive));
+    let why = found.rows[0].why.as_deref().unwrap();
+    assert!(
+        why.starts_with("1 instruction more, or what ran beside"),
+        "{why}"
+    );
+    assert_eq!(
+        compared(&alone, &base).rows[0].verdict,
+        Some(Verdict::NoChange)
+    );
+    // Looking at some rows only hides nothing of what ran; what one side skips was selected all the same.
+    let options = CompareOptions {
+        only: Some(["in".to_owned()].into()),
+        ..CompareOptions::default()
+    };
+    let found = compare_results(&alone, &one_more, &options).unwrap();
+    assert_eq!(found.rows.len(), 1);
+    assert_eq!(found.rows[0].verdict, Some(Verdict::Inconclusive));
+    let mut skipped = one_more.clone();
+    skipped.rows[1].status = Status::Skip;
+    skipped.rows[1].metrics.clear();
+    let found = compared(&base, &skipped);
+    assert_eq!(found.rows[0].verdict, Some(Verdict::Worse));
     // On time a boot's rows are apart.
     let (one, two) = (
         result("a", "ns", &[("in", FAST, 0)]),

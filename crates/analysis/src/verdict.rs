@@ -53,3 +53,8 @@ impl Default for Thresholds {
 
 /// More boots than this a side are never asked for.
 pub const MAX_BOOTS: usize = 1000;
+
+/// So many boots a side find a change of 10 % in any row of a suite whose boots scatter by less than
+/// [`crate::NOISY`], 95 times in 100 or more: docs/method.md measures it. What `run` makes where time
+/// is measured, and what it advises.
+pub const SUITE_BOOTS: u32 = 16;

@@ -9,12 +9,12 @@ use ws_analysis::{CountFigures, RowComparison, SuiteComparison, TimeFigures, Unl
 use ws_text::{markdown, spreadsheet, terminal};
 
 /// The schema of the JSON.
-pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/1";
+pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/2";
 
 /// What `worldswitch compare` found.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparisons {
-    /// Always `worldswitch-comparison/1`.
+    /// Always `worldswitch-comparison/2`.
     #[schemars(extend("const" = COMPARISON_SCHEMA))]
     pub schema: &'static str,
     /// One for each pair of results.
@@ -33,7 +33,7 @@ const HEADS: [(&str, Set); 8] = [
     ("other", Set::Right),
     ("ratio, added", Set::Right),
     ("", Set::Left),
-    ("p", Set::Right),
+    ("scatter", Set::Right),
     ("verdict", Set::Left),
     ("", Set::Left),
 ];
@@ -53,8 +53,8 @@ const CSV: [&str; 21] = [
     "ratio",
     "ratio_low",
     "ratio_high",
-    "p",
-    "p_suite",
+    "scatter",
+    "rank_sum_p",
     "more_boots",
     "added",
     "added_mean",
@@ -93,7 +93,7 @@ impl Comparisons {
             for remark in remarks(one) {
                 out += &format!("- {}\n", markdown(&remark));
             }
-            out += "\n| benchmark | base | other | ratio, added | | p | verdict | |\n";
+            out += "\n| benchmark | base | other | ratio, added | | scatter | verdict | |\n";
             out += "|---|---:|---:|---:|---|---:|---|---|\n";
             for row in &one.rows {
                 let cells = cells(row).map(|cell| markdown(&cell));
@@ -132,8 +132,8 @@ pub(crate) fn legend(comparisons: &[SuiteComparison]) -> Vec<&'static str> {
     let mut legend = Vec::new();
     if rows().any(|row| row.time.is_some()) {
         legend.extend([
-            "ratio: the other's time over the base's, medians of the boots' values; in brackets its interval.",
-            "p: the permutation test's, corrected for all benchmarks (Holm).",
+            "ratio: the other's time over the base's, by the middle half of each side's boots; in brackets its interval, right for all rows at once.",
+            "scatter: a robust standard deviation of the boots' values, of the side where it is greater.",
         ]);
     }
     if rows().any(|row| row.counts.is_some()) {
@@ -156,7 +156,14 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
     let timed = one.rows.iter().any(|row| row.time.is_some());
     let heads = HEADS.iter().map(|(head, _)| *head);
     let heads: Vec<String> = heads
-        .map(|head| if head == "p" && !timed { "" } else { head }.to_owned())
+        .map(|head| {
+            if head == "scatter" && !timed {
+                ""
+            } else {
+                head
+            }
+            .to_owned()
+        })
         .collect();
     let rows = one.rows.iter().map(|row| {
         let cells = cells(row).map(|cell| terminal(&cell).into_owned());
@@ -215,21 +222,34 @@ pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
                 .into(),
         );
     }
-    let Some(reliability) = one.reliability.filter(|found| found.benchmarks > 1) else {
-        return remarks;
-    };
-    let (word, confidence) = match reliability.better >= reliability.worse {
-        true => ("better", reliability.better),
-        false => ("worse", reliability.worse),
-    };
-    remarks.push(match reliability.differing {
-        0 => "over the suite: no benchmark differs by itself".into(),
-        _ => format!(
-            "over the suite: {word} with reliability {} (HPT over {} benchmarks, {} of which differ)",
-            rounded_down(confidence), reliability.benchmarks, reliability.differing
-        ),
-    });
+    if let Some(together) = one.together {
+        remarks.push(format!(
+            "the suite's middle row: {:.3}x [{:.3}, {:.3}]",
+            together.ratio, together.ratio_low, together.ratio_high
+        ));
+    }
+    remarks.extend(paper_says(one));
     remarks
+}
+
+/// What HyperBench's method (HPT) says of the suite. It counts rows and not how much each moved, so it
+/// is told only where no row contradicts it.
+fn paper_says(one: &SuiteComparison) -> Option<String> {
+    let found = one.reliability.filter(|found| found.differing > 1)?;
+    let (word, confidence, contrary) = match found.better >= found.worse {
+        true => ("less", found.better, Verdict::Worse),
+        false => ("more", found.worse, Verdict::Better),
+    };
+    let contradicted = one.rows.iter().any(|row| row.verdict == Some(contrary));
+    (!contradicted).then(|| {
+        format!(
+            "HPT, which counts rows and not how much each moved: {} of {} differ, and that rows tend to cost \
+             {word} has reliability {}",
+            found.differing,
+            found.benchmarks,
+            rounded_down(confidence)
+        )
+    })
 }
 
 /// A confidence to three digits, never rounded up to one that it has not.
@@ -244,7 +264,7 @@ pub(crate) fn cells(row: &RowComparison) -> [String; 8] {
         (Some(value), None) => number::value(value, ""),
         (None, _) => "-".into(),
     };
-    let (change, interval, p) = match (&row.time, &row.counts) {
+    let (change, interval, scatter) = match (&row.time, &row.counts) {
         (Some(time), _) => time_cells(time),
         (None, Some(counts)) => count_cells(counts),
         (None, None) => Default::default(),
@@ -255,7 +275,7 @@ pub(crate) fn cells(row: &RowComparison) -> [String; 8] {
         value(row.other),
         change,
         interval,
-        p,
+        scatter,
         row.verdict.map_or("not compared", Verdict::word).into(),
         row.why.clone().unwrap_or_default(),
     ]
@@ -266,11 +286,9 @@ fn time_cells(time: &TimeFigures) -> (String, String, String) {
         (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
         _ => String::new(),
     };
-    let p = match time.p_suite {
-        p if p < 0.0001 => "<0.0001".into(),
-        p => format!("{p:.4}"),
-    };
-    (format!("{:.3}x", time.ratio), interval, p)
+    let ratio = time.ratio.map(|ratio| format!("{ratio:.3}x"));
+    let scatter = format!("{:.1} %", 100.0 * time.scatter);
+    (ratio.unwrap_or_default(), interval, scatter)
 }
 
 fn count_cells(counts: &CountFigures) -> (String, String, String) {
@@ -317,11 +335,11 @@ fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; CSV.len()] {
         row.boots[0].to_string(),
         row.boots[1].to_string(),
         row.verdict.map_or("not compared", Verdict::word).into(),
-        number(time.map(|time| time.ratio)),
+        number(time.and_then(|time| time.ratio)),
         number(time.and_then(|time| time.ratio_low)),
         number(time.and_then(|time| time.ratio_high)),
-        number(time.map(|time| time.p)),
-        number(time.map(|time| time.p_suite)),
+        number(time.map(|time| time.scatter)),
+        number(time.and_then(|time| time.rank_sum_p)),
         time.and_then(|time| time.more_boots)
             .map_or(String::new(), |n| n.to_string()),
         number(counts.map(|counts| counts.added)),

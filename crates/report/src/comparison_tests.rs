@@ -47,7 +47,7 @@ fn a_terminal_shows_verdicts_and_what_limits_them() {
     assert!(lines[2].contains("not from one run"), "{text}");
     assert!(lines[4].starts_with("in|=\\u{1b}  "), "{text}");
     assert!(
-        lines[4].contains(" 1.498x ") && lines[4].ends_with("  worse"),
+        lines[4].contains(" 1.498x ") && lines[4].ends_with(" %  worse"),
         "{text}"
     );
     assert_eq!(lines[5], "1 worse");
@@ -71,7 +71,8 @@ fn instructions_are_added_and_never_a_ratio() {
 
 #[test]
 fn markdown_and_csv_escape_what_strangers_wrote() {
-    let compared = compared("ns", &FAST, &FAST);
+    let tight = [1000, 1001, 1002, 999, 998, 1003, 997, 1005];
+    let compared = compared("ns", &tight, &tight);
     let page = compared.to_markdown();
     assert!(
         page.contains("## b against a\n") && page.contains("| in\\|=\\\\u{1b} |"),
@@ -85,6 +86,37 @@ fn markdown_and_csv_escape_what_strangers_wrote() {
         (CSV.len(), "no change", "1")
     );
     assert!(!table.contains('\u{1b}'));
+}
+
+/// Twenty rows that save two instructions of fifty, one that costs a thousand times as much: no
+/// summary calls that better.
+#[test]
+fn a_summary_is_not_better_where_a_row_is_worse() {
+    let suite = |platform: &str, first: u64, rest: u64| {
+        let mut result = result(platform, "insns", &[first; 3]);
+        let row = result.rows[0].clone();
+        for number in 0..20 {
+            let mut row = row.clone();
+            row.benchmark = format!("row-{number}");
+            for samples in &mut row.metrics[0].boots {
+                samples.run = vec![rest; 2];
+            }
+            result.rows.push(row);
+        }
+        result
+    };
+    let told = |first| {
+        let options = CompareOptions::default();
+        let (base, other) = (suite("a", 1, 50), suite("b", first, 48));
+        Comparisons::of(vec![compare_results(&base, &other, &options).unwrap()]).to_terminal(false)
+    };
+    assert!(told(1).contains("HPT, which counts rows"), "{}", told(1));
+    let text = told(3370);
+    assert!(text.contains("1 worse, 20 better"), "{text}");
+    assert!(
+        !text.contains("HPT") && !text.contains("reliability"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -119,7 +151,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     ] {
         let mut value: Value = serde_json::from_str(&one.to_json().unwrap()).unwrap();
         assert!(validator.is_valid(&value));
-        value["schema"] = json!("worldswitch-comparison/2");
+        value["schema"] = json!("worldswitch-comparison/3");
         assert!(!validator.is_valid(&value));
     }
 }

@@ -2,27 +2,28 @@
 //! benchmarks, boots or files.
 //!
 //! What is random (resampling) takes a seed, and the same seed gives the same digits on every
-//! machine. Nothing assumes a normal distribution: times of world switches have none. Each file
-//! names the publication that its method is from and what the method assumes.
+//! machine. Times of world switches have no normal distribution; what assumes one of their middle
+//! half ([`midmean`]) says so. Each file names the publication that its method is from and what the
+//! method assumes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bootstrap;
-mod holm;
-mod normal;
+mod midmean;
 mod order;
 mod outliers;
 mod permutation;
 mod ranksum;
+mod student;
 mod suite;
 mod trend;
 
 pub use bootstrap::{Interval, bootstrap, drawn_median};
-pub use holm::holm;
-pub use normal::{needed_to_agree, needed_to_differ};
+pub use midmean::{Estimate, difference, midmean};
 pub use order::{lower_median, median, mid_ranks, quantile, robust_deviation, sorted};
 pub use outliers::outliers;
-pub use permutation::{Block, Method, PermutationTest, RankTests, smallest_p, stratified_rank_sum};
+pub use permutation::rank_sum_p;
+pub use student::{student_p, student_quantile};
 pub use suite::{Reliability, reliability};
 pub use trend::{Trend, trend};
 

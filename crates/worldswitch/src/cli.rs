@@ -150,7 +150,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,
     /// How often to boot each platform. Default: 2 where instructions are counted (the second
-    /// proves the digits), 5 where time is measured, 1 on a serial line, all that a log holds.
+    /// proves the digits), 16 where time is measured (what compare needs to find 10 % in a row), 1 on
+    /// a serial line, all that a log holds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
     /// Where instructions are counted: so many boots more, in which something differs that should

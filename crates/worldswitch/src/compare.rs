@@ -6,6 +6,7 @@ use crate::cli::{CompareArgs, Effect, JudgeArgs};
 use crate::output::{self, Colours};
 use crate::run::export;
 use anyhow::bail;
+use std::collections::BTreeSet;
 use ws_analysis::{CompareOptions, Outcome, Thresholds, compare_results};
 use ws_report::Comparisons;
 use ws_results::ResultFile;
@@ -34,14 +35,17 @@ pub fn judge(
     args: &JudgeArgs,
     colours: Colours,
 ) -> anyhow::Result<Outcome> {
-    let options = CompareOptions {
-        thresholds: thresholds(args),
-        allow: args.allow.clone(),
-    };
     let (mut compared, mut refused) = (Vec::new(), Vec::new());
     for (base, other) in pairs {
-        let (base, other) = (selected(base, args), selected(other, args));
-        match compare_results(&base, &other, &options) {
+        let options = CompareOptions {
+            thresholds: thresholds(args),
+            allow: args.allow.clone(),
+            only: args
+                .bench
+                .as_ref()
+                .map(|bench| matching([base, other], bench)),
+        };
+        match compare_results(base, other, &options) {
             Ok(one) => compared.push(one),
             Err(why) => refused.push(why),
         }
@@ -103,12 +107,11 @@ fn thresholds(args: &JudgeArgs) -> Thresholds {
     thresholds
 }
 
-/// The result with the benchmarks of `--bench` only.
-fn selected(result: &ResultFile, args: &JudgeArgs) -> ResultFile {
-    let mut result = result.clone();
-    let wanted = |name: &str| args.bench.as_ref().is_none_or(|bench| bench.is_match(name));
-    result.rows.retain(|row| wanted(&row.benchmark));
-    result
+/// The benchmarks of either in whose name the expression is found.
+fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String> {
+    let rows = results.into_iter().flat_map(|result| &result.rows);
+    let names = rows.map(|row| &row.benchmark);
+    names.filter(|name| bench.is_match(name)).cloned().collect()
 }
 
 /// What is compared with what. With one base, all others; with several, each with the base of its

@@ -3,10 +3,8 @@
 //! Pure: from results to sentences.
 
 use std::path::Path;
+use ws_analysis::SUITE_BOOTS;
 use ws_results::{LaunchEnd, ResultFile, Status};
-
-/// Fewer boots a platform than this can't tell a difference from chance on units of time.
-const BOOTS_TO_COMPARE: usize = 5;
 
 /// Remarks on one result that lies in `folder`.
 pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
@@ -123,11 +121,11 @@ fn few_boots(result: &ResultFile) -> Option<String> {
         .get("kvm")
         .and_then(|kvm| kvm.as_str())
         == Some("software");
-    if !timed || software || boots >= BOOTS_TO_COMPARE {
+    if !timed || software || boots >= SUITE_BOOTS as usize {
         return None;
     }
     Some(format!(
-        "{}: {boots} {}, too few to tell a difference from chance: --boots {BOOTS_TO_COMPARE} or more for a comparison",
+        "{}: {boots} {}: for compare to find 10 % in a row, --boots {SUITE_BOOTS} or more",
         result.platform,
         if boots == 1 { "boot" } else { "boots" }
     ))

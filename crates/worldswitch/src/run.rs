@@ -30,8 +30,6 @@ use ws_results::{ResultFile, SCHEMA};
 const EXACT_BOOTS: u32 = 2;
 /// One with another padding, one with more memory.
 const PERTURBED_BOOTS: u32 = 1;
-/// Fewer can't tell a difference from chance.
-const TIMED_BOOTS: u32 = 5;
 
 /// How a command ended that did not fail as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +196,7 @@ fn open(
             (Control::Listened, _, _) => Some(1),
             (Control::Launched, _, Some(sizes)) => Some(sizes.boots),
             (Control::Launched, Some("insns"), _) => Some(EXACT_BOOTS),
-            (Control::Launched, _, _) => Some(TIMED_BOOTS),
+            (Control::Launched, _, _) => Some(ws_analysis::SUITE_BOOTS),
         };
         let selection = selections.get(&machine.architecture());
         let selection = selection.map(Arc::clone).unwrap_or_default();

@@ -45,13 +45,13 @@ fn one(comparison: &SuiteComparison) -> Markup {
                 thead { tr {
                     @for head in ["benchmark", "verdict", "unit", "base", "other"] { th scope="col" { (head) } }
                     @if timed {
-                        @for head in ["ratio", "interval", "p", ""] { th scope="col" { (head) } }
+                        @for head in ["ratio", "interval", "scatter", ""] { th scope="col" { (head) } }
                     } @else {
                         @for head in ["added", "mean", "what was found"] { th scope="col" { (head) } }
                     }
                 } }
                 tbody { @for row in &comparison.rows {
-                    @let [benchmark, base, other, change, interval, p, verdict, why] = cells(row);
+                    @let [benchmark, base, other, change, interval, scatter, verdict, why] = cells(row);
                     tr data-b=(plain(&row.benchmark)) {
                         th scope="row" { (plain(&benchmark)) }
                         td class={ "verdict " (class(row.verdict)) } { (verdict) }
@@ -60,7 +60,7 @@ fn one(comparison: &SuiteComparison) -> Markup {
                         td.value { (other) }
                         td.value { (change) }
                         td.value { (interval) }
-                        @if timed { td.value { (p) } }
+                        @if timed { td.value { (scatter) } }
                         td { (plain(&why)) }
                     }
                 } }

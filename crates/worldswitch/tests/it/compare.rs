@@ -61,8 +61,8 @@ impl Runs {
     }
 }
 
-const FAST: &[u64] = &[100, 101, 102, 99, 98, 103, 97, 105];
-const SLOW: &[u64] = &[150, 151, 152, 149, 148, 153, 147, 155];
+const FAST: &[u64] = &[1000, 1005, 1010, 995, 990, 1015, 985, 1025];
+const SLOW: &[u64] = &[1500, 1505, 1510, 1495, 1490, 1515, 1485, 1525];
 
 #[test]
 fn exit_codes_say_what_came_of_it() {
@@ -73,7 +73,7 @@ fn exit_codes_say_what_came_of_it() {
         "few",
         "kvm",
         "ns",
-        &[("in", &FAST[..4]), ("out", &SLOW[..4])],
+        &[("in", &FAST[..2]), ("out", &SLOW[..2])],
     );
     let output = runs.said(&["compare", "fast", "slow"]);
     expect_code(&output, 3);
@@ -200,7 +200,7 @@ fn exports_hold_what_is_shown_and_fit_their_schema() {
         csv.lines()
             .nth(1)
             .unwrap()
-            .starts_with("kvm,kvm,in,io,ns,100.5,150.5,8,8,worse,")
+            .starts_with("kvm,kvm,in,io,ns,1002.5,1502.5,8,8,worse,")
     );
     assert!(
         std::fs::read_to_string(runs.path("c.md"))

@@ -252,8 +252,8 @@ fn quick_says_what_it_chose() {
         .unwrap();
     expect_code(&output, 0);
     let told = stderr(&output);
-    assert!(told.contains("quick: boots 5 x qemu-tcg"), "{told}");
-    assert_eq!(lab.result("qemu-tcg").boots.len(), 5);
+    assert!(told.contains("quick: boots 16 x qemu-tcg"), "{told}");
+    assert_eq!(lab.result("qemu-tcg").boots.len(), 16);
     assert_eq!(lab.result("lab:native").perturbed().len(), 1);
 }
 
