@@ -1,4 +1,4 @@
-/* Counts what happens between two rings; see bell.h. Called by vm.c, under the VM's lock. The note is the
+/* Counts what happens between two rings; see bell.h. Under the VM's lock. The note is the
  * guest's: copied once, then checked. */
 #include "bell.h"
 

@@ -1,4 +1,4 @@
-/* Reads what is to run; see config.h. Pure. Called by main.c. */
+/* Reads what is to run; see config.h. Pure. */
 #include "config.h"
 
 #include "fdt.h"

@@ -1,4 +1,4 @@
-/* The serial port; see console.h. Called by all that speaks. */
+/* The serial port; see console.h. */
 #include "console.h"
 
 #include "lib.h"

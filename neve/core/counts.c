@@ -1,4 +1,4 @@
-/* Names of causes; see counts.h. Called by bell.c. */
+/* Names of causes; see counts.h. */
 #include "counts.h"
 
 #include "arch.h"

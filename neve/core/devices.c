@@ -1,4 +1,4 @@
-/* A VM's devices by address; see devices.h. Pure. Called by vm.c and by arch/'s vcpu.c. */
+/* A VM's devices by address; see devices.h. Pure. */
 #include "devices.h"
 
 #include <stddef.h>

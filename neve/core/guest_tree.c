@@ -1,4 +1,4 @@
-/* A VM's device tree; see guest_tree.h. Pure. Called by vm.c. */
+/* A VM's device tree; see guest_tree.h. Pure. */
 #include "guest_tree.h"
 
 #include "lib.h"

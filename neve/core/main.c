@@ -1,5 +1,5 @@
 /* The hypervisor's order of business: read what the machine is and what is to run, make the VMs, run
- * them, power off. Called by boot.S: neve_main() on the first CPU, cpu_main() on the others. */
+ * them, power off. */
 #include "main.h"
 
 #include "arch.h"

@@ -1,4 +1,4 @@
-/* Free memory; see memory.h. Pure. Called by main.c and vm.c. */
+/* Free memory; see memory.h. Pure. */
 #include "memory.h"
 
 #define PAGE 0x1000ull

@@ -1,4 +1,4 @@
-/* Answers a guest's accesses to a PL011; see pl011.h. Pure. Called by vm.c. */
+/* Answers a guest's accesses to a PL011; see pl011.h. Pure. */
 #include "pl011.h"
 
 #define DATA	 0x00

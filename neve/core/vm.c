@@ -1,4 +1,4 @@
-/* Makes, loads and ends VMs; see vm.h. Called by main.c, and by all that can end one. */
+/* Makes, loads and ends VMs; see vm.h. */
 #include "vm.h"
 
 #include "arch.h"

@@ -2,7 +2,6 @@
  * The machine's GICv3 (Arm IHI 0069). Physical interrupts come to EL2, and are few: the timers' PPIs, which
  * are handed on to the guest and stay active until it ends its virtual one; the maintenance interrupt
  * of the virtual interface; our own SGI, which makes a CPU look up; the console's.
- * Called by vcpu.c and core/.
  */
 #include "gic.h"
 

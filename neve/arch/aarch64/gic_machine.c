@@ -1,5 +1,5 @@
 /* The machine's GICv3 (Arm IHI 0069) set up: its distributor once, its redistributors and the CPU interface by
- * each CPU. Called by core/main.c and vcpu.c. */
+ * each CPU. */
 #include "gic.h"
 
 #include "accessors.h"

@@ -1,5 +1,5 @@
 /* The virtual interface between a guest hypervisor and its VM: while the nested VM runs, the hardware's is what
- * the hypervisor's ICH registers say; see nested.h. Called by nested.c and gic.c. */
+ * the hypervisor's ICH registers say; see nested.h. */
 #include "gic.h"
 
 #include "accessors.h"

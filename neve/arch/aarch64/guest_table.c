@@ -1,4 +1,4 @@
-/* Walks a guest hypervisor's tables; see guest_table.h. Pure. Called by nested_exits.c and nested_memory.c. */
+/* Walks a guest hypervisor's tables; see guest_table.h. Pure. */
 #include "guest_table.h"
 
 #define VALID	1ull

@@ -1,4 +1,4 @@
-/* See hardware.h. Called by interface.c, sysreg.c and nested_registers.c. */
+/* See hardware.h. */
 #include "hardware.h"
 
 #include "accessors.h"

@@ -1,4 +1,4 @@
-/* Reads Linux' arm64 Image header (Documentation/arch/arm64/booting.rst); see arch.h. Pure. Called by core/vm.c. */
+/* Reads Linux' arm64 Image header (Documentation/arch/arm64/booting.rst); see arch.h. Pure. */
 #include "arch.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Exceptions for EL1; see inject.h. Pure. Called by vcpu.c. */
+/* Exceptions for EL1; see inject.h. Pure. */
 #include "inject.h"
 
 #include "cpu.h"

@@ -1,4 +1,4 @@
-/* See interface.h. Called by gic.c, gic_nested.c and policy.c. */
+/* See interface.h. */
 #include "interface.h"
 
 #include "accessors.h"

@@ -1,4 +1,4 @@
-/* First steps on an Arm machine, how other CPUs start, and how it ends. Called by boot.S and core/. */
+/* First steps on an Arm machine, how other CPUs start, and how it ends. */
 #include "main.h"
 
 #include "accessors.h"

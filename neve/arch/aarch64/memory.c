@@ -108,8 +108,8 @@ void map_ourselves(const struct tree *tree)
 	mmu_registers.sctlr = SCTLR_ON;
 }
 
-/* EL2's translation and vectors. Called by boot.S with the MMU off, on other CPUs without a stack: it must
- * stay a leaf that keeps all in registers. */
+/* EL2's translation and vectors. It runs with the MMU off, on other CPUs without a stack: it must stay a leaf
+ * that keeps all in registers. */
 void mmu_on(void)
 {
 #if VHE && PARAVIRT != PARAVIRT_neve /* whose page there is not yet */

@@ -1,4 +1,4 @@
-/* Decodes data aborts of device registers; see mmio.h. Pure. Called by vcpu.c. */
+/* Decodes data aborts of device registers; see mmio.h. Pure. */
 #include "mmio.h"
 
 #define ISS_WRITE	(1ull << 6)

@@ -1,4 +1,4 @@
-/* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. Called by vcpu.c. */
+/* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. */
 #include "nested.h"
 
 #include "accessors.h"

@@ -1,4 +1,4 @@
-/* Exceptions of a guest hypervisor and of its nested VM: who is to answer them; see nested.h. Called by vcpu.c. */
+/* Exceptions of a guest hypervisor and of its nested VM: who is to answer them; see nested.h. */
 #include "nested.h"
 
 #include "accessors.h"

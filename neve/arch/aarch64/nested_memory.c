@@ -1,5 +1,5 @@
 /* A guest hypervisor's memory and its nested VM's: which tables the hardware walks, and what TLB maintenance of
- * the hypervisor concerns; see nested.h. Called by nested.c, nested_exits.c and nested_registers.c. */
+ * the hypervisor concerns; see nested.h. */
 #include "nested.h"
 
 #include "accessors.h"

@@ -1,5 +1,5 @@
 /* A guest hypervisor's own instructions, where they trap or call; see nested.h. The table says what each
- * register is (registers.h). Called by nested.c. */
+ * register is (registers.h). */
 #include "accessors.h"
 #include "arch.h"
 #include "cpu.h"

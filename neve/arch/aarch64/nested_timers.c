@@ -1,4 +1,4 @@
-/* See nested_timers.h. Called by nested.c, nested_registers.c and gic.c. */
+/* See nested_timers.h. */
 #include "nested_timers.h"
 
 #include "accessors.h"

@@ -4,7 +4,7 @@
  * hyp-entry.S (el1_sync), entry.S (__guest_enter, __guest_exit), switch.c (__kvm_vcpu_run and what it
  * calls), sysreg-sr.c; virt/kvm/arm/hyp/: timer-sr.c, vgic-v2-sr.c, vgic-v3-sr.c. Left out is what a
  * 64-bit guest does not reach that is not debugged and may write wherever it may read. Its first floating
- * point leaves as all else does, where Linux answers within el1_sync. Called by vcpu.c.
+ * point leaves as all else does, where Linux answers within el1_sync.
  *
  * Without VHE it is split: the host half runs at EL1 and calls the other half to enter its guest. Here it
  * is two instructions long: how exits are answered costs no trap there, and is done at EL2.

@@ -1,4 +1,4 @@
-/* Answers a VM's calls of PSCI; see psci.h. Pure. Called by vcpu.c. */
+/* Answers a VM's calls of PSCI; see psci.h. Pure. */
 #include "psci.h"
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
-/* The table of system registers, and what needs no hardware to be said of them; see registers.h. Pure.
- * Called by sysreg.c, nested_registers.c and counts.c. */
+/* The table of system registers, and what needs no hardware to be said of them; see registers.h. Pure. */
 #include "registers.h"
 
 #define EL0_AND_EL1_AARCH64 0x11u	 /* of ID_AA64PFR0_EL1: no AArch32 */

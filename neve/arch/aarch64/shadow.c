@@ -1,4 +1,4 @@
-/* Shadow stage-2 tables; see shadow.h. Called by nested.c. */
+/* Shadow stage-2 tables; see shadow.h. */
 #include "shadow.h"
 
 #include <stddef.h>

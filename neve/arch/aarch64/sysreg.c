@@ -1,4 +1,4 @@
-/* Emulates system registers by their class, and resets them; see sysreg.h. Called by vcpu.c. */
+/* Emulates system registers by their class, and resets them; see sysreg.h. */
 #include "sysreg.h"
 
 #include "arch.h"

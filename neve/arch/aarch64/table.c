@@ -1,4 +1,4 @@
-/* Builds and walks translation tables; see table.h. Pure. Called by memory.c, vm.c and shadow.c. */
+/* Builds and walks translation tables; see table.h. Pure. */
 #include "table.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * Enters a guest, and answers why it left. Called by core/vcpu.c in a loop. What a guest does wrong ends
+ * Enters a guest, and answers why it left. What a guest does wrong ends
  * in an exception of its own, or ends its VM; never the hypervisor.
  */
 #include "vm.h"

@@ -1,4 +1,4 @@
-/* The state of a VM's interrupts, and list registers; see vgic.h. Pure. Called by gic.c. */
+/* The state of a VM's interrupts, and list registers; see vgic.h. Pure. */
 #include "vgic.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* List registers of a guest hypervisor; see virtual_interface.h. Pure. Called by gic.c. */
+/* List registers of a guest hypervisor; see virtual_interface.h. Pure. */
 #include "virtual_interface.h"
 
 #define STATE (LR_PENDING | LR_ACTIVE)

@@ -1,7 +1,7 @@
 /*
  * What a VM is to the hardware: stage 2, built when the guest first touches a page, and a VMID. A VM's
  * memory is one piece of the machine's, so that a page's place is known before it is mapped; mapping it
- * empties it of what was there before. Called by core/vm.c and vcpu.c.
+ * empties it of what was there before.
  */
 #include "vm.h"
 
