@@ -1,5 +1,6 @@
 /*
- * The life of a vCPU: it has one CPU of the machine for itself, and runs its guest until its VM ends. There is no scheduler: what a world switch costs is seen alone.
+ * The life of a vCPU: it has one CPU of the machine for itself, and runs its guest until its VM ends.
+ * There is no scheduler: what a world switch costs is seen alone.
  */
 #include "vm.h"
 
