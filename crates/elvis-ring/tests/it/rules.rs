@@ -296,6 +296,46 @@ fn requests_in_flight_survive_the_device() {
     }
 }
 
+/// What was taken last can be left to the next that has the ring, which takes it once: by the ring's index, or
+/// by the note of who died with it.
+#[test]
+fn a_request_that_is_left_is_taken_once_more() {
+    const SIZE: u16 = 16;
+    for died in [false, true] {
+        let (mut driver, mut ring) = pair(SIZE, false);
+        let bytes = inflight::region_bytes(SIZE);
+        let mapping = Arc::new(Mapping::new(&memfd(bytes), bytes).unwrap());
+        let region = Span::new(&mapping, 0, bytes).unwrap();
+        let notes = || Inflight::new(region.clone(), SIZE).unwrap();
+        let at = driver.addresses();
+        let new = |driver: &Driver, next| {
+            Ring::new(SIZE.into(), &at, driver.memory(), next, false).unwrap()
+        };
+        ring.track(notes());
+        let heads = [0, 1].map(|n| driver.submit(&[(DATA + n * 16, 16, false)]).unwrap());
+        let mut chain = Chain::new();
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        if died {
+            ring = new(&driver, 0);
+            ring.track(notes());
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+        }
+        ring.untake(heads[0]);
+        assert_eq!(ring.look().unwrap().pending, 2);
+        let mut next = new(&driver, ring.next());
+        next.track(notes());
+        assert_eq!(next.look().unwrap().pending, 2, "died: {died}");
+        for head in heads {
+            assert!(next.take(&mut chain).unwrap());
+            assert_eq!(chain.head(), head, "died: {died}");
+            next.put(head, 0);
+        }
+        assert!(!next.take(&mut chain).unwrap());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -278,17 +278,20 @@ impl Disk {
         }
     }
 
-    /// Makes a range read as zeros, at once. None where the engine must.
+    /// Makes a range read as zeros, at once, which takes as long as to write it. False where the engine must,
+    /// or where there is no such range.
     #[must_use]
-    pub fn zero_now(&self, offset: u64, bytes: u64) -> Option<bool> {
+    pub fn zero_now(&self, offset: u64, bytes: u64) -> bool {
         match self {
-            Self::Null { .. } => Some(true),
+            Self::Null { .. } => true,
             Self::Ram { memory } => {
-                let range = memory.part(offset as usize, bytes as usize)?;
-                range.zero();
-                Some(true)
+                let range = memory.part(offset as usize, bytes as usize);
+                range.is_some_and(|range| {
+                    range.zero();
+                    true
+                })
             }
-            Self::File { .. } => None,
+            Self::File { .. } => false,
         }
     }
 }

@@ -13,6 +13,7 @@ mod fair;
 mod hostile;
 mod many;
 mod placement;
+mod ranges;
 #[path = "../raw/mod.rs"]
 mod raw;
 mod registered;
