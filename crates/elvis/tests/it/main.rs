@@ -18,3 +18,4 @@ mod ranges;
 mod raw;
 mod registered;
 mod serve;
+mod stalled;
