@@ -5,7 +5,7 @@
 
 use crate::config::device_from_json;
 use crate::serve::Server;
-use crate::server;
+use crate::server::{self, Accepting};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -88,8 +88,16 @@ pub fn run(
     server: &Arc<Server>,
     ended: impl Fn() + Clone + Send + 'static,
 ) {
+    let mut accepting = Accepting::default();
     for stream in listener.incoming() {
-        let Ok(stream) = stream else { continue };
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(error) => {
+                std::thread::sleep(accepting.failed("the control socket", &error));
+                continue;
+            }
+        };
+        accepting.worked();
         let (server, ended) = (Arc::clone(server), ended.clone());
         let client = std::thread::Builder::new().name("elvis-ctl-client".to_owned());
         let started = client.stack_size(STACK).spawn(move || {

@@ -1,12 +1,13 @@
 //! A device: its socket, and the thread that answers the front-end on it.
 
+use super::accept::Accepting;
 use super::frontend::Frontend;
 use super::iothread::IoThread;
 use super::queue::Shared;
 use crate::numa::{self, Topology};
 use crate::storage::{Disk, Source};
 use elvis_policy::RateLimit;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io;
@@ -259,6 +260,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 }
 
 fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: u16) {
+    let mut accepting = Accepting::default();
     loop {
         let mut fds = [
             PollFd::new(listener, PollFlags::IN),
@@ -271,9 +273,20 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
         if ready.is_err() || fds[0].revents().is_empty() {
             continue;
         }
-        let Ok((stream, _)) = listener.accept() else {
-            continue;
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                let pause = accepting.failed(&shared.name, &error);
+                // It may be told to end meanwhile, which is seen above.
+                let pause = Timespec::try_from(pause).ok();
+                let _ = poll(
+                    &mut [PollFd::new(&state.wake, PollFlags::IN)],
+                    pause.as_ref(),
+                );
+                continue;
+            }
         };
+        accepting.worked();
         let Ok(clone) = stream.try_clone() else {
             continue;
         };
