@@ -1,6 +1,6 @@
 //! A disk that answers nothing until it is told to: who waits for its requests in flight waits, and nobody else.
 
-use crate::client::{Client, LIMIT, limited, serve_on, socket, until};
+use crate::client::{Client, LIMIT, limited, serve_on, socket, split_cpus, until};
 use crate::raw::Raw;
 use elvis::config::{device_argument, device_from_json};
 use elvis::control::{ask, listen, run};
@@ -25,7 +25,8 @@ const DATA: u64 = 0x5_0000;
 /// A server of two I/O threads with the device "told", which has a read in flight, and "other"; None where that
 /// can't be. The descriptor answers the read when a sector is written to it.
 fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
-    let server = serve_on(dir, Mode::Elvis, &["other=ram:1M"], &[0, 0]);
+    let cpu = split_cpus();
+    let server = serve_on(dir, Mode::Elvis, &["other=ram:1M"], &[cpu, cpu]);
     if server.stats().unwrap().cores[0].engine != "io_uring" {
         // Threads read at a place in the file, and a pipe has none.
         println!("skipped: this process may not use io_uring");
