@@ -8,11 +8,10 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use elvis::storage::{Disk, Engine, Job, Operation, Registered, Source};
-use elvis::sys::Piece;
 use elvis_ring::{Memory, Region};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,7 +58,7 @@ fn read(
         panic!("no file");
     };
     let all = memory.span(0, BYTES).unwrap();
-    let mut pieces = [Piece::new(std::ptr::null_mut(), 0); DEPTH];
+    let mut pieces = [all.piece(0, 0).unwrap(); DEPTH];
     let mut free: Vec<usize> = (0..DEPTH).collect();
     let (mut made, mut ended, mut random) = (0, 0, 0x9e37_79b9_7f4a_7c15u64);
     let mut results = Vec::new();
@@ -71,11 +70,10 @@ fn read(
             random ^= random >> 7;
             random ^= random << 17;
             let place = (random >> 32) % (BYTES / BLOCK) * BLOCK;
-            let address = all.address(place as usize, BLOCK as usize).unwrap();
-            pieces[slot] = Piece::new(address, BLOCK as usize);
+            pieces[slot] = all.piece(place as usize, BLOCK as usize).unwrap();
             let job = Job {
                 token: slot as u64,
-                fd: file.as_raw_fd(),
+                fd: file.as_fd(),
                 operation: Operation::Read,
                 offset: (random & 0xffff_ffff) % (bytes / BLOCK) * BLOCK,
                 pieces: &pieces[slot..=slot],

@@ -10,7 +10,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 pub struct RateLimit {
     /// Requests a second.
     pub requests_per_s: Option<u64>,
-    /// Bytes of data a second.
+    /// Bytes a second: of data, and of ranges that are discarded or zeroed.
     pub bytes_per_s: Option<u64>,
     /// How long a device that was idle may exceed its rate: the bucket holds what the rate gives
     /// in this time, in ns. 0 is 10 ms.
@@ -109,9 +109,9 @@ impl Limiter {
         (until > now_ns).then_some(until)
     }
 
-    pub fn take(&mut self, bytes: u64) {
+    pub fn take(&mut self, requests: u64, bytes: u64) {
         if let Some(bucket) = &mut self.requests {
-            bucket.take(1);
+            bucket.take(requests);
         }
         if let Some(bucket) = &mut self.bytes {
             bucket.take(bytes);
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn no_limit_never_waits() {
         let mut free = Limiter::new(&RateLimit::default());
-        free.take(u64::MAX);
+        free.take(1, u64::MAX);
         assert_eq!(free.wait_until(0), None);
     }
 
@@ -140,10 +140,16 @@ mod tests {
         };
         let mut limiter = Limiter::new(&limit);
         assert_eq!(limiter.wait_until(0), None);
-        limiter.take(512);
+        limiter.take(1, 512);
         assert_eq!(limiter.wait_until(0), Some(1), "the one token is gone");
-        limiter.take(512);
+        limiter.take(1, 512);
         assert_eq!(limiter.wait_until(1), Some(1_000_001), "one token is owed");
+        limiter.take(0, 512);
+        assert_eq!(
+            limiter.wait_until(1),
+            Some(1_000_001),
+            "a part is no request"
+        );
     }
 
     proptest! {
@@ -158,7 +164,7 @@ mod tests {
                     now_ns = until;
                 }
                 prop_assert_eq!(limiter.wait_until(now_ns), None);
-                limiter.take(bytes);
+                limiter.take(1, bytes);
                 taken += u128::from(bytes);
             }
             let bucket = (u128::from(rate) * u128::from(burst_ns) / NS_PER_S).max(1);

@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct QueueCounters {
     /// Requests served.
     pub requests: u64,
-    /// Bytes of data in them.
+    /// Bytes of data in them, and of the ranges that they discard or zero.
     pub bytes: u64,
     /// Kicks received.
     pub kicks: u64,

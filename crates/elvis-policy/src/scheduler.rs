@@ -286,16 +286,26 @@ impl Scheduler {
         })
     }
 
-    /// Notes that a request with this much data was served.
+    /// Notes that a request with this much data was served, or its first part.
     pub fn charge(&mut self, visit: &mut Visit, bytes: u64) {
+        self.charge_for(visit, 1, bytes);
+    }
+
+    /// Notes that a part more was served of a request that takes several. Between two parts it counts as
+    /// one that waits ([`Look::pending`]).
+    pub fn charge_part(&mut self, visit: &mut Visit, bytes: u64) {
+        self.charge_for(visit, 0, bytes);
+    }
+
+    fn charge_for(&mut self, visit: &mut Visit, requests: u64, bytes: u64) {
         visit.spent = visit.spent.saturating_add(self.params.units(bytes));
-        visit.requests += 1;
+        visit.requests += requests;
         visit.bytes += bytes;
         if self.params.stuck_rule {
             visit.peeks_owed = (visit.peeks_owed + self.params.peeks).min(self.poll.len());
         }
         if let Some(device) = self.device_of(visit.queue.0) {
-            device.limiter.take(bytes);
+            device.limiter.take(requests, bytes);
         }
     }
 

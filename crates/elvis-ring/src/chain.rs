@@ -2,7 +2,7 @@
 
 use crate::ring::RingError;
 use crate::span::{self, Pairs};
-use crate::{Memory, Span};
+use crate::{Memory, Piece, Span};
 use std::sync::Arc;
 
 /// Longest chain, in descriptors, direct or in an indirect table.
@@ -62,9 +62,17 @@ pub struct Segment {
     /// Guest-physical address, for the dirty log.
     pub guest: u64,
     /// Address here.
-    pub place: *mut u8,
+    place: *mut u8,
     /// Length.
     pub bytes: u32,
+}
+
+impl Segment {
+    /// Its address here.
+    #[must_use]
+    pub fn place(&self) -> *const u8 {
+        self.place
+    }
 }
 
 // SAFETY: the address is of shared memory, which any thread may use; it is read and written only
@@ -128,8 +136,24 @@ impl Chain {
         &self.segments[self.readable..]
     }
 
+    /// What the device reads from `skip` bytes on, `bytes` of it or what there is, for system calls.
+    pub fn readable_pieces(&self, skip: u64, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
+        Self::pieces(self.readable(), skip, bytes).map(|it| {
+            // SAFETY: it lies in the memory that this chain keeps mapped, into which there are no references.
+            unsafe { Piece::new(it.place, it.bytes as usize) }
+        })
+    }
+
+    /// The same of what the device writes.
+    pub fn writable_pieces(&self, skip: u64, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
+        Self::pieces(self.writable(), skip, bytes).map(|it| {
+            // SAFETY: as above.
+            unsafe { Piece::new(it.place, it.bytes as usize) }
+        })
+    }
+
     /// The pieces of `segments` from `skip` bytes on, `bytes` of them.
-    pub fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> impl Iterator<Item = Segment> {
+    fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> impl Iterator<Item = Segment> {
         let mut at = 0u64;
         segments.iter().filter_map(move |segment| {
             let (start, end) = (at, at + u64::from(segment.bytes));

@@ -113,6 +113,12 @@ impl Inflight {
             .store_u8(Self::state(head), 1, Ordering::Release);
     }
 
+    /// Takes back the note of a request that was taken: it is left to be taken again.
+    pub fn untaken(&mut self, head: u16) {
+        self.region
+            .store_u8(Self::state(head), 0, Ordering::Release);
+    }
+
     /// Notes that a request was put into the used ring, which is not yet published.
     pub fn used(&mut self, head: u16) {
         let last = self.region.load_u16(LAST_BATCH_HEAD, Ordering::Relaxed);

@@ -6,6 +6,31 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
+/// File systems whose files are memory, by what fstatfs calls them (linux/magic.h): memfds, tmpfs, huge pages.
+const MEMORY: [i64; 2] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
+
+/// Refuses files of all others: an access to a page of theirs may wait for a disk, or for a host that never
+/// answers, and all devices of an I/O thread with it.
+fn check_memory(file: &File) -> io::Result<()> {
+    // SAFETY: a zeroed statfs is a valid value, which fstatfs fills.
+    let (done, found) = unsafe {
+        let mut found: libc::statfs = std::mem::zeroed();
+        (libc::fstatfs(file.as_raw_fd(), &raw mut found), found)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let kind = found.f_type;
+    if MEMORY.contains(&kind) {
+        return Ok(());
+    }
+    let why = format!(
+        "shared memory lies in a file system of type {kind:#x}, whose files are no memory; share a memfd, or a file \
+         on a tmpfs or of huge pages (QEMU: -object memory-backend-memfd,share=on)"
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+}
+
 /// A shared mapping of the start of a file, readable and writable, unmapped when it is dropped.
 #[derive(Debug)]
 pub struct Mapping {
@@ -21,14 +46,15 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` of a file.
+    /// Maps the first `bytes` of a file, which is memory.
     ///
     /// # Errors
     ///
-    /// The file is shorter than that, or can't be mapped, or more mappings are there than
+    /// The file lies on a disk or a network, or is shorter than that, or can't be mapped, or more mappings are there than
     /// [`sigbus::SLOTS`].
     pub fn new(file: &File, bytes: u64) -> io::Result<Self> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        check_memory(file)?;
         let metadata = file.metadata()?;
         if bytes == 0 {
             return Err(invalid("a region of no bytes"));

@@ -105,6 +105,8 @@ pub struct Ring {
     avail_event: u16,
     inflight: Option<Inflight>,
     resubmit: Vec<u16>,
+    /// The last request taken was one of `resubmit`.
+    again: bool,
     log: Option<DirtyLog>,
     used_log: Option<u64>,
 }
@@ -153,6 +155,7 @@ impl Ring {
             avail_event: next,
             inflight: None,
             resubmit: Vec::new(),
+            again: false,
             log: None,
             used_log: at.used_log,
         })
@@ -250,7 +253,8 @@ impl Ring {
         };
         // A head that the table does not have is no descriptor of it.
         chain.fetch(&self.descriptors, head, &self.memory)?;
-        if again.is_some() {
+        self.again = again.is_some();
+        if self.again {
             return Ok(true);
         }
         self.next = self.next.wrapping_add(1);
@@ -265,6 +269,20 @@ impl Ring {
             self.set_avail_event(self.long_past());
         }
         Ok(true)
+    }
+
+    /// Leaves the last request that was taken, of this head, to be taken again, here or by whoever has the
+    /// ring next.
+    pub fn untake(&mut self, head: u16) {
+        if self.again {
+            // Its note stays, by which it was found.
+            self.resubmit.push(head);
+            return;
+        }
+        self.next = self.next.wrapping_sub(1);
+        if let Some(inflight) = &mut self.inflight {
+            inflight.untaken(head);
+        }
     }
 
     /// Puts a finished request into the used ring; the driver sees it after [`Ring::publish`].

@@ -18,18 +18,58 @@ struct Watched {
     base: AtomicUsize,
     bytes: AtomicUsize,
     broken: AtomicBool,
+    /// How often it was filled.
+    uses: AtomicUsize,
+}
+
+impl Watched {
+    const fn new() -> Self {
+        Self {
+            base: AtomicUsize::new(FREE),
+            bytes: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            uses: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes it, where it is free.
+    fn fill(&self, base: usize, bytes: usize) -> bool {
+        let taken = self
+            .base
+            .compare_exchange(FREE, BUSY, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok();
+        if taken {
+            // Before any of what follows, see `range`.
+            self.uses.fetch_add(1, Ordering::SeqCst);
+            self.bytes.store(bytes, Ordering::SeqCst);
+            self.broken.store(false, Ordering::SeqCst);
+            self.base.store(base, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    fn empty(&self) {
+        self.base.store(BUSY, Ordering::SeqCst);
+        self.bytes.store(0, Ordering::SeqCst);
+        self.base.store(FREE, Ordering::SeqCst);
+    }
+
+    /// The range that is watched: its first address and its length, of one use. None where there is none, or
+    /// where that changes just now, as `meanwhile` does in a test.
+    fn range(&self, meanwhile: impl FnOnce()) -> Option<(usize, usize)> {
+        let uses = self.uses.load(Ordering::SeqCst);
+        let base = self.base.load(Ordering::SeqCst);
+        meanwhile();
+        let bytes = self.bytes.load(Ordering::SeqCst);
+        let same = self.uses.load(Ordering::SeqCst) == uses;
+        (base > BUSY && same).then_some((base, bytes))
+    }
 }
 
 const FREE: usize = 0;
 const BUSY: usize = 1;
 
-static WATCHED: [Watched; SLOTS] = [const {
-    Watched {
-        base: AtomicUsize::new(FREE),
-        bytes: AtomicUsize::new(0),
-        broken: AtomicBool::new(false),
-    }
-}; SLOTS];
+static WATCHED: [Watched; SLOTS] = [const { Watched::new() }; SLOTS];
 /// No slot at or above this was ever used.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 static FAULTS: AtomicUsize = AtomicUsize::new(0);
@@ -49,9 +89,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        WATCHED[self.0].base.store(BUSY, Ordering::SeqCst);
-        WATCHED[self.0].bytes.store(0, Ordering::SeqCst);
-        WATCHED[self.0].base.store(FREE, Ordering::SeqCst);
+        WATCHED[self.0].empty();
     }
 }
 
@@ -66,18 +104,11 @@ pub fn faults() -> usize {
 /// # Errors
 ///
 /// All [`SLOTS`] are taken.
-pub fn watch(base: usize, bytes: usize) -> io::Result<Slot> {
+pub(crate) fn watch(base: usize, bytes: usize) -> io::Result<Slot> {
     INSTALL.call_once(install);
     for (index, slot) in WATCHED.iter().enumerate() {
-        if slot
-            .base
-            .compare_exchange(FREE, BUSY, Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
-        {
+        if slot.fill(base, bytes) {
             HIGHEST.fetch_max(index + 1, Ordering::SeqCst);
-            slot.bytes.store(bytes, Ordering::SeqCst);
-            slot.broken.store(false, Ordering::SeqCst);
-            slot.base.store(base, Ordering::SeqCst);
             return Ok(Slot(index));
         }
     }
@@ -102,11 +133,11 @@ extern "C" fn handler(_signal: i32, info: *mut libc::siginfo_t, _context: *mut l
     // its member in use.
     let address = unsafe { (*info).si_addr() } as usize;
     for slot in &WATCHED[..HIGHEST.load(Ordering::SeqCst)] {
-        let (base, bytes) = (
-            slot.base.load(Ordering::SeqCst),
-            slot.bytes.load(Ordering::SeqCst),
-        );
-        if base <= BUSY || address < base || address - base >= bytes {
+        // What changes just now is another's: the mapping that this thread is in lives, and so its watch does.
+        let Some((base, bytes)) = slot.range(|| ()) else {
+            continue;
+        };
+        if address < base || address - base >= bytes {
             continue;
         }
         // SAFETY: the faulting thread is inside an access to this mapping, so its `Mapping` lives
@@ -131,5 +162,27 @@ extern "C" fn handler(_signal: i32, info: *mut libc::siginfo_t, _context: *mut l
     // SAFETY: SIG_DFL is a valid disposition for SIGBUS.
     unsafe {
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A handler that took one watch's address and another's length would map over the memory of strangers.
+    #[test]
+    fn a_range_is_of_one_use_though_the_slot_is_used_again() {
+        let slot = Watched::new();
+        assert!(slot.fill(0x10_000, 0x1000));
+        assert_eq!(slot.range(|| ()), Some((0x10_000, 0x1000)));
+        let again = || {
+            slot.empty();
+            assert!(slot.fill(0x7000_0000, 0x4000_0000));
+        };
+        assert_eq!(slot.range(again), None);
+        assert_eq!(slot.range(|| ()), Some((0x7000_0000, 0x4000_0000)));
+        // One that ends has no bytes in it.
+        assert_eq!(slot.range(|| slot.empty()), Some((0x7000_0000, 0)));
+        assert_eq!(slot.range(|| ()), None);
     }
 }

@@ -4,7 +4,7 @@
 //! accessed by atomics; data is copied. An access outside the span reads 0 or does nothing; callers
 //! check before, this is the second lock on the door.
 
-use crate::Mapping;
+use crate::{Mapping, Piece};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -106,6 +106,14 @@ impl Span {
         }
         // SAFETY: inside the span, checked above.
         Some(unsafe { self.start.add(offset) }.as_ptr())
+    }
+
+    /// A part of it for system calls; None outside.
+    #[must_use]
+    pub fn piece(&self, offset: usize, bytes: usize) -> Option<Piece<'_>> {
+        let place = self.address(offset, bytes)?;
+        // SAFETY: inside the span, which keeps it mapped, and into which there are no references.
+        Some(unsafe { Piece::new(place, bytes) })
     }
 
     /// Its first byte's address.

@@ -87,12 +87,21 @@ pub enum Request {
 }
 
 impl Request {
-    /// Bytes of data that it moves, which count as work and against limits.
+    /// Bytes of data that it moves.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         match *self {
             Self::Read { bytes, .. } | Self::Write { bytes, .. } => bytes,
             _ => 0,
+        }
+    }
+
+    /// Bytes of the disk that it is about, which count as work and against limits.
+    #[must_use]
+    pub fn work_bytes(&self) -> u64 {
+        match *self {
+            Self::Discard { bytes, .. } | Self::Zero { bytes, .. } => bytes,
+            _ => self.data_bytes(),
         }
     }
 

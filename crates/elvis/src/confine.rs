@@ -96,6 +96,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_close,
     libc::SYS_fcntl,
     libc::SYS_fstat,
+    libc::SYS_fstatfs,
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_lseek,

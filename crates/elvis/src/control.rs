@@ -5,7 +5,7 @@
 
 use crate::config::device_from_json;
 use crate::serve::Server;
-use crate::server;
+use crate::server::{self, Accepting};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -14,6 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Stack of a client's thread.
+const STACK: usize = 256 << 10;
 /// Longest request, in bytes.
 const LONGEST: u64 = 64 << 10;
 /// How long a client may take to send one.
@@ -79,13 +81,33 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers clients, one after another, until the server is to end.
-pub fn run(listener: &UnixListener, server: &Arc<Server>) {
+/// Answers clients for as long as the process lives, each in a thread of its own: what one asks for may wait for a
+/// disk. `ended` is called when the server is to end.
+pub fn run(
+    listener: &UnixListener,
+    server: &Arc<Server>,
+    ended: impl Fn() + Clone + Send + 'static,
+) {
+    let mut accepting = Accepting::default();
     for stream in listener.incoming() {
-        let Ok(stream) = stream else { continue };
-        // A client that says nothing is left alone after a while; errors are its own.
-        if let Ok(true) = one_client(&stream, server) {
-            return;
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(error) => {
+                std::thread::sleep(accepting.failed("the control socket", &error));
+                continue;
+            }
+        };
+        accepting.worked();
+        let (server, ended) = (Arc::clone(server), ended.clone());
+        let client = std::thread::Builder::new().name("elvis-ctl-client".to_owned());
+        let started = client.stack_size(STACK).spawn(move || {
+            // A client that says nothing is left alone after a while; errors are its own.
+            if let Ok(true) = one_client(&stream, &server) {
+                ended();
+            }
+        });
+        if let Err(error) = started {
+            eprintln!("elvis: a client of the control socket gets no answer: {error}");
         }
     }
 }

@@ -108,8 +108,7 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         std::thread::Builder::new()
             .name("elvis-ctl".to_owned())
             .spawn(move || {
-                control::run(&control, &server);
-                handle.close();
+                control::run(&control, &server, move || handle.close());
             })?;
     }
     if let Some(endpoint) = endpoint {

@@ -1,7 +1,7 @@
 //! The counters for Prometheus: text format 0.0.4 over HTTP, on loopback or a unix socket.
 
 use crate::serve::{Server, Stats};
-use crate::server::{self, CoreStats, QueueStats};
+use crate::server::{self, Accepting, CoreStats, QueueStats};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -247,20 +247,25 @@ pub fn listen(endpoint: &Endpoint) -> io::Result<Listener> {
 
 /// Answers for as long as the process lives, one client after another.
 pub fn run(listener: &Listener, server: &Arc<Server>) {
+    let mut accepting = Accepting::default();
     loop {
-        // Errors are a client's own.
-        let _ = match listener {
-            Listener::Tcp(listener) => listener.accept().and_then(|(stream, _)| {
+        let taken = match listener {
+            Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
                 stream.set_read_timeout(Some(PATIENCE))?;
                 stream.set_write_timeout(Some(PATIENCE))?;
                 answer(&stream, &stream, server)
             }),
-            Listener::Unix(listener) => listener.accept().and_then(|(stream, _)| {
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| {
                 stream.set_read_timeout(Some(PATIENCE))?;
                 stream.set_write_timeout(Some(PATIENCE))?;
                 answer(&stream, &stream, server)
             }),
         };
+        match taken {
+            // What a client's own error is, is nobody else's.
+            Ok(_) => accepting.worked(),
+            Err(error) => std::thread::sleep(accepting.failed("the metrics", &error)),
+        }
     }
 }
 

@@ -186,9 +186,12 @@ fn carry_out(
     let Change::Move { device, core } = change else {
         return Ok(());
     };
-    let devices = lock(devices);
-    let mut all = devices.by_name.values();
-    match all.find(|other| other.number() == device) {
+    let found = {
+        let devices = lock(devices);
+        let mut all = devices.by_name.values();
+        all.find(|other| other.number() == device).cloned()
+    };
+    match found {
         Some(device) => device
             .move_to(Arc::clone(&threads[core]))
             .map_err(|error| io::Error::other(format!("{}: {error}", device.spec().name))),

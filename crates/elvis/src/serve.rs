@@ -6,10 +6,11 @@ use crate::placer::{PlacementView, Placer};
 use crate::server::{
     CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, QueueStats, measure_wake_ns,
 };
+use crate::storage::Disk;
 use elvis_policy::Params;
 use elvis_sim::Mode;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ pub struct Server {
     threads_only: bool,
     /// One for each I/O core; none in the per-device modes.
     shared: Vec<Arc<IoThread>>,
+    /// Never locked while a disk is waited for.
     devices: Arc<Mutex<Devices>>,
     /// Where devices are placed by themselves.
     placer: Option<Placer>,
@@ -31,7 +33,9 @@ pub struct Server {
 /// All devices.
 #[derive(Default)]
 pub(crate) struct Devices {
-    pub(crate) by_name: BTreeMap<String, Device>,
+    pub(crate) by_name: BTreeMap<String, Arc<Device>>,
+    /// Names of those that are being started.
+    starting: BTreeSet<String>,
     /// Devices that were started so far.
     started: usize,
 }
@@ -159,11 +163,38 @@ impl Server {
     ///
     /// Its name is taken, or its disk or socket can't be opened.
     pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
+        let open = |spec: &DeviceSpec| Disk::open(&spec.source, spec.readonly);
+        self.add_with(spec, |spec| open(spec).map_err(io::Error::other))
+    }
+
+    /// The same with a disk that is opened by `open`.
+    ///
+    /// # Errors
+    ///
+    /// Its name is taken, or its disk or socket can't be opened.
+    pub fn add_with(
+        &self,
+        spec: DeviceSpec,
+        open: impl FnOnce(&DeviceSpec) -> io::Result<Disk>,
+    ) -> io::Result<()> {
+        let name = spec.name.clone();
+        let thread = self.thread_for(&name)?;
+        let started = open(&spec).and_then(|disk| Device::start(spec, disk, thread));
+        let mut devices = self.devices();
+        devices.starting.remove(&name);
+        let device =
+            started.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        devices.by_name.insert(name, Arc::new(device));
+        Ok(())
+    }
+
+    /// The I/O thread for a device of this name, which nobody else can take from now on.
+    fn thread_for(&self, name: &str) -> io::Result<Arc<IoThread>> {
         let placed = self.placer.as_ref().map(Placer::thread_for_new);
         let placed = placed.and_then(|thread| self.shared.get(thread));
         let mut devices = self.devices();
-        if devices.by_name.contains_key(&spec.name) {
-            let why = format!("there is a device called {:?} already", spec.name);
+        if devices.by_name.contains_key(name) || devices.starting.contains(name) {
+            let why = format!("there is a device called {name:?} already");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let load = |thread: &&Arc<IoThread>| Arc::strong_count(thread);
@@ -175,12 +206,23 @@ impl Server {
             }
             None => Arc::new(self.thread(self.cpus.clone())?),
         };
-        let name = spec.name.clone();
-        let device = Device::start(spec, thread)
-            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
         devices.started += 1;
-        devices.by_name.insert(name, device);
-        Ok(())
+        devices.starting.insert(name.to_owned());
+        Ok(thread)
+    }
+
+    fn device(&self, name: &str) -> io::Result<Arc<Device>> {
+        let device = self.devices().by_name.get(name).cloned();
+        let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"));
+        device.ok_or_else(missing)
+    }
+
+    /// Ends a device, and forgets it then.
+    fn end(&self, device: &Arc<Device>) {
+        device.end();
+        self.devices()
+            .by_name
+            .retain(|_, other| !Arc::ptr_eq(device, other));
     }
 
     /// Removes a device, when its requests in flight have ended.
@@ -189,9 +231,8 @@ impl Server {
     ///
     /// There is none of this name.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        let device = self.devices().by_name.remove(name);
-        let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"));
-        device.map(drop).ok_or_else(missing)
+        self.end(&self.device(name)?);
+        Ok(())
     }
 
     /// Has a device served by another of the I/O threads, counted from 0, when its requests in flight
@@ -211,22 +252,21 @@ impl Server {
                 threads => format!("there are {threads} I/O threads, counted from 0"),
             })
         })?;
-        let devices = self.devices();
-        let device = devices.by_name.get(name);
-        let device = device.ok_or_else(|| not_found(format!("no device {name:?}")))?;
-        device.move_to(Arc::clone(target))
+        self.device(name)?.move_to(Arc::clone(target))
     }
 
     /// Removes all devices.
     pub fn drain(&self) {
-        let devices = std::mem::take(&mut self.devices().by_name);
-        drop(devices);
+        let devices: Vec<_> = self.devices().by_name.values().cloned().collect();
+        for device in &devices {
+            self.end(device);
+        }
     }
 
     /// All devices.
     #[must_use]
     pub fn list(&self) -> Vec<DeviceView> {
-        let view = |device: &Device| DeviceView {
+        let view = |device: &Arc<Device>| DeviceView {
             name: device.spec().name.clone(),
             socket: device.spec().socket.display().to_string(),
             bytes: device.bytes(),

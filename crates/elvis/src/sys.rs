@@ -1,9 +1,10 @@
-//! System calls that the libraries in use have no safe form of. The one module of this crate, beside
-//! the io_uring engine, with `unsafe`.
+//! System calls that the libraries in use have no safe form of. The module of this crate with `unsafe`, beside the
+//! engines and `pending`, which keep what a request needs until the kernel is done with it.
 
+use elvis_ring::Piece;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Takes an open-file-description lock of this kind (`F_RDLCK`, `F_WRLCK`, `F_UNLCK`: none) on a whole file.
 ///
@@ -25,56 +26,6 @@ pub fn ofd_lock(file: &File, kind: i32) -> io::Result<()> {
     }
 }
 
-/// A piece of memory for vectored requests. The kernel checks the address, and a request that is
-/// given a wrong one fails (EFAULT).
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub struct Piece(libc::iovec);
-
-// SAFETY: a piece is an address and a length; only the kernel follows it, in a request whose memory
-// is kept mapped by whoever made it.
-unsafe impl Send for Piece {}
-// SAFETY: as above.
-unsafe impl Sync for Piece {}
-
-impl Piece {
-    /// A piece of a chain's memory.
-    #[must_use]
-    pub fn new(place: *mut u8, bytes: usize) -> Self {
-        Self(libc::iovec {
-            iov_base: place.cast(),
-            iov_len: bytes,
-        })
-    }
-
-    /// Its length.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.0.iov_len
-    }
-
-    /// Its address.
-    #[must_use]
-    pub fn address(&self) -> usize {
-        self.0.iov_base as usize
-    }
-
-    /// What is left of it behind `bytes`.
-    #[must_use]
-    pub fn skip(&self, bytes: usize) -> Self {
-        Self::new(
-            self.0.iov_base.cast::<u8>().wrapping_add(bytes),
-            self.0.iov_len - bytes,
-        )
-    }
-
-    /// The pieces as the kernel wants them.
-    #[must_use]
-    pub fn as_iovecs(pieces: &[Self]) -> *const libc::iovec {
-        pieces.as_ptr().cast()
-    }
-}
-
 fn result(done: isize) -> i32 {
     if done < 0 {
         return -io::Error::last_os_error()
@@ -86,33 +37,49 @@ fn result(done: isize) -> i32 {
 
 /// preadv2, with the result as io_uring gives it: bytes, or a negative errno.
 #[must_use]
-pub fn readv(fd: RawFd, pieces: &[Piece], offset: u64) -> i32 {
+pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
-    // SAFETY: the kernel checks each piece's address; the array is ours and as long as said.
-    result(unsafe { libc::preadv2(fd, Piece::as_iovecs(pieces), count, offset as i64, 0) })
+    // SAFETY: the kernel may access what the pieces are; the array is ours and as long as said.
+    result(unsafe {
+        libc::preadv2(
+            fd.as_raw_fd(),
+            Piece::as_iovecs(pieces),
+            count,
+            offset as i64,
+            0,
+        )
+    })
 }
 
 /// pwritev2; `dsync` waits until the data are on the disk.
 #[must_use]
-pub fn writev(fd: RawFd, pieces: &[Piece], offset: u64, dsync: bool) -> i32 {
+pub fn writev(fd: BorrowedFd, pieces: &[Piece], offset: u64, dsync: bool) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
     let flags = if dsync { libc::RWF_DSYNC } else { 0 };
     // SAFETY: as for `readv`.
-    result(unsafe { libc::pwritev2(fd, Piece::as_iovecs(pieces), count, offset as i64, flags) })
+    result(unsafe {
+        libc::pwritev2(
+            fd.as_raw_fd(),
+            Piece::as_iovecs(pieces),
+            count,
+            offset as i64,
+            flags,
+        )
+    })
 }
 
 /// fdatasync.
 #[must_use]
-pub fn datasync(fd: RawFd) -> i32 {
+pub fn datasync(fd: BorrowedFd) -> i32 {
     // SAFETY: no memory is involved.
-    result(unsafe { libc::fdatasync(fd) } as isize)
+    result(unsafe { libc::fdatasync(fd.as_raw_fd()) } as isize)
 }
 
 /// fallocate.
 #[must_use]
-pub fn allocate(fd: RawFd, mode: i32, offset: u64, bytes: u64) -> i32 {
+pub fn allocate(fd: BorrowedFd, mode: i32, offset: u64, bytes: u64) -> i32 {
     // SAFETY: no memory is involved.
-    result(unsafe { libc::fallocate(fd, mode, offset as i64, bytes as i64) } as isize)
+    result(unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as i64, bytes as i64) } as isize)
 }
 
 /// Ends a system call in which a thread of this process waits, with EINTR. The handler of

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 /// Costs on the core of this play, in ns.
 const SERVE_NS: u64 = 1_000;
 const POLL_NS: u64 = 5;
+/// Requests of this size are served in three parts of that size each.
+const IN_PARTS: u64 = 65_536;
 
 struct Queue {
     id: QueueId,
@@ -14,8 +16,11 @@ struct Queue {
     taken: u16,
     /// Whether a new request is notified of.
     armed: bool,
-    /// Data of each request.
+    /// Data of each request, or of each of its parts.
     bytes: u64,
+    /// How many parts a request has, and how many of the next one were served.
+    parts: u32,
+    part: u32,
     served: u64,
     units: u64,
 }
@@ -59,6 +64,8 @@ impl Play {
                 taken: 0,
                 armed: false,
                 bytes,
+                parts: if bytes == IN_PARTS { 3 } else { 1 },
+                part: 0,
                 served: 0,
                 units: 0,
             }
@@ -124,13 +131,21 @@ impl Play {
                         break;
                     }
                     let queue = &mut self.queues[index];
-                    queue.taken = queue.taken.wrapping_add(1);
-                    queue.served += 1;
+                    let first = queue.part == 0;
+                    queue.part = (queue.part + 1) % queue.parts;
+                    if queue.part == 0 {
+                        queue.taken = queue.taken.wrapping_add(1);
+                        queue.served += 1;
+                    }
                     queue.units += u64::from(params.units(queue.bytes));
                     spent += params.units(queue.bytes);
                     self.now_ns += SERVE_NS;
                     let bytes = queue.bytes;
-                    self.core.charge(&mut visit, bytes);
+                    if first {
+                        self.core.charge(&mut visit, bytes);
+                    } else {
+                        self.core.charge_part(&mut visit, bytes);
+                    }
                     while let Some(other) = self.core.peek(&mut visit) {
                         let look = self.queues[self.index(other)].look();
                         self.core.peeked(&mut visit, other, look, self.now_ns);
@@ -181,7 +196,7 @@ fn params() -> impl Strategy<Value = Params> {
 }
 
 fn devices() -> impl Strategy<Value = Vec<(u32, RateLimit, u64)>> {
-    let bytes = prop_oneof![Just(512u64), Just(4096), Just(65_536)];
+    let bytes = prop_oneof![Just(512u64), Just(4096), Just(IN_PARTS)];
     prop::collection::vec((1u32..20, Just(RateLimit::default()), bytes), 1..12)
 }
 

@@ -43,7 +43,8 @@ pub fn chain_is_sound(chain: &Chain, memory: &Memory) -> bool {
         memory
             .span(segment.guest, segment.bytes.into())
             .and_then(|span| span.address(0, segment.bytes as usize))
-            == Some(segment.place)
+            .map(|place| place.cast_const())
+            == Some(segment.place())
     };
     chain.readable().iter().chain(chain.writable()).all(inside)
         && sum(chain.readable()) == chain.readable_bytes()

@@ -261,3 +261,18 @@ fn a_shortened_file_is_contained() {
     assert!(!others_ring.broken());
     assert!(ring.look().is_ok_and(|look| look.pending <= 8) || ring.look().is_err());
 }
+
+#[test]
+fn only_memory_is_mapped() {
+    let file = std::fs::File::open("/proc/self/status").unwrap();
+    let error = Mapping::new(&file, 4096).unwrap_err().to_string();
+    assert!(error.contains("type 0x9fa0"), "{error}");
+    assert!(error.contains("memory-backend-memfd"), "{error}");
+    assert!(Mapping::new(&memfd(4096), 4096).is_ok());
+    let tmpfs = std::path::Path::new("/dev/shm");
+    if tmpfs.exists() {
+        let file = tempfile::tempfile_in(tmpfs).unwrap();
+        file.set_len(4096).unwrap();
+        assert!(Mapping::new(&file, 4096).is_ok());
+    }
+}

@@ -296,6 +296,46 @@ fn requests_in_flight_survive_the_device() {
     }
 }
 
+/// What was taken last can be left to the next that has the ring, which takes it once: by the ring's index, or
+/// by the note of who died with it.
+#[test]
+fn a_request_that_is_left_is_taken_once_more() {
+    const SIZE: u16 = 16;
+    for died in [false, true] {
+        let (mut driver, mut ring) = pair(SIZE, false);
+        let bytes = inflight::region_bytes(SIZE);
+        let mapping = Arc::new(Mapping::new(&memfd(bytes), bytes).unwrap());
+        let region = Span::new(&mapping, 0, bytes).unwrap();
+        let notes = || Inflight::new(region.clone(), SIZE).unwrap();
+        let at = driver.addresses();
+        let new = |driver: &Driver, next| {
+            Ring::new(SIZE.into(), &at, driver.memory(), next, false).unwrap()
+        };
+        ring.track(notes());
+        let heads = [0, 1].map(|n| driver.submit(&[(DATA + n * 16, 16, false)]).unwrap());
+        let mut chain = Chain::new();
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        if died {
+            ring = new(&driver, 0);
+            ring.track(notes());
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+        }
+        ring.untake(heads[0]);
+        assert_eq!(ring.look().unwrap().pending, 2);
+        let mut next = new(&driver, ring.next());
+        next.track(notes());
+        assert_eq!(next.look().unwrap().pending, 2, "died: {died}");
+        for head in heads {
+            assert!(next.take(&mut chain).unwrap());
+            assert_eq!(chain.head(), head, "died: {died}");
+            next.put(head, 0);
+        }
+        assert!(!next.take(&mut chain).unwrap());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -330,19 +370,23 @@ proptest! {
 
     /// Pieces are what a copy of the whole would be cut into.
     #[test]
-    fn pieces_are_cuts(lengths in prop::collection::vec(1u32..50, 0..6), skip in 0u64..100, bytes in 0u64..200) {
-        let base = 0x1000 as *mut u8;
+    fn pieces_are_cuts(lengths in prop::collection::vec(1u32..50, 1..6), skip in 0u64..100, bytes in 0u64..200) {
+        let (mut driver, mut ring) = pair(8, false);
         let mut at = 0;
-        let segments: Vec<_> = lengths.iter().map(|&bytes| {
-            let segment = elvis_ring::Segment { guest: at, place: base.wrapping_add(at as usize), bytes };
+        let buffers: Vec<_> = lengths.iter().map(|&bytes| {
+            let buffer = (DATA + at, bytes, false);
             at += u64::from(bytes);
-            segment
+            buffer
         }).collect();
+        driver.submit(&buffers).unwrap();
+        let mut chain = Chain::new();
+        ring.look().unwrap();
+        prop_assert!(ring.take(&mut chain).unwrap());
+        let start = driver.memory().span(DATA, at).unwrap().start() as u64;
         let mut expect = skip;
-        for piece in Chain::pieces(&segments, skip, bytes) {
-            prop_assert_eq!(piece.guest, expect);
-            prop_assert_eq!(piece.place as u64, 0x1000 + expect);
-            expect += u64::from(piece.bytes);
+        for piece in chain.readable_pieces(skip, bytes) {
+            prop_assert_eq!(piece.address() as u64, start + expect);
+            expect += piece.bytes() as u64;
         }
         prop_assert_eq!(expect.max(skip), skip.max(at.min(skip + bytes)));
     }

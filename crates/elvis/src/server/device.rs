@@ -1,12 +1,13 @@
 //! A device: its socket, and the thread that answers the front-end on it.
 
+use super::accept::Accepting;
 use super::frontend::Frontend;
 use super::iothread::IoThread;
 use super::queue::Shared;
 use crate::numa::{self, Topology};
 use crate::storage::{Disk, Source};
 use elvis_policy::RateLimit;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io;
@@ -16,7 +17,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vhost::vhost_user::{BackendReqHandler, Error};
@@ -54,31 +55,36 @@ struct State {
     stop: AtomicBool,
     wake: OwnedFd,
     stream: Mutex<Option<UnixStream>>,
-    /// Who serves it. Whoever locks this and `frontend` locks this first.
+    /// Held while it is moved, which waits for its requests in flight, and while a connection begins: locked
+    /// before all others.
+    moving: Mutex<()>,
+    /// Who serves it. This and the next are never locked for long.
     thread: Mutex<Arc<IoThread>>,
-    /// Of the connection that there is.
+    /// Of the connection that there is. It is locked itself while a message is answered, which may wait for
+    /// requests in flight: who only looks does not wait for that.
     frontend: Mutex<Option<Arc<Mutex<Frontend>>>>,
+    /// Where its driver's memory was when that was last looked at.
+    node: Mutex<Option<u32>>,
     connected: AtomicBool,
 }
 
-/// A device that front-ends can connect to, one at a time. Dropping it closes its socket, waits for
-/// its requests in flight, and closes its disk.
+/// A device that front-ends can connect to, one at a time. Dropping it ends it ([`Device::end`]) and closes its
+/// disk.
 pub struct Device {
     spec: DeviceSpec,
     shared: Arc<Shared>,
     state: Arc<State>,
-    control: Option<JoinHandle<()>>,
+    control: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Device {
-    /// Opens the disk and the socket, and answers front-ends from then on.
+    /// Opens the socket, and answers front-ends from then on.
     ///
     /// # Errors
     ///
-    /// The disk or the socket can't be opened; what it says names it.
-    pub fn start(spec: DeviceSpec, thread: Arc<IoThread>) -> io::Result<Self> {
+    /// The socket can't be opened; what it says names it.
+    pub fn start(spec: DeviceSpec, disk: Disk, thread: Arc<IoThread>) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let disk = Disk::open(&spec.source, spec.readonly).map_err(io::Error::other)?;
         let listener = listen(&spec.socket).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
         })?;
@@ -97,8 +103,10 @@ impl Device {
             stop: AtomicBool::new(false),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stream: Mutex::new(None),
+            moving: Mutex::new(()),
             thread: Mutex::new(thread),
             frontend: Mutex::new(None),
+            node: Mutex::new(None),
             connected: AtomicBool::new(false),
         });
         let control = {
@@ -113,7 +121,7 @@ impl Device {
             spec,
             shared,
             state,
-            control: Some(control),
+            control: Mutex::new(Some(control)),
         })
     }
 
@@ -152,12 +160,19 @@ impl Device {
     #[must_use]
     pub fn node(&self, topology: &Topology) -> Option<u32> {
         let frontend = lock(&self.state.frontend).clone()?;
-        let pages = lock(&frontend).pages();
-        numa::node_of_memory(&pages).or_else(|| {
+        let pages = match frontend.try_lock() {
+            Ok(frontend) => frontend.pages(),
+            Err(TryLockError::Poisoned(frontend)) => frontend.into_inner().pages(),
+            // It answers a message.
+            Err(TryLockError::WouldBlock) => return *lock(&self.state.node),
+        };
+        let node = numa::node_of_memory(&pages).or_else(|| {
             let credentials = socket_peercred(lock(&self.state.stream).as_ref()?).ok()?;
             let allowed = sched_getaffinity(Some(credentials.pid)).ok()?;
             topology.node_of_all((0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)))
-        })
+        });
+        *lock(&self.state.node) = node;
+        node
     }
 
     /// The thread that serves it.
@@ -172,21 +187,21 @@ impl Device {
     ///
     /// One of the two threads has ended.
     pub fn move_to(&self, thread: Arc<IoThread>) -> io::Result<()> {
-        let mut serving = lock(&self.state.thread);
-        if Arc::ptr_eq(&serving, &thread) {
+        let _moving = lock(&self.state.moving);
+        if Arc::ptr_eq(&self.thread(), &thread) {
             return Ok(());
         }
-        if let Some(frontend) = &*lock(&self.state.frontend) {
-            let moved = lock(frontend).move_to(Arc::clone(&thread));
+        let frontend = lock(&self.state.frontend).clone();
+        if let Some(frontend) = frontend {
+            let moved = lock(&frontend).move_to(Arc::clone(&thread));
             moved.map_err(|error| io::Error::other(error.to_string()))?;
         }
-        *serving = thread;
+        *lock(&self.state.thread) = thread;
         Ok(())
     }
-}
 
-impl Drop for Device {
-    fn drop(&mut self) {
+    /// Ends its service: closes its socket and its connection, and waits for its requests in flight.
+    pub fn end(&self) {
         self.state.stop.store(true, Ordering::SeqCst);
         let _ = rustix::io::write(&self.state.wake, &1u64.to_ne_bytes());
         let stream = lock(&self.state.stream);
@@ -194,15 +209,22 @@ impl Drop for Device {
             let _ = stream.shutdown(Shutdown::Both);
         }
         drop(stream);
-        if let Some(control) = self.control.take() {
+        // Whoever ends it too waits here.
+        if let Some(control) = lock(&self.control).take() {
             if control.join().is_err() {
                 eprintln!(
                     "elvis: {}: its control thread ended by a panic",
                     self.spec.name
                 );
             }
+            let _ = std::fs::remove_file(&self.spec.socket);
         }
-        let _ = std::fs::remove_file(&self.spec.socket);
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -238,6 +260,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 }
 
 fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: u16) {
+    let mut accepting = Accepting::default();
     loop {
         let mut fds = [
             PollFd::new(listener, PollFlags::IN),
@@ -250,9 +273,20 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
         if ready.is_err() || fds[0].revents().is_empty() {
             continue;
         }
-        let Ok((stream, _)) = listener.accept() else {
-            continue;
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                let pause = accepting.failed(&shared.name, &error);
+                // It may be told to end meanwhile, which is seen above.
+                let pause = Timespec::try_from(pause).ok();
+                let _ = poll(
+                    &mut [PollFd::new(&state.wake, PollFlags::IN)],
+                    pause.as_ref(),
+                );
+                continue;
+            }
         };
+        accepting.worked();
         let Ok(clone) = stream.try_clone() else {
             continue;
         };
@@ -264,8 +298,9 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
         state.connected.store(true, Ordering::Relaxed);
         let frontend = {
             // Not moved between the two.
-            let thread = lock(&state.thread);
-            let frontend = Frontend::new(Arc::clone(shared), Arc::clone(&thread), queues);
+            let _moving = lock(&state.moving);
+            let thread = Arc::clone(&lock(&state.thread));
+            let frontend = Frontend::new(Arc::clone(shared), thread, queues);
             let frontend = Arc::new(Mutex::new(frontend));
             *lock(&state.frontend) = Some(Arc::clone(&frontend));
             frontend

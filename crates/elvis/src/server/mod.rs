@@ -1,5 +1,6 @@
 //! The running back-end: I/O threads, devices, and the sockets that they are reached by.
 
+mod accept;
 mod core;
 mod device;
 mod frontend;
@@ -10,6 +11,7 @@ mod queue;
 mod stats;
 mod wake;
 
+pub use accept::Accepting;
 pub use device::{Device, DeviceSpec, listen};
 pub use iothread::{IoThread, IoThreadSpec};
 pub use stats::{CoreStats, QueueStats};

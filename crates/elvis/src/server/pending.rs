@@ -1,10 +1,9 @@
-//! Requests that an engine carries out.
+//! Requests that an engine carries out. A module with `unsafe`.
 
 use crate::blk::{Request, SECTOR, Status};
 use crate::storage::{Disk, Job, Operation, Registered};
-use crate::sys::Piece;
-use elvis_ring::{Chain, DirtyLog};
-use std::os::fd::AsRawFd;
+use elvis_ring::{Chain, DirtyLog, Piece};
+use std::os::fd::AsFd;
 
 /// fallocate's modes, from linux/falloc.h.
 const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
@@ -22,7 +21,8 @@ pub struct Pending {
     pub request: Request,
     /// When it was taken.
     pub taken_ns: u64,
-    pieces: Vec<Piece>,
+    /// In the memory that `chain` keeps, or in `bounce`.
+    pieces: Vec<Piece<'static>>,
     done: u64,
     dsync: bool,
     bounce: Option<Bounce>,
@@ -79,21 +79,24 @@ impl Pending {
             dsync,
             bounce: None,
         };
-        let (segments, skip, bytes) = match request {
-            Request::Read { bytes, .. } => (pending.chain.writable(), 0, bytes),
-            Request::Write { bytes, .. } => (pending.chain.readable(), crate::blk::HEADER, bytes),
+        let chain = &pending.chain;
+        // SAFETY: the request has the chain too, gives the pieces to an engine only, and stays until that is done.
+        let keep = |piece: Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
+        let (skip, bytes) = (crate::blk::HEADER, request.data_bytes());
+        pending.pieces = match request {
+            Request::Read { .. } => chain.writable_pieces(0, bytes).map(keep).collect(),
+            Request::Write { .. } => chain.readable_pieces(skip, bytes).map(keep).collect(),
             _ => return pending,
         };
-        pending.pieces = Chain::pieces(segments, skip, bytes)
-            .map(|piece| Piece::new(piece.place, piece.bytes as usize))
-            .collect();
         let crooked = |piece: &Piece| (piece.address() | piece.bytes()) as u64 % align != 0;
         if pending.pieces.iter().any(crooked) {
             let mut bounce = Bounce::new(bytes);
             if let Request::Write { bytes, .. } = request {
                 pending.chain.read(skip, bounce.bytes(bytes));
             }
-            pending.pieces = vec![Piece::new(bounce.bytes(bytes).as_mut_ptr(), bytes as usize)];
+            let place = bounce.bytes(bytes).as_mut_ptr();
+            // SAFETY: the buffer is this request's, and looked into when the engine is done with it.
+            pending.pieces = vec![unsafe { Piece::new(place, bytes as usize) }];
             pending.bounce = Some(bounce);
         }
         pending
@@ -103,7 +106,7 @@ impl Pending {
     pub fn job<'a>(
         &'a self,
         token: u64,
-        disk: &Disk,
+        disk: &'a Disk,
         registered: &'a Registered,
     ) -> Option<Job<'a>> {
         let Disk::File { file, .. } = disk else {
@@ -139,7 +142,7 @@ impl Pending {
         };
         Some(Job {
             token,
-            fd: file.as_raw_fd(),
+            fd: file.as_fd(),
             operation,
             offset,
             pieces: &self.pieces,
@@ -236,7 +239,8 @@ mod tests {
         pending.pieces = lengths
             .iter()
             .map(|&bytes| {
-                let piece = Piece::new(at as *mut u8, bytes);
+                // SAFETY: nobody is given it.
+                let piece = unsafe { Piece::new(at as *mut u8, bytes) };
                 at += bytes;
                 piece
             })

@@ -1,8 +1,7 @@
 //! Drivers' memory that the kernel has pinned for an io_uring, so that it need not do so for each
 //! request ("registered buffers"). Which memory has which number is kept here; `uring` tells the kernel.
 
-use crate::sys::Piece;
-use elvis_ring::{Memory, Span};
+use elvis_ring::{Memory, Piece, Span};
 
 /// Entries of a ring's table.
 pub const ENTRIES: u16 = 4096;
@@ -147,7 +146,8 @@ mod tests {
 
     fn piece(registered: &Registered, buffer: usize, offset: usize, bytes: usize) -> Option<u16> {
         let place = registered.0[buffer].start.wrapping_add(offset);
-        registered.find(&Piece::new(place as *mut u8, bytes))
+        // SAFETY: it is compared, and given to nobody.
+        registered.find(&unsafe { Piece::new(place as *mut u8, bytes) })
     }
 
     #[test]

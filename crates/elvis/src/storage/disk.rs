@@ -1,11 +1,11 @@
 //! Disks.
 
-use crate::sys::{self, Piece};
-use elvis_ring::{Chain, Mapping, Segment, Span};
+use crate::sys;
+use elvis_ring::{Chain, Mapping, Piece, Span};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -257,8 +257,8 @@ impl Disk {
             Self::Null { service, .. } => Some(spend(*service)),
             Self::Ram { memory } => Some(chain.write_span(memory, offset as usize, bytes)),
             Self::File { file, .. } if self.in_memory() => {
-                let pieces = pieces(chain.writable(), 0, bytes);
-                whole(sys::readv(file.as_raw_fd(), &pieces, offset), bytes)
+                let pieces: Vec<Piece> = chain.writable_pieces(0, bytes).collect();
+                whole(sys::readv(file.as_fd(), &pieces, offset), bytes)
             }
             Self::File { .. } => None,
         }
@@ -271,24 +271,27 @@ impl Disk {
             Self::Null { service, .. } => Some(spend(*service)),
             Self::Ram { memory } => Some(chain.read_span(skip, memory, offset as usize, bytes)),
             Self::File { file, .. } if self.in_memory() => {
-                let pieces = pieces(chain.readable(), skip, bytes);
-                whole(sys::writev(file.as_raw_fd(), &pieces, offset, false), bytes)
+                let pieces: Vec<Piece> = chain.readable_pieces(skip, bytes).collect();
+                whole(sys::writev(file.as_fd(), &pieces, offset, false), bytes)
             }
             Self::File { .. } => None,
         }
     }
 
-    /// Makes a range read as zeros, at once. None where the engine must.
+    /// Makes a range read as zeros, at once, which takes as long as to write it. False where the engine must,
+    /// or where there is no such range.
     #[must_use]
-    pub fn zero_now(&self, offset: u64, bytes: u64) -> Option<bool> {
+    pub fn zero_now(&self, offset: u64, bytes: u64) -> bool {
         match self {
-            Self::Null { .. } => Some(true),
+            Self::Null { .. } => true,
             Self::Ram { memory } => {
-                let range = memory.part(offset as usize, bytes as usize)?;
-                range.zero();
-                Some(true)
+                let range = memory.part(offset as usize, bytes as usize);
+                range.is_some_and(|range| {
+                    range.zero();
+                    true
+                })
             }
-            Self::File { .. } => None,
+            Self::File { .. } => false,
         }
     }
 }
@@ -302,12 +305,6 @@ fn spend(time: Duration) -> bool {
         }
     }
     true
-}
-
-fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> Vec<Piece> {
-    Chain::pieces(segments, skip, bytes)
-        .map(|piece| Piece::new(piece.place, piece.bytes as usize))
-        .collect()
 }
 
 /// What was done whole is done; the engine, which knows what to do with errors and with parts, does

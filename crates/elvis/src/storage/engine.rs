@@ -3,10 +3,9 @@
 use super::buffers::{Counted, Registered};
 use super::pool::Pool;
 use super::uring::Uring;
-use crate::sys::Piece;
-use elvis_ring::Memory;
+use elvis_ring::{Memory, Piece};
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 
 /// What is to be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +34,13 @@ pub struct Job<'a> {
     /// Comes back with the result.
     pub token: u64,
     /// The file.
-    pub fd: RawFd,
+    pub fd: BorrowedFd<'a>,
     /// What to do.
     pub operation: Operation,
     /// Where in the file.
     pub offset: u64,
     /// What to read into or to write.
-    pub pieces: &'a [Piece],
+    pub pieces: &'a [Piece<'a>],
     /// The driver's memory, as far as it is registered with this engine.
     pub registered: &'a Registered,
 }
@@ -94,7 +93,7 @@ impl Engine {
     ///
     /// # Safety
     ///
-    /// The pieces, the array of them, and the file stay where they are until the result is there.
+    /// The pieces' memory, the array of them, and the file stay where they are until the result is there.
     ///
     /// # Errors
     ///
@@ -103,7 +102,8 @@ impl Engine {
         match self {
             // SAFETY: as the caller says.
             Self::Uring(uring) => unsafe { uring.submit(job) },
-            Self::Pool(pool) => pool.submit(job),
+            // SAFETY: as the caller says.
+            Self::Pool(pool) => unsafe { pool.submit(job) },
         }
     }
 

@@ -1,10 +1,11 @@
-//! Requests by threads that wait for them, where io_uring is not allowed.
+//! Requests by threads that wait for them, where io_uring is not allowed. A module with `unsafe`.
 
 use super::engine::{Job, Operation, Results};
-use crate::sys::{self, Piece};
+use crate::sys;
+use elvis_ring::Piece;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +14,10 @@ const THREADS: usize = 4;
 
 struct Order {
     token: u64,
-    fd: RawFd,
+    fd: BorrowedFd<'static>,
     operation: Operation,
     offset: u64,
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<'static>>,
 }
 
 struct Shared {
@@ -54,13 +55,19 @@ impl Pool {
         self.shared.ready.as_fd()
     }
 
-    pub fn submit(&self, job: &Job) -> io::Result<()> {
+    /// # Safety
+    ///
+    /// As for [`super::Engine::submit`].
+    pub unsafe fn submit(&self, job: &Job) -> io::Result<()> {
+        // SAFETY: what it is stays until the result is there, as the caller says, and is not used after.
+        let kept = |piece: &Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
         let order = Order {
             token: job.token,
-            fd: job.fd,
+            // SAFETY: as for the pieces.
+            fd: unsafe { BorrowedFd::borrow_raw(job.fd.as_raw_fd()) },
             operation: job.operation,
             offset: job.offset,
-            pieces: job.pieces.to_vec(),
+            pieces: job.pieces.iter().map(kept).collect(),
         };
         self.orders
             .send(order)

@@ -2,8 +2,7 @@
 
 use super::buffers::{Buffer, Counted, ENTRIES as BUFFERS, Registered, Table};
 use super::engine::{Job, Operation, Results};
-use crate::sys::Piece;
-use elvis_ring::Memory;
+use elvis_ring::{Memory, Piece};
 use io_uring::{IoUring, Submitter, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -50,7 +49,7 @@ impl Uring {
     ///
     /// As for [`super::Engine::submit`].
     pub unsafe fn submit(&mut self, job: &Job) -> io::Result<()> {
-        let fd = types::Fd(job.fd);
+        let fd = types::Fd(job.fd.as_raw_fd());
         let count = u32::try_from(job.pieces.len()).unwrap_or(u32::MAX);
         let pieces = Piece::as_iovecs(job.pieces);
         // A request for one piece of registered memory names that; the kernel has looked up its pages.

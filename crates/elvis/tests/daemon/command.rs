@@ -61,6 +61,10 @@ fn a_server_is_told_what_to_do() {
         stderr(&missing)
     );
     assert_eq!(ctl(&["add", "/x=null:1G,speed=1"]).status.code(), Some(2));
+    // A file is opened as any, though the system calls are filtered by now.
+    std::fs::write(path("image"), [0; 512]).unwrap();
+    let file = ctl(&["add", &format!("{}={}", path("d.sock"), path("image"))]);
+    assert!(file.status.success(), "{}", stderr(&file));
 
     let mut client = Client::connect(Path::new(&path("b.sock")), 1, 64, 1 << 20);
     assert_eq!(client.write(0, 1), 0);

@@ -4,7 +4,7 @@ use crate::client::{LIMIT, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -43,6 +43,14 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// What it said so far.
+    pub fn said(&self) -> String {
+        // Read at its place: the daemon writes on at the place that both have.
+        let mut text = vec![0; self.said.metadata().unwrap().len() as usize];
+        let bytes = self.said.read_at(&mut text, 0).unwrap();
+        String::from_utf8_lossy(&text[..bytes]).into_owned()
+    }
+
     /// Waits until it ends by itself.
     pub fn ended(&mut self) -> ExitStatus {
         until("the daemon's end", || self.child.try_wait().unwrap())
@@ -54,10 +62,7 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            let mut text = String::new();
-            let _ = self.said.rewind();
-            let _ = self.said.read_to_string(&mut text);
-            eprintln!("the daemon said: {text}");
+            eprintln!("the daemon said: {}", self.said());
         }
     }
 }

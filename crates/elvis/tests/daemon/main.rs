@@ -7,6 +7,7 @@
 mod client;
 mod command;
 mod daemon;
+mod descriptors;
 mod idle;
 mod killed;
 mod qemu;

@@ -77,6 +77,21 @@ fn memory_that_is_shortened_ends_its_device_only() {
     assert_eq!(victim.read(0), (0, vec![3; 4096]));
 }
 
+/// An access to such memory would wait for a disk, or for a host that never answers.
+#[test]
+fn memory_that_is_a_file_of_a_disk_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, mut attacker, mut victim) = pair(dir.path());
+    let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let kind = rustix::fs::fstatfs(&file).unwrap().f_type as i64;
+    assert_ne!(kind, libc::TMPFS_MAGIC, "CARGO_TARGET_DIR is a tmpfs");
+    file.set_len(attacker.memory.metadata().unwrap().len())
+        .unwrap();
+    attacker.memory = file;
+    assert!(attacker.try_start(0).is_err());
+    assert_eq!(victim.write(0, 3), 0);
+}
+
 #[test]
 fn a_broken_ring_ends_until_it_is_reset() {
     let dir = tempfile::tempdir().unwrap();

@@ -13,7 +13,9 @@ mod fair;
 mod hostile;
 mod many;
 mod placement;
+mod ranges;
 #[path = "../raw/mod.rs"]
 mod raw;
 mod registered;
 mod serve;
+mod stalled;

@@ -137,27 +137,29 @@ fn a_region_is_removed_under_load() {
     assert!(!uring || buffers(&server).requests >= ROUNDS.into());
 }
 
-/// Memory that the kernel won't pin for long: a file on a disk.
+/// Memory that the kernel can't pin: a part of its file is gone, which nobody uses.
 #[test]
 fn what_cannot_be_registered_is_used_as_it_is() {
     let _alone = ALONE.lock();
     let dir = folder();
     let (server, uring) = served(&dir);
-    let memory = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(dir.path().join("memory"))
-        .unwrap();
-    memory.set_len(MEMORY).unwrap();
+    let memory = memfd(2 * MEMORY);
     let features = VirtioFeatureFlags::all().bits();
     let path = socket(dir.path(), "a");
     let mut client = Client::with_memory(&path, 1, 128, memory, features);
+    client.memory_file.set_len(MEMORY).unwrap();
+    // Another region has all of them registered again.
+    let file = memfd(MEMORY);
+    // SAFETY: a memory file of this process, which nobody uses.
+    let other = unsafe { MmapMut::map_mut(&file) }.unwrap();
+    let transport = &mut client.transport;
+    transport
+        .map_mem_region(other.as_ptr() as usize, other.len(), file.as_raw_fd(), 0)
+        .unwrap();
     verify(&mut client, 0, 1024, 3_000, 32, 7);
     let counted = buffers(&server);
     if uring {
         assert!(counted.refused.is_some(), "{counted:?}");
     }
-    // Its rings are in another file, which is memory.
     assert_eq!(counted.requests, 0);
 }

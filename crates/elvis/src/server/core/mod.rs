@@ -16,6 +16,7 @@ use super::stats::CoreStats;
 use crate::storage::{Engine, Registered};
 use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
 use elvis_ring::{Chain, sigbus};
+use requests::Zeroing;
 use rustix::event::{Timespec, epoll};
 use std::collections::HashMap;
 use std::io;
@@ -57,6 +58,8 @@ struct Slot {
     registered: Registered,
     /// When its driver is called.
     calls: Calls,
+    /// A range that it is at.
+    zeroing: Option<Box<Zeroing>>,
     /// Who waits for it to end.
     back: Option<Sender<Box<Queue>>>,
 }

@@ -72,6 +72,7 @@ impl Core {
             in_flight: 0,
             unpublished: 0,
             calls: Calls::new(),
+            zeroing: None,
             back: None,
         });
     }
@@ -83,6 +84,11 @@ impl Core {
         };
         let Some(id) = slot.id.take() else { return };
         let owed = slot.calls.settle();
+        if let Some(zeroing) = slot.zeroing.take() {
+            // The rest may take long, and to begin again does no harm.
+            slot.queue.ring.untake(zeroing.chain.head());
+            self.spare.push(zeroing.chain);
+        }
         let _ = epoll::delete(&self.epoll, &slot.queue.kick);
         slot.queue.polled = self.scheduler.polled(id);
         if let Some(counters) = self.scheduler.remove_queue(id) {

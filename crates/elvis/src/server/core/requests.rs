@@ -8,8 +8,25 @@ use elvis_ring::Chain;
 use std::io;
 use std::sync::atomic::Ordering;
 
+/// A range that the I/O thread itself makes read as zeros, part by part, so that others are served between
+/// them. Its queue takes no other request meanwhile.
+pub(super) struct Zeroing {
+    pub(super) chain: Chain,
+    request: Request,
+    /// What is left of it.
+    offset: u64,
+    left: u64,
+    taken_ns: u64,
+}
+
+impl Zeroing {
+    /// Bytes of a part: some microseconds, and more than what it takes to come back for the next.
+    const PART: u64 = 64 << 10;
+}
+
 impl Core {
-    /// Starts one request, or does it where that needs no waiting. Returns its data in bytes.
+    /// Starts one request, or does it where that needs no waiting, or a part of it. Returns what was started
+    /// or done, in bytes of the disk.
     pub(super) fn request(&mut self, at: usize, chain: Chain) -> u64 {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
@@ -30,7 +47,19 @@ impl Core {
                 disk.write_now(&chain, crate::blk::HEADER, offset, bytes)
             }
             Request::Zero { offset, bytes, .. } | Request::Discard { offset, bytes } => {
-                disk.zero_now(offset, bytes)
+                match disk {
+                    Disk::File { .. } => None,
+                    _ => {
+                        slot.zeroing = Some(Box::new(Zeroing {
+                            chain,
+                            request,
+                            offset,
+                            left: bytes,
+                            taken_ns: self.now_ns,
+                        }));
+                        return self.zero_part(at);
+                    }
+                }
             }
             Request::Id => {
                 let mut id = [0; ID];
@@ -44,7 +73,7 @@ impl Core {
                 _ => Some(true),
             },
         };
-        let bytes = request.data_bytes();
+        let bytes = request.work_bytes();
         match (now, disk) {
             (Some(done), _) => {
                 let status = if done { Status::Ok } else { Status::IoError };
@@ -58,6 +87,35 @@ impl Core {
                 self.submit(pending);
             }
             (None, _) => self.finish(at, chain, Some(request), Status::IoError),
+        }
+        bytes
+    }
+
+    /// Zeroes the next part of the range that a queue is at. Returns its length in bytes.
+    pub(super) fn zero_part(&mut self, at: usize) -> u64 {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return 0;
+        };
+        let Some(zeroing) = &mut slot.zeroing else {
+            return 0;
+        };
+        let bytes = zeroing.left.min(Zeroing::PART);
+        let done = slot.queue.shared.disk.zero_now(zeroing.offset, bytes);
+        zeroing.offset += bytes;
+        zeroing.left -= bytes;
+        if done && zeroing.left > 0 {
+            return bytes;
+        }
+        let status = if done { Status::Ok } else { Status::IoError };
+        self.clock();
+        let now_ns = self.now_ns;
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return bytes;
+        };
+        if let Some(zeroing) = slot.zeroing.take() {
+            let latency_ns = now_ns.saturating_sub(zeroing.taken_ns);
+            slot.queue.counted.latency.record(latency_ns, 1);
+            self.finish(at, zeroing.chain, Some(zeroing.request), status);
         }
         bytes
     }

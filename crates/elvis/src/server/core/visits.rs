@@ -24,7 +24,7 @@ impl Core {
         match slot.queue.ring.look() {
             Ok(look) => Some(Look {
                 avail: look.avail,
-                pending: look.pending,
+                pending: look.pending.saturating_add(slot.zeroing.is_some().into()),
             }),
             Err(error) => {
                 self.fail(at, &error.to_string());
@@ -83,10 +83,16 @@ impl Core {
             slot.queue.ring.disarm();
         }
         while self.scheduler.go_on(&mut visit, self.now_ns) {
-            let mut chain = self.spare.pop().unwrap_or_default();
             let Some(Some(slot)) = self.slots.get_mut(at) else {
                 break;
             };
+            if slot.zeroing.is_some() {
+                let bytes = self.zero_part(at);
+                self.scheduler.charge_part(&mut visit, bytes);
+                self.peek(&mut visit);
+                continue;
+            }
+            let mut chain = self.spare.pop().unwrap_or_default();
             match slot.queue.ring.take(&mut chain) {
                 Ok(true) => {
                     let bytes = self.request(at, chain);

@@ -1,0 +1,72 @@
+//! Memory for vectored system calls. One of the modules with `unsafe`.
+
+use std::marker::PhantomData;
+
+/// A piece of memory that a system call may read and write while `'a` lasts, as the kernel wants it (`struct
+/// iovec`). A [`crate::Chain`] or a [`crate::Span`] makes it and keeps its memory mapped:
+///
+/// ```compile_fail,E0505
+/// # fn chain() -> elvis_ring::Chain { elvis_ring::Chain::new() }
+/// let chain = chain();
+/// let pieces: Vec<_> = chain.writable_pieces(0, 512).collect();
+/// drop(chain);
+/// pieces.first();
+/// ```
+///
+/// Nobody makes one of an address without a word of his own for it:
+///
+/// ```compile_fail,E0133
+/// let piece = elvis_ring::Piece::new(0x1000 as *mut u8, 512);
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub struct Piece<'a>(libc::iovec, PhantomData<&'a crate::Memory>);
+
+// SAFETY: it stands for memory that any thread may use, as `new` asks for.
+unsafe impl Send for Piece<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Piece<'_> {}
+
+impl Piece<'_> {
+    /// A piece of memory of the caller's choice.
+    ///
+    /// # Safety
+    ///
+    /// Whenever a system call is given it, all its bytes are mapped, and nothing in this process has a
+    /// reference to them: the kernel reads and writes them.
+    #[must_use]
+    pub unsafe fn new(place: *mut u8, bytes: usize) -> Self {
+        let piece = libc::iovec {
+            iov_base: place.cast(),
+            iov_len: bytes,
+        };
+        Self(piece, PhantomData)
+    }
+
+    /// Its length.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.iov_len
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.0.iov_base as usize
+    }
+
+    /// What is left of it behind `bytes`.
+    #[must_use]
+    pub fn skip(&self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes());
+        let place = self.0.iov_base.cast::<u8>().wrapping_add(bytes);
+        // SAFETY: a part of what this one is.
+        unsafe { Self::new(place, self.bytes() - bytes) }
+    }
+
+    /// The pieces as the kernel wants them.
+    #[must_use]
+    pub fn as_iovecs(pieces: &[Self]) -> *const libc::iovec {
+        pieces.as_ptr().cast()
+    }
+}

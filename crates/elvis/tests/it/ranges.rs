@@ -1,0 +1,194 @@
+//! Discard and write-zeroes: ranges of a disk that carry no data, and take as long as if they did.
+
+use crate::client::{Client, image, limited, memfd, serve, serve_by, socket, until, until_asleep};
+use crate::raw::Raw;
+use elvis::config::Config;
+use elvis_policy::Params;
+use elvis_ring::driver::Driver;
+use elvis_sim::Mode;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use vhost::VhostBackend;
+use vmm_sys_util::eventfd::EventFd;
+
+const SECTOR: u64 = 512;
+/// The protocol's numbers of requests (VIRTIO 1.2, section 5.2.6).
+const WRITE: u64 = 1;
+const WRITE_ZEROES: u64 = 13;
+
+#[test]
+fn a_limit_holds_for_what_is_discarded_or_zeroed() {
+    const REQUESTS: u64 = 4;
+    const EACH: u64 = 1 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let file = image(dir.path(), REQUESTS * EACH).display().to_string();
+    for (name, disk, discard) in [
+        ("zeroes", "ram:4M", false),
+        ("discards", "ram:4M", true),
+        ("of-a-file", file.as_str(), true),
+    ] {
+        let device = format!("{name}={disk},bytes_per_s={}", 8 << 20);
+        let server = serve(dir.path(), Mode::Elvis, &[&device]);
+        let mut client = Client::connect(&socket(dir.path(), name), 1, 64, 1 << 20);
+        // As in the test of `requests_per_s`: the thread hears of all of them at once.
+        until_asleep(&server);
+        for slot in 0..REQUESTS {
+            let queue = &mut client.queues[0];
+            if discard {
+                queue.discard(slot * EACH, EACH, slot as usize).unwrap();
+            } else {
+                let (offset, context) = (slot * EACH, slot as usize);
+                queue.write_zeroes(offset, EACH, false, context).unwrap();
+            }
+        }
+        let start = Instant::now();
+        client.kick(0);
+        for _ in 0..REQUESTS {
+            assert_eq!(client.reply(0).1, 0, "{name}");
+        }
+        // At 8 MiB/s all but the last, which may overdraw, less the burst of 10 ms.
+        let elapsed = start.elapsed();
+        assert!(elapsed >= Duration::from_millis(360), "{name}: {elapsed:?}");
+        let policy = server.stats().unwrap().devices[name][0].policy;
+        assert_eq!((policy.requests, policy.bytes), (REQUESTS, REQUESTS * EACH));
+    }
+}
+
+/// Of two devices of equal weight one writes, and the other makes ranges of its RAM read as zeros. As in `fair`
+/// the I/O thread itself writes down how far it is: each write takes to its disk the statuses of all ranges.
+#[test]
+fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
+    const RANGES: u64 = 8;
+    /// Units of work in a range, and in all writes of a unit each.
+    const EACH: u64 = 512;
+    const WRITES: u64 = RANGES * EACH;
+    const RING: u16 = 4 * WRITES as u16;
+    const STATUSES: u64 = 0x1000;
+    const STATUS: u64 = 0x2000;
+    const HEADERS: u64 = 0x3000;
+
+    let dir = tempfile::tempdir().unwrap();
+    let params = Params {
+        // Both are polled from their first visit on, so none changes its list in the middle of a round.
+        poll_on_kicks: 1,
+        ..Params::default()
+    };
+    let config = Config {
+        params,
+        ..Config::default()
+    };
+    let range = EACH * u64::from(params.unit_bytes);
+    let disks = [
+        format!("writes=ram:{}", WRITES * SECTOR),
+        format!("zeroes=ram:{range}"),
+    ];
+    let server = serve_by(dir.path(), config, &[&disks[0], &disks[1]]);
+    let ring = Driver::ring_bytes(RING).next_multiple_of(4096);
+    let rings = (HEADERS + (WRITES + RANGES) * 32).next_multiple_of(4096);
+    let memory = memfd(rings + 2 * ring);
+    let kick = EventFd::new(0).unwrap();
+    let mut devices = ["writes", "zeroes"].map(|name| {
+        let (memory, kick) = (memory.try_clone().unwrap(), kick.try_clone().unwrap());
+        let base = rings + if name == "writes" { 0 } else { ring };
+        let mut raw = Raw::in_memory(&socket(dir.path(), name), memory, base, RING, kick);
+        raw.start(0);
+        raw
+    });
+    until_asleep(&server);
+
+    let [writes, zeroes] = &mut devices;
+    let memory = std::sync::Arc::clone(writes.driver.memory());
+    let all = memory.span(0, rings).unwrap();
+    for number in 0..WRITES {
+        let header = HEADERS + number * 32;
+        all.store_u64(header as usize, WRITE, Ordering::Relaxed);
+        all.store_u64(header as usize + 8, number, Ordering::Relaxed);
+        let buffers = [
+            (header, 16, false),
+            (STATUSES, SECTOR as u32, false),
+            (STATUS, 1, true),
+        ];
+        writes.driver.submit(&buffers).unwrap();
+    }
+    for number in 0..RANGES {
+        let (header, status) = (HEADERS + (WRITES + number) * 32, STATUSES + number);
+        all.store_u64(header as usize, WRITE_ZEROES, Ordering::Relaxed);
+        all.store_u64(header as usize + 24, range / SECTOR, Ordering::Relaxed);
+        all.store_u8(status as usize, 0xff, Ordering::Relaxed);
+        zeroes
+            .driver
+            .submit(&[(header, 32, false), (status, 1, true)])
+            .unwrap();
+    }
+    kick.write(1).unwrap();
+    for (raw, wanted) in devices.iter_mut().zip([WRITES, RANGES]) {
+        let mut replies = 0;
+        until("all replies", || {
+            while raw.driver.reply().is_some() {
+                replies += 1;
+            }
+            (replies == wanted).then_some(())
+        });
+    }
+    drop(devices);
+
+    let bytes = WRITES * SECTOR;
+    let mut client = Client::connect(&socket(dir.path(), "writes"), 1, 4096, bytes);
+    for slot in 0..bytes / 4096 {
+        client.submit_read(0, slot * 4096, slot as usize);
+    }
+    for _ in 0..bytes / 4096 {
+        assert_eq!(client.reply(0).1, 0);
+    }
+    let slack = 2 * i64::from(params.max_work);
+    for (written, sector) in (0..).zip(client.memory.chunks(SECTOR as usize)) {
+        let statuses = &sector[..RANGES as usize];
+        let zeroed = statuses.iter().filter(|&&status| status == 0).count() as i64;
+        let (least, most) = (zeroed * EACH as i64, (zeroed + 1) * EACH as i64);
+        assert!(
+            least - slack <= written && (zeroed == RANGES as i64 || written < most + slack),
+            "{zeroed} ranges of {EACH} units were zeroed before write {written}"
+        );
+    }
+}
+
+/// Who changes or ends a queue does not wait for a range that its limit makes last a minute.
+#[test]
+fn a_range_half_zeroed_is_begun_again_and_delays_no_drain() {
+    const RANGE: u64 = 64 << 20;
+    const HEADER: u64 = 0x4_0000;
+    const STATUS: u64 = HEADER + 64;
+    let dir = tempfile::tempdir().unwrap();
+    let disks = [
+        &*format!("slow=ram:{RANGE},bytes_per_s=1000000"),
+        &*format!("fast=ram:{RANGE}"),
+    ];
+    let server = serve(dir.path(), Mode::Elvis, &disks);
+    let mut raw = Raw::connect(&socket(dir.path(), "slow"));
+    raw.track_inflight();
+    raw.start(0);
+    let span = raw.driver.memory().span(HEADER, 128).unwrap();
+    let status = || span.load_u8(64, Ordering::Relaxed);
+    span.store_u64(0, WRITE_ZEROES, Ordering::Relaxed);
+    span.store_u64(24, RANGE / SECTOR, Ordering::Relaxed);
+    span.store_u8(64, 0xff, Ordering::Relaxed);
+    let buffers = [(HEADER, 32, false), (STATUS, 1, true)];
+    let head = raw.driver.submit(&buffers).unwrap();
+    raw.kick();
+    let policy = |name: &str| Some(server.stats().unwrap().devices[name].first()?.policy);
+    until("a range that waits for its limit", || {
+        policy("slow").filter(|it| it.requests == 1 && it.waits_for_rate > 0)
+    });
+    let base = limited("a ring that is drained", || raw.frontend.get_vring_base(0));
+    assert_eq!((base.unwrap(), status()), (0, 0xff));
+    // Whoever serves the ring next finds it there once, though the notes of the last one are handed over.
+    raw.reconnect(&socket(dir.path(), "fast"));
+    raw.start(0);
+    assert_eq!((raw.reply(), status()), (head, 0));
+    assert!(raw.submit_write(1, 0, 7).is_some());
+    raw.kick();
+    raw.reply();
+    assert_eq!(raw.driver.reply(), None);
+    let policy = until("counters", || policy("fast").filter(|it| it.requests >= 2));
+    assert_eq!((policy.requests, policy.bytes), (2, RANGE + 4096));
+}
