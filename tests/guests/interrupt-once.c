@@ -3,7 +3,7 @@
  * than a tick of the Linux below it takes, and only then ends it. An emulator with the fault svm-interrupt-twice
  * (lab/quirks.toml) delivers it again at that tick.
  */
-#include "row.h"
+#include "bench.h"
 #include "timed_exits.h"
 
 /* 8 million instructions: 8 ms of a lab machine, whose Linux ticks every 4. */
@@ -31,6 +31,18 @@ static enum check check_once(struct bench_run *run)
 	bench_note(run, "%lu sent, %lu came", run->total, came);
 	return came == run->total ? CHECK_PROVED : CHECK_FAILED;
 }
-ROW(interrupt_once, "interrupt-once", .init = init_once, .run = interrupt_once_run,
-    .control = interrupt_once_control, .check = check_once, .insns_samples = 8,
-    .parameters = SELF_TIMED);
+BENCHMARK(interrupt_once) = {
+	.name = "interrupt-once",
+	.category = "planted",
+	.summary = "an injected interrupt, and long without an exit",
+	.init = init_once,
+	.run = interrupt_once_run,
+	.control = interrupt_once_control,
+	.check = check_once,
+	.cpus = 1,
+	.min_iterations = 1,
+	.max_iterations = 1,
+	.insns_iterations = 1,
+	.insns_samples = 8,
+	.parameters = SELF_TIMED,
+};

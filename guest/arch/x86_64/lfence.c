@@ -7,6 +7,7 @@
 #include "lfence.h"
 #include "cpu.h"
 #include "posih.h"
+#include "timed.h"
 
 #define MSR_DE_CFG	     0xc0011029
 #define DE_CFG_LFENCE_ORDERS (1u << 1)
@@ -24,14 +25,6 @@ static bool has_msr(const struct cpuid *features)
 	return family >= 0x10 && family != 0x11;
 }
 
-static bool is_amd(void)
-{
-	uint32_t vendor = cpuid(0, 0).c;
-
-	/* The last four letters of AuthenticAMD and HygonGenuine. */
-	return vendor == 0x444d4163 || vendor == 0x656e6975;
-}
-
 static void set(void *unused)
 {
 	(void)unused;
@@ -42,7 +35,7 @@ void lfence_init(const struct cpuid *features)
 {
 	struct fault fault;
 
-	if (features->c & CPUID_1_C_HYPERVISOR || !has_msr(features) || !is_amd())
+	if (features->c & CPUID_1_C_HYPERVISOR || !has_msr(features) || !cpu_is_amd())
 		return;
 	/* A hypervisor that does not say that it is there may have no such MSR. */
 	is_set_here = try_call(set, NULL, &fault);
