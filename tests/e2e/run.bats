@@ -205,16 +205,17 @@ no_machine() { ! machines; }
         ls -A small small/out >after.txt 2>&1; exit $status' "$WORLDSWITCH"
     [[ $stderr == *'small/out has '*' KiB left, and the results may take '* ]]
     run ! grep -q . <(grep -v -e '^small' -e "small/out': No such" -e '^$' after.txt)
-    # A console that speaks when the disk is full.
+    # A console that speaks when the disk is full: filled when the runner waits for it, with its folder made.
     boot -kernel "$GUEST/guest.elf" -append 'bench=^sgdt$'
     mkfifo console
     # shellcheck disable=SC2016
-    run -1 --separate-stderr unshare --mount sh -c '
-        mount -t tmpfs -o size=400k none small &&
-        { timeout 60 "$0" run --on log:console -o small/out & } &&
-        exec 9>console &&
-        { cat /dev/zero >small/full 2>/dev/null || true; } &&
-        cat console.txt >&9 && exec 9>&- &&
+    run -1 --separate-stderr timeout 60 unshare --mount sh -c '
+        mount -t tmpfs -o size=400k none small || exit 9
+        "$0" run --on log:console -o small/out 3>&- &
+        exec 9>console
+        until [ -d small/out ] && grep -q "^0 0x3 " "/proc/$!/syscall"; do sleep 0.05; done
+        cat /dev/zero >small/full 2>/dev/null
+        cat console.txt >&9 && exec 9>&-
         wait $!; status=$?
         ls -A small/out >after.txt; exit $status' "$WORLDSWITCH"
     [[ $output == *sgdt* ]]
