@@ -56,7 +56,10 @@ impl Folder {
     ///
     /// # Errors
     /// Results of one of them are there already, and nobody said `--force`.
-    pub fn takes<'a>(&self, mut platforms: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    pub fn must_take<'a>(
+        &self,
+        mut platforms: impl Iterator<Item = &'a str>,
+    ) -> anyhow::Result<()> {
         let is_there = |platform: &&str| self.path.join(ws_results::file_name(platform)).exists();
         match platforms.find(is_there).filter(|_| !self.force) {
             None => Ok(()),
@@ -71,7 +74,7 @@ impl Folder {
     ///
     /// # Errors
     /// Something is, and nobody said `--force`.
-    pub fn is_empty(&self) -> anyhow::Result<()> {
+    pub fn must_be_empty(&self) -> anyhow::Result<()> {
         let mut entries = fs::read_dir(&self.path)?;
         match entries.next() {
             Some(_) if !self.force => bail!(
@@ -86,7 +89,7 @@ impl Folder {
     ///
     /// # Errors
     /// They don't.
-    pub fn has_room(&self, bytes: u64) -> anyhow::Result<()> {
+    pub fn must_have_room(&self, bytes: u64) -> anyhow::Result<()> {
         let Ok(system) = rustix::fs::statvfs(&self.path) else {
             return Ok(());
         };

@@ -119,8 +119,8 @@ pub fn measure(
         Some(folder) => folder,
         None => Rc::new(Folder::make(&args.output, start.created)?),
     };
-    folder.takes(jobs.iter().map(|job| &*job.name))?;
-    folder.has_room(jobs.iter().map(|job| job.bytes_at_most(&common)).sum())?;
+    folder.must_take(jobs.iter().map(|job| &*job.name))?;
+    folder.must_have_room(jobs.iter().map(|job| job.bytes_at_most(&common)).sum())?;
     for text in jobs.iter().filter_map(Job::label) {
         progress.say(&text);
     }

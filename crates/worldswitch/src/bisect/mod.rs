@@ -61,7 +61,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
     let distance = tree.distance(&good, &bad)?;
     let folder = Folder::make(&args.output, SystemTime::now())?;
-    folder.is_empty()?;
+    folder.must_be_empty()?;
     let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
 
     say(&format!(

@@ -116,7 +116,7 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let folder = Folder::make(&args.output, created)?;
     let names: Vec<String> = runs.iter().map(Run::platform).collect();
-    folder.takes(names.iter().map(|name| &**name))?;
+    folder.must_take(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;
     // It looks at the programs of other platforms too, and tells what concerns these measurements.
     let resources = data::resources(&Parts::default(), Vec::new());
