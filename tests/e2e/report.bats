@@ -22,7 +22,7 @@ setup() { common_setup; }
 # is shown is rounded.
 TABLE_VALUES='JSON.stringify([...document.querySelectorAll("#table tbody tr")].map((row) =>
     [row.dataset.b, ...[...row.querySelectorAll("td:not(.category, .compared)")].map((cell) =>
-        Number(cell.dataset.v ?? cell.firstChild.textContent.replace(/[, ?]/g, "")))]))'
+        Number(cell.dataset.v ?? cell.firstChild.textContent.replace(/[, ?!]/g, "")))]))'
 
 VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].map((row) => row.dataset.b).join(" ")'
 
