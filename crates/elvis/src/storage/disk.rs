@@ -69,6 +69,8 @@ pub enum Disk {
         readonly: bool,
         /// Whether it is locked between [`Disk::begin`] and [`Disk::end`] only.
         migratable: bool,
+        /// How long another's lock is waited for.
+        lock_wait: Duration,
         /// Its size, in whole sectors.
         bytes: u64,
         /// Alignment that buffers and lengths must have, 1 where there is none.
@@ -100,6 +102,19 @@ impl Disk {
     ///
     /// It can't be opened, has no size, or is in use.
     pub fn open(source: &Source, readonly: bool) -> Result<Self, DiskError> {
+        Self::open_within(source, readonly, Self::LOCK_WAIT)
+    }
+
+    /// The same, and another's lock is waited for so long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::open`].
+    pub fn open_within(
+        source: &Source,
+        readonly: bool,
+        lock_wait: Duration,
+    ) -> Result<Self, DiskError> {
         match source {
             Source::Null { bytes, service_ns } => Ok(Self::Null {
                 service: Duration::from_nanos(*service_ns),
@@ -115,7 +130,7 @@ impl Disk {
                 migratable,
                 registered_buffers: registered,
             } => {
-                let file = Self::file(path, readonly, *direct, *migratable, *registered);
+                let file = Self::file(path, readonly, *direct, *migratable, *registered, lock_wait);
                 file.map_err(|cause| DiskError {
                     what: path.display().to_string(),
                     cause,
@@ -142,6 +157,7 @@ impl Disk {
         direct: bool,
         migratable: bool,
         registered_buffers: bool,
+        lock_wait: Duration,
     ) -> io::Result<Self> {
         let flags = if direct {
             OFlags::DIRECT.bits() as i32
@@ -159,7 +175,7 @@ impl Disk {
             return Err(invalid("neither a file nor a block device"));
         }
         if !migratable {
-            lock(&file, readonly, Self::LOCK_WAIT)?;
+            lock(&file, readonly, lock_wait)?;
         }
         let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))? / SECTOR * SECTOR;
         if bytes == 0 {
@@ -174,6 +190,7 @@ impl Disk {
             file,
             readonly,
             migratable,
+            lock_wait,
             bytes,
             align,
             in_memory,
@@ -192,8 +209,9 @@ impl Disk {
                 file,
                 readonly,
                 migratable: true,
+                lock_wait,
                 ..
-            } => lock(file, *readonly, Self::LOCK_WAIT),
+            } => lock(file, *readonly, *lock_wait),
             _ => Ok(()),
         }
     }

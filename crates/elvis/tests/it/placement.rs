@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 const DEVICES: usize = 4;
 const REQUESTS: u64 = 4_000;
+/// Blocks of a disk that they are spread over.
+const BLOCKS: u64 = 256;
 
 /// Bounds that a machine of two CPUs reaches with any load, and times that a test can wait for.
 const EAGER: PlacementParams = PlacementParams {
@@ -102,10 +104,10 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
                     scope.spawn(move || {
                         let queue = round as usize % client.queues.len();
                         client.replies = 0;
-                        verify(client, queue, 1024, REQUESTS, 8, 7);
+                        verify(client, queue, BLOCKS, REQUESTS, 8, 7);
                         assert_eq!(client.replies, REQUESTS);
                         // All zeros again for the next round.
-                        for block in 0..1024 {
+                        for block in 0..BLOCKS {
                             client.write(block * 4096, 0);
                         }
                     })
@@ -137,7 +139,7 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
         for number in 0..DEVICES {
             let queues = &stats.devices[&format!("d{number}")];
             let requests: u64 = queues.iter().map(|queue| queue.policy.requests).sum();
-            assert_eq!(requests, round * (REQUESTS + 1024), "d{number}");
+            assert_eq!(requests, round * (REQUESTS + BLOCKS), "d{number}");
         }
         let mut all = stats.devices.values().flatten();
         assert!(all.all(|queue| queue.errors == 0 && queue.fault.is_none()));

@@ -276,7 +276,8 @@ fn a_read_only_disk_and_a_locked_one() {
         elvis::storage::Disk::open(&source, true).is_ok(),
         "readers share it"
     );
-    let error = elvis::storage::Disk::open(&source, false)
+    let soon = Duration::from_millis(300);
+    let error = elvis::storage::Disk::open_within(&source, false, soon)
         .unwrap_err()
         .to_string();
     assert!(error.contains("another process has locked it"), "{error}");
@@ -296,7 +297,8 @@ fn a_migratable_disk_is_locked_while_a_queue_runs() {
         migratable: true,
         registered_buffers: false,
     };
-    let other = elvis::storage::Disk::open(&source, false).unwrap();
+    let soon = Duration::from_millis(300);
+    let other = elvis::storage::Disk::open_within(&source, false, soon).unwrap();
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
     assert_eq!(client.write(0, 1), 0);
     let error = other.begin().unwrap_err().to_string();
