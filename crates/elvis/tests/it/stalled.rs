@@ -36,6 +36,7 @@ fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
     let argument = format!("{}=null:1M", dir.join("told").display());
     let spec = device_from_json(device_argument(&argument).unwrap()).unwrap();
     let disk = Disk::File {
+        lock_wait: std::time::Duration::ZERO,
         file: File::from(reader),
         readonly: false,
         migratable: false,
