@@ -182,6 +182,7 @@ mod tests {
     /// A disk that answers a read when the other end of this pipe is written to.
     fn told(by: OwnedFd) -> Disk {
         Disk::File {
+            lock_wait: std::time::Duration::ZERO,
             file: File::from(by),
             readonly: false,
             migratable: false,
