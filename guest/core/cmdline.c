@@ -174,6 +174,12 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return value_switch(word, &params->external);
 	if (key_is(word, "unit"))
 		return value_unit(word, params);
+	if (key_is(word, "seed"))
+		return value_number(word, 0, UINT64_MAX, &params->seed);
+	if (key_is(word, "rows")) {
+		params->rows = word->value;
+		return word->value_bytes;
+	}
 	return false;
 }
 

@@ -8,21 +8,25 @@
 #include "bell.h"
 #include "external.h"
 #include "record.h"
+#include "smp.h"
 
-#define MAX_SAMPLES	  1024
-#define SAMPLES_A_PART	  64 /* 64 pairs of 20 digits and a header fit in a line */
-#define TIME_SAMPLES	  30
-#define IDLE_SAMPLES	  64
-/* On units of time a batch grows until the clock's own spread is a hundredth of its cost... */
-#define PRECISION_DIVISOR 100
-/* ... or it lasts this long: about 4 ms at 2.5 GHz, so that no row takes seconds. */
-#define MAX_BATCH_TICKS	  10000000
-/* Timed from outside it lasts at least half of this, more than 10 ms at up to 5 GHz: what a host
- * hears of its ends varies by far more than the clock's own spread (HyperBench, 5.2). */
-#define MAX_MARKED_TICKS  100000000
+#define MAX_SAMPLES	 1024
+#define SAMPLES_A_PART	 64 /* 64 pairs of 20 digits and a header fit in a line */
+#define TIME_SAMPLES	 30
+/* On units of time a batch lasts at least this part of a second, 40 us... */
+#define BATCHES_A_SECOND 25000
+/* ... and grows by steps so large that two boots of a row rarely choose different ones. */
+#define BATCH_STEP	 32
+/* A loop that times each operation by itself needs no long batch. */
+#define SELF_TIMED_BATCH 16
+/* Timed from outside it lasts at least so many ticks, more than 10 ms at up to 5 GHz: what a host hears
+ * of its ends varies by far more than the clock's own spread (HyperBench, 5.2). */
+#define MARKED_TICKS	 50000000
+#define MARKED_STEP	 2
+/* timed_call() itself touches memory and code first. */
+#define IDLE_SAMPLES	 64
 
 static uint64_t run_ticks[MAX_SAMPLES], control_ticks[MAX_SAMPLES];
-static uint64_t idle_spread_ticks;
 
 /* What try_call() hands to a phase. */
 struct phase {
@@ -80,32 +84,25 @@ static uint64_t trial(const struct bench *bench, struct bench_run *run, bool con
 	return minimum(first, batch(bench, run, control, NULL));
 }
 
-/* Is a batch that costs so much, control and run, long enough to be measured? */
-static bool long_enough(uint64_t control, uint64_t ticks, bool marked)
-{
-	if (marked)
-		return ticks > MAX_MARKED_TICKS / 2;
-	if (ticks > control && (ticks - control) / PRECISION_DIVISOR >= idle_spread_ticks)
-		return true;
-	return ticks > MAX_BATCH_TICKS / 2;
-}
-
 /*
- * The iteration count on units of time: the lowest power-of-two multiple of the row's minimum for
- * which a batch is long_enough(), within the paper's range (Table 1). Returns the ticks of the
- * shorter of control and run.
+ * The iteration count on units of time: the row's minimum times the lowest power of the step for which a
+ * batch is long enough, within the paper's range (Table 1). Returns the ticks of the shorter of control
+ * and run.
  */
 static uint64_t choose_iterations(const struct bench *bench, struct bench_run *run, bool marked)
 {
+	uint64_t enough = marked ? MARKED_TICKS : arch_long_ticks() / BATCHES_A_SECOND;
+	uint64_t step = marked ? MARKED_STEP : BATCH_STEP;
+
 	run->iterations = minimum(bench->min_iterations, run->max_iterations);
 	for (;;) {
 		uint64_t control = trial(bench, run, true);
 		uint64_t ticks = trial(bench, run, false);
 
-		if (long_enough(control, ticks, marked) ||
-		    run->iterations > run->max_iterations / 2)
+		/* TRIAL_BATCHES: the last size is at least twice the one before. */
+		if (ticks > enough || run->iterations > run->max_iterations / 2)
 			return minimum(control, ticks);
-		run->iterations *= 2;
+		run->iterations = minimum(run->iterations * step, run->max_iterations);
 	}
 }
 
@@ -123,6 +120,9 @@ static const struct external *prepare_batches(struct phase *phase)
 		run->iterations = minimum(params->iters, run->max_iterations);
 	else if (params->unit == UNIT_INSNS)
 		run->iterations = minimum(bench->insns_iterations, run->max_iterations);
+	else if (bench->parameters & SELF_TIMED)
+		run->iterations =
+			minimum(SELF_TIMED_BATCH * bench->min_iterations, run->max_iterations);
 	else
 		shortest = choose_iterations(bench, run, marked);
 	if (!marked)
@@ -150,6 +150,16 @@ static void phase_init(void *argument)
 	phase->ready = !phase->bench->init || phase->bench->init(phase->run);
 }
 
+/* With a seed the loops alternate in coming first, and which is first of all is another row's and boot's
+ * other: neither has always the other's caches behind it. A host that hears marks is told of the control
+ * loop first. */
+static bool run_comes_first(const struct bench_run *run, uint64_t sample)
+{
+	const struct params *params = run->params;
+
+	return params->seed && !params->external && (params->seed + run->index + sample) % 2;
+}
+
 static void phase_run(void *argument)
 {
 	struct phase *phase = argument;
@@ -161,8 +171,13 @@ static void phase_run(void *argument)
 	external = prepare_batches(phase);
 	bell_begin(run->params, run->index, bench->name);
 	for (uint64_t i = 0; i < run->samples; i++) {
-		control_ticks[i] = batch(bench, run, true, external);
-		run_ticks[i] = batch(bench, run, false, external);
+		if (run_comes_first(run, i)) {
+			run_ticks[i] = batch(bench, run, false, external);
+			control_ticks[i] = batch(bench, run, true, external);
+		} else {
+			control_ticks[i] = batch(bench, run, true, external);
+			run_ticks[i] = batch(bench, run, false, external);
+		}
 	}
 	bell_end(run->params, run->iterations, run->samples);
 }
@@ -365,23 +380,8 @@ extern timed_loop idle_run, idle_control;
 
 void harness_init(const struct params *params)
 {
-	uint64_t lowest, highest, ticks[IDLE_SAMPLES];
-
 	bell_learn(params);
-	/* On every unit: what timed_call() itself touches first must not be one of the first row's operations. */
+	/* What timed_call() itself touches first must not be one of the first row's operations. */
 	for (unsigned i = 0; i < IDLE_SAMPLES; i++)
-		ticks[i] = timed_call(idle_run, 1, NULL).batch_ticks;
-	if (params->unit == UNIT_INSNS)
-		return; /* iteration counts are constants there */
-	/* Insertion sort, then the middle eight tenths: one interrupt must not decide. */
-	for (unsigned i = 1; i < IDLE_SAMPLES; i++)
-		for (unsigned j = i; j && ticks[j - 1] > ticks[j]; j--) {
-			uint64_t swap = ticks[j];
-
-			ticks[j] = ticks[j - 1];
-			ticks[j - 1] = swap;
-		}
-	lowest = ticks[IDLE_SAMPLES / 10];
-	highest = ticks[IDLE_SAMPLES - 1 - IDLE_SAMPLES / 10];
-	idle_spread_ticks = highest > lowest ? highest - lowest : 1;
+		timed_call(idle_run, 1, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "bench.h"
 
-/* Once, before the first: learns how much two reads of the clock spread. */
+/* Once, before the first: touches what all rows have in common. */
 void harness_init(const struct params *params);
 
 void harness_run(const struct bench *bench, uint64_t index, const struct params *params);

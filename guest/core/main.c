@@ -16,9 +16,59 @@
 static struct params params;
 static char pattern[MAX_CMDLINE_BYTES];
 
-static bool selected(const struct bench *bench)
+/* A shift of the data of boots with a seed: so many pages of memory and lines of the stack at most, less 1. */
+#define SHIFTS 64
+
+/* A walk through the selected rows: those that rows= names in its order, or the image's. */
+struct walk {
+	const struct bench *bench; /* the last one, of the image's */
+	const char *name;	   /* what is left of rows= */
+};
+
+static struct walk first_row(void)
 {
-	return !params.bench[0] || regex_search(params.bench, bench->name);
+	return (struct walk){ .bench = __benchmarks_start - 1, .name = params.rows };
+}
+
+/* The row of this name, up to a comma or blank. */
+static const struct bench *row_named(const char *name, size_t bytes)
+{
+	for (const struct bench *bench = __benchmarks_start; bench < __benchmarks_end; bench++) {
+		size_t same = 0;
+
+		while (same < bytes && bench->name[same] == name[same])
+			same++;
+		if (same == bytes && !bench->name[same])
+			return bench;
+	}
+	return NULL;
+}
+
+/* The next one, NULL behind the last. A name that no row has goes to `unknown`. */
+static const struct bench *next_row(struct walk *walk, struct text *unknown)
+{
+	while (walk->name) {
+		const char *name = walk->name, *end = name;
+		const struct bench *bench;
+
+		while (*end && *end != ',' && *end != ' ')
+			end++;
+		walk->name = *end == ',' ? end + 1 : NULL;
+		bench = row_named(name, (size_t)(end - name));
+		if (bench && (!params.bench[0] || regex_search(params.bench, bench->name)))
+			return bench;
+		if (!bench && unknown) {
+			text_printf(unknown, unknown->used ? " rows=" : "rows=");
+			for (; name < end; name++)
+				text_printf(unknown, "%c", *name);
+		}
+	}
+	if (params.rows)
+		return NULL;
+	while (++walk->bench < __benchmarks_end)
+		if (!params.bench[0] || regex_search(params.bench, walk->bench->name))
+			return walk->bench;
+	return NULL;
 }
 
 static void send_port(struct text *out, const char *key, uint64_t port)
@@ -100,6 +150,8 @@ static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *u
 	record_u64("samples", params.samples);
 	record_u64("iters", params.iters);
 	record_u64("pad", params.pad);
+	if (params.seed)
+		record_u64("seed", params.seed);
 	record_key("external");
 	text_printf(out, params.external ? "true" : "false");
 	record_u64("selected", rows);
@@ -137,7 +189,10 @@ _Noreturn void guest_main(void)
 	char unknown_buffer[512];
 	struct cmdline_limits limits;
 	struct text unknown;
+	const struct bench *bench;
 	uint64_t index = 0, rows = 0;
+	volatile char *stack;
+	struct walk walk;
 	unsigned wanted;
 
 	arch_init();
@@ -152,7 +207,7 @@ _Noreturn void guest_main(void)
 	record_set_nonce(params.nonce);
 	/* Instructions have no clock outside of the machine. */
 	params.external = params.external && params.unit == UNIT_TIME;
-	if (!early_mem_init() || !setup_mmu()) {
+	if (!early_mem_init(params.seed % SHIFTS) || !setup_mmu()) {
 		console_printf("the boot protocol told of no memory range that could be used\n");
 		finish("fault");
 	}
@@ -161,12 +216,14 @@ _Noreturn void guest_main(void)
 	wanted = params.smp ? (unsigned)params.smp : MAX_CPUS;
 	start_others(wanted);
 
-	for (const struct bench *bench = __benchmarks_start; bench < __benchmarks_end; bench++)
-		rows += selected(bench);
+	for (walk = first_row(); next_row(&walk, &unknown);)
+		rows++;
 	send_hello(params.smp, rows, &unknown);
+	/* Everything below lies that much lower on the stack. */
+	stack = __builtin_alloca(1 + params.seed % SHIFTS * 64);
+	*stack = 0;
 	harness_init(&params);
-	for (const struct bench *bench = __benchmarks_start; bench < __benchmarks_end; bench++)
-		if (selected(bench))
-			harness_run(bench, index++, &params);
+	for (walk = first_row(); (bench = next_row(&walk, NULL));)
+		harness_run(bench, index++, &params);
 	finish("ok");
 }

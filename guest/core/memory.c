@@ -28,7 +28,7 @@ uint64_t memory_bytes(void)
 	return sum;
 }
 
-bool early_mem_init(void)
+bool early_mem_init(uint64_t shift_pages)
 {
 	for (unsigned i = 0; i < boot_info.ram_count; i++) {
 		struct memory_range range = boot_info.ram[i], low;
@@ -54,7 +54,11 @@ bool early_mem_init(void)
 		if (size_of(&range) > size_of(&untouched))
 			untouched = range;
 	}
-	return size_of(&heap) != 0;
+	if (!size_of(&heap))
+		return false;
+	heap.start += shift_pages * 4 * KIB;
+	untouched.start += shift_pages * 4 * KIB;
+	return true;
 }
 
 void *heap_alloc_page(uint64_t page_bytes)

@@ -68,8 +68,9 @@ bool try_call(void (*fn)(void *), void *arg, struct fault *fault);
 
 /* ---- Memory ------------------------------------------------------------------------------- */
 
-/* Reads the machine's memory map and prepares the heap and the untouched region. */
-bool early_mem_init(void);
+/* Reads the machine's memory map and prepares the heap and the untouched region. Both begin so many pages
+ * of 4 KiB, fewer than 512, later: what is given out lies elsewhere. */
+bool early_mem_init(uint64_t shift_pages);
 
 /* Maps the whole physical memory 1:1. */
 bool setup_mmu(void);
@@ -178,9 +179,13 @@ struct params {
 	bool answer;	  /* be that other domain */
 	uint64_t smp;	  /* 0: all CPUs */
 	uint64_t pad;	  /* passes of an empty loop before each timed batch */
-	bool external;	  /* send marker bytes around each timed batch */
+	uint64_t
+		seed; /* which loop comes first, and where data lies; 0: control, and where they lie without */
+	bool external; /* send marker bytes around each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
+	const char *
+		rows; /* names in the order in which they run, with commas, up to a blank; NULL: as in the image */
 	/* What the architecture allows: see struct cmdline_limits in lib.h. */
 	const char *tick_unit;
 	uint64_t port_max;

@@ -272,7 +272,7 @@ static void cmdline_takes_every_word(void **state)
 	struct params params =
 		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
 		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 doorbell=0x510 "
-		      "external=1 channel=5 channel-unpaged=6 answers=0x4000 answer=1");
+		      "external=1 channel=5 channel-unpaged=6 answers=0x4000 answer=1 seed=77");
 
 	(void)state;
 	assert_string_equal(params.bench, "^(in|out)$");
@@ -293,6 +293,9 @@ static void cmdline_takes_every_word(void **state)
 	assert_int_equal(params.channel_unpaged, 6);
 	assert_int_equal(params.answers, 0x4000);
 	assert_true(params.answer);
+	assert_int_equal(params.seed, 77);
+	assert_null(params.rows);
+	assert_memory_equal(parse("seed=1 rows=out,in smp=1").rows, "out,in ", 7);
 	assert_true(parse("doorbell=9 doorbell=none").doorbell == PORT_NONE);
 	assert_true(params.external);
 	assert_string_equal(unknown_buffer, "");
@@ -302,13 +305,14 @@ static void cmdline_names_what_it_cannot_use(void **state)
 {
 	struct params params = parse("  samples=0 samples=1025 page=3k colour=blue quiet smp=65 =x "
 				     "nonce=11112222333344445 in=65536 samples=12 "
-				     "doorbell=65536 external=2 channel=64 answers=0 answer=2 ");
+				     "doorbell=65536 external=2 channel=64 answers=0 answer=2 "
+				     "rows= seed=-1");
 
 	(void)state;
 	assert_string_equal(unknown_buffer, "samples=0 samples=1025 page=3k colour=blue quiet "
 					    "smp=65 =x nonce=11112222333344445 in=65536 "
 					    "doorbell=65536 external=2 channel=64 "
-					    "answers=0 answer=2");
+					    "answers=0 answer=2 rows= seed=-1");
 	assert_false(params.external);
 	assert_int_equal(params.samples, 12);
 	assert_int_equal(params.nonce, 0);

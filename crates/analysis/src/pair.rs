@@ -8,6 +8,8 @@ use crate::summary::Summary;
 use crate::times::{NOISY, TimeRow, TimeVerdict, Why};
 use crate::unit::UnitKind;
 use crate::verdict::{Thresholds, Verdict};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row, Status};
 use ws_statistics::{lower_median, rank_sum_p};
 
@@ -41,6 +43,21 @@ impl<'a> Side<'a> {
         self.measured.as_ref().map(|measured| &measured.summary)
     }
 
+    /// The row's, and how many operations most of its batches have: on time a boot chooses that.
+    fn conditions(&self) -> BTreeMap<String, Value> {
+        let mut conditions = self.row.conditions.clone();
+        let timed = self.measured.as_ref().filter(|measured| {
+            // Of a rate it is the work done in a given time.
+            UnitKind::of(&measured.metric.unit) == UnitKind::Time
+        });
+        let most = timed.and_then(|measured| {
+            let boots = measured.metric.boots.iter();
+            lower_median(&boots.map(|boot| boot.iterations as f64).collect::<Vec<_>>())
+        });
+        conditions.extend(most.map(|most| ("iterations".to_owned(), json!(most as u64))));
+        conditions
+    }
+
     fn counts(&self) -> CountSide {
         let sides = self.measured.as_ref().map(|measured| CountSide {
             boots: measured.summary.boots.clone(),
@@ -55,7 +72,7 @@ impl<'a> Pair<'a> {
         let (base, other) = (Side::of(name, base), Side::of(name, other));
         let differ = |allow: &[String]| match (&base, &other) {
             (Some(base), Some(other)) if base.measured.is_some() && other.measured.is_some() => {
-                unlike(&other.row.conditions, &base.row.conditions, allow)
+                unlike(&other.conditions(), &base.conditions(), allow)
             }
             _ => Vec::new(),
         };
@@ -144,28 +161,6 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// On time a boot chooses how long its batches are. Where most of one side's are longer than most of
-    /// the other's, a reader should know.
-    fn unlike_batches(&self) -> Option<String> {
-        let usual = |side: &Option<Side>| {
-            let metric = &side.as_ref()?.measured.as_ref()?.metric;
-            // Of a rate it is the work done in a given time.
-            if UnitKind::of(&metric.unit) != UnitKind::Time {
-                return None;
-            }
-            let lengths: Vec<f64> = metric
-                .boots
-                .iter()
-                .map(|boot| boot.iterations as f64)
-                .collect();
-            lower_median(&lengths)
-        };
-        let (base, other) = (usual(&self.base)?, usual(&self.other)?);
-        (base != other).then(|| {
-            format!("most batches had {base} operations in the base, {other} in the other")
-        })
-    }
-
     pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
         let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
@@ -198,9 +193,7 @@ impl<'a> Pair<'a> {
             row.why = Some(why);
         } else if let Some(time) = time {
             row.verdict = Some(time.verdict);
-            let why = [reason(&time), self.unlike_batches()];
-            let why: Vec<String> = why.into_iter().flatten().collect();
-            row.why = (!why.is_empty()).then(|| why.join("; "));
+            row.why = reason(&time);
             row.time = Some(time_figures(&time, &self.times()));
         } else if let (Some(base), Some(other)) = (&self.base, &self.other) {
             let judged = judge_counts(&base.counts(), &other.counts(), thresholds.min_effect_insns);

@@ -79,7 +79,7 @@ fn times_are_judged_with_their_figures() {
 }
 
 #[test]
-fn batches_of_other_lengths_are_told() {
+fn batches_of_other_lengths_are_compared_only_if_allowed() {
     let base = result("a", "ns", &[("in", FAST, 0)]);
     let mut other = base.clone();
     other.created = "later".into();
@@ -89,12 +89,18 @@ fn batches_of_other_lengths_are_told() {
     }
     // One boot of another length is none of the usual.
     other.rows[0].metrics[0].boots[0].iterations = 1;
-    let why = |base, other| compared(base, other).rows[0].why.clone();
+    let row = &compared(&base, &other).rows[0];
     assert_eq!(
-        why(&base, &other).as_deref(),
-        Some("most batches had 1 operations in the base, 2 in the other")
+        (row.verdict, row.why.as_deref()),
+        (None, Some("unlike iterations (2 here, 1 there)"))
     );
-    assert_eq!(why(&base, &base), None);
+    assert_eq!(compared(&base, &base).rows[0].why, None);
+    let allow = CompareOptions {
+        allow: vec!["iterations".into()],
+        ..CompareOptions::default()
+    };
+    let allowed = compare_results(&base, &other, &allow).unwrap();
+    assert!(allowed.rows[0].verdict.is_some());
 }
 
 #[test]

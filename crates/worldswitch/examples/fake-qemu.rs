@@ -58,6 +58,8 @@ struct Guest {
     names: Vec<String>,
     unit: String,
     external: bool,
+    /// Its member of the hello, where the command line has one.
+    seed: String,
     vcpus: u32,
     nonce: Nonce,
     encoder: Encoder,
@@ -74,14 +76,22 @@ impl Guest {
                 .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
                 .unwrap_or("")
         };
-        let names = word("bench")
+        let pattern = word("bench")
             .trim_start_matches("^(")
             .trim_end_matches(")$");
+        let names: Vec<&str> = match word("rows") {
+            "" => pattern.split('|').collect(),
+            rows => rows.split(',').collect(),
+        };
         let nonce: Nonce = word("nonce").parse()?;
         Ok(Self {
-            names: names.split('|').map(str::to_owned).collect(),
+            names: names.into_iter().map(str::to_owned).collect(),
             unit: word("unit").to_owned(),
             external: word("external") == "1",
+            seed: match word("seed") {
+                "" => String::new(),
+                seed => format!(r#","seed":{seed}"#),
+            },
             vcpus: vcpus.parse()?,
             nonce,
             encoder: Encoder::new("guest", nonce)?,
@@ -130,7 +140,8 @@ impl Guest {
         self.say(
             "hello",
             &format!(
-                r#"{{"protocol":1,"guest":"fake","arch":"x86_64","boot":"pvh","unit":"{unit}","cpus":{vcpus},"cpu":"fake","clock":"tsc","clock_hz":1000000000,"clock_hz_from":"pit","selected":{selected},"unknown":[]}}"#
+                r#"{{"protocol":1,"guest":"fake","arch":"x86_64","boot":"pvh","unit":"{unit}","cpus":{vcpus},"cpu":"fake","clock":"tsc","clock_hz":1000000000,"clock_hz_from":"pit","selected":{selected},"unknown":[]{}}}"#,
+                self.seed
             ),
         )
     }

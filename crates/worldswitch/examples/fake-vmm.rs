@@ -75,12 +75,16 @@ impl Machine {
                 .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
                 .unwrap_or("")
         };
-        let names = word("bench")
+        let pattern = word("bench")
             .trim_start_matches("^(")
             .trim_end_matches(")$");
+        let names: Vec<&str> = match word("rows") {
+            "" => pattern.split('|').collect(),
+            rows => rows.split(',').collect(),
+        };
         let nonce: Nonce = word("nonce").parse()?;
         Ok(Self {
-            names: names.split('|').map(str::to_owned).collect(),
+            names: names.into_iter().map(str::to_owned).collect(),
             vcpus: vcpus.parse()?,
             pins: pins.split(',').flat_map(str::parse).collect(),
             guest: Encoder::new("guest", nonce)?,

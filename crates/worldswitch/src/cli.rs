@@ -179,6 +179,11 @@ pub struct RunArgs {
     /// of what ticks beside them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
+    /// Where time is measured: boot N has the seed SEED + N - 1, by which benchmarks are run in another order,
+    /// the operation's loop or the control loop comes first, and data lie elsewhere. 0: all boots are alike.
+    #[arg(long, value_name = "SEED", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(0..=u64::from(u32::MAX)))]
+    pub seed: u64,
     /// Also time each batch from outside: the guest sends a byte before and after it, and this
     /// program reads the host's counter when it comes. Shows both costs and how they differ. Only
     /// where time is measured and the host hears the guest byte by byte: qemu-tcg. Batches are

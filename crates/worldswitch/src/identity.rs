@@ -38,6 +38,14 @@ pub fn complete(
     for key in ["unit", "arch", "cpu", "clock", "pad"] {
         conditions.insert(key.into(), said(key));
     }
+    if said("unit") != "insns" {
+        // Which seed it is differs from boot to boot.
+        let order = match said("seed") {
+            Value::Null => "as in the image",
+            _ => "by a boot's seed",
+        };
+        conditions.insert("order".into(), json!(order));
+    }
     // What is left of a machine's memory is its firmware's doing, so where the memory itself is
     // known, it is no condition.
     if conditions.contains_key("memory_mib") {

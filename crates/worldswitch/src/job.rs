@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::{exits, identity, nonce, perturb};
 use serde_json::{Map, Value};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ws_machines::hypercall;
@@ -40,6 +41,8 @@ pub struct Common {
     pub bench: Option<regex::Regex>,
     pub parameters: Parameters,
     pub smp: Option<u32>,
+    /// Of the first boot of platforms that measure time; each boot has the next one. 0: none has any.
+    pub seed: u64,
     /// Boots beside the others, of platforms that count instructions, in which something differs
     /// that should not matter.
     pub perturbed_boots: u32,
@@ -133,6 +136,13 @@ impl Job {
         parameters
     }
 
+    /// The seed of a boot, the same on all platforms of a run. Where instructions are counted there is
+    /// none: digits would move.
+    fn seed(&self, common: &Common, boot: u32) -> Option<NonZeroU64> {
+        let first = NonZeroU64::new(common.seed).filter(|_| !self.is_exact())?;
+        first.checked_add(u64::from(boot - 1))
+    }
+
     /// What the user should know of the platform before it runs.
     pub fn label(&self) -> Option<String> {
         if self.machine.engine() != Engine::SoftwareKvm {
@@ -209,7 +219,12 @@ impl Job {
             .rows
             .iter()
             .partition(|row| forbidden.is_some() && row.has_hypercall);
-        let mut state = BootState::new(plan::launches(&rows, common.smp));
+        let mut planned = plan::launches(&rows, common.smp);
+        let seed = self.seed(common, number);
+        if let Some(seed) = seed {
+            plan::shuffle(&mut planned, seed);
+        }
+        let mut state = BootState::new(planned);
         let perturbed = number
             .checked_sub(self.wanted.unwrap_or(1) + 1)
             .map(|index| perturb::perturbation(index, self.machine.memory_mib()));
@@ -221,7 +236,9 @@ impl Job {
                 started,
                 left_after,
             };
-            let order = self.order(common, &planned, launches.len(), perturbed);
+            let mut parameters = self.parameters(common);
+            parameters.seed = seed;
+            let order = self.order(common, parameters, &planned, launches.len(), perturbed);
             if let Some(digest) = self.machine.digest() {
                 keys.push(Key::of(digest, &order));
             }
@@ -312,12 +329,12 @@ impl Job {
     fn order<'a>(
         &self,
         common: &Common,
+        mut parameters: Parameters,
         planned: &'a Planned,
         index: usize,
         perturbed: Option<Perturbation>,
     ) -> Order<'a> {
         let asked = Asked::by(self.machine.as_ref());
-        let mut parameters = self.parameters(common);
         let perturbed = perturbed.unwrap_or_default();
         parameters.pad = perturbed.pad.or(parameters.pad);
         let nonce = if self.is_exact() {

@@ -3,9 +3,11 @@
 //! Pure: no machine, no clock.
 
 use crate::cli::Page;
+use std::num::NonZeroU64;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
+use ws_statistics::Rng;
 
 /// The guest reads no longer command line.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;
@@ -28,6 +30,17 @@ pub struct Parameters {
     pub pad: Option<u64>,
     /// Marks for a host that times the guest from outside.
     pub external: bool,
+    /// What a boot's guest derives from it which loop comes first and where data lie, for rows that run in
+    /// their given order.
+    pub seed: Option<NonZeroU64>,
+}
+
+/// The rows of each launch in another order, by a boot's seed: none is always behind the same other.
+pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
+    let mut random = Rng::with_seed(seed.get());
+    for launch in launches {
+        random.shuffle(&mut launch.rows);
+    }
 }
 
 /// The launches of a boot: rows together that need as many vCPUs, the fewest first; or all rows
@@ -98,7 +111,10 @@ pub fn command_line(
     nonce: &str,
 ) -> String {
     let mut words = vec![
-        format!("bench=^({})$", planned.rows.join("|")),
+        match parameters.seed {
+            Some(_) => format!("rows={}", planned.rows.join(",")),
+            None => format!("bench=^({})$", planned.rows.join("|")),
+        },
         format!("unit={}", asked.unit),
         format!("smp={}", planned.vcpus),
         format!("hypercall={}", asked.hypercall.word()),
@@ -113,6 +129,7 @@ pub fn command_line(
     number("iters", parameters.iters);
     number("ws", parameters.ws_bytes);
     number("pad", parameters.pad);
+    number("seed", parameters.seed.map(NonZeroU64::get));
     words.extend(parameters.page.map(|page| format!("page={}", page.word())));
     words.extend(parameters.external.then(|| "external=1".to_owned()));
     words.join(" ")
@@ -185,10 +202,42 @@ mod tests {
             ws_bytes: Some(4096),
             pad: Some(8),
             external: true,
+            seed: None,
         };
         assert_eq!(
             command_line(&launch, &all, asked("tsc_ticks"), "0"),
             "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m external=1"
+        );
+    }
+
+    #[test]
+    fn a_boot_with_a_seed_names_its_rows_in_their_order() {
+        let names: Vec<String> = (0..20).map(|i| format!("row-{i}")).collect();
+        let shuffled = |seed| {
+            let mut launches = vec![Planned {
+                vcpus: 1,
+                rows: names.clone(),
+            }];
+            shuffle(&mut launches, NonZeroU64::new(seed).unwrap());
+            launches.remove(0).rows
+        };
+        assert_eq!(shuffled(1), shuffled(1));
+        assert_ne!(shuffled(1), shuffled(2));
+        let mut sorted = shuffled(3);
+        sorted.sort_by_key(|name| names.iter().position(|other| other == name));
+        assert_eq!(sorted, names);
+        let parameters = Parameters {
+            seed: NonZeroU64::new(7),
+            ..Parameters::default()
+        };
+        assert_eq!(
+            command_line(
+                &planned(1, &["in", "cpuid"]),
+                &parameters,
+                asked("tsc_ticks"),
+                "0"
+            ),
+            "rows=in,cpuid unit=tsc_ticks smp=1 hypercall=none nonce=0 seed=7"
         );
     }
 
@@ -263,6 +312,7 @@ mod tests {
             ws_bytes: Some(u64::MAX),
             pad: Some(u64::MAX),
             external: true,
+            seed: NonZeroU64::new(u64::MAX),
         };
         for launch in &launches {
             let line = command_line(

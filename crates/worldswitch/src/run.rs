@@ -176,8 +176,10 @@ fn open(
             ws_bytes: args.ws,
             pad: args.pad,
             external: args.external,
+            seed: None,
         },
         smp: args.smp,
+        seed: args.seed,
         perturbed_boots: args.perturb.unwrap_or(match args.boots {
             Some(_) => 0,
             None => PERTURBED_BOOTS,

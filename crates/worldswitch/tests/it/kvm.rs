@@ -38,7 +38,7 @@ fn a_software_kvm_is_labelled_tiny_and_gets_no_hypercall() {
         assert!(line.contains(" hypercall=none "), "{line}");
         assert!(line.contains(" samples=5 iters=25"), "{line}");
         assert!(
-            !line.contains("bench=^(hypercall") && !line.contains("|hypercall"),
+            !line.contains("rows=hypercall") && !line.contains(",hypercall"),
             "{line}"
         );
     }

@@ -16,7 +16,10 @@ fn each_planted_fault_costs_its_own_row() {
     let lab = Lab::new(&names);
     // Nothing here waits for a time limit, and a flood takes as long as the disk does.
     let output = lab
-        .run("qemu-tcg", &["--boots", "1", "--timeout", "600"])
+        .run(
+            "qemu-tcg",
+            &["--boots", "1", "--timeout", "600", "--seed", "0"],
+        )
         .output()
         .unwrap();
     expect_code(&output, 0);
@@ -97,7 +100,10 @@ fn each_planted_fault_costs_its_own_row() {
 fn a_hang_costs_its_own_row() {
     let lab = Lab::new(&["first", "hangs", "two-cpus", "last"]);
     let output = lab
-        .run("qemu-tcg", &["--boots", "1", "--timeout", "0.5"])
+        .run(
+            "qemu-tcg",
+            &["--boots", "1", "--timeout", "0.5", "--seed", "0"],
+        )
         .output()
         .unwrap();
     expect_code(&output, 0);
@@ -112,6 +118,34 @@ fn a_hang_costs_its_own_row() {
     assert_eq!(ends, [LaunchEnd::Timeout, LaunchEnd::Bye, LaunchEnd::Bye]);
     assert_eq!(lab.pids().len(), ends.len());
     assert_eq!(lab.alive(), Vec::<String>::new());
+}
+
+#[test]
+fn boots_of_time_run_their_rows_in_other_orders_and_lose_none() {
+    let names = ["a", "dies", "b", "c", "faults", "d", "two-cpus", "e"];
+    let lab = Lab::new(&names);
+    let boots = |platform: &str, more: &[&str]| {
+        let output = lab.run(platform, more).output().unwrap();
+        expect_code(&output, 0);
+        let result = lab.result(platform);
+        for name in ["a", "b", "c", "d", "e", "two-cpus"] {
+            assert_eq!(row(&result, name).status, Status::Ok, "{name}");
+        }
+        assert_eq!(row(&result, "dies").status, Status::Died);
+        let asked = |boot: &ws_results::Boot| boot.launches[0].asked.clone();
+        let asked: Vec<Vec<String>> = result.boots.iter().map(asked).collect();
+        (asked, result.identity.conditions.get("order").cloned())
+    };
+    let (time, order) = boots("qemu-tcg", &["--boots", "3"]);
+    assert!(time[0] != time[1] && time[1] != time[2]);
+    assert_eq!(order.unwrap(), "by a boot's seed");
+    let again = boots("qemu-tcg", &["--boots", "2", "--seed", "2", "--force"]);
+    assert_eq!(again.0, time[1..], "a seed is an order");
+    let (alike, order) = boots("qemu-tcg", &["--boots", "2", "--seed", "0", "--force"]);
+    assert_eq!(alike[0], alike[1]);
+    assert_eq!(order.unwrap(), "as in the image");
+    let (counts, order) = boots("lab:native", &["--boots", "2"]);
+    assert_eq!((counts[0] == alike[0], order), (true, None));
 }
 
 #[test]
