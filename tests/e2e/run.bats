@@ -9,6 +9,8 @@ load common
 # took is the host's other work too.
 setup_file() {
     export RUNS=$BATS_FILE_TMPDIR
+    # Nothing of the host has a say in the lab's digits.
+    [ -z "${LIVE-}" ] || return 0
     local run TIMEFORMAT='%U %S'
     for run in first second; do
         { time ws run --on lab:native -o "$RUNS/$run" >"$RUNS/$run.txt" 2>"$RUNS/$run.log"; } \
