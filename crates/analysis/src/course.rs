@@ -6,7 +6,7 @@
 
 use crate::times::TimeRow;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_statistics::{median, robust_deviation};
+use ws_statistics::{deviation, median};
 
 /// Fewer other rows than this have no course worth the name.
 const OTHERS: usize = 5;
@@ -47,12 +47,11 @@ impl Sides {
         (of(&self.base), of(&self.other))
     }
 
-    /// How the boots of the side that scatters more do: a robust standard deviation over the median, as
-    /// `show` has it.
+    /// How the boots of the side that scatters more do: their deviation over the median, as `show` has it.
     pub fn scatter(&self) -> f64 {
         let of = |side: &Boots| {
             let values: Vec<f64> = side.values().map(|log| log.exp()).collect();
-            let deviation = robust_deviation(&values).zip(median(&values));
+            let deviation = deviation(&values).zip(median(&values));
             deviation.map_or(0.0, |(deviation, median)| deviation / median)
         };
         of(&self.base).max(of(&self.other))

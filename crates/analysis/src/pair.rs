@@ -5,7 +5,7 @@ use crate::counts::{CountSide, CountVerdict, judge_counts};
 use crate::measured::Measured;
 use crate::suite::{CountFigures, RowComparison, TimeFigures};
 use crate::summary::Summary;
-use crate::times::{NOISY, TimeRow, TimeVerdict, Why};
+use crate::times::{TimeRow, TimeVerdict, Why};
 use crate::unit::UnitKind;
 use crate::verdict::{Thresholds, Verdict};
 use serde_json::{Value, json};
@@ -240,9 +240,6 @@ fn reason(time: &TimeVerdict) -> Option<String> {
     Some(match why {
         Why::TooFewBoots { more } => {
             format!("too few boots to know how they scatter: {more} more a side")
-        }
-        Why::TooNoisy if time.scatter < NOISY => {
-            "too noisy to tell: more than a quarter of the boots lie far out".into()
         }
         Why::TooNoisy => format!(
             "too noisy to tell: boots scatter by {:.1} %",

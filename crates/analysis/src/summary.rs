@@ -4,7 +4,7 @@ use crate::boot::{BootEstimate, TOO_WIDE};
 use crate::unit::UnitKind;
 use ws_results::Metric;
 use ws_statistics::{
-    Interval, bootstrap, drawn_median, lower_median, median, outliers, robust_deviation, sorted,
+    Interval, bootstrap, deviation, drawn_median, lower_median, median, outliers, sorted,
 };
 
 /// A row's cost on one platform.
@@ -43,11 +43,11 @@ impl Summary {
         })
     }
 
-    /// How the boots scatter: the robust standard deviation of their values over the row's. `None` of
+    /// How the boots scatter: the [`deviation`] of their values over the row's. `None` of
     /// counts, of fewer than two boots, and around a value of 0.
     pub fn scatter_between(&self) -> Option<f64> {
         let counts = UnitKind::of(&self.unit) == UnitKind::Count;
-        let deviation = robust_deviation(&self.values())?;
+        let deviation = deviation(&self.values())?;
         (!counts && self.value != 0.0).then(|| deviation / self.value.abs())
     }
 

@@ -7,7 +7,7 @@ use crate::course::{Course, Sides};
 use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 use ws_statistics::{Estimate, Interval, difference, midmean, student_quantile};
 
-/// A side whose boots scatter by more than this, a robust standard deviation as a fraction, is too
+/// A side whose boots scatter by more than this, their deviation as a fraction, is too
 /// noisy for "no change", and for more only where the two sides' values do not meet: such rows have
 /// modes that may last for many boots, and no test that counts boots as independent is safe there.
 pub const NOISY: f64 = 0.03;
@@ -67,7 +67,7 @@ pub struct TimeVerdict {
     pub why: Option<Why>,
     /// Of the middles of the boots; `None` of fewer than two on a side.
     pub ratio: Option<Ratio>,
-    /// How the boots of the side that scatters more do: a robust standard deviation, as a fraction.
+    /// How the boots of the side that scatters more do: their deviation, as a fraction.
     pub scatter: f64,
     /// Better or worse because the whole suite is, and not beside it.
     pub with_all: bool,
@@ -81,7 +81,7 @@ pub enum Why {
         /// More boots a side that do.
         more: usize,
     },
-    /// The boots scatter by more than [`NOISY`], or too many lie far out.
+    /// The boots scatter by more than [`NOISY`].
     TooNoisy,
     /// They do not, but what there is lies at the edge of the minimum effect, or they are too few.
     Unsettled {
@@ -223,10 +223,7 @@ impl Judge<'_> {
             };
         }
         let band = self.thresholds.min_effect.ln_1p();
-        // A robust deviation does not see a few boots that lie far out; where they are more than the
-        // quarter that the middle leaves out, its error does.
-        let seen = own.estimate.error * (boots as f64 / 2.0).sqrt();
-        if scatter >= self.noisy() || seen >= 2.0 * self.noisy() {
+        if scatter >= self.noisy() {
             return inconclusive(Why::TooNoisy, Some(total.ratio()));
         }
         if total.estimate.value.abs() + total.limit <= band {

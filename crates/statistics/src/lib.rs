@@ -19,7 +19,7 @@ mod suite;
 mod trend;
 
 pub use bootstrap::{Interval, bootstrap, drawn_median};
-pub use midmean::{Estimate, difference, midmean};
+pub use midmean::{Estimate, deviation, difference, midmean};
 pub use order::{lower_median, median, mid_ranks, quantile, robust_deviation, sorted};
 pub use outliers::outliers;
 pub use permutation::rank_sum_p;

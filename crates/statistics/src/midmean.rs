@@ -7,7 +7,7 @@
 //! It assumes that values are independent and that those that are not wild scatter like a bell curve,
 //! roughly; a quarter at each end may be anything.
 
-use crate::order::sorted;
+use crate::order::{robust_deviation, sorted};
 
 /// An estimate that errs like Student's t.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +39,14 @@ pub fn midmean(values: &[f64]) -> Option<Estimate> {
         error: (squares / (h * (h - 1.0))).sqrt(),
         df: h - 1.0,
     })
+}
+
+/// How values scatter of which a few may be wild: [`robust_deviation`], which sees nothing of them, or half of
+/// the deviation that the middle half's error stands for, where that is more: with more than a quarter wild,
+/// that error grows with how wild they are. `None` of fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let of_error = midmean(values)?.error * (values.len() as f64).sqrt();
+    Some(robust_deviation(values)?.max(of_error / 2.0))
 }
 
 /// `other` less `base`, which are independent (Welch, "The Generalization of Student's Problem when
