@@ -47,8 +47,8 @@ impl<'a> Side<'a> {
     fn conditions(&self) -> BTreeMap<String, Value> {
         let mut conditions = self.row.conditions.clone();
         let timed = self.measured.as_ref().filter(|measured| {
-            // Of a rate it is the work done in a given time.
-            UnitKind::of(&measured.metric.unit) == UnitKind::Time
+            // Of I/O it is how many requests came to an end, which is measured.
+            measured.metric.unit.ends_with("_ticks")
         });
         let most = timed.and_then(|measured| {
             let boots = measured.metric.boots.iter();

@@ -80,7 +80,7 @@ fn times_are_judged_with_their_figures() {
 
 #[test]
 fn batches_of_other_lengths_are_compared_only_if_allowed() {
-    let base = result("a", "ns", &[("in", FAST, 0)]);
+    let base = result("a", "tsc_ticks", &[("in", FAST, 0)]);
     let mut other = base.clone();
     other.created = "later".into();
     for samples in &mut other.rows[0].metrics[0].boots {
