@@ -91,13 +91,13 @@ fn noisy_rows_are_too_noisy_to_tell_unless_their_values_do_not_meet() {
 }
 
 #[test]
-fn boots_far_out_are_noise_though_the_others_agree() {
+fn a_third_of_the_boots_far_out_is_noise_though_the_others_agree() {
     let mut rows = suite(16, 0.01, 1.0);
     for (_, value) in rows[0].other.iter_mut().take(6) {
         *value *= 5.0;
     }
     let found = judged(&rows, false);
-    assert!(found[0].scatter < NOISY, "{:?}", found[0]);
+    assert!(found[0].scatter > 1.0, "{:?}", found[0]);
     assert_eq!(found[0].why, Some(Why::TooNoisy));
 }
 

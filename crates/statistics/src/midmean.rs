@@ -43,10 +43,15 @@ pub fn midmean(values: &[f64]) -> Option<Estimate> {
 
 /// How values scatter of which a few may be wild: [`robust_deviation`], which sees nothing of them, or half of
 /// the deviation that the middle half's error stands for, where that is more: with more than a quarter wild,
-/// that error grows with how wild they are. `None` of fewer than two values.
+/// that error grows with how wild they are. Of fewer than four none can be left out, so it is the former.
+/// `None` of fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
+    let robust = robust_deviation(values)?;
+    if values.len() < 4 {
+        return Some(robust);
+    }
     let of_error = midmean(values)?.error * (values.len() as f64).sqrt();
-    Some(robust_deviation(values)?.max(of_error / 2.0))
+    Some(robust.max(of_error / 2.0))
 }
 
 /// `other` less `base`, which are independent (Welch, "The Generalization of Student's Problem when
@@ -66,6 +71,22 @@ pub fn difference(base: &Estimate, other: &Estimate) -> Estimate {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn wild_values_are_seen_where_they_are_more_than_a_quarter() {
+        let with = |wild: usize| -> f64 {
+            let mut values: Vec<f64> = (0..16).map(|i| 100.0 + f64::from(i % 5)).collect();
+            values.iter_mut().take(wild).for_each(|value| *value *= 5.0);
+            deviation(&values).unwrap()
+        };
+        let alike = with(0);
+        assert!((1.0..3.0).contains(&alike), "{alike}");
+        assert!(with(4) < 3.0 * alike, "{}", with(4));
+        assert!(with(5) > 50.0, "{}", with(5));
+        // Of three one may be wild, and of one nothing is known.
+        assert_eq!(deviation(&[1.0, 1.0, 50.0]), Some(0.0));
+        assert_eq!(deviation(&[1.0]), None);
+    }
 
     #[test]
     fn known_estimates() {
