@@ -58,7 +58,8 @@ static void find_note(void)
 	uint64_t entry;
 	int map;
 
-	note = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
+	note = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED,
+		    -1, 0);
 	if (note == MAP_FAILED)
 		die("mmap");
 	if (!word)
@@ -90,7 +91,8 @@ static void ring(const char *name, uint32_t kind, uint64_t samples)
 /* Pages that nothing has touched, one after another. */
 static void memory(void)
 {
-	char *at = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 
 	if (at == MAP_FAILED)
 		die("mmap");
