@@ -6,7 +6,7 @@
  *
  *   needs    may it run here? NULL, or the reason why not. Probes; never assumes.
  *   init     prepares; sets run->operand. False: run->reason says why.
- *   control  \ alternate, once for each sample, each timed as one batch of run->iterations
+ *   control  \ once for each sample, in either order, each timed as one batch of run->iterations
  *   run      / passes. The two are the same loop, but for the operation (paper, Fig. 4).
  *   check    did the event take place? Writes run->note.
  *   cleanup  undoes init; also called when init, run or check raised an exception.
@@ -29,8 +29,8 @@ enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 /* The loop times each operation itself and returns the sum (TIMED_EACH). */
 #define SELF_TIMED	 (1u << 6)
 
-/* How many batches of the final size the trials before the first sample come to, at most: they
- * double, and each size is tried twice. For rows that use something up in each pass. */
+/* How many batches of the final size the trials before the first sample come to, at most: each size is at
+ * least twice the one before, and tried twice. For rows that use something up in each pass. */
 #define TRIAL_BATCHES 4
 
 /* One run of one benchmark, from init to cleanup. */
