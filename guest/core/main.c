@@ -21,13 +21,13 @@ static char pattern[MAX_CMDLINE_BYTES];
 
 /* A walk through the selected rows: those that rows= names in its order, or the image's. */
 struct walk {
-	const struct bench *bench; /* the last one, of the image's */
+	const struct bench *bench; /* the next one, of the image's */
 	const char *name;	   /* what is left of rows= */
 };
 
 static struct walk first_row(void)
 {
-	return (struct walk){ .bench = __benchmarks_start - 1, .name = params.rows };
+	return (struct walk){ .bench = __benchmarks_start, .name = params.rows };
 }
 
 /* The row of this name, up to a comma or blank. */
@@ -65,9 +65,9 @@ static const struct bench *next_row(struct walk *walk, struct text *unknown)
 	}
 	if (params.rows)
 		return NULL;
-	while (++walk->bench < __benchmarks_end)
+	for (; walk->bench < __benchmarks_end; walk->bench++)
 		if (!params.bench[0] || regex_search(params.bench, walk->bench->name))
-			return walk->bench;
+			return walk->bench++;
 	return NULL;
 }
 
