@@ -169,11 +169,12 @@ no_machine() { ! machines; }
     guest=$(planted_guest)
     # plant-loop never ends by itself: the kill must find it running.
     own "$guest"
-    "$WORLDSWITCH" run --on qemu-tcg --boots 1 --guest "$BATS_TEST_TMPDIR/own.elf" --timeout 600 \
-        --bench '^(idle|plant-loop|plant-ud)$' -o "$OUT" >table.txt 2>log.txt 3>&- &
+    # On a terminal the row that runs is shown at once.
+    script -qefc "exec '$WORLDSWITCH' run --on qemu-tcg --boots 1 --guest '$BATS_TEST_TMPDIR/own.elf' --timeout 600 \
+        --bench '^(idle|plant-loop|plant-ud)\$' -o '$OUT'" /dev/null >log.txt 2>&1 </dev/null 3>&- &
     pid=$!
     eventually grep -q plant-loop log.txt
-    pkill -KILL -P "$pid" -f -- "-kernel $BATS_TEST_TMPDIR/own.elf"
+    pkill -KILL -f -- "-kernel $BATS_TEST_TMPDIR/own.elf"
     wait "$pid" || true
     statuses qemu-tcg >rows.txt
     grep -qx 'idle ok' rows.txt
