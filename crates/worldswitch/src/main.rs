@@ -1,61 +1,26 @@
 //! `worldswitch`: measures what virtualization costs.
 //!
+//! The rooms stand below in their order; none uses one above it:
+//! `commands` (what each command does), `cli` (what may be typed), `rounds` (what is booted when),
+//! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `terminal`.
+//!
 //! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage, 3 regression, 4
 //! inconclusive.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
-mod bisect;
-mod boot;
-mod choose;
 mod cli;
-mod compare;
-mod data;
-mod digits;
-mod doctor;
-mod exits;
-mod external;
-mod figure;
-mod folder;
-mod follow;
-mod gather;
-mod hear;
-mod history;
-mod identity;
-mod io;
-mod job;
-mod lab;
+mod commands;
 mod launch;
-mod limits;
-mod line;
-mod list;
-mod listen;
-mod measure;
-mod model;
-mod nested;
-mod nonce;
-mod output;
-mod patch_hyp;
-mod perturb;
-mod plan;
-mod progress;
-mod quick;
-mod remarks;
-mod report;
-mod run;
-mod show;
-mod stop;
-mod suite;
-mod time;
+mod outcome;
+mod rounds;
+mod terminal;
 
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::Cli;
+use commands::{Done, Usage};
 use std::process::ExitCode;
-
-/// Wrong usage that the command line's definition alone does not show.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Usage(String);
+use terminal::output;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -67,30 +32,47 @@ fn main() -> ExitCode {
         }
     };
     let colours = output::Colours::choose(cli.color);
-    let done = match cli.command {
-        Command::Run(args) => run::run(&args, colours),
-        Command::List { what } => list::list(&what).map(|()| run::Done::Whole),
-        Command::Show(args) => show::show(&args, colours).map(|()| run::Done::Whole),
-        Command::Lab { what } => lab::lab(&what, colours),
-        Command::Compare(args) => compare::compare(&args, colours).map(run::Done::Judged),
-        Command::Bisect(args) => bisect::bisect(&args, colours),
-        Command::Report(args) => report::report(&args, colours).map(|()| run::Done::Whole),
-        Command::History(args) => history::history(&args, colours),
-        Command::Model(args) => model::model(&args, colours).map(|()| run::Done::Whole),
-        Command::Io(args) => io::io(&args, colours),
-        Command::IoClient { task } => ws_io::client::run(&task).map(|()| run::Done::Whole),
-        Command::Nested(args) => nested::nested(&args, colours),
-        Command::PatchHyp(args) => patch_hyp::patch_hyp(&args).map(|()| run::Done::Whole),
-        Command::Doctor(args) => doctor::doctor(&args, colours).map(|()| run::Done::Whole),
-    };
-    match done {
-        Ok(run::Done::Whole) => ExitCode::SUCCESS,
-        Ok(run::Done::InPart) => ExitCode::from(1),
-        Ok(run::Done::Judged(outcome)) => ExitCode::from(compare::exit_code(outcome)),
+    match commands::command(&cli.command, colours) {
+        Ok(Done::Whole) => ExitCode::SUCCESS,
+        Ok(Done::InPart) => ExitCode::from(1),
+        Ok(Done::Judged(outcome)) => ExitCode::from(commands::exit_code(outcome)),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error, colours);
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// As the head of this file has them.
+    const ROOMS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "terminal"];
+
+    /// Looks at every file below `folder`, which is `room` or in it.
+    fn check(folder: &Path, room: usize) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                check(&path, room);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            for used in text.split("crate::").skip(1) {
+                let above = ROOMS[..room].iter().find(|above| used.starts_with(**above));
+                assert_eq!(above, None, "{} uses a room above it", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn no_room_uses_one_above_it() {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        for (index, room) in ROOMS.iter().enumerate() {
+            check(&src.join(room), index);
         }
     }
 }

@@ -1,0 +1,141 @@
+//! Makes the kernel of the commit that is checked out.
+
+use super::child;
+use super::tree::{Commit, Tree};
+use crate::terminal::progress::Progress;
+use crate::terminal::stop::Stop;
+use crate::terminal::time;
+use anyhow::Context;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+use ws_lab::kernel::Kernel;
+use ws_machines::process::describe;
+
+/// How a commit is built if nobody says. Whatever the configuration file does not name is off.
+const DEFAULT: &str = r#"set -e
+make -s O="$WORLDSWITCH_OBJECTS" KCONFIG_ALLCONFIG="$WORLDSWITCH_CONFIG" allnoconfig
+make -s O="$WORLDSWITCH_OBJECTS" -j"$WORLDSWITCH_JOBS" bzImage modules
+make -s O="$WORLDSWITCH_OBJECTS" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" DEPMOD=true modules_install
+cp "$WORLDSWITCH_OBJECTS/arch/x86/boot/bzImage" "$WORLDSWITCH_OUT"
+"#;
+
+/// So that the same sources give the same bytes (Linux, Documentation/kbuild/reproducible-builds.rst):
+/// a commit that changes nothing in the kernel needs no boot, and dates move no digits.
+const REPRODUCIBLE: [(&str, &str); 5] = [
+    ("KBUILD_BUILD_TIMESTAMP", "1970-01-01"),
+    ("KBUILD_BUILD_USER", "lab"),
+    ("KBUILD_BUILD_HOST", "lab"),
+    ("KBUILD_BUILD_VERSION", "1"),
+    // Set, though to nothing: no plus sign after versions without a tag.
+    ("LOCALVERSION", ""),
+];
+
+/// What a make above us tells its own children.
+const MAKE: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT"];
+
+/// How kernels are made.
+pub struct Builder {
+    /// For sh.
+    pub command: Option<String>,
+    /// The lab's small configuration.
+    pub config: PathBuf,
+}
+
+impl Builder {
+    /// Makes the kernel of `commit` in the tree's `out`, what the build says going to `log`. `Ok(Err)`
+    /// says why it could not be made.
+    ///
+    /// # Errors
+    /// The build can't be run at all, or the user stopped it.
+    pub fn build(
+        &self,
+        tree: &Tree,
+        commit: &Commit,
+        log: &Path,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> anyhow::Result<Result<Duration, String>> {
+        let out = tree.out();
+        fs::remove_dir_all(&out)
+            .and_then(|()| fs::create_dir(&out))
+            .with_context(|| format!("can't empty {}", out.display()))?;
+        let file = File::create(log).with_context(|| format!("can't write {}", log.display()))?;
+        let mut command = Command::new("sh");
+        let text = self.command.as_deref().unwrap_or(DEFAULT);
+        command
+            .args(["-c", &format!("exec 2>&1\n{text}")])
+            .current_dir(tree.path())
+            .env("WORLDSWITCH_OUT", &out)
+            .env("WORLDSWITCH_OBJECTS", tree.objects())
+            .env("WORLDSWITCH_CONFIG", &self.config)
+            .env("WORLDSWITCH_COMMIT", &commit.id);
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        command.env("WORLDSWITCH_JOBS", jobs.to_string());
+        command.envs(REPRODUCIBLE);
+        for name in MAKE {
+            command.env_remove(name);
+        }
+        let started = Instant::now();
+        let mut watch = || {
+            let spent = || {
+                format!(
+                    " {}: building, {}",
+                    commit.short(),
+                    time::short(started.elapsed())
+                )
+            };
+            progress.show("bisect", spent, None);
+        };
+        let ended = child::run_into(command, file, Some(stop), &mut watch)?;
+        progress.clear();
+        if !ended.status.success() {
+            let how = describe(ended.status);
+            return Ok(Err(format!("its build failed ({how}): {}", last_line(log))));
+        }
+        Ok(Kernel::in_folder(&out)
+            .map(|_| started.elapsed())
+            .map_err(|why| format!("its build made no kernel: {why}")))
+    }
+}
+
+/// The last line of a log, which mostly says what went wrong.
+fn last_line(log: &Path) -> String {
+    const END: u64 = 4096;
+    let mut bytes = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(END)))?;
+        file.read_to_end(&mut bytes)
+    });
+    let text = String::from_utf8_lossy(&bytes);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    match (read, last) {
+        (Ok(_), Some(line)) => line.trim().chars().take(160).collect(),
+        _ => "it said nothing".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_that_says_something_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let of = |text: &[u8]| {
+            fs::write(&log, text).unwrap();
+            last_line(&log)
+        };
+        assert_eq!(of(b"a\n  error: b\n\n"), "error: b");
+        assert_eq!(of(b""), "it said nothing");
+        assert_eq!(of(&[b'x'; 9000]).len(), 160);
+        assert_eq!(of(b"a\n\xff").chars().count(), 1);
+        fs::remove_file(&log).unwrap();
+        assert_eq!(last_line(&log), "it said nothing");
+    }
+}

@@ -1,0 +1,185 @@
+//! Builds, boots and measures the kernel of one commit.
+
+use super::build::Builder;
+use super::child::Stopped;
+use super::say;
+use super::tree::{Commit, Tree};
+use crate::cli::bisect::BisectArgs;
+use crate::cli::{Output, RunArgs};
+use crate::commands::figure::{Figure, number};
+use crate::commands::parts;
+use crate::commands::run;
+use crate::terminal::output::Colours;
+use crate::terminal::progress::Progress;
+use crate::terminal::stop::Stop;
+use crate::terminal::time;
+use anyhow::{Context, bail};
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::path::Path;
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_results::ResultFile;
+
+/// A kernel with its figure.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub result: ResultFile,
+    pub figure: Figure,
+    /// The commit that was booted: another one, where both give the same kernel to the byte.
+    pub booted: Commit,
+}
+
+impl Measured {
+    /// The figure and its band.
+    pub fn text(&self) -> String {
+        let band = self.figure.band_text();
+        let insns = number(self.figure.insns);
+        match band.is_empty() {
+            true => insns,
+            false => format!("{insns} ({band})"),
+        }
+    }
+}
+
+/// What came of a commit, or why there is nothing of it.
+pub type Look = Result<Measured, String>;
+
+/// Looks at commits that are checked out.
+pub struct Looker<'a> {
+    args: &'a BisectArgs,
+    tree: &'a Tree,
+    builder: &'a Builder,
+    /// For results and logs.
+    folder: &'a Path,
+    stop: &'a Stop,
+    colours: Colours,
+    /// The machine: what the user named, with the kernel in the tree's `out`.
+    platform: PlatformName,
+    bench: Regex,
+    /// By the digest of the machine: the same machine gives the same figures.
+    known: BTreeMap<String, Measured>,
+}
+
+impl<'a> Looker<'a> {
+    /// One that looked at nothing yet.
+    ///
+    /// # Errors
+    /// The cache's path can't be part of a platform's name.
+    pub fn new(
+        args: &'a BisectArgs,
+        tree: &'a Tree,
+        builder: &'a Builder,
+        folder: &'a Path,
+        stop: &'a Stop,
+        colours: Colours,
+    ) -> anyhow::Result<Self> {
+        let out = tree.out();
+        let path = out
+            .to_str()
+            .with_context(|| format!("{} is not UTF-8: name another --cache", out.display()))?;
+        Ok(Self {
+            platform: PlatformName {
+                variant: Some(path.to_owned()),
+                ..args.on.clone()
+            },
+            bench: Regex::new(&format!("^{}$", regex::escape(&args.bench)))?,
+            args,
+            tree,
+            builder,
+            folder,
+            stop,
+            colours,
+            known: BTreeMap::new(),
+        })
+    }
+
+    /// Looks at `commit`, which is checked out, and boots it so often beside its perturbed boots.
+    ///
+    /// # Errors
+    /// The user stopped it, the lab is broken, or something can't be written.
+    pub fn look(&mut self, commit: &Commit, boots: u32) -> anyhow::Result<Look> {
+        let folder = self.folder.join(commit.short());
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("can't make {}", folder.display()))?;
+        say(&format!("{}: building: {}", commit.short(), commit.subject));
+        let log = folder.join("build.log");
+        let progress = Progress::new(false);
+        let built = self
+            .builder
+            .build(self.tree, commit, &log, self.stop, &progress)?;
+        let took = match built {
+            Ok(took) => took,
+            Err(why) => return Ok(Err(why)),
+        };
+        // Anew each time: what is known of the files in a machine holds for one commit.
+        let resources = parts::resources(&self.args.parts, Vec::new());
+        let machine = match platforms::open(&self.platform, &resources) {
+            Ok(machine) => machine,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let digest = machine.digest().unwrap_or_default().to_owned();
+        if let Some(known) = self.known.get(&digest) {
+            say(&format!(
+                "{}: the same kernel as {}, so not booted",
+                commit.short(),
+                known.booted.short()
+            ));
+            return Ok(Ok(known.clone()));
+        }
+        say(&format!(
+            "{}: built in {}; booting it",
+            commit.short(),
+            time::short(took)
+        ));
+        let look = self.boot(commit, boots, &folder)?;
+        if let Ok(measured) = &look {
+            say(&format!(
+                "{}: {} counts {}",
+                commit.short(),
+                self.args.bench,
+                measured.text()
+            ));
+            self.known.insert(digest, measured.clone());
+        }
+        Ok(look)
+    }
+
+    fn boot(&self, commit: &Commit, boots: u32, folder: &Path) -> anyhow::Result<Look> {
+        let platforms = vec![self.platform.clone()];
+        let run = RunArgs {
+            boots: Some(boots),
+            perturb: Some(self.args.perturb),
+            output: Output {
+                output: Some(folder.to_owned()),
+                force: true,
+            },
+            ..RunArgs::of(platforms, self.bench.clone(), self.args.parts.clone())
+        };
+        let measured = run::measure(&run, None, self.stop, self.colours);
+        if self.stop.requested() {
+            return Err(Stopped.into());
+        }
+        let measured = match measured {
+            Ok(measured) => measured,
+            Err(error) => return Ok(Err(format!("{error:#}"))),
+        };
+        if let Some(problem) = measured.problems.first() {
+            if problem.broken {
+                bail!("{}", problem.text);
+            }
+            return Ok(Err(problem.text.clone()));
+        }
+        let Some(result) = measured.results.into_iter().next() else {
+            return Ok(Err("nothing was measured".into()));
+        };
+        Ok(match Figure::of(&result, &self.args.bench) {
+            Ok(figure) => Ok(Measured {
+                result,
+                figure,
+                booted: commit.clone(),
+            }),
+            Err(why) => Err(format!("{}: {why}", self.args.bench)),
+        })
+    }
+}

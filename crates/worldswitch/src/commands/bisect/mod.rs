@@ -1,0 +1,247 @@
+//! `worldswitch bisect`: the commit of a kernel tree from which on a benchmark counts otherwise.
+
+mod build;
+mod child;
+mod look;
+mod show;
+mod tree;
+
+use crate::cli::bisect::BisectArgs;
+use crate::commands::Done;
+use crate::commands::Usage;
+use crate::commands::parts;
+use crate::outcome::folder::Folder;
+use crate::terminal::output::{self, Colours};
+use crate::terminal::stop::Stop;
+use anyhow::{Context, bail};
+use build::Builder;
+use look::{Look, Looker, Measured};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::SystemTime;
+use tree::{Commit, Step, Tree, Word};
+use ws_analysis::{CompareOptions, Outcome, RowComparison, Verdict, compare_results};
+use ws_machines::image::GuestImage;
+use ws_machines::resources::Resources;
+
+/// A kernel that stands for a side of the search is booted as often, one in between once: that
+/// digits repeat is proven by then.
+const BOOTS_OF_A_SIDE: u32 = 2;
+
+/// What came of one commit.
+struct Point {
+    commit: Commit,
+    word: Word,
+    /// Where it was measured.
+    measured: Option<Measured>,
+    /// How it lies to the good one, or why it was skipped.
+    why: String,
+}
+
+/// How a search ended.
+enum End {
+    Found(Commit),
+    OneOf(Vec<Commit>),
+}
+
+/// Searches.
+///
+/// # Errors
+/// Wrong usage; one of the two ends can't be built or measured, or they do not differ; git can't go
+/// on; the user stopped it.
+pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
+    let stop = Stop::listen()?;
+    let resources = parts::resources(&args.parts, Vec::new());
+    sound(args, &resources)?;
+    let builder = Builder {
+        command: args.build.clone(),
+        config: config(args)?,
+    };
+    let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &stop)?;
+    let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
+    let distance = tree.distance(&good, &bad)?;
+    let folder = Folder::make(
+        args.output.output.as_deref(),
+        args.output.force,
+        SystemTime::now(),
+    )?;
+    folder.must_be_empty()?;
+    let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
+
+    say(&format!(
+        "{distance} commits from {} to {}, some {} to build and boot between them",
+        good.short(),
+        bad.short(),
+        distance.ilog2()
+    ));
+    let base = end(&mut looker, &tree, &good, "--good")?;
+    let other = end(&mut looker, &tree, &bad, "--bad")?;
+    let compared = compare(args, &base, &other)?;
+    let way = match compared.verdict {
+        Some(way @ (Verdict::Worse | Verdict::Better)) => way,
+        _ => bail!(
+            "--bad does not lie outside of the band of --good, so there is nothing to search: {} counts {} in {} and {} in {}: {}",
+            args.bench,
+            base.text(),
+            good.short(),
+            other.text(),
+            bad.short(),
+            compared.why.unwrap_or_default()
+        ),
+    };
+    let finding = compared.why.unwrap_or_default();
+    say(&format!("{}: bad: {finding}", bad.short()));
+    let mut points = vec![
+        Point {
+            commit: good.clone(),
+            word: Word::Good,
+            why: String::new(),
+            measured: Some(base.clone()),
+        },
+        Point {
+            commit: bad.clone(),
+            word: Word::Bad,
+            why: finding,
+            measured: Some(other),
+        },
+    ];
+    let mut step = tree.start(&good, &bad)?;
+    let end = loop {
+        let commit = match step {
+            Step::Found(commit) => break End::Found(commit),
+            Step::OneOf(commits) => break End::OneOf(commits),
+            Step::Look(commit) => commit,
+        };
+        let point = judge(args, &base, way, commit.clone(), looker.look(&commit, 1)?);
+        say(&format!(
+            "{}: {}: {}",
+            commit.short(),
+            point.word.text(),
+            point.why
+        ));
+        step = tree.tell(&commit, point.word)?;
+        points.push(point);
+    };
+    let order = tree.in_order(&good, &bad)?;
+    points.sort_by_key(|point| order.iter().position(|id| *id == point.commit.id));
+    output::data(&match args.json {
+        true => show::json(args, &end, &points, folder.path()),
+        false => show::text(args, &end, &points),
+    })?;
+    output::remark(
+        &format!("results and build logs are in {}", folder.path().display()),
+        colours,
+    );
+    Ok(match end {
+        End::Found(_) => Done::Whole,
+        End::OneOf(_) => Done::Judged(Outcome::Inconclusive),
+    })
+}
+
+/// Whether what is named is there, before anything is built.
+fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
+    let on = &args.on;
+    if on.family.as_deref() != Some("lab") {
+        bail!(Usage(format!(
+            "--on {on}: kernels are booted in a machine of the lab's, as lab:kvm"
+        )));
+    }
+    if on.variant.is_some() {
+        bail!(Usage(format!(
+            "--on {on}: leave out what stands behind '@': the kernel is that of each commit"
+        )));
+    }
+    ws_machines::platforms::check(on, resources).map_err(|e| Usage(e.to_string()))?;
+    let recipe = resources.lab()?.recipe(&on.name, None)?;
+    if recipe.kernel.is_none() {
+        bail!(Usage(format!("--on {on}: that machine boots no Linux")));
+    }
+    let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
+    let mut names = image.rows.iter().map(|row| row.name.as_str());
+    if !names.clone().any(|name| name == args.bench) {
+        bail!(Usage(format!(
+            "--bench: there is no benchmark {}; there are {}",
+            ws_text::terminal(&args.bench),
+            names.by_ref().collect::<Vec<_>>().join(", ")
+        )));
+    }
+    Ok(())
+}
+
+/// The lab's small configuration: the user's own, else the installed one.
+fn config(args: &BisectArgs) -> anyhow::Result<PathBuf> {
+    let folders = args.parts.lab.lab_dir.iter().cloned();
+    let folders = folders.chain(parts::lab_folder().ok());
+    let found = folders
+        .map(|folder| folder.join("kernel.config"))
+        .find(|path| path.is_file())
+        .context("no lab folder has a kernel.config")?;
+    Ok(std::path::absolute(found)?)
+}
+
+/// Looks at an end of the search, which must be whole.
+fn end(
+    looker: &mut Looker<'_>,
+    tree: &Tree,
+    commit: &Commit,
+    option: &str,
+) -> anyhow::Result<Measured> {
+    tree.check_out(commit)?;
+    match looker.look(commit, BOOTS_OF_A_SIDE)? {
+        Ok(measured) => Ok(measured),
+        Err(why) => bail!("{option} {}: {why}", commit.short()),
+    }
+}
+
+/// Holds a kernel against the good one.
+fn compare(args: &BisectArgs, base: &Measured, other: &Measured) -> anyhow::Result<RowComparison> {
+    let options = CompareOptions {
+        allow: args.allow.clone(),
+        ..CompareOptions::default()
+    };
+    let compared = compare_results(&base.result, &other.result, &options)?;
+    let mut rows = compared.rows.into_iter();
+    rows.find(|row| row.benchmark == args.bench)
+        .context("the benchmark is in neither result")
+}
+
+/// What git is told of a commit: bad is what lies outside of the good one's band on the side on which
+/// the bad one lies, which is `way`.
+fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look: Look) -> Point {
+    let skip = |commit, measured, why| Point {
+        commit,
+        word: Word::Skip,
+        measured,
+        why,
+    };
+    let measured = match look {
+        Ok(measured) => measured,
+        Err(why) => return skip(commit, None, why),
+    };
+    match compare(args, base, &measured) {
+        Err(error) => skip(commit, Some(measured), format!("{error:#}")),
+        Ok(row) => {
+            let why = row.why.unwrap_or_default();
+            match row.verdict {
+                None => skip(commit, Some(measured), why),
+                Some(verdict) => Point {
+                    commit,
+                    word: if verdict == way {
+                        Word::Bad
+                    } else {
+                        Word::Good
+                    },
+                    measured: Some(measured),
+                    why,
+                },
+            }
+        }
+    }
+}
+
+/// Tells of progress.
+fn say(line: &str) {
+    let lines: Vec<_> = line.lines().map(ws_text::terminal).collect();
+    // Nobody is left to be told when standard error is gone.
+    let _ = writeln!(std::io::stderr(), "bisect: {}", lines.join("\n  "));
+}

@@ -1,0 +1,390 @@
+//! A worktree of the user's kernel repository, in which git bisects: the user's own checkout, branches
+//! and bisection are never touched, for git keeps HEAD and `refs/bisect` by worktree.
+//!
+//! ```text
+//! CACHE/bisect/NAME.lock   held while the tree of this repository is bisected
+//! CACHE/bisect/NAME/       removed in the end; by the next one, if we are killed
+//!     tree/                the worktree
+//!     objects/             what builds keep from commit to commit
+//!     out/                 the kernel of one commit
+//! ```
+
+use super::child::{self, Ended, Stopped};
+use crate::commands::Usage;
+use crate::terminal::stop::Stop;
+use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a git hook or an alias above us may have set, and what would lead git elsewhere.
+const LOCAL: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its whole name, in hexadecimal.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// The name as it is shown, and as its results' folder has it.
+    pub fn short(&self) -> &str {
+        self.id.get(..12).unwrap_or(&self.id)
+    }
+}
+
+/// What git is told of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Good,
+    Bad,
+    Skip,
+}
+
+impl Word {
+    /// As git takes it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Word::Good => "good",
+            Word::Bad => "bad",
+            Word::Skip => "skip",
+        }
+    }
+}
+
+/// Where a bisection stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// This one is checked out, to be looked at next.
+    Look(Commit),
+    /// This is the first bad one.
+    Found(Commit),
+    /// One of these is, but too many could not be looked at.
+    OneOf(Vec<Commit>),
+}
+
+/// The worktree. It goes away when this is dropped.
+#[derive(Debug)]
+pub struct Tree {
+    repository: PathBuf,
+    folder: PathBuf,
+    stop: Stop,
+    /// Held as long as this lives.
+    _lock: File,
+}
+
+impl Tree {
+    /// A worktree of the repository at `repository`, nothing checked out in it yet.
+    ///
+    /// # Errors
+    /// That is no repository, somebody else bisects it, or the cache can't be written.
+    pub fn make(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
+        let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let ended = git(repository, asked, Some(stop))?;
+        if !ended.status.success() {
+            bail!(Usage(format!(
+                "--kernel-tree {}: {}",
+                repository.display(),
+                ended.stderr
+            )));
+        }
+        let common = ended.stdout.trim_end_matches('\n');
+        let name: String = Sha256::digest(common)
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let above = cache.join("bisect");
+        fs::create_dir_all(&above).with_context(|| format!("can't make {}", above.display()))?;
+        let path = above.join(format!("{name}.lock"));
+        let lock = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
+        // A process that one of our own threads is just starting has the last lock's file open
+        // until it executes its program.
+        let held = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err();
+        let is_held = (0..20).all(|_| {
+            held() && {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                true
+            }
+        });
+        if is_held {
+            bail!(
+                "another worldswitch bisects {} (it holds {})",
+                repository.display(),
+                path.display()
+            );
+        }
+        let tree = Self {
+            repository: repository.to_owned(),
+            folder: above.join(name),
+            stop: stop.clone(),
+            _lock: lock,
+        };
+        // Of one that was killed.
+        tree.remove();
+        for folder in [tree.objects(), tree.out()] {
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("can't make {}", folder.display()))?;
+        }
+        Ok(tree)
+    }
+
+    /// The worktree itself.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// What builds keep from commit to commit.
+    pub fn objects(&self) -> PathBuf {
+        self.folder.join("objects")
+    }
+
+    /// The kernel of a commit.
+    pub fn out(&self) -> PathBuf {
+        self.folder.join("out")
+    }
+
+    /// The commit that the user names.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
+        if name.starts_with('-') {
+            bail!(Usage(format!("{name} is no name of a commit")));
+        }
+        let spec = format!("{name}^{{commit}}");
+        let ended = git(
+            &self.repository,
+            ["rev-parse", "--verify", "--quiet", &spec],
+            Some(&self.stop),
+        )?;
+        if !ended.status.success() {
+            bail!(Usage(format!(
+                "{} has no commit {}",
+                self.repository.display(),
+                ws_text::terminal(name)
+            )));
+        }
+        self.describe(ended.stdout.trim())
+    }
+
+    fn describe(&self, id: &str) -> anyhow::Result<Commit> {
+        let subject = self.ask(&self.repository, ["show", "--no-patch", "--format=%s", id])?;
+        Ok(Commit {
+            id: id.to_owned(),
+            subject: subject.trim_end().to_owned(),
+        })
+    }
+
+    /// How many commits lie between, `bad` with them.
+    ///
+    /// # Errors
+    /// None do: the two are the wrong way round, or have nothing to do with each other.
+    pub fn distance(&self, good: &Commit, bad: &Commit) -> anyhow::Result<u64> {
+        let (good, bad) = (&good.id, &bad.id);
+        let backward = git(
+            &self.repository,
+            ["merge-base", "--is-ancestor", bad, good],
+            Some(&self.stop),
+        )?;
+        if backward.status.success() {
+            bail!(Usage(
+                "--bad is no later than --good: exchange them, or name another".into()
+            ));
+        }
+        let joined = git(
+            &self.repository,
+            ["merge-base", good, bad],
+            Some(&self.stop),
+        )?;
+        if !joined.status.success() {
+            bail!(Usage("--good and --bad have no history in common".into()));
+        }
+        let between = format!("{good}..{bad}");
+        let count = self.ask(&self.repository, ["rev-list", "--count", &between])?;
+        Ok(count.trim().parse()?)
+    }
+
+    /// These commits as history has them, ancestors first.
+    ///
+    /// # Errors
+    /// Git's.
+    pub fn in_order(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Vec<String>> {
+        let between = [&*good.id, &*bad.id, "--not", &format!("{}^@", good.id)].map(str::to_owned);
+        let mut words = vec![
+            "rev-list".to_owned(),
+            "--topo-order".into(),
+            "--reverse".into(),
+        ];
+        words.extend(between);
+        let text = self.ask(&self.repository, words)?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Checks a commit out.
+    ///
+    /// # Errors
+    /// Git can't.
+    pub fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
+        let path = self.path();
+        if !path.exists() {
+            let path = path.as_os_str();
+            let words = ["worktree", "add", "--quiet", "--detach", "--force"].map(OsStr::new);
+            let words = words.into_iter().chain([path, OsStr::new(&commit.id)]);
+            return self.ask(&self.repository, words).map(|_| ());
+        }
+        let words = ["checkout", "--quiet", "--detach", "--force", &commit.id];
+        self.ask(&path, words).map(|_| ())
+    }
+
+    /// Begins to bisect.
+    ///
+    /// # Errors
+    /// Git's.
+    pub fn start(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Step> {
+        self.reset()?;
+        self.ask(&self.path(), ["bisect", "start", &bad.id, &good.id])?;
+        self.step()
+    }
+
+    /// Tells git of the commit that it had us look at.
+    ///
+    /// # Errors
+    /// Git can't go on, as where a merge base is bad, or can't check out what is next.
+    pub fn tell(&self, commit: &Commit, word: Word) -> anyhow::Result<Step> {
+        self.reset()?;
+        let words = ["bisect", word.text(), &commit.id];
+        let ended = git(&self.path(), words, Some(&self.stop))?;
+        // It ends with 2 where only skipped ones are left, which its log tells as well.
+        if !ended.status.success() && ended.status.code() != Some(2) {
+            bail!(failure(&words, &ended));
+        }
+        self.step()
+    }
+
+    /// Undoes what a build did to files of git's, which is in the way of the next checkout.
+    fn reset(&self) -> anyhow::Result<()> {
+        let words = ["reset", "--quiet", "--hard"];
+        self.ask(&self.path(), words).map(|_| ())
+    }
+
+    /// Where git is now. Its log is made to be read again, so it is what a program can rely on.
+    fn step(&self) -> anyhow::Result<Step> {
+        let log = self.ask(&self.path(), ["bisect", "log"])?;
+        let named = |start: &str| -> anyhow::Result<Vec<Commit>> {
+            let ids = log.lines().filter_map(|line| {
+                let rest = line.strip_prefix(start)?.strip_prefix(": [")?;
+                rest.split_once(']').map(|(id, _)| id)
+            });
+            ids.map(|id| self.describe(id)).collect()
+        };
+        if let Some(first) = named("# first bad commit")?.into_iter().next() {
+            return Ok(Step::Found(first));
+        }
+        let possible = named("# possible first bad commit")?;
+        if !possible.is_empty() {
+            return Ok(Step::OneOf(possible));
+        }
+        let head = self.ask(&self.path(), ["rev-parse", "HEAD"])?;
+        self.describe(head.trim()).map(Step::Look)
+    }
+
+    /// Git's answer.
+    fn ask<I>(&self, folder: &Path, words: I) -> anyhow::Result<String>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        let words: Vec<_> = words
+            .into_iter()
+            .map(|word| word.as_ref().to_owned())
+            .collect();
+        let ended = git(folder, &words, Some(&self.stop))?;
+        if !ended.status.success() {
+            bail!(failure(&words, &ended));
+        }
+        Ok(ended.stdout)
+    }
+
+    /// Takes all of it away. What is not there is as it should be.
+    fn remove(&self) {
+        let path = self.path();
+        if path.exists() {
+            // Twice forced: even where somebody locked it. A wish to stop must not stop this.
+            let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+            let words = words.into_iter().chain([path.as_os_str()]);
+            let _ = git(&self.repository, words, None);
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn failure(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
+    let words: Vec<_> = words.iter().map(|w| w.as_ref().to_string_lossy()).collect();
+    let (stdout, stderr) = (ended.stdout.trim(), ended.stderr.trim());
+    format!("git {} failed: {stderr}\n{stdout}", words.join(" "))
+}
+
+/// Runs git, without hooks and housekeeping of the user's.
+fn git<I>(folder: &Path, words: I, stop: Option<&Stop>) -> anyhow::Result<Ended>
+where
+    I: IntoIterator,
+    I::Item: AsRef<OsStr>,
+{
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder);
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "advice.detachedHead=false",
+    ] {
+        command.args(["-c", setting]);
+    }
+    command
+        .args(words)
+        .env("LC_ALL", "C")
+        .env("GIT_TERMINAL_PROMPT", "0");
+    for name in LOCAL {
+        command.env_remove(name);
+    }
+    // Tests come out the same whatever settings of git the user has.
+    #[cfg(test)]
+    no_settings(&mut command);
+    child::run(command, stop).map_err(|error| match error.is::<Stopped>() {
+        true => error,
+        false => error.context("git is needed to bisect"),
+    })
+}
+
+#[cfg(test)]
+fn no_settings(command: &mut Command) {
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("GIT_CONFIG_SYSTEM", "/dev/null");
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

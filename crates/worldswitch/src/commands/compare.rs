@@ -1,0 +1,163 @@
+//! `worldswitch compare`: finds the pairs, has them judged, shows and exports what was found. `history
+//! check` judges its pairs in the same way.
+
+use crate::cli::{CompareArgs, Effect, JudgeArgs};
+use crate::commands::Usage;
+use crate::commands::export;
+use crate::terminal::output::{self, Colours};
+use anyhow::bail;
+use std::collections::BTreeSet;
+use ws_analysis::{CompareOptions, Outcome, Thresholds, compare_results};
+use ws_report::Comparisons;
+use ws_results::ResultFile;
+
+/// Compares.
+///
+/// # Errors
+/// There is no such result, it can't be read, platforms have no counterpart, conditions differ, or
+/// something can't be written.
+pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
+    let bases = ws_results::load(&args.base)?;
+    let mut others = Vec::new();
+    for other in &args.others {
+        others.extend(ws_results::load(other)?);
+    }
+    judge(&pairs(&bases, &others)?, &args.how, colours)
+}
+
+/// Judges pairs of a base and another, shows the tables, and exports them. A pair whose conditions
+/// differ hides no other's verdicts.
+///
+/// # Errors
+/// No benchmark is left, the conditions of all pairs differ, or something can't be written.
+pub fn judge(
+    pairs: &[(&ResultFile, &ResultFile)],
+    args: &JudgeArgs,
+    colours: Colours,
+) -> anyhow::Result<Outcome> {
+    let (mut compared, mut refused) = (Vec::new(), Vec::new());
+    for (base, other) in pairs {
+        let options = CompareOptions {
+            thresholds: thresholds(args),
+            allow: args.allow.clone(),
+            only: args
+                .bench
+                .as_ref()
+                .map(|bench| matching([base, other], bench)),
+        };
+        match compare_results(base, other, &options) {
+            Ok(one) => compared.push(one),
+            Err(why) => refused.push(why),
+        }
+    }
+    if compared.is_empty() {
+        if let Some(why) = refused.into_iter().next() {
+            return Err(why.into());
+        }
+        return Ok(Outcome::NoRegression);
+    }
+    if compared.iter().all(|one| one.rows.is_empty()) {
+        return Err(Usage("no benchmark is left to compare: see --bench".into()).into());
+    }
+    let outcomes = compared.iter().map(|one| one.outcome());
+    let apart = (!refused.is_empty()).then_some(Outcome::Refused);
+    let outcome = outcomes.chain(apart).max().unwrap_or(Outcome::NoRegression);
+    let comparisons = Comparisons::of(compared);
+    export(args.export_json.as_deref(), || Ok(comparisons.to_json()?))?;
+    export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()?))?;
+    export(args.export_markdown.as_deref(), || {
+        Ok(comparisons.to_markdown())
+    })?;
+    output::data(&comparisons.to_terminal(colours.stdout))?;
+    for why in refused {
+        output::error(&why.into(), colours);
+    }
+    let rows = comparisons.comparisons.iter().flat_map(|one| &one.rows);
+    if rows.into_iter().any(|row| row.refused) {
+        output::remark(
+            "benchmarks whose own conditions differ were not compared: --allow FIELD compares them, --bench leaves them out",
+            colours,
+        );
+    }
+    Ok(outcome)
+}
+
+/// What the shell gets.
+pub fn exit_code(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::NoRegression => 0,
+        Outcome::Regression => 3,
+        Outcome::Inconclusive => 4,
+        Outcome::Refused => 1,
+    }
+}
+
+/// The last of each kind counts.
+fn thresholds(args: &JudgeArgs) -> Thresholds {
+    let mut thresholds = Thresholds {
+        significance: args.significance,
+        ..Thresholds::default()
+    };
+    for effect in &args.min_effect {
+        match *effect {
+            Effect::Ratio(fraction) => thresholds.min_effect = fraction,
+            Effect::Insns(insns) => thresholds.min_effect_insns = insns,
+        }
+    }
+    thresholds
+}
+
+/// The benchmarks of either in whose name the expression is found.
+fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String> {
+    let rows = results.into_iter().flat_map(|result| &result.rows);
+    let names = rows.map(|row| &row.benchmark);
+    names.filter(|name| bench.is_match(name)).cloned().collect()
+}
+
+/// What is compared with what. With one base, all others; with several, each with the base of its
+/// platform. A base that a folder among the others names once more is not compared with itself.
+fn pairs<'a>(
+    bases: &'a [ResultFile],
+    others: &'a [ResultFile],
+) -> anyhow::Result<Vec<(&'a ResultFile, &'a ResultFile)>> {
+    if let [base] = bases {
+        let rest: Vec<_> = others.iter().filter(|other| *other != base).collect();
+        let others = if rest.is_empty() {
+            others.iter().collect()
+        } else {
+            rest
+        };
+        return Ok(others.into_iter().map(|other| (base, other)).collect());
+    }
+    let pair = |other: &'a ResultFile| Ok((counterpart(bases, other)?, other));
+    others.iter().map(pair).collect()
+}
+
+/// The base that is of the same platform.
+///
+/// # Errors
+/// There is none, or more than one.
+pub fn counterpart<'a>(
+    bases: &'a [ResultFile],
+    other: &ResultFile,
+) -> anyhow::Result<&'a ResultFile> {
+    let mut like = bases.iter().filter(|base| base.platform == other.platform);
+    match (like.next(), like.next()) {
+        (Some(base), None) => Ok(base),
+        (Some(_), Some(_)) => bail!(
+            "the base has several results of {}: name one of its files",
+            ws_text::terminal(&other.platform)
+        ),
+        (None, _) => {
+            let there: Vec<_> = bases
+                .iter()
+                .map(|base| ws_text::terminal(&base.platform))
+                .collect();
+            bail!(
+                "the base has no {}, only {}: name the one to compare with, as FOLDER:PLATFORM",
+                ws_text::terminal(&other.platform),
+                there.join(", ")
+            )
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The experiments of `worldswitch io`: section 4 of the ELVIS paper (ATC'13) with block requests, and
+//! what elvis promises beyond it. Without one, the loads that `--devices`, `--depth` and `--replies` make.
+
+use crate::cli::io::{Experiment, IoArgs, MODES, RepliesArg, SERVERS};
+use crate::commands::Usage;
+use std::time::Duration;
+use ws_io::client::{Replies, Writes};
+use ws_io::load::{Group, Load};
+use ws_io::server::{Disk, Server};
+
+/// Loads, and the servers that are put under them.
+pub struct Part {
+    pub loads: Vec<Load>,
+    pub servers: Vec<Server>,
+}
+
+/// How many devices.
+const SCALING: [u16; 6] = [1, 2, 4, 7, 10, 14];
+const SCALING_QUICK: [u16; 3] = [1, 4, 14];
+const ABLATION: [u16; 7] = [1, 2, 3, 4, 5, 6, 7];
+const ABLATION_QUICK: [u16; 3] = [1, 3, 7];
+/// Devices of Figure 7, and how many of them have many requests outstanding.
+const MIXED: u16 = 7;
+const BUSY: [u16; 6] = [1, 2, 3, 4, 5, 6];
+const BUSY_QUICK: [u16; 2] = [1, 6];
+/// Requests outstanding on a device that works for throughput.
+const DEEP: u16 = 32;
+/// So many that a ring does not run empty while the host lets the client wait: the heaviest of weights 1, 2, 4
+/// has 143 ms of work then.
+const FULL: u16 = 4096;
+/// Time that a request takes the I/O core where that is to be what there is too little of: long beside
+/// what all else of a request takes.
+const WORK_NS: u64 = 20_000;
+/// By chance, of 100.
+const WRITES: u8 = 30;
+
+/// What is to be measured.
+///
+/// # Errors
+/// Words that don't go together.
+pub fn parts(args: &IoArgs) -> Result<Vec<Part>, Usage> {
+    let mut parts = Vec::new();
+    for (number, experiment) in args.experiment.iter().enumerate() {
+        if args.experiment[..number].contains(experiment) {
+            return Err(Usage("an experiment is named twice".to_owned()));
+        }
+        parts.push(args.part(*experiment)?);
+    }
+    if parts.is_empty() {
+        parts.push(Part {
+            loads: args.plain(),
+            servers: servers(&SERVERS)?,
+        });
+    }
+    for part in &mut parts {
+        if !args.server.is_empty() || !args.peer.is_empty() {
+            part.servers = args.server.iter().chain(&args.peer).cloned().collect();
+        }
+        let eventfd = |load: &&Load| load.replies == Replies::Eventfd;
+        let thinks = |load: &Load| load.groups.iter().any(|group| !group.think.is_zero());
+        if part.loads.iter().filter(eventfd).any(thinks) {
+            let why = "with --think clients look for replies: --replies poll";
+            return Err(Usage(why.to_owned()));
+        }
+    }
+    Ok(parts)
+}
+
+fn servers(names: &[&str]) -> Result<Vec<Server>, Usage> {
+    let named = names.iter().map(|name| name.parse().map_err(Usage));
+    named.collect()
+}
+
+impl IoArgs {
+    fn part(&self, experiment: Experiment) -> Result<Part, Usage> {
+        let takes_devices = matches!(
+            experiment,
+            Experiment::Scaling | Experiment::Ablation | Experiment::Integrity
+        );
+        if self.devices.is_some() && !takes_devices {
+            let why = "--devices goes with the experiments scaling, ablation and integrity";
+            return Err(Usage(why.to_owned()));
+        }
+        let ways = self.replies.as_ref().map_or(0, Vec::len);
+        if ways > 1 {
+            let why = "an experiment takes one of --replies";
+            return Err(Usage(why.to_owned()));
+        }
+        let numbers = |full: &[u16], quick: &[u16]| {
+            let default = if self.quick { quick } else { full };
+            self.devices.clone().unwrap_or(default.to_vec())
+        };
+        let (tmpfs, null, work) = (Disk::Tmpfs, Disk::Null, Disk::Work(WORK_NS));
+        let (eventfd, poll) = (Replies::Eventfd, Replies::Poll);
+        let (threads, chance) = (Writes::Slots(4), Writes::Percent(WRITES));
+        let (loads, names): (Vec<Load>, &[&str]) = match experiment {
+            Experiment::Scaling => {
+                let load = |n| self.load("scaling", n, eventfd, tmpfs, &[("", n, 8, threads)]);
+                let numbers = numbers(&SCALING, &SCALING_QUICK);
+                (numbers.into_iter().map(load).collect(), &SERVERS)
+            }
+            Experiment::Mixed => {
+                let load = |&n: &u16| {
+                    let groups = [
+                        ("throughput", n, DEEP, chance),
+                        ("latency", MIXED - n, 1, chance),
+                    ];
+                    self.load("mixed", n, eventfd, tmpfs, &groups)
+                };
+                let busy: &[u16] = if self.quick { &BUSY_QUICK } else { &BUSY };
+                (busy.iter().map(load).collect(), &MODES)
+            }
+            Experiment::Ablation => {
+                let load = |n| self.load("ablation", n, eventfd, null, &[("", n, DEEP, chance)]);
+                let numbers = numbers(&ABLATION, &ABLATION_QUICK);
+                (numbers.into_iter().map(load).collect(), &MODES)
+            }
+            Experiment::Stuck => {
+                let groups = [("throughput", 1, DEEP, chance), ("latency", 6, 1, chance)];
+                let mut load = self.load("stuck", 1, poll, work, &groups);
+                load.one_client = true;
+                (vec![load], &["elvis", "elvis+stuck_rule=false"])
+            }
+            Experiment::Shares => {
+                let equal = [("equal", 14, FULL, chance)];
+                let mut equal = self.load("shares", 14, poll, work, &equal);
+                let names = ["weight-1", "weight-2", "weight-4"];
+                let groups = names.map(|name| (name, 1, FULL, chance));
+                let mut weighted = self.load("shares", 3, poll, work, &groups);
+                for (group, weight) in weighted.groups.iter_mut().zip([1, 2, 4]) {
+                    group.weight = weight;
+                }
+                equal.one_client = true;
+                weighted.one_client = true;
+                (vec![equal, weighted], &["elvis"])
+            }
+            Experiment::Integrity => {
+                let load = |n| {
+                    let groups = [("", n, 8, threads)];
+                    let mut load = self.load("integrity", n, eventfd, tmpfs, &groups);
+                    load.verify = true;
+                    load
+                };
+                let numbers = numbers(&[14], &[14]);
+                (numbers.into_iter().map(load).collect(), &["elvis"])
+            }
+        };
+        Ok(Part {
+            loads,
+            servers: servers(names)?,
+        })
+    }
+
+    /// A load of an experiment, where the user's words win. A group: its role, devices, requests
+    /// outstanding on each, and which of them write.
+    fn load(
+        &self,
+        experiment: &str,
+        step: u16,
+        replies: Replies,
+        disk: Disk,
+        groups: &[(&str, u16, u16, Writes)],
+    ) -> Load {
+        let group = |&(role, devices, depth, writes): &(&str, u16, u16, Writes)| Group {
+            name: match role {
+                "" => format!("{experiment}-{step}"),
+                role => format!("{experiment}-{step}-{role}"),
+            },
+            role: role.to_owned(),
+            devices: devices.into(),
+            depth,
+            writes: self.write.map_or(writes, Writes::Percent),
+            think: Duration::from_micros(self.think),
+            weight: 1,
+        };
+        let asked = self.replies.as_ref().and_then(|replies| replies.first());
+        Load {
+            experiment: experiment.to_owned(),
+            step: step.into(),
+            groups: groups.iter().map(group).collect(),
+            replies: asked.map_or(replies, |&replies| replies.into()),
+            one_client: self.one_client,
+            disk: self.disk().unwrap_or(disk),
+            verify: self.verify,
+        }
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        self.work.map(Disk::Work).or(self.disk.map(Into::into))
+    }
+
+    /// Devices that are alike, so many, with so many requests outstanding.
+    fn plain(&self) -> Vec<Load> {
+        let devices = self.devices.as_deref().unwrap_or(&[1, 4, 14]);
+        let depths = self.depth.as_deref().unwrap_or(&[1, 32]);
+        let both = [RepliesArg::Eventfd, RepliesArg::Poll];
+        let ways = self.replies.as_deref().unwrap_or(&both);
+        let mut loads: Vec<Load> = Vec::new();
+        for &devices in devices {
+            for &depth in depths {
+                for &replies in ways {
+                    let replies = Replies::from(replies);
+                    let how = super::results::word(replies);
+                    let chance = Writes::Percent(WRITES);
+                    let groups = [("", devices, depth, chance)];
+                    let mut load = self.load("devices", devices, replies, Disk::Null, &groups);
+                    load.replies = replies;
+                    for group in &mut load.groups {
+                        group.name = format!("{devices}-devices-depth-{depth}-{how}");
+                        group.role = format!("depth {depth}, {how}");
+                    }
+                    // A number that was given twice is one row.
+                    if !loads.contains(&load) {
+                        loads.push(load);
+                    }
+                }
+            }
+        }
+        loads
+    }
+}

@@ -1,0 +1,174 @@
+//! `worldswitch io`: block I/O of many devices, served by elvis, its baselines and its peers by turns.
+
+mod experiments;
+mod results;
+mod table;
+
+use crate::cli::Parts;
+use crate::cli::io::{CLIENT, IoArgs};
+use crate::commands::Done;
+use crate::commands::doctor;
+use crate::commands::parts;
+use crate::outcome::folder::Folder;
+use crate::terminal::output::{self, Colours};
+use crate::terminal::stop::Stop;
+use anyhow::{Context, bail};
+use experiments::Part;
+use results::Run;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+use ws_io::cpus;
+use ws_io::measure::{Setting, measure};
+use ws_io::server::{Disk, Server};
+
+fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => std::env::current_exe()?.with_file_name("elvis"),
+    };
+    if !path.is_file() {
+        bail!(
+            "there is no elvis at {}; make build makes it, and --elvis FILE names another",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
+fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
+    let usable = cpus::usable()?;
+    let io_cpu = match (args.io_cpu, usable.last()) {
+        (Some(cpu), _) if !usable.contains(&cpu) => {
+            bail!("this process may not use CPU {cpu}, only {usable:?}")
+        }
+        (Some(cpu), _) | (None, Some(&cpu)) => cpu,
+        (None, None) => bail!("this process may use no CPU"),
+    };
+    let client_cpus: Vec<usize> = usable.into_iter().filter(|&cpu| cpu != io_cpu).collect();
+    if client_cpus.is_empty() {
+        bail!(
+            "it takes two CPUs: the server has CPU {io_cpu}, and this process may use no other for clients"
+        );
+    }
+    let or_quick = |given: Option<u64>, quick, full| {
+        Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
+    };
+    Ok(Setting {
+        elvis: elvis(args.elvis.as_deref())?,
+        folder: folder.to_owned(),
+        client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
+        io_cpu,
+        client_cpus,
+        warmup: or_quick(args.warmup, 50, 300),
+        measure: or_quick(args.measure, 100, 1000),
+    })
+}
+
+/// A folder for sockets and disks, in memory where a disk is to be.
+fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("worldswitch-io-");
+    let mut loads = parts.iter().flat_map(|part| &part.loads);
+    if loads.any(|load| load.disk == Disk::Tmpfs) {
+        let made = folder.tempdir_in("/dev/shm");
+        return made.context("disks on a tmpfs need /dev/shm");
+    }
+    Ok(folder.tempdir()?)
+}
+
+/// All servers of all parts, each once, with nothing measured yet.
+fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    for part in parts {
+        for (number, server) in part.servers.iter().enumerate() {
+            let alike = |other: &Server| other.to_string() == server.to_string();
+            if part.servers[..number].iter().any(alike) {
+                return Err(crate::commands::Usage(format!("{server} is named twice")).into());
+            }
+            match runs.iter_mut().find(|run| run.is_of(server)) {
+                Some(run) => run.expect(&part.loads),
+                None => {
+                    let mut run = Run::new(server);
+                    run.expect(&part.loads);
+                    runs.push(run);
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Measures, shows the table, keeps the results.
+///
+/// # Errors
+/// Wrong usage, nothing could be measured, or the results can't be written.
+pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
+    let created = SystemTime::now();
+    let parts = experiments::parts(args)?;
+    let mut runs = runs(&parts)?;
+    let working = working_folder(&parts)?;
+    let setting = setting(args, working.path())?;
+    for server in parts.iter().flat_map(|part| &part.servers) {
+        server.check()?;
+    }
+    let folder = Folder::make(args.output.output.as_deref(), args.output.force, created)?;
+    let names: Vec<String> = runs.iter().map(Run::platform).collect();
+    folder.must_take(names.iter().map(|name| &**name))?;
+    let stop = Stop::listen()?;
+    // It looks at the programs of other platforms too, and tells what concerns these measurements.
+    let resources = parts::resources(&Parts::default(), Vec::new());
+    let doctor = doctor::warn(&resources, &[], colours);
+    let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
+    'rounds: for round in 1..=rounds {
+        for part in &parts {
+            for load in &part.loads {
+                // Forth and back, so that none is always the first.
+                let mut order: Vec<&Server> = part.servers.iter().collect();
+                if round % 2 == 0 {
+                    order.reverse();
+                }
+                for server in order {
+                    if stop.requested() {
+                        break 'rounds;
+                    }
+                    let start = Instant::now();
+                    let got = measure(&setting, server, load);
+                    if let Some(run) = runs.iter_mut().find(|run| run.is_of(server)) {
+                        run.add(round, load, start.elapsed(), got);
+                    }
+                }
+            }
+        }
+        eprintln!("round {round} of {rounds}");
+    }
+    let interrupted = stop.requested();
+    let finish = |run: Run| {
+        let mut result = run.finish(&setting, created, interrupted);
+        result.disturbances = Some(doctor::disturbances(&doctor, &result.platform));
+        result
+    };
+    let results: Vec<_> = runs.into_iter().map(finish).collect();
+    output::data(&table::table(&results))?;
+    let lost = folder.write(&results);
+    for error in &lost {
+        output::error(&anyhow::anyhow!("results were not kept: {error}"), colours);
+    }
+    if let Some(crowded) = table::crowded(&results) {
+        output::remark(&crowded, colours);
+    }
+    output::remark(
+        &format!("results are in {}", folder.path().display()),
+        colours,
+    );
+    let bad = |result: &ws_results::ResultFile| {
+        let bad = |row: &ws_results::Row| row.status != ws_results::Status::Ok;
+        result.rows.iter().any(bad)
+    };
+    Ok(
+        if interrupted || !lost.is_empty() || results.iter().any(bad) {
+            Done::InPart
+        } else {
+            Done::Whole
+        },
+    )
+}

@@ -1,0 +1,382 @@
+//! What servers did, as result files: a platform is a server, a boot a round, a row a group of devices.
+
+use crate::terminal::time;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, SystemTime};
+use ws_io::client::{Replies, Writes};
+use ws_io::load::{Group, Load};
+use ws_io::measure::{Outcome, Setting};
+use ws_io::server::{Disk, Server};
+use ws_results::{
+    Boot, Check, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, SCHEMA, Samples, Status,
+    Verdict,
+};
+
+/// The result file of one server, while it grows.
+pub struct Run {
+    server: Server,
+    boots: Vec<Boot>,
+    rows: Vec<Row>,
+}
+
+impl Run {
+    /// Without any row.
+    pub fn new(server: &Server) -> Self {
+        Self {
+            server: server.clone(),
+            boots: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Whether it is that server's.
+    pub fn is_of(&self, server: &Server) -> bool {
+        self.server == *server
+    }
+
+    /// The platform's name in its result file.
+    pub fn platform(&self) -> String {
+        self.server.to_string()
+    }
+
+    /// Adds rows for all groups of these loads, and nothing in them.
+    pub fn expect(&mut self, loads: &[Load]) {
+        for load in loads {
+            self.rows.extend(load.groups.iter().map(|group| Row {
+                benchmark: group.name.clone(),
+                category: "io".to_owned(),
+                status: Status::Unreached,
+                reason: Some("the run was stopped before".to_owned()),
+                outcomes: Vec::new(),
+                conditions: conditions(load, group),
+                exact: None,
+                metrics: Vec::new(),
+                host: Vec::new(),
+            }));
+        }
+    }
+
+    /// Adds a round of a load.
+    pub fn add(
+        &mut self,
+        round: u32,
+        load: &Load,
+        wall: Duration,
+        got: anyhow::Result<Vec<Outcome>>,
+    ) {
+        if self.boots.last().is_none_or(|boot| boot.boot != round) {
+            self.boots.push(Boot {
+                boot: round,
+                launches: Vec::new(),
+                perturbed: None,
+            });
+        }
+        let mut at = 0;
+        if let Some(boot) = self.boots.last_mut() {
+            at = u32::try_from(boot.launches.len()).unwrap_or(u32::MAX);
+            boot.launches.push(launch(round, at, load, wall, &got));
+        }
+        let got = got.map_err(|error| (status(&error), format!("{error:#}")));
+        for (number, group) in load.groups.iter().enumerate() {
+            let named = |row: &&mut Row| row.benchmark == group.name;
+            let Some(row) = self.rows.iter_mut().find(named) else {
+                continue;
+            };
+            let (status, reason, check) = match &got {
+                Ok(outcomes) => {
+                    let outcome = &outcomes[number];
+                    add_samples(&mut row.metrics, round, at, outcome, load.verify);
+                    (Status::Ok, None, load.verify.then(|| check(outcome)))
+                }
+                Err((status, reason)) => (*status, Some(reason.clone()), None),
+            };
+            // The first that is not ok stays.
+            if matches!(row.status, Status::Unreached | Status::Ok) {
+                (row.status, row.reason) = (status, reason.clone());
+            }
+            row.outcomes.push(ws_results::Outcome {
+                boot: round,
+                status,
+                reason,
+                check,
+                external: None,
+            });
+        }
+    }
+
+    /// The whole file.
+    pub fn finish(self, setting: &Setting, created: SystemTime, interrupted: bool) -> ResultFile {
+        let (server_cpus, client_cpus) = setting.cpus(&self.server);
+        let server = self.platform();
+        let pinning = format!("server on CPUs {server_cpus:?}, clients on CPUs {client_cpus:?}");
+        let subject = [
+            ("platform", json!(server)),
+            ("server", json!(server)),
+            ("pinning", json!(pinning)),
+        ];
+        let host = ws_machines::host::Host::read();
+        let conditions = [
+            ("unit", json!("ns")),
+            ("block_bytes", json!(ws_io::client::BLOCK)),
+            ("disk_bytes", json!(ws_io::server::DISK_BYTES)),
+            ("io_cpu", json!(setting.io_cpu)),
+            ("client_cpus", json!(setting.client_cpus)),
+            ("measure_ms", json!(time::millis(setting.measure))),
+        ];
+        let owned = |fields: &[(&str, serde_json::Value)]| -> BTreeMap<_, _> {
+            let fields = fields.iter();
+            fields
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect()
+        };
+        let mut identity = Identity {
+            subject: owned(&subject),
+            conditions: owned(&conditions),
+        };
+        host.describe(&mut identity);
+        ResultFile {
+            schema: SCHEMA.to_owned(),
+            created: time::rfc3339(created),
+            tool: concat!("worldswitch ", env!("CARGO_PKG_VERSION")).to_owned(),
+            command: std::env::args().collect(),
+            platform: server,
+            identity,
+            disturbances: None,
+            interrupted,
+            boots: self.boots,
+            rows: self.rows,
+        }
+    }
+}
+
+/// One word for how clients learn of replies.
+pub fn word(replies: Replies) -> &'static str {
+    match replies {
+        Replies::Eventfd => "eventfd",
+        Replies::Poll => "poll",
+    }
+}
+
+/// What must agree between two rows that are compared. The report places a row by `experiment`, `step`
+/// and `role`.
+fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value> {
+    let writes = match group.writes {
+        Writes::Percent(percent) => format!("{percent} %"),
+        Writes::Slots(writers) => format!("{writers} of {}", group.depth),
+    };
+    let work_ns = match load.disk {
+        Disk::Work(ns) => ns,
+        Disk::Null | Disk::Tmpfs => 0,
+    };
+    [
+        ("experiment", json!(load.experiment)),
+        ("step", json!(load.step)),
+        ("role", json!(group.role)),
+        ("devices", json!(group.devices)),
+        ("one_client", json!(load.one_client)),
+        ("depth", json!(group.depth)),
+        ("replies", json!(word(load.replies))),
+        ("disk", json!(load.disk.name())),
+        ("work_ns", json!(work_ns)),
+        ("writes", json!(writes)),
+        ("think_ns", json!(group.think.as_nanos() as u64)),
+        ("weight", json!(group.weight)),
+        ("verify", json!(load.verify)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// What clients that compare saw.
+fn check(outcome: &Outcome) -> Check {
+    let compared: u64 = outcome.devices.iter().map(|device| device.compared).sum();
+    let verdict = if compared > 0 {
+        Verdict::Proved
+    } else {
+        Verdict::Unproven
+    };
+    Check {
+        verdict,
+        note: format!("{compared} blocks were read as they were written"),
+    }
+}
+
+/// What can't be started because it is not there is no failure of it.
+fn status(error: &anyhow::Error) -> Status {
+    let missing = |cause: &(dyn std::error::Error + 'static)| {
+        let cause = cause.downcast_ref::<io::Error>();
+        cause.is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
+    };
+    if error.chain().any(missing) {
+        Status::Skip
+    } else {
+        Status::Died
+    }
+}
+
+fn launch(
+    round: u32,
+    number: u32,
+    load: &Load,
+    wall: Duration,
+    got: &anyhow::Result<Vec<Outcome>>,
+) -> Launch {
+    let (end, end_detail) = match got {
+        Ok(_) => (LaunchEnd::Bye, "all clients did their work".to_owned()),
+        Err(error) => (LaunchEnd::Died, format!("{error:#}")),
+    };
+    Launch {
+        nonce: format!("{:x}", u64::from(round) << 32 | u64::from(number)),
+        vcpus: 0,
+        asked: load.groups.iter().map(|group| group.name.clone()).collect(),
+        hello: None,
+        first_record_ms: None,
+        wall_ms: time::millis(wall),
+        end,
+        end_detail,
+        bad_lines: 0,
+        stale_records: 0,
+        lost_records: 0,
+        console_tail: String::new(),
+    }
+}
+
+fn add_samples(metrics: &mut Vec<Metric>, boot: u32, launch: u32, outcome: &Outcome, verify: bool) {
+    let devices = &outcome.devices;
+    let requests: u64 = devices.iter().map(|device| device.requests).sum();
+    let each = |what: fn(&ws_io::client::Counted) -> u64| devices.iter().map(what).collect();
+    let all = |what: fn(&ws_io::client::Counted) -> u64| vec![devices.iter().map(what).sum()];
+    let elapsed_ns = devices.iter().map(|device| device.elapsed_ns).max();
+    let mut add = |name: &str, unit: &str, iterations: u64, run: Vec<u64>| {
+        if run.is_empty() || iterations == 0 {
+            return;
+        }
+        let at = metrics.iter().position(|metric| metric.name == name);
+        let at = at.unwrap_or_else(|| {
+            metrics.push(Metric {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                boots: Vec::new(),
+            });
+            metrics.len() - 1
+        });
+        metrics[at].boots.push(Samples {
+            boot,
+            launch,
+            iterations,
+            control: vec![0; run.len()],
+            run,
+            ..Samples::default()
+        });
+    };
+    // Time for one request, all devices together: the inverse of throughput.
+    add("cost", "ns", requests, elapsed_ns.into_iter().collect());
+    add("latency_p50", "ns", 1, each(|device| device.latency_p50_ns));
+    add("latency_p99", "ns", 1, each(|device| device.latency_p99_ns));
+    add(
+        "requests",
+        "per_s",
+        1,
+        each(|device| {
+            let per_s = u128::from(device.requests) * 1_000_000_000;
+            (per_s / u128::from(device.elapsed_ns.max(1))) as u64
+        }),
+    );
+    add("kicks", "count", requests, all(|device| device.kicks));
+    add("calls", "count", requests, all(|device| device.calls));
+    if verify {
+        add("compared", "count", 1, each(|device| device.compared));
+    }
+    add(
+        "server_cpu",
+        "ns",
+        1,
+        outcome.server_ns.into_iter().collect(),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_io::client::Counted;
+
+    fn group(name: &str, devices: usize) -> Group {
+        Group {
+            name: name.to_owned(),
+            role: name.to_owned(),
+            devices,
+            depth: 1,
+            writes: Writes::Slots(1),
+            think: Duration::ZERO,
+            weight: 1,
+        }
+    }
+
+    fn outcome(requests: &[u64]) -> Outcome {
+        let device = |&requests: &u64| Counted {
+            requests,
+            elapsed_ns: 1_000_000,
+            kicks: 1,
+            compared: requests,
+            ..Counted::default()
+        };
+        Outcome {
+            devices: requests.iter().map(device).collect(),
+            server_ns: Some(7),
+        }
+    }
+
+    #[test]
+    fn rounds_become_boots_and_failures_stay_seen() {
+        let load = Load {
+            experiment: "mixed".to_owned(),
+            step: 2,
+            groups: vec![group("a", 2), group("b", 1)],
+            replies: Replies::Poll,
+            one_client: false,
+            disk: Disk::Tmpfs,
+            verify: true,
+        };
+        let mut run = Run::new(&"elvis".parse().unwrap());
+        run.expect(std::slice::from_ref(&load));
+        let wall = Duration::from_millis(5);
+        run.add(
+            1,
+            &load,
+            wall,
+            Ok(vec![outcome(&[300, 100]), outcome(&[50])]),
+        );
+        run.add(2, &load, wall, Err(anyhow::anyhow!("it hung")));
+        run.add(
+            3,
+            &load,
+            wall,
+            Ok(vec![outcome(&[200, 200]), outcome(&[60])]),
+        );
+        assert_eq!(run.boots.len(), 3);
+        let row = &run.rows[0];
+        assert_eq!(
+            (row.status, row.reason.as_deref()),
+            (Status::Died, Some("it hung"))
+        );
+        let statuses: Vec<_> = row.outcomes.iter().map(|outcome| outcome.status).collect();
+        assert_eq!(statuses, [Status::Ok, Status::Died, Status::Ok]);
+        let metric = |name: &str| {
+            row.metrics
+                .iter()
+                .find(|metric| metric.name == name)
+                .unwrap()
+        };
+        let cost = &metric("cost").boots[0];
+        assert_eq!((cost.iterations, &cost.run[..]), (400, &[1_000_000][..]));
+        assert_eq!(metric("requests").boots[0].run, [300_000, 100_000]);
+        assert_eq!(metric("kicks").boots[1].run, [2]);
+        assert_eq!(metric("cost").boots.len(), 2);
+        let check = row.outcomes[0].check.as_ref().unwrap();
+        assert_eq!(check.note, "400 blocks were read as they were written");
+        assert_eq!(metric("compared").boots[1].run, [200, 200]);
+        assert_eq!(row.conditions["experiment"], "mixed");
+    }
+}

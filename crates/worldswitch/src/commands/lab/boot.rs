@@ -1,0 +1,93 @@
+//! `worldswitch lab boot`: a kernel of the user's in a lab machine, its console on standard output.
+
+use super::ending::{self, Ending};
+use crate::cli::lab::BootArgs;
+use crate::commands::Done;
+use crate::commands::Usage;
+use crate::commands::parts;
+use crate::terminal::stop::Stop;
+use anyhow::{Context, bail};
+use std::io::{self, Write};
+use std::time::Instant;
+use ws_machines::emulator;
+use ws_machines::machine::{Console, LaunchRequest};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+
+/// Boots, and shows the console until the machine ends or the user stops it.
+///
+/// # Errors
+/// The machine can't be made or started, the kernel did not power it off, or standard output can't be
+/// written.
+pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
+    let text = match args.name.contains(':') {
+        true => args.name.clone(),
+        false => format!("lab:{}", args.name),
+    };
+    let name: PlatformName = text.parse()?;
+    if name.family.as_deref() != Some("lab") {
+        bail!(Usage(format!(
+            "{name} is no machine of the lab: worldswitch lab list names them"
+        )));
+    }
+    for file in std::iter::once(&args.kernel).chain(&args.initrd) {
+        std::fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
+    }
+    let parts = args.parts();
+    let mut resources = parts::resources(&parts, Vec::new());
+    resources.kernel = Some(args.kernel.clone());
+    resources.initrd.clone_from(&args.initrd);
+    platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
+    let mut machine = platforms::open(&name, &resources)?;
+    parts::check_named(&parts, &[machine.architecture()])?;
+    let stop = Stop::listen()?;
+    machine.prepare()?;
+    machine.launch(&LaunchRequest {
+        vcpus: args.cpus,
+        command_line: args.append.clone(),
+        memory_mib: None,
+        timed: false,
+    })?;
+    let witness = machine.witness();
+    let mut ending = Ending::new(witness, &args.append);
+    let started = Instant::now();
+    let mut stdout = io::stdout().lock();
+    let mut buffer = Vec::new();
+    let end = loop {
+        buffer.clear();
+        match machine.console(&mut buffer)? {
+            Console::Data => {
+                ending.feed(&buffer);
+                stdout.write_all(&buffer)?;
+                stdout.flush()?;
+            }
+            Console::Ended(how) => break how,
+            Console::Quiet => machine.wait(),
+        }
+        if stop.requested() {
+            machine.kill();
+            super::say("stopped");
+            return Ok(Done::InPart);
+        }
+        if args.timeout.is_some_and(|limit| started.elapsed() > limit) {
+            machine.kill();
+            bail!("{name} did not end within --timeout");
+        }
+    };
+    let complaints = machine.complaints();
+    let amiss = ending.amiss(&complaints);
+    let mut said = ending::without_witness(witness, &complaints);
+    if !said.is_empty() {
+        said.insert_str(0, "; it said: ");
+    }
+    let is_good = amiss.is_none();
+    let mut told = amiss.unwrap_or_else(|| "the kernel powered the machine off".into());
+    if end != emulator::RESET_OR_OFF {
+        told = format!("{told} ({end})");
+    }
+    if !is_good {
+        bail!("{name}: {told}{said}");
+    }
+    super::say(&format!("{name}: {told}{said}"));
+    Ok(Done::Whole)
+}

@@ -1,0 +1,400 @@
+//! `worldswitch lab check`: what benchmarks cost on lab machines against what they may cost.
+
+use super::budget::{self, Budget, PlatformBudget};
+use crate::cli::RunArgs;
+use crate::cli::lab::CheckArgs;
+use crate::commands::Done;
+use crate::commands::Usage;
+use crate::commands::figure::{self, Figure, number};
+use crate::commands::parts;
+use crate::commands::run;
+use crate::outcome::folder::Folder;
+use crate::terminal::columns::{columns, pretty};
+use crate::terminal::output::{self, Colours};
+use crate::terminal::stop::Stop;
+use anyhow::{Context, bail};
+use regex::Regex;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::rc::Rc;
+use ws_analysis::Outcome;
+use ws_machines::image::GuestImage;
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
+use ws_results::ResultFile;
+
+/// Larger budgets are refused.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The version of what `--json` writes.
+const SCHEMA: &str = "worldswitch-check/1";
+
+/// Checks, or writes the budget.
+///
+/// # Errors
+/// The budget is wrong, nothing could be measured, or something can't be written.
+pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
+    let stop = Stop::listen()?;
+    let resources = parts::resources(&args.parts, Vec::new());
+    if args.write {
+        return write(args, &resources, &stop, colours);
+    }
+    let budget = read(&args.budget)?;
+    sound(&budget, &resources).map_err(|why| Usage(format!("{}: {why}", args.budget.display())))?;
+    let mut measured = Measured::default();
+    for group in groups(&budget) {
+        let names = group.iter().map(|one| one.platform.clone()).collect();
+        let rows: Vec<&str> = group.first().map_or(Vec::new(), |one| names_of(one));
+        let bench = Regex::new(&format!("^({})$", rows.join("|")))?;
+        measured.run(
+            args,
+            RunArgs::of(names, bench, args.parts.clone()),
+            &stop,
+            colours,
+        )?;
+    }
+    let lines = lines(&budget, &measured.results);
+    output::data(&match args.json {
+        true => json(&lines, &measured),
+        false => table(&lines) + &figure::legend(measured.results.iter()),
+    })?;
+    measured.tell(colours);
+    if measured.lacking {
+        return Ok(Done::InPart);
+    }
+    let outcome = lines.iter().map(|line| line.outcome()).max();
+    Ok(Done::Judged(outcome.unwrap_or(Outcome::NoRegression)))
+}
+
+/// A budget in a file.
+fn read(path: &Path) -> anyhow::Result<Budget> {
+    let what = || format!("can't read the budget {}", path.display());
+    let file = fs::File::open(path).with_context(what)?;
+    let mut text = String::new();
+    file.take(MAX_BYTES)
+        .read_to_string(&mut text)
+        .with_context(what)?;
+    budget::parse(&text)
+        .map_err(|why| Usage(format!("{} is no budget: {why}", path.display())).into())
+}
+
+/// Whether there is all that a budget names.
+fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
+    for one in &budget.platforms {
+        let at = |why: String| format!("line {}: {why}", one.line);
+        let name = &one.platform;
+        if name.family.as_deref() != Some("lab") {
+            return Err(at(format!(
+                "{name} does not count instructions: a budget is for the lab's machines, as lab:kvm"
+            )));
+        }
+        let platform = platforms::check(name, resources).map_err(|e| at(e.to_string()))?;
+        let image = resources.guest_for(platform.architecture());
+        let image = GuestImage::read(&image.map_err(|e| e.to_string())?);
+        let image = image.map_err(|e| e.to_string())?;
+        for row in &one.rows {
+            if !image.rows.iter().any(|known| known.name == row.benchmark) {
+                let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
+                return Err(format!(
+                    "line {}: there is no benchmark {}; there are {}",
+                    row.line,
+                    ws_text::terminal(&row.benchmark),
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Of its benchmarks, sorted.
+fn names_of(one: &PlatformBudget) -> Vec<&str> {
+    let mut names: Vec<&str> = one.rows.iter().map(|row| row.benchmark.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Platforms that have the same benchmarks are measured side by side. No other benchmark is run
+/// beside those that a platform names: a budget for one can't move the figures of another.
+fn groups(budget: &Budget) -> Vec<Vec<&PlatformBudget>> {
+    let mut groups: Vec<Vec<&PlatformBudget>> = Vec::new();
+    for one in &budget.platforms {
+        let like = |group: &&mut Vec<&PlatformBudget>| {
+            group.iter().all(|other| names_of(other) == names_of(one))
+        };
+        match groups.iter_mut().find(like) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// What all runs of one check gave.
+#[derive(Default)]
+struct Measured {
+    results: Vec<ResultFile>,
+    folder: Option<Rc<Folder>>,
+    remarks: Vec<String>,
+    /// Some platform gave less than was asked of it.
+    lacking: bool,
+}
+
+impl Measured {
+    fn run(
+        &mut self,
+        args: &CheckArgs,
+        mut run: RunArgs,
+        stop: &Stop,
+        colours: Colours,
+    ) -> anyhow::Result<()> {
+        run.output = args.output.clone();
+        run.perturb = Some(args.perturb);
+        let measured = run::measure(&run, self.folder.clone(), stop, colours)?;
+        measured.tell_problems(colours);
+        if measured.interrupted {
+            bail!("stopped");
+        }
+        self.lacking |= !measured.problems.is_empty();
+        self.results.extend(measured.results);
+        self.remarks.extend(measured.remarks);
+        self.folder.get_or_insert(measured.folder);
+        Ok(())
+    }
+
+    fn folder(&self) -> Option<String> {
+        let folder = self.folder.as_ref()?;
+        Some(folder.path().display().to_string())
+    }
+
+    fn tell(&self, colours: Colours) {
+        for remark in &self.remarks {
+            output::remark(remark, colours);
+        }
+        if let (Some(folder), false) = (self.folder(), self.results.is_empty()) {
+            output::remark(&format!("results are in {folder}"), colours);
+        }
+    }
+}
+
+/// One benchmark on one platform.
+struct Line<'a> {
+    platform: String,
+    benchmark: &'a str,
+    budget: f64,
+    figure: Result<Figure, String>,
+}
+
+fn lines<'a>(budget: &'a Budget, results: &[ResultFile]) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    for one in &budget.platforms {
+        let platform = one.platform.to_string();
+        let result = results.iter().find(|result| result.platform == platform);
+        for row in &one.rows {
+            lines.push(Line {
+                platform: platform.clone(),
+                benchmark: &row.benchmark,
+                budget: row.insns,
+                figure: result
+                    .ok_or_else(|| "nothing was measured".to_owned())
+                    .and_then(|result| Figure::of(result, &row.benchmark)),
+            });
+        }
+    }
+    lines
+}
+
+impl Line<'_> {
+    /// A figure is over where its whole band is.
+    fn outcome(&self) -> Outcome {
+        match &self.figure {
+            Err(_) => Outcome::Refused,
+            Ok(figure) if figure.insns <= self.budget => Outcome::NoRegression,
+            Ok(figure) if figure.band.0 <= self.budget => Outcome::Inconclusive,
+            Ok(_) => Outcome::Regression,
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.outcome() {
+            Outcome::NoRegression => "within",
+            Outcome::Inconclusive => "in doubt",
+            Outcome::Refused => "no value",
+            Outcome::Regression => "over",
+        }
+    }
+
+    /// What is left, or by how much it is over.
+    fn left(&self) -> String {
+        let figure = match &self.figure {
+            Ok(figure) => figure,
+            Err(why) => return format!("no value: {}", why.lines().next().unwrap_or_default()),
+        };
+        let left = self.budget - figure.insns;
+        match self.outcome() {
+            Outcome::NoRegression => format!("{} left", number(left)),
+            Outcome::Inconclusive => {
+                format!("{} over, inside the band: in doubt", number(-left))
+            }
+            _ => format!("{} OVER", number(-left)),
+        }
+    }
+}
+
+fn table(lines: &[Line<'_>]) -> String {
+    let figure = |line: &Line<'_>, of: fn(&Figure) -> String| {
+        line.figure.as_ref().map_or_else(|_| "-".to_owned(), of)
+    };
+    let lines = lines.iter().map(|line| {
+        [
+            line.platform.clone(),
+            line.benchmark.to_owned(),
+            number(line.budget),
+            figure(line, |figure| number(figure.insns)),
+            figure(line, Figure::band_text),
+            line.left(),
+        ]
+    });
+    let heads = ["platform", "benchmark", "budget", "measured", "band", ""];
+    columns(heads, lines) + "\n"
+}
+
+fn json(lines: &[Line<'_>], measured: &Measured) -> String {
+    let lines: Vec<Value> = lines
+        .iter()
+        .map(|line| {
+            let figure = line.figure.as_ref().ok();
+            json!({
+                "platform": line.platform,
+                "benchmark": line.benchmark,
+                "unit": "insns",
+                "budget": line.budget,
+                "measured": figure.map(|figure| figure.insns),
+                "band": figure.map(|figure| [figure.band.0, figure.band.1]),
+                "left": figure.map(|figure| line.budget - figure.insns),
+                "verdict": line.verdict(),
+                "why": line.figure.as_ref().err(),
+            })
+        })
+        .collect();
+    pretty(&json!({
+        "schema": SCHEMA,
+        "whole": !measured.lacking,
+        "results": measured.folder(),
+        "rows": lines,
+    }))
+}
+
+/// Measures, and writes a budget that it just meets.
+fn write(
+    args: &CheckArgs,
+    resources: &Resources,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Done> {
+    let path = &args.budget;
+    if path.exists() {
+        bail!(Usage(format!(
+            "{} is there already: remove it, or name another file",
+            path.display()
+        )));
+    }
+    let names: Vec<_> = args.on.iter().flatten().cloned().collect();
+    for name in &names {
+        if name.family.as_deref() != Some("lab") {
+            bail!(Usage(format!(
+                "{name} does not count instructions: a budget is for the lab's machines, as lab:kvm"
+            )));
+        }
+        platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+    }
+    let bench = args.bench.clone().map_or_else(|| Regex::new(""), Ok)?;
+    let mut measured = Measured::default();
+    let run = RunArgs::of(names, bench, args.parts.clone());
+    measured.run(args, run, stop, colours)?;
+    measured.tell(colours);
+    if measured.lacking {
+        bail!("no budget was written: some platform gave less than was asked of it");
+    }
+    let mut all = Vec::new();
+    let mut any = false;
+    for result in &measured.results {
+        let rows = result.rows.iter().map(|row| {
+            let figure = Figure::of(result, &row.benchmark);
+            any |= figure.is_ok();
+            (row.benchmark.clone(), figure)
+        });
+        all.push((result.platform.clone(), rows.collect()));
+    }
+    if !any {
+        bail!("no budget was written: no benchmark has an exact figure");
+    }
+    ws_results::write_bytes(path, budget::write(&all).as_bytes())?;
+    output::remark(&format!("the budget is in {}", path.display()), colours);
+    Ok(Done::Whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(budget: f64, insns: f64, band: (f64, f64)) -> Line<'static> {
+        Line {
+            platform: "lab:kvm".into(),
+            benchmark: "in",
+            budget,
+            figure: Ok(Figure { insns, band }),
+        }
+    }
+
+    #[test]
+    fn a_figure_is_over_where_its_whole_band_is() {
+        let judged = |budget, insns, band| {
+            let line = line(budget, insns, band);
+            (line.verdict(), line.left())
+        };
+        assert_eq!(
+            judged(3100.0, 3100.0, (3090.0, 3110.0)),
+            ("within", "0 left".into())
+        );
+        assert_eq!(
+            judged(3100.0, 3101.0, (3101.0, 3101.0)),
+            ("over", "1 OVER".into())
+        );
+        assert_eq!(
+            judged(3100.0, 3101.0, (3100.0, 3105.0)),
+            ("in doubt", "1 over, inside the band: in doubt".into())
+        );
+    }
+
+    #[test]
+    fn the_gravest_line_decides() {
+        let mut lines = [
+            line(10.0, 5.0, (5.0, 5.0)),
+            line(10.0, 11.0, (9.0, 11.0)),
+            line(10.0, 5.0, (5.0, 5.0)),
+            line(10.0, 11.0, (11.0, 11.0)),
+        ];
+        let outcome = |lines: &[Line<'_>]| lines.iter().map(Line::outcome).max();
+        assert_eq!(outcome(&lines[..1]), Some(Outcome::NoRegression));
+        assert_eq!(outcome(&lines[..3]), Some(Outcome::Inconclusive));
+        lines[2].figure = Err("died\nmore".into());
+        assert_eq!(outcome(&lines[..3]), Some(Outcome::Refused));
+        assert_eq!(outcome(&lines), Some(Outcome::Regression));
+        assert_eq!(lines[2].left(), "no value: died");
+        assert!(table(&lines).contains("in         10      -"));
+    }
+
+    #[test]
+    fn platforms_with_the_same_benchmarks_run_together() {
+        let text = "[budget.\"lab:a\"]\nin = 1\nout = 1\n[budget.\"lab:b\"]\nin = 1\n[budget.\"lab:c\"]\nout = 2\nin = 2\n";
+        let budget = budget::parse(text).unwrap();
+        let names = |group: &Vec<&PlatformBudget>| -> Vec<String> {
+            group.iter().map(|one| one.platform.to_string()).collect()
+        };
+        let groups: Vec<_> = groups(&budget).iter().map(names).collect();
+        assert_eq!(groups, [vec!["lab:a", "lab:c"], vec!["lab:b"]]);
+    }
+}

@@ -1,0 +1,62 @@
+//! `worldswitch lab fetch`: which sets the names mean.
+
+use super::say;
+use crate::cli::lab::FetchArgs;
+use ws_lab::fetch::sources::{Archive, Keys};
+use ws_lab::fetch::{self, Request, Tools};
+use ws_lab::lab::Lab;
+use ws_lab::store::Store;
+
+/// The recipes whose packages are fetched if nobody says which: those of the first table.
+const DEFAULT: [&str; 3] = ["native", "kvm", "kvm-shadow"];
+
+/// Fetches.
+///
+/// # Errors
+/// There is no such name, or a set could not be fetched.
+pub fn fetch(args: &FetchArgs, lab: &Lab, store: &Store) -> anyhow::Result<()> {
+    let request = Request {
+        sets: sets(args, lab)?,
+        archive: archive(args),
+        newest: args.newest,
+        update_lock: args.update_lock,
+    };
+    Ok(fetch::fetch(
+        lab,
+        store,
+        &request,
+        &Tools::default(),
+        &mut say,
+    )?)
+}
+
+fn sets(args: &FetchArgs, lab: &Lab) -> anyhow::Result<Vec<String>> {
+    if args.all {
+        let sets = lab.sets().iter().filter(|(_, set)| !set.on_request);
+        return Ok(sets.map(|(name, _)| name.clone()).collect());
+    }
+    let default = DEFAULT.map(str::to_owned);
+    let names = match &*args.names {
+        [] => &default[..],
+        names => names,
+    };
+    let mut sets = Vec::new();
+    for name in names {
+        for set in lab.sets_of(name)? {
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+    }
+    Ok(sets)
+}
+
+fn archive(args: &FetchArgs) -> Option<Archive> {
+    let (uri, keyring) = args.mirror.as_ref().zip(args.keyring.as_ref())?;
+    Some(Archive {
+        uri: uri.clone(),
+        keys: Some(Keys::File(
+            std::path::absolute(keyring).unwrap_or_else(|_| keyring.clone()),
+        )),
+    })
+}

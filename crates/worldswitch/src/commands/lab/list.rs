@@ -1,0 +1,132 @@
+//! `worldswitch lab list`.
+
+use crate::terminal::columns::{columns, pretty};
+use crate::terminal::output;
+use serde_json::json;
+use ws_lab::lab::Lab;
+use ws_lab::store::{Store, StoreError, Unpacked};
+
+/// Lists recipes and sets.
+///
+/// # Errors
+/// A folder can't be read, or standard output can't be written. A recipe that is wrong is listed
+/// with what is wrong in it.
+pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
+    let names = lab.recipes()?;
+    let recipes: Vec<_> = names
+        .iter()
+        .map(|name| (name, lab.recipe(name, None)))
+        .collect();
+    let sets: Vec<_> = lab
+        .sets()
+        .iter()
+        .map(|(name, set)| (name, set, state(lab, store, name)))
+        .collect();
+    if json {
+        let recipes: Vec<_> = recipes
+            .iter()
+            .map(|(name, recipe)| match recipe {
+                Ok(recipe) => json!({
+                    "name": name,
+                    "summary": recipe.summary,
+                    "sets": recipe.sets(),
+                    "variants": variants(lab, name),
+                }),
+                Err(error) => json!({ "name": name, "error": error.to_string() }),
+            })
+            .collect();
+        let sets: Vec<_> = sets
+            .iter()
+            .map(|(name, set, state)| {
+                let there = state.there.as_ref();
+                json!({
+                    "name": name,
+                    "summary": set.summary,
+                    "kind": set.kind,
+                    "architecture": set.architecture,
+                    "suite": set.suite,
+                    "on_request": set.on_request,
+                    "state": state.word,
+                    "packages": there.map(|there| there.packages().len()),
+                    "bytes": there.map(|there| there.manifest().bytes()),
+                    "digest": there.map(Unpacked::digest),
+                })
+            })
+            .collect();
+        let folder = store.root().display().to_string();
+        return output::data(&pretty(
+            &json!({ "recipes": recipes, "sets": sets, "cache": folder }),
+        ));
+    }
+    let recipes = recipes.iter().map(|(name, recipe)| match recipe {
+        Ok(recipe) => [
+            format!("lab:{name}"),
+            at(&variants(lab, name)),
+            recipe.summary.clone(),
+        ],
+        Err(error) => [
+            format!("lab:{name}"),
+            String::new(),
+            format!("error: {error}"),
+        ],
+    });
+    let sets = sets.iter().map(|(name, set, state)| {
+        let bytes = state.there.as_ref().map(|there| there.manifest().bytes());
+        let size = bytes.map_or_else(String::new, |bytes| format!("{} MiB", bytes >> 20));
+        [
+            (*name).clone(),
+            state.word.to_owned(),
+            size,
+            set.summary.clone(),
+        ]
+    });
+    let recipes = columns(["recipe", "variants", "what it is"], recipes);
+    let sets = columns(["packages", "state", "size", "what they are"], sets);
+    output::data(&format!(
+        "{recipes}\n{sets}\nkept in {}\n",
+        ws_text::terminal(&store.root().display().to_string())
+    ))
+}
+
+/// The variants of a recipe that is right.
+fn variants(lab: &Lab, name: &str) -> Vec<String> {
+    lab.variants(name).unwrap_or_default()
+}
+
+/// As they are typed.
+fn at(variants: &[String]) -> String {
+    let words: Vec<String> = variants
+        .iter()
+        .map(|variant| format!("@{variant}"))
+        .collect();
+    words.join(" ")
+}
+
+/// How a set stands in the store.
+pub struct State {
+    pub word: &'static str,
+    /// The set, where it is there.
+    pub there: Option<Unpacked>,
+}
+
+/// How a set stands in the store.
+pub fn state(lab: &Lab, store: &Store, set: &str) -> State {
+    match store.find(set) {
+        Ok(there) => State {
+            word: match lab.pins(set) {
+                _ if !lab.curable(&there).is_empty() => "fetched, not cured: fetch it again",
+                [] => "fetched, not pinned",
+                pins if pins == there.packages() => "fetched",
+                _ => "fetched, other versions than pinned",
+            },
+            there: Some(there),
+        },
+        Err(error) => State {
+            word: match error {
+                StoreError::Missing { .. } => "not fetched",
+                _ => "damaged",
+            },
+            there: None,
+        },
+    }
+}

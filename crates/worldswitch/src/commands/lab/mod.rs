@@ -1,0 +1,48 @@
+//! `worldswitch lab`: recipes of lab machines, and the store of packages that they are made of.
+
+mod boot;
+mod budget;
+mod check;
+mod ending;
+mod fetch;
+mod list;
+mod show;
+
+use crate::cli::lab::LabCommand;
+use crate::commands::Done;
+use crate::commands::parts::{recipes, store};
+use crate::terminal::output::Colours;
+use std::io::Write;
+use ws_lab::carry;
+
+/// Does what was typed.
+///
+/// # Errors
+/// What went wrong, with the cure.
+pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
+    match what {
+        LabCommand::Boot(args) => return boot::boot(args),
+        LabCommand::Check(args) => return check::check(args, colours),
+        LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json)?,
+        LabCommand::Show { name, json, places } => {
+            show::show(&recipes(places)?, &store(places)?, name, *json)?;
+        }
+        LabCommand::Fetch(args) => {
+            fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
+        }
+        LabCommand::Export { file, sets, places } => {
+            carry::export(&store(places)?, sets, file, &mut say)?;
+        }
+        LabCommand::Import { file, places } => {
+            carry::import(&store(places)?, file, &mut say)?;
+        }
+    }
+    Ok(Done::Whole)
+}
+
+/// Tells of progress.
+fn say(line: &str) {
+    let lines: Vec<_> = line.lines().map(ws_text::terminal).collect();
+    // Nobody is left to be told when standard error is gone.
+    let _ = writeln!(std::io::stderr(), "lab: {}", lines.join("\n  "));
+}

@@ -1,0 +1,220 @@
+//! `worldswitch lab show`: a recipe as it is resolved, with the reason of each word.
+
+use super::list;
+use crate::terminal::columns::pretty;
+use crate::terminal::output;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use ws_lab::lab::{Lab, split};
+use ws_lab::quirks::Quirk;
+use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source};
+use ws_lab::store::{Store, Unpacked};
+
+/// Shows the recipe that `name` means.
+///
+/// # Errors
+/// There is none or it is wrong; or standard output can't be written.
+pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<()> {
+    let (base, variant) = split(name);
+    let recipe = lab.recipe(base, variant)?;
+    let states: Vec<_> = recipe
+        .sets()
+        .into_iter()
+        .map(|set| (set, list::state(lab, store, set)))
+        .collect();
+    if json {
+        let sets: Vec<_> = states
+            .iter()
+            .map(|(set, state)| {
+                let there = state.there.as_ref();
+                json!({
+                    "name": set,
+                    "state": state.word,
+                    "pinned": there.map(Unpacked::pinned),
+                    "digest": there.map(Unpacked::digest),
+                    "cured": there.map(|there| &there.manifest().cured),
+                    "packages": there.map(Unpacked::packages),
+                    "pins": lab.pins(set),
+                })
+            })
+            .collect();
+        return output::data(&pretty(&json!({
+            "recipe": recipe,
+            "digest": recipe.digest(),
+            "faults": faults(lab, &recipe).collect::<BTreeMap<_, _>>(),
+            "sets": sets,
+        })));
+    }
+    let mut text = described(&recipe);
+    for (name, quirk) in faults(lab, &recipe) {
+        let emulator = &recipe.emulator.package;
+        let emulator = states.iter().find(|(set, _)| set == emulator);
+        let emulator = emulator.and_then(|(_, state)| state.there.as_ref());
+        let is_cured = emulator.map(|set| set.manifest().cured.contains_key(name));
+        let state = match is_cured {
+            None => "",
+            Some(true) => " (cured)",
+            Some(false) => " (NOT cured)",
+        };
+        head(
+            &mut text,
+            &format!("fault {name}: {}{state}", quirk.summary),
+        );
+        for words in quirk.reason.lines() {
+            line(&mut text, words, "");
+        }
+        for cure in &quirk.cures {
+            let words = format!("at {:#x} {} becomes {}", cure.at, cure.before, cure.after);
+            line(&mut text, &words, &format!("in {}", cure.version));
+        }
+    }
+    for (set, state) in &states {
+        head(&mut text, &format!("packages of {set} ({})", state.word));
+        let packages = state
+            .there
+            .as_ref()
+            .map_or(lab.pins(set), |there| there.packages());
+        if packages.is_empty() {
+            let _ = writeln!(text, "  the newest, for none are pinned");
+        }
+        for package in packages {
+            line(
+                &mut text,
+                &format!("{} {}", package.name, package.version),
+                "",
+            );
+        }
+        if let Some(there) = &state.there {
+            line(&mut text, &format!("digest {}", there.digest()), "");
+        }
+    }
+    let _ = writeln!(text, "\ndigest of the recipe: {}", recipe.digest());
+    output::data(&text)
+}
+
+/// What is known of the faults that the emulator is to be free of.
+fn faults<'a>(lab: &'a Lab, recipe: &'a Recipe) -> impl Iterator<Item = (&'a str, &'a Quirk)> {
+    let names = recipe.emulator.free_of.iter().map(|fault| &*fault.word);
+    names.filter_map(|name| Some((name, lab.quirks().get(name)?)))
+}
+
+fn described(recipe: &Recipe) -> String {
+    let mut text = String::new();
+    let variant = recipe.variant.iter().map(|variant| format!("@{variant}"));
+    let variant: String = variant.collect();
+    let name = ws_text::terminal(&variant).into_owned();
+    let _ = writeln!(
+        text,
+        "lab:{}{name}: {}",
+        recipe.name,
+        ws_text::terminal(&recipe.summary)
+    );
+    let emulator = &recipe.emulator;
+    head(&mut text, "emulator");
+    line(
+        &mut text,
+        &format!("{} of the packages {}", emulator.program, emulator.package),
+        "",
+    );
+    if let Some(since) = &emulator.since {
+        line(
+            &mut text,
+            &format!("{} or newer", since.version),
+            &since.why,
+        );
+    }
+    for fault in &emulator.free_of {
+        line(
+            &mut text,
+            &format!("without its fault {}", fault.word),
+            &fault.why,
+        );
+    }
+    let machine = format!("-machine {} -m {}", emulator.machine, emulator.memory_mib);
+    line(&mut text, &machine, "");
+    line(
+        &mut text,
+        &format!("-cpu {}", emulator.cpu.to_argument()),
+        "",
+    );
+    for property in &emulator.cpu.properties {
+        line(&mut text, &format!("    {}", property.word), &property.why);
+    }
+    for flag in &emulator.flags {
+        line(&mut text, &flag.words.join(" "), &flag.why);
+    }
+    if let Hypervisor::Xen { source, parameters } = &recipe.hypervisor {
+        head(&mut text, &format!("hypervisor: Xen, {}", place(source)));
+        for parameter in parameters {
+            line(&mut text, &parameter.word, &parameter.why);
+        }
+    }
+    if let Some(kernel) = &recipe.kernel {
+        head(&mut text, &format!("kernel: {}", place(&kernel.source)));
+        for parameter in &kernel.parameters {
+            line(&mut text, &parameter.word, &parameter.why);
+        }
+        head(&mut text, "modules, in the order in which they are loaded");
+        for module in &kernel.modules {
+            let words = format!("{} {}", module.name, module.options);
+            line(&mut text, words.trim_end(), &module.why);
+        }
+    }
+    match &recipe.monitor {
+        Monitor::None => {}
+        Monitor::Vmm { words } => {
+            head(&mut text, "monitor: the project's own");
+            for word in words {
+                line(&mut text, &word.word, &word.why);
+            }
+        }
+        Monitor::Qemu { package, program } => head(
+            &mut text,
+            &format!("monitor: {program} of the packages {package}"),
+        ),
+    }
+    if let Some(nested) = &recipe.nested {
+        head(
+            &mut text,
+            "in it, instead of the guest: the same kernel with the same monitor, which runs the guest",
+        );
+        for parameter in &nested.parameters {
+            line(&mut text, &parameter.word, &parameter.why);
+        }
+    }
+    if !recipe.options.is_empty() {
+        let options = recipe.options.iter().map(|option| option.name());
+        let options: Vec<&str> = options.collect();
+        head(
+            &mut text,
+            &format!("options of its name: {}", options.join(", ")),
+        );
+    }
+    text
+}
+
+fn place(source: &Source) -> String {
+    match source {
+        Source::Package(set) => format!("of the packages {set}"),
+        Source::Folder(path) => format!("in {}", path.display()),
+    }
+}
+
+fn head(text: &mut String, words: &str) {
+    let _ = writeln!(text, "\n{}", ws_text::terminal(words));
+}
+
+/// Words, and behind them their reason.
+fn line(text: &mut String, words: &str, why: &str) {
+    let words = ws_text::terminal(words);
+    let _ = match why {
+        "" => writeln!(text, "  {words}"),
+        why => writeln!(
+            text,
+            "  {}  {}",
+            ws_text::pad_right(&words, 38),
+            ws_text::terminal(why)
+        ),
+    };
+}

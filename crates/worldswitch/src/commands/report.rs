@@ -1,0 +1,201 @@
+//! `worldswitch report`: results in, one HTML page out. `run --report` ends in the same page.
+
+use crate::cli::ReportArgs;
+use crate::commands::compare::counterpart;
+use crate::commands::model::{self, Workload};
+use crate::terminal::output::{self, Colours};
+use std::collections::BTreeMap;
+use std::path::Path;
+use ws_analysis::model::{Model, ModelOptions, Paging, fit, predict};
+use ws_analysis::{CompareOptions, compare_results};
+use ws_report::page::Report;
+use ws_report::{Modelled, baselines, is_baseline};
+use ws_results::ResultFile;
+
+/// The name of a report beside the results that it is of.
+pub const FILE: &str = "report.html";
+
+/// The two lab machines that differ in nothing but their paging: where a run has both, the page
+/// compares them.
+const NESTED: &str = "lab:kvm";
+const SHADOW: &str = "lab:kvm-shadow";
+
+/// What a page is made with, beside its results.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// The platform that others are compared with; where none is named see [`baselines`].
+    pub baseline: Option<String>,
+    /// Conditions that may differ.
+    pub allow: Vec<String>,
+    /// Older results for verdicts.
+    pub bases: Vec<ResultFile>,
+    /// What the cost model predicts; one event of each term where there is none.
+    pub workload: Option<Workload>,
+}
+
+/// Makes the page.
+///
+/// # Errors
+/// There is no such result or baseline, the events can't be read, or the page can't be written.
+pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
+    let mut results = Vec::new();
+    for path in &args.runs {
+        results.extend(ws_results::load(path)?);
+    }
+    let mut asked = Asked {
+        baseline: args.baseline.as_ref().map(ToString::to_string),
+        allow: args.allow.clone(),
+        ..Asked::default()
+    };
+    if let Some(base) = &args.base {
+        asked.bases = ws_results::load(base)?;
+    }
+    if let Some(path) = &args.events {
+        asked.workload = Some(model::read(path)?);
+    }
+    order(&mut results, asked.baseline.as_deref());
+    write(&args.output, &results, asked)?;
+    output::remark(&told(&args.output), colours);
+    Ok(())
+}
+
+/// Runs in the order of their dates; in each the baseline first, then those in its unit.
+fn order(results: &mut [ResultFile], named: Option<&str>) {
+    let base = results.iter().find(|r| is_baseline(&r.platform, named));
+    let base_unit = base.and_then(unit).cloned();
+    results.sort_by(|a, b| {
+        let is_other = |r: &ResultFile| !is_baseline(&r.platform, named);
+        let key = |r: &ResultFile| (unit(r) != base_unit.as_ref(), is_other(r));
+        (&a.created, key(a), &a.platform).cmp(&(&b.created, key(b), &b.platform))
+    });
+}
+
+fn unit(result: &ResultFile) -> Option<&serde_json::Value> {
+    result.identity.conditions.get("unit")
+}
+
+/// Writes the page of these results.
+///
+/// # Errors
+/// As [`report`].
+pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Result<()> {
+    let mut page = Report {
+        results,
+        ..Report::default()
+    };
+    judge(&mut page, &asked);
+    model(&mut page, &asked)?;
+    page.baseline = asked.baseline;
+    page.allow = asked.allow;
+    Ok(ws_results::write_bytes(
+        path,
+        ws_report::page::render(&page)?.as_bytes(),
+    )?)
+}
+
+/// Verdicts: each result against its counterpart in the base, and shadow against nested paging in the
+/// newest run that has both.
+fn judge(page: &mut Report, asked: &Asked) {
+    let mut pairs = Vec::new();
+    if !asked.bases.is_empty() {
+        let new = page.results.iter().filter(|r| !asked.bases.contains(r));
+        for other in new {
+            match counterpart(&asked.bases, other) {
+                Ok(base) => pairs.push((base, other)),
+                Err(why) => page.not_compared.push(why.to_string()),
+            }
+        }
+    }
+    pairs.extend(pagings(page.results));
+    let options = CompareOptions {
+        allow: asked.allow.clone(),
+        ..CompareOptions::default()
+    };
+    for (base, other) in pairs {
+        match compare_results(base, other, &options) {
+            Ok(compared) => page.comparisons.push(compared),
+            Err(why) => page.not_compared.push(why.to_string()),
+        }
+    }
+}
+
+/// The newest run's results of the two pagings, with the same variant and options.
+fn pagings(results: &[ResultFile]) -> Option<(&ResultFile, &ResultFile)> {
+    let pairs = results.iter().filter_map(|shadow| {
+        let variant = shadow.platform.strip_prefix(SHADOW)?;
+        let nested = format!("{NESTED}{variant}");
+        let of_the_run = |r: &&ResultFile| r.created == shadow.created && r.platform == nested;
+        Some((results.iter().find(of_the_run)?, shadow))
+    });
+    pairs.max_by(|a, b| a.1.created.cmp(&b.1.created))
+}
+
+/// The model of each guest's platform that has a native result in its unit: of the newest result, with
+/// the native one that it is compared with.
+fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
+    let named = asked.baseline.as_deref();
+    page.workload = match &asked.workload {
+        Some(workload) => workload.name.clone(),
+        None => "One event of each term, by its cheapest benchmark".into(),
+    };
+    let options = ModelOptions {
+        allow: asked.allow.clone(),
+        ..ModelOptions::default()
+    };
+    let mut platforms: Vec<&str> = Vec::new();
+    for guest in page
+        .results
+        .iter()
+        .filter(|r| !is_baseline(&r.platform, named))
+    {
+        if !platforms.contains(&guest.platform.as_str()) {
+            platforms.push(&guest.platform);
+        }
+    }
+    let baselines = baselines(page.results, named);
+    let newest = |platform: &str| {
+        let all = page.results.iter().zip(&baselines);
+        let of_it = all.filter(|(r, _)| r.platform == platform);
+        of_it.max_by(|(a, _), (b, _)| a.created.cmp(&b.created))
+    };
+    for (guest, baseline) in platforms.into_iter().filter_map(newest) {
+        let native = baseline.map(|index| &page.results[index]);
+        let fits = |r: &&ResultFile| unit(r) == unit(guest) && Paging::of(r).is_none();
+        let Some(native) = native.filter(fits) else {
+            continue;
+        };
+        match fit(
+            std::slice::from_ref(guest),
+            std::slice::from_ref(native),
+            &options,
+        ) {
+            Ok(model) => {
+                let prediction = match &asked.workload {
+                    Some(workload) => workload.predict(&model)?,
+                    None => predict(&model, &one_of_each(&model), Vec::new())?,
+                };
+                let prediction = Some(prediction);
+                page.models.push(Modelled { model, prediction });
+            }
+            Err(why) => page.not_modelled.push(why.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// One event of each term that the platform has.
+fn one_of_each(model: &Model) -> BTreeMap<String, f64> {
+    let terms = model.terms.iter().filter(|term| term.zero.is_none());
+    terms
+        .filter_map(|term| {
+            let rows = model.rows.iter().filter(|row| row.term == Some(term.term));
+            let cheapest = rows.min_by(|a, b| a.added.total_cmp(&b.added))?;
+            Some((cheapest.benchmark.clone(), 1.0))
+        })
+        .collect()
+}
+
+/// What is said when it is written.
+pub fn told(path: &Path) -> String {
+    format!("the report is {}; open it in a browser", path.display())
+}

@@ -1,0 +1,167 @@
+//! What `run` runs on: platforms, the baseline, the CPUs of vCPU threads.
+
+use crate::cli::RunArgs;
+use crate::commands::Usage;
+use crate::terminal::output::{self, Colours};
+use anyhow::bail;
+use std::collections::BTreeSet;
+use ws_machines::image::BenchmarkRow;
+use ws_machines::name::PlatformName;
+use ws_machines::pin;
+use ws_machines::platforms::{self, Usable};
+use ws_machines::resources::Resources;
+
+/// As many vCPUs as any row of the suite needs.
+const VCPUS_OF_THE_SUITE: usize = 2;
+
+/// The platforms that were named, or the usable ones of the default set.
+///
+/// # Errors
+/// One is named twice, or none is usable.
+pub fn platforms(
+    args: &RunArgs,
+    resources: &Resources,
+    colours: Colours,
+) -> anyhow::Result<Vec<PlatformName>> {
+    let named: Vec<PlatformName> = args.on.iter().flatten().cloned().collect();
+    if !named.is_empty() {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = named.iter().find(|name| !seen.insert(name.to_string())) {
+            bail!(Usage(format!(
+                "platform {twice} is named twice: --boots N runs it more often"
+            )));
+        }
+        for name in &named {
+            let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+            if let (true, Err(why)) = (args.external, platforms::external(&platform)) {
+                bail!(Usage(format!("--external can't time {name}: {why}")));
+            }
+        }
+        return Ok(named);
+    }
+    let mut usable = Vec::new();
+    let mut missing = Vec::new();
+    for platform in platforms::all(resources)?
+        .iter()
+        .filter(|platform| platform.default)
+    {
+        match platforms::usable(platform, resources) {
+            Usable::Yes => match platforms::external(platform) {
+                Err(why) if args.external => {
+                    missing.push(format!(
+                        "{}: --external can't time it: {why}",
+                        platform.name
+                    ));
+                }
+                _ => usable.push(platform.name.parse()?),
+            },
+            Usable::Software => missing.push(format!(
+                "{0}: a software KVM, without VMX or SVM: what is measured there says nothing about hardware; --on {0} runs it",
+                platform.name
+            )),
+            Usable::No(why) => missing.push(format!("{}: {why}", platform.name)),
+            Usable::Depends => {}
+        }
+    }
+    if usable.is_empty() {
+        bail!("no platform is usable here\n{}", missing.join("\n"));
+    }
+    for why in missing {
+        output::remark(&format!("left out: {why}"), colours);
+    }
+    Ok(usable)
+}
+
+/// The baseline's name, which must be a platform of the run.
+///
+/// # Errors
+/// It is none.
+pub fn baseline(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
+    let Some(baseline) = &args.baseline else {
+        return Ok(None);
+    };
+    if !names.contains(baseline) {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        bail!(Usage(format!(
+            "--baseline {baseline} is none of the platforms of this run ({})",
+            names.join(", ")
+        )));
+    }
+    Ok(Some(baseline.to_string()))
+}
+
+/// Where vCPU threads go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// By vCPU; empty: where the host likes.
+    pub cpus: Vec<u32>,
+    /// What the user is told of it.
+    pub told: String,
+}
+
+/// The CPUs of `--pin`, or isolated ones where there are enough.
+///
+/// # Errors
+/// One of them can't be used.
+pub fn pins(args: &RunArgs) -> anyhow::Result<Pins> {
+    let Some(cpus) = &args.pin else {
+        let wanted = args.smp.map_or(VCPUS_OF_THE_SUITE, |smp| smp as usize);
+        return Ok(isolated(pin::isolated(), wanted));
+    };
+    for cpu in cpus {
+        if let Err(why) = pin::may_use(*cpu) {
+            bail!(Usage(format!("--pin: CPU {cpu} can't be used here: {why}")));
+        }
+    }
+    Ok(Pins {
+        cpus: cpus.clone(),
+        told: format!("vCPU threads are pinned to CPUs {}", pin::list(cpus)),
+    })
+}
+
+/// `wanted` of the isolated CPUs, or none.
+fn isolated(mut cpus: Vec<u32>, wanted: usize) -> Pins {
+    if cpus.len() < wanted {
+        return Pins::default();
+    }
+    cpus.truncate(wanted);
+    let told = format!(
+        "vCPU threads are pinned to CPUs {}, which are isolated on this host; --pin chooses others",
+        pin::list(&cpus)
+    );
+    Pins { cpus, told }
+}
+
+/// Looks whether every vCPU has its CPU.
+///
+/// # Errors
+/// Too few CPUs are named.
+pub fn check_pins<'a>(
+    args: &RunArgs,
+    pins: &[u32],
+    rows: impl Iterator<Item = &'a BenchmarkRow>,
+) -> anyhow::Result<()> {
+    let most = rows.map(|row| args.smp.unwrap_or(row.cpus)).max();
+    let most = most.unwrap_or(0) as usize;
+    if !pins.is_empty() && pins.len() < most {
+        bail!(Usage(format!(
+            "vCPUs are to be pinned to CPUs {}, and machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer",
+            pin::list(pins)
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isolated_cpus_are_taken_where_there_are_enough() {
+        assert_eq!(isolated(vec![], 2), Pins::default());
+        assert_eq!(isolated(vec![3], 2), Pins::default());
+        let pins = isolated(vec![2, 3, 4], 2);
+        assert_eq!(pins.cpus, [2, 3]);
+        assert!(pins.told.contains("2,3, which are isolated"));
+    }
+}

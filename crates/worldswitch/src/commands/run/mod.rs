@@ -1,0 +1,392 @@
+//! `worldswitch run`: platforms in, result files and a table out. Other commands take the first half,
+//! [`measure`], and judge what was measured themselves.
+
+mod choose;
+
+use crate::cli::RunArgs;
+use crate::commands::Usage;
+use crate::commands::parts;
+use crate::commands::report;
+use crate::commands::suite::Layout;
+use crate::commands::{Done, doctor, export};
+use crate::outcome::digits::Digits;
+use crate::outcome::folder::Folder;
+use crate::outcome::remarks;
+use crate::rounds;
+use crate::rounds::job::{Common, Job, Selection};
+use crate::rounds::plan::Parameters;
+use crate::terminal::output::{self, Colours};
+use crate::terminal::progress::Progress;
+use crate::terminal::stop::Stop;
+use crate::terminal::time;
+use anyhow::{Context, bail};
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::SystemTime;
+use ws_lab::sets::Architecture;
+use ws_machines::image::GuestImage;
+use ws_machines::machine::{Control, Machine};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
+use ws_results::{ResultFile, SCHEMA};
+
+/// The second boot proves the digits of the first.
+const EXACT_BOOTS: u32 = 2;
+/// One with another padding, one with more memory.
+const PERTURBED_BOOTS: u32 = 1;
+
+/// What was measured. Nothing of it was shown yet.
+pub struct Measured {
+    /// One for each platform that gave anything, as they lie in the folder.
+    pub results: Vec<ResultFile>,
+    /// Where they lie.
+    pub folder: Rc<Folder>,
+    /// The baseline that was asked for.
+    baseline: Option<String>,
+    /// Why platforms gave less than was asked of them.
+    pub problems: Vec<Problem>,
+    /// What the user should know of the results.
+    pub remarks: Vec<String>,
+    /// The user stopped it.
+    pub interrupted: bool,
+}
+
+/// Why a platform gave less than was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// With the platform's name.
+    pub text: String,
+    /// Digits of a machine that had others before: none of its figures can be trusted.
+    pub broken: bool,
+}
+
+impl Measured {
+    /// Tells the problems, in words.
+    pub fn tell_problems(&self, colours: Colours) {
+        for problem in &self.problems {
+            output::error(&anyhow::anyhow!("{}", problem.text), colours);
+        }
+    }
+}
+
+/// When a run began, and how the host was then.
+struct Start {
+    created: SystemTime,
+    /// Absent where no platform measures time here.
+    doctor: Option<ws_doctor::Report>,
+}
+
+/// Runs.
+///
+/// # Errors
+/// Wrong usage, nothing to run on, or results that can't be written.
+pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+    let layout = args.suite.map(Layout::of).transpose()?;
+    let measured = measure(args, None, &Stop::listen()?, colours)?;
+    measured.tell_problems(colours);
+    show(args, layout.as_ref(), measured, colours)
+}
+
+/// Measures, and writes the result files, into `folder` where the caller has one. Tells its progress on
+/// standard error. Results that can't be written are a problem beside what was measured.
+///
+/// # Errors
+/// Wrong usage, nothing to run on, or results that could not be written afterwards.
+pub fn measure(
+    args: &RunArgs,
+    folder: Option<Rc<Folder>>,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Measured> {
+    let mut start = Start {
+        created: SystemTime::now(),
+        doctor: None,
+    };
+    let pins = choose::pins(args)?;
+    let resources = parts::resources(&args.parts, pins.cpus.clone());
+    let names = choose::platforms(args, &resources, colours)?;
+    let baseline = choose::baseline(args, &names)?;
+    let progress = Progress::new(args.verbose);
+    let (mut common, mut jobs) = open(args, &names, &resources, stop.clone())?;
+    let folder = match folder {
+        Some(folder) => folder,
+        None => Rc::new(Folder::make(
+            args.output.output.as_deref(),
+            args.output.force,
+            start.created,
+        )?),
+    };
+    folder.must_take(jobs.iter().map(|job| &*job.name))?;
+    folder.must_have_room(jobs.iter().map(|job| job.bytes_at_most(&common)).sum())?;
+    for text in jobs.iter().filter_map(Job::label) {
+        progress.say(&text);
+    }
+    if jobs.iter().any(Job::is_pinned) {
+        progress.say(&pins.told);
+    }
+    if jobs.iter().any(is_timed) {
+        start.doctor = Some(doctor::warn(&resources, &names, colours));
+    }
+
+    rounds::all(args.quick, &mut common, &mut jobs, &progress);
+    progress.clear();
+    let mut measured = gather(&common, &jobs, folder, &start, baseline);
+    for error in measured.folder.write(&measured.results) {
+        measured.problems.push(Problem {
+            text: format!("results were not kept: {error}"),
+            broken: false,
+        });
+    }
+    Ok(measured)
+}
+
+/// Reads the image, selects its benchmarks, and makes ready all machines.
+fn open(
+    args: &RunArgs,
+    names: &[PlatformName],
+    resources: &Resources,
+    stop: Stop,
+) -> anyhow::Result<(Common, Vec<Job>)> {
+    let mut machines = Vec::new();
+    for name in names {
+        let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
+        machines.push((name.to_string(), machine));
+    }
+    let architectures: Vec<Architecture> = machines
+        .iter()
+        .map(|(_, machine)| machine.architecture())
+        .collect();
+    parts::check_named(&args.parts, &architectures)?;
+    let bench = match args.suite {
+        Some(suite) => Some(Layout::of(suite)?.benchmarks()?),
+        None => args.bench.clone(),
+    };
+    let selections = select(args, bench.as_ref(), resources, &machines)?;
+    let rows = selections.values().flat_map(|selection| &selection.rows);
+    choose::check_pins(args, &resources.pins, rows)?;
+    let common = Common {
+        bench,
+        parameters: Parameters {
+            samples: args.samples,
+            iters: args.iters,
+            page: args.page,
+            ws_bytes: args.ws,
+            pad: args.pad,
+            external: args.external,
+            seed: None,
+        },
+        smp: args.smp,
+        seed: args.seed,
+        perturbed_boots: args.perturb.unwrap_or(match args.boots {
+            Some(_) => 0,
+            None => PERTURBED_BOOTS,
+        }),
+        digits: resources
+            .store()
+            .ok()
+            .map(|store| Digits::beside(store.root())),
+        bench_limit: args.timeout,
+        stop,
+    };
+    let mut jobs = Vec::new();
+    for (name, machine) in machines {
+        let default = match (machine.control(), machine.unit(), machine.sizes()) {
+            (Control::Replayed, _, _) => None,
+            (Control::Listened, _, _) => Some(1),
+            (Control::Launched, _, Some(sizes)) => Some(sizes.boots),
+            (Control::Launched, Some("insns"), _) => Some(EXACT_BOOTS),
+            (Control::Launched, _, _) => Some(ws_analysis::SUITE_BOOTS),
+        };
+        let selection = selections.get(&machine.architecture());
+        let selection = selection.map(Arc::clone).unwrap_or_default();
+        let wanted = args.boots.or(default);
+        let mut job = Job::new(name, machine, selection, wanted, &common);
+        job.prepare().with_context(|| job.name.clone())?;
+        if job.control() != Control::Launched && common.parameters != Parameters::default() {
+            job.remarks.push(format!(
+                "{}: somebody else boots it, so what it measures is on its own command line, not on this one",
+                job.name
+            ));
+        }
+        jobs.push(job);
+    }
+    Ok((common, jobs))
+}
+
+/// Reads the image of each architecture that there is a machine of, and selects its benchmarks.
+fn select(
+    args: &RunArgs,
+    bench: Option<&Regex>,
+    resources: &Resources,
+    machines: &[(String, Box<dyn Machine>)],
+) -> anyhow::Result<BTreeMap<Architecture, Arc<Selection>>> {
+    let mut selections = BTreeMap::new();
+    let mut names: Vec<String> = Vec::new();
+    for architecture in machines.iter().map(|(_, machine)| machine.architecture()) {
+        if selections.contains_key(&architecture) {
+            continue;
+        }
+        let booted = machines.iter().any(|(_, machine)| {
+            machine.architecture() == architecture && machine.control() == Control::Launched
+        });
+        // A log can be read without an image; to boot, and where the user names one, it must be good.
+        let image = match resources.guest_for(architecture) {
+            Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+            Ok(path) => GuestImage::read(&path).ok(),
+            Err(why) if args.parts.guest.is_some() => return Err(why.into()),
+            Err(_) => None,
+        };
+        let Some(image) = image else { continue };
+        names.extend(image.rows.iter().map(|row| row.name.clone()));
+        let is_wanted = |name: &str| bench.is_none_or(|regex| regex.is_match(name));
+        let selection = Selection {
+            image_rows: image.rows.len(),
+            image_sha256: Some(image.sha256),
+            rows: image
+                .rows
+                .into_iter()
+                .filter(|row| is_wanted(&row.name))
+                .collect(),
+        };
+        selections.insert(architecture, Arc::new(selection));
+    }
+    let booted = machines
+        .iter()
+        .any(|(_, machine)| machine.control() == Control::Launched);
+    if booted
+        && selections
+            .values()
+            .all(|selection| selection.rows.is_empty())
+    {
+        names.sort_unstable();
+        names.dedup();
+        bail!(Usage(format!(
+            "--bench finds no benchmark among {}",
+            names.join(", ")
+        )));
+    }
+    Ok(selections)
+}
+
+/// All that the platforms gave.
+fn gather(
+    common: &Common,
+    jobs: &[Job],
+    folder: Rc<Folder>,
+    start: &Start,
+    baseline: Option<String>,
+) -> Measured {
+    let mut problems = Vec::new();
+    for job in jobs {
+        let mut problem = |broken, text| problems.push(Problem { text, broken });
+        if let Some(why) = &job.failed {
+            problem(false, format!("{}: {why}", job.name));
+        }
+        if !job.broken.is_empty() {
+            problem(
+                true,
+                format!(
+                    "{}: THE LAB IS BROKEN: this very machine once gave other digits: {}. Something that is no part of \
+                     the machine changed them: please report it with the result file",
+                    job.name,
+                    job.broken.join("; ")
+                ),
+            );
+        }
+    }
+    let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
+    let results: Vec<ResultFile> = gave.map(|job| result(job, start)).collect();
+    let of_jobs = jobs.iter().flat_map(|job| &job.remarks).cloned();
+    let of_results = results
+        .iter()
+        .flat_map(|result| remarks::on(result, folder.path()));
+    Measured {
+        remarks: of_jobs.chain(of_results).collect(),
+        interrupted: common.stop.requested(),
+        results,
+        folder,
+        baseline,
+        problems,
+    }
+}
+
+/// Shows the table, and tells what the user should know.
+fn show(
+    args: &RunArgs,
+    layout: Option<&Layout>,
+    measured: Measured,
+    colours: Colours,
+) -> anyhow::Result<Done> {
+    let (results, folder) = (measured.results, measured.folder.path());
+    if results.is_empty() {
+        let why = if measured.interrupted {
+            "stopped before anything was measured"
+        } else {
+            "nothing was measured"
+        };
+        bail!("{why}");
+    }
+    let baseline = measured.baseline;
+    let options = ws_report::Options {
+        baseline: baseline.filter(|name| results.iter().any(|result| result.platform == *name)),
+        allow: args.allow.clone(),
+    };
+    let table = ws_report::table(&results, &options)?;
+    let table = match layout {
+        Some(layout) => layout.lay_out(table),
+        None => table,
+    };
+    // First, for it needs no room on any disk.
+    output::data(&table.to_terminal(colours.stdout))?;
+    export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
+    export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
+    export(args.export_markdown.as_deref(), || Ok(table.to_markdown()))?;
+    for remark in &measured.remarks {
+        output::remark(remark, colours);
+    }
+    if measured.interrupted {
+        output::remark(
+            "the run was stopped; what was measured until then is kept",
+            colours,
+        );
+    }
+    output::remark(&format!("results are in {}", folder.display()), colours);
+    if args.report {
+        let path = folder.join(report::FILE);
+        let asked = report::Asked {
+            baseline: options.baseline,
+            allow: args.allow.clone(),
+            ..report::Asked::default()
+        };
+        report::write(&path, &results, asked)?;
+        output::remark(&report::told(&path), colours);
+    }
+    let whole = measured.problems.is_empty() && !measured.interrupted;
+    Ok(if whole { Done::Whole } else { Done::InPart })
+}
+
+/// Does it measure time on this host, in machines that this program starts?
+fn is_timed(job: &Job) -> bool {
+    job.control() == Control::Launched && !job.is_exact()
+}
+
+fn result(job: &Job, start: &Start) -> ResultFile {
+    let doctor = start.doctor.as_ref().filter(|_| is_timed(job));
+    ResultFile {
+        schema: SCHEMA.into(),
+        created: time::rfc3339(start.created),
+        tool: concat!("worldswitch ", env!("CARGO_PKG_VERSION")).into(),
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        platform: job.name.clone(),
+        identity: job.identity(),
+        disturbances: doctor.map(|report| doctor::disturbances(report, &job.name)),
+        interrupted: job.cut || job.failed.is_some(),
+        boots: job.gathered.boots.clone(),
+        rows: job.rows(),
+    }
+}

@@ -1,0 +1,45 @@
+//! `worldswitch show`: results of an earlier run.
+
+use crate::cli::ShowArgs;
+use crate::commands::suite::Layout;
+use crate::terminal::output::{self, Colours};
+use std::path::Path;
+use ws_results::ResultFile;
+
+/// Shows.
+///
+/// # Errors
+/// There is no such result, it can't be read, or standard output can't be written.
+pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
+    let mut results: Vec<ResultFile> = Vec::new();
+    for path in &args.paths {
+        results.extend(ws_results::load(path)?);
+    }
+    let form = args.json || args.markdown || args.csv;
+    // A folder is a run, and a run is shown as its table; a single result in detail.
+    let run = args.paths.iter().any(|path| Path::new(path).is_dir());
+    let table = form || run || args.baseline.is_some() || args.suite.is_some();
+    if let ([one], false) = (results.as_slice(), table) {
+        return output::data(&ws_report::show(one, colours.stdout));
+    }
+    let table = ws_report::table(
+        &results,
+        &ws_report::Options {
+            baseline: args.baseline.as_ref().map(ToString::to_string),
+            allow: args.allow.clone(),
+        },
+    )?;
+    let table = match args.suite {
+        Some(suite) => Layout::of(suite)?.lay_out(table),
+        None => table,
+    };
+    output::data(&if args.json {
+        table.to_json()?
+    } else if args.markdown {
+        table.to_markdown()
+    } else if args.csv {
+        table.to_csv()?
+    } else {
+        table.to_terminal(colours.stdout)
+    })
+}

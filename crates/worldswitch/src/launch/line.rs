@@ -1,0 +1,186 @@
+//! What one console says, as it comes: its records, and what has to be kept of the rest.
+
+use crate::launch::marks::{self, Heard};
+use ws_machines::earshot::Chunk;
+use ws_records::{Counts, Decoder, Expect, Item, Record};
+
+/// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
+/// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
+pub const GUEST: &str = "guest";
+/// Whoever runs the guest's machine, our monitor or our hypervisor. Others beside them (a guest
+/// hypervisor, Xen's dom0) are part of what these count.
+const MONITORS: [&str; 2] = ["vmm", "neve"];
+
+/// So much of the console's end is kept in results.
+const TAIL_BYTES: usize = 4096;
+
+/// What a console said, in order.
+#[derive(Clone, Debug)]
+pub enum Said {
+    Record(Box<Record>),
+    Mark(Heard),
+}
+
+/// A console that is read.
+#[derive(Debug)]
+pub struct Line {
+    decoder: Decoder,
+    /// The last bytes of console text.
+    tail: Vec<u8>,
+    /// How many bytes came since [`Line::restart`].
+    bytes: u64,
+    /// The decoder's counts at that time.
+    counted: Counts,
+}
+
+impl Line {
+    /// A console of which nothing was read.
+    pub fn new(expect: Expect) -> Self {
+        Self {
+            decoder: Decoder::new(expect),
+            tail: Vec::new(),
+            bytes: 0,
+            counted: Counts::default(),
+        }
+    }
+
+    /// The same, of a guest that sends marks, or not.
+    pub fn with_marks(self, marks: bool) -> Self {
+        if !marks {
+            return self;
+        }
+        let decoder = self.decoder.with_marks();
+        Self { decoder, ..self }
+    }
+
+    /// Takes more of the console; the records of the guest and of its monitor in it.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Record> {
+        records(self.feed_timed(bytes, &[]))
+    }
+
+    /// Takes more of the console, which came in these chunks; the guest's records in it, and its
+    /// marks.
+    pub fn feed_timed(&mut self, bytes: &[u8], chunks: &[Chunk]) -> Vec<Said> {
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        let items = self.decoder.feed(bytes);
+        self.keep(items, marks::times(bytes, chunks))
+    }
+
+    /// The console ended: records that only lack their line's end.
+    pub fn finish(&mut self) -> Vec<Record> {
+        let items = self.decoder.finish();
+        records(self.keep(items, Vec::new()))
+    }
+
+    /// `times` are those of the marks.
+    fn keep(&mut self, items: Vec<Item>, times: Vec<Option<u64>>) -> Vec<Said> {
+        let mut said = Vec::new();
+        let mut times = times.into_iter();
+        for item in items {
+            match item {
+                Item::Record(record) => {
+                    if record.source == GUEST || MONITORS.contains(&&*record.source) {
+                        said.push(Said::Record(record));
+                    }
+                }
+                Item::Mark(mark) => said.push(Said::Mark(Heard {
+                    mark,
+                    ticks: times.next().flatten(),
+                })),
+                Item::Console(text) => {
+                    self.tail.extend(text);
+                    let excess = self.tail.len().saturating_sub(TAIL_BYTES);
+                    self.tail.drain(..excess);
+                }
+            }
+        }
+        said
+    }
+
+    /// A new launch begins on the same line.
+    pub fn restart(&mut self) {
+        self.bytes = 0;
+        self.tail.clear();
+        self.counted = self.decoder.counts();
+    }
+
+    /// How many bytes this launch wrote.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The nonce of the current launch as records write it, `0` where it is unknown.
+    pub fn nonce(&self) -> String {
+        self.decoder.nonce().unwrap_or_default().to_string()
+    }
+
+    /// What was wrong in this launch.
+    pub fn counts(&self) -> Counts {
+        let (now, before) = (self.decoder.counts(), self.counted);
+        Counts {
+            bad_lines: now.bad_lines.saturating_sub(before.bad_lines),
+            stale_records: now.stale_records.saturating_sub(before.stale_records),
+            lost_records: now.lost_records.saturating_sub(before.lost_records),
+        }
+    }
+
+    /// The end of the console's text, escaped, at most 4 KiB.
+    pub fn tail(&self) -> String {
+        let text = ws_text::console(&self.tail);
+        let mut start = text.len().saturating_sub(TAIL_BYTES);
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        text.get(start..).unwrap_or_default().to_owned()
+    }
+}
+
+fn records(said: Vec<Said>) -> Vec<Record> {
+    let record = |said| match said {
+        Said::Record(record) => Some(*record),
+        Said::Mark(_) => None,
+    };
+    said.into_iter().filter_map(record).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_records::Mark;
+
+    #[test]
+    fn marks_come_with_the_times_of_their_chunks() {
+        let mut line = Line::new(Expect::Learn).with_marks(true);
+        let chunks = [(5, 7), (1, 8), (3, 9)].map(|(bytes, ticks)| Chunk { bytes, ticks });
+        let said = line.feed_timed(b"text\n\x01\x03\x02x", &chunks);
+        let heard: Vec<(Mark, Option<u64>)> = said
+            .iter()
+            .map(|said| match said {
+                Said::Mark(heard) => (heard.mark, heard.ticks),
+                Said::Record(record) => panic!("{record:?}"),
+            })
+            .collect();
+        let wanted = [
+            (Mark::Control, Some(8)),
+            (Mark::End, None),
+            (Mark::Run, None),
+        ];
+        assert_eq!(heard, wanted);
+        line.feed(b"\n");
+        assert_eq!(line.tail(), "text\nx\n");
+    }
+
+    #[test]
+    fn a_tail_is_short_and_escaped() {
+        let mut line = Line::new(Expect::Learn);
+        for _ in 0..3000 {
+            line.feed(b"\x1b[31m\n");
+        }
+        let tail = line.tail();
+        assert!(tail.len() <= TAIL_BYTES && tail.ends_with("[31m\n"));
+        assert!(!tail.contains('\x1b'));
+        assert_eq!(line.bytes(), 18_000);
+        line.restart();
+        assert_eq!((line.bytes(), line.tail()), (0, String::new()));
+    }
+}

@@ -1,0 +1,176 @@
+//! Listens to machines that somebody else boots: a serial line, or a saved console. Each boot is
+//! what comes from `hello` to `bye`.
+
+use crate::launch::limits::Limits;
+use crate::launch::line::Line;
+use crate::launch::state::{Event, LaunchReport, LaunchState};
+use crate::terminal::stop::Stop;
+use crate::terminal::time::millis;
+use std::time::{Duration, Instant};
+use ws_machines::machine::{
+    CONSOLE_LIMIT_BYTES, Console, Control, LaunchRequest, Machine, MachineError,
+};
+use ws_records::{Expect, Record};
+use ws_results::Launch;
+
+/// A listener's state.
+struct Listener {
+    limits: Limits,
+    replayed: bool,
+    line: Line,
+    /// The launch that is heard now, and its number on the line.
+    current: Option<(u64, LaunchState)>,
+    since: Instant,
+    heard: Vec<(LaunchReport, Launch)>,
+}
+
+/// Listens until `boots` boots were heard (all that come, without a number), the console ends,
+/// or the user stops. `watch` is called often, with the number of boots heard and the current
+/// launch.
+///
+/// # Errors
+/// The console can't be read.
+pub fn listen(
+    machine: &mut dyn Machine,
+    bench_limit: Duration,
+    boots: Option<u32>,
+    stop: &Stop,
+    watch: &mut dyn FnMut(usize, Option<&LaunchState>),
+) -> Result<Vec<(LaunchReport, Launch)>, MachineError> {
+    let replayed = machine.control() == Control::Replayed;
+    let limits = if replayed {
+        Limits::NONE
+    } else {
+        Limits::listened(bench_limit)
+    };
+    let mut listener = Listener {
+        limits,
+        replayed,
+        line: Line::new(Expect::Learn),
+        current: None,
+        since: Instant::now(),
+        heard: Vec::new(),
+    };
+    machine.launch(&LaunchRequest {
+        vcpus: 0,
+        command_line: String::new(),
+        memory_mib: None,
+        timed: false,
+    })?;
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        // Before the console: what came until the user wanted to stop is heard.
+        let stopping = stop.requested();
+        let console = machine.console(&mut buffer)?;
+        listener.feed(&buffer);
+        match &console {
+            Console::Ended(how) => {
+                listener.ended(how);
+                break;
+            }
+            _ if stopping => {
+                listener.event(Event::Interrupted);
+                break;
+            }
+            _ => listener.tick(),
+        }
+        watch(listener.heard.len(), listener.state());
+        if boots.is_some_and(|boots| listener.heard.len() as u64 >= u64::from(boots)) {
+            break;
+        }
+        if console == Console::Quiet {
+            machine.wait();
+        }
+    }
+    let mut heard = listener.heard;
+    if let Some(boots) = boots {
+        // A log's last piece may have held more boots than were asked for.
+        heard.truncate(boots as usize);
+    }
+    Ok(heard)
+}
+
+impl Listener {
+    fn state(&self) -> Option<&LaunchState> {
+        self.current.as_ref().map(|(_, state)| state)
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        // Line by line: counts and console text then belong to the launch in which they came.
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for record in self.line.feed(line) {
+                self.record(&record);
+            }
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        let known = self.current.as_ref().map(|(number, _)| *number);
+        if known != Some(record.launch) {
+            self.event(Event::Restarted);
+            // Records of a launch that is over follow its `bye`, or the time limit that ended it.
+            if !matches!(record.kind, ws_records::Kind::Hello(_)) {
+                return;
+            }
+            self.since = Instant::now();
+            self.line.restart();
+            self.current = Some((record.launch, LaunchState::new(self.limits)));
+        }
+        self.event(Event::Record(record));
+    }
+
+    fn tick(&mut self) {
+        self.event(Event::Tick);
+        // A log has its length already; a line has none.
+        if !self.replayed && self.line.bytes() > CONSOLE_LIMIT_BYTES {
+            self.event(Event::Flood(CONSOLE_LIMIT_BYTES));
+        }
+    }
+
+    fn ended(&mut self, how: &str) {
+        for record in self.line.finish() {
+            self.record(&record);
+        }
+        self.event(Event::Eof(how));
+    }
+
+    /// An event for the current launch, if there is one.
+    fn event(&mut self, event: Event<'_>) {
+        let now = self.since.elapsed();
+        let over = self
+            .current
+            .as_mut()
+            .is_some_and(|(_, state)| state.on(event, now));
+        if !over {
+            return;
+        }
+        let Some((_, state)) = self.current.take() else {
+            return;
+        };
+        let report = state.finish();
+        let number = |key: &str| {
+            let value = report.hello.as_ref().and_then(|hello| hello.get(key));
+            value.and_then(serde_json::Value::as_u64)
+        };
+        let counts = self.line.counts();
+        let launch = Launch {
+            nonce: self.line.nonce(),
+            vcpus: number("cpus")
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(0),
+            // What a boot was asked for is known by what it began.
+            asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
+            hello: report.hello.clone().map(serde_json::Value::Object),
+            first_record_ms: None,
+            wall_ms: if self.replayed { 0 } else { millis(now) },
+            end: report.end,
+            end_detail: report.detail.clone(),
+            bad_lines: counts.bad_lines,
+            stale_records: counts.stale_records,
+            lost_records: counts.lost_records,
+            console_tail: self.line.tail(),
+        };
+        self.heard.push((report, launch));
+    }
+}

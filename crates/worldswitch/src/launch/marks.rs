@@ -1,0 +1,171 @@
+//! Time from outside (HyperBench, 5.1): from the marks that a host heard to samples.
+//!
+//! Pure. A time that is not sure is none: nothing here is guessed, and what has no time is counted
+//! with the reason.
+
+use crate::outcome::row::External;
+use ws_machines::earshot::Chunk;
+use ws_records::Mark;
+
+/// A guest takes no more samples than this in a row; a hostile one gets no memory for more.
+const SLOTS_MAX: usize = 65_536;
+
+/// A mark as the host heard it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    pub mark: Mark,
+    /// The host's counter; none where nobody can say when the mark came.
+    pub ticks: Option<u64>,
+}
+
+/// The time of each mark in `bytes`, in order; the chunks are those in which the bytes came.
+///
+/// A mark has a time only if it is the first byte of its chunk and the only mark in it. The host
+/// waited for that byte, and read the counter when it came. Of any other, nobody knows how long it
+/// lay there while the host was busy.
+pub fn times(bytes: &[u8], chunks: &[Chunk]) -> Vec<Option<u64>> {
+    let is_mark = |byte: &u8| Mark::of(*byte).is_some();
+    let marks = |bytes: &[u8]| bytes.iter().filter(|byte| is_mark(byte)).count();
+    let mut times = Vec::new();
+    let mut rest = bytes;
+    for chunk in chunks {
+        let (piece, behind) = rest.split_at(chunk.bytes.min(rest.len()));
+        rest = behind;
+        let count = marks(piece);
+        let alone = count == 1 && piece.first().is_some_and(is_mark);
+        times.extend(std::iter::repeat_n(alone.then_some(chunk.ticks), count));
+    }
+    times.extend(std::iter::repeat_n(None, marks(rest)));
+    times
+}
+
+/// The marks of one row, as they come.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    slots: Vec<Slot>,
+    too_many: bool,
+}
+
+/// One sample: a control batch, then a run batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    control: Batch,
+    run: Batch,
+}
+
+/// The marks of a batch, those that came, with their times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    begin: Option<Option<u64>>,
+    end: Option<Option<u64>>,
+}
+
+/// Why a batch has no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    Lost,
+    Unsure,
+    Backwards,
+}
+
+impl Batch {
+    fn ticks(self) -> Result<u64, Flaw> {
+        let begin = self.begin.ok_or(Flaw::Lost)?.ok_or(Flaw::Unsure)?;
+        let end = self.end.ok_or(Flaw::Lost)?.ok_or(Flaw::Unsure)?;
+        end.checked_sub(begin).ok_or(Flaw::Backwards)
+    }
+}
+
+impl Marks {
+    /// Takes the next mark. One that does not belong where it stands opens a new sample: the
+    /// samples are then more than the guest measured, which [`Marks::samples`] sees.
+    pub fn hear(&mut self, heard: Heard) {
+        let last = self.slots.last_mut();
+        let place = match (heard.mark, last) {
+            (Mark::Run, Some(slot)) if slot.run.begin.is_none() && slot.run.end.is_none() => {
+                Some(&mut slot.run.begin)
+            }
+            // A batch whose begin got lost still has its place: behind its control's end.
+            (Mark::End, Some(slot)) if slot.run.begin.is_none() && slot.control.end.is_none() => {
+                Some(&mut slot.control.end)
+            }
+            (Mark::End, Some(slot)) if slot.run.end.is_none() => Some(&mut slot.run.end),
+            _ => None,
+        };
+        if let Some(place) = place {
+            *place = Some(heard.ticks);
+        } else if self.slots.len() == SLOTS_MAX {
+            self.too_many = true;
+        } else {
+            let mut slot = Slot::default();
+            *match heard.mark {
+                Mark::Control => &mut slot.control.begin,
+                Mark::Run => &mut slot.run.begin,
+                Mark::End => &mut slot.control.end,
+            } = Some(heard.ticks);
+            self.slots.push(slot);
+        }
+    }
+
+    /// What they come to, where the guest measured `count` samples. If the marks are of more or
+    /// fewer, nobody can say which belong to which.
+    pub fn samples(&self, count: usize) -> External {
+        let marked = self.slots.len();
+        if marked == 0 {
+            return External::none(count, "no mark came".to_owned());
+        }
+        if marked != count || self.too_many {
+            return External::none(
+                count,
+                format!(
+                    "marks of {marked} samples came for {count}, so none can be told from another"
+                ),
+            );
+        }
+        let mut external = External::default();
+        let mut flaws = Vec::new();
+        for (index, slot) in (0..).zip(&self.slots) {
+            match (slot.control.ticks(), slot.run.ticks()) {
+                (Ok(control), Ok(run)) => {
+                    external.control.push(control);
+                    external.run.push(run);
+                }
+                (Err(flaw), _) | (_, Err(flaw)) => {
+                    external.missing.push(index);
+                    flaws.push(flaw);
+                }
+            }
+        }
+        external.why = why(&flaws, count);
+        external
+    }
+}
+
+fn why(flaws: &[Flaw], count: usize) -> Option<String> {
+    let kinds = [
+        (
+            Flaw::Unsure,
+            "a mark was read together with others or behind text",
+        ),
+        (Flaw::Lost, "a mark never came"),
+        (Flaw::Backwards, "the host's counter went back"),
+    ];
+    let told: Vec<String> = kinds
+        .iter()
+        .filter_map(|(kind, words)| {
+            let number = flaws.iter().filter(|flaw| *flaw == kind).count();
+            (number > 0).then(|| format!("of {number} {words}"))
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "{} of {count} samples have no time: {}",
+            flaws.len(),
+            told.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+#[path = "marks_tests.rs"]
+mod tests;

@@ -1,0 +1,448 @@
+//! One launch as a state machine: records, time and the machine's end go in; what became of each
+//! benchmark, and when to stop, comes out.
+//!
+//! Pure: it reads no clock and touches no machine, so that every way a launch can go wrong is a
+//! unit test. `follow` and `listen` feed it. All times are since the launch's start.
+
+use crate::launch::limits::Limits;
+use crate::launch::line;
+use crate::launch::marks::{Heard, Marks};
+use crate::outcome::row::{External, RowReport};
+use serde_json::{Map, Value};
+use std::time::Duration;
+use ws_machines::image::ROWS_MAX;
+use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Kind, Record, ResultAssembler};
+use ws_results::{Check, LaunchEnd, Status, Verdict};
+
+/// What can happen to a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A record of this launch came.
+    Record(&'a Record),
+    /// A mark of this launch was heard.
+    Mark(Heard),
+    /// Time passed.
+    Tick,
+    /// The machine ended, how in words, and all that it wrote has been fed.
+    Ended(&'a str),
+    /// The same, and the reason is that a software KVM can't emulate an instruction.
+    CouldNotEmulate(&'a str),
+    /// The machine began anew by itself, without being told to.
+    Restarted,
+    /// The log or the line ended.
+    Eof(&'a str),
+    /// The console is longer than its limit, in bytes.
+    Flood(u64),
+    /// The user stops the run.
+    Interrupted,
+}
+
+/// A launch that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchReport {
+    pub end: LaunchEnd,
+    pub detail: String,
+    pub hello: Option<Map<String, Value>>,
+    /// When the first record came.
+    pub first_record: Option<Duration>,
+    /// Benchmarks of which anything is known, in the order in which they came.
+    pub rows: Vec<RowReport>,
+    /// Why records were left out, where a guest told of more benchmarks than it had announced.
+    pub left_out: Option<String>,
+}
+
+/// A launch that goes on.
+#[derive(Clone, Debug)]
+pub struct LaunchState {
+    limits: Limits,
+    /// The host times it from outside.
+    timed: bool,
+    hello: Option<Map<String, Value>>,
+    first_record: Option<Duration>,
+    /// When the current step began.
+    step_since: Duration,
+    current: Option<Current>,
+    /// A fault outside of any benchmark, in words.
+    guest_fault: Option<String>,
+    rows: Vec<RowReport>,
+    /// Records of benchmarks beyond those that `hello` announced.
+    surplus: u64,
+    over: Option<(LaunchEnd, String)>,
+}
+
+/// The benchmark that runs.
+#[derive(Clone, Debug)]
+struct Current {
+    bench: String,
+    assembler: ResultAssembler,
+    marks: Marks,
+    report: Option<RowReport>,
+    /// Why parts of its result do not fit together.
+    damage: Option<String>,
+    exits: Option<Exits>,
+    strayed: Vec<String>,
+}
+
+impl Current {
+    /// Its report, or one of this status where none came. `why` is given what was damaged.
+    fn settled(self, status: Status, why: impl FnOnce(Option<String>) -> String) -> RowReport {
+        let mut report = self
+            .report
+            .unwrap_or_else(|| RowReport::without(&self.bench, status, why(self.damage)));
+        (report.exits, report.strayed) = (self.exits, self.strayed);
+        report
+    }
+}
+
+impl LaunchState {
+    /// A launch that begins now.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            timed: false,
+            hello: None,
+            first_record: None,
+            step_since: Duration::ZERO,
+            current: None,
+            guest_fault: None,
+            rows: Vec::new(),
+            surplus: 0,
+            over: None,
+        }
+    }
+
+    /// The same, timed from outside by the marks that it hears, or not.
+    pub fn timed(self, timed: bool) -> Self {
+        Self { timed, ..self }
+    }
+
+    /// Takes an event that happened at `now`. True when the launch is over: the machine is then
+    /// to be stopped, and further events change nothing.
+    pub fn on(&mut self, event: Event<'_>, now: Duration) -> bool {
+        if self.over.is_some() {
+            return true;
+        }
+        match event {
+            Event::Record(record) if record.source == line::GUEST => self.record(record, now),
+            Event::Record(record) => self.monitor(record),
+            Event::Mark(heard) => {
+                if let Some(current) = &mut self.current {
+                    current.marks.hear(heard);
+                }
+            }
+            Event::Tick => self.tick(now),
+            Event::Ended(how) => self.end(LaunchEnd::Died, Status::Died, how),
+            Event::CouldNotEmulate(how) => self.end(
+                LaunchEnd::Died,
+                Status::Skip,
+                &format!("a software KVM can't emulate an instruction of it ({how})"),
+            ),
+            Event::Restarted => {
+                self.end(
+                    LaunchEnd::Died,
+                    Status::Died,
+                    "the machine restarted by itself",
+                );
+            }
+            Event::Eof(how) => self.end(LaunchEnd::Eof, Status::Unreached, how),
+            Event::Flood(bytes) => self.end(
+                LaunchEnd::Flood,
+                Status::Died,
+                &format!(
+                    "its console wrote more than {} MiB, so the machine was stopped",
+                    bytes >> 20
+                ),
+            ),
+            Event::Interrupted => {
+                self.end(
+                    LaunchEnd::Interrupted,
+                    Status::Unreached,
+                    "the run was stopped",
+                );
+            }
+        }
+        self.over.is_some()
+    }
+
+    /// vCPU threads were just seen elsewhere than they were pinned to, as `how` says: that is told
+    /// of the benchmark that runs, and of those that are over since there were `rows_before`.
+    pub fn saw_strayed(&mut self, how: &[String], rows_before: usize) {
+        let over = self.rows.iter_mut().skip(rows_before);
+        let running = self.current.as_mut().map(|current| &mut current.strayed);
+        for strayed in over.map(|row| &mut row.strayed).chain(running) {
+            for one in how {
+                if !strayed.contains(one) {
+                    strayed.push(one.clone());
+                }
+            }
+        }
+    }
+
+    /// Has a record come?
+    pub fn has_spoken(&self) -> bool {
+        self.first_record.is_some()
+    }
+
+    /// The guest's `hello`, once it came.
+    pub fn hello(&self) -> Option<&Map<String, Value>> {
+        self.hello.as_ref()
+    }
+
+    /// The benchmark that runs now.
+    pub fn running(&self) -> Option<&str> {
+        self.current.as_ref().map(|current| current.bench.as_str())
+    }
+
+    /// How many benchmarks are over.
+    pub fn rows_done(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What the launch came to. One that is not over yet was given up by its user.
+    pub fn finish(mut self) -> LaunchReport {
+        self.on(Event::Interrupted, self.step_since);
+        let most = self.most_rows();
+        let left_out = (self.surplus > 0).then(|| {
+            format!(
+                "{} records of benchmarks beyond the {most} that its hello announced were left out",
+                self.surplus
+            )
+        });
+        let (end, detail) = self.over.unwrap_or((LaunchEnd::Interrupted, String::new()));
+        LaunchReport {
+            end,
+            detail,
+            hello: self.hello,
+            first_record: self.first_record,
+            rows: self.rows,
+            left_out,
+        }
+    }
+
+    /// How many benchmarks a launch may tell of: as many as its `hello` announced, and never more than an
+    /// image can have. What each record costs is bounded by it.
+    fn most_rows(&self) -> usize {
+        let announced = self.hello.as_ref().and_then(|hello| hello.get("selected"));
+        let announced = announced.and_then(Value::as_u64).unwrap_or(ROWS_MAX);
+        usize::try_from(announced.min(ROWS_MAX)).unwrap_or(usize::MAX)
+    }
+
+    fn record(&mut self, record: &Record, now: Duration) {
+        self.first_record.get_or_insert(now);
+        match &record.kind {
+            Kind::Hello(_) => {
+                // A second one under the same launch is a copy; the first counts.
+                if self.hello.is_none() {
+                    self.hello = Some(record.object.clone());
+                    self.step_since = now;
+                }
+            }
+            Kind::Begin(begin) => self.open(&begin.bench, now),
+            Kind::Result(part) => {
+                self.resume(&part.bench, now);
+                let Some(current) = &mut self.current else {
+                    return;
+                };
+                match current.assembler.push(part.clone()) {
+                    Ok(Some(result)) if current.report.is_none() => {
+                        let marks = self.timed.then_some(&current.marks);
+                        current.report = Some(judge(result, marks));
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        current.damage.get_or_insert(error.to_string());
+                    }
+                }
+            }
+            Kind::Skip(skip) => {
+                self.resume(&skip.bench, now);
+                self.settle(RowReport::without(&skip.bench, Status::Skip, &*skip.reason));
+            }
+            Kind::Fault(fault) => self.fault(fault, now),
+            Kind::End(end) => {
+                self.resume(&end.bench, now);
+                self.close(now);
+            }
+            Kind::Bye(_) => {
+                self.close(now);
+                let detail = match self.guest_fault.take() {
+                    Some(fault) => format!("the guest ended after a fault of its own: {fault}"),
+                    None => "the guest ended".to_owned(),
+                };
+                self.over = Some((LaunchEnd::Bye, detail));
+            }
+            Kind::Exits(_) | Kind::Unknown(_) => {}
+        }
+    }
+
+    /// What the monitor says. It counts for the benchmark that it names, while that runs.
+    fn monitor(&mut self, record: &Record) {
+        if let (Kind::Exits(exits), Some(current)) = (&record.kind, &mut self.current) {
+            if current.bench == exits.bench {
+                current.exits = Some((**exits).clone());
+            }
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault, now: Duration) {
+        let words = describe(fault);
+        match &fault.bench {
+            Some(bench) => {
+                self.resume(bench, now);
+                self.settle(RowReport::without(bench, Status::Fault, words));
+            }
+            None => {
+                if let Some(bench) = self.running().map(str::to_owned) {
+                    self.settle(RowReport::without(&bench, Status::Fault, &*words));
+                }
+                self.guest_fault = Some(words);
+            }
+        }
+    }
+
+    /// `bench` begins, whatever went before.
+    fn open(&mut self, bench: &str, now: Duration) {
+        self.close(now);
+        self.step_since = now;
+        if self.rows.len() >= self.most_rows() && !self.is_over(bench) {
+            self.surplus += 1;
+            return;
+        }
+        self.current = Some(Current {
+            bench: bench.to_owned(),
+            assembler: ResultAssembler::new(),
+            marks: Marks::default(),
+            report: None,
+            damage: None,
+            exits: None,
+            strayed: Vec::new(),
+        });
+    }
+
+    /// A record of `bench` came: its `begin` may have been lost. A benchmark that is over stays
+    /// as it is.
+    fn resume(&mut self, bench: &str, now: Duration) {
+        if self.running() != Some(bench) && !self.is_over(bench) {
+            self.open(bench, now);
+        }
+    }
+
+    /// Is `bench` one of those that are over?
+    fn is_over(&self, bench: &str) -> bool {
+        self.rows.iter().any(|row| row.bench == bench)
+    }
+
+    /// What became of the current benchmark, unless that is known already.
+    fn settle(&mut self, report: RowReport) {
+        if let Some(current) = &mut self.current {
+            if current.bench == report.bench && current.report.is_none() {
+                current.report = Some(report);
+            }
+        }
+    }
+
+    /// The current benchmark, if any, is over.
+    fn close(&mut self, now: Duration) {
+        let Some(mut current) = self.current.take() else {
+            return;
+        };
+        self.step_since = now;
+        if let Err(error) = current.assembler.close() {
+            current.damage.get_or_insert(error.to_string());
+        }
+        let report = current.settled(Status::Lost, |damage| {
+            damage.unwrap_or_else(|| "it ended, but its result never arrived".to_owned())
+        });
+        if !self.is_over(&report.bench) {
+            self.rows.push(report);
+        }
+    }
+
+    /// Has the step in hand taken as long as it may?
+    pub fn is_late(&self, now: Duration) -> bool {
+        let (limit, _) = self.limit();
+        limit.is_some_and(|limit| now.saturating_sub(self.step_since) >= limit)
+    }
+
+    /// How long the step in hand may take, and how it is told that it took longer.
+    fn limit(&self) -> (Option<Duration>, &'static str) {
+        match (&self.current, &self.hello) {
+            (Some(_), _) => (self.limits.bench, "it took"),
+            (None, Some(_)) => (
+                self.limits.between,
+                "the guest said nothing between benchmarks for",
+            ),
+            (None, None) => (self.limits.boot, "the guest sent no record for"),
+        }
+    }
+
+    fn tick(&mut self, now: Duration) {
+        if let (Some(limit), what) = self.limit() {
+            if self.is_late(now) {
+                let why = format!(
+                    "{what} longer than {} s, so the machine was stopped",
+                    limit.as_secs_f64()
+                );
+                self.end(LaunchEnd::Timeout, Status::Timeout, &why);
+            }
+        }
+    }
+
+    /// The launch is over without a `bye`, and the current benchmark with it.
+    fn end(&mut self, end: LaunchEnd, status: Status, why: &str) {
+        let mut detail = why.to_owned();
+        if let Some(current) = self.current.take() {
+            detail = format!("{why} (in {})", current.bench);
+            // What it reported before stands: the figures were taken, and came whole.
+            let report = current.settled(status, |_| why.to_owned());
+            if !self.is_over(&report.bench) {
+                self.rows.push(report);
+            }
+        }
+        if let Some(fault) = self.guest_fault.take() {
+            detail = format!("{detail}, after a fault: {fault}");
+        }
+        self.over = Some((end, detail));
+    }
+}
+
+/// A result whose samples are whole is `Ok`, unless the guest's own check failed.
+fn judge(result: BenchResult, marks: Option<&Marks>) -> RowReport {
+    let verdict = match result.check {
+        CheckVerdict::Proved => Verdict::Proved,
+        CheckVerdict::Unproven => Verdict::Unproven,
+        CheckVerdict::Failed => Verdict::Failed,
+    };
+    let failed = verdict == Verdict::Failed;
+    let count = result.run.len();
+    let external = marks.map(|marks| match &result.unmarked {
+        Some(why) => External::none(count, format!("the guest sent no marks: {why}")),
+        None => marks.samples(count),
+    });
+    RowReport {
+        external: external.filter(|_| !failed),
+        bench: result.bench.clone(),
+        launch: 0,
+        status: if failed { Status::Failed } else { Status::Ok },
+        reason: failed.then(|| format!("its own check failed: {}", result.note)),
+        check: Some(Check {
+            verdict,
+            note: result.note.clone(),
+        }),
+        result: (!failed).then_some(result),
+        exits: None,
+        strayed: Vec::new(),
+    }
+}
+
+fn describe(fault: &Fault) -> String {
+    let phase = fault.phase.as_deref().unwrap_or("no phase");
+    format!(
+        "{} (vector {}) in {phase}, error {:#x}, address {:#x}, at {:#x}",
+        fault.name, fault.vector, fault.error, fault.address, fault.ip
+    )
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

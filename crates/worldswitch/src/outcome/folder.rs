@@ -1,0 +1,143 @@
+//! The folder of a run's results: one run's alone while it measures, and nothing in it is replaced unasked.
+
+use crate::terminal::time;
+use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use ws_results::{ResultFile, WriteError};
+
+/// It goes away again if nothing came into it.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    force: bool,
+    /// Held until the folder is dropped.
+    _lock: File,
+}
+
+impl Folder {
+    /// Made before anything is measured: a wrong path then costs no time.
+    ///
+    /// # Errors
+    /// It can't be made, or another run writes into it.
+    pub fn make(path: Option<&Path>, force: bool, created: SystemTime) -> anyhow::Result<Self> {
+        let path = match path {
+            Some(path) => path.to_owned(),
+            None => made(created).context("can't make a folder for results in ws-runs")?,
+        };
+        let fail = || format!("can't make the folder for results, {}", path.display());
+        fs::create_dir_all(&path).with_context(fail)?;
+        let lock = File::open(&path).with_context(fail)?;
+        // Where the file system has no locks, nobody is kept out.
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            bail!(
+                "another worldswitch writes its results into {}: name another folder with -o, or wait",
+                path.display()
+            );
+        }
+        Ok(Self {
+            path,
+            force,
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether results of these platforms can come into it.
+    ///
+    /// # Errors
+    /// Results of one of them are there already, and nobody said `--force`.
+    pub fn must_take<'a>(
+        &self,
+        mut platforms: impl Iterator<Item = &'a str>,
+    ) -> anyhow::Result<()> {
+        let is_there = |platform: &&str| self.path.join(ws_results::file_name(platform)).exists();
+        match platforms.find(is_there).filter(|_| !self.force) {
+            None => Ok(()),
+            Some(platform) => bail!(
+                "{} has results of {platform} already: name another folder with -o, or have them replaced with --force",
+                self.path.display()
+            ),
+        }
+    }
+
+    /// Whether nothing is in it yet that a command would replace which writes more than result files.
+    ///
+    /// # Errors
+    /// Something is, and nobody said `--force`.
+    pub fn must_be_empty(&self) -> anyhow::Result<()> {
+        let mut entries = fs::read_dir(&self.path)?;
+        match entries.next() {
+            Some(_) if !self.force => bail!(
+                "{} is not empty: name another folder with -o, or have what is in it replaced with --force",
+                self.path.display()
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether so many bytes fit.
+    ///
+    /// # Errors
+    /// They don't.
+    pub fn must_have_room(&self, bytes: u64) -> anyhow::Result<()> {
+        let Ok(system) = rustix::fs::statvfs(&self.path) else {
+            return Ok(());
+        };
+        let free = system.f_bavail.saturating_mul(system.f_frsize);
+        if free < bytes {
+            bail!(
+                "{} has {} KiB left, and the results may take {} KiB: make room, or name another folder with -o",
+                self.path.display(),
+                free >> 10,
+                bytes >> 10
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes all that can be written, and says what could not.
+    pub fn write(&self, results: &[ResultFile]) -> Vec<WriteError> {
+        let written = results.iter();
+        written
+            .filter_map(|result| ws_results::write_into(&self.path, result).err())
+            .collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Fails where results lie in it, as it should.
+        let _ = fs::remove_dir(&self.path);
+        if let Some(parent) = self
+            .path
+            .parent()
+            .filter(|parent| parent.ends_with("ws-runs"))
+        {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
+/// A new folder in `ws-runs`, by the time; where that is taken, with a number.
+fn made(created: SystemTime) -> io::Result<PathBuf> {
+    let first = Path::new("ws-runs").join(time::for_folder(created));
+    fs::create_dir_all("ws-runs")?;
+    let mut path = first.clone();
+    for number in 2.. {
+        match fs::create_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            done => return done.map(|()| path),
+        }
+        path = PathBuf::from(format!("{}-{number}", first.display()));
+    }
+    Err(io::Error::other("no name is left"))
+}

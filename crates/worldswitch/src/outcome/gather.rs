@@ -1,0 +1,244 @@
+//! Gathers boots into the rows of a result.
+//!
+//! Pure. Rows whose conditions differ from those of their first boot are not put together with
+//! it: such a boot counts as failed for that row, with the reason.
+
+use super::exits;
+use super::row::{External, RowReport};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use ws_machines::image::BenchmarkRow;
+use ws_records::BenchResult;
+use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
+
+/// What the guest measured of every benchmark; the first of its metrics.
+const METRIC: &str = "cost";
+/// The same batches as the host timed them.
+const METRIC_EXTERNAL: &str = "cost_external";
+/// The category of a row that no image names.
+pub const UNKNOWN: &str = "unknown";
+
+/// What a platform has given so far.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    pub boots: Vec<Boot>,
+    rows: Vec<Row>,
+    /// Digests of machine code by benchmark, where the image that ran is known.
+    digests: BTreeMap<String, String>,
+}
+
+impl Gathered {
+    /// Nothing of these benchmarks yet; their order stays.
+    pub fn named(known: &[BenchmarkRow]) -> Self {
+        let mut gathered = Self::default();
+        for row in known {
+            gathered.row(&row.name, &row.category);
+        }
+        gathered
+    }
+
+    /// The same, and it is the image with these rows that runs.
+    pub fn of_image(known: &[BenchmarkRow]) -> Self {
+        let digest = |row: &BenchmarkRow| (row.name.clone(), row.digest.clone());
+        Self {
+            digests: known.iter().map(digest).collect(),
+            ..Self::named(known)
+        }
+    }
+
+    /// The row of a benchmark; a new one at the end where there is none.
+    fn row(&mut self, name: &str, category: &str) -> &mut Row {
+        let rows = self.rows.iter();
+        let index = rows.take_while(|row| row.benchmark != name).count();
+        if index == self.rows.len() {
+            self.rows.push(Row {
+                benchmark: name.to_owned(),
+                category: category.to_owned(),
+                status: Status::Unreached,
+                reason: None,
+                outcomes: Vec::new(),
+                conditions: BTreeMap::new(),
+                exact: None,
+                metrics: Vec::new(),
+                host: Vec::new(),
+            });
+        }
+        &mut self.rows[index]
+    }
+
+    /// Adds a boot and what became of its rows. `unit` is that of its ticks. In a boot that was
+    /// cut short, rows that it did not reach are `Unreached`, because of `cut`.
+    pub fn add(&mut self, boot: Boot, reports: Vec<RowReport>, unit: &str, cut: Option<&str>) {
+        let number = boot.boot;
+        for report in reports {
+            let digest = self.digests.get(&report.bench).cloned();
+            let launch = boot.launches.get(report.launch as usize);
+            let vcpus = launch.map_or(0, |launch| launch.vcpus);
+            let row = self.row(&report.bench, UNKNOWN);
+            add_report(row, number, report, unit, |result| {
+                conditions(digest.as_deref(), vcpus, result)
+            });
+        }
+        for row in &mut self.rows {
+            let reached = row.outcomes.last().map(|outcome| outcome.boot) == Some(number);
+            if let Some(why) = cut.filter(|_| !reached) {
+                row.outcomes.push(Outcome {
+                    boot: number,
+                    status: Status::Unreached,
+                    reason: Some(why.to_owned()),
+                    check: None,
+                    external: None,
+                });
+            }
+        }
+        self.boots.push(boot);
+    }
+
+    /// Whether any benchmark came to anything.
+    pub fn is_empty(&self) -> bool {
+        let mut outcomes = self.rows.iter().flat_map(|row| &row.outcomes);
+        outcomes.all(|outcome| outcome.status == Status::Unreached)
+    }
+
+    /// The rows as a result has them.
+    pub fn rows(&self) -> Vec<Row> {
+        let perturbed = self.boots.iter().filter(|boot| boot.perturbed.is_some());
+        let perturbed: BTreeSet<u32> = perturbed.map(|boot| boot.boot).collect();
+        let finished = |row: &Row| finished(row, &perturbed);
+        self.rows.iter().map(finished).collect()
+    }
+}
+
+/// Adds what became of a row in a boot; `conditions` are those of its result.
+fn add_report(
+    row: &mut Row,
+    boot: u32,
+    report: RowReport,
+    unit: &str,
+    conditions: impl FnOnce(&BenchResult) -> BTreeMap<String, Value>,
+) {
+    row.host.extend(exits::view(&report, boot));
+    let external = report.external.as_ref();
+    let mut outcome = Outcome {
+        boot,
+        status: report.status,
+        reason: report.reason,
+        check: report.check,
+        external: external.and_then(|external| external.why.clone()),
+    };
+    if let Some(result) = report.result {
+        let conditions = conditions(&result);
+        if let Some(why) = unlike(row, &conditions, unit) {
+            outcome.status = Status::Failed;
+            outcome.reason = Some(why);
+        } else {
+            row.conditions = conditions;
+            let place = Samples {
+                boot,
+                launch: report.launch,
+                ..Samples::default()
+            };
+            measured(row, unit, &place, result, report.external);
+            for (name, samples) in report.exits.iter().flat_map(|e| exits::samples(e, &place)) {
+                keep(row, name, "count", samples);
+            }
+        }
+    }
+    row.outcomes.push(outcome);
+}
+
+/// Keeps the samples of a result, at their `place`.
+fn measured(
+    row: &mut Row,
+    unit: &str,
+    place: &Samples,
+    result: BenchResult,
+    external: Option<External>,
+) {
+    let inside = Samples {
+        iterations: result.iterations,
+        run: result.run,
+        control: result.control,
+        ..place.clone()
+    };
+    keep(row, METRIC, unit, inside);
+    if let Some(external) = external.filter(|external| !external.run.is_empty()) {
+        let outside = Samples {
+            iterations: result.iterations,
+            run: external.run,
+            control: external.control,
+            lead_ticks: result.lead.unwrap_or(0),
+            missing: external.missing,
+            ..place.clone()
+        };
+        keep(row, METRIC_EXTERNAL, unit, outside);
+    }
+}
+
+fn conditions(digest: Option<&str>, vcpus: u32, result: &BenchResult) -> BTreeMap<String, Value> {
+    let mut conditions = BTreeMap::new();
+    conditions.insert("vcpus".to_owned(), json!(vcpus));
+    let mut add = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            conditions.insert(key.to_owned(), value);
+        }
+    };
+    add("digest", digest.map(|digest| json!(digest)));
+    add("page_bytes", result.page_bytes.map(|bytes| json!(bytes)));
+    add("ws_bytes", result.ws_bytes.map(|bytes| json!(bytes)));
+    add("port", result.port.map(|port| json!(port)));
+    conditions
+}
+
+/// How a boot's conditions differ from those of the boots before it.
+fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option<String> {
+    let metric = row.metrics.first()?;
+    if metric.unit != unit {
+        return Some(format!(
+            "measured in {unit}, earlier boots in {}",
+            metric.unit
+        ));
+    }
+    let keys = row.conditions.keys().chain(conditions.keys());
+    let differs = keys
+        .into_iter()
+        .find(|key| row.conditions.get(*key) != conditions.get(*key))?;
+    let show = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
+    Some(format!(
+        "measured with {differs} {}, earlier boots with {}",
+        show(conditions.get(differs)),
+        show(row.conditions.get(differs))
+    ))
+}
+
+fn keep(row: &mut Row, name: &str, unit: &str, samples: Samples) {
+    match row.metrics.iter_mut().find(|metric| metric.name == name) {
+        Some(metric) => metric.boots.push(samples),
+        None => row.metrics.push(Metric {
+            name: name.into(),
+            unit: unit.into(),
+            boots: vec![samples],
+        }),
+    }
+}
+
+/// A row as a result has it; boots that were `perturbed` do not speak for its digits.
+fn finished(row: &Row, perturbed: &BTreeSet<u32>) -> Row {
+    let mut row = row.clone();
+    let first = row
+        .outcomes
+        .iter()
+        .find(|outcome| outcome.status != Status::Ok);
+    (row.status, row.reason) = match first {
+        Some(outcome) => (outcome.status, outcome.reason.clone()),
+        None if row.outcomes.is_empty() => (Status::Unreached, None),
+        None => (Status::Ok, None),
+    };
+    let cost = row.metrics.first().map(|metric| metric.without(perturbed));
+    row.exact = cost.as_ref().and_then(ws_analysis::exact);
+    row
+}
+
+#[cfg(test)]
+#[path = "gather_tests.rs"]
+mod tests;

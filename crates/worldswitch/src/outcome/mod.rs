@@ -1,0 +1,9 @@
+//! What came of the launches: rows, the identity of what was measured, and the folder of results.
+
+pub mod digits;
+pub mod exits;
+pub mod folder;
+pub mod gather;
+pub mod identity;
+pub mod remarks;
+pub mod row;

@@ -1,0 +1,130 @@
+//! A platform that somebody else boots: what is heard of it becomes boots of its job.
+
+use crate::launch::listen::listen;
+use crate::launch::state::{LaunchReport, LaunchState};
+use crate::outcome::gather::Gathered;
+use crate::rounds::job::{Common, Job, Selection};
+use crate::terminal::progress::Progress;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use ws_machines::machine::Control;
+use ws_results::{Boot, Launch, LaunchEnd};
+
+impl Job {
+    /// Listens to all boots that somebody else makes.
+    pub fn hear(&mut self, common: &Common, progress: &Progress) {
+        let replayed = self.control() == Control::Replayed;
+        if !replayed {
+            progress.say(&format!(
+                "{}: waiting for a guest. Boot guest.elf (PVH) or guest.mb (GRUB: multiboot) on that machine; \
+                 its first serial port, 115200 8N1, must come here. Ctrl-C ends.",
+                self.name
+            ));
+        }
+        let (name, wanted) = (&self.name, self.wanted);
+        let mut watch = |heard: usize, state: Option<&LaunchState>| {
+            let what = || match state {
+                Some(state) => {
+                    let running = state.running().unwrap_or("between benchmarks");
+                    let number = |hello: &Map<String, Value>| hello.get("selected")?.as_u64();
+                    let of = state.hello().and_then(number).unwrap_or(0);
+                    format!(
+                        " boot {}: {running} ({}/{of})",
+                        heard + 1,
+                        state.rows_done()
+                    )
+                }
+                None => format!(": waiting for boot {}", heard + 1),
+            };
+            progress.show(name, what, None);
+        };
+        let machine = self.machine.as_mut();
+        let heard = match listen(
+            machine,
+            common.bench_limit,
+            wanted,
+            &common.stop,
+            &mut watch,
+        ) {
+            Ok(heard) => heard,
+            Err(error) => {
+                self.failed = Some(error.to_string());
+                return;
+            }
+        };
+        self.cut = common.stop.requested();
+        if heard.is_empty() && !self.cut {
+            self.failed = Some(
+                "no boot of a guest is in it: no record \"hello\" came (docs/records.md shows one)"
+                    .to_owned(),
+            );
+        }
+        let selection = Arc::clone(&self.selection);
+        self.know_rows_of_image(common, &selection, &heard);
+        for (index, (report, launch)) in heard.into_iter().enumerate() {
+            if let Err(why) = self.heed_hello(&report) {
+                self.failed = Some(why);
+                return;
+            }
+            self.tell(progress, &report, &launch);
+            self.add_heard(common, index, report, launch);
+        }
+    }
+
+    /// A launch that was cut short does not name the benchmarks that it never reached. Where it
+    /// had as many as the image, and none that the image lacks, they are the image's.
+    fn know_rows_of_image(
+        &mut self,
+        common: &Common,
+        image: &Selection,
+        heard: &[(LaunchReport, Launch)],
+    ) {
+        let in_image = |name: &str| image.rows.iter().any(|row| row.name == name);
+        let is_image = heard.iter().any(|(report, _)| {
+            report.end != LaunchEnd::Bye
+                && selected(report) == Some(image.image_rows as u64)
+                && report
+                    .rows
+                    .iter()
+                    .filter(|row| keeps(common, &row.bench))
+                    .all(|row| in_image(&row.bench))
+        });
+        if is_image {
+            // That image may still not be this one, so its digests prove nothing.
+            self.gathered = Gathered::named(&image.rows);
+        }
+    }
+
+    fn add_heard(&mut self, common: &Common, index: usize, report: LaunchReport, launch: Launch) {
+        let number = u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
+        let (came, selected) = (report.rows.len() as u64, selected(&report).unwrap_or(0));
+        if came < selected {
+            self.remarks.push(format!(
+                "{}: boot {number} had {selected} benchmarks, and records of {came} came ({})",
+                self.name, report.detail
+            ));
+        }
+        let cut = (report.end != LaunchEnd::Bye).then(|| report.detail.clone());
+        let mut rows = report.rows;
+        rows.retain(|row| keeps(common, &row.bench));
+        let boot = Boot {
+            boot: number,
+            launches: vec![launch],
+            perturbed: None,
+        };
+        let unit = self.unit().to_owned();
+        self.gathered.add(boot, rows, &unit, cut.as_deref());
+    }
+}
+
+/// How many benchmarks the guest said would follow.
+fn selected(report: &LaunchReport) -> Option<u64> {
+    report.hello.as_ref()?.get("selected")?.as_u64()
+}
+
+fn keeps(common: &Common, bench: &str) -> bool {
+    common
+        .bench
+        .as_ref()
+        .is_none_or(|regex| regex.is_match(bench))
+}

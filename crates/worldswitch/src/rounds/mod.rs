@@ -1,0 +1,144 @@
+//! The rounds of a run: what each boot is made of, and in which order the platforms are booted.
+
+mod boot;
+mod hear;
+pub mod job;
+mod nonce;
+mod perturb;
+pub mod plan;
+mod quick;
+
+use crate::rounds::job::{Common, Job};
+use crate::terminal::progress::Progress;
+use crate::terminal::time;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use ws_machines::machine::Control;
+
+/// Boots all platforms. Those that count instructions go first and side by side, for no load can
+/// change their digits; those that measure time follow, one machine at a time.
+pub fn all(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
+    side_by_side(quick, common, jobs, progress);
+    in_turn(quick, common, jobs, progress);
+}
+
+/// Boots the platforms that count instructions, as many at once as this host has CPUs.
+fn side_by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progress) {
+    let exact: Vec<&mut Job> = jobs
+        .iter_mut()
+        .filter(|job| job.control() == Control::Launched && job.is_exact())
+        .collect();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(exact.len());
+    // Named last, taken first: the machines with the most in them are listed last.
+    let waiting = Mutex::new(exact);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                while let Some(job) = next() {
+                    boot_all(quick, common, job, progress);
+                }
+            });
+        }
+    });
+}
+
+/// All boots of one platform, in a quick run those that fit.
+fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
+    while job.boots_left() > 0 {
+        if common.stop.requested() {
+            job.cut = true;
+            break;
+        }
+        let end = progress.elapsed() + job.estimate();
+        if quick && job.boots_done() > 0 && !quick::fits(end, job.is_next_perturbed()) {
+            job.enough();
+            break;
+        }
+        let left_after = job.estimate() * (job.boots_left() - 1);
+        job.boot(common, progress, left_after);
+    }
+    progress.done(&job.name);
+}
+
+/// Boots all platforms, in rounds, every second one in the opposite order: what drifts on the
+/// host meets all of them alike.
+fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
+    for round in 0u32.. {
+        if round == 1 && quick {
+            choose_quick(common, jobs, progress);
+        }
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        let mut any = false;
+        for index in order {
+            let left: Duration = jobs
+                .iter()
+                .filter(|job| job.control() == Control::Launched)
+                .map(|job| job.estimate() * job.boots_left())
+                .sum();
+            let Some(job) = jobs.get_mut(index) else {
+                continue;
+            };
+            if common.stop.requested() {
+                job.cut |= job.boots_left() > 0;
+                continue;
+            }
+            match job.control() {
+                Control::Launched if job.boots_left() > 0 => {
+                    let left_after = left.saturating_sub(job.estimate());
+                    let end = progress.elapsed() + job.estimate();
+                    if round > 0 && quick && !quick::fits(end, false) {
+                        job.wanted = Some(round);
+                        continue;
+                    }
+                    job.boot(common, progress, left_after);
+                    any = true;
+                }
+                Control::Listened | Control::Replayed if round == 0 => job.hear(common, progress),
+                _ => {}
+            }
+        }
+        if !any {
+            break;
+        }
+    }
+}
+
+/// After the first round of those that measure time: what fits into the rest of the budget. Says what it chose.
+fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
+    let spent = progress.elapsed();
+    let booted = |job: &&Job| job.boots_left() > 0;
+    let round: Duration = jobs.iter().filter(booted).map(|job| job.estimate()).sum();
+    let most = jobs.iter().map(Job::boots_left).max().unwrap_or(0);
+    if most == 0 {
+        return;
+    }
+    if quick::cut_samples(spent, round, most) {
+        common.parameters.samples = Some(quick::FEW_SAMPLES);
+    }
+    let fit = quick::boots_that_fit(spent, round, most);
+    let mut chosen = Vec::new();
+    for job in jobs.iter_mut().filter(|job| job.boots_left() > 0) {
+        let boots = 1 + job.boots_left().min(fit);
+        job.wanted = Some(boots);
+        chosen.push(format!(
+            "{boots} x {} ({} each)",
+            job.name,
+            time::short(job.estimate())
+        ));
+    }
+    let samples = match common.parameters.samples {
+        Some(samples) => format!("{samples} samples a benchmark from the second boot on"),
+        None => "samples as the guest chooses".to_owned(),
+    };
+    progress.say(&format!(
+        "quick: boots {}, {samples}, to fit {}",
+        chosen.join(", "),
+        time::short(quick::BUDGET)
+    ));
+}

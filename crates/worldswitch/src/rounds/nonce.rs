@@ -1,0 +1,58 @@
+//! What marks the records of one launch as its own.
+
+use crate::rounds::plan::Planned;
+use sha2::{Digest, Sha256};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use ws_records::Nonce;
+
+/// Always written as 16 digits: the guest's command line is then as long in every launch.
+const TOP_BIT: u64 = 1 << 63;
+
+/// A nonce that nobody can foresee: an old console can't hold it.
+pub fn random() -> Nonce {
+    // The standard library seeds each of these from the system's random numbers.
+    Nonce(RandomState::new().build_hasher().finish() | TOP_BIT)
+}
+
+/// The nonce of a launch that must be the same in every boot, on every host: reading other
+/// digits would be other instructions. Each launch writes a console of its own, so old records
+/// can't be met there.
+pub fn fixed(platform: &str, launch: usize, planned: &Planned) -> Nonce {
+    let mut hash = Sha256::new();
+    hash.update(format!("{platform}\n{launch}\n{}\n", planned.vcpus));
+    hash.update(planned.rows.join("\n"));
+    let value = hash
+        .finalize()
+        .iter()
+        .take(8)
+        .fold(0, |value, byte| value << 8 | u64::from(*byte));
+    Nonce(value | TOP_BIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_have_sixteen_digits() {
+        let planned = Planned {
+            vcpus: 1,
+            rows: vec!["a".into()],
+        };
+        for launch in 0..100 {
+            assert_eq!(fixed("lab:native", launch, &planned).to_string().len(), 16);
+            assert_eq!(random().to_string().len(), 16);
+        }
+    }
+
+    #[test]
+    fn fixed_nonces_differ_by_launch_only() {
+        let planned = Planned {
+            vcpus: 1,
+            rows: vec!["a".into()],
+        };
+        assert_eq!(fixed("p", 0, &planned), fixed("p", 0, &planned));
+        assert_ne!(fixed("p", 0, &planned), fixed("p", 1, &planned));
+        assert_ne!(random(), random());
+    }
+}

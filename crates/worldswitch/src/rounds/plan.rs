@@ -1,0 +1,354 @@
+//! Which launches a boot is made of, and what the guest is told on its command line.
+//!
+//! Pure: no machine, no clock.
+
+use clap::ValueEnum;
+use std::num::NonZeroU64;
+use ws_machines::hypercall::Hypercall;
+use ws_machines::image::BenchmarkRow;
+use ws_machines::machine::Machine;
+use ws_statistics::Rng;
+
+/// The guest reads no longer command line.
+const COMMAND_LINE_BYTES_MAX: usize = 2047;
+
+/// A launch before it takes place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    pub vcpus: u32,
+    /// Names of benchmarks, in the image's order.
+    pub rows: Vec<String>,
+}
+
+/// The page size of the memory that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Page {
+    #[value(name = "4k")]
+    Size4K,
+    #[value(name = "2m")]
+    Size2M,
+    #[value(name = "1g")]
+    Size1G,
+}
+
+impl Page {
+    /// As the guest's command line has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Page::Size4K => "4k",
+            Page::Size2M => "2m",
+            Page::Size1G => "1g",
+        }
+    }
+}
+
+/// What the user asked of the guest, the same for every launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    pub samples: Option<u64>,
+    pub iters: Option<u64>,
+    pub page: Option<Page>,
+    pub ws_bytes: Option<u64>,
+    pub pad: Option<u64>,
+    /// Marks for a host that times the guest from outside.
+    pub external: bool,
+    /// What a boot's guest derives from it which loop comes first and where data lie, for rows that run in
+    /// their given order.
+    pub seed: Option<NonZeroU64>,
+}
+
+/// The rows of each launch in another order, by a boot's seed: none is always behind the same other.
+pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
+    let mut random = Rng::with_seed(seed.get());
+    for launch in launches {
+        random.shuffle(&mut launch.rows);
+    }
+}
+
+/// The launches of a boot: rows together that need as many vCPUs, the fewest first; or all rows
+/// on `smp` vCPUs. `rows` stay in their order.
+pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
+    let vcpus_of = |row: &BenchmarkRow| smp.unwrap_or(row.cpus);
+    let mut counts: Vec<u32> = rows.iter().map(|row| vcpus_of(row)).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+        .into_iter()
+        .flat_map(|vcpus| {
+            let names = rows.iter().filter(|row| vcpus_of(row) == vcpus);
+            split(vcpus, names.map(|row| row.name.clone()))
+        })
+        .collect()
+}
+
+/// As many launches as it takes for their names to fit on command lines.
+fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
+    // What stands beside the names is far shorter than this.
+    const NAMES_BYTES_MAX: usize = COMMAND_LINE_BYTES_MAX - 512;
+    let mut launches: Vec<Planned> = Vec::new();
+    let mut bytes = 0;
+    for name in names {
+        bytes += name.len() + 1;
+        match launches.last_mut() {
+            Some(last) if bytes <= NAMES_BYTES_MAX => last.rows.push(name),
+            _ => {
+                bytes = name.len() + 1;
+                launches.push(Planned {
+                    vcpus,
+                    rows: vec![name],
+                });
+            }
+        }
+    }
+    launches
+}
+
+/// What a machine asks of its guest, the same for every launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub unit: &'static str,
+    pub hypercall: Hypercall,
+    pub doorbell: Option<u64>,
+    /// Further words.
+    pub words: &'static [&'static str],
+}
+
+impl Asked {
+    /// What this one asks.
+    pub fn by(machine: &dyn Machine) -> Self {
+        Self {
+            unit: machine.unit().unwrap_or("tsc_ticks"),
+            hypercall: Hypercall::answered_by(machine.engine()),
+            doorbell: machine.doorbell(),
+            words: machine.words(),
+        }
+    }
+}
+
+/// The guest's command line for one launch.
+pub fn command_line(
+    planned: &Planned,
+    parameters: &Parameters,
+    asked: Asked,
+    nonce: &str,
+) -> String {
+    let mut words = vec![
+        match parameters.seed {
+            Some(_) => format!("rows={}", planned.rows.join(",")),
+            None => format!("bench=^({})$", planned.rows.join("|")),
+        },
+        format!("unit={}", asked.unit),
+        format!("smp={}", planned.vcpus),
+        format!("hypercall={}", asked.hypercall.word()),
+        format!("nonce={nonce}"),
+    ];
+    words.extend(asked.doorbell.map(|port| format!("doorbell={port:#x}")));
+    words.extend(asked.words.iter().map(|word| (*word).to_owned()));
+    let mut number = |key: &str, value: Option<u64>| {
+        words.extend(value.map(|value| format!("{key}={value}")));
+    };
+    number("samples", parameters.samples);
+    number("iters", parameters.iters);
+    number("ws", parameters.ws_bytes);
+    number("pad", parameters.pad);
+    number("seed", parameters.seed.map(NonZeroU64::get));
+    words.extend(parameters.page.map(|page| format!("page={}", page.word())));
+    words.extend(parameters.external.then(|| "external=1".to_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_machines::emulator::Emulator;
+    use ws_machines::machine::Engine;
+    use ws_machines::qemu::{self, Qemu};
+    use ws_machines::vmm::{self, Kvm, Vmm};
+
+    fn row(name: &str, cpus: u32) -> BenchmarkRow {
+        BenchmarkRow {
+            name: name.into(),
+            category: "c".into(),
+            summary: String::new(),
+            requires: String::new(),
+            cpus,
+            min_iterations: 1,
+            max_iterations: 1,
+            insns_iterations: 1,
+            insns_samples: 1,
+            parameters: Vec::new(),
+            has_hypercall: false,
+            digest: String::new(),
+        }
+    }
+
+    fn planned(vcpus: u32, rows: &[&str]) -> Planned {
+        Planned {
+            vcpus,
+            rows: rows.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn asked(unit: &'static str) -> Asked {
+        Asked {
+            unit,
+            hypercall: Hypercall::None,
+            doorbell: None,
+            words: &[],
+        }
+    }
+
+    #[test]
+    fn rows_run_on_as_few_vcpus_as_they_need() {
+        let rows = [row("a", 1), row("ipi", 2), row("b", 1)];
+        let rows: Vec<_> = rows.iter().collect();
+        assert_eq!(
+            launches(&rows, None),
+            [planned(1, &["a", "b"]), planned(2, &["ipi"])]
+        );
+        assert_eq!(launches(&rows, Some(4)), [planned(4, &["a", "ipi", "b"])]);
+        assert_eq!(launches(&[], None), []);
+    }
+
+    #[test]
+    fn command_lines_say_what_was_asked_and_no_more() {
+        let launch = planned(2, &["set-cr3", "in"]);
+        assert_eq!(
+            command_line(&launch, &Parameters::default(), asked("insns"), "ab12"),
+            "bench=^(set-cr3|in)$ unit=insns smp=2 hypercall=none nonce=ab12"
+        );
+        let all = Parameters {
+            samples: Some(5),
+            iters: Some(100),
+            page: Some(Page::Size2M),
+            ws_bytes: Some(4096),
+            pad: Some(8),
+            external: true,
+            seed: None,
+        };
+        assert_eq!(
+            command_line(&launch, &all, asked("tsc_ticks"), "0"),
+            "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m external=1"
+        );
+    }
+
+    #[test]
+    fn a_boot_with_a_seed_names_its_rows_in_their_order() {
+        let names: Vec<String> = (0..20).map(|i| format!("row-{i}")).collect();
+        let shuffled = |seed| {
+            let mut launches = vec![Planned {
+                vcpus: 1,
+                rows: names.clone(),
+            }];
+            shuffle(&mut launches, NonZeroU64::new(seed).unwrap());
+            launches.remove(0).rows
+        };
+        assert_eq!(shuffled(1), shuffled(1));
+        assert_ne!(shuffled(1), shuffled(2));
+        let mut sorted = shuffled(3);
+        sorted.sort_by_key(|name| names.iter().position(|other| other == name));
+        assert_eq!(sorted, names);
+        let parameters = Parameters {
+            seed: NonZeroU64::new(7),
+            ..Parameters::default()
+        };
+        assert_eq!(
+            command_line(
+                &planned(1, &["in", "cpuid"]),
+                &parameters,
+                asked("tsc_ticks"),
+                "0"
+            ),
+            "rows=in,cpuid unit=tsc_ticks smp=1 hypercall=none nonce=0 seed=7"
+        );
+    }
+
+    #[test]
+    fn hypercalls_and_the_doorbell_are_as_the_machine_has_them() {
+        let asked = Asked {
+            unit: "tsc_ticks",
+            hypercall: Hypercall::Kvm,
+            doorbell: Some(0x510),
+            words: &["print=0x3e8"],
+        };
+        assert_eq!(
+            command_line(&planned(1, &["in"]), &Parameters::default(), asked, "7"),
+            "bench=^(in)$ unit=tsc_ticks smp=1 hypercall=kvm nonce=7 doorbell=0x510 print=0x3e8"
+        );
+    }
+
+    /// What the guest of each platform that may run on KVM is told.
+    fn words(engine: Engine) -> Vec<&'static str> {
+        let kvm = Kvm {
+            engine,
+            exit_ns: 1000,
+            monitor: "vmm".into(),
+            monitor_version: "vmm 9.9".into(),
+        };
+        let qemu = |kvm: Option<Kvm>| {
+            Qemu::new(qemu::Settings {
+                emulator: Emulator {
+                    program: "qemu".into(),
+                    leading: Vec::new(),
+                    version: "10.0".into(),
+                    build: String::new(),
+                },
+                guest: "guest.elf".into(),
+                cpu: None,
+                memory_mib: None,
+                kvm,
+                pins: Vec::new(),
+            })
+        };
+        let vmm = Vmm::new(vmm::Settings {
+            kvm: kvm.clone(),
+            guest: "guest.elf".into(),
+            memory_mib: None,
+            pins: Vec::new(),
+        });
+        let machines: [Box<dyn Machine>; 3] = [
+            Box::new(qemu(None)),
+            Box::new(qemu(Some(kvm))),
+            Box::new(vmm),
+        ];
+        machines
+            .iter()
+            .map(|machine| Asked::by(machine.as_ref()).hypercall.word())
+            .collect()
+    }
+
+    #[test]
+    fn no_platform_makes_hypercalls_on_a_software_kvm() {
+        assert_eq!(words(Engine::SoftwareKvm), ["none"; 3]);
+        assert_eq!(words(Engine::HardwareKvm), ["none", "kvm", "kvm"]);
+    }
+
+    #[test]
+    fn many_rows_are_split_so_that_no_command_line_is_too_long() {
+        let rows: Vec<_> = (0..200).map(|i| row(&format!("{i:0>60}"), 1)).collect();
+        let launches = launches(&rows.iter().collect::<Vec<_>>(), None);
+        let all = Parameters {
+            samples: Some(u64::MAX),
+            iters: Some(u64::MAX),
+            page: Some(Page::Size4K),
+            ws_bytes: Some(u64::MAX),
+            pad: Some(u64::MAX),
+            external: true,
+            seed: NonZeroU64::new(u64::MAX),
+        };
+        for launch in &launches {
+            let line = command_line(
+                launch,
+                &all,
+                Asked {
+                    doorbell: Some(u64::MAX),
+                    ..asked("tsc_ticks")
+                },
+                "ffffffffffffffff",
+            );
+            assert!(line.len() <= COMMAND_LINE_BYTES_MAX, "{}", line.len());
+        }
+        assert_eq!(launches.iter().map(|l| l.rows.len()).sum::<usize>(), 200);
+        assert!(launches.len() < 12);
+    }
+}

@@ -1,0 +1,142 @@
+//! How far the run is, on standard error: one line that is written over on a terminal, plain
+//! lines now and then elsewhere. Several platforms may be on their way at once.
+
+use crate::terminal::time::short;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two updates on a terminal.
+const REDRAW: Duration = Duration::from_millis(100);
+/// Between two plain lines.
+const PLAIN: Duration = Duration::from_secs(10);
+
+/// The progress of a run, shared by all threads that work on it.
+#[derive(Debug)]
+pub struct Progress {
+    terminal: bool,
+    verbose: bool,
+    started: Instant,
+    shown: Mutex<Shown>,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    /// Where each platform that is on its way stands, and what it will take yet.
+    at: BTreeMap<String, (String, Option<Duration>)>,
+    last: Option<Instant>,
+    /// A line stands there that must be cleared before anything else is written.
+    drawn: bool,
+}
+
+impl Progress {
+    /// Progress that starts now.
+    pub fn new(verbose: bool) -> Self {
+        Self {
+            terminal: io::stderr().is_terminal(),
+            verbose,
+            started: Instant::now(),
+            shown: Mutex::default(),
+        }
+    }
+
+    /// Since the run began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Shows where `platform` is, if it is time to. `left` is what it will take yet, if known.
+    pub fn show(&self, platform: &str, what: impl FnOnce() -> String, left: Option<Duration>) {
+        let interval = if self.terminal { REDRAW } else { PLAIN };
+        let mut shown = self.lock();
+        let due = match shown.last {
+            Some(last) => last.elapsed() >= interval,
+            // On a terminal at once; elsewhere a short run needs no progress.
+            None => self.terminal || self.started.elapsed() >= PLAIN,
+        };
+        // Of several, each has its words ready for whoever draws next.
+        if !due && shown.at.len() <= 1 {
+            return;
+        }
+        shown.at.insert(platform.to_owned(), (what(), left));
+        if !due {
+            return;
+        }
+        shown.last = Some(Instant::now());
+        let words: Vec<String> = shown
+            .at
+            .iter()
+            .map(|(name, (what, _))| format!("{name}{what}"))
+            .collect();
+        let left = shown.at.values().filter_map(|(_, left)| *left).max();
+        let left = left.map_or(String::new(), |left| {
+            format!(", about {} left", short(left))
+        });
+        let text = format!("{}{left}", words.join(" | "));
+        let text = ws_text::terminal(&text);
+        if self.terminal {
+            let columns = columns().saturating_sub(1);
+            let text: String = text.chars().take(columns).collect();
+            write(&format!("\r\x1b[K{text}"));
+            shown.drawn = true;
+        } else {
+            write(&format!("{text}\n"));
+        }
+    }
+
+    /// `platform` is on its way no longer.
+    pub fn done(&self, platform: &str) {
+        self.lock().at.remove(platform);
+    }
+
+    /// Tells something once.
+    pub fn say(&self, text: &str) {
+        let mut shown = self.lock();
+        clear(&mut shown);
+        write(&format!("{}\n", ws_text::terminal(text)));
+    }
+
+    /// Tells something to whoever wants to know more.
+    pub fn detail(&self, text: impl FnOnce() -> String) {
+        if self.verbose {
+            self.say(&text());
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        clear(&mut self.lock());
+    }
+
+    /// A thread that panicked while it drew leaves nothing that matters.
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn clear(shown: &mut Shown) {
+    if shown.drawn {
+        write("\r\x1b[K");
+        shown.drawn = false;
+    }
+}
+
+fn columns() -> usize {
+    // Some terminals do not know their own size, and say 0.
+    match rustix::termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => 80,
+    }
+}
+
+fn write(text: &str) {
+    // Nobody is left to be told when standard error is gone.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
