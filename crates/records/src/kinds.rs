@@ -46,7 +46,8 @@ impl Kind {
     }
 }
 
-/// The first record of a launch: who speaks and in which unit.
+/// The first record of a launch: who speaks and in which unit. What the runner has no use for stays in
+/// [`crate::Record::object`].
 ///
 /// Only what no result can be understood without is required; a source other than the guest may
 /// know less of its machine.
@@ -60,81 +61,40 @@ pub struct Hello {
     pub unit: String,
     /// Virtual CPUs that run.
     pub cpus: u32,
-    /// Virtual CPUs that the command line asked for.
-    #[serde(default)]
-    pub cpus_wanted: u32,
     /// The guest's own version.
-    #[serde(default)]
-    pub guest: String,
+    pub guest: Option<String>,
+    /// What built it.
+    pub compiler: Option<String>,
     /// The boot protocol: `pvh`, `multiboot`, `arm64-image`.
-    #[serde(default)]
-    pub boot: String,
+    pub boot: Option<String>,
     /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `none`.
-    #[serde(default)]
-    pub apic: String,
+    pub apic: Option<String>,
+    /// On aarch64: `el1`, `el2`, `el2-vhe`.
+    pub exception_level: Option<String>,
     /// Memory that the guest may use.
-    #[serde(default)]
-    pub memory_bytes: u64,
+    pub memory_bytes: Option<u64>,
     /// The processor's name for itself.
-    #[serde(default)]
-    pub cpu: String,
+    pub cpu: Option<String>,
     /// The CPUID signature, or empty where CPUID shows none.
-    #[serde(default)]
-    pub hypervisor: String,
-    /// What ticks: `tsc`.
-    #[serde(default)]
-    pub clock: String,
+    pub hypervisor: Option<String>,
+    /// What ticks: `tsc`, `cntvct`.
+    pub clock: Option<String>,
     /// Its frequency, where the guest could find it out.
-    #[serde(default)]
     pub clock_hz: Option<u64>,
-    /// Where the frequency is from: `cpuid`, `pit`.
-    #[serde(default)]
+    /// Where the frequency is from: `cpuid`, `pit`, `cntfrq`, `device-tree`.
     pub clock_hz_from: Option<String>,
-    /// Which hypercall the guest may execute, or `none`.
-    #[serde(default)]
-    pub hypercall: String,
-    /// Page size of the memory benchmarks.
-    #[serde(default)]
-    pub page_bytes: u64,
-    /// Working set of the memory benchmarks.
-    #[serde(default)]
-    pub ws_bytes: u64,
-    /// I/O ports in use.
-    #[serde(default)]
-    pub ports: Ports,
-    /// As asked; 0 where the row chooses.
-    #[serde(default)]
-    pub samples: u64,
-    /// As asked; 0 where the row chooses.
-    #[serde(default)]
-    pub iters: u64,
-    /// Bytes of padding before the timed loop.
-    #[serde(default)]
-    pub pad: u64,
+    /// Passes of an empty loop before each timed batch.
+    pub pad: Option<u64>,
+    /// The boot's seed; absent where rows run in the image's order.
+    pub seed: Option<u64>,
     /// Whether the guest sends marks around its batches.
     #[serde(default)]
     pub external: bool,
     /// How many benchmarks will follow.
-    #[serde(default)]
-    pub selected: u32,
+    pub selected: Option<u32>,
     /// Words of the command line that the guest cannot use.
     #[serde(default)]
     pub unknown: Vec<String>,
-}
-
-/// The I/O ports of the benchmarks `in`, `out` and `print`, or the addresses of registers where the
-/// architecture has no ports. None: the guest knows of none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Ports {
-    /// Read by `in`.
-    #[serde(rename = "in")]
-    pub input: Option<u64>,
-    /// Written by `out`.
-    #[serde(rename = "out")]
-    pub output: Option<u64>,
-    /// Written by `print`.
-    pub print: Option<u64>,
 }
 
 /// A benchmark starts.

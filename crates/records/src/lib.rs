@@ -28,6 +28,6 @@ pub use assemble::{AssembleError, BenchResult, MAX_SAMPLES, ResultAssembler};
 pub use decoder::{Counts, Decoder, Expect, Item, Record};
 pub use encode::{EncodeError, Encoder};
 pub use exits::Exits;
-pub use kinds::{Begin, Bye, CheckVerdict, End, Fault, Hello, Kind, Ports, ResultPart, Skip};
+pub use kinds::{Begin, Bye, CheckVerdict, End, Fault, Hello, Kind, ResultPart, Skip};
 pub use line::{BadNonce, MAX_LINE_BYTES, Nonce};
 pub use mark::Mark;

@@ -114,20 +114,12 @@ pub fn follow(
         let complaints: String = complaints.chars().skip(beyond).collect();
         report.detail = format!("{}; it said: {complaints}", report.detail);
     }
-    let counts = line.counts();
     let launch = Launch {
-        nonce: order.nonce.to_string(),
         vcpus: order.vcpus,
         asked: order.rows.to_vec(),
-        hello: report.hello.clone().map(serde_json::Value::Object),
         first_record_ms: first_record.map(millis),
         wall_ms: millis(started.elapsed()),
-        end: report.end,
-        end_detail: report.detail.clone(),
-        bad_lines: counts.bad_lines,
-        stale_records: counts.stale_records,
-        lost_records: counts.lost_records,
-        console_tail: line.tail(),
+        ..line.launch(&report)
     };
     Ok((report, launch))
 }

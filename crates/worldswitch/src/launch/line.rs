@@ -1,8 +1,10 @@
 //! What one console says, as it comes: its records, and what has to be kept of the rest.
 
 use crate::launch::marks::{self, Heard};
+use crate::launch::state::LaunchReport;
 use ws_machines::earshot::Chunk;
 use ws_records::{Counts, Decoder, Expect, Item, Record};
+use ws_results::Launch;
 
 /// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
 /// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
@@ -109,23 +111,28 @@ impl Line {
         self.bytes
     }
 
-    /// The nonce of the current launch as records write it, `0` where it is unknown.
-    pub fn nonce(&self) -> String {
-        self.decoder.nonce().unwrap_or_default().to_string()
-    }
-
-    /// What was wrong in this launch.
-    pub fn counts(&self) -> Counts {
+    /// The launch that ended as the report says, as a result keeps it: by what was heard of it alone.
+    pub fn launch(&self, report: &LaunchReport) -> Launch {
         let (now, before) = (self.decoder.counts(), self.counted);
-        Counts {
+        Launch {
+            nonce: self.decoder.nonce().unwrap_or_default().to_string(),
+            vcpus: report.hello.as_ref().map_or(0, |hello| hello.cpus),
+            // What somebody else asked for is known by what began.
+            asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
+            hello: report.hello_object.clone(),
+            first_record_ms: None,
+            wall_ms: 0,
+            end: report.end,
+            end_detail: report.detail.clone(),
             bad_lines: now.bad_lines.saturating_sub(before.bad_lines),
             stale_records: now.stale_records.saturating_sub(before.stale_records),
             lost_records: now.lost_records.saturating_sub(before.lost_records),
+            console_tail: self.tail(),
         }
     }
 
     /// The end of the console's text, escaped, at most 4 KiB.
-    pub fn tail(&self) -> String {
+    fn tail(&self) -> String {
         let text = ws_text::console(&self.tail);
         let mut start = text.len().saturating_sub(TAIL_BYTES);
         while !text.is_char_boundary(start) {

@@ -149,27 +149,9 @@ impl Listener {
             return;
         };
         let report = state.finish();
-        let number = |key: &str| {
-            let value = report.hello.as_ref().and_then(|hello| hello.get(key));
-            value.and_then(serde_json::Value::as_u64)
-        };
-        let counts = self.line.counts();
         let launch = Launch {
-            nonce: self.line.nonce(),
-            vcpus: number("cpus")
-                .and_then(|n| u32::try_from(n).ok())
-                .unwrap_or(0),
-            // What a boot was asked for is known by what it began.
-            asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
-            hello: report.hello.clone().map(serde_json::Value::Object),
-            first_record_ms: None,
             wall_ms: if self.replayed { 0 } else { millis(now) },
-            end: report.end,
-            end_detail: report.detail.clone(),
-            bad_lines: counts.bad_lines,
-            stale_records: counts.stale_records,
-            lost_records: counts.lost_records,
-            console_tail: self.line.tail(),
+            ..self.line.launch(&report)
         };
         self.heard.push((report, launch));
     }

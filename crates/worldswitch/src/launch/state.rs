@@ -8,10 +8,10 @@ use crate::launch::limits::Limits;
 use crate::launch::line;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::time::Duration;
 use ws_machines::image::ROWS_MAX;
-use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Kind, Record, ResultAssembler};
+use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
 
 /// What can happen to a launch.
@@ -42,9 +42,9 @@ pub enum Event<'a> {
 pub struct LaunchReport {
     pub end: LaunchEnd,
     pub detail: String,
-    pub hello: Option<Map<String, Value>>,
-    /// When the first record came.
-    pub first_record: Option<Duration>,
+    pub hello: Option<Hello>,
+    /// The same as it came.
+    pub hello_object: Option<Value>,
     /// Benchmarks of which anything is known, in the order in which they came.
     pub rows: Vec<RowReport>,
     /// Why records were left out, where a guest told of more benchmarks than it had announced.
@@ -57,8 +57,10 @@ pub struct LaunchState {
     limits: Limits,
     /// The host times it from outside.
     timed: bool,
-    hello: Option<Map<String, Value>>,
-    first_record: Option<Duration>,
+    hello: Option<Hello>,
+    /// The same as it came.
+    hello_object: Option<Value>,
+    has_spoken: bool,
     /// When the current step began.
     step_since: Duration,
     current: Option<Current>,
@@ -101,7 +103,8 @@ impl LaunchState {
             limits,
             timed: false,
             hello: None,
-            first_record: None,
+            hello_object: None,
+            has_spoken: false,
             step_since: Duration::ZERO,
             current: None,
             guest_fault: None,
@@ -180,11 +183,11 @@ impl LaunchState {
 
     /// Has a record come?
     pub fn has_spoken(&self) -> bool {
-        self.first_record.is_some()
+        self.has_spoken
     }
 
     /// The guest's `hello`, once it came.
-    pub fn hello(&self) -> Option<&Map<String, Value>> {
+    pub fn hello(&self) -> Option<&Hello> {
         self.hello.as_ref()
     }
 
@@ -213,7 +216,7 @@ impl LaunchState {
             end,
             detail,
             hello: self.hello,
-            first_record: self.first_record,
+            hello_object: self.hello_object,
             rows: self.rows,
             left_out,
         }
@@ -222,18 +225,19 @@ impl LaunchState {
     /// How many benchmarks a launch may tell of: as many as its `hello` announced, and never more than an
     /// image can have. What each record costs is bounded by it.
     fn most_rows(&self) -> usize {
-        let announced = self.hello.as_ref().and_then(|hello| hello.get("selected"));
-        let announced = announced.and_then(Value::as_u64).unwrap_or(ROWS_MAX);
+        let announced = self.hello.as_ref().and_then(|hello| hello.selected);
+        let announced = announced.map_or(ROWS_MAX, u64::from);
         usize::try_from(announced.min(ROWS_MAX)).unwrap_or(usize::MAX)
     }
 
     fn record(&mut self, record: &Record, now: Duration) {
-        self.first_record.get_or_insert(now);
+        self.has_spoken = true;
         match &record.kind {
-            Kind::Hello(_) => {
+            Kind::Hello(hello) => {
                 // A second one under the same launch is a copy; the first counts.
                 if self.hello.is_none() {
-                    self.hello = Some(record.object.clone());
+                    self.hello = Some(hello.clone());
+                    self.hello_object = Some(Value::Object(record.object.clone()));
                     self.step_since = now;
                 }
             }

@@ -1,6 +1,7 @@
 //! What a platform's numbers depend on: what the platform knows, and what its guest says.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use ws_records::Hello;
 use ws_results::Identity;
 
 /// Adds to what the platform knows of itself what the run and the guest's `hello` say.
@@ -8,64 +9,63 @@ pub fn complete(
     mut identity: Identity,
     platform: &str,
     image_sha256: Option<&str>,
-    hello: Option<&Map<String, Value>>,
+    hello: Option<&Hello>,
 ) -> Identity {
-    let empty = Map::new();
-    let hello = hello.unwrap_or(&empty);
-    let said = |key: &str| hello.get(key).cloned().unwrap_or(Value::Null);
-    let subject = &mut identity.subject;
+    let (unit, arch) = (hello.map(|h| &h.unit), hello.map(|h| &h.arch));
+    let counts = unit.is_some_and(|unit| unit == "insns");
+    let hello = hello.cloned().unwrap_or_default();
+    let Identity {
+        subject,
+        conditions,
+    } = &mut identity;
     subject.insert("platform".into(), json!(platform));
-    subject.insert("guest".into(), said("guest"));
-    subject.insert("boot_protocol".into(), said("boot"));
-    subject.insert("apic".into(), said("apic"));
-    for key in ["compiler", "exception_level"] {
-        if let word @ Value::String(_) = said(key) {
-            subject.insert(key.into(), word);
-        }
-    }
-    if said("external") == true {
+    subject.insert("guest".into(), json!(hello.guest));
+    subject.insert("boot_protocol".into(), json!(hello.boot));
+    subject.insert("apic".into(), json!(hello.apic));
+    let compiler = hello.compiler.map(|c| ("compiler".into(), json!(c)));
+    subject.extend(compiler);
+    let level = hello.exception_level;
+    subject.extend(level.map(|level| ("exception_level".into(), json!(level))));
+    if hello.external {
         subject.insert("timed_from_outside".into(), json!(true));
     }
-    let hypervisor = match said("hypervisor") {
-        Value::String(name) if name.is_empty() => json!("none seen by the guest"),
+    let hypervisor = match hello.hypervisor.as_deref() {
+        Some("") => Some("none seen by the guest"),
         other => other,
     };
-    subject.insert("hypervisor".into(), hypervisor);
+    subject.insert("hypervisor".into(), json!(hypervisor));
     if let Some(sha256) = image_sha256 {
         subject.insert("guest_image_sha256".into(), json!(sha256));
     }
-    let conditions = &mut identity.conditions;
-    for key in ["unit", "arch", "cpu", "clock", "pad"] {
-        conditions.insert(key.into(), said(key));
-    }
-    if said("unit") != "insns" {
+    conditions.insert("unit".into(), json!(unit));
+    conditions.insert("arch".into(), json!(arch));
+    conditions.insert("cpu".into(), json!(hello.cpu));
+    conditions.insert("clock".into(), json!(hello.clock));
+    conditions.insert("pad".into(), json!(hello.pad));
+    if !counts {
         // Which seed it is differs from boot to boot.
-        let order = match said("seed") {
-            Value::Null => "as in the image",
-            _ => "by a boot's seed",
+        let order = match hello.seed {
+            None => "as in the image",
+            Some(_) => "by a boot's seed",
         };
         conditions.insert("order".into(), json!(order));
     }
     // What is left of a machine's memory is its firmware's doing, so where the memory itself is
     // known, it is no condition.
-    if conditions.contains_key("memory_mib") {
-        subject.insert("memory_bytes".into(), said("memory_bytes"));
-    } else {
-        conditions.insert("memory_bytes".into(), said("memory_bytes"));
-    }
+    let place = match conditions.contains_key("memory_mib") {
+        true => &mut *subject,
+        false => &mut *conditions,
+    };
+    place.insert("memory_bytes".into(), json!(hello.memory_bytes));
     // A frequency that the guest measured differs a little in every boot, so it could never
     // agree; under icount it is exact, and one that the CPU states is a fact.
-    let from = said("clock_hz_from");
-    let stated = from == "cpuid" || from == "cntfrq" || said("unit") == "insns";
-    let place = if stated {
-        &mut identity.conditions
-    } else {
-        &mut identity.subject
+    let from = hello.clock_hz_from.as_deref();
+    let place = match counts || matches!(from, Some("cpuid" | "cntfrq")) {
+        true => conditions,
+        false => &mut *subject,
     };
-    place.insert("clock_hz".into(), said("clock_hz"));
-    identity
-        .subject
-        .insert("clock_hz_from".into(), said("clock_hz_from"));
+    place.insert("clock_hz".into(), json!(hello.clock_hz));
+    subject.insert("clock_hz_from".into(), json!(from));
     identity
 }
 
@@ -73,13 +73,10 @@ pub fn complete(
 mod tests {
     use super::*;
 
-    fn hello(unit: &str, from: &str) -> Map<String, Value> {
-        let value = json!({"unit": unit, "arch": "x86_64", "cpu": "QEMU", "hypervisor": "",
-            "clock": "tsc", "clock_hz": 1_000_000_000u64, "clock_hz_from": from, "pad": 0});
-        match value {
-            Value::Object(map) => map,
-            _ => panic!("no object"),
-        }
+    fn hello(unit: &str, from: &str) -> Hello {
+        let value = json!({"protocol": 1, "unit": unit, "arch": "x86_64", "cpus": 1, "cpu": "QEMU",
+            "hypervisor": "", "clock": "tsc", "clock_hz": 1_000_000_000u64, "clock_hz_from": from, "pad": 0});
+        serde_json::from_value(value).unwrap()
     }
 
     #[test]
@@ -123,6 +120,6 @@ mod tests {
     #[test]
     fn no_hello_is_no_panic() {
         let identity = complete(Identity::default(), "x", None, None);
-        assert_eq!(identity.conditions["unit"], Value::Null);
+        assert!(identity.conditions["unit"].is_null());
     }
 }

@@ -13,8 +13,8 @@ fn report(end: LaunchEnd, rows: &[(&str, Status)]) -> LaunchReport {
     LaunchReport {
         end,
         detail: "so it went".into(),
-        hello: Some(serde_json::Map::new()),
-        first_record: None,
+        hello: Some(ws_records::Hello::default()),
+        hello_object: None,
         rows: rows
             .iter()
             .map(|(name, status)| RowReport::without(name, *status, "why"))

@@ -5,7 +5,6 @@ use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::gather::Gathered;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::terminal::progress::Progress;
-use serde_json::{Map, Value};
 use std::sync::Arc;
 use ws_machines::machine::Control;
 use ws_results::{Boot, Launch, LaunchEnd};
@@ -26,8 +25,7 @@ impl Job {
             let what = || match state {
                 Some(state) => {
                     let running = state.running().unwrap_or("between benchmarks");
-                    let number = |hello: &Map<String, Value>| hello.get("selected")?.as_u64();
-                    let of = state.hello().and_then(number).unwrap_or(0);
+                    let of = state.hello().and_then(|hello| hello.selected).unwrap_or(0);
                     format!(
                         " boot {}: {running} ({}/{of})",
                         heard + 1,
@@ -119,7 +117,7 @@ impl Job {
 
 /// How many benchmarks the guest said would follow.
 fn selected(report: &LaunchReport) -> Option<u64> {
-    report.hello.as_ref()?.get("selected")?.as_u64()
+    report.hello.as_ref()?.selected.map(u64::from)
 }
 
 fn keeps(common: &Common, bench: &str) -> bool {

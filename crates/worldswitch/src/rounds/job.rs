@@ -14,13 +14,13 @@ use crate::rounds::perturb;
 use crate::rounds::plan::{self, Asked, Parameters, Planned};
 use crate::terminal::progress::Progress;
 use crate::terminal::stop::Stop;
-use serde_json::{Map, Value};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ws_machines::hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine, MachineError};
+use ws_records::Hello;
 use ws_results::{Boot, Identity, Launch, LaunchEnd, Perturbation, Row, Status};
 
 /// Units in which a guest may count.
@@ -69,7 +69,7 @@ pub struct Job {
     /// How many perturbed ones follow.
     perturbed: u32,
     pub gathered: Gathered,
-    hello: Option<Map<String, Value>>,
+    hello: Option<Hello>,
     /// How long each boot took.
     pub took: Vec<Duration>,
     /// Why it gives no more.
@@ -329,10 +329,8 @@ impl Job {
     }
 
     pub(crate) fn unit(&self) -> &str {
-        let said = self.hello.as_ref().and_then(|hello| hello.get("unit"));
-        said.and_then(Value::as_str)
-            .or(self.machine.unit())
-            .unwrap_or("unknown")
+        let said = self.hello.as_ref().map(|hello| hello.unit.as_str());
+        said.or(self.machine.unit()).unwrap_or("unknown")
     }
 
     /// What the launch with this index in its boot is to do.
@@ -427,8 +425,7 @@ impl Job {
         let Some(hello) = &report.hello else {
             return Ok(());
         };
-        let text = |key: &str| hello.get(key).and_then(Value::as_str).unwrap_or("");
-        let unit = text("unit");
+        let unit = hello.unit.as_str();
         if !UNITS.contains(&unit) {
             return Err(format!(
                 "the guest counts in \"{unit}\", which is no unit that is known here"
@@ -439,17 +436,11 @@ impl Job {
                 "the guest counts in {unit}, though it was asked for {asked}"
             ));
         }
-        let words = hello.get("unknown").and_then(Value::as_array);
-        let words: Vec<&str> = words
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        if !words.is_empty() {
+        if !hello.unknown.is_empty() {
             let remark = format!(
                 "{}: its guest did not understand {}: is the image as old as this program?",
                 self.name,
-                words.join(" ")
+                hello.unknown.join(" ")
             );
             if !self.remarks.contains(&remark) {
                 self.remarks.push(remark);
