@@ -4,7 +4,7 @@ use crate::cost::{Cost, costs};
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::Samples;
-use ws_statistics::{median, outliers, robust_deviation};
+use ws_statistics::{median, outliers, robust_deviation, sorted};
 
 /// How often each cost occurred, in ascending order of cost. Exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct BootEstimate {
     pub boot: u32,
     /// How many samples.
     pub samples: usize,
+    /// Operations in a batch.
+    pub iterations: u64,
     /// The number that stands for the boot: the mode of counts, the median of anything else.
     pub value: f64,
     /// The least cost. On units of time, what the operation takes when nothing disturbs it.
@@ -52,6 +54,8 @@ pub struct BootEstimate {
     pub mean: f64,
     /// The greatest cost.
     pub max: f64,
+    /// Between these costs lies the middle half of the samples.
+    pub quartiles: (f64, f64),
     /// How the samples scatter within the boot: a robust standard deviation (of the median distance
     /// from the median) over the median. `None` of counts, which have their histogram, of fewer
     /// than two samples, and around a median of 0.
@@ -97,11 +101,13 @@ impl BootEstimate {
         Some(BootEstimate {
             boot: samples.boot,
             samples: costs.len(),
+            iterations: samples.iterations,
             value: mode.map_or(median, Cost::value),
             min: costs.iter().min()?.value(),
             median,
             mean: mean(samples),
             max: costs.iter().max()?.value(),
+            quartiles: (quarter(&values, 1)?, quarter(&values, 3)?),
             scatter: robust_deviation(&values)
                 .filter(|_| histogram.is_none() && median != 0.0)
                 .map(|deviation| deviation / median.abs()),
@@ -112,6 +118,12 @@ impl BootEstimate {
             histogram,
         })
     }
+}
+
+/// The cost that so many quarters of the samples do not exceed.
+fn quarter(values: &[f64], quarters: usize) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    sorted(values).get(last * quarters / 4).copied()
 }
 
 /// The mean cost. Summed as integers, so that a constant cost has exactly that mean.

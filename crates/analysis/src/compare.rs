@@ -62,6 +62,7 @@ mod tests {
 
     fn summary(unit: &str, value: f64) -> Summary {
         Summary {
+            perturbed: vec![],
             unit: unit.into(),
             boots: vec![],
             value,

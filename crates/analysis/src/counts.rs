@@ -7,6 +7,7 @@
 //! both sides' bands.
 
 use crate::boot::BootEstimate;
+use crate::summary::Summary;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,15 +16,6 @@ use ws_statistics::lower_median;
 /// Every twentieth part of the operations is looked at by itself, so a slow path that a tenth of them
 /// take is seen; one that fewer than a twentieth take shows in the mean.
 const PARTS: usize = 20;
-
-/// One side of a row.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CountSide {
-    /// Its boots as they are.
-    pub boots: Vec<BootEstimate>,
-    /// Its boots that were perturbed on purpose.
-    pub perturbed: Vec<BootEstimate>,
-}
 
 /// From the least to the greatest that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -73,8 +65,8 @@ enum Shift {
     Inside,
 }
 
-/// Judges a row. `None` where a side has no boots, or no histograms.
-pub fn judge_counts(base: &CountSide, other: &CountSide, min_effect: f64) -> Option<CountVerdict> {
+/// Judges a row. `None` where a side has no histograms.
+pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<CountVerdict> {
     let figures: Vec<Figure> = [Figure::Mode, Figure::Mean]
         .into_iter()
         .chain((1..PARTS).map(Figure::Part))
@@ -109,7 +101,7 @@ pub fn judge_counts(base: &CountSide, other: &CountSide, min_effect: f64) -> Opt
 
 /// A figure on one side.
 struct Seen {
-    /// Of its boots as they are the lower middle one, as [`crate::Summary::value`] is: a figure that a
+    /// Of its boots as they are the lower middle one, as [`Summary::value`] is: a figure that a
     /// boot gave, and the one that tables show.
     value: f64,
     /// Over its boots as they are.
@@ -118,7 +110,7 @@ struct Seen {
     band: Band,
 }
 
-impl CountSide {
+impl Summary {
     fn figure(&self, figure: Figure) -> Option<Seen> {
         let of = |boots: &[BootEstimate]| -> Option<Vec<f64>> {
             boots.iter().map(|boot| figure.of(boot)).collect()
@@ -133,7 +125,7 @@ impl CountSide {
     }
 
     /// Whether all boots of both sides have one distribution.
-    fn is_same(&self, other: &CountSide) -> bool {
+    fn is_same(&self, other: &Summary) -> bool {
         let mut all = self.boots.iter().chain(&other.boots);
         let first = all.next();
         first.is_some_and(|first| all.all(|boot| boot.histogram == first.histogram))

@@ -16,14 +16,18 @@ fn boots(boots: &[&[u64]]) -> Vec<BootEstimate> {
     boots.iter().map(estimate).collect()
 }
 
-fn side(own: &[&[u64]], perturbed: &[&[u64]]) -> CountSide {
-    CountSide {
+fn side(own: &[&[u64]], perturbed: &[&[u64]]) -> Summary {
+    Summary {
+        unit: "insns".into(),
         boots: boots(own),
         perturbed: boots(perturbed),
+        value: 0.0,
+        spread: None,
+        exact: None,
     }
 }
 
-fn judged(base: &CountSide, other: &CountSide) -> (Verdict, String) {
+fn judged(base: &Summary, other: &Summary) -> (Verdict, String) {
     let judged = judge_counts(base, other, 1.0).unwrap();
     (judged.verdict, judged.finding)
 }

@@ -20,7 +20,6 @@ mod counts;
 mod course;
 #[cfg(test)]
 mod fixture;
-mod measured;
 pub mod model;
 mod outside;
 mod pair;
@@ -34,14 +33,13 @@ pub use boot::{BootEstimate, Histogram};
 pub use compare::{CompareError, Comparison, compare};
 pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
-pub use counts::{Band, CountSide, CountVerdict, instructions, judge_counts};
-pub use measured::Measured;
+pub use counts::{Band, CountVerdict, instructions, judge_counts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};
 pub use suite::{
     CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,
     SuiteReliability, SuiteShift, TimeFigures, compare_results,
 };
-pub use summary::{CONFIDENCE, Summary, exact, spread, summarize};
+pub use summary::{CONFIDENCE, Summary, spread, summarize};
 pub use times::{NOISY, Ratio, TimeRow, TimeVerdict, TimesJudged, Why, judge_times};
 pub use unit::UnitKind;
 pub use verdict::{MAX_BOOTS, SUITE_BOOTS, Thresholds, Verdict};

@@ -1,8 +1,7 @@
 //! One benchmark's row in two results: what keeps it from being judged, and what came of it.
 
 use crate::conditions::{Unlike, unlike};
-use crate::counts::{CountSide, CountVerdict, judge_counts};
-use crate::measured::Measured;
+use crate::counts::{CountVerdict, judge_counts};
 use crate::suite::{CountFigures, RowComparison, TimeFigures};
 use crate::summary::Summary;
 use crate::times::{TimeRow, TimeVerdict, Why};
@@ -27,7 +26,7 @@ pub(crate) struct Pair<'a> {
 struct Side<'a> {
     row: &'a Row,
     /// Absent where it has no figures that mean anything.
-    measured: Option<Measured>,
+    summary: Option<Summary>,
 }
 
 impl<'a> Side<'a> {
@@ -35,35 +34,21 @@ impl<'a> Side<'a> {
         let row = result.rows.iter().find(|row| row.benchmark == name)?;
         Some(Side {
             row,
-            measured: Measured::of(row, &result.perturbed()),
+            summary: Summary::cost(row, &result.perturbed()),
         })
-    }
-
-    fn summary(&self) -> Option<&Summary> {
-        self.measured.as_ref().map(|measured| &measured.summary)
     }
 
     /// The row's, and how many operations most of its batches have: on time a boot chooses that.
     fn conditions(&self) -> BTreeMap<String, Value> {
         let mut conditions = self.row.conditions.clone();
-        let timed = self.measured.as_ref().filter(|measured| {
-            // Of I/O it is how many requests came to an end, which is measured.
-            measured.metric.unit.ends_with("_ticks")
-        });
-        let most = timed.and_then(|measured| {
-            let boots = measured.metric.boots.iter();
+        // Of I/O it is how many requests came to an end, which is measured.
+        let timed = self.summary.as_ref().filter(|s| s.unit.ends_with("_ticks"));
+        let most = timed.and_then(|summary| {
+            let boots = summary.boots.iter();
             lower_median(&boots.map(|boot| boot.iterations as f64).collect::<Vec<_>>())
         });
         conditions.extend(most.map(|most| ("iterations".to_owned(), json!(most as u64))));
         conditions
-    }
-
-    fn counts(&self) -> CountSide {
-        let sides = self.measured.as_ref().map(|measured| CountSide {
-            boots: measured.summary.boots.clone(),
-            perturbed: measured.perturbed.clone(),
-        });
-        sides.unwrap_or_default()
     }
 }
 
@@ -71,7 +56,7 @@ impl<'a> Pair<'a> {
     pub fn of(name: &str, base: &'a ResultFile, other: &'a ResultFile, allow: &[String]) -> Self {
         let (base, other) = (Side::of(name, base), Side::of(name, other));
         let differ = |allow: &[String]| match (&base, &other) {
-            (Some(base), Some(other)) if base.measured.is_some() && other.measured.is_some() => {
+            (Some(base), Some(other)) if base.summary.is_some() && other.summary.is_some() => {
                 unlike(&other.conditions(), &base.conditions(), allow)
             }
             _ => Vec::new(),
@@ -89,8 +74,8 @@ impl<'a> Pair<'a> {
 
     fn summaries(&self) -> Option<(&Summary, &Summary)> {
         Some((
-            self.base.as_ref()?.summary()?,
-            self.other.as_ref()?.summary()?,
+            self.base.as_ref()?.summary.as_ref()?,
+            self.other.as_ref()?.summary.as_ref()?,
         ))
     }
 
@@ -98,7 +83,7 @@ impl<'a> Pair<'a> {
     fn obstacle(&self) -> Option<(String, bool)> {
         let missing = |side: &Option<Side>| match side {
             None => Some("not asked for".to_owned()),
-            Some(side) if side.measured.is_none() => {
+            Some(side) if side.summary.is_none() => {
                 let reason = side.row.reason.as_deref().unwrap_or("no reason is given");
                 Some(format!("{}: {reason}", word(side.row.status)))
             }
@@ -163,9 +148,9 @@ impl<'a> Pair<'a> {
 
     pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
-        let value = |side: &Option<Side>| Some(side.as_ref()?.summary()?.value);
+        let value = |side: &Option<Side>| Some(side.as_ref()?.summary.as_ref()?.value);
         let boots = |side: &Option<Side>| {
-            let summary = side.as_ref().and_then(Side::summary);
+            let summary = side.as_ref().and_then(|side| side.summary.as_ref());
             summary.map_or(0, |summary| summary.boots.len())
         };
         let both = self.summaries();
@@ -195,8 +180,8 @@ impl<'a> Pair<'a> {
             row.verdict = Some(time.verdict);
             row.why = reason(&time);
             row.time = Some(time_figures(&time, &self.times()));
-        } else if let (Some(base), Some(other)) = (&self.base, &self.other) {
-            let judged = judge_counts(&base.counts(), &other.counts(), thresholds.min_effect_insns);
+        } else if let Some((base, other)) = both {
+            let judged = judge_counts(base, other, thresholds.min_effect_insns);
             if let Some(judged) = judged {
                 row.verdict = Some(judged.verdict);
                 row.counts = Some(count_figures(&judged));

@@ -1,8 +1,9 @@
-//! What all boots of a row say together.
+//! What all boots of a row say together: the one place that turns boots into a figure.
 
 use crate::boot::{BootEstimate, TOO_WIDE};
+use crate::counts::Band;
 use crate::unit::UnitKind;
-use ws_results::Metric;
+use ws_results::{Metric, Perturbed, Row, Samples, Status};
 use ws_statistics::{
     Interval, bootstrap, deviation, drawn_median, lower_median, median, outliers, sorted,
 };
@@ -12,14 +13,17 @@ use ws_statistics::{
 pub struct Summary {
     /// As the result file names it.
     pub unit: String,
-    /// One for each boot that has samples, never empty.
+    /// One for each boot that counts and has samples, never empty.
     pub boots: Vec<BootEstimate>,
+    /// What each perturbed boot says, which stands in no figure but the band.
+    pub perturbed: Vec<BootEstimate>,
     /// The headline: the median of the boots' values. Of an even number of counts it is the lower
     /// of the two in the middle, a figure that was measured.
     pub value: f64,
     /// See [`spread`].
     pub spread: Option<f64>,
-    /// See [`exact`].
+    /// On `insns`: whether every boot gave the same samples, exactly and in the same order. `None` with
+    /// fewer than two boots, and on any other unit.
     pub exact: Option<bool>,
 }
 
@@ -30,7 +34,54 @@ pub(crate) const REPLICATES: usize = 4000;
 /// The seed of all intervals: the same boots give the same digits.
 pub(crate) const SEED: u64 = 0x5eed_0003;
 
+/// The metric that every benchmark has.
+const COST: &str = "cost";
+
 impl Summary {
+    /// Of a row's cost. `None` where no boot that counts has samples, and where the benchmark's check
+    /// failed: those figures mean nothing.
+    pub fn cost(row: &Row, perturbed: &Perturbed) -> Option<Self> {
+        let metric = row.metrics.iter().find(|metric| metric.name == COST)?;
+        (row.status != Status::Failed).then(|| Self::of(metric, perturbed))?
+    }
+
+    /// Of any metric. `None` where no boot that counts has samples.
+    pub fn of(metric: &Metric, perturbed: &Perturbed) -> Option<Self> {
+        let kind = UnitKind::of(&metric.unit);
+        let (own, others) = perturbed.split(metric);
+        let estimates = |boots: &[&Samples]| -> Vec<BootEstimate> {
+            let boots = boots.iter();
+            boots.filter_map(|b| BootEstimate::of(b, kind)).collect()
+        };
+        let boots = estimates(&own);
+        let values: Vec<f64> = boots.iter().map(|boot| boot.value).collect();
+        let value = match kind {
+            UnitKind::Count => lower_median(&values)?,
+            _ => median(&values)?,
+        };
+        Some(Summary {
+            unit: metric.unit.clone(),
+            spread: spread(&values),
+            exact: exact(&metric.unit, &own),
+            perturbed: estimates(&others),
+            boots,
+            value,
+        })
+    }
+
+    /// The least and the greatest value of all boots, perturbed ones with them.
+    pub fn range(&self) -> Band {
+        let boots = self.boots.iter().chain(&self.perturbed);
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        boots.for_each(|boot| (low, high) = (low.min(boot.value), high.max(boot.value)));
+        Band { low, high }
+    }
+
+    /// The invariance band: the [range](Summary::range) where some boot was perturbed.
+    pub fn band(&self) -> Option<Band> {
+        (!self.perturbed.is_empty()).then(|| self.range())
+    }
+
     /// Where the value lies, with [`CONFIDENCE`]: a bootstrap over the boots. `None` of counts, which
     /// are exact or are not, and of fewer than three boots.
     pub fn interval(&self) -> Option<Interval> {
@@ -98,35 +149,17 @@ impl Summary {
     }
 }
 
-/// Summarizes a metric; `None` when no boot has samples.
+/// Summarizes a metric whose boots all count; `None` when none has samples.
 pub fn summarize(metric: &Metric) -> Option<Summary> {
-    let kind = UnitKind::of(&metric.unit);
-    let boots: Vec<_> = metric
-        .boots
-        .iter()
-        .filter_map(|samples| BootEstimate::of(samples, kind))
-        .collect();
-    let values: Vec<f64> = boots.iter().map(|boot| boot.value).collect();
-    let value = match kind {
-        UnitKind::Count => lower_median(&values)?,
-        _ => median(&values)?,
-    };
-    Some(Summary {
-        unit: metric.unit.clone(),
-        spread: spread(&values),
-        exact: exact(metric),
-        boots,
-        value,
-    })
+    Summary::of(metric, &Perturbed::default())
 }
 
-/// On `insns`: whether every boot gave the same samples, to the digit and in the same order.
-/// `None` with fewer than two boots, and on any other unit.
-pub fn exact(metric: &Metric) -> Option<bool> {
-    if metric.unit != "insns" || metric.boots.len() < 2 {
+/// See [`Summary::exact`].
+fn exact(unit: &str, boots: &[&Samples]) -> Option<bool> {
+    if unit != "insns" || boots.len() < 2 {
         return None;
     }
-    let same = metric.boots.windows(2).all(|pair| {
+    let same = boots.windows(2).all(|pair| {
         let [a, b] = pair else { return false };
         (&a.run, &a.control, a.iterations) == (&b.run, &b.control, b.iterations)
     });
@@ -208,7 +241,7 @@ mod tests {
 
     #[test]
     fn exact_means_every_sample_of_every_boot() {
-        let exact = |unit: &str, boots: &[&[u64]]| super::exact(&metric(unit, boots));
+        let exact = |unit: &str, boots: &[&[u64]]| summarize(&metric(unit, boots)).unwrap().exact;
         assert_eq!(exact("insns", &[&[7, 9], &[7, 9], &[7, 9]]), Some(true));
         assert_eq!(
             exact("insns", &[&[7, 9], &[7, 9], &[9, 7]]),
@@ -224,7 +257,7 @@ mod tests {
         );
         let mut other = metric("insns", &[&[7], &[7]]);
         other.boots[1].iterations = 2;
-        assert_eq!(super::exact(&other), Some(false));
+        assert_eq!(summarize(&other).unwrap().exact, Some(false));
     }
 
     #[test]
@@ -271,5 +304,37 @@ mod tests {
     fn no_samples_are_no_summary() {
         assert_eq!(summarize(&metric("ns", &[])), None);
         assert_eq!(summarize(&metric("ns", &[&[]])), None);
+    }
+
+    fn a_row(boots: &[&[u64]]) -> Row {
+        Row {
+            benchmark: "in".into(),
+            category: "io".into(),
+            status: Status::Ok,
+            reason: None,
+            outcomes: vec![],
+            conditions: Default::default(),
+            exact: None,
+            metrics: vec![fixture::metric("insns", 1, 0, boots)],
+            host: vec![],
+        }
+    }
+
+    #[test]
+    fn a_perturbed_boot_stands_in_the_band_and_nowhere_else() {
+        let mut row = a_row(&[&[7], &[7], &[90]]);
+        let cost = Summary::cost(&row, &[3].into()).unwrap();
+        assert_eq!(cost.values(), [7.0, 7.0]);
+        assert_eq!(cost.exact, Some(true));
+        assert_eq!(cost.boots.len(), 2);
+        let band = cost.band().unwrap();
+        assert_eq!((band.low, band.high), (7.0, 90.0));
+        assert_eq!(
+            Summary::cost(&row, &Perturbed::default()).unwrap().band(),
+            None
+        );
+        assert_eq!(Summary::cost(&row, &[1, 2, 3].into()), None);
+        row.status = Status::Failed;
+        assert_eq!(Summary::cost(&row, &Perturbed::default()), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::{Error, kernel};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use ws_analysis::Measured;
+use ws_analysis::Summary;
 use ws_results::ResultFile;
 
 /// How long to wait for another program that writes.
@@ -163,7 +163,7 @@ impl Store {
         let id = write.last_insert_rowid();
         let perturbed = result.perturbed();
         for row in &result.rows {
-            let Some(Measured { summary, .. }) = Measured::of(row, &perturbed) else {
+            let Some(summary) = Summary::cost(row, &perturbed) else {
                 continue;
             };
             write

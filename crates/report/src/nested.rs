@@ -6,7 +6,7 @@ use crate::number;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use ws_analysis::{Measured, unlike};
+use ws_analysis::{Summary, unlike};
 use ws_reference::{Reference, SuiteRow};
 use ws_results::{ResultFile, Row};
 use ws_text::{markdown, pad_left, pad_right, terminal};
@@ -228,8 +228,8 @@ fn find<'a>(result: &'a ResultFile, benchmark: &str) -> Option<&'a Row> {
     result.rows.iter().find(|row| row.benchmark == benchmark)
 }
 
-fn measured(result: &ResultFile, benchmark: &str) -> Option<Measured> {
-    Measured::of(find(result, benchmark)?, &result.perturbed())
+fn cost(result: &ResultFile, benchmark: &str) -> Option<Summary> {
+    Summary::cost(find(result, benchmark)?, &result.perturbed())
 }
 
 fn line(
@@ -239,17 +239,17 @@ fn line(
     reference: &Reference,
 ) -> NestedLine {
     let machine = Machine::of(&result.platform);
-    let here = measured(result, &row.benchmark).map(|measured| measured.summary);
+    let here = cost(result, &row.benchmark);
     let over = |policy: Option<&serde_json::Value>| {
         let vm = results
             .iter()
             .filter(|_| machine.is_nested())
             .filter(|other| Machine::of(&other.platform).is_vm_of(&machine))
             .find(|other| self::policy(other) == policy && is_alike(result, other))?;
-        let of_vm = measured(vm, &row.benchmark);
+        let of_vm = cost(vm, &row.benchmark);
         let ratio = here.as_ref().zip(of_vm).and_then(|(here, vm)| {
-            let alike = here.unit == vm.summary.unit && vm.summary.value > 0.0;
-            alike.then(|| here.value / vm.summary.value)
+            let alike = here.unit == vm.unit && vm.value > 0.0;
+            alike.then(|| here.value / vm.value)
         });
         let vm = vm.platform.clone();
         Some(Slowdown { vm, ratio })

@@ -5,10 +5,10 @@ use crate::number::{self, percent};
 use crate::style::Style;
 use crate::table::{SOFTWARE_KVM, is_software_kvm, status_word, verdict_word};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use ws_analysis::{BootEstimate, Histogram, Summary, summarize};
-use ws_results::{Boot, HostView, Launch, LaunchEnd, ResultFile, Row, Status, Verdict};
+use ws_analysis::{Band, BootEstimate, Histogram, Summary};
+use ws_results::{Boot, HostView, Launch, LaunchEnd, Perturbed, ResultFile, Row, Status, Verdict};
 use ws_text::{console, pad_left, pad_right, terminal, width};
 
 /// Bars of a histogram that are drawn, the most frequent ones, and the columns of the longest.
@@ -143,7 +143,7 @@ impl Page {
         }
     }
 
-    fn row(&mut self, row: &Row, perturbed: &BTreeSet<u32>) {
+    fn row(&mut self, row: &Row, perturbed: &Perturbed) {
         self.out.push('\n');
         let name = self.style.bold(&terminal(&row.benchmark));
         self.line(1, &format!("{name}  {}", terminal(&row.category)));
@@ -163,9 +163,9 @@ impl Page {
         for metric in &row.metrics {
             if row.status == Status::Failed {
                 self.line(2, "its samples mean nothing, so they are not shown");
-            } else if let Some(summary) = summarize(&metric.without(perturbed)) {
-                self.summary(&metric.name, &summary, metric);
-                self.band(metric, perturbed);
+            } else if let Some(summary) = Summary::of(metric, perturbed) {
+                self.summary(&metric.name, &summary);
+                self.band(&summary);
             }
         }
         for view in &row.host {
@@ -268,7 +268,7 @@ impl Page {
         }
     }
 
-    fn summary(&mut self, name: &str, summary: &Summary, metric: &ws_results::Metric) {
+    fn summary(&mut self, name: &str, summary: &Summary) {
         let unit = terminal(&summary.unit).into_owned();
         let value = number::value(summary.value, &summary.unit);
         let agreement = match (summary.exact, summary.spread) {
@@ -296,17 +296,12 @@ impl Page {
             .iter()
             .take(if exact { 1 } else { usize::MAX })
         {
-            let iterations = metric
-                .boots
-                .iter()
-                .find(|s| s.boot == boot.boot)
-                .map_or(0, |s| s.iterations);
             let which = if exact {
                 "each boot".into()
             } else {
                 format!("boot {}", boot.boot)
             };
-            self.estimate(&which, boot, iterations, &summary.unit);
+            self.estimate(&which, boot, &summary.unit);
         }
     }
 
@@ -338,24 +333,16 @@ impl Page {
     }
 
     /// In what band perturbed boots move the value.
-    fn band(&mut self, metric: &ws_results::Metric, perturbed: &BTreeSet<u32>) {
-        let boots = metric.boots.iter().map(|samples| samples.boot);
-        let own: BTreeSet<u32> = boots.filter(|boot| !perturbed.contains(boot)).collect();
-        let Some(moved) = summarize(&metric.without(&own)) else {
+    fn band(&mut self, summary: &Summary) {
+        let Some(Band { low, high }) = summary.band() else {
             return;
         };
-        let values: Vec<f64> = summarize(metric).map_or(Vec::new(), |all| all.values());
-        let value = |v: f64| number::value(v, &metric.unit);
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let value = |v: f64| number::value(v, &summary.unit);
+        let perturbed = summary.perturbed.len();
         let text = match low == high {
-            true => format!(
-                "invariant: {} perturbed boots give the same",
-                moved.boots.len()
-            ),
+            true => format!("invariant: {perturbed} perturbed boots give the same"),
             false => format!(
-                "not invariant: with {} perturbed boots it lies from {} to {}",
-                moved.boots.len(),
+                "not invariant: with {perturbed} perturbed boots it lies from {} to {}",
                 value(low),
                 value(high)
             ),
@@ -363,11 +350,11 @@ impl Page {
         self.line(3, &text);
     }
 
-    fn estimate(&mut self, which: &str, boot: &BootEstimate, iterations: u64, unit: &str) {
+    fn estimate(&mut self, which: &str, boot: &BootEstimate, unit: &str) {
         let [min, median, mean, max] =
             [boot.min, boot.median, boot.mean, boot.max].map(|value| number::value(value, unit));
         let samples = plural(boot.samples as u64, "sample");
-        let operations = plural(iterations, "operation");
+        let operations = plural(boot.iterations, "operation");
         self.line(
             3,
             &format!("{which}: {samples} of {operations}: min {min}, median {median}, mean {mean}, max {max}"),

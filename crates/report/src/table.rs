@@ -5,7 +5,7 @@ use crate::notes::Notes;
 use crate::outside::{IdleSpread, Outside};
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_analysis::{CompareError, Comparison, Measured, Summary, Unlike, compare, unlike};
+use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, unlike};
 use ws_results::{ResultFile, Row, Status, Verdict};
 
 /// The schema of the table's JSON.
@@ -167,7 +167,7 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
             let perturbed = result.perturbed();
             let summed = |row| Summed {
                 row,
-                summary: Measured::of(row, &perturbed).map(|measured| measured.summary),
+                summary: Summary::cost(row, &perturbed),
             };
             result.rows.iter().map(summed).collect()
         })

@@ -9,6 +9,7 @@
 mod find;
 mod json;
 mod name;
+mod perturbed;
 mod read;
 #[cfg(test)]
 mod sample;
@@ -17,13 +18,14 @@ mod write;
 
 pub use find::{FindError, find, load};
 pub use name::file_name;
+pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
 pub use schema::schema;
 pub use write::{WriteError, write_bytes, write_file, write_into};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The version that this crate writes, and the only one that it reads.
 pub const SCHEMA: &str = "worldswitch-result/1";
@@ -58,23 +60,9 @@ pub struct ResultFile {
 }
 
 impl ResultFile {
-    /// The numbers of the boots that were perturbed on purpose.
-    pub fn perturbed(&self) -> BTreeSet<u32> {
-        let perturbed = self.boots.iter().filter(|boot| boot.perturbed.is_some());
-        perturbed.map(|boot| boot.boot).collect()
-    }
-}
-
-impl Metric {
-    /// The same without the boots of these numbers: `metric.without(&result.perturbed())` is what
-    /// stands for a platform.
-    pub fn without(&self, boots: &BTreeSet<u32>) -> Metric {
-        let left = self.boots.iter().filter(|s| !boots.contains(&s.boot));
-        Metric {
-            name: self.name.clone(),
-            unit: self.unit.clone(),
-            boots: left.cloned().collect(),
-        }
+    /// Its boots that stand in no figure.
+    pub fn perturbed(&self) -> Perturbed {
+        Perturbed::of(&self.boots)
     }
 }
 

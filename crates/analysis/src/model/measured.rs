@@ -1,9 +1,10 @@
 //! What all results of one platform say of each benchmark: its cost by iterations and boot.
 
 use crate::boot::BootEstimate;
+use crate::summary::Summary;
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
-use ws_results::{ResultFile, Row, Samples, Status};
+use ws_results::{ResultFile, Row};
 use ws_statistics::median;
 
 /// A boot of one of several results.
@@ -60,28 +61,23 @@ impl Measurements {
         let mut boots = Vec::new();
         for (index, result) in results.iter().enumerate() {
             let perturbed = result.perturbed();
-            let own = result.boots.iter().filter(|b| !perturbed.contains(&b.boot));
+            let own = result.boots.iter().filter(|b| !perturbed.contains(b.boot));
             boots.push(own.map(|boot| (index, boot.boot)).collect());
             for row in &result.rows {
-                let metric = row.metrics.iter().find(|metric| metric.name == "cost");
-                let Some(metric) = metric.filter(|_| row.status != Status::Failed) else {
+                let Some(summary) = Summary::cost(row, &perturbed) else {
                     continue;
                 };
-                let into = Self::place(&mut rows, row, &metric.unit);
-                for samples in &metric.boots {
-                    let Some(cost) = cost(samples, &metric.unit) else {
-                        continue;
-                    };
-                    if perturbed.contains(&samples.boot) {
-                        into.perturbed.push(cost);
-                    } else {
-                        let of_count = into.counts.entry(samples.iterations).or_default();
-                        of_count.push(((index, samples.boot), cost));
-                    }
+                let into = Self::place(&mut rows, row, &summary.unit);
+                let cost = |boot| cost(boot, UnitKind::of(&summary.unit));
+                into.perturbed
+                    .extend(summary.perturbed.iter().filter_map(cost));
+                for boot in &summary.boots {
+                    let of_count = into.counts.entry(boot.iterations).or_default();
+                    of_count.extend(cost(boot).map(|cost| ((index, boot.boot), cost)));
                 }
             }
         }
-        rows.retain(|row| !row.counts.is_empty());
+        rows.retain(|row| row.counts.values().any(|boots| !boots.is_empty()));
         Measurements { rows, boots }
     }
 
@@ -107,9 +103,7 @@ impl Measurements {
 /// A boot's cost of one operation, for sums of many: on counts the mean, since a sum of operations is
 /// made of all of them and not of the most frequent; on time the median of batches, each a mean of its
 /// operations already, which a busy host does not move.
-fn cost(samples: &Samples, unit: &str) -> Option<f64> {
-    let kind = UnitKind::of(unit);
-    let boot = BootEstimate::of(samples, kind)?;
+fn cost(boot: &BootEstimate, kind: UnitKind) -> Option<f64> {
     match kind {
         UnitKind::Count => Some(boot.mean),
         UnitKind::Time => Some(boot.value),

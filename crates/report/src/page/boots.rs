@@ -1,12 +1,12 @@
 //! Each benchmark boot by boot: what lies between boots, and what within one.
 
 use super::plot::{Lane, Place, Plot, PlotError};
-use super::series::{BootDetail, Cost, Series, units};
+use super::series::{Series, units};
 use super::words::{Caveat, per_operation, plain, plural};
 use crate::number;
 use crate::table::{Table, TableRow};
 use maud::{Markup, PreEscaped, html};
-use ws_analysis::{Band, BootEstimate};
+use ws_analysis::{Band, BootEstimate, Summary};
 
 /// Colours and shapes of marks; further platforms begin anew.
 pub(crate) const HUES: usize = 8;
@@ -52,10 +52,10 @@ fn card(
     row: &TableRow,
     unit: &str,
 ) -> Result<Markup, PlotError> {
-    let here: Vec<(&Series, &Cost)> = series
+    let here: Vec<(&Series, &Summary)> = series
         .iter()
         .filter_map(|series| Some((series, series.cost(&row.benchmark)?)))
-        .filter(|(_, cost)| cost.summary.unit == unit)
+        .filter(|(_, cost)| cost.unit == unit)
         .collect();
     let name = format!("{}, {}", row.benchmark, per_operation(unit));
     Ok(html! {
@@ -70,13 +70,13 @@ fn card(
 fn plot(
     name: &str,
     unit: &str,
-    here: &[(&Series, &Cost)],
+    here: &[(&Series, &Summary)],
     platforms: &[&str],
 ) -> Result<Markup, PlotError> {
     // A lane for each platform that has any boot; the boots of all its runs follow each other.
     let mut lanes: Vec<(usize, usize)> = Vec::new();
     for (series, cost) in here {
-        let boots = cost.summary.boots.len();
+        let boots = cost.boots.len();
         match lanes
             .iter_mut()
             .find(|(platform, _)| *platform == series.platform)
@@ -100,12 +100,15 @@ fn plot(
         values: here
             .iter()
             .flat_map(|(_, cost)| {
-                let values = cost.summary.boots.iter().map(|boot| boot.value);
+                let values = cost.boots.iter().map(|boot| boot.value);
                 let quartiles = cost
                     .boots
                     .iter()
                     .flat_map(|b| [b.quartiles.0, b.quartiles.1]);
-                let band = cost.band.iter().flat_map(|band| [band.low, band.high]);
+                let band = cost
+                    .band()
+                    .into_iter()
+                    .flat_map(|band| [band.low, band.high]);
                 values.chain(quartiles).chain(band)
             })
             .collect(),
@@ -124,17 +127,17 @@ fn plot(
                 let count = lanes[lane].1;
                 let step = f64::from(height(count)) / (count + 1) as f64;
                 let first = drawn[lane];
-                drawn[lane] += cost.summary.boots.len();
+                drawn[lane] += cost.boots.len();
                 let y = move |boot: usize| f64::from(tops[lane]) + step * (first + boot + 1) as f64;
                 let hue = series.platform % HUES;
                 Some(html! {
                     g class={ "h" (hue) } data-p=(series.platform) data-r=(index) {
-                        @if let Some(band) = cost.band {
+                        @if let Some(band) = cost.band() {
                             @let (from, to) = (place(band.low), place(band.high));
                             rect.band x=(from - 2) width=(to - from + 4) y=(tops[lane] + 2) height=(height(count) - 4) {}
                         }
                         path.within d=(within(cost, place, &y)) {}
-                        @for (boot, estimate) in cost.summary.boots.iter().enumerate() {
+                        @for (boot, estimate) in cost.boots.iter().enumerate() {
                             (mark(hue, place(estimate.value), y(boot)))
                         }
                     }
@@ -150,9 +153,9 @@ fn mark(hue: usize, x: i32, y: f64) -> PreEscaped<String> {
 }
 
 /// The bars of the middle halves, as one path.
-fn within(cost: &Cost, place: Place, y: &dyn Fn(usize) -> f64) -> String {
-    let bars = cost.boots.iter().enumerate().map(|(boot, detail)| {
-        let (from, to) = (place(detail.quartiles.0), place(detail.quartiles.1));
+fn within(cost: &Summary, place: Place, y: &dyn Fn(usize) -> f64) -> String {
+    let bars = cost.boots.iter().enumerate().map(|(boot, estimate)| {
+        let (from, to) = (place(estimate.quartiles.0), place(estimate.quartiles.1));
         match from == to {
             true => String::new(),
             false => format!("M{from},{:.0}H{to}", y(boot)),
@@ -162,13 +165,13 @@ fn within(cost: &Cost, place: Place, y: &dyn Fn(usize) -> f64) -> String {
 }
 
 /// The same values as a table: a row for each result, a cell for each boot.
-fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
+fn values(name: &str, unit: &str, here: &[(&Series, &Summary)]) -> Markup {
     let most = here
         .iter()
-        .map(|(_, cost)| cost.summary.boots.len())
+        .map(|(_, cost)| cost.boots.len())
         .max()
         .unwrap_or(0);
-    let banded = here.iter().any(|(_, cost)| cost.band.is_some());
+    let banded = here.iter().any(|(_, cost)| !cost.perturbed.is_empty());
     html! {
         details {
             summary { "Table of these " (plural(most.max(1) * here.len(), "value")) }
@@ -185,18 +188,18 @@ fn values(name: &str, unit: &str, here: &[(&Series, &Cost)]) -> Markup {
                         @for (series, cost) in here {
                             tr data-p=(series.platform) {
                                 th scope="row" { (plain(&series.label)) }
-                                @for (estimate, detail) in cost.summary.boots.iter().zip(&cost.boots) {
-                                    td data-q=(behind(estimate, detail, unit)) { (number::value(estimate.value, unit)) }
+                                @for estimate in &cost.boots {
+                                    td data-q=(behind(estimate, unit)) { (number::value(estimate.value, unit)) }
                                 }
-                                @for _ in cost.summary.boots.len()..most { td {} }
+                                @for _ in cost.boots.len()..most { td {} }
                                 td {
-                                    @match (cost.summary.exact, cost.summary.spread) {
+                                    @match (cost.exact, cost.spread) {
                                         (Some(true), _) => "exact",
-                                        (_, Some(spread)) if !cost.summary.is_near_zero() => (number::percent(spread)),
+                                        (_, Some(spread)) if !cost.is_near_zero() => (number::percent(spread)),
                                         _ => {},
                                     }
                                 }
-                                @if banded { td { @if let Some(band) = cost.band { (band_text(band, cost.perturbed, unit)) } } }
+                                @if banded { td { @if let Some(band) = cost.band() { (band_text(band, cost.perturbed.len(), unit)) } } }
                             }
                         }
                     }
@@ -221,12 +224,12 @@ fn band_text(band: Band, perturbed: usize, unit: &str) -> String {
 
 /// What is behind a boot's figure, for the tooltip, which the page's script puts into words:
 /// samples, operations in each, and where not all samples are alike least, quartiles, greatest.
-fn behind(estimate: &BootEstimate, detail: &BootDetail, unit: &str) -> String {
-    let counts = format!("{}|{}", estimate.samples, detail.iterations);
+fn behind(estimate: &BootEstimate, unit: &str) -> String {
+    let counts = format!("{}|{}", estimate.samples, estimate.iterations);
     if estimate.min == estimate.max {
         return counts;
     }
-    let (from, to) = detail.quartiles;
+    let (from, to) = estimate.quartiles;
     let costs = [estimate.min, from, to, estimate.max];
     let costs = costs.map(|cost| number::value(cost, unit)).join("|");
     format!("{counts}|{costs}")

@@ -46,7 +46,7 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
 /// The benchmark whose boots differ most, on time.
 fn widest<'a>(series: &Series<'a>) -> Option<(&'a str, f64)> {
     let spreads = series.result.rows.iter().filter_map(|row| {
-        let summary = &series.cost(&row.benchmark)?.summary;
+        let summary = series.cost(&row.benchmark)?;
         let time = UnitKind::of(&summary.unit) == UnitKind::Time;
         let spread = summary
             .spread
@@ -67,15 +67,13 @@ fn row(series: &Series) -> Markup {
         value.map_or_else(|| "unknown".into(), value_text)
     };
     let idle = series.cost("idle").map(|cost| {
-        let unit = &cost.summary.unit;
+        let unit = &cost.unit;
         let least = cost
-            .summary
             .boots
             .iter()
             .map(|boot| boot.min)
             .fold(f64::INFINITY, f64::min);
         let greatest = cost
-            .summary
             .boots
             .iter()
             .map(|boot| boot.max)

@@ -6,12 +6,12 @@
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot, PlotError};
-use super::series::{Cost, Series, platforms};
+use super::series::{Series, platforms};
 use super::words::{Caveat, plain, value_text};
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
-use ws_analysis::unlike;
+use ws_analysis::{Summary, unlike};
 use ws_results::ResultFile;
 use ws_statistics::median;
 
@@ -41,9 +41,9 @@ pub(crate) fn iterations(
     let panels = panels(results, series, |platform, unit, benchmark| {
         let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for cost in chosen(series, platform, unit, benchmark) {
-            for (boot, detail) in cost.summary.boots.iter().zip(&cost.boots) {
+            for boot in &cost.boots {
                 by_count
-                    .entry(detail.iterations)
+                    .entry(boot.iterations)
                     .or_default()
                     .push(boot.value);
             }
@@ -87,7 +87,7 @@ pub(crate) fn placement(
 ) -> Result<Markup, PlotError> {
     let panels = panels(results, series, |platform, unit, benchmark| {
         let cost = |run: &Series| {
-            let summary = &run.cost(benchmark)?.summary;
+            let summary = run.cost(benchmark)?;
             Some((pinned(run), summary.value)).filter(|_| summary.unit == unit)
         };
         let runs = by_pinning(series, platform);
@@ -194,7 +194,7 @@ fn subjects<'a>(results: &'a [ResultFile], series: &[Series]) -> Vec<(&'a str, S
     for platform in platforms(results) {
         for benchmark in benchmarks(series, platform) {
             for series in series.iter().filter(|s| s.result.platform == platform) {
-                let unit = series.cost(benchmark).map(|cost| cost.summary.unit.clone());
+                let unit = series.cost(benchmark).map(|cost| cost.unit.clone());
                 if let Some(unit) =
                     unit.filter(|unit| !subjects.contains(&(platform, unit.clone())))
                 {
@@ -225,7 +225,7 @@ fn chosen<'a>(
     platform: &'a str,
     unit: &'a str,
     benchmark: &'a str,
-) -> impl Iterator<Item = &'a Cost> {
+) -> impl Iterator<Item = &'a Summary> {
     series
         .iter()
         .filter(move |s| s.result.platform == platform)
@@ -236,7 +236,7 @@ fn chosen<'a>(
                 .any(|word| word.split('=').next() == Some("--iters"))
         })
         .filter_map(move |s| s.cost(benchmark))
-        .filter(move |cost| cost.summary.unit == unit)
+        .filter(move |cost| cost.unit == unit)
 }
 
 /// Over the first; nothing where that cannot be told from zero.

@@ -1,6 +1,6 @@
 //! One benchmark of a lab result as those need it who judge it: its figure, and the band around it.
 
-use ws_analysis::{BootEstimate, UnitKind, summarize};
+use ws_analysis::{Band, Summary};
 use ws_results::{ResultFile, Status};
 
 /// What a lab machine counted for one benchmark.
@@ -35,15 +35,11 @@ impl Figure {
         if row.exact == Some(false) {
             return Err("not exact: boots gave different digits".into());
         }
-        let summary = summarize(&metric.without(&result.perturbed())).ok_or("it has no figures")?;
-        let boots = metric.boots.iter();
-        let modes = boots.filter_map(|boot| BootEstimate::of(boot, UnitKind::Count));
-        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        let summary = Summary::of(metric, &result.perturbed()).ok_or("it has no figures")?;
+        let Band { low, high } = summary.range();
         Ok(Self {
             insns: summary.value,
-            band: modes.fold(none, |(low, high), boot| {
-                (boot.value.min(low), boot.value.max(high))
-            }),
+            band: (low, high),
         })
     }
 

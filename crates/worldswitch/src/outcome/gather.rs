@@ -6,10 +6,11 @@
 use super::exits;
 use super::row::{External, RowReport};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use ws_analysis::Summary;
 use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
-use ws_results::{Boot, Metric, Outcome, Row, Samples, Status};
+use ws_results::{Boot, Metric, Outcome, Perturbed, Row, Samples, Status};
 
 /// What the guest measured of every benchmark; the first of its metrics.
 const METRIC: &str = "cost";
@@ -102,8 +103,7 @@ impl Gathered {
 
     /// The rows as a result has them.
     pub fn rows(&self) -> Vec<Row> {
-        let perturbed = self.boots.iter().filter(|boot| boot.perturbed.is_some());
-        let perturbed: BTreeSet<u32> = perturbed.map(|boot| boot.boot).collect();
+        let perturbed = Perturbed::of(&self.boots);
         let finished = |row: &Row| finished(row, &perturbed);
         self.rows.iter().map(finished).collect()
     }
@@ -223,7 +223,7 @@ fn keep(row: &mut Row, name: &str, unit: &str, samples: Samples) {
 }
 
 /// A row as a result has it; boots that were `perturbed` do not speak for its digits.
-fn finished(row: &Row, perturbed: &BTreeSet<u32>) -> Row {
+fn finished(row: &Row, perturbed: &Perturbed) -> Row {
     let mut row = row.clone();
     let first = row
         .outcomes
@@ -234,8 +234,8 @@ fn finished(row: &Row, perturbed: &BTreeSet<u32>) -> Row {
         None if row.outcomes.is_empty() => (Status::Unreached, None),
         None => (Status::Ok, None),
     };
-    let cost = row.metrics.first().map(|metric| metric.without(perturbed));
-    row.exact = cost.as_ref().and_then(ws_analysis::exact);
+    let cost = row.metrics.first();
+    row.exact = cost.and_then(|metric| Summary::of(metric, perturbed)?.exact);
     row
 }
 

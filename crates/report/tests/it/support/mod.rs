@@ -43,7 +43,7 @@ pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row
         }],
         host: vec![],
     };
-    row.exact = ws_analysis::exact(&row.metrics[0]);
+    row.exact = ws_analysis::summarize(&row.metrics[0]).and_then(|summary| summary.exact);
     row
 }
 
