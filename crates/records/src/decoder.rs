@@ -5,7 +5,7 @@
 //! text or as a mark, or it was part of a record line that is yielded, or counted as stale.
 
 use crate::kinds::Kind;
-use crate::line::{self, MARKER, MAX_LINE_BYTES, Nonce, RawRecord};
+use crate::line::{self, MARKER, MAX_LINE_BYTES, Nonce};
 use crate::mark::Mark;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -177,27 +177,23 @@ impl Decoder {
         let mut marked = std::mem::take(&mut self.dead_marker);
         let found = markers_from_the_last(&line)
             .find_map(|start| Some((start, line::parse(without_end(&line[start..]))?)));
-        let Some((start, raw)) = found else {
-            marked |= find_marker(&line).is_some();
-            self.counts.bad_lines = self.counts.bad_lines.saturating_add(u64::from(marked));
-            push_console(items, line);
-            return;
-        };
-        match Kind::read(&raw.kind, &raw.object) {
-            Ok(kind) => {
+        let record = match found {
+            Some((start, Ok(record))) => {
                 line.truncate(start);
-                // What stands before may itself be a record that was cut short.
-                marked |= find_marker(&line).is_some();
-                self.counts.bad_lines = self.counts.bad_lines.saturating_add(u64::from(marked));
-                push_console(items, line);
-                if let Some(record) = self.admit(raw, kind) {
-                    items.push(Item::Record(Box::new(record)));
-                }
+                Some(record)
             }
-            Err(_) => {
-                self.counts.bad_lines = self.counts.bad_lines.saturating_add(1);
-                push_console(items, line);
+            Some((_, Err(_))) => {
+                marked = true;
+                None
             }
+            None => None,
+        };
+        // What stands before a record may itself be one that was cut short.
+        marked |= find_marker(&line).is_some();
+        self.counts.bad_lines = self.counts.bad_lines.saturating_add(u64::from(marked));
+        push_console(items, line);
+        if let Some(record) = record.and_then(|record| self.admit(record)) {
+            items.push(Item::Record(Box::new(record)));
         }
     }
 
@@ -215,39 +211,33 @@ impl Decoder {
     }
 
     /// Decides whether a well-formed record is ours, and keeps the books of sequence numbers.
-    fn admit(&mut self, raw: RawRecord, kind: Kind) -> Option<Record> {
-        let expected = self.next_seq.get(&raw.source).copied();
-        if matches!(kind, Kind::Hello(_)) {
-            let ours = self.nonce == Some(raw.nonce);
+    fn admit(&mut self, mut record: Record) -> Option<Record> {
+        let expected = self.next_seq.get(&record.source).copied();
+        if matches!(record.kind, Kind::Hello(_)) {
+            let ours = self.nonce == Some(record.nonce);
             let learns = self.expect == Expect::Learn && !ours;
-            let restarts = ours && expected.is_some_and(|next| raw.seq < next);
+            let restarts = ours && expected.is_some_and(|next| record.seq < next);
             if learns || restarts {
                 self.launch += u64::from(self.nonce.is_some());
-                self.nonce = Some(raw.nonce);
+                self.nonce = Some(record.nonce);
                 self.next_seq.clear();
             }
         }
-        let expected = self.next_seq.get(&raw.source).copied();
+        let expected = self.next_seq.get(&record.source).copied();
         let known = expected.is_some() || self.next_seq.len() < MAX_SOURCES;
         let next = expected.unwrap_or(0);
-        if self.nonce != Some(raw.nonce) || raw.seq < next || !known {
+        if self.nonce != Some(record.nonce) || record.seq < next || !known {
             // Who was told of no launch speaks of none: a monitor below the guest's, for one.
-            let of_none = raw.nonce == Nonce(0) && self.nonce != Some(raw.nonce);
+            let of_none = record.nonce == Nonce(0) && self.nonce != Some(record.nonce);
             let stale = u64::from(!of_none);
             self.counts.stale_records = self.counts.stale_records.saturating_add(stale);
             return None;
         }
-        self.counts.lost_records = self.counts.lost_records.saturating_add(raw.seq - next);
+        self.counts.lost_records = self.counts.lost_records.saturating_add(record.seq - next);
         self.next_seq
-            .insert(raw.source.clone(), raw.seq.saturating_add(1));
-        Some(Record {
-            launch: self.launch,
-            source: raw.source,
-            nonce: raw.nonce,
-            seq: raw.seq,
-            kind,
-            object: raw.object,
-        })
+            .insert(record.source.clone(), record.seq.saturating_add(1));
+        record.launch = self.launch;
+        Some(record)
     }
 }
 

@@ -4,6 +4,8 @@
 //! launches or sequences.
 
 use crate::crc::crc32;
+use crate::decoder::Record;
+use crate::kinds::Kind;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::str::FromStr;
@@ -37,18 +39,9 @@ impl FromStr for Nonce {
     }
 }
 
-/// A line whose form, length and CRC hold; its object is not looked at beyond `kind`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RawRecord {
-    pub source: String,
-    pub nonce: Nonce,
-    pub seq: u64,
-    pub kind: String,
-    pub object: Map<String, Value>,
-}
-
-/// Reads a line that begins at a marker, without its end. `None` when any field does not hold.
-pub(crate) fn parse(line: &[u8]) -> Option<RawRecord> {
+/// Reads a line that begins at a marker, without its end: a record of no launch yet. `None` when its form,
+/// length or CRC does not hold, an error when its object is not what its kind says.
+pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
     let (crc, covered) = field(line.strip_prefix(MARKER)?)?;
     let (source, rest) = field(covered)?;
     let (nonce, rest) = field(rest)?;
@@ -68,14 +61,15 @@ pub(crate) fn parse(line: &[u8]) -> Option<RawRecord> {
         return None;
     }
     let object: Map<String, Value> = serde_json::from_slice(json).ok()?;
-    let kind = object.get("kind")?.as_str()?.to_owned();
-    Some(RawRecord {
+    let kind = Kind::read(object.get("kind")?.as_str()?, &object);
+    Some(kind.map(|kind| Record {
+        launch: 0,
         source,
         nonce,
         seq,
         kind,
         object,
-    })
+    }))
 }
 
 /// `[a-z0-9]{1,8}`, or nothing.

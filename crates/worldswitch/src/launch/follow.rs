@@ -2,11 +2,12 @@
 //! the state machine of `launch`.
 
 use crate::launch::limits::Limits;
-use crate::launch::line::{Line, Said};
+use crate::launch::line::Line;
 use crate::launch::state::{Event, LaunchReport, LaunchState};
 use crate::terminal::stop::Stop;
 use crate::terminal::time::millis;
 use std::time::{Duration, Instant};
+use ws_machines::earshot::Chunk;
 use ws_machines::machine::{
     CONSOLE_LIMIT_BYTES, Console, Engine, LaunchRequest, Machine, MachineError,
 };
@@ -51,58 +52,124 @@ pub fn follow(
         memory_mib: order.memory_mib,
         timed: order.timed,
     })?;
-    let mut state = LaunchState::new(order.limits).timed(order.timed);
-    let mut line = Line::new(Expect::Exact(order.nonce)).with_marks(order.timed);
-    let (mut buffer, mut chunks) = (Vec::new(), Vec::new());
-    let (mut waited, mut first_record) = (Duration::ZERO, None);
+    let mut follower = Follower {
+        machine,
+        state: LaunchState::new(order.limits).timed(order.timed),
+        line: Line::new(Expect::Exact(order.nonce)).with_marks(order.timed),
+        started,
+        waited: Duration::ZERO,
+        first_record: None,
+    };
     loop {
-        buffer.clear();
-        chunks.clear();
         // Before the console: what the machine said until the user wanted to stop is heard.
         let stopping = stop.requested();
-        let console = machine.console(&mut buffer)?;
-        machine.heard(&mut chunks);
-        // A guest's clock for its limits: what its machine waited for a processor is the host's doing.
-        let mut now = started.elapsed().saturating_sub(waited);
-        if console == Console::Data || state.is_late(now) {
-            waited = waited.max(machine.waited());
-            now = started.elapsed().saturating_sub(waited);
-        }
-        let rows_before = state.rows_done();
-        let mut over = take(&mut state, line.feed_timed(&buffer, &chunks), now);
-        if first_record.is_none() && state.has_spoken() {
-            first_record = Some(started.elapsed());
-        }
-        if console == Console::Data {
-            state.saw_strayed(&machine.strayed(), rows_before);
-        }
-        if let Console::Ended(how) = &console {
-            for record in line.finish() {
-                over |= state.on(Event::Record(&record), now);
-            }
-            let software = machine.engine() == Engine::SoftwareKvm;
-            let instruction = machine.could_not_emulate().filter(|_| software);
-            let event = match &instruction {
-                Some(instruction) => Event::CouldNotEmulate(instruction),
-                None => Event::Ended(how),
-            };
-            over = over || state.on(event, now);
-        }
-        over = over || state.on(Event::Tick, now);
-        if line.bytes() > CONSOLE_LIMIT_BYTES {
-            over = over || state.on(Event::Flood(CONSOLE_LIMIT_BYTES), now);
-        }
-        if stopping {
-            over = over || state.on(Event::Interrupted, now);
-        }
-        watch(&state);
+        let (console, over) = follower.read(stopping)?;
+        watch(&follower.state);
         if over {
             break;
         }
         if console == Console::Quiet {
-            machine.wait();
+            follower.machine.wait();
         }
     }
+    let Follower {
+        machine,
+        state,
+        line,
+        first_record,
+        ..
+    } = follower;
+    let report = ended(machine, state, stop)?;
+    let launch = Launch {
+        vcpus: order.vcpus,
+        asked: order.rows.to_vec(),
+        first_record_ms: first_record.map(millis),
+        wall_ms: millis(started.elapsed()),
+        ..line.launch(&report)
+    };
+    Ok((report, launch))
+}
+
+/// A machine that runs, and the launch as it stands.
+struct Follower<'a> {
+    machine: &'a mut dyn Machine,
+    state: LaunchState,
+    line: Line,
+    started: Instant,
+    /// How long the machine waited for a processor of the host.
+    waited: Duration,
+    first_record: Option<Duration>,
+}
+
+impl Follower<'_> {
+    /// A guest's clock for its limits: what its machine waited for a processor is the host's doing.
+    fn now(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.waited)
+    }
+
+    /// Reads the console once. True when the launch is over.
+    fn read(&mut self, stopping: bool) -> Result<(Console, bool), MachineError> {
+        let (mut buffer, mut chunks) = (Vec::new(), Vec::new());
+        let console = self.machine.console(&mut buffer)?;
+        self.machine.heard(&mut chunks);
+        if console == Console::Data || self.state.is_late(self.now()) {
+            self.waited = self.waited.max(self.machine.waited());
+        }
+        let now = self.now();
+        let rows_before = self.state.rows_done();
+        let mut over = self.take(&buffer, &chunks, now);
+        if self.first_record.is_none() && self.state.has_spoken() {
+            self.first_record = Some(self.started.elapsed());
+        }
+        if console == Console::Data {
+            self.state.saw_strayed(&self.machine.strayed(), rows_before);
+        }
+        if let Console::Ended(how) = &console {
+            over |= self.end(how, now);
+        }
+        over = over || self.state.on(Event::Tick, now);
+        if self.line.bytes() > CONSOLE_LIMIT_BYTES {
+            over = over || self.state.on(Event::Flood(CONSOLE_LIMIT_BYTES), now);
+        }
+        if stopping {
+            over = over || self.state.on(Event::Interrupted, now);
+        }
+        Ok((console, over))
+    }
+
+    /// Takes what the console said.
+    fn take(&mut self, bytes: &[u8], chunks: &[Chunk], now: Duration) -> bool {
+        let mut over = false;
+        for event in self.line.feed(bytes, chunks) {
+            let restarted = matches!(&event, Event::Record(record) if record.launch > 1);
+            let event = if restarted { Event::Restarted } else { event };
+            over = self.state.on(event, now);
+        }
+        over
+    }
+
+    /// The machine ended.
+    fn end(&mut self, how: &str, now: Duration) -> bool {
+        let mut over = false;
+        for event in self.line.finish() {
+            over |= self.state.on(event, now);
+        }
+        let software = self.machine.engine() == Engine::SoftwareKvm;
+        let instruction = self.machine.could_not_emulate().filter(|_| software);
+        let event = match &instruction {
+            Some(instruction) => Event::CouldNotEmulate(instruction),
+            None => Event::Ended(how),
+        };
+        over || self.state.on(event, now)
+    }
+}
+
+/// What a launch that is over came to; its machine is gone then.
+fn ended(
+    machine: &mut dyn Machine,
+    state: LaunchState,
+    stop: &Stop,
+) -> Result<LaunchReport, MachineError> {
     let mut report = state.finish();
     if report.end == LaunchEnd::Bye && !powered_off(machine, stop)? {
         report.detail += "; its machine did not power off and was stopped";
@@ -114,27 +181,7 @@ pub fn follow(
         let complaints: String = complaints.chars().skip(beyond).collect();
         report.detail = format!("{}; it said: {complaints}", report.detail);
     }
-    let launch = Launch {
-        vcpus: order.vcpus,
-        asked: order.rows.to_vec(),
-        first_record_ms: first_record.map(millis),
-        wall_ms: millis(started.elapsed()),
-        ..line.launch(&report)
-    };
-    Ok((report, launch))
-}
-
-/// Feeds what the console said. True when the launch is over.
-fn take(state: &mut LaunchState, said: Vec<Said>, now: Duration) -> bool {
-    let mut over = false;
-    for said in said {
-        over = match said {
-            Said::Record(record) if record.launch > 1 => state.on(Event::Restarted, now),
-            Said::Record(record) => state.on(Event::Record(&record), now),
-            Said::Mark(heard) => state.on(Event::Mark(heard), now),
-        };
-    }
-    over
+    Ok(report)
 }
 
 /// Waits for the machine to end by itself.

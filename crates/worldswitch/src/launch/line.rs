@@ -1,27 +1,17 @@
 //! What one console says, as it comes: its records, and what has to be kept of the rest.
 
 use crate::launch::marks::{self, Heard};
-use crate::launch::state::LaunchReport;
+use crate::launch::state::{Event, GUEST, LaunchReport};
 use ws_machines::earshot::Chunk;
-use ws_records::{Counts, Decoder, Expect, Item, Record};
+use ws_records::{Counts, Decoder, Expect, Item};
 use ws_results::Launch;
 
-/// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
-/// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
-pub const GUEST: &str = "guest";
 /// Whoever runs the guest's machine, our monitor or our hypervisor. Others beside them (a guest
 /// hypervisor, Xen's dom0) are part of what these count.
 const MONITORS: [&str; 2] = ["vmm", "neve"];
 
 /// So much of the console's end is kept in results.
 const TAIL_BYTES: usize = 4096;
-
-/// What a console said, in order.
-#[derive(Clone, Debug)]
-pub enum Said {
-    Record(Box<Record>),
-    Mark(Heard),
-}
 
 /// A console that is read.
 #[derive(Debug)]
@@ -55,37 +45,32 @@ impl Line {
         Self { decoder, ..self }
     }
 
-    /// Takes more of the console; the records of the guest and of its monitor in it.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Record> {
-        records(self.feed_timed(bytes, &[]))
-    }
-
-    /// Takes more of the console, which came in these chunks; the guest's records in it, and its
-    /// marks.
-    pub fn feed_timed(&mut self, bytes: &[u8], chunks: &[Chunk]) -> Vec<Said> {
+    /// Takes more of the console, which came in these chunks; the records of the guest and of its
+    /// monitor in it, and the guest's marks.
+    pub fn feed(&mut self, bytes: &[u8], chunks: &[Chunk]) -> Vec<Event<'static>> {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         let items = self.decoder.feed(bytes);
         self.keep(items, marks::times(bytes, chunks))
     }
 
     /// The console ended: records that only lack their line's end.
-    pub fn finish(&mut self) -> Vec<Record> {
+    pub fn finish(&mut self) -> Vec<Event<'static>> {
         let items = self.decoder.finish();
-        records(self.keep(items, Vec::new()))
+        self.keep(items, Vec::new())
     }
 
     /// `times` are those of the marks.
-    fn keep(&mut self, items: Vec<Item>, times: Vec<Option<u64>>) -> Vec<Said> {
-        let mut said = Vec::new();
+    fn keep(&mut self, items: Vec<Item>, times: Vec<Option<u64>>) -> Vec<Event<'static>> {
+        let mut events = Vec::new();
         let mut times = times.into_iter();
         for item in items {
             match item {
                 Item::Record(record) => {
                     if record.source == GUEST || MONITORS.contains(&&*record.source) {
-                        said.push(Said::Record(record));
+                        events.push(Event::Record(record));
                     }
                 }
-                Item::Mark(mark) => said.push(Said::Mark(Heard {
+                Item::Mark(mark) => events.push(Event::Mark(Heard {
                     mark,
                     ticks: times.next().flatten(),
                 })),
@@ -96,7 +81,7 @@ impl Line {
                 }
             }
         }
-        said
+        events
     }
 
     /// A new launch begins on the same line.
@@ -142,14 +127,6 @@ impl Line {
     }
 }
 
-fn records(said: Vec<Said>) -> Vec<Record> {
-    let record = |said| match said {
-        Said::Record(record) => Some(*record),
-        Said::Mark(_) => None,
-    };
-    said.into_iter().filter_map(record).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,12 +136,12 @@ mod tests {
     fn marks_come_with_the_times_of_their_chunks() {
         let mut line = Line::new(Expect::Learn).with_marks(true);
         let chunks = [(5, 7), (1, 8), (3, 9)].map(|(bytes, ticks)| Chunk { bytes, ticks });
-        let said = line.feed_timed(b"text\n\x01\x03\x02x", &chunks);
-        let heard: Vec<(Mark, Option<u64>)> = said
+        let events = line.feed(b"text\n\x01\x03\x02x", &chunks);
+        let heard: Vec<(Mark, Option<u64>)> = events
             .iter()
-            .map(|said| match said {
-                Said::Mark(heard) => (heard.mark, heard.ticks),
-                Said::Record(record) => panic!("{record:?}"),
+            .map(|event| match event {
+                Event::Mark(heard) => (heard.mark, heard.ticks),
+                other => panic!("{other:?}"),
             })
             .collect();
         let wanted = [
@@ -173,7 +150,7 @@ mod tests {
             (Mark::Run, None),
         ];
         assert_eq!(heard, wanted);
-        line.feed(b"\n");
+        line.feed(b"\n", &[]);
         assert_eq!(line.tail(), "text\nx\n");
     }
 
@@ -181,7 +158,7 @@ mod tests {
     fn a_tail_is_short_and_escaped() {
         let mut line = Line::new(Expect::Learn);
         for _ in 0..3000 {
-            line.feed(b"\x1b[31m\n");
+            line.feed(b"\x1b[31m\n", &[]);
         }
         let tail = line.tail();
         assert!(tail.len() <= TAIL_BYTES && tail.ends_with("[31m\n"));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ws_machines::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, LaunchRequest, Machine, MachineError,
 };
-use ws_records::{Expect, Record};
+use ws_records::{Expect, Kind};
 use ws_results::Launch;
 
 /// A listener's state.
@@ -99,25 +99,29 @@ impl Listener {
     fn feed(&mut self, bytes: &[u8]) {
         // Line by line: counts and console text then belong to the launch in which they came.
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            for record in self.line.feed(line) {
-                self.record(&record);
+            for event in self.line.feed(line, &[]) {
+                self.said(event);
             }
         }
     }
 
-    fn record(&mut self, record: &Record) {
+    /// What the line said: a record, as nobody asked these guests for marks.
+    fn said(&mut self, event: Event<'_>) {
+        let Event::Record(record) = &event else {
+            return;
+        };
         let known = self.current.as_ref().map(|(number, _)| *number);
         if known != Some(record.launch) {
             self.event(Event::Restarted);
             // Records of a launch that is over follow its `bye`, or the time limit that ended it.
-            if !matches!(record.kind, ws_records::Kind::Hello(_)) {
+            if !matches!(record.kind, Kind::Hello(_)) {
                 return;
             }
             self.since = Instant::now();
             self.line.restart();
             self.current = Some((record.launch, LaunchState::new(self.limits)));
         }
-        self.event(Event::Record(record));
+        self.event(event);
     }
 
     fn tick(&mut self) {
@@ -129,8 +133,8 @@ impl Listener {
     }
 
     fn ended(&mut self, how: &str) {
-        for record in self.line.finish() {
-            self.record(&record);
+        for event in self.line.finish() {
+            self.said(event);
         }
         self.event(Event::Eof(how));
     }

@@ -5,7 +5,6 @@
 //! unit test. `follow` and `listen` feed it. All times are since the launch's start.
 
 use crate::launch::limits::Limits;
-use crate::launch::line;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
 use serde_json::Value;
@@ -14,11 +13,14 @@ use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
 
+/// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
+/// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
+pub const GUEST: &str = "guest";
 /// What can happen to a launch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// A record of this launch came.
-    Record(&'a Record),
+    Record(Box<Record>),
     /// A mark of this launch was heard.
     Mark(Heard),
     /// Time passed.
@@ -126,8 +128,8 @@ impl LaunchState {
             return true;
         }
         match event {
-            Event::Record(record) if record.source == line::GUEST => self.record(record, now),
-            Event::Record(record) => self.monitor(record),
+            Event::Record(record) if record.source == GUEST => self.record(*record, now),
+            Event::Record(record) => self.monitor(record.kind),
             Event::Mark(heard) => {
                 if let Some(current) = &mut self.current {
                     current.marks.hear(heard);
@@ -230,14 +232,14 @@ impl LaunchState {
         usize::try_from(announced.min(ROWS_MAX)).unwrap_or(usize::MAX)
     }
 
-    fn record(&mut self, record: &Record, now: Duration) {
+    fn record(&mut self, record: Record, now: Duration) {
         self.has_spoken = true;
-        match &record.kind {
+        match record.kind {
             Kind::Hello(hello) => {
                 // A second one under the same launch is a copy; the first counts.
                 if self.hello.is_none() {
-                    self.hello = Some(hello.clone());
-                    self.hello_object = Some(Value::Object(record.object.clone()));
+                    self.hello = Some(hello);
+                    self.hello_object = Some(Value::Object(record.object));
                     self.step_since = now;
                 }
             }
@@ -247,7 +249,7 @@ impl LaunchState {
                 let Some(current) = &mut self.current else {
                     return;
                 };
-                match current.assembler.push(part.clone()) {
+                match current.assembler.push(part) {
                     Ok(Some(result)) if current.report.is_none() => {
                         let marks = self.timed.then_some(&current.marks);
                         current.report = Some(judge(result, marks));
@@ -260,9 +262,9 @@ impl LaunchState {
             }
             Kind::Skip(skip) => {
                 self.resume(&skip.bench, now);
-                self.settle(RowReport::without(&skip.bench, Status::Skip, &*skip.reason));
+                self.settle(RowReport::without(&skip.bench, Status::Skip, skip.reason));
             }
-            Kind::Fault(fault) => self.fault(fault, now),
+            Kind::Fault(fault) => self.fault(&fault, now),
             Kind::End(end) => {
                 self.resume(&end.bench, now);
                 self.close(now);
@@ -280,10 +282,10 @@ impl LaunchState {
     }
 
     /// What the monitor says. It counts for the benchmark that it names, while that runs.
-    fn monitor(&mut self, record: &Record) {
-        if let (Kind::Exits(exits), Some(current)) = (&record.kind, &mut self.current) {
+    fn monitor(&mut self, kind: Kind) {
+        if let (Kind::Exits(exits), Some(current)) = (kind, &mut self.current) {
             if current.bench == exits.bench {
-                current.exits = Some((**exits).clone());
+                current.exits = Some(*exits);
             }
         }
     }

@@ -44,7 +44,7 @@ impl Told {
         let mut over = false;
         for item in self.decoder.feed(line) {
             if let Item::Record(record) = item {
-                over = self.state.on(Event::Record(&record), self.now);
+                over = self.state.on(Event::Record(record), self.now);
             }
         }
         over
