@@ -31,7 +31,7 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn of(name: &str, result: &'a ResultFile) -> Option<Self> {
-        let row = result.rows.iter().find(|row| row.benchmark == name)?;
+        let row = result.row(name)?;
         Some(Side {
             row,
             summary: Summary::cost(row, &result.perturbed()),

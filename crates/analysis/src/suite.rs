@@ -285,7 +285,7 @@ impl RunHead {
 
 /// Of both, each once.
 fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
-    let said = [base, other].map(|result| result.identity.subject.get("caveat")?.as_str());
+    let said = [base, other].map(ResultFile::caveat);
     let mut said: Vec<String> = said.into_iter().flatten().map(str::to_owned).collect();
     said.dedup();
     said

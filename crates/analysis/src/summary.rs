@@ -3,7 +3,7 @@
 use crate::boot::{BootEstimate, TOO_WIDE};
 use crate::counts::Band;
 use crate::unit::UnitKind;
-use ws_results::{Metric, Perturbed, Row, Samples, Status};
+use ws_results::{COST, Metric, Perturbed, Row, Samples, Status};
 use ws_statistics::{
     Interval, bootstrap, deviation, drawn_median, lower_median, median, outliers, sorted,
 };
@@ -34,14 +34,11 @@ pub(crate) const REPLICATES: usize = 4000;
 /// The seed of all intervals: the same boots give the same digits.
 pub(crate) const SEED: u64 = 0x5eed_0003;
 
-/// The metric that every benchmark has.
-const COST: &str = "cost";
-
 impl Summary {
     /// Of a row's cost. `None` where no boot that counts has samples, and where the benchmark's check
     /// failed: those figures mean nothing.
     pub fn cost(row: &Row, perturbed: &Perturbed) -> Option<Self> {
-        let metric = row.metrics.iter().find(|metric| metric.name == COST)?;
+        let metric = row.metric(COST)?;
         (row.status != Status::Failed).then(|| Self::of(metric, perturbed))?
     }
 

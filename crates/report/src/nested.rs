@@ -224,12 +224,8 @@ fn published(row: &SuiteRow, column: &str, reference: &Reference) -> Published {
     }
 }
 
-fn find<'a>(result: &'a ResultFile, benchmark: &str) -> Option<&'a Row> {
-    result.rows.iter().find(|row| row.benchmark == benchmark)
-}
-
 fn cost(result: &ResultFile, benchmark: &str) -> Option<Summary> {
-    Summary::cost(find(result, benchmark)?, &result.perturbed())
+    Summary::cost(result.row(benchmark)?, &result.perturbed())
 }
 
 fn line(
@@ -258,9 +254,11 @@ fn line(
     // Linux has no policy: both levels are the same kernel.
     let of_l0 = of_l1.map(|_| json!(HOST_POLICY));
     let (over_l0, over_l1) = (over(of_l0.as_ref()), over(of_l1));
-    let causes = find(result, &row.benchmark).map_or_else(BTreeMap::new, causes);
+    let causes = result
+        .row(&row.benchmark)
+        .map_or_else(BTreeMap::new, causes);
     let reason = || {
-        let found = find(result, &row.benchmark);
+        let found = result.row(&row.benchmark);
         let text = found.and_then(|row| row.reason.as_deref());
         text.unwrap_or("not measured there").to_owned()
     };

@@ -3,10 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Summary, batch_cost, batch_span, difference, same_samples, summarize};
-use ws_results::{Metric, ResultFile, Row, Status};
-
-/// The metric that the host timed.
-const METRIC: &str = "cost_external";
+use ws_results::{COST, COST_EXTERNAL, ResultFile, Row, Status};
 
 /// The row that measures the measurement.
 const IDLE: &str = "idle";
@@ -37,17 +34,13 @@ pub(crate) struct IdleSpread {
     pub outside: f64,
 }
 
-fn find<'a>(row: &'a Row, name: &str) -> Option<&'a Metric> {
-    row.metrics.iter().find(|metric| metric.name == name)
-}
-
 impl IdleSpread {
     /// Of a result whose Idle was timed from outside.
     pub(crate) fn of(result: &ResultFile) -> Option<Self> {
-        let idle = result.rows.iter().find(|row| row.benchmark == IDLE)?;
+        let idle = result.row(IDLE)?;
         Some(IdleSpread {
-            inside: batch_span(find(idle, "cost")?)?,
-            outside: batch_span(find(idle, METRIC)?)?,
+            inside: batch_span(idle.metric(COST)?)?,
+            outside: batch_span(idle.metric(COST_EXTERNAL)?)?,
         })
     }
 }
@@ -55,7 +48,7 @@ impl IdleSpread {
 impl Outside {
     /// Of a row that the host timed, or should have.
     pub(crate) fn of(row: &Row, idle: Option<IdleSpread>) -> Option<Self> {
-        let metric = find(row, METRIC);
+        let metric = row.metric(COST_EXTERNAL);
         let untold = row.outcomes.iter().any(|o| o.external.is_some());
         if row.status == Status::Failed || (metric.is_none() && !untold) {
             return None;
@@ -64,7 +57,7 @@ impl Outside {
         let summary = metric.and_then(summarize);
         let batch = metric.and_then(batch_cost).filter(|ticks| *ticks > 0.0);
         let noise = |idle: IdleSpread| Some(idle.outside / batch?);
-        let inside = find(row, "cost").zip(metric);
+        let inside = row.metric(COST).zip(metric);
         let inside = inside.and_then(|(inside, outside)| summarize(&same_samples(inside, outside)));
         let differ = |outside: &Summary| difference(inside.as_ref()?, outside);
         Some(Outside {

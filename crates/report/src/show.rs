@@ -3,7 +3,7 @@
 
 use crate::number::{self, percent};
 use crate::style::Style;
-use crate::table::{SOFTWARE_KVM, is_software_kvm, status_word, verdict_word};
+use crate::table::{SOFTWARE_KVM, status_word, verdict_word};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ impl Page {
     fn head(&mut self, result: &ResultFile) {
         let platform = self.style.bold(&terminal(&result.platform));
         self.line(0, &platform);
-        if is_software_kvm(result) {
+        if result.is_software_kvm() {
             self.line(1, &self.style.red(SOFTWARE_KVM));
         }
         self.line(1, &format!("begun    {}", terminal(&result.created)));

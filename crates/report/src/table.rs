@@ -191,15 +191,10 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
                 .notes
                 .push(notes.add("interrupted: the run was stopped before its last boot".into()));
         }
-        if is_software_kvm(result) {
+        if result.is_software_kvm() {
             column.notes.push(notes.add(SOFTWARE_KVM.into()));
         }
-        if let Some(caveat) = result
-            .identity
-            .subject
-            .get("caveat")
-            .and_then(|c| c.as_str())
-        {
+        if let Some(caveat) = result.caveat() {
             column.notes.push(notes.add(caveat.into()));
         }
     }
@@ -237,12 +232,6 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
         rows,
         notes: notes.into_texts(),
     })
-}
-
-/// Whether a KVM without hardware below it ran the guest.
-pub(crate) fn is_software_kvm(result: &ResultFile) -> bool {
-    let kvm = result.identity.subject.get("kvm");
-    kvm.and_then(|kvm| kvm.as_str()) == Some("software")
 }
 
 /// A row of a file with its summary.

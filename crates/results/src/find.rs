@@ -94,6 +94,12 @@ pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
     Ok(results)
 }
 
+/// The results of several, one after the other.
+pub fn load_all(specs: &[String]) -> Result<Vec<ResultFile>, FindError> {
+    let loaded: Result<Vec<_>, _> = specs.iter().map(|spec| load(spec)).collect();
+    Ok(loaded?.into_iter().flatten().collect())
+}
+
 /// The `*.json` of a folder, sorted by name; not the hidden ones, which are being written.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let failed = |cause| FindError::List {

@@ -16,7 +16,7 @@ mod sample;
 mod schema;
 mod write;
 
-pub use find::{FindError, find, load};
+pub use find::{FindError, find, load, load_all};
 pub use name::file_name;
 pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
@@ -64,7 +64,35 @@ impl ResultFile {
     pub fn perturbed(&self) -> Perturbed {
         Perturbed::of(&self.boots)
     }
+
+    /// The row of a benchmark.
+    pub fn row(&self, benchmark: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.benchmark == benchmark)
+    }
+
+    /// What the recipe of a lab machine says of its figures.
+    pub fn caveat(&self) -> Option<&str> {
+        self.identity.subject.get("caveat")?.as_str()
+    }
+
+    /// Whether a KVM without hardware below it ran the guest.
+    pub fn is_software_kvm(&self) -> bool {
+        let kvm = self.identity.subject.get("kvm");
+        kvm.and_then(|kvm| kvm.as_str()) == Some("software")
+    }
 }
+
+impl Row {
+    /// What was measured under this name.
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.name == name)
+    }
+}
+
+/// The metric that the guest measures of every benchmark.
+pub const COST: &str = "cost";
+/// The same batches as the host timed them.
+pub const COST_EXTERNAL: &str = "cost_external";
 
 /// All that a number depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

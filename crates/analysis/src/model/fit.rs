@@ -468,8 +468,7 @@ fn notes(guest: &ResultFile, kind: UnitKind, paging: Paging, rows: &[RowCost]) -
             );
         }
     }
-    let caveat = guest.identity.subject.get("caveat");
-    notes.extend(caveat.and_then(|said| said.as_str()).map(str::to_owned));
+    notes.extend(guest.caveat().map(str::to_owned));
     if rows.iter().any(|row| !row.native_measured) {
         notes.push(
             "a hypercall and a virtual device's notification do not occur natively: all of their cost is added"

@@ -279,7 +279,7 @@ fn figures<'a>(series: &'a [Series<'a>]) -> Vec<Figure<'a>> {
 }
 
 fn value(row: &Row, quantity: &Quantity) -> Option<Value> {
-    let metric = row.metrics.iter().find(|m| m.name == quantity.metric)?;
+    let metric = row.metric(quantity.metric)?;
     let rounds: Vec<f64> = metric.boots.iter().map(quantity.of).collect();
     let fold = |with: fn(f64, f64) -> f64| rounds.iter().copied().reduce(with);
     let value = Value {

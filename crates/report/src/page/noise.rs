@@ -3,7 +3,6 @@
 use super::series::Series;
 use super::words::{plain, value_text};
 use crate::number;
-use crate::table::is_software_kvm;
 use maud::{Markup, html};
 use ws_analysis::UnitKind;
 use ws_results::Disturbance;
@@ -95,7 +94,7 @@ fn row(series: &Series) -> Markup {
                 }
             }
             td { (said("pinning")) }
-            td { (said("host_virtualized")) @if is_software_kvm(series.result) { ", and a software KVM" } }
+            td { (said("host_virtualized")) @if series.result.is_software_kvm() { ", and a software KVM" } }
             td { (said("host_kernel")) }
         }
     }

@@ -37,8 +37,7 @@ impl Caveat {
         for result in results {
             let metrics = result.rows.iter().flat_map(|row| &row.metrics);
             caveat.insns |= metrics.into_iter().any(|m| m.unit == "insns");
-            let said = result.identity.subject.get("caveat");
-            let Some(said) = said.and_then(|said| said.as_str()) else {
+            let Some(said) = result.caveat() else {
                 continue;
             };
             let known = caveat.machines.iter().position(|(text, _)| text == said);

@@ -2,9 +2,8 @@
 //! check` judges its pairs in the same way.
 
 use crate::cli::{CompareArgs, Effect, JudgeArgs};
-use crate::commands::Usage;
-use crate::commands::export;
-use crate::terminal::output::{self, Colours};
+use crate::commands::{Usage, export};
+use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
 use ws_analysis::{CompareOptions, Outcome, Thresholds, compare_results};
@@ -18,10 +17,7 @@ use ws_results::ResultFile;
 /// something can't be written.
 pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
     let bases = ws_results::load(&args.base)?;
-    let mut others = Vec::new();
-    for other in &args.others {
-        others.extend(ws_results::load(other)?);
-    }
+    let others = ws_results::load_all(&args.others)?;
     judge(&pairs(&bases, &others)?, &args.how, colours)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::cli::DoctorArgs;
 use crate::commands::parts;
-use crate::terminal::output::{self, Colours};
+use crate::terminal::{Colours, output};
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_doctor::{Around, Finding, Probe, Report, Root, Sys, Tools};

@@ -1,7 +1,7 @@
 //! One benchmark of a lab result as those need it who judge it: its figure, and the band around it.
 
 use ws_analysis::{Band, Summary};
-use ws_results::{ResultFile, Status};
+use ws_results::{COST, ResultFile, Status};
 
 /// What a lab machine counted for one benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,16 +19,13 @@ impl Figure {
     /// # Errors
     /// It has none that can be relied on, and why.
     pub fn of(result: &ResultFile, benchmark: &str) -> Result<Self, String> {
-        let rows = &result.rows;
-        let row = rows.iter().find(|row| row.benchmark == benchmark);
-        let row = row.ok_or("it was not measured")?;
+        let row = result.row(benchmark).ok_or("it was not measured")?;
         if row.status != Status::Ok {
             let word = ws_report::status_word(row.status);
             let reason = row.reason.as_ref();
             return Err(reason.map_or_else(|| word.into(), |reason| format!("{word}: {reason}")));
         }
-        let metric = row.metrics.iter().find(|metric| metric.name == "cost");
-        let metric = metric.ok_or("it has no figures")?;
+        let metric = row.metric(COST).ok_or("it has no figures")?;
         if metric.unit != "insns" {
             return Err(format!("it is measured in {}", metric.unit));
         }
@@ -58,22 +55,17 @@ pub fn number(insns: f64) -> String {
     ws_report::value(insns, "insns")
 }
 
-/// What is said of a result's machine wherever its figures stand; the same words once.
-fn caveats<'a>(results: impl Iterator<Item = &'a ResultFile>) -> Vec<String> {
-    let mut all = Vec::new();
-    for result in results {
-        let caveat = result.identity.subject.get("caveat");
-        let text = caveat.and_then(serde_json::Value::as_str);
-        all.extend(text.map(str::to_owned).filter(|text| !all.contains(text)));
-    }
-    all
-}
-
-/// What stands below every table of these figures: what they are, and what is said of the machines.
+/// What stands below every table of these figures: what they are, and what is said of the machines, the same words once.
 pub fn legend<'a>(results: impl Iterator<Item = &'a ResultFile>) -> String {
     let unit = "executed instructions for one operation (the mode): path length, not time; a trap itself costs nothing";
-    let lines = std::iter::once(unit.to_owned()).chain(caveats(results));
+    let mut lines = vec![unit];
+    for caveat in results.filter_map(ResultFile::caveat) {
+        if !lines.contains(&caveat) {
+            lines.push(caveat);
+        }
+    }
+    let lines = lines.into_iter();
     lines
-        .map(|line| ws_text::terminal(&line).into_owned() + "\n")
+        .map(|line| ws_text::terminal(line).into_owned() + "\n")
         .collect()
 }

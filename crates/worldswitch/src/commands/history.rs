@@ -1,10 +1,8 @@
 //! `worldswitch history`: results over time, in a store of their own.
 
 use crate::cli::{By, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
-use crate::commands::Done;
-use crate::commands::Usage;
-use crate::commands::compare;
-use crate::terminal::output::{self, Colours};
+use crate::commands::{Done, Usage, compare};
+use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -112,10 +110,7 @@ fn default_store() -> anyhow::Result<PathBuf> {
 }
 
 fn add(path: &Path, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
-    let mut results = Vec::new();
-    for spec in specs {
-        results.extend(ws_results::load(spec)?);
-    }
+    let results = ws_results::load_all(specs)?;
     let mut store = Store::create(path)?;
     for result in &results {
         let added = store.add(result)?;

@@ -18,7 +18,7 @@ mod show;
 mod suite;
 
 use crate::cli::Command;
-use crate::terminal::output::Colours;
+use crate::terminal::Colours;
 use std::path::Path;
 
 /// Wrong usage that the command line's definition alone does not show.

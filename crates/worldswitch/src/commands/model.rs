@@ -3,7 +3,7 @@
 
 use crate::cli::{ModelArgs, PagingKind};
 use crate::commands::export;
-use crate::terminal::output::{self, Colours};
+use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -24,14 +24,8 @@ const MAX_EVENT_BYTES: u64 = 1 << 20;
 /// A result or the events can't be found or read, results don't go together, or something can't be
 /// written.
 pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
-    let mut natives: Vec<ResultFile> = Vec::new();
-    for spec in &args.native {
-        natives.extend(ws_results::load(spec)?);
-    }
-    let mut guests: Vec<ResultFile> = Vec::new();
-    for spec in &args.guests {
-        guests.extend(ws_results::load(spec)?);
-    }
+    let mut natives = ws_results::load_all(&args.native)?;
+    let guests = ws_results::load_all(&args.guests)?;
     // A folder of a run holds the native result too.
     let native = natives.first().map(|native| native.platform.clone());
     let (own, others): (Vec<_>, Vec<_>) = guests
@@ -114,8 +108,7 @@ fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
             results.len()
         );
     };
-    let row = result.rows.iter().find(|row| row.benchmark == *benchmark);
-    let Some(row) = row else {
+    let Some(row) = result.row(benchmark) else {
         bail!("{spec} has no benchmark {benchmark}")
     };
     if row.host.iter().all(|view| view.operations.is_none()) {

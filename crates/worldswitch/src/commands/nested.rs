@@ -4,8 +4,7 @@
 use crate::cli::{NestedArgs, RunArgs, Suite};
 use crate::commands::run::measure;
 use crate::commands::{Done, export};
-use crate::terminal::output::{self, Colours};
-use crate::terminal::stop::Stop;
+use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
 use std::time::Duration;
 use ws_machines::name::parse_list;
@@ -40,10 +39,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
 }
 
 fn earlier(runs: &[String]) -> anyhow::Result<Vec<ResultFile>> {
-    let mut results = Vec::new();
-    for run in runs {
-        results.extend(ws_results::load(run)?);
-    }
+    let mut results = ws_results::load_all(runs)?;
     // As they are measured: platforms by name lie otherwise in a folder.
     let order = platforms(false);
     let place = |result: &ResultFile| order.iter().position(|name| *name == result.platform);

@@ -3,7 +3,7 @@
 use crate::cli::ReportArgs;
 use crate::commands::compare::counterpart;
 use crate::commands::model::{self, Workload};
-use crate::terminal::output::{self, Colours};
+use crate::terminal::{Colours, output};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ws_analysis::model::{Model, ModelOptions, Paging, fit, predict};
@@ -38,10 +38,7 @@ pub struct Asked {
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.
 pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
-    let mut results = Vec::new();
-    for path in &args.runs {
-        results.extend(ws_results::load(path)?);
-    }
+    let mut results = ws_results::load_all(&args.runs)?;
     let mut asked = Asked {
         baseline: args.baseline.as_ref().map(ToString::to_string),
         allow: args.allow.clone(),

@@ -2,19 +2,15 @@
 
 use crate::cli::ShowArgs;
 use crate::commands::suite::Layout;
-use crate::terminal::output::{self, Colours};
+use crate::terminal::{Colours, output};
 use std::path::Path;
-use ws_results::ResultFile;
 
 /// Shows.
 ///
 /// # Errors
 /// There is no such result, it can't be read, or standard output can't be written.
 pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
-    let mut results: Vec<ResultFile> = Vec::new();
-    for path in &args.paths {
-        results.extend(ws_results::load(path)?);
-    }
+    let results = ws_results::load_all(&args.paths)?;
     let form = args.json || args.markdown || args.csv;
     // A folder is a run, and a run is shown as its table; a single result in detail.
     let run = args.paths.iter().any(|path| Path::new(path).is_dir());

@@ -4,7 +4,7 @@
 use crate::launch::limits::Limits;
 use crate::launch::line::Line;
 use crate::launch::state::{Event, LaunchReport, LaunchState};
-use crate::terminal::stop::Stop;
+use crate::terminal::Stop;
 use crate::terminal::time::millis;
 use std::time::{Duration, Instant};
 use ws_machines::machine::{

@@ -10,12 +10,8 @@ use std::collections::BTreeMap;
 use ws_analysis::Summary;
 use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
-use ws_results::{Boot, Metric, Outcome, Perturbed, Row, Samples, Status};
+use ws_results::{Boot, COST, COST_EXTERNAL, Metric, Outcome, Perturbed, Row, Samples, Status};
 
-/// What the guest measured of every benchmark; the first of its metrics.
-const METRIC: &str = "cost";
-/// The same batches as the host timed them.
-const METRIC_EXTERNAL: &str = "cost_external";
 /// The category of a row that no image names.
 pub const UNKNOWN: &str = "unknown";
 
@@ -161,7 +157,7 @@ fn measured(
         control: result.control,
         ..place.clone()
     };
-    keep(row, METRIC, unit, inside);
+    keep(row, COST, unit, inside);
     if let Some(external) = external.filter(|external| !external.run.is_empty()) {
         let outside = Samples {
             iterations: result.iterations,
@@ -171,7 +167,7 @@ fn measured(
             missing: external.missing,
             ..place.clone()
         };
-        keep(row, METRIC_EXTERNAL, unit, outside);
+        keep(row, COST_EXTERNAL, unit, outside);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use ws_analysis::SUITE_BOOTS;
-use ws_results::{LaunchEnd, ResultFile, Status};
+use ws_results::{COST_EXTERNAL, LaunchEnd, ResultFile, Status};
 
 /// Remarks on one result that lies in `folder`.
 pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
@@ -89,7 +89,7 @@ fn damage(result: &ResultFile) -> Option<String> {
 fn unheard(result: &ResultFile, folder: &Path) -> Option<String> {
     let timed = result.rows.iter().flat_map(|row| &row.metrics);
     let boots = timed
-        .filter(|metric| metric.name == "cost_external")
+        .filter(|metric| metric.name == COST_EXTERNAL)
         .flat_map(|metric| &metric.boots);
     let (mut missing, mut all) = (0, 0);
     for samples in boots {
@@ -115,13 +115,7 @@ fn few_boots(result: &ResultFile) -> Option<String> {
         .any(|metric| !["insns", "count"].contains(&&*metric.unit));
     let boots = result.boots.len();
     // What a software KVM gives is nothing to compare, however often it boots.
-    let software = result
-        .identity
-        .subject
-        .get("kvm")
-        .and_then(|kvm| kvm.as_str())
-        == Some("software");
-    if !timed || software || boots >= SUITE_BOOTS as usize {
+    if !timed || result.is_software_kvm() || boots >= SUITE_BOOTS as usize {
         return None;
     }
     Some(format!(

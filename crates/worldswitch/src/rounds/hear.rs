@@ -4,7 +4,7 @@ use crate::launch::listen::listen;
 use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::gather::Gathered;
 use crate::rounds::job::{Common, Job, Selection};
-use crate::terminal::progress::Progress;
+use crate::terminal::Progress;
 use std::sync::Arc;
 use ws_machines::machine::Control;
 use ws_results::{Boot, Launch, LaunchEnd};

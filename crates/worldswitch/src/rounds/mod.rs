@@ -9,8 +9,7 @@ pub mod plan;
 mod quick;
 
 use crate::rounds::job::{Common, Job};
-use crate::terminal::progress::Progress;
-use crate::terminal::time;
+use crate::terminal::{Progress, time};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;

@@ -2,6 +2,10 @@
 
 pub mod columns;
 pub mod output;
-pub mod progress;
-pub mod stop;
+mod progress;
+mod stop;
 pub mod time;
+
+pub use output::Colours;
+pub use progress::Progress;
+pub use stop::Stop;

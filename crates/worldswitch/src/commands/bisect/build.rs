@@ -2,9 +2,7 @@
 
 use super::child;
 use super::tree::{Commit, Tree};
-use crate::terminal::progress::Progress;
-use crate::terminal::stop::Stop;
-use crate::terminal::time;
+use crate::terminal::{Progress, Stop, time};
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};

@@ -1,6 +1,6 @@
 //! Programs that bisect runs: none outlives us, and the user's wish to stop ends them.
 
-use crate::terminal::stop::Stop;
+use crate::terminal::Stop;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{Read, Seek};

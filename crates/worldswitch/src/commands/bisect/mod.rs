@@ -7,12 +7,9 @@ mod show;
 mod tree;
 
 use crate::cli::bisect::BisectArgs;
-use crate::commands::Done;
-use crate::commands::Usage;
-use crate::commands::parts;
+use crate::commands::{Done, Usage, parts};
 use crate::outcome::folder::Folder;
-use crate::terminal::output::{self, Colours};
-use crate::terminal::stop::Stop;
+use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use build::Builder;
 use look::{Look, Looker, Measured};

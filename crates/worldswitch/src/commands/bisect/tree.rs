@@ -11,7 +11,7 @@
 
 use super::child::{self, Ended, Stopped};
 use crate::commands::Usage;
-use crate::terminal::stop::Stop;
+use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};

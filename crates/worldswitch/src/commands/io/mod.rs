@@ -6,12 +6,9 @@ mod table;
 
 use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::commands::Done;
-use crate::commands::doctor;
-use crate::commands::parts;
+use crate::commands::{Done, doctor, parts};
 use crate::outcome::folder::Folder;
-use crate::terminal::output::{self, Colours};
-use crate::terminal::stop::Stop;
+use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use experiments::Part;
 use results::Run;

@@ -65,7 +65,7 @@ pub fn table(results: &[ResultFile]) -> String {
     for load in loads {
         let mut head = load;
         for result in results {
-            let Some(row) = result.rows.iter().find(|row| row.benchmark == load) else {
+            let Some(row) = result.row(load) else {
                 continue;
             };
             let _ = write!(text, "{head:<28} {:<24} ", result.platform);

@@ -2,10 +2,8 @@
 
 use super::ending::{self, Ending};
 use crate::cli::lab::BootArgs;
-use crate::commands::Done;
-use crate::commands::Usage;
-use crate::commands::parts;
-use crate::terminal::stop::Stop;
+use crate::commands::{Done, Usage, parts};
+use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use std::io::{self, Write};
 use std::time::Instant;

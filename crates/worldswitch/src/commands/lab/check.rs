@@ -3,15 +3,11 @@
 use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::RunArgs;
 use crate::cli::lab::CheckArgs;
-use crate::commands::Done;
-use crate::commands::Usage;
 use crate::commands::figure::{self, Figure, number};
-use crate::commands::parts;
-use crate::commands::run;
+use crate::commands::{Done, Usage, parts, run};
 use crate::outcome::folder::Folder;
 use crate::terminal::columns::{columns, pretty};
-use crate::terminal::output::{self, Colours};
-use crate::terminal::stop::Stop;
+use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use regex::Regex;
 use serde_json::{Value, json};

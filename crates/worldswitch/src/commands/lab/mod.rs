@@ -11,7 +11,7 @@ mod show;
 use crate::cli::lab::LabCommand;
 use crate::commands::Done;
 use crate::commands::parts::{recipes, store};
-use crate::terminal::output::Colours;
+use crate::terminal::Colours;
 use std::io::Write;
 use ws_lab::carry;
 

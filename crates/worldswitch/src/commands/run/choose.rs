@@ -2,7 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::commands::Usage;
-use crate::terminal::output::{self, Colours};
+use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
 use ws_machines::image::BenchmarkRow;

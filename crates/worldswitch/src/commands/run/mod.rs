@@ -4,21 +4,15 @@
 mod choose;
 
 use crate::cli::RunArgs;
-use crate::commands::Usage;
-use crate::commands::parts;
-use crate::commands::report;
 use crate::commands::suite::Layout;
-use crate::commands::{Done, doctor, export};
+use crate::commands::{Done, Usage, doctor, export, parts, report};
 use crate::outcome::digits::Digits;
 use crate::outcome::folder::Folder;
 use crate::outcome::remarks;
 use crate::rounds;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
-use crate::terminal::output::{self, Colours};
-use crate::terminal::progress::Progress;
-use crate::terminal::stop::Stop;
-use crate::terminal::time;
+use crate::terminal::{Colours, Progress, Stop, output, time};
 use anyhow::{Context, bail};
 use regex::Regex;
 use std::collections::BTreeMap;
