@@ -1,156 +1,251 @@
-//! One boot as a queue of launches: what a dead machine left undone is launched again, and what
-//! was damaged on the line gets one more chance.
-//!
-//! Pure. It always ends: a launch settles a row, or the second one in a row that settles none
-//! costs its first row, or (where the guest never spoke) the boot.
+//! A platform that this program boots: one boot of its job.
 
-use crate::launch::state::LaunchReport;
+use super::job::{Common, GUESS_A_ROW, Job};
+use super::plan::{self, Asked, Parameters, Planned};
+use super::queue::LaunchQueue;
+use super::{nonce, perturb};
+use crate::launch::follow::{Order, follow};
+use crate::launch::limits::Limits;
+use crate::launch::state::{LaunchReport, LaunchState};
+use crate::outcome::digits::Key;
+use crate::outcome::exits;
 use crate::outcome::row::RowReport;
-use crate::rounds::plan::Planned;
-use std::collections::{BTreeSet, VecDeque};
-use ws_results::{LaunchEnd, Status};
+use crate::terminal::Progress;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use ws_machines::hypercall;
+use ws_machines::image::BenchmarkRow;
+use ws_machines::machine::MachineError;
+use ws_results::{Boot, Launch, Perturbation, Status};
 
 /// A boot that goes on.
-#[derive(Clone, Debug)]
-pub struct BootState {
-    queue: VecDeque<Planned>,
-    settled: Vec<RowReport>,
-    /// Rows that had their second chance.
-    retried: BTreeSet<String>,
-    /// Launches in a row in which the guest never spoke.
-    silent: u32,
-    /// The first row of the last launch, if that launch settled nothing.
-    stuck: Option<String>,
-    interrupted: bool,
-    launches: u32,
+struct OneBoot {
+    /// From 1.
+    number: u32,
+    started: Instant,
+    /// What the run takes after it.
+    left_after: Duration,
+    seed: Option<NonZeroU64>,
+    perturbed: Option<Perturbation>,
+    launches: Vec<Launch>,
+    /// Of an exact machine, for each launch.
+    keys: Vec<Key>,
 }
 
-/// The guest did not speak in two launches running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Silent;
+impl Job {
+    /// Boots the machine once. `left_after` is what the run takes after this boot.
+    pub fn boot(&mut self, common: &Common, progress: &Progress, left_after: Duration) {
+        let forbidden = hypercall::forbidden(self.machine.engine());
+        let selection = Arc::clone(&self.selection);
+        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) = selection
+            .rows
+            .iter()
+            .partition(|row| forbidden.is_some() && row.has_hypercall);
+        let mut one = self.begin(common, left_after);
+        let mut planned = plan::launches(&rows, common.smp);
+        if let Some(seed) = one.seed {
+            plan::shuffle(&mut planned, seed);
+        }
+        let mut queue = LaunchQueue::new(planned);
+        while let Some(planned) = queue.next() {
+            if let Err(why) = self.next_launch(common, progress, &mut one, &mut queue, planned) {
+                self.failed = Some(why);
+                break;
+            }
+        }
+        let interrupted = common.stop.requested() && queue.rows_done() < rows.len();
+        let mut reports = queue.finish();
+        for report in &mut reports {
+            let machine = &self.machine;
+            let (engine, architecture) = (machine.engine(), machine.architecture());
+            exits::judge(report, engine, architecture, machine.pins());
+        }
+        let why = forbidden.unwrap_or_default();
+        let barred = barred.into_iter();
+        reports.extend(barred.map(|row| RowReport::without(&row.name, Status::Skip, why)));
+        self.keep(common, one, reports, interrupted);
+    }
 
-impl BootState {
-    /// A boot of these launches.
-    pub fn new(launches: Vec<Planned>) -> Self {
-        Self {
-            queue: launches.into(),
-            settled: Vec::new(),
-            retried: BTreeSet::new(),
-            silent: 0,
-            stuck: None,
-            interrupted: false,
-            launches: 0,
+    fn begin(&self, common: &Common, left_after: Duration) -> OneBoot {
+        let number = self.boots_done().saturating_add(1);
+        let perturbed = number.checked_sub(self.wanted.unwrap_or(1) + 1);
+        let memory_mib = self.machine.memory_mib();
+        OneBoot {
+            number,
+            started: Instant::now(),
+            left_after,
+            seed: self.seed(common, number),
+            perturbed: perturbed.map(|index| perturb::perturbation(index, memory_mib)),
+            launches: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
-    /// The next launch, or nothing when the boot is over.
-    pub fn next(&mut self) -> Option<Planned> {
-        if self.interrupted {
-            return None;
-        }
-        self.queue.pop_front()
-    }
-
-    /// Takes what a launch came to.
+    /// Makes a launch, and puts what is left of it back into the queue.
     ///
     /// # Errors
-    /// The guest never spoke, for the second time running: the platform does not work.
-    pub fn take(&mut self, planned: Planned, report: &LaunchReport) -> Result<(), Silent> {
-        let launch = self.launches;
-        self.launches += 1;
-        let vcpus = planned.vcpus;
-        let mut again = Vec::new();
-        let settled_before = self.settled.len();
-        let mut missing = Vec::new();
-        for name in planned.rows {
-            let row = report.rows.iter().find(|row| row.bench == name).cloned();
-            let row = match row {
-                Some(row) => row,
-                None if report.end == LaunchEnd::Bye => {
-                    RowReport::without(&name, Status::Lost, "none of its records arrived")
-                }
-                None => {
-                    missing.push(name);
-                    continue;
-                }
-            };
-            self.settle_or_retry(RowReport { launch, ..row }, &mut again);
+    /// Why the platform gives no more. The others go on.
+    fn next_launch(
+        &mut self,
+        common: &Common,
+        progress: &Progress,
+        one: &mut OneBoot,
+        queue: &mut LaunchQueue,
+        planned: Planned,
+    ) -> Result<(), String> {
+        let order = self.order(common, one, &planned);
+        if let Some(machine) = self.machine.digest() {
+            let (vcpus, line) = (order.vcpus, &order.command_line);
+            one.keys
+                .push(Key::of(machine, vcpus, order.memory_mib, line));
         }
-        let progress = self.settled.len() > settled_before || !again.is_empty();
-        if report.end == LaunchEnd::Interrupted {
-            self.interrupted = true;
-        } else if report.hello.is_none() && !progress {
-            self.silent += 1;
-            if self.silent >= 2 {
-                return Err(Silent);
-            }
+        let done = self.launch(common, progress, one, &order, queue.rows_done());
+        let (report, launch) = done.map_err(|error| {
+            // The other platforms are measured without its load.
+            self.machine.kill();
+            error.to_string()
+        })?;
+        self.tell(progress, &report, &launch);
+        one.launches.push(launch);
+        let silent = queue.take(planned, &report).is_err();
+        self.heed_hello(&report)?;
+        match silent {
+            true => Err(never_spoke(&one.launches)),
+            false => Ok(()),
+        }
+    }
+
+    /// What the next launch of a boot is to do.
+    fn order<'a>(&self, common: &Common, one: &OneBoot, planned: &'a Planned) -> Order<'a> {
+        let asked = Asked::by(self.machine.as_ref());
+        let perturbed = one.perturbed.unwrap_or_default();
+        let mut parameters = self.parameters(common);
+        parameters.seed = one.seed;
+        parameters.pad = perturbed.pad.or(parameters.pad);
+        let nonce = if self.is_exact() {
+            nonce::fixed(&self.name, one.launches.len(), planned)
         } else {
-            self.silent = 0;
-            if progress {
-                self.stuck = None;
-            } else if let Some(first) = missing.first().cloned() {
-                if self.stuck.as_ref() == Some(&first) {
-                    missing.remove(0);
-                    self.stuck = None;
-                    self.blame(&first, report, launch);
-                } else {
-                    self.stuck = Some(first);
-                }
-            }
-        }
-        self.relaunch(vcpus, missing, again);
-        Ok(())
-    }
-
-    /// Rows in the order in which they were settled; those that were never reached are not among
-    /// them.
-    pub fn finish(self) -> Vec<RowReport> {
-        self.settled
-    }
-
-    /// How many rows are settled.
-    pub fn rows_done(&self) -> usize {
-        self.settled.len()
-    }
-
-    fn settle_or_retry(&mut self, mut report: RowReport, again: &mut Vec<String>) {
-        if report.status == Status::Unreached {
-            // It had begun when the user stopped the run.
-            return;
-        }
-        if report.status == Status::Lost {
-            if self.retried.insert(report.bench.clone()) {
-                again.push(report.bench);
-                return;
-            }
-            let why = report.reason.take().unwrap_or_default();
-            report.reason = Some(format!("{why}; lost in two launches"));
-        }
-        self.settled.push(report);
-    }
-
-    /// Two launches ended before this row, the next one, ever began.
-    fn blame(&mut self, name: &str, report: &LaunchReport, launch: u32) {
-        let status = match report.end {
-            LaunchEnd::Timeout => Status::Timeout,
-            _ => Status::Died,
+            nonce::random()
         };
-        let why = format!("two launches ended before it began: {}", report.detail);
-        self.settled.push(RowReport {
-            launch,
-            ..RowReport::without(name, status, why)
-        });
+        let mut limits = Limits::launched(common.bench_limit);
+        if let Some(limit) = self.machine.boot_limit() {
+            (limits.boot, limits.between) = (Some(limit), Some(limit));
+        }
+        Order {
+            vcpus: planned.vcpus,
+            rows: &planned.rows,
+            command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
+            memory_mib: perturbed.memory_mib,
+            nonce,
+            limits,
+            timed: common.parameters.external,
+        }
     }
 
-    /// What is left of a launch goes first: rows that need as many vCPUs stay together.
-    fn relaunch(&mut self, vcpus: u32, missing: Vec<String>, again: Vec<String>) {
-        let rows: Vec<String> = missing.into_iter().chain(again).collect();
-        if !rows.is_empty() {
-            self.queue.push_front(Planned { vcpus, rows });
+    /// Launches the machine, and tells the progress meanwhile.
+    fn launch(
+        &mut self,
+        common: &Common,
+        progress: &Progress,
+        one: &OneBoot,
+        order: &Order<'_>,
+        rows_before: usize,
+    ) -> Result<(LaunchReport, Launch), MachineError> {
+        let (name, rows) = (&self.name, self.selection.rows.len());
+        let wanted = self.wanted.unwrap_or(1) + self.perturbed;
+        let estimate = (!self.took.is_empty()).then(|| self.estimate());
+        let mut watch = |state: &LaunchState| {
+            let done = rows_before + state.rows_done();
+            let left = one.left(done, rows, estimate);
+            let what = || {
+                let running = state.running().unwrap_or("starting");
+                format!(" boot {}/{wanted}: {running} ({done}/{rows})", one.number)
+            };
+            progress.show(name, what, Some(left));
+        };
+        follow(self.machine.as_mut(), order, &common.stop, &mut watch)
+    }
+
+    /// What to ask of the guest: what the user asked, and the machine's own sizes for the rest.
+    fn parameters(&self, common: &Common) -> Parameters {
+        let mut parameters = common.parameters.clone();
+        if let Some(sizes) = self.machine.sizes() {
+            parameters.iters.get_or_insert(sizes.iters);
+            parameters.samples.get_or_insert(sizes.samples);
+        }
+        parameters
+    }
+
+    /// The seed of a boot, the same on all platforms of a run. Where instructions are counted there is
+    /// none: digits would move.
+    fn seed(&self, common: &Common, boot: u32) -> Option<NonZeroU64> {
+        let first = NonZeroU64::new(common.seed).filter(|_| !self.is_exact())?;
+        first.checked_add(u64::from(boot - 1))
+    }
+
+    /// Keeps a boot. One that was cut short counts only if it is all there is: its rows would
+    /// otherwise look as if they could not be measured.
+    fn keep(&mut self, common: &Common, one: OneBoot, reports: Vec<RowReport>, interrupted: bool) {
+        self.cut |= interrupted;
+        let cut = match &self.failed {
+            Some(why) => Some(why.clone()),
+            None => interrupted.then(|| "the run was stopped".to_owned()),
+        };
+        if cut.is_none() || self.gathered.boots.is_empty() {
+            let boot = Boot {
+                boot: one.number,
+                launches: one.launches,
+                perturbed: one.perturbed,
+            };
+            let unit = self.unit().to_owned();
+            self.gathered.add(boot, reports, &unit, cut.as_deref());
+        }
+        self.watch_digits(common, &one.keys, one.number);
+        if cut.is_none() {
+            self.took.push(one.started.elapsed());
+        }
+    }
+
+    /// Compares a boot's digits with those of the same launches in the past.
+    fn watch_digits(&mut self, common: &Common, keys: &[Key], boot: u32) {
+        let Some(digits) = &common.digits else { return };
+        match digits.watch(keys, boot, &self.gathered.rows()) {
+            Ok(broken) => self.broken.extend(broken),
+            Err(error) => self.remarks.push(format!(
+                "{}: its digits can't be compared with those of the past: {error}",
+                self.name
+            )),
         }
     }
 }
 
-#[cfg(test)]
-#[path = "boot_tests.rs"]
-mod tests;
+impl OneBoot {
+    /// What the run takes yet: this boot by the boots before it, else by its rows so far.
+    fn left(&self, done: usize, rows: usize, estimate: Option<Duration>) -> Duration {
+        let spent = self.started.elapsed();
+        let rest = u32::try_from(rows.saturating_sub(done)).unwrap_or(0);
+        let this = match (estimate, u32::try_from(done)) {
+            (Some(whole), _) => whole.saturating_sub(spent),
+            (None, Ok(done @ 1..)) => spent / done * rest,
+            _ => GUESS_A_ROW * rest,
+        };
+        this + self.left_after
+    }
+}
+
+fn never_spoke(launches: &[Launch]) -> String {
+    let mut why = "its guest sent no record in two launches running".to_owned();
+    if let Some(last) = launches.last() {
+        why = format!("{why}: {}", last.end_detail);
+        if last.console_tail.trim().is_empty() {
+            why += "; its console is empty";
+        } else {
+            why = format!(
+                "{why}; its console ends with\n{}",
+                last.console_tail.trim_end()
+            );
+        }
+    }
+    why
+}

@@ -1,11 +1,12 @@
 //! The rounds of a run: what each boot is made of, and in which order the platforms are booted.
 
 mod boot;
-mod hear;
 pub mod job;
+mod listen;
 mod nonce;
 mod perturb;
 pub mod plan;
+mod queue;
 mod quick;
 
 use crate::rounds::job::{Common, Job};
@@ -98,7 +99,7 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
                     job.boot(common, progress, left_after);
                     any = true;
                 }
-                Control::Listened | Control::Replayed if round == 0 => job.hear(common, progress),
+                Control::Listened | Control::Replayed if round == 0 => job.listen(common, progress),
                 _ => {}
             }
         }

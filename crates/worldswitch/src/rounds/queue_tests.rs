@@ -30,8 +30,9 @@ fn silent() -> LaunchReport {
     }
 }
 
-fn outcome(boot: BootState) -> Vec<(String, Status, u32)> {
-    boot.finish()
+fn outcome(queue: LaunchQueue) -> Vec<(String, Status, u32)> {
+    queue
+        .finish()
         .into_iter()
         .map(|row| (row.bench, row.status, row.launch))
         .collect()
@@ -43,19 +44,21 @@ fn row(name: &str, status: Status, launch: u32) -> (String, Status, u32) {
 
 #[test]
 fn a_boot_in_which_all_goes_well_is_its_planned_launches() {
-    let mut boot = BootState::new(vec![planned(&["a", "b"]), planned(&["c"])]);
-    let first = boot.next().unwrap();
-    boot.take(
-        first,
-        &report(LaunchEnd::Bye, &[("a", Status::Ok), ("b", Status::Skip)]),
-    )
-    .unwrap();
-    let second = boot.next().unwrap();
-    boot.take(second, &report(LaunchEnd::Bye, &[("c", Status::Ok)]))
+    let mut queue = LaunchQueue::new(vec![planned(&["a", "b"]), planned(&["c"])]);
+    let first = queue.next().unwrap();
+    queue
+        .take(
+            first,
+            &report(LaunchEnd::Bye, &[("a", Status::Ok), ("b", Status::Skip)]),
+        )
         .unwrap();
-    assert_eq!(boot.next(), None);
+    let second = queue.next().unwrap();
+    queue
+        .take(second, &report(LaunchEnd::Bye, &[("c", Status::Ok)]))
+        .unwrap();
+    assert_eq!(queue.next(), None);
     assert_eq!(
-        outcome(boot),
+        outcome(queue),
         [
             row("a", Status::Ok, 0),
             row("b", Status::Skip, 0),
@@ -66,39 +69,42 @@ fn a_boot_in_which_all_goes_well_is_its_planned_launches() {
 
 #[test]
 fn the_rest_is_launched_again_after_a_row_that_killed_its_machine() {
-    let mut boot = BootState::new(vec![planned(&["a", "killer", "b", "c"])]);
-    let first = boot.next().unwrap();
-    boot.take(
-        first,
-        &report(
-            LaunchEnd::Died,
-            &[("a", Status::Ok), ("killer", Status::Died)],
-        ),
-    )
-    .unwrap();
-    let second = boot.next().unwrap();
+    let mut queue = LaunchQueue::new(vec![planned(&["a", "killer", "b", "c"])]);
+    let first = queue.next().unwrap();
+    queue
+        .take(
+            first,
+            &report(
+                LaunchEnd::Died,
+                &[("a", Status::Ok), ("killer", Status::Died)],
+            ),
+        )
+        .unwrap();
+    let second = queue.next().unwrap();
     assert_eq!(second, planned(&["b", "c"]));
-    boot.take(
-        second,
-        &report(LaunchEnd::Bye, &[("b", Status::Ok), ("c", Status::Ok)]),
-    )
-    .unwrap();
-    assert_eq!(boot.next(), None);
-    assert_eq!(outcome(boot)[1], row("killer", Status::Died, 0));
+    queue
+        .take(
+            second,
+            &report(LaunchEnd::Bye, &[("b", Status::Ok), ("c", Status::Ok)]),
+        )
+        .unwrap();
+    assert_eq!(queue.next(), None);
+    assert_eq!(outcome(queue)[1], row("killer", Status::Died, 0));
 }
 
 #[test]
 fn a_lost_row_gets_a_second_chance_and_no_third() {
     let lost = report(LaunchEnd::Bye, &[("a", Status::Ok), ("b", Status::Lost)]);
-    let mut boot = BootState::new(vec![planned(&["a", "b", "gone"])]);
-    let first = boot.next().unwrap();
-    boot.take(first, &lost).unwrap();
-    let second = boot.next().unwrap();
+    let mut queue = LaunchQueue::new(vec![planned(&["a", "b", "gone"])]);
+    let first = queue.next().unwrap();
+    queue.take(first, &lost).unwrap();
+    let second = queue.next().unwrap();
     assert_eq!(second, planned(&["b", "gone"]));
-    boot.take(second, &report(LaunchEnd::Bye, &[("gone", Status::Ok)]))
+    queue
+        .take(second, &report(LaunchEnd::Bye, &[("gone", Status::Ok)]))
         .unwrap();
-    assert_eq!(boot.next(), None);
-    let rows = boot.finish();
+    assert_eq!(queue.next(), None);
+    let rows = queue.finish();
     assert_eq!(rows[1].status, Status::Lost);
     assert_eq!(
         rows[1].reason.as_deref(),
@@ -109,16 +115,16 @@ fn a_lost_row_gets_a_second_chance_and_no_third() {
 
 #[test]
 fn a_guest_that_never_speaks_twice_running_ends_the_boot() {
-    let mut boot = BootState::new(vec![planned(&["a"])]);
-    let first = boot.next().unwrap();
-    boot.take(first.clone(), &silent()).unwrap();
-    assert_eq!(boot.next(), Some(first.clone()));
-    assert_eq!(boot.take(first, &silent()), Err(Silent));
+    let mut queue = LaunchQueue::new(vec![planned(&["a"])]);
+    let first = queue.next().unwrap();
+    queue.take(first.clone(), &silent()).unwrap();
+    assert_eq!(queue.next(), Some(first.clone()));
+    assert_eq!(queue.take(first, &silent()), Err(Silent));
 }
 
 #[test]
 fn one_silent_launch_is_forgiven() {
-    let mut boot = BootState::new(vec![planned(&["a", "b"])]);
+    let mut queue = LaunchQueue::new(vec![planned(&["a", "b"])]);
     for (report, rest) in [
         (silent(), Some(planned(&["a", "b"]))),
         (
@@ -127,27 +133,30 @@ fn one_silent_launch_is_forgiven() {
         ),
         (silent(), Some(planned(&["b"]))),
     ] {
-        let launch = boot.next().unwrap();
-        boot.take(launch, &report).unwrap();
-        assert_eq!(boot.queue.front().cloned(), rest);
+        let launch = queue.next().unwrap();
+        queue.take(launch, &report).unwrap();
+        assert_eq!(queue.queue.front().cloned(), rest);
     }
 }
 
 #[test]
 fn a_row_before_which_the_machine_always_dies_is_given_up() {
-    let mut boot = BootState::new(vec![planned(&["a", "b"])]);
+    let mut queue = LaunchQueue::new(vec![planned(&["a", "b"])]);
     for _ in 0..2 {
-        let launch = boot.next().unwrap();
+        let launch = queue.next().unwrap();
         assert_eq!(launch, planned(&["a", "b"]));
-        boot.take(launch, &report(LaunchEnd::Timeout, &[])).unwrap();
+        queue
+            .take(launch, &report(LaunchEnd::Timeout, &[]))
+            .unwrap();
     }
-    let launch = boot.next().unwrap();
+    let launch = queue.next().unwrap();
     assert_eq!(launch, planned(&["b"]));
-    boot.take(launch, &report(LaunchEnd::Bye, &[("b", Status::Ok)]))
+    queue
+        .take(launch, &report(LaunchEnd::Bye, &[("b", Status::Ok)]))
         .unwrap();
-    assert_eq!(boot.next(), None);
+    assert_eq!(queue.next(), None);
     assert_eq!(
-        outcome(boot),
+        outcome(queue),
         [row("a", Status::Timeout, 1), row("b", Status::Ok, 2)]
     );
 }
@@ -169,13 +178,13 @@ fn every_boot_ends_whatever_the_machine_does() {
     };
     for _ in 0..2000 {
         let names: Vec<String> = (0..below(6)).map(|i| format!("r{i}")).collect();
-        let mut boot = BootState::new(vec![Planned {
+        let mut queue = LaunchQueue::new(vec![Planned {
             vcpus: 1,
             rows: names.clone(),
         }]);
         let mut launches = 0;
         let mut worked = true;
-        while let Some(launch) = boot.next() {
+        while let Some(launch) = queue.next() {
             launches += 1;
             assert!(launches < 40, "it does not end");
             let reached = below(launch.rows.len() + 1);
@@ -187,12 +196,12 @@ fn every_boot_ends_whatever_the_machine_does() {
             if below(4) == 0 {
                 told.hello = None;
             }
-            if boot.take(launch, &told).is_err() {
+            if queue.take(launch, &told).is_err() {
                 worked = false;
                 break;
             }
         }
-        let mut settled: Vec<_> = boot.finish().into_iter().map(|row| row.bench).collect();
+        let mut settled: Vec<_> = queue.finish().into_iter().map(|row| row.bench).collect();
         settled.sort();
         if worked {
             assert_eq!(settled, names, "each row is settled, and once");
@@ -202,16 +211,17 @@ fn every_boot_ends_whatever_the_machine_does() {
 
 #[test]
 fn nothing_is_launched_after_an_interrupt() {
-    let mut boot = BootState::new(vec![planned(&["a", "b"]), planned(&["c"])]);
-    let launch = boot.next().unwrap();
-    boot.take(
-        launch,
-        &report(
-            LaunchEnd::Interrupted,
-            &[("a", Status::Ok), ("b", Status::Unreached)],
-        ),
-    )
-    .unwrap();
-    assert_eq!(boot.next(), None);
-    assert_eq!(outcome(boot), [row("a", Status::Ok, 0)]);
+    let mut queue = LaunchQueue::new(vec![planned(&["a", "b"]), planned(&["c"])]);
+    let launch = queue.next().unwrap();
+    queue
+        .take(
+            launch,
+            &report(
+                LaunchEnd::Interrupted,
+                &[("a", Status::Ok), ("b", Status::Unreached)],
+            ),
+        )
+        .unwrap();
+    assert_eq!(queue.next(), None);
+    assert_eq!(outcome(queue), [row("a", Status::Ok, 0)]);
 }

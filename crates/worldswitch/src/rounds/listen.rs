@@ -1,6 +1,6 @@
-//! A platform that somebody else boots: what is heard of it becomes boots of its job.
+//! A platform that somebody else boots: each boot that is heard becomes one of its job.
 
-use crate::launch::listen::listen;
+use crate::launch::listen;
 use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::gather::Gathered;
 use crate::rounds::job::{Common, Job, Selection};
@@ -11,7 +11,7 @@ use ws_results::{Boot, Launch, LaunchEnd};
 
 impl Job {
     /// Listens to all boots that somebody else makes.
-    pub fn hear(&mut self, common: &Common, progress: &Progress) {
+    pub fn listen(&mut self, common: &Common, progress: &Progress) {
         let replayed = self.control() == Control::Replayed;
         if !replayed {
             progress.say(&format!(
@@ -37,7 +37,7 @@ impl Job {
             progress.show(name, what, None);
         };
         let machine = self.machine.as_mut();
-        let heard = match listen(
+        let heard = match listen::listen(
             machine,
             common.bench_limit,
             wanted,

@@ -1,0 +1,66 @@
+//! What stands behind options: lists, sizes, times.
+
+use std::time::Duration;
+use ws_machines::name::{PlatformName, parse_list};
+
+/// The platforms of one `--on`.
+pub type PlatformList = Vec<PlatformName>;
+
+/// A list of platforms, as `--on` takes it.
+pub fn platforms(text: &str) -> Result<PlatformList, String> {
+    parse_list(text).map_err(|e| e.to_string())
+}
+
+/// The CPUs of `--pin`.
+pub type Cpus = Vec<u32>;
+
+pub fn cpus(text: &str) -> Result<Cpus, String> {
+    ws_machines::pin::parse(text)
+}
+
+/// A number of bytes, with a suffix K, M or G (powers of 1024).
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']) {
+        None => (text, 0),
+        Some(digits) => match text.to_ascii_uppercase().chars().last() {
+            Some('K') => (digits, 10),
+            Some('M') => (digits, 20),
+            _ => (digits, 30),
+        },
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "a number of bytes, as 4096, 64K, 2M or 1G".to_owned())
+}
+
+/// A time limit.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds >= 0.1 && *seconds <= 86_400.0)
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "a number of seconds from 0.1 to 86400".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read() {
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("64K"), Ok(65_536));
+        assert_eq!(bytes("2m"), Ok(2 << 20));
+        assert_eq!(bytes("1G"), Ok(1 << 30));
+        for wrong in ["", "K", "-1", "1T", "0", "99999999999G", "1.5M"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for wrong in ["0", "-1", "nan", "inf", "x", "1e9"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

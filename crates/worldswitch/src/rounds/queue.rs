@@ -1,0 +1,156 @@
+//! One boot as a queue of launches: what a dead machine left undone is launched again, and what
+//! was damaged on the line gets one more chance.
+//!
+//! Pure. It always ends: a launch settles a row, or the second one in a row that settles none
+//! costs its first row, or (where the guest never spoke) the boot.
+
+use crate::launch::state::LaunchReport;
+use crate::outcome::row::RowReport;
+use crate::rounds::plan::Planned;
+use std::collections::{BTreeSet, VecDeque};
+use ws_results::{LaunchEnd, Status};
+
+/// The launches that a boot still has to make, and what became of the rows of those before.
+#[derive(Clone, Debug)]
+pub struct LaunchQueue {
+    queue: VecDeque<Planned>,
+    settled: Vec<RowReport>,
+    /// Rows that had their second chance.
+    retried: BTreeSet<String>,
+    /// Launches in a row in which the guest never spoke.
+    silent: u32,
+    /// The first row of the last launch, if that launch settled nothing.
+    stuck: Option<String>,
+    interrupted: bool,
+    launches: u32,
+}
+
+/// The guest did not speak in two launches running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silent;
+
+impl LaunchQueue {
+    /// A boot of these launches.
+    pub fn new(launches: Vec<Planned>) -> Self {
+        Self {
+            queue: launches.into(),
+            settled: Vec::new(),
+            retried: BTreeSet::new(),
+            silent: 0,
+            stuck: None,
+            interrupted: false,
+            launches: 0,
+        }
+    }
+
+    /// The next launch, or nothing when the boot is over.
+    pub fn next(&mut self) -> Option<Planned> {
+        if self.interrupted {
+            return None;
+        }
+        self.queue.pop_front()
+    }
+
+    /// Takes what a launch came to.
+    ///
+    /// # Errors
+    /// The guest never spoke, for the second time running: the platform does not work.
+    pub fn take(&mut self, planned: Planned, report: &LaunchReport) -> Result<(), Silent> {
+        let launch = self.launches;
+        self.launches += 1;
+        let vcpus = planned.vcpus;
+        let mut again = Vec::new();
+        let settled_before = self.settled.len();
+        let mut missing = Vec::new();
+        for name in planned.rows {
+            let row = report.rows.iter().find(|row| row.bench == name).cloned();
+            let row = match row {
+                Some(row) => row,
+                None if report.end == LaunchEnd::Bye => {
+                    RowReport::without(&name, Status::Lost, "none of its records arrived")
+                }
+                None => {
+                    missing.push(name);
+                    continue;
+                }
+            };
+            self.settle_or_retry(RowReport { launch, ..row }, &mut again);
+        }
+        let progress = self.settled.len() > settled_before || !again.is_empty();
+        if report.end == LaunchEnd::Interrupted {
+            self.interrupted = true;
+        } else if report.hello.is_none() && !progress {
+            self.silent += 1;
+            if self.silent >= 2 {
+                return Err(Silent);
+            }
+        } else {
+            self.silent = 0;
+            if progress {
+                self.stuck = None;
+            } else if let Some(first) = missing.first().cloned() {
+                if self.stuck.as_ref() == Some(&first) {
+                    missing.remove(0);
+                    self.stuck = None;
+                    self.blame(&first, report, launch);
+                } else {
+                    self.stuck = Some(first);
+                }
+            }
+        }
+        self.relaunch(vcpus, missing, again);
+        Ok(())
+    }
+
+    /// Rows in the order in which they were settled; those that were never reached are not among
+    /// them.
+    pub fn finish(self) -> Vec<RowReport> {
+        self.settled
+    }
+
+    /// How many rows are settled.
+    pub fn rows_done(&self) -> usize {
+        self.settled.len()
+    }
+
+    fn settle_or_retry(&mut self, mut report: RowReport, again: &mut Vec<String>) {
+        if report.status == Status::Unreached {
+            // It had begun when the user stopped the run.
+            return;
+        }
+        if report.status == Status::Lost {
+            if self.retried.insert(report.bench.clone()) {
+                again.push(report.bench);
+                return;
+            }
+            let why = report.reason.take().unwrap_or_default();
+            report.reason = Some(format!("{why}; lost in two launches"));
+        }
+        self.settled.push(report);
+    }
+
+    /// Two launches ended before this row, the next one, ever began.
+    fn blame(&mut self, name: &str, report: &LaunchReport, launch: u32) {
+        let status = match report.end {
+            LaunchEnd::Timeout => Status::Timeout,
+            _ => Status::Died,
+        };
+        let why = format!("two launches ended before it began: {}", report.detail);
+        self.settled.push(RowReport {
+            launch,
+            ..RowReport::without(name, status, why)
+        });
+    }
+
+    /// What is left of a launch goes first: rows that need as many vCPUs stay together.
+    fn relaunch(&mut self, vcpus: u32, missing: Vec<String>, again: Vec<String>) {
+        let rows: Vec<String> = missing.into_iter().chain(again).collect();
+        if !rows.is_empty() {
+            self.queue.push_front(Planned { vcpus, rows });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;
