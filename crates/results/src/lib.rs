@@ -25,7 +25,7 @@ pub use write::{WriteError, write_bytes, write_file, write_into};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version that this crate writes, and the only one that it reads.
 pub const SCHEMA: &str = "worldswitch-result/1";
@@ -80,6 +80,15 @@ impl ResultFile {
         let kvm = self.identity.subject.get("kvm");
         kvm.and_then(|kvm| kvm.as_str()) == Some("software")
     }
+}
+
+/// The platforms of these results, each once, in the order in which they come.
+pub fn platforms(results: &[ResultFile]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let platforms = results.iter().map(|result| result.platform.as_str());
+    platforms
+        .filter(|platform| seen.insert(*platform))
+        .collect()
 }
 
 impl Row {

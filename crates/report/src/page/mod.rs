@@ -77,7 +77,7 @@ pub enum ReportError {
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let results = report.results;
     let series = series::all(results);
-    let platforms = series::platforms(results);
+    let platforms = ws_results::platforms(results);
     let options = crate::Options {
         baseline: report.baseline.clone(),
         allow: report.allow.clone(),

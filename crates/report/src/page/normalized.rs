@@ -6,13 +6,14 @@
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot, PlotError};
-use super::series::{Series, platforms};
+use super::series::Series;
 use super::words::{Caveat, plain, value_text};
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
 use ws_results::ResultFile;
+use ws_results::platforms;
 use ws_statistics::median;
 
 /// As many iteration counts as Figure 5 has; two points are always on a line.

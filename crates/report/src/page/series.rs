@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use ws_analysis::Summary;
-use ws_results::ResultFile;
+use ws_results::{ResultFile, platforms};
 
 /// One result.
 pub(crate) struct Series<'a> {
@@ -26,17 +26,6 @@ impl Series<'_> {
     pub(crate) fn has_band(&self) -> bool {
         self.costs.values().any(|cost| !cost.perturbed.is_empty())
     }
-}
-
-/// The distinct platforms, in the order in which they come.
-pub(crate) fn platforms(results: &[ResultFile]) -> Vec<&str> {
-    let mut platforms: Vec<&str> = Vec::new();
-    for result in results {
-        if !platforms.contains(&result.platform.as_str()) {
-            platforms.push(&result.platform);
-        }
-    }
-    platforms
 }
 
 /// All results, in their order.

@@ -40,12 +40,7 @@ pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
     } else {
         others
     };
-    let mut platforms: Vec<&str> = Vec::new();
-    for guest in &guests {
-        if !platforms.contains(&guest.platform.as_str()) {
-            platforms.push(&guest.platform);
-        }
-    }
+    let platforms = ws_results::platforms(&guests);
     if platforms.is_empty() {
         bail!(
             "there is no result of a guest, only of {}",

@@ -139,16 +139,8 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
         allow: asked.allow.clone(),
         ..ModelOptions::default()
     };
-    let mut platforms: Vec<&str> = Vec::new();
-    for guest in page
-        .results
-        .iter()
-        .filter(|r| !is_baseline(&r.platform, named))
-    {
-        if !platforms.contains(&guest.platform.as_str()) {
-            platforms.push(&guest.platform);
-        }
-    }
+    let mut platforms = ws_results::platforms(page.results);
+    platforms.retain(|platform| !is_baseline(platform, named));
     let baselines = baselines(page.results, named);
     let newest = |platform: &str| {
         let all = page.results.iter().zip(&baselines);

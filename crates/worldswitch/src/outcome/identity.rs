@@ -22,9 +22,12 @@ pub fn complete(
     subject.insert("guest".into(), json!(hello.guest));
     subject.insert("boot_protocol".into(), json!(hello.boot));
     subject.insert("apic".into(), json!(hello.apic));
-    let compiler = hello.compiler.map(|c| ("compiler".into(), json!(c)));
+    let compiler = hello
+        .compiler
+        .as_ref()
+        .map(|c| ("compiler".into(), json!(c)));
     subject.extend(compiler);
-    let level = hello.exception_level;
+    let level = hello.exception_level.as_ref();
     subject.extend(level.map(|level| ("exception_level".into(), json!(level))));
     if hello.external {
         subject.insert("timed_from_outside".into(), json!(true));
@@ -57,16 +60,21 @@ pub fn complete(
         false => &mut *conditions,
     };
     place.insert("memory_bytes".into(), json!(hello.memory_bytes));
-    // A frequency that the guest measured differs a little in every boot, so it could never
-    // agree; under icount it is exact, and one that the CPU states is a fact.
+    add_frequency(&mut identity, &hello, counts);
+    identity
+}
+
+/// A frequency that the guest measured differs a little in every boot, so it could never agree; where it
+/// counts instructions the frequency is exact, and one that the CPU states is a fact.
+fn add_frequency(identity: &mut Identity, hello: &Hello, counts: bool) {
     let from = hello.clock_hz_from.as_deref();
     let place = match counts || matches!(from, Some("cpuid" | "cntfrq")) {
-        true => conditions,
-        false => &mut *subject,
+        true => &mut identity.conditions,
+        false => &mut identity.subject,
     };
     place.insert("clock_hz".into(), json!(hello.clock_hz));
-    subject.insert("clock_hz_from".into(), json!(from));
-    identity
+    let from = json!(from);
+    identity.subject.insert("clock_hz_from".into(), from);
 }
 
 #[cfg(test)]

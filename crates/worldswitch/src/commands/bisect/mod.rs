@@ -73,52 +73,17 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     ));
     let base = end(&mut looker, &tree, &good, "--good")?;
     let other = end(&mut looker, &tree, &bad, "--bad")?;
-    let compared = compare(args, &base, &other)?;
-    let way = match compared.verdict {
-        Some(way @ (Verdict::Worse | Verdict::Better)) => way,
-        _ => bail!(
-            "--bad does not lie outside of the band of --good, so there is nothing to search: {} counts {} in {} and {} in {}: {}",
-            args.bench,
-            base.text(),
-            good.short(),
-            other.text(),
-            bad.short(),
-            compared.why.unwrap_or_default()
-        ),
-    };
-    let finding = compared.why.unwrap_or_default();
+    let (way, finding) = way(args, (&good, &base), (&bad, &other))?;
     say(&format!("{}: bad: {finding}", bad.short()));
     let mut points = vec![
-        Point {
-            commit: good.clone(),
-            word: Word::Good,
-            why: String::new(),
-            measured: Some(base.clone()),
-        },
-        Point {
-            commit: bad.clone(),
-            word: Word::Bad,
-            why: finding,
-            measured: Some(other),
-        },
+        point(&good, Word::Good, String::new(), base.clone()),
+        point(&bad, Word::Bad, finding, other),
     ];
-    let mut step = tree.start(&good, &bad)?;
-    let end = loop {
-        let commit = match step {
-            Step::Found(commit) => break End::Found(commit),
-            Step::OneOf(commits) => break End::OneOf(commits),
-            Step::Look(commit) => commit,
-        };
-        let point = judge(args, &base, way, commit.clone(), looker.look(&commit, 1)?);
-        say(&format!(
-            "{}: {}: {}",
-            commit.short(),
-            point.word.text(),
-            point.why
-        ));
-        step = tree.tell(&commit, point.word)?;
-        points.push(point);
-    };
+    let first = tree.start(&good, &bad)?;
+    let end = search(&tree, first, &mut points, |commit| {
+        let look = looker.look(commit, 1)?;
+        Ok(judge(args, &base, way, commit.clone(), look))
+    })?;
     let order = tree.in_order(&good, &bad)?;
     points.sort_by_key(|point| order.iter().position(|id| *id == point.commit.id));
     output::data(&match args.json {
@@ -133,6 +98,65 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
         End::Found(_) => Done::Whole,
         End::OneOf(_) => Done::Judged(Outcome::Inconclusive),
     })
+}
+
+/// One of the two ends.
+fn point(commit: &Commit, word: Word, why: String, measured: Measured) -> Point {
+    Point {
+        commit: commit.clone(),
+        word,
+        why,
+        measured: Some(measured),
+    }
+}
+
+/// On which side of the good one the bad one lies, and how far.
+///
+/// # Errors
+/// On none: there is nothing to search.
+fn way(
+    args: &BisectArgs,
+    good: (&Commit, &Measured),
+    bad: (&Commit, &Measured),
+) -> anyhow::Result<(Verdict, String)> {
+    let compared = compare(args, good.1, bad.1)?;
+    let why = compared.why.unwrap_or_default();
+    match compared.verdict {
+        Some(way @ (Verdict::Worse | Verdict::Better)) => Ok((way, why)),
+        _ => bail!(
+            "--bad does not lie outside of the band of --good, so there is nothing to search: {} counts {} in {} and {} in {}: {why}",
+            args.bench,
+            good.1.text(),
+            good.0.short(),
+            bad.1.text(),
+            bad.0.short(),
+        ),
+    }
+}
+
+/// Has git choose commits until it knows, and looks at each.
+fn search(
+    tree: &Tree,
+    mut step: Step,
+    points: &mut Vec<Point>,
+    mut look: impl FnMut(&Commit) -> anyhow::Result<Point>,
+) -> anyhow::Result<End> {
+    loop {
+        let commit = match step {
+            Step::Found(commit) => return Ok(End::Found(commit)),
+            Step::OneOf(commits) => return Ok(End::OneOf(commits)),
+            Step::Look(commit) => commit,
+        };
+        let point = look(&commit)?;
+        say(&format!(
+            "{}: {}: {}",
+            commit.short(),
+            point.word.text(),
+            point.why
+        ));
+        step = tree.tell(&commit, point.word)?;
+        points.push(point);
+    }
 }
 
 /// Whether what is named is there, before anything is built.

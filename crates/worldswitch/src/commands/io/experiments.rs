@@ -72,7 +72,8 @@ fn servers(names: &[&str]) -> Result<Vec<Server>, Usage> {
 }
 
 impl IoArgs {
-    fn part(&self, experiment: Experiment) -> Result<Part, Usage> {
+    /// Are there words that this experiment does not take?
+    fn check(&self, experiment: Experiment) -> Result<(), Usage> {
         let takes_devices = matches!(
             experiment,
             Experiment::Scaling | Experiment::Ablation | Experiment::Integrity
@@ -86,6 +87,11 @@ impl IoArgs {
             let why = "an experiment takes one of --replies";
             return Err(Usage(why.to_owned()));
         }
+        Ok(())
+    }
+
+    fn part(&self, experiment: Experiment) -> Result<Part, Usage> {
+        self.check(experiment)?;
         let numbers = |full: &[u16], quick: &[u16]| {
             let default = if self.quick { quick } else { full };
             self.devices.clone().unwrap_or(default.to_vec())
@@ -121,19 +127,7 @@ impl IoArgs {
                 load.one_client = true;
                 (vec![load], &["elvis", "elvis+stuck_rule=false"])
             }
-            Experiment::Shares => {
-                let equal = [("equal", 14, FULL, chance)];
-                let mut equal = self.load("shares", 14, poll, work, &equal);
-                let names = ["weight-1", "weight-2", "weight-4"];
-                let groups = names.map(|name| (name, 1, FULL, chance));
-                let mut weighted = self.load("shares", 3, poll, work, &groups);
-                for (group, weight) in weighted.groups.iter_mut().zip([1, 2, 4]) {
-                    group.weight = weight;
-                }
-                equal.one_client = true;
-                weighted.one_client = true;
-                (vec![equal, weighted], &["elvis"])
-            }
+            Experiment::Shares => (self.shares(), &["elvis"]),
             Experiment::Integrity => {
                 let load = |n| {
                     let groups = [("", n, 8, threads)];
@@ -149,6 +143,23 @@ impl IoArgs {
             loads,
             servers: servers(names)?,
         })
+    }
+
+    /// Devices of equal weight, then some of others.
+    fn shares(&self) -> Vec<Load> {
+        let chance = Writes::Percent(WRITES);
+        let load = |devices, groups: &[_]| {
+            let work = Disk::Work(WORK_NS);
+            let mut load = self.load("shares", devices, Replies::Poll, work, groups);
+            load.one_client = true;
+            load
+        };
+        let names = ["weight-1", "weight-2", "weight-4"];
+        let mut weighted = load(3, &names.map(|name| (name, 1, FULL, chance)));
+        for (group, weight) in weighted.groups.iter_mut().zip([1, 2, 4]) {
+            group.weight = weight;
+        }
+        vec![load(14, &[("equal", 14, FULL, chance)]), weighted]
     }
 
     /// A load of an experiment, where the user's words win. A group: its role, devices, requests

@@ -6,7 +6,7 @@ mod table;
 
 use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::commands::{Done, doctor, parts};
+use crate::commands::{Done, Usage, doctor, parts};
 use crate::outcome::folder::Folder;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
@@ -80,7 +80,7 @@ fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
         for (number, server) in part.servers.iter().enumerate() {
             let alike = |other: &Server| other.to_string() == server.to_string();
             if part.servers[..number].iter().any(alike) {
-                return Err(crate::commands::Usage(format!("{server} is named twice")).into());
+                return Err(Usage(format!("{server} is named twice")).into());
             }
             match runs.iter_mut().find(|run| run.is_of(server)) {
                 Some(run) => run.expect(&part.loads),
@@ -116,28 +116,7 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let resources = parts::resources(&Parts::default(), Vec::new());
     let doctor = doctor::warn(&resources, &[], colours);
     let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
-    'rounds: for round in 1..=rounds {
-        for part in &parts {
-            for load in &part.loads {
-                // Forth and back, so that none is always the first.
-                let mut order: Vec<&Server> = part.servers.iter().collect();
-                if round % 2 == 0 {
-                    order.reverse();
-                }
-                for server in order {
-                    if stop.requested() {
-                        break 'rounds;
-                    }
-                    let start = Instant::now();
-                    let got = measure(&setting, server, load);
-                    if let Some(run) = runs.iter_mut().find(|run| run.is_of(server)) {
-                        run.add(round, load, start.elapsed(), got);
-                    }
-                }
-            }
-        }
-        eprintln!("round {round} of {rounds}");
-    }
+    measure_all(&setting, &parts, rounds, &mut runs, &stop);
     let interrupted = stop.requested();
     let finish = |run: Run| {
         let mut result = run.finish(&setting, created, interrupted);
@@ -168,4 +147,30 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
             Done::Whole
         },
     )
+}
+
+/// All servers under all loads, round by round, until the user stops it.
+fn measure_all(setting: &Setting, parts: &[Part], rounds: u32, runs: &mut [Run], stop: &Stop) {
+    for round in 1..=rounds {
+        for part in parts {
+            for load in &part.loads {
+                // Forth and back, so that none is always the first.
+                let mut order: Vec<&Server> = part.servers.iter().collect();
+                if round % 2 == 0 {
+                    order.reverse();
+                }
+                for server in order {
+                    if stop.requested() {
+                        return;
+                    }
+                    let start = Instant::now();
+                    let got = measure(setting, server, load);
+                    if let Some(run) = runs.iter_mut().find(|run| run.is_of(server)) {
+                        run.add(round, load, start.elapsed(), got);
+                    }
+                }
+            }
+        }
+        eprintln!("round {round} of {rounds}");
+    }
 }

@@ -6,9 +6,9 @@ use crate::commands::{Done, Usage, parts};
 use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use ws_machines::emulator;
-use ws_machines::machine::{Console, LaunchRequest};
+use ws_machines::machine::{Console, LaunchRequest, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 
@@ -48,29 +48,10 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     })?;
     let witness = machine.witness();
     let mut ending = Ending::new(witness, &args.append);
-    let started = Instant::now();
-    let mut stdout = io::stdout().lock();
-    let mut buffer = Vec::new();
-    let end = loop {
-        buffer.clear();
-        match machine.console(&mut buffer)? {
-            Console::Data => {
-                ending.feed(&buffer);
-                stdout.write_all(&buffer)?;
-                stdout.flush()?;
-            }
-            Console::Ended(how) => break how,
-            Console::Quiet => machine.wait(),
-        }
-        if stop.requested() {
-            machine.kill();
-            super::say("stopped");
-            return Ok(Done::InPart);
-        }
-        if args.timeout.is_some_and(|limit| started.elapsed() > limit) {
-            machine.kill();
-            bail!("{name} did not end within --timeout");
-        }
+    let limit = args.timeout;
+    let Some(end) = follow(machine.as_mut(), &mut ending, &stop, limit, &name)? else {
+        super::say("stopped");
+        return Ok(Done::InPart);
     };
     let complaints = machine.complaints();
     let amiss = ending.amiss(&complaints);
@@ -88,4 +69,40 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     }
     super::say(&format!("{name}: {told}{said}"));
     Ok(Done::Whole)
+}
+
+/// Hands on what the machine writes until it ends, and says how it did; nothing where the user stopped it.
+///
+/// # Errors
+/// It did not end in time, or its console can't be read or handed on.
+fn follow(
+    machine: &mut dyn Machine,
+    ending: &mut Ending,
+    stop: &Stop,
+    limit: Option<Duration>,
+    name: &PlatformName,
+) -> anyhow::Result<Option<String>> {
+    let started = Instant::now();
+    let mut stdout = io::stdout().lock();
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match machine.console(&mut buffer)? {
+            Console::Data => {
+                ending.feed(&buffer);
+                stdout.write_all(&buffer)?;
+                stdout.flush()?;
+            }
+            Console::Ended(how) => return Ok(Some(how)),
+            Console::Quiet => machine.wait(),
+        }
+        if stop.requested() {
+            machine.kill();
+            return Ok(None);
+        }
+        if limit.is_some_and(|limit| started.elapsed() > limit) {
+            machine.kill();
+            bail!("{name} did not end within --timeout");
+        }
+    }
 }

@@ -3,7 +3,9 @@
 use crate::terminal::columns::{columns, pretty};
 use crate::terminal::output;
 use serde_json::json;
-use ws_lab::lab::Lab;
+use ws_lab::lab::{Lab, LabError};
+use ws_lab::recipe::Recipe;
+use ws_lab::sets::Set;
 use ws_lab::store::{Store, StoreError, Unpacked};
 
 /// Lists recipes and sets.
@@ -13,51 +15,62 @@ use ws_lab::store::{Store, StoreError, Unpacked};
 /// with what is wrong in it.
 pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     let names = lab.recipes()?;
-    let recipes: Vec<_> = names
+    let recipes: Vec<Named> = names
         .iter()
-        .map(|name| (name, lab.recipe(name, None)))
+        .map(|name| (name.as_str(), lab.recipe(name, None)))
         .collect();
-    let sets: Vec<_> = lab
+    let sets: Vec<Stored> = lab
         .sets()
         .iter()
-        .map(|(name, set)| (name, set, state(lab, store, name)))
+        .map(|(name, set)| (name.as_str(), set, state(lab, store, name)))
         .collect();
-    if json {
-        let recipes: Vec<_> = recipes
-            .iter()
-            .map(|(name, recipe)| match recipe {
-                Ok(recipe) => json!({
-                    "name": name,
-                    "summary": recipe.summary,
-                    "sets": recipe.sets(),
-                    "variants": variants(lab, name),
-                }),
-                Err(error) => json!({ "name": name, "error": error.to_string() }),
+    output::data(&match json {
+        true => as_json(lab, store, &recipes, &sets),
+        false => as_text(lab, store, &recipes, &sets),
+    })
+}
+
+/// A recipe, or what is wrong in it.
+type Named<'a> = (&'a str, Result<Recipe, LabError>);
+/// A set, and how it stands in the store.
+type Stored<'a> = (&'a str, &'a Set, State);
+
+fn as_json(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> String {
+    let recipes: Vec<_> = recipes
+        .iter()
+        .map(|(name, recipe)| match recipe {
+            Ok(recipe) => json!({
+                "name": name,
+                "summary": recipe.summary,
+                "sets": recipe.sets(),
+                "variants": variants(lab, name),
+            }),
+            Err(error) => json!({ "name": name, "error": error.to_string() }),
+        })
+        .collect();
+    let sets: Vec<_> = sets
+        .iter()
+        .map(|(name, set, state)| {
+            let there = state.there.as_ref();
+            json!({
+                "name": name,
+                "summary": set.summary,
+                "kind": set.kind,
+                "architecture": set.architecture,
+                "suite": set.suite,
+                "on_request": set.on_request,
+                "state": state.word,
+                "packages": there.map(|there| there.packages().len()),
+                "bytes": there.map(|there| there.manifest().bytes()),
+                "digest": there.map(Unpacked::digest),
             })
-            .collect();
-        let sets: Vec<_> = sets
-            .iter()
-            .map(|(name, set, state)| {
-                let there = state.there.as_ref();
-                json!({
-                    "name": name,
-                    "summary": set.summary,
-                    "kind": set.kind,
-                    "architecture": set.architecture,
-                    "suite": set.suite,
-                    "on_request": set.on_request,
-                    "state": state.word,
-                    "packages": there.map(|there| there.packages().len()),
-                    "bytes": there.map(|there| there.manifest().bytes()),
-                    "digest": there.map(Unpacked::digest),
-                })
-            })
-            .collect();
-        let folder = store.root().display().to_string();
-        return output::data(&pretty(
-            &json!({ "recipes": recipes, "sets": sets, "cache": folder }),
-        ));
-    }
+        })
+        .collect();
+    let folder = store.root().display().to_string();
+    pretty(&json!({ "recipes": recipes, "sets": sets, "cache": folder }))
+}
+
+fn as_text(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> String {
     let recipes = recipes.iter().map(|(name, recipe)| match recipe {
         Ok(recipe) => [
             format!("lab:{name}"),
@@ -74,7 +87,7 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
         let bytes = state.there.as_ref().map(|there| there.manifest().bytes());
         let size = bytes.map_or_else(String::new, |bytes| format!("{} MiB", bytes >> 20));
         [
-            (*name).clone(),
+            (*name).to_owned(),
             state.word.to_owned(),
             size,
             set.summary.clone(),
@@ -82,10 +95,10 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     });
     let recipes = columns(["recipe", "variants", "what it is"], recipes);
     let sets = columns(["packages", "state", "size", "what they are"], sets);
-    output::data(&format!(
+    format!(
         "{recipes}\n{sets}\nkept in {}\n",
         ws_text::terminal(&store.root().display().to_string())
-    ))
+    )
 }
 
 /// The variants of a recipe that is right.

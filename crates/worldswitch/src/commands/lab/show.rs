@@ -1,6 +1,6 @@
 //! `worldswitch lab show`: a recipe as it is resolved, with the reason of each word.
 
-use super::list;
+use super::list::{self, State};
 use crate::terminal::columns::pretty;
 use crate::terminal::output;
 use serde_json::json;
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_lab::lab::{Lab, split};
 use ws_lab::quirks::Quirk;
-use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source};
+use ws_lab::recipe::{Emulator, Hypervisor, Monitor, Recipe, Source};
+use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
 
 /// Shows the recipe that `name` means.
@@ -18,79 +19,81 @@ use ws_lab::store::{Store, Unpacked};
 pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<()> {
     let (base, variant) = split(name);
     let recipe = lab.recipe(base, variant)?;
-    let states: Vec<_> = recipe
+    let states: Vec<(&str, State)> = recipe
         .sets()
         .into_iter()
         .map(|set| (set, list::state(lab, store, set)))
         .collect();
     if json {
-        let sets: Vec<_> = states
-            .iter()
-            .map(|(set, state)| {
-                let there = state.there.as_ref();
-                json!({
-                    "name": set,
-                    "state": state.word,
-                    "pinned": there.map(Unpacked::pinned),
-                    "digest": there.map(Unpacked::digest),
-                    "cured": there.map(|there| &there.manifest().cured),
-                    "packages": there.map(Unpacked::packages),
-                    "pins": lab.pins(set),
-                })
-            })
-            .collect();
-        return output::data(&pretty(&json!({
-            "recipe": recipe,
-            "digest": recipe.digest(),
-            "faults": faults(lab, &recipe).collect::<BTreeMap<_, _>>(),
-            "sets": sets,
-        })));
+        return output::data(&as_json(lab, &recipe, &states));
     }
     let mut text = described(&recipe);
-    for (name, quirk) in faults(lab, &recipe) {
-        let emulator = &recipe.emulator.package;
-        let emulator = states.iter().find(|(set, _)| set == emulator);
-        let emulator = emulator.and_then(|(_, state)| state.there.as_ref());
+    tell_faults(&mut text, lab, &recipe, &states);
+    for (set, state) in &states {
+        tell_packages(&mut text, lab.pins(set), set, state);
+    }
+    let _ = writeln!(text, "\ndigest of the recipe: {}", recipe.digest());
+    output::data(&text)
+}
+
+fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> String {
+    let sets = states.iter().map(|(set, state)| {
+        let there = state.there.as_ref();
+        json!({
+            "name": set,
+            "state": state.word,
+            "pinned": there.map(Unpacked::pinned),
+            "digest": there.map(Unpacked::digest),
+            "cured": there.map(|there| &there.manifest().cured),
+            "packages": there.map(Unpacked::packages),
+            "pins": lab.pins(set),
+        })
+    });
+    pretty(&json!({
+        "recipe": recipe,
+        "digest": recipe.digest(),
+        "faults": faults(lab, recipe).collect::<BTreeMap<_, _>>(),
+        "sets": sets.collect::<Vec<_>>(),
+    }))
+}
+
+/// What is known of each fault, and whether the emulator that is there is cured of it.
+fn tell_faults(text: &mut String, lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) {
+    let emulator = &recipe.emulator.package;
+    let emulator = states.iter().find(|(set, _)| set == emulator);
+    let emulator = emulator.and_then(|(_, state)| state.there.as_ref());
+    for (name, quirk) in faults(lab, recipe) {
         let is_cured = emulator.map(|set| set.manifest().cured.contains_key(name));
         let state = match is_cured {
             None => "",
             Some(true) => " (cured)",
             Some(false) => " (NOT cured)",
         };
-        head(
-            &mut text,
-            &format!("fault {name}: {}{state}", quirk.summary),
-        );
+        head(text, &format!("fault {name}: {}{state}", quirk.summary));
         for words in quirk.reason.lines() {
-            line(&mut text, words, "");
+            line(text, words, "");
         }
         for cure in &quirk.cures {
             let words = format!("at {:#x} {} becomes {}", cure.at, cure.before, cure.after);
-            line(&mut text, &words, &format!("in {}", cure.version));
+            line(text, &words, &format!("in {}", cure.version));
         }
     }
-    for (set, state) in &states {
-        head(&mut text, &format!("packages of {set} ({})", state.word));
-        let packages = state
-            .there
-            .as_ref()
-            .map_or(lab.pins(set), |there| there.packages());
-        if packages.is_empty() {
-            let _ = writeln!(text, "  the newest, for none are pinned");
-        }
-        for package in packages {
-            line(
-                &mut text,
-                &format!("{} {}", package.name, package.version),
-                "",
-            );
-        }
-        if let Some(there) = &state.there {
-            line(&mut text, &format!("digest {}", there.digest()), "");
-        }
+}
+
+/// The packages of a set that are there, else those that are pinned.
+fn tell_packages(text: &mut String, pins: &[Package], set: &str, state: &State) {
+    head(text, &format!("packages of {set} ({})", state.word));
+    let there = state.there.as_ref();
+    let packages = there.map_or(pins, |there| there.packages());
+    if packages.is_empty() {
+        let _ = writeln!(text, "  the newest, for none are pinned");
     }
-    let _ = writeln!(text, "\ndigest of the recipe: {}", recipe.digest());
-    output::data(&text)
+    for package in packages {
+        line(text, &format!("{} {}", package.name, package.version), "");
+    }
+    if let Some(there) = there {
+        line(text, &format!("digest {}", there.digest()), "");
+    }
 }
 
 /// What is known of the faults that the emulator is to be free of.
@@ -110,40 +113,7 @@ fn described(recipe: &Recipe) -> String {
         recipe.name,
         ws_text::terminal(&recipe.summary)
     );
-    let emulator = &recipe.emulator;
-    head(&mut text, "emulator");
-    line(
-        &mut text,
-        &format!("{} of the packages {}", emulator.program, emulator.package),
-        "",
-    );
-    if let Some(since) = &emulator.since {
-        line(
-            &mut text,
-            &format!("{} or newer", since.version),
-            &since.why,
-        );
-    }
-    for fault in &emulator.free_of {
-        line(
-            &mut text,
-            &format!("without its fault {}", fault.word),
-            &fault.why,
-        );
-    }
-    let machine = format!("-machine {} -m {}", emulator.machine, emulator.memory_mib);
-    line(&mut text, &machine, "");
-    line(
-        &mut text,
-        &format!("-cpu {}", emulator.cpu.to_argument()),
-        "",
-    );
-    for property in &emulator.cpu.properties {
-        line(&mut text, &format!("    {}", property.word), &property.why);
-    }
-    for flag in &emulator.flags {
-        line(&mut text, &flag.words.join(" "), &flag.why);
-    }
+    tell_emulator(&mut text, &recipe.emulator);
     if let Hypervisor::Xen { source, parameters } = &recipe.hypervisor {
         head(&mut text, &format!("hypervisor: Xen, {}", place(source)));
         for parameter in parameters {
@@ -161,19 +131,7 @@ fn described(recipe: &Recipe) -> String {
             line(&mut text, words.trim_end(), &module.why);
         }
     }
-    match &recipe.monitor {
-        Monitor::None => {}
-        Monitor::Vmm { words } => {
-            head(&mut text, "monitor: the project's own");
-            for word in words {
-                line(&mut text, &word.word, &word.why);
-            }
-        }
-        Monitor::Qemu { package, program } => head(
-            &mut text,
-            &format!("monitor: {program} of the packages {package}"),
-        ),
-    }
+    tell_monitor(&mut text, &recipe.monitor);
     if let Some(nested) = &recipe.nested {
         head(
             &mut text,
@@ -192,6 +150,50 @@ fn described(recipe: &Recipe) -> String {
         );
     }
     text
+}
+
+fn tell_emulator(text: &mut String, emulator: &Emulator) {
+    head(text, "emulator");
+    line(
+        text,
+        &format!("{} of the packages {}", emulator.program, emulator.package),
+        "",
+    );
+    if let Some(since) = &emulator.since {
+        line(text, &format!("{} or newer", since.version), &since.why);
+    }
+    for fault in &emulator.free_of {
+        line(
+            text,
+            &format!("without its fault {}", fault.word),
+            &fault.why,
+        );
+    }
+    let machine = format!("-machine {} -m {}", emulator.machine, emulator.memory_mib);
+    line(text, &machine, "");
+    line(text, &format!("-cpu {}", emulator.cpu.to_argument()), "");
+    for property in &emulator.cpu.properties {
+        line(text, &format!("    {}", property.word), &property.why);
+    }
+    for flag in &emulator.flags {
+        line(text, &flag.words.join(" "), &flag.why);
+    }
+}
+
+fn tell_monitor(text: &mut String, monitor: &Monitor) {
+    match monitor {
+        Monitor::None => {}
+        Monitor::Vmm { words } => {
+            head(text, "monitor: the project's own");
+            for word in words {
+                line(text, &word.word, &word.why);
+            }
+        }
+        Monitor::Qemu { package, program } => head(
+            text,
+            &format!("monitor: {program} of the packages {package}"),
+        ),
+    }
 }
 
 fn place(source: &Source) -> String {

@@ -1,0 +1,160 @@
+//! From what was typed to platforms that are ready to boot.
+
+use super::choose;
+use crate::cli::RunArgs;
+use crate::commands::suite::Layout;
+use crate::commands::{Usage, parts};
+use crate::outcome::digits::Digits;
+use crate::rounds::job::{Common, Job, Selection};
+use crate::rounds::plan::Parameters;
+use crate::terminal::Stop;
+use anyhow::{Context, bail};
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use ws_lab::sets::Architecture;
+use ws_machines::image::GuestImage;
+use ws_machines::machine::{Control, Machine};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
+
+/// The second boot proves the digits of the first.
+const EXACT_BOOTS: u32 = 2;
+/// One with another padding, one with more memory.
+const PERTURBED_BOOTS: u32 = 1;
+
+/// Reads the image, selects its benchmarks, and makes ready all machines.
+pub fn open(
+    args: &RunArgs,
+    names: &[PlatformName],
+    resources: &Resources,
+    stop: Stop,
+) -> anyhow::Result<(Common, Vec<Job>)> {
+    let mut machines = Vec::new();
+    for name in names {
+        let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
+        machines.push((name.to_string(), machine));
+    }
+    let architectures: Vec<Architecture> = machines
+        .iter()
+        .map(|(_, machine)| machine.architecture())
+        .collect();
+    parts::check_named(&args.parts, &architectures)?;
+    let bench = match args.suite {
+        Some(suite) => Some(Layout::of(suite)?.benchmarks()?),
+        None => args.bench.clone(),
+    };
+    let selections = select(args, bench.as_ref(), resources, &machines)?;
+    let rows = selections.values().flat_map(|selection| &selection.rows);
+    choose::check_pins(args, &resources.pins, rows)?;
+    let common = common(args, bench, resources, stop);
+    let mut jobs = Vec::new();
+    for (name, machine) in machines {
+        let selection = selections.get(&machine.architecture());
+        let selection = selection.map(Arc::clone).unwrap_or_default();
+        let wanted = args.boots.or_else(|| boots(machine.as_ref()));
+        let mut job = Job::new(name, machine, selection, wanted, &common);
+        job.prepare().with_context(|| job.name.clone())?;
+        if job.control() != Control::Launched && common.parameters != Parameters::default() {
+            job.remarks.push(format!(
+                "{}: somebody else boots it, so what it measures is on its own command line, not on this one",
+                job.name
+            ));
+        }
+        jobs.push(job);
+    }
+    Ok((common, jobs))
+}
+
+/// What all platforms of the run have in common.
+fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
+    let store = resources.store().ok();
+    Common {
+        bench,
+        parameters: Parameters {
+            samples: args.samples,
+            iters: args.iters,
+            page: args.page,
+            ws_bytes: args.ws,
+            pad: args.pad,
+            external: args.external,
+            seed: None,
+        },
+        smp: args.smp,
+        seed: args.seed,
+        perturbed_boots: args.perturb.unwrap_or(match args.boots {
+            Some(_) => 0,
+            None => PERTURBED_BOOTS,
+        }),
+        digits: store.map(|store| Digits::beside(store.root())),
+        bench_limit: args.timeout,
+        stop,
+    }
+}
+
+/// How often a machine is booted where nobody says; of a log, all that it holds.
+fn boots(machine: &dyn Machine) -> Option<u32> {
+    match (machine.control(), machine.unit(), machine.sizes()) {
+        (Control::Replayed, _, _) => None,
+        (Control::Listened, _, _) => Some(1),
+        (Control::Launched, _, Some(sizes)) => Some(sizes.boots),
+        (Control::Launched, Some("insns"), _) => Some(EXACT_BOOTS),
+        (Control::Launched, _, _) => Some(ws_analysis::SUITE_BOOTS),
+    }
+}
+
+/// Reads the image of each architecture that there is a machine of, and selects its benchmarks.
+fn select(
+    args: &RunArgs,
+    bench: Option<&Regex>,
+    resources: &Resources,
+    machines: &[(String, Box<dyn Machine>)],
+) -> anyhow::Result<BTreeMap<Architecture, Arc<Selection>>> {
+    let mut selections = BTreeMap::new();
+    let mut names: Vec<String> = Vec::new();
+    for architecture in machines.iter().map(|(_, machine)| machine.architecture()) {
+        if selections.contains_key(&architecture) {
+            continue;
+        }
+        let booted = machines.iter().any(|(_, machine)| {
+            machine.architecture() == architecture && machine.control() == Control::Launched
+        });
+        // A log can be read without an image; to boot, and where the user names one, it must be good.
+        let image = match resources.guest_for(architecture) {
+            Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+            Ok(path) => GuestImage::read(&path).ok(),
+            Err(why) if args.parts.guest.is_some() => return Err(why.into()),
+            Err(_) => None,
+        };
+        let Some(image) = image else { continue };
+        names.extend(image.rows.iter().map(|row| row.name.clone()));
+        let is_wanted = |name: &str| bench.is_none_or(|regex| regex.is_match(name));
+        let selection = Selection {
+            image_rows: image.rows.len(),
+            image_sha256: Some(image.sha256),
+            rows: image
+                .rows
+                .into_iter()
+                .filter(|row| is_wanted(&row.name))
+                .collect(),
+        };
+        selections.insert(architecture, Arc::new(selection));
+    }
+    let booted = machines
+        .iter()
+        .any(|(_, machine)| machine.control() == Control::Launched);
+    if booted
+        && selections
+            .values()
+            .all(|selection| selection.rows.is_empty())
+    {
+        names.sort_unstable();
+        names.dedup();
+        bail!(Usage(format!(
+            "--bench finds no benchmark among {}",
+            names.join(", ")
+        )));
+    }
+    Ok(selections)
+}
