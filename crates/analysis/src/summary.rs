@@ -3,7 +3,8 @@
 use crate::boot::{BootEstimate, TOO_WIDE};
 use crate::counts::Band;
 use crate::unit::UnitKind;
-use ws_results::{COST, Metric, Perturbed, Row, Samples, Status};
+use std::collections::BTreeMap;
+use ws_results::{COST, Metric, Perturbed, ResultFile, Row, Samples, Status};
 use ws_statistics::{
     Interval, bootstrap, deviation, drawn_median, lower_median, median, outliers, sorted,
 };
@@ -40,6 +41,14 @@ impl Summary {
     pub fn cost(row: &Row, perturbed: &Perturbed) -> Option<Self> {
         let metric = row.metric(COST)?;
         (row.status != Status::Failed).then(|| Self::of(metric, perturbed))?
+    }
+
+    /// The costs of a result by benchmark, of those that have one.
+    pub fn costs(result: &ResultFile) -> BTreeMap<&str, Self> {
+        let perturbed = result.perturbed();
+        let rows = result.rows.iter();
+        rows.filter_map(|row| Some((row.benchmark.as_str(), Self::cost(row, &perturbed)?)))
+            .collect()
     }
 
     /// Of any metric. `None` where no boot that counts has samples.

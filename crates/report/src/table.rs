@@ -5,6 +5,7 @@ use crate::notes::Notes;
 use crate::outside::{IdleSpread, Outside};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, unlike};
 use ws_results::{ResultFile, Row, Status, Verdict};
 
@@ -161,61 +162,29 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
     }
     let baselines = baselines(results, named);
     let allow = &options.allow;
-    let measured: Vec<Vec<Summed>> = results
-        .iter()
-        .map(|result| {
-            let perturbed = result.perturbed();
-            let summed = |row| Summed {
-                row,
-                summary: Summary::cost(row, &perturbed),
-            };
-            result.rows.iter().map(summed).collect()
-        })
-        .collect();
-
+    let costs: Vec<Costs> = results.iter().map(Summary::costs).collect();
     let idle: Vec<Option<IdleSpread>> = results.iter().map(IdleSpread::of).collect();
 
     let mut notes = Notes::default();
-    let mut columns: Vec<Column> = results
-        .iter()
-        .zip(&measured)
-        .zip(&baselines)
-        .map(|((result, rows), baseline)| Column {
-            baseline: *baseline,
-            ..column(result, rows)
-        })
+    let columns: Vec<Column> = (results.iter().zip(&costs).zip(&baselines))
+        .map(|((result, costs), baseline)| column(result, costs, *baseline, &mut notes))
         .collect();
-    for (column, result) in columns.iter_mut().zip(results) {
-        if result.interrupted {
-            column
-                .notes
-                .push(notes.add("interrupted: the run was stopped before its last boot".into()));
-        }
-        if result.is_software_kvm() {
-            column.notes.push(notes.add(SOFTWARE_KVM.into()));
-        }
-        if let Some(caveat) = result.caveat() {
-            column.notes.push(notes.add(caveat.into()));
-        }
-    }
     let mut rows = Vec::new();
     for (benchmark, category) in benchmarks(results) {
-        let find = |column: usize| {
-            measured[column]
-                .iter()
-                .find(|m| m.row.benchmark == benchmark)
+        let find = |column: usize| -> Option<Side> {
+            Some(Side {
+                result: &results[column],
+                row: results[column].row(&benchmark)?,
+                summary: costs[column].get(benchmark.as_str()),
+            })
         };
         let cells = (0..results.len())
             .map(|column| {
                 let here = find(column)?;
-                let mut cell = cell(here, idle[column], &mut notes);
+                let mut cell = cell(&here, idle[column], &mut notes);
                 if let Some(baseline) = baselines[column].filter(|&baseline| baseline != column) {
-                    let pair = Pair {
-                        here: (&results[column], here),
-                        base: (&results[baseline], find(baseline)),
-                        allow,
-                    };
-                    pair.compare(&mut cell, &mut notes);
+                    let base = (&*results[baseline].platform, find(baseline));
+                    here.compare(base, allow, &mut cell, &mut notes);
                 }
                 Some(cell)
             })
@@ -234,18 +203,23 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
     })
 }
 
-/// A row of a file with its summary.
-struct Summed<'a> {
-    row: &'a Row,
-    /// Absent also where the benchmark's check failed: those figures mean nothing.
-    summary: Option<Summary>,
-}
+/// By benchmark.
+type Costs<'a> = BTreeMap<&'a str, Summary>;
 
-fn column(result: &ResultFile, rows: &[Summed]) -> Column {
-    let mut units = rows
-        .iter()
-        .filter_map(|m| m.summary.as_ref().map(|s| &s.unit));
+fn column(
+    result: &ResultFile,
+    costs: &Costs,
+    baseline: Option<usize>,
+    notes: &mut Notes,
+) -> Column {
+    let mut units = costs.values().map(|summary| &summary.unit);
     let first = units.next();
+    let interrupted = "interrupted: the run was stopped before its last boot";
+    let texts = [
+        result.interrupted.then_some(interrupted),
+        result.is_software_kvm().then_some(SOFTWARE_KVM),
+        result.caveat(),
+    ];
     Column {
         platform: result.platform.clone(),
         created: result.created.clone(),
@@ -253,8 +227,12 @@ fn column(result: &ResultFile, rows: &[Summed]) -> Column {
             .filter(|first| units.all(|unit| unit == *first))
             .cloned(),
         boots: result.boots.len() - result.perturbed().len(),
-        baseline: None,
-        notes: Vec::new(),
+        baseline,
+        notes: texts
+            .into_iter()
+            .flatten()
+            .map(|text| notes.add(text.into()))
+            .collect(),
     }
 }
 
@@ -277,8 +255,8 @@ fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
     all
 }
 
-fn cell(measured: &Summed, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
-    let Summed { row, summary } = measured;
+fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
+    let Side { row, summary, .. } = side;
     let mut cell = Cell {
         check: worst_check(row),
         external: Outside::of(row, idle),
@@ -325,48 +303,53 @@ fn cell(measured: &Summed, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell 
     cell
 }
 
-/// A benchmark on a platform and on the baseline.
-struct Pair<'a> {
-    here: (&'a ResultFile, &'a Summed<'a>),
-    base: (&'a ResultFile, Option<&'a Summed<'a>>),
-    allow: &'a [String],
+/// A benchmark on a platform.
+struct Side<'a> {
+    result: &'a ResultFile,
+    row: &'a Row,
+    /// Absent also where the benchmark's check failed: those figures mean nothing.
+    summary: Option<&'a Summary>,
 }
 
-impl Pair<'_> {
-    /// Fills in the comparison, or why there is none. A cell without a value needs no further
-    /// reason.
-    fn compare(&self, cell: &mut Cell, notes: &mut Notes) {
-        let Some(summary) = &self.here.1.summary else {
+impl Side<'_> {
+    /// Fills in the comparison with the baseline, or why there is none. A cell without a value needs no
+    /// further reason.
+    fn compare(
+        &self,
+        (platform, base): (&str, Option<Side>),
+        allow: &[String],
+        cell: &mut Cell,
+        notes: &mut Notes,
+    ) {
+        let Some(summary) = self.summary else {
             return;
         };
-        match self.comparison(summary) {
+        match self.comparison(summary, base, allow) {
             Ok(Comparison::Added(added)) => cell.added = Some(added),
             Ok(Comparison::Slowdown(slowdown)) => cell.slowdown = Some(slowdown),
             Err(why) => {
-                let text = format!("not compared with {}: {why}", self.base.0.platform);
+                let text = format!("not compared with {platform}: {why}");
                 cell.not_compared = Some(notes.add(text));
             }
         }
     }
 
-    fn comparison(&self, summary: &Summary) -> Result<Comparison, String> {
-        let base = self
-            .base
-            .1
-            .and_then(|base| Some((base.row, base.summary.as_ref()?)));
-        let (base_row, base_summary) = base.ok_or("it has no value there")?;
+    fn comparison(
+        &self,
+        summary: &Summary,
+        base: Option<Side>,
+        allow: &[String],
+    ) -> Result<Comparison, String> {
+        let base = base.and_then(|base| Some((base.summary?, base)));
+        let (base_summary, base) = base.ok_or("it has no value there")?;
         let compared = compare(summary, base_summary);
         // Units before conditions: no `allow` lets unlike units through.
         if let Err(error @ CompareError::UnlikeUnits { .. }) = compared {
             return Err(error.to_string());
         }
-        let (here, base) = (&self.here.0.identity, &self.base.0.identity);
-        let mut differ = unlike(&here.conditions, &base.conditions, self.allow);
-        differ.extend(unlike(
-            &self.here.1.row.conditions,
-            &base_row.conditions,
-            self.allow,
-        ));
+        let (ours, theirs) = (&self.result.identity, &base.result.identity);
+        let mut differ = unlike(&ours.conditions, &theirs.conditions, allow);
+        differ.extend(unlike(&self.row.conditions, &base.row.conditions, allow));
         if !differ.is_empty() {
             let fields: Vec<String> = differ.iter().map(Unlike::describe).collect();
             return Err(format!("unlike {}", fields.join(", ")));

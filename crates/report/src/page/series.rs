@@ -33,8 +33,7 @@ pub(crate) fn all(results: &[ResultFile]) -> Vec<Series<'_>> {
     let platforms = platforms(results);
     results
         .iter()
-        .map(|result| (result, result.perturbed()))
-        .map(|(result, perturbed)| Series {
+        .map(|result| Series {
             result,
             label: [result.platform.as_str(), &when(result, results)]
                 .join(" ")
@@ -45,11 +44,7 @@ pub(crate) fn all(results: &[ResultFile]) -> Vec<Series<'_>> {
                 .iter()
                 .position(|p| *p == result.platform)
                 .unwrap_or(0),
-            costs: result
-                .rows
-                .iter()
-                .filter_map(|row| Some((row.benchmark.as_str(), Summary::cost(row, &perturbed)?)))
-                .collect(),
+            costs: Summary::costs(result),
         })
         .collect()
 }
