@@ -92,6 +92,33 @@ pub fn platforms(results: &[ResultFile]) -> Vec<&str> {
 }
 
 impl Row {
+    /// A benchmark that nothing has reached yet.
+    pub fn new(benchmark: &str, category: &str) -> Self {
+        Self {
+            benchmark: benchmark.to_owned(),
+            category: category.to_owned(),
+            status: Status::Unreached,
+            reason: None,
+            outcomes: Vec::new(),
+            conditions: BTreeMap::new(),
+            exact: None,
+            metrics: Vec::new(),
+            host: Vec::new(),
+        }
+    }
+
+    /// Adds a boot's samples to a metric, which is made where it is not there yet.
+    pub fn add(&mut self, metric: &str, unit: &str, samples: Samples) {
+        match self.metrics.iter_mut().find(|known| known.name == metric) {
+            Some(known) => known.boots.push(samples),
+            None => self.metrics.push(Metric {
+                name: metric.to_owned(),
+                unit: unit.to_owned(),
+                boots: vec![samples],
+            }),
+        }
+    }
+
     /// What was measured under this name.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name)

@@ -18,7 +18,7 @@ mod terminal;
 
 use clap::Parser;
 use cli::Cli;
-use commands::{Done, Usage};
+use commands::Usage;
 use std::process::ExitCode;
 use terminal::output;
 
@@ -33,9 +33,7 @@ fn main() -> ExitCode {
     };
     let colours = output::Colours::choose(cli.color);
     match commands::command(&cli.command, colours) {
-        Ok(Done::Whole) => ExitCode::SUCCESS,
-        Ok(Done::InPart) => ExitCode::from(1),
-        Ok(Done::Judged(outcome)) => ExitCode::from(commands::exit_code(outcome)),
+        Ok(done) => ExitCode::from(done.code()),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error, colours);

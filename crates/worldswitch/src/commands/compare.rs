@@ -78,16 +78,6 @@ pub fn judge(
     Ok(outcome)
 }
 
-/// What the shell gets.
-pub fn exit_code(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::NoRegression => 0,
-        Outcome::Regression => 3,
-        Outcome::Inconclusive => 4,
-        Outcome::Refused => 1,
-    }
-}
-
 /// The last of each kind counts.
 fn thresholds(args: &JudgeArgs) -> Thresholds {
     let mut thresholds = Thresholds {

@@ -17,9 +17,12 @@ mod run;
 mod show;
 mod suite;
 
-use crate::cli::Command;
+use crate::cli::{Command, Output};
+use crate::outcome::folder::Folder;
 use crate::terminal::Colours;
 use std::path::Path;
+use std::time::SystemTime;
+use ws_analysis::Outcome;
 
 /// Wrong usage that the command line's definition alone does not show.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +37,19 @@ pub enum Done {
     /// Some of it; standard error has the rest.
     InPart,
     /// A comparison, with what came of it.
-    Judged(ws_analysis::Outcome),
+    Judged(Outcome),
+}
+
+impl Done {
+    /// What the shell gets.
+    pub fn code(self) -> u8 {
+        match self {
+            Done::Whole | Done::Judged(Outcome::NoRegression) => 0,
+            Done::InPart | Done::Judged(Outcome::Refused) => 1,
+            Done::Judged(Outcome::Regression) => 3,
+            Done::Judged(Outcome::Inconclusive) => 4,
+        }
+    }
 }
 
 /// Does what was typed.
@@ -61,11 +76,6 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// What the shell gets for a comparison.
-pub fn exit_code(outcome: ws_analysis::Outcome) -> u8 {
-    compare::exit_code(outcome)
-}
-
 /// Writes a table to a file, where one was asked for.
 ///
 /// # Errors
@@ -78,4 +88,12 @@ pub fn export(
         ws_results::write_bytes(path, text()?.as_bytes())?;
     }
     Ok(())
+}
+
+/// The folder that results come into.
+///
+/// # Errors
+/// As [`Folder::make`].
+fn folder(output: &Output, created: SystemTime) -> anyhow::Result<Folder> {
+    Folder::make(output.output.as_deref(), output.force, created)
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use ws_analysis::Summary;
 use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
-use ws_results::{Boot, COST, COST_EXTERNAL, Metric, Outcome, Perturbed, Row, Samples, Status};
+use ws_results::{Boot, COST, COST_EXTERNAL, Outcome, Perturbed, Row, Samples, Status};
 
 /// The category of a row that no image names.
 pub const UNKNOWN: &str = "unknown";
@@ -48,17 +48,7 @@ impl Gathered {
         let rows = self.rows.iter();
         let index = rows.take_while(|row| row.benchmark != name).count();
         if index == self.rows.len() {
-            self.rows.push(Row {
-                benchmark: name.to_owned(),
-                category: category.to_owned(),
-                status: Status::Unreached,
-                reason: None,
-                outcomes: Vec::new(),
-                conditions: BTreeMap::new(),
-                exact: None,
-                metrics: Vec::new(),
-                host: Vec::new(),
-            });
+            self.rows.push(Row::new(name, category));
         }
         &mut self.rows[index]
     }
@@ -136,7 +126,7 @@ fn add_report(
             };
             measured(row, unit, &place, result, report.external);
             for (name, samples) in report.exits.iter().flat_map(|e| exits::samples(e, &place)) {
-                keep(row, name, "count", samples);
+                row.add(name, "count", samples);
             }
         }
     }
@@ -157,7 +147,7 @@ fn measured(
         control: result.control,
         ..place.clone()
     };
-    keep(row, COST, unit, inside);
+    row.add(COST, unit, inside);
     if let Some(external) = external.filter(|external| !external.run.is_empty()) {
         let outside = Samples {
             iterations: result.iterations,
@@ -167,7 +157,7 @@ fn measured(
             missing: external.missing,
             ..place.clone()
         };
-        keep(row, COST_EXTERNAL, unit, outside);
+        row.add(COST_EXTERNAL, unit, outside);
     }
 }
 
@@ -205,17 +195,6 @@ fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option
         show(conditions.get(differs)),
         show(row.conditions.get(differs))
     ))
-}
-
-fn keep(row: &mut Row, name: &str, unit: &str, samples: Samples) {
-    match row.metrics.iter_mut().find(|metric| metric.name == name) {
-        Some(metric) => metric.boots.push(samples),
-        None => row.metrics.push(Metric {
-            name: name.into(),
-            unit: unit.into(),
-            boots: vec![samples],
-        }),
-    }
 }
 
 /// A row as a result has it; boots that were `perturbed` do not speak for its digits.

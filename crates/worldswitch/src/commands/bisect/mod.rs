@@ -7,8 +7,7 @@ mod show;
 mod tree;
 
 use crate::cli::bisect::BisectArgs;
-use crate::commands::{Done, Usage, parts};
-use crate::outcome::folder::Folder;
+use crate::commands::{self, Done, Usage, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use build::Builder;
@@ -57,11 +56,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
     let distance = tree.distance(&good, &bad)?;
-    let folder = Folder::make(
-        args.output.output.as_deref(),
-        args.output.force,
-        SystemTime::now(),
-    )?;
+    let folder = commands::folder(&args.output, SystemTime::now())?;
     folder.must_be_empty()?;
     let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
 

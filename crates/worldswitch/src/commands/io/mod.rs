@@ -6,8 +6,7 @@ mod table;
 
 use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::commands::{Done, Usage, doctor, parts};
-use crate::outcome::folder::Folder;
+use crate::commands::{self, Done, Usage, doctor, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use experiments::Part;
@@ -108,7 +107,7 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }
-    let folder = Folder::make(args.output.output.as_deref(), args.output.force, created)?;
+    let folder = commands::folder(&args.output, created)?;
     let names: Vec<String> = runs.iter().map(Run::platform).collect();
     folder.must_take(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;

@@ -10,8 +10,7 @@ use ws_io::load::{Group, Load};
 use ws_io::measure::{Outcome, Setting};
 use ws_io::server::{Disk, Server};
 use ws_results::{
-    Boot, Check, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, SCHEMA, Samples, Status,
-    Verdict,
+    Boot, Check, Identity, Launch, LaunchEnd, ResultFile, Row, SCHEMA, Samples, Status, Verdict,
 };
 
 /// The result file of one server, while it grows.
@@ -45,15 +44,9 @@ impl Run {
     pub fn expect(&mut self, loads: &[Load]) {
         for load in loads {
             self.rows.extend(load.groups.iter().map(|group| Row {
-                benchmark: group.name.clone(),
-                category: "io".to_owned(),
-                status: Status::Unreached,
                 reason: Some("the run was stopped before".to_owned()),
-                outcomes: Vec::new(),
                 conditions: conditions(load, group),
-                exact: None,
-                metrics: Vec::new(),
-                host: Vec::new(),
+                ..Row::new(&group.name, "io")
             }));
         }
     }
@@ -87,7 +80,7 @@ impl Run {
             let (status, reason, check) = match &got {
                 Ok(outcomes) => {
                     let outcome = &outcomes[number];
-                    add_samples(&mut row.metrics, round, at, outcome, load.verify);
+                    add_samples(row, round, at, outcome, load.verify);
                     (Status::Ok, None, load.verify.then(|| check(outcome)))
                 }
                 Err((status, reason)) => (*status, Some(reason.clone()), None),
@@ -243,7 +236,7 @@ fn launch(
     }
 }
 
-fn add_samples(metrics: &mut Vec<Metric>, boot: u32, launch: u32, outcome: &Outcome, verify: bool) {
+fn add_samples(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, verify: bool) {
     let devices = &outcome.devices;
     let requests: u64 = devices.iter().map(|device| device.requests).sum();
     let each = |what: fn(&ws_io::client::Counted) -> u64| devices.iter().map(what).collect();
@@ -253,23 +246,15 @@ fn add_samples(metrics: &mut Vec<Metric>, boot: u32, launch: u32, outcome: &Outc
         if run.is_empty() || iterations == 0 {
             return;
         }
-        let at = metrics.iter().position(|metric| metric.name == name);
-        let at = at.unwrap_or_else(|| {
-            metrics.push(Metric {
-                name: name.to_owned(),
-                unit: unit.to_owned(),
-                boots: Vec::new(),
-            });
-            metrics.len() - 1
-        });
-        metrics[at].boots.push(Samples {
+        let samples = Samples {
             boot,
             launch,
             iterations,
             control: vec![0; run.len()],
             run,
             ..Samples::default()
-        });
+        };
+        row.add(name, unit, samples);
     };
     // Time for one request, all devices together: the inverse of throughput.
     add("cost", "ns", requests, elapsed_ns.into_iter().collect());

@@ -6,7 +6,7 @@ mod open;
 
 use crate::cli::RunArgs;
 use crate::commands::suite::Layout;
-use crate::commands::{Done, doctor, export, parts, report};
+use crate::commands::{self, Done, doctor, export, parts, report};
 use crate::outcome::folder::Folder;
 use crate::outcome::remarks;
 use crate::rounds;
@@ -93,11 +93,7 @@ pub fn measure(
     let (mut common, mut jobs) = open::open(args, &names, &resources, stop.clone())?;
     let folder = match folder {
         Some(folder) => folder,
-        None => Rc::new(Folder::make(
-            args.output.output.as_deref(),
-            args.output.force,
-            start.created,
-        )?),
+        None => Rc::new(commands::folder(&args.output, start.created)?),
     };
     folder.must_take(jobs.iter().map(|job| &*job.name))?;
     folder.must_have_room(jobs.iter().map(|job| job.bytes_at_most(&common)).sum())?;
