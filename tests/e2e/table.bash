@@ -37,7 +37,7 @@ make_table() {
     {
         table_run "$PAIRS" lab:native,lab:kvm --boots 1 --perturb 0 --bench "$TWO_VCPUS"
         # Results of a folder stand in the order in which their runs began: that of the others has.
-        until [ -s "$TABLE.log" ]; do sleep 0.1; done
+        eventually test -s "$TABLE.log"
         table_run "$TABLE-shadow" lab:kvm-shadow --boots 1 --perturb 1 --bench "$ONE_VCPU"
     } 9>&- 3>&- &
     runs+=($!)
