@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "exits.h"
+#include "common/exits.h"
 #include "vm.h"
 
 /* What is counted: KVM_RUN's returns by reason and KVM's statistics, then these. */

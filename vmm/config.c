@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib.h"
+#include "common/text.h"
 
 enum type { TEXT, NUMBER, FLAG, PIN, MODULE };
 

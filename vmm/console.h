@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "record.h"
+#include "common/record.h"
 
 enum console_state { CONSOLE_OK, CONSOLE_FULL, CONSOLE_FAILED };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "duties.h"
+#include "common/duties.h"
 #include "vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */

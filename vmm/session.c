@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "arch.h"
-#include "word.h"
+#include "common/word.h"
 
 #define PAGE_BYTES     4096u
 #define HYPERCALL_NONE " hypercall=none"

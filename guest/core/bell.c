@@ -1,7 +1,7 @@
 /* The doorbell's note (docs/guest.md); see bell.h. A monitor copies it when the bell rings. */
 #include "bell.h"
 #include "arch.h"
-#include "bell_note.h"
+#include "common/bell_note.h"
 
 #define LEARN_PAIRS 8
 

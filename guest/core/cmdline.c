@@ -1,5 +1,7 @@
 /* The guest's command line (docs/guest.md lists its words). Pure. */
-#include "lib.h"
+#include "common/text.h"
+#include "regex.h"
+#include "cmdline.h"
 #include "posih.h"
 
 #define MAX_SAMPLES 1024

@@ -3,7 +3,7 @@
  * something. Every wait is bounded: without a serial port the guest is mute, and runs on.
  */
 #include "console.h"
-#include "lib.h"
+#include "common/text.h"
 #include "posih.h"
 
 /* A byte takes 87 us at 115200 baud, a register's read 0.1 us to 1 us or more: a full FIFO and some. */

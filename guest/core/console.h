@@ -2,7 +2,7 @@
 #ifndef CONSOLE_H
 #define CONSOLE_H
 
-#include "uart.h"
+#include "common/uart.h"
 
 /* Makes that port the console; NULL: there is none. It must stay where it is. */
 void console_use(const struct uart *uart);

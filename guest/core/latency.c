@@ -2,7 +2,7 @@
 #include "latency_row.h"
 
 #include "arch.h"
-#include "relax.h"
+#include "common/relax.h"
 #include "smp.h"
 
 #define CLOCK_ROUNDS 64

@@ -2,6 +2,7 @@
 #include "arch.h"
 #include "harness.h"
 #include "record.h"
+#include "regex.h"
 
 #ifndef GUEST_VERSION
 #error "the Makefile defines GUEST_VERSION"

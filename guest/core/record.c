@@ -2,6 +2,8 @@
 #include "record.h"
 #include "posih.h"
 
+#include "common/crc32.h"
+
 #define MAX_LINE_BYTES 4096
 #define HEADER_BYTES   80
 

@@ -2,7 +2,7 @@
 #ifndef RECORD_H
 #define RECORD_H
 
-#include "lib.h"
+#include "common/text.h"
 
 /* Who speaks: "guest", until it is set; at most eight characters. */
 void record_set_source(const char *source);

@@ -2,7 +2,7 @@
 #include "smp.h"
 #include "arch.h"
 #include "latency.h"
-#include "relax.h"
+#include "common/relax.h"
 
 #define STACK_BYTES (4 * KIB) /* a resting CPU runs interrupt handlers and little else */
 

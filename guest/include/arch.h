@@ -6,7 +6,7 @@
 #define ARCH_H
 
 #include "boot_info.h"
-#include "lib.h"
+#include "cmdline.h"
 #include "posih.h"
 
 /* What the machine says of itself. */

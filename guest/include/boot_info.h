@@ -2,14 +2,7 @@
 #ifndef BOOT_INFO_H
 #define BOOT_INFO_H
 
-#include <stdint.h>
-
-struct memory_range {
-	uint64_t start, end; /* bytes; end is behind the last */
-};
-
-#define MAX_RANGES	  64
-#define MAX_CMDLINE_BYTES 2048
+#include "common/limits.h"
 
 /* What the boot protocol handed over, copied before any of that memory is used again. */
 struct boot_info {

@@ -15,12 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KIB ((uint64_t)1024)
-#define MIB (KIB * 1024)
-#define GIB (MIB * 1024)
-
-/* The largest number of CPUs that the guest starts. */
-#define MAX_CPUS 64
+#include "common/limits.h"
+#include "common/device_io.h"
 
 /* ---- SMP ---------------------------------------------------------------------------------- */
 
@@ -114,11 +110,7 @@ void mem_tlb_flush(void);
 
 /* ---- I/O ---------------------------------------------------------------------------------- */
 
-/* A byte from or to a port: a number on x86_64, an address elsewhere. */
-uint8_t in8(uint64_t port);
-void out8(uint64_t port, uint8_t value);
-uint32_t mmio_read32(uint64_t address);
-void mmio_write32(uint64_t address, uint32_t value);
+/* in8(), out8(), mmio_read32(), mmio_write32(): common/device_io.h. */
 
 /* The console is the first serial port; it is also the record line. */
 void console_write(const char *text, size_t bytes);
@@ -186,7 +178,7 @@ struct params {
 	const char *bench; /* regular expression; "" is all */
 	const char *
 		rows; /* names in the order in which they run, with commas, up to a blank; NULL: as in the image */
-	/* What the architecture allows: see struct cmdline_limits in lib.h. */
+	/* What the architecture allows: see struct cmdline_limits in core/cmdline.h. */
 	const char *tick_unit;
 	uint64_t port_max;
 };

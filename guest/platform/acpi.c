@@ -3,7 +3,8 @@
  * No interpreter: \_S5_ is found by its bytes, which compilers of every firmware emit alike.
  */
 #include "acpi.h"
-#include "lib.h"
+
+#include <stddef.h>
 
 #define TABLES_END	0x100000000ull
 #define MAX_TABLE_BYTES (4u << 20)

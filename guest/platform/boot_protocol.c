@@ -4,9 +4,9 @@
  */
 #include "boot_protocol.h"
 #include "arch.h"
-#include "lib.h"
-#include "multiboot.h"
-#include "pvh.h"
+#include "common/text.h"
+#include "common/multiboot.h"
+#include "common/pvh.h"
 
 extern uint32_t boot_is_multiboot, boot_handover;
 extern char image_end[];

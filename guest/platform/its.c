@@ -4,7 +4,7 @@
  */
 #include "its.h"
 #include "posih.h"
-#include "relax.h"
+#include "common/relax.h"
 
 /* Of the ITS. */
 #define GITS_CTLR      0x0000

@@ -9,7 +9,7 @@
 
 #include "elf.h"
 #include "handover.h"
-#include "pvh.h"
+#include "common/pvh.h"
 #include "words.h"
 
 /* ---- The ELF reader ------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Reads what is to run; see config.h. Pure. */
 #include "config.h"
 
-#include "fdt.h"
+#include "common/fdt.h"
 
 #define MIB_BYTES    (1ull << 20)
 #define DEFAULT_MIB  256

@@ -1,9 +1,9 @@
 /* The serial port; see console.h. */
 #include "console.h"
 
-#include "lib.h"
+#include "common/text.h"
 #include "lock.h"
-#include "posih.h"
+#include "common/device_io.h"
 
 /* A byte takes 87 us at 115200 baud, a register's read 0.1 us or more. */
 #define MAX_POLLS 200000

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record.h"
-#include "uart.h"
+#include "common/record.h"
+#include "common/uart.h"
 
 #define MAX_LINE_BYTES 4400 /* a record's line, and some */
 

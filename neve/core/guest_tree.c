@@ -1,8 +1,8 @@
 /* A VM's device tree; see guest_tree.h. Pure. */
 #include "guest_tree.h"
 
-#include "lib.h"
-#include "tree_writer.h"
+#include "common/text.h"
+#include "common/tree_writer.h"
 
 #define PHANDLE_GIC   1
 #define PHANDLE_CLOCK 2

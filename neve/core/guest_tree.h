@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot_info.h"
+#include "common/limits.h"
 #include "config.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */

@@ -4,7 +4,7 @@
 #include "arch.h"
 #include "guest_tree.h"
 #include "memory.h"
-#include "word.h"
+#include "common/word.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
 #define MAX_TREE_BYTES 16384

@@ -10,7 +10,7 @@
 #include "devices.h"
 #include "lock.h"
 #include "pl011.h"
-#include "record.h"
+#include "common/record.h"
 
 /* A CPU of the machine. It has one vCPU for ever, or none. */
 struct cpu {

@@ -16,9 +16,9 @@
 #include "pl011.h"
 #include "psci.h"
 #include "registers.h"
-#include "tree.h"
+#include "common/tree.h"
 #include "tree_maker.h"
-#include "word.h"
+#include "common/word.h"
 
 /* ---- Configuration -------------------------------------------------------------------------- */
 

@@ -5,8 +5,7 @@
 #ifndef ROW_H
 #define ROW_H
 
-#include "bench.h"
-#include "lib.h"
+#include <stdbool.h>
 
 /* A field given again behind the defaults is the point of the macro. */
 #pragma GCC diagnostic ignored "-Woverride-init"

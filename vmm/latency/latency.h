@@ -1,10 +1,10 @@
 /* The experiments with I/O latency: a device behind the doorbell, for the guest's rows io-latency-* and
- * vm-switch (guest/include/latency.h). Apart from the monitor proper, which only adds it: nothing is made
+ * vm-switch (common/latency_page.h). Apart from the monitor proper, which only adds it: nothing is made
  * and no thread runs before a guest asks. */
 #ifndef VMM_LATENCY_H
 #define VMM_LATENCY_H
 
-#include "../../guest/include/latency.h"
+#include "common/latency_page.h"
 #include "vm.h"
 
 struct latency {

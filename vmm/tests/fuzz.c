@@ -11,8 +11,8 @@
 #include "config.h"
 #include "kernel_maker.h"
 #include "machine.h"
-#include "multiboot.h"
-#include "word.h"
+#include "common/multiboot.h"
+#include "common/word.h"
 
 #define LOWEST 0x1000
 

@@ -15,8 +15,9 @@
 #include "devices.h"
 #include "kernel_maker.h"
 #include "machine.h"
-#include "multiboot.h"
-#include "word.h"
+#include "common/crc32.h"
+#include "common/multiboot.h"
+#include "common/word.h"
 
 #include <cmocka.h> /* last: fail() is a macro there */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "machine.h"
-#include "tree.h"
+#include "common/tree.h"
 
 #include <cmocka.h> /* last: fail() is a macro there */
 

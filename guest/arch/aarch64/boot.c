@@ -1,6 +1,6 @@
 /* Reads what the boot protocol handed over, the device tree, and says which memory is free. */
 #include "cpu.h"
-#include "fdt.h"
+#include "common/fdt.h"
 #include "machine.h"
 
 #define TREE_ALIGNMENT 8

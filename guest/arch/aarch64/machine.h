@@ -3,7 +3,7 @@
 #define MACHINE_H
 
 #include "arch.h"
-#include "tree.h"
+#include "common/tree.h"
 
 const struct tree *machine_tree(void);
 

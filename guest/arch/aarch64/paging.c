@@ -8,7 +8,7 @@
  */
 #include "arch.h"
 #include "cpu.h"
-#include "fdt.h"
+#include "common/fdt.h"
 #include "machine.h"
 #include "page_entry.h"
 #include "paging.h"

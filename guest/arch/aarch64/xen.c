@@ -4,7 +4,7 @@
 #include "arch.h"
 #include "cpu.h"
 #include "machine.h"
-#include "relax.h"
+#include "common/relax.h"
 #include "timed_xen.h"
 
 volatile uint8_t *xen_vcpu_info; /* the first CPU's; exceptions.S */

@@ -3,7 +3,7 @@
 #include "arch.h"
 #include "cpu.h"
 #include "latency.h"
-#include "relax.h"
+#include "common/relax.h"
 #include "tables.h"
 #include "timed_exits.h"
 

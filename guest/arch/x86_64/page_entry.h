@@ -5,7 +5,8 @@
 #ifndef PAGE_ENTRY_H
 #define PAGE_ENTRY_H
 
-#include "lib.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 #define ENTRY_VALID    1ull
 #define ENTRY_WRITABLE 2ull

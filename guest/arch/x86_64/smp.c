@@ -6,7 +6,7 @@
 #include "cpu.h"
 #include "lfence.h"
 #include "machine.h"
-#include "relax.h"
+#include "common/relax.h"
 #include "tables.h"
 #include "timed.h"
 

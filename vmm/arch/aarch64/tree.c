@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "machine.h"
-#include "tree_writer.h"
+#include "common/tree_writer.h"
 
 #define GIC_HANDLE   1
 #define CLOCK_HANDLE 2

@@ -11,8 +11,8 @@
 
 #include "arch.h"
 #include "machine.h"
-#include "multiboot.h"
-#include "pvh.h"
+#include "common/multiboot.h"
+#include "common/pvh.h"
 
 #define RAM	     1 /* in all protocols' maps */
 #define RESERVED     2

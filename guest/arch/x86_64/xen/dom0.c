@@ -11,7 +11,7 @@
 #include "domain.h"
 #include "elf.h"
 #include "handover.h"
-#include "pvh.h"
+#include "common/pvh.h"
 #include "record.h"
 #include "smp.h"
 #include "tables.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib.h"
+#include "common/text.h"
 #include "xen.h"
 
 struct domain {

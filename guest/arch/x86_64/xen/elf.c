@@ -4,7 +4,7 @@
  */
 #include "elf.h"
 
-#include "lib.h"
+#include "common/text.h"
 
 struct header {
 	uint8_t magic[4], class, data, ident_version, padding[9];

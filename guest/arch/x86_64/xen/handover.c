@@ -5,8 +5,8 @@
  */
 #include "handover.h"
 
-#include "lib.h"
-#include "pvh.h"
+#include "common/text.h"
+#include "common/pvh.h"
 
 #define PAGE	       4096
 #define LOW_MEMORY_END 0xa0000 /* from there to 1 MiB a PC has no memory */

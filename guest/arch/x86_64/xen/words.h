@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib.h"
+#include "common/text.h"
 
 struct words {
 	uint64_t memory_mib; /* of the domain; even */
