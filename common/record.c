@@ -1,17 +1,29 @@
-/* Writes records; see record.h. Text and CRC are the guest's own code (core/). */
+/* Writes records; see record.h. */
 #include "common/record.h"
 
 #include "common/crc32.h"
 
-void record_start(struct record *record, const char *kind)
+struct text *record_start(struct record *record, const char *kind)
 {
 	text_start(&record->text, record->buffer, sizeof(record->buffer));
 	text_printf(&record->text, "{\"kind\":\"%s\"", kind);
+	return &record->text;
+}
+
+void record_key(struct record *record, const char *key)
+{
+	text_printf(&record->text, ",\"%s\":", key);
+}
+
+void record_u64(struct record *record, const char *key, uint64_t value)
+{
+	record_key(record, key);
+	text_printf(&record->text, "%lu", value);
 }
 
 void record_string(struct record *record, const char *key, const char *value)
 {
-	text_printf(&record->text, ",\"%s\":", key);
+	record_key(record, key);
 	text_json_string(&record->text, value);
 }
 

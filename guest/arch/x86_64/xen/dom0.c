@@ -12,7 +12,7 @@
 #include "elf.h"
 #include "handover.h"
 #include "common/pvh.h"
-#include "record.h"
+#include "record_line.h"
 #include "smp.h"
 #include "tables.h"
 #include "words.h"
@@ -28,6 +28,7 @@
 extern uint32_t boot_handover;
 _Noreturn void guest_main(void);
 
+static struct record record;
 static char trouble_text[256];
 static struct text trouble;
 static struct domain domain = { .trouble = &trouble };
@@ -66,24 +67,24 @@ static void say_hello(const struct words *words, const char *guest_words)
 	text_start(&xen, version_text, sizeof(version_text));
 	text_printf(&xen, "%lu.%lu%s", version >> 16, version & 0xffff, extra);
 
-	record_start("hello");
-	record_u64("protocol", 1);
-	record_string("arch", "x86_64");
-	record_string("unit", unit_text[0] ? unit_text : "tsc_ticks");
-	record_u64("cpus", words->cpus);
-	record_u64("memory_bytes", words->memory_mib * MIB);
-	record_string("xen", version_text);
-	record_send();
+	record_start(&record, "hello");
+	record_u64(&record, "protocol", 1);
+	record_string(&record, "arch", "x86_64");
+	record_string(&record, "unit", unit_text[0] ? unit_text : "tsc_ticks");
+	record_u64(&record, "cpus", words->cpus);
+	record_u64(&record, "memory_bytes", words->memory_mib * MIB);
+	record_string(&record, "xen", version_text);
+	record_send(&record);
 }
 
 /* Ends the machine: Xen would only halt it for a power-off, so what runs it must take a reset for
  * the end (QEMU: -no-reboot). */
 static _Noreturn void finish(const char *status, const char *why)
 {
-	record_start("bye");
-	record_string("status", status);
-	record_string("why", why);
-	record_send();
+	record_start(&record, "bye");
+	record_string(&record, "status", status);
+	record_string(&record, "why", why);
+	record_send(&record);
 	if (!text_equal(status, "ok"))
 		console_printf("dom0: %s\n", why);
 	console_drained();
