@@ -6,6 +6,7 @@
 #define COMMON_UART_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum uart_kind { UART_PL011, UART_SBSA, UART_16550 };
@@ -26,8 +27,18 @@ void uart_init(const struct uart *uart);
 unsigned uart_room(const struct uart *uart);
 void uart_send(const struct uart *uart, uint8_t byte);
 
+/* Sends it all. Waits a bounded time for room; false: the port took nothing, and the rest is given up. */
+bool uart_write(const struct uart *uart, const char *text, size_t bytes);
+
 /* Is all sent? */
 bool uart_is_idle(const struct uart *uart);
+/* The same, after a wait of a bounded time. */
+bool uart_wait_idle(const struct uart *uart);
+
+/* Lets it interrupt when bytes come in. False: it is none that can (a 16550). */
+bool uart_listen(const struct uart *uart);
+/* A byte that came in, of one that listens; -1: none. */
+int uart_receive(const struct uart *uart);
 
 /* A register that keeps a byte and does nothing else: the 16550's own, or PL011's interrupt mask,
  * which is as idle where nobody takes the port's interrupt. */

@@ -7,7 +7,4 @@
 /* Makes that port the console; NULL: there is none. It must stay where it is. */
 void console_use(const struct uart *uart);
 
-/* Has the port sent all? Waits a bounded time. */
-bool uart_wait_idle(const struct uart *uart);
-
 #endif

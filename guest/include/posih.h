@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/limits.h"
+#include "common/console.h"
 #include "common/device_io.h"
 
 /* ---- SMP ---------------------------------------------------------------------------------- */
@@ -113,10 +114,7 @@ void mem_tlb_flush(void);
 /* in8(), out8(), mmio_read32(), mmio_write32(): common/device_io.h. */
 
 /* The console is the first serial port; it is also the record line. */
-void console_write(const char *text, size_t bytes);
-void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for other CPUs than the first, at any time; at most 159 bytes. Bytes of both may mix. */
-void console_printf_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* console_write(), console_printf(): common/console.h. Bytes of two CPUs may mix. */
 
 /* Does a serial port answer at `port`? Leaves it as it was. */
 bool serial_port_present(uint64_t port);

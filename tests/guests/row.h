@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "bench.h"
+
 /* A field given again behind the defaults is the point of the macro. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 #ifdef __clang__

@@ -84,7 +84,7 @@ _Noreturn void exception_taken(uint64_t kind)
 
 	if (number) {
 		/* Not our record line's CPU: say it as console text; the row it served times out. */
-		console_printf_aside("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
+		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
 		stand_still();
 	}
 	if (innermost) {

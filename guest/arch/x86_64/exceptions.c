@@ -59,7 +59,7 @@ _Noreturn void exception_taken(const struct exception_frame *frame)
 
 	if (number) {
 		/* Not our record line's CPU: say it as console text; the row it served times out. */
-		console_printf_aside("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
+		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
 		for (;;)
 			__asm__ volatile("cli; hlt");
 	}
