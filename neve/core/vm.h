@@ -9,7 +9,7 @@
 #include "counts.h"
 #include "devices.h"
 #include "lock.h"
-#include "pl011.h"
+#include "common/pl011.h"
 #include "common/record.h"
 
 /* A CPU of the machine. It has one vCPU for ever, or none. */

@@ -1,4 +1,4 @@
-/* Unit tests of the configuration, the VM's device tree, PSCI, system registers, PL011 and kernel images,
+/* Unit tests of the configuration, the VM's device tree, PSCI, system registers and kernel images,
  * on the host, under ASan and UBSan (make -C neve test). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 #include "config.h"
 #include "devices.h"
 #include "guest_tree.h"
-#include "pl011.h"
 #include "psci.h"
 #include "registers.h"
 #include "common/tree.h"
@@ -332,49 +331,6 @@ static void a_vm_is_not_told_of_what_it_does_not_have(void **state)
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
-static char sent[8];
-
-static void keep(void *context, uint8_t byte)
-{
-	size_t *used = context;
-
-	sent[(*used)++] = (char)byte;
-}
-
-static uint64_t port_access(struct pl011 *port, uint64_t offset, bool write, uint64_t value)
-{
-	struct access access = { offset, 4, write, value };
-
-	pl011_access(port, &access);
-	return access.value;
-}
-
-static void a_port_sends_receives_and_interrupts(void **state)
-{
-	size_t used = 0;
-	struct pl011 port = { .send = keep, .context = &used };
-
-	(void)state;
-	assert_int_equal(port_access(&port, 0x18, false, 0), 0x90);
-	port_access(&port, 0x38, true, 0x20); /* tell when there is room */
-	assert_false(pl011_line(&port));
-	port_access(&port, 0x00, true, 'x');
-	assert_true(used == 1 && sent[0] == 'x' && pl011_line(&port));
-	port_access(&port, 0x44, true, 0x20);
-	assert_false(pl011_line(&port));
-	port_access(&port, 0x38, true, 0x50); /* tell when something came */
-	for (unsigned i = 0; i < PL011_FIFO + 3; i++)
-		pl011_receive(&port, (uint8_t)i);
-	assert_true(pl011_line(&port));
-	assert_int_equal(port_access(&port, 0x18, false, 0), 0x80);
-	for (unsigned i = 0; i < PL011_FIFO; i++)
-		assert_int_equal(port_access(&port, 0x00, false, 0), (uint8_t)i);
-	assert_int_equal(port_access(&port, 0x00, false, 0), 0);
-	assert_false(pl011_line(&port));
-	assert_int_equal(port_access(&port, 0xfe4, false, 0), 0x10);
-	assert_int_equal(port_access(&port, 0xffe, false, 0), 0);
-}
-
 static void an_access_must_lie_in_one_device(void **state)
 {
 	struct devices devices = { .count = 0 };
@@ -424,7 +380,6 @@ int main(void)
 		cmocka_unit_test(versions_and_features_are_told),
 		cmocka_unit_test(each_row_is_found_by_its_own_encoding),
 		cmocka_unit_test(a_vm_is_not_told_of_what_it_does_not_have),
-		cmocka_unit_test(a_port_sends_receives_and_interrupts),
 		cmocka_unit_test(an_access_must_lie_in_one_device),
 		cmocka_unit_test(a_kernels_header_is_checked),
 	};

@@ -17,7 +17,6 @@
 #define GIC_REDISTRIBUTOR_BYTES 0x20000
 #define UART0			0x09000000ull
 #define UART1			0x09010000ull
-#define UART_BYTES		0x1000
 #define RAM			0x40000000ull
 
 #define UART0_INTERRUPT	      1 /* shared interrupts, counted from INTID 32 on */
@@ -39,18 +38,6 @@ struct machine_tree {
 };
 /* Writes it. Returns its bytes; 0: they do not fit into `most`. */
 size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
-
-/* ---- PL011 (pl011.c) ---- */
-struct vm;
-/* What it needs beyond a struct serial, of which it uses the functions and the
- * line's level. */
-struct pl011 {
-	struct serial *serial;
-	uint16_t mask, raw; /* of interrupts */
-	uint32_t kept[4];   /* registers that keep what is written and do nothing */
-};
-/* A row's access function; the context is a struct pl011. */
-void pl011_access(void *context, struct access *access);
 
 /* ---- Loader (loader_image.c) ---- */
 /* Linux' arm64 Image (Documentation/arch/arm64/booting.rst), to the start of

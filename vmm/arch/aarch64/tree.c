@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "machine.h"
+#include "common/pl011_registers.h"
 #include "common/tree_writer.h"
 
 #define GIC_HANDLE   1
@@ -86,7 +87,7 @@ static void add_uart(struct tree_writer *tree, const char *name, uint64_t at, ui
 {
 	tree_node(tree, name);
 	TREE_TEXTS(tree, "compatible", "arm,pl011\0arm,primecell");
-	TREE_CELLS(tree, "reg", TREE_WIDE(at), 0, UART_BYTES);
+	TREE_CELLS(tree, "reg", TREE_WIDE(at), 0, PL011_BYTES);
 	TREE_CELLS(tree, "interrupts", SHARED, interrupt, LEVEL);
 	TREE_CELLS(tree, "clocks", CLOCK_HANDLE, CLOCK_HANDLE);
 	TREE_TEXTS(tree, "clock-names", "uartclk\0apb_pclk");
