@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "guest_tree.h"
 #include "memory.h"
+#include "common/arm64_image.h"
 #include "common/word.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
@@ -154,24 +155,25 @@ const char *vm_load(struct vm *vm)
 {
 	const struct vm_config *config = vm->config;
 	uint64_t kernel_bytes = config->kernel.end - config->kernel.start;
-	uint64_t offset, memory_bytes, entry, tree;
+	uint64_t entry, tree;
 	struct memory_range ramdisks[MAX_RAMDISKS] = { { 0, 0 } };
 	static uint8_t tree_bytes[MAX_TREE_BYTES];
 	struct guest_machine machine;
 	uint32_t size;
-	const char *wrong = arch_kernel_place((const uint8_t *)config->kernel.start, kernel_bytes,
-					      &offset, &memory_bytes);
+	struct arm64_image image;
+	const char *wrong =
+		arm64_image_read(&image, (const uint8_t *)config->kernel.start, kernel_bytes);
 
 	if (wrong)
 		return wrong;
-	entry = vm->ram_start + offset;
-	tree = (entry + memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	entry = vm->ram_start + image.offset;
+	tree = (entry + image.memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
 	for (unsigned i = 0; i < MAX_RAMDISKS && config->ramdisks[i].start; i++) {
 		ramdisks[i].start = tree;
 		ramdisks[i].end = tree + config->ramdisks[i].end - config->ramdisks[i].start;
 		tree = (ramdisks[i].end + BLOCK - 1) & ~(BLOCK - 1);
 	}
-	if (memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
+	if (image.memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
 		return "its kernel and ramdisk do not fit in its memory: give it more (memory=)";
 	machine = (struct guest_machine){ .cpus = vm->vcpu_count,
 					  .ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },

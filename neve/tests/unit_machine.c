@@ -1,4 +1,4 @@
-/* Unit tests of the configuration, the VM's device tree, PSCI, system registers and kernel images,
+/* Unit tests of the configuration, the VM's device tree, PSCI, system registers,
  * on the host, under ASan and UBSan (make -C neve test). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -344,26 +344,6 @@ static void an_access_must_lie_in_one_device(void **state)
 	assert_null(devices_find(&devices, 0xfff, 1));
 }
 
-static void a_kernels_header_is_checked(void **state)
-{
-	uint8_t header[64] = { 0 };
-	uint64_t offset, bytes;
-
-	(void)state;
-	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes));
-	memcpy(header + 56, "ARM\x64", 4);
-	assert_non_null(arch_kernel_place(header, 63, &offset, &bytes));
-	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes)); /* no size */
-	header[17] = 0x10;
-	assert_null(arch_kernel_place(header, 64, &offset, &bytes));
-	assert_true(offset == 0 && bytes == 0x1000);
-	header[10] = 0x08;
-	assert_null(arch_kernel_place(header, 64, &offset, &bytes));
-	assert_int_equal(offset, 0x80000);
-	header[15] = 0xff;
-	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,7 +361,6 @@ int main(void)
 		cmocka_unit_test(each_row_is_found_by_its_own_encoding),
 		cmocka_unit_test(a_vm_is_not_told_of_what_it_does_not_have),
 		cmocka_unit_test(an_access_must_lie_in_one_device),
-		cmocka_unit_test(a_kernels_header_is_checked),
 	};
 
 	return cmocka_run_group_tests_name("neve: machine", tests, NULL, NULL);

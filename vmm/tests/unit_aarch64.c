@@ -141,7 +141,8 @@ static void an_image_is_loaded_where_it_wants(void **state)
 	assert_true(load(&image, 64) && !kernel.worldswitch);
 	image.image_bytes = 0; /* an old one */
 	assert_true(load(&image, sizeof(image)));
-	assert_true(kernel.entry == RAM + 0x80000 && kernel.end == kernel.entry + sizeof(image));
+	assert_true(kernel.entry == RAM + 0x80000 &&
+		    kernel.end == kernel.entry + sizeof(image) + 0x200000);
 }
 
 static void what_is_no_image_is_refused(void **state)

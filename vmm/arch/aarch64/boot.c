@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "arch.h"
+#include "common/arm64_image.h"
 #include "machine.h"
 
 #define INTERRUPTS	  64 /* INTIDs, the private ones among them */
@@ -93,7 +94,7 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 				     .initrd = initrd->guest,
 				     .initrd_bytes = initrd->bytes,
 				     .command_line = command_line };
-	uint64_t at = (kernel->end + KERNEL_BOUNDARY - 1) & ~(KERNEL_BOUNDARY - 1);
+	uint64_t at = (kernel->end + ARM64_IMAGE_BOUNDARY - 1) & ~(ARM64_IMAGE_BOUNDARY - 1);
 	uint8_t *to = memory_at(&vm->memory, at, TREE_BYTES);
 
 	if (!to || (initrd->bytes && initrd->guest < at + TREE_BYTES))

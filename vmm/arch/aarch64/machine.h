@@ -23,10 +23,7 @@
 #define UART1_INTERRUPT	      2
 #define MAINTENANCE_INTERRUPT 9 /* private ones, from 16 on */
 
-/* The boundary that Linux' boot protocol wants under a kernel; the tree has one
- * of its own. */
-#define KERNEL_BOUNDARY 0x200000ull
-#define TREE_BYTES	0x10000u
+#define TREE_BYTES 0x10000u
 
 /* ---- The device tree (tree.c) ---- */
 struct machine_tree {
