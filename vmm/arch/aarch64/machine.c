@@ -63,10 +63,11 @@ static void uart_access(void *context, struct access *access)
 {
 	struct uart *uart = context;
 
-	if (access->write)
-		pl011_write(&uart->port, access->offset, (uint32_t)access->value);
-	else
+	if (!access->write) { /* nothing is received: what is read changes nothing */
 		access->value = pl011_read(&uart->port, access->offset);
+		return;
+	}
+	pl011_write(&uart->port, access->offset, (uint32_t)access->value);
 	set_line(uart, pl011_line(&uart->port));
 }
 
