@@ -275,30 +275,6 @@ static void words_are_read(void **state)
 	assert_false(words_of("memory=4096", &words, unknown, sizeof(unknown)));
 }
 
-static void a_file_name_is_no_word(void **state)
-{
-	(void)state;
-	assert_string_equal(words_behind_name("guest.elf unit=insns a=b"), "unit=insns a=b");
-	assert_string_equal(words_behind_name("/x/a=b/guest.elf  unit=insns"), "unit=insns");
-	assert_string_equal(words_behind_name("unit=insns a=b"), "unit=insns a=b");
-	assert_string_equal(words_behind_name("guest.elf"), "");
-	assert_string_equal(words_behind_name(" "), "");
-}
-
-static void a_value_is_found(void **state)
-{
-	char buffer[16];
-	struct text value;
-
-	(void)state;
-	text_start(&value, buffer, sizeof(buffer));
-	words_value("xnonce=1 nonce=abc nonce=2", "nonce", &value);
-	assert_string_equal(buffer, "abc");
-	text_start(&value, buffer, sizeof(buffer));
-	words_value("nonc=1 nonces=2 nonce", "nonce", &value);
-	assert_string_equal(buffer, "");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,8 +284,6 @@ int main(void)
 		cmocka_unit_test(a_domain_finds_all),
 		cmocka_unit_test(what_does_not_fit_is_refused),
 		cmocka_unit_test(words_are_read),
-		cmocka_unit_test(a_file_name_is_no_word),
-		cmocka_unit_test(a_value_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,7 +199,7 @@ void vm_hello(struct vm *vm)
 	char unit[32] = "cntvct_ticks";
 	struct record record;
 
-	word_nonce(vm->config->bootargs, &vm->line);
+	(void)word_nonce(vm->config->bootargs, &vm->line.nonce);
 	(void)word_find(vm->config->bootargs, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);

@@ -17,7 +17,6 @@
 #include "machine.h"
 #include "common/crc32.h"
 #include "common/multiboot.h"
-#include "common/word.h"
 
 #include <cmocka.h> /* last: fail() is a macro there */
 
@@ -897,21 +896,6 @@ static void config_takes_a_file(void **state)
 	assert_false(config_text(&config, "module=x", 8));
 }
 
-static void words_of_the_guest_are_read_as_it_reads_them(void **state)
-{
-	char value[5];
-
-	(void)state;
-	assert_true(word_find("nonce=ab doorbell=1 nonce=cd", "nonce", value, sizeof(value)));
-	assert_string_equal(value, "cd");
-	assert_false(word_find("annonce=ab nonce", "nonce", value, sizeof(value)));
-	assert_false(word_find("nonce=12345", "nonce", value, sizeof(value)));
-	assert_true(word_find("  nonce=1234 ", "nonce", value, sizeof(value)));
-	assert_true(word_find("nonce=", "nonce", value, sizeof(value)));
-	assert_string_equal(value, "");
-	assert_false(word_find("", "nonce", value, sizeof(value)));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -941,7 +925,6 @@ int main(void)
 		cmocka_unit_test(config_takes_arguments),
 		cmocka_unit_test(config_refuses_what_it_can_not_use),
 		cmocka_unit_test(config_takes_a_file),
-		cmocka_unit_test(words_of_the_guest_are_read_as_it_reads_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "record_line.h"
 #include "smp.h"
 #include "tables.h"
+#include "common/word.h"
 #include "words.h"
 
 #define PAGE		    (4 * KIB)
@@ -41,28 +42,13 @@ static uint32_t ports[CHANNELS], domain_ports[CHANNELS], changed_port;
 
 /* ---- What is said --------------------------------------------------------------------------- */
 
-/* The launch is the guest's too: its nonce stands among the guest's words. */
-static void learn_nonce(const char *guest_words)
-{
-	char nonce_text[24];
-	struct text nonce;
-	uint64_t number;
-
-	text_start(&nonce, nonce_text, sizeof(nonce_text));
-	text_printf(&nonce, "0x");
-	words_value(guest_words, "nonce", &nonce);
-	if (parse_u64(nonce_text, nonce.used, &number))
-		record_set_nonce(number);
-}
-
 static void say_hello(const struct words *words, const char *guest_words)
 {
-	char extra[17] = "", version_text[40], unit_text[16];
-	struct text xen, unit;
+	char extra[17] = "", version_text[40], unit[16] = "tsc_ticks";
+	struct text xen;
 	uint64_t version = (uint64_t)xen_call(XEN_VERSION_OP, 0, NULL);
 
-	text_start(&unit, unit_text, sizeof(unit_text));
-	words_value(guest_words, "unit", &unit);
+	(void)word_find(guest_words, "unit", unit, sizeof(unit));
 	xen_call(XEN_VERSION_OP, XEN_EXTRA_VERSION, extra);
 	text_start(&xen, version_text, sizeof(version_text));
 	text_printf(&xen, "%lu.%lu%s", version >> 16, version & 0xffff, extra);
@@ -70,7 +56,7 @@ static void say_hello(const struct words *words, const char *guest_words)
 	record_start(&record, "hello");
 	record_u64(&record, "protocol", 1);
 	record_string(&record, "arch", "x86_64");
-	record_string(&record, "unit", unit_text[0] ? unit_text : "tsc_ticks");
+	record_string(&record, "unit", unit);
 	record_u64(&record, "cpus", words->cpus);
 	record_u64(&record, "memory_bytes", words->memory_mib * MIB);
 	record_string(&record, "xen", version_text);
@@ -292,6 +278,7 @@ _Noreturn void guest_main(void)
 	volatile uint64_t *answers;
 	const char *guest_words;
 	struct text unknown;
+	uint64_t nonce;
 
 	/* Not arch_init(): an APIC that is switched on would lengthen each of dom0's turns. */
 	cpu_own(&cpus[0]);
@@ -305,7 +292,9 @@ _Noreturn void guest_main(void)
 	if (!find_module(&module))
 		finish("error", trouble_text);
 	guest_words = module.cmdline ? words_behind_name((const char *)module.cmdline) : "";
-	learn_nonce(guest_words);
+	/* The launch is the guest's too: its nonce stands among the guest's words. */
+	if (word_nonce(guest_words, &nonce))
+		record_set_nonce(nonce);
 	if (!words_read(boot_info.cmdline, &words, &unknown)) {
 		text_printf(&trouble, "dom0 can't use these words: %s", unknown_text);
 		finish("error", trouble_text);
