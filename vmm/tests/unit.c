@@ -166,13 +166,13 @@ static void loader_refuses_bad_headers(void **state)
 	assert_refused("no ELF");
 	make_good();
 	file.header.e_ident[EI_CLASS] = ELFCLASS32;
-	assert_refused("machine 62");
+	assert_refused("another machine");
 	make_good();
 	file.header.e_ident[EI_DATA] = ELFDATA2MSB;
 	assert_refused("little-endian");
 	make_good();
 	file.header.e_machine = EM_AARCH64;
-	assert_refused("machine 183");
+	assert_refused("another machine");
 	make_good();
 	file.header.e_type = ET_REL;
 	assert_refused("no program");

@@ -9,7 +9,7 @@
 #include "arch.h"
 #include "boot_protocol.h"
 #include "domain.h"
-#include "elf.h"
+#include "kernel_file.h"
 #include "handover.h"
 #include "common/pvh.h"
 #include "record_line.h"
@@ -122,9 +122,9 @@ static bool find_module(struct pvh_module *module)
 
 static bool load(const struct pvh_module *module, uint64_t memory_bytes, uint64_t *entry)
 {
-	struct elf_kernel kernel;
-	const char *wrong = elf_read((const uint8_t *)module->start, module->bytes, LOWEST_LOAD,
-				     memory_bytes, &kernel);
+	struct kernel_file kernel;
+	const char *wrong = kernel_file_read(&kernel, (const uint8_t *)module->start, module->bytes,
+					     LOWEST_LOAD, memory_bytes);
 	uint64_t first = kernel.start & ~(PAGE - 1);
 	uint8_t *window;
 
@@ -135,12 +135,12 @@ static bool load(const struct pvh_module *module, uint64_t memory_bytes, uint64_
 	window = domain_map(&domain, first, (unsigned)((kernel.end - first + PAGE - 1) / PAGE));
 	if (!window)
 		return false;
-	for (unsigned i = 0; i < kernel.segment_count; i++) {
-		const struct elf_segment *segment = &kernel.segments[i];
-		uint8_t *to = window + (segment->address - first);
+	for (unsigned i = 0; i < kernel.piece_count; i++) {
+		const struct kernel_piece *piece = &kernel.pieces[i];
+		uint8_t *to = window + (piece->address - first);
 
-		for (uint64_t at = 0; at < segment->memory_bytes; at++)
-			to[at] = at < segment->file_bytes ? segment->from[at] : 0;
+		for (uint64_t at = 0; at < piece->memory_bytes; at++)
+			to[at] = at < piece->file_bytes ? piece->from[at] : 0;
 	}
 	*entry = kernel.pvh_entry;
 	return true;

@@ -1,4 +1,4 @@
-/* Unit tests of the pure parts of Xen's tool stack, on the host (make -C guest test). */
+/* Unit tests of dom0's pure parts, on the host (make -C guest test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +7,12 @@
 
 #include <cmocka.h>
 
-#include "elf.h"
+#include "kernel_file.h"
 #include "handover.h"
 #include "common/pvh.h"
 #include "words.h"
 
-/* ---- The ELF reader ------------------------------------------------------------------------- */
+/* ---- The kernel file ------------------------------------------------------------------------- */
 
 #define LOWEST	0x100000
 #define HIGHEST 0x800000
@@ -65,23 +65,23 @@ static struct image good(void)
 	return image;
 }
 
-static const char *read_image(const struct image *image, size_t bytes, struct elf_kernel *kernel)
+static const char *read_image(const struct image *image, size_t bytes, struct kernel_file *kernel)
 {
-	return elf_read((const uint8_t *)image, bytes, LOWEST, HIGHEST, kernel);
+	return kernel_file_read(kernel, (const uint8_t *)image, bytes, LOWEST, HIGHEST);
 }
 
 static void elf_reads_a_kernel(void **state)
 {
 	struct image image = good();
-	struct elf_kernel kernel;
+	struct kernel_file kernel;
 
 	(void)state;
 	assert_null(read_image(&image, sizeof(image), &kernel));
-	assert_int_equal(kernel.segment_count, 1);
-	assert_int_equal(kernel.segments[0].address, 0x200000);
-	assert_int_equal(kernel.segments[0].file_bytes, 12);
-	assert_int_equal(kernel.segments[0].memory_bytes, 0x3000);
-	assert_memory_equal(kernel.segments[0].from, image.code, 12);
+	assert_int_equal(kernel.piece_count, 1);
+	assert_int_equal(kernel.pieces[0].address, 0x200000);
+	assert_int_equal(kernel.pieces[0].file_bytes, 12);
+	assert_int_equal(kernel.pieces[0].memory_bytes, 0x3000);
+	assert_memory_equal(kernel.pieces[0].from, image.code, 12);
 	assert_int_equal(kernel.start, 0x200000);
 	assert_int_equal(kernel.end, 0x203000);
 	assert_int_equal(kernel.pvh_entry, 0x200004);
@@ -90,7 +90,7 @@ static void elf_reads_a_kernel(void **state)
 #define assert_refused(words, change)                               \
 	do {                                                        \
 		struct image image = good();                        \
-		struct elf_kernel kernel;                           \
+		struct kernel_file kernel;                          \
 		const char *wrong;                                  \
 		change;                                             \
 		wrong = read_image(&image, sizeof(image), &kernel); \
@@ -101,11 +101,11 @@ static void elf_reads_a_kernel(void **state)
 static void elf_says_what_is_wrong(void **state)
 {
 	(void)state;
-	assert_refused("no ELF64", image.ident[0] = 0);
-	assert_refused("no ELF64", image.ident[4] = 1);
-	assert_refused("no ELF64", image.machine = 40);
-	assert_refused("no ELF64", image.type = 3);
-	assert_refused("no ELF64", image.phentsize = 32);
+	assert_refused("no ELF file", image.ident[0] = 0);
+	assert_refused("another machine", image.ident[4] = 1);
+	assert_refused("another machine", image.machine = 40);
+	assert_refused("fixed addresses", image.type = 3);
+	assert_refused("table of segments", image.phentsize = 32);
 	assert_refused("table of segments", image.phoff = sizeof(image) - 8);
 	assert_refused("table of segments", image.phoff = UINT64_MAX - 8);
 	assert_refused("outside the file", image.load.file_bytes = 13);
@@ -133,7 +133,7 @@ static void elf_survives_anything(void **state)
 	for (unsigned round = 0; round < 200000; round++) {
 		struct image image = good();
 		uint8_t *bytes = (uint8_t *)&image;
-		struct elf_kernel kernel;
+		struct kernel_file kernel;
 		size_t length;
 
 		for (unsigned i = 0; i < 4; i++) {
@@ -143,13 +143,13 @@ static void elf_survives_anything(void **state)
 		length = round % 8 ? sizeof(image) : (random >> 20) % sizeof(image);
 		if (read_image(&image, length, &kernel))
 			continue;
-		for (unsigned i = 0; i < kernel.segment_count; i++) {
-			const struct elf_segment *segment = &kernel.segments[i];
+		for (unsigned i = 0; i < kernel.piece_count; i++) {
+			const struct kernel_piece *piece = &kernel.pieces[i];
 
-			assert_true(segment->from >= bytes);
-			assert_true(segment->from + segment->file_bytes <= bytes + length);
-			assert_true(segment->address >= LOWEST);
-			assert_true(segment->memory_bytes <= HIGHEST - segment->address);
+			assert_true(piece->from >= bytes);
+			assert_true(piece->from + piece->file_bytes <= bytes + length);
+			assert_true(piece->address >= LOWEST);
+			assert_true(piece->memory_bytes <= HIGHEST - piece->address);
 		}
 		assert_true(kernel.pvh_entry >= kernel.start && kernel.pvh_entry < kernel.end);
 	}
