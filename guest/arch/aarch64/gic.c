@@ -1,7 +1,7 @@
 /* The interrupt controller, GICv2 (Arm IHI 0048) or GICv3 (IHI 0069), as a CPU sees it. */
 #include "arch.h"
 #include "cpu.h"
-#include "common/gic_registers.h"
+#include "common/gic_driver.h"
 #include "latency.h"
 #include "machine.h"
 #include "smp.h"

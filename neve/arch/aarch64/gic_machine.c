@@ -6,7 +6,7 @@
 #include "arch.h"
 #include "console.h"
 #include "core/main.h"
-#include "common/gic_registers.h"
+#include "common/gic_driver.h"
 #include "guest_tree.h"
 #include "interface.h"
 #include "main.h"

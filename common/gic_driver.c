@@ -1,19 +1,8 @@
-/* See gic_registers.h. The hypervisor neve/ has these too. */
-#include "common/gic_registers.h"
+/* See gic_driver.h. */
+#include "common/gic_driver.h"
 #include "common/device_io.h"
 #include "common/relax.h"
 
-#define GICR_TYPER   0x0008
-#define GICR_WAKER   0x0014
-#define GICR_BYTES   0x20000 /* and twice that with virtual LPIs */
-#define TYPER_VLPIS  (1u << 1)
-#define TYPER_LAST   (1u << 4)
-#define WAKER_SLEEP  (1u << 1)
-#define WAKER_ASLEEP (1u << 2)
-
-#define CTLR_PENDING	  (1u << 31) /* RWP */
-#define CTLR_AFFINITY	  (1u << 4)
-#define CTLR_GROUPS	  3u /* group 1, by either of its bits: which one depends on security */
 #define MIDDLE_PRIORITIES 0xa0a0a0a0u
 #define MAX_POLLS	  1000000
 
@@ -33,13 +22,13 @@ bool gic_enable_distributor(uint64_t distributor, unsigned version)
 
 	mmio_write32(control, 0);
 	if (version != 3) {
-		mmio_write32(control, CTLR_GROUPS);
+		mmio_write32(control, GICD_CTLR_GROUP0 | GICD_CTLR_GROUP1);
 		return true;
 	}
-	if (!wait_clear(control, CTLR_PENDING))
+	if (!wait_clear(control, GICD_CTLR_PENDING))
 		return false;
-	mmio_write32(control, CTLR_AFFINITY | CTLR_GROUPS);
-	return wait_clear(control, CTLR_PENDING);
+	mmio_write32(control, GICD_CTLR_AFFINITY | GICD_CTLR_GROUP0 | GICD_CTLR_GROUP1);
+	return wait_clear(control, GICD_CTLR_PENDING);
 }
 
 uint64_t gic_redistributor(const struct tree *tree, uint64_t affinity)
@@ -54,10 +43,10 @@ uint64_t gic_redistributor(const struct tree *tree, uint64_t affinity)
 
 			if (mmio_read32(at + GICR_TYPER + 4) == wanted)
 				return at;
-			if (type & TYPER_LAST)
+			if (type & GICR_TYPER_LAST)
 				break;
 			at += tree->redistributor_stride ? tree->redistributor_stride
-			      : type & TYPER_VLPIS	 ? 2 * GICR_BYTES
+			      : type & GICR_TYPER_VLPIS	 ? 2 * GICR_BYTES
 							 : GICR_BYTES;
 		}
 	}
@@ -68,8 +57,8 @@ bool gic_wake(uint64_t redistributor)
 {
 	uint64_t waker = redistributor + GICR_WAKER;
 
-	mmio_write32(waker, mmio_read32(waker) & ~WAKER_SLEEP);
-	if (!wait_clear(waker, WAKER_ASLEEP))
+	mmio_write32(waker, mmio_read32(waker) & ~GICR_WAKER_SLEEP);
+	if (!wait_clear(waker, GICR_WAKER_ASLEEP))
 		return false;
 	mmio_write32(redistributor + GICR_SGI_FRAME + GICD_IGROUPR, ~(uint32_t)0);
 	return true;
