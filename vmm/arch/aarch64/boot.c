@@ -8,6 +8,7 @@
 
 #include "arch.h"
 #include "common/arm64_image.h"
+#include "common/virt_tree.h"
 #include "machine.h"
 
 #define INTERRUPTS	  64 /* INTIDs, the private ones among them */
@@ -44,7 +45,7 @@ static int create_device(const struct vm *vm, uint32_t type)
 /* GICv3, or version 2 where the hardware below has nothing newer. */
 static bool create_gic(const struct vm *vm, struct machine_tree *tree)
 {
-	uint32_t interrupts = INTERRUPTS, maintenance = 16 + MAINTENANCE_INTERRUPT;
+	uint32_t interrupts = INTERRUPTS, maintenance = PPI_MAINTENANCE;
 	int gic = create_device(vm, KVM_DEV_TYPE_ARM_VGIC_V3), its;
 	bool placed;
 

@@ -53,8 +53,7 @@ static void set_line(struct uart *uart, bool level)
 	if (level == uart->level || !uart->vm)
 		return;
 	uart->level = level;
-	line.irq = (uint32_t)KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT |
-		   (32 + UART0_INTERRUPT);
+	line.irq = (uint32_t)KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT | UART0_INTID;
 	if (ioctl(uart->vm->fd, KVM_IRQ_LINE, &line) < 0)
 		vm_end(uart->vm, END_KVM, "the first serial port can't interrupt: %m");
 }

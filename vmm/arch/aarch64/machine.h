@@ -19,9 +19,8 @@
 #define UART1			0x09010000ull
 #define RAM			0x40000000ull
 
-#define UART0_INTERRUPT	      1 /* shared interrupts, counted from INTID 32 on */
-#define UART1_INTERRUPT	      2
-#define MAINTENANCE_INTERRUPT 9 /* private ones, from 16 on */
+#define UART0_INTID 33
+#define UART1_INTID 34
 
 #define TREE_BYTES 0x10000u
 
