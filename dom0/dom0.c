@@ -5,18 +5,18 @@
  * domain runs, COM1 and COM3 are the domain's, so Xen must have its own console elsewhere
  * (docs/lab-xen.md).
  */
-#include "answer.h"
-#include "arch.h"
-#include "boot_protocol.h"
-#include "domain.h"
-#include "kernel_file.h"
-#include "handover.h"
+#include "dom0/answer.h"
+#include "guest/core/guest_arch.h"
+#include "guest/platform/boot_protocol.h"
+#include "dom0/domain.h"
+#include "dom0/kernel_file.h"
+#include "dom0/handover.h"
 #include "common/pvh.h"
-#include "record_line.h"
-#include "smp.h"
-#include "tables.h"
+#include "guest/core/record_line.h"
+#include "guest/core/smp.h"
+#include <arch/tables.h>
 #include "common/word.h"
-#include "words.h"
+#include "dom0/words.h"
 
 #define PAGE		    (4 * KIB)
 #define LOWEST_LOAD	    MIB

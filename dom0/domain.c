@@ -2,10 +2,10 @@
  * A domain by hypercalls (domain.h), in the order of domain.h's functions. What
  * Xen gets is in structures of domctl.h.
  */
-#include "domain.h"
+#include "dom0/domain.h"
 
-#include "cpu.h"
-#include "domctl.h"
+#include <arch/cpu.h>
+#include "dom0/domctl.h"
 
 #define PAGE		4096
 #define LARGE_PAGE	0x200000

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/text.h"
-#include "xen.h"
+#include "guest/platform/xen.h"
 
 struct domain {
 	uint16_t id;

@@ -3,7 +3,7 @@
  * tables (ACPI 6.5, chapter 5) are the fewest that name CPUs: RSDP, XSDT, MADT. There is no FADT:
  * a domain powers off by a hypercall.
  */
-#include "handover.h"
+#include "dom0/handover.h"
 
 #include "common/text.h"
 #include "common/pvh.h"

@@ -1,5 +1,5 @@
 /* Reads the module that Xen handed to dom0; see kernel_file.h. */
-#include "kernel_file.h"
+#include "dom0/kernel_file.h"
 
 #include "common/elf_file.h"
 

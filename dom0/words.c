@@ -1,8 +1,8 @@
 /* dom0's own command line. */
-#include "words.h"
+#include "dom0/words.h"
 
 #include "common/word.h"
-#include "handover.h"
+#include "dom0/handover.h"
 
 #define MIN_MEMORY_MIB 16
 #define MAX_MEMORY_MIB 2048

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/elf_file.h"
-#include "memory.h"
+#include "vmm/guest_memory.h"
 
 #define WORLDSWITCH_NOTE 1 /* guest/arch/x86_64/boot.S */
 

@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 #include "common/word.h"
 
 #define PAGE_BYTES     4096u

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "kernel_file.h"
-#include "handover.h"
+#include "dom0/kernel_file.h"
+#include "dom0/handover.h"
 #include "common/pvh.h"
-#include "words.h"
+#include "dom0/words.h"
 
 /* ---- The kernel file ------------------------------------------------------------------------- */
 

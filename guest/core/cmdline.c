@@ -1,7 +1,7 @@
 /* The guest's command line (docs/guest.md lists its words). Pure. */
 #include "common/word.h"
-#include "regex.h"
-#include "cmdline.h"
+#include "guest/core/regex.h"
+#include "guest/core/cmdline.h"
 #include "posih.h"
 
 #define MAX_SAMPLES 1024

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/limits.h"
-#include "common/console.h"
+#include "common/console_printf.h"
 #include "common/device_io.h"
 
 /* ---- SMP ---------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
  * Reads what PVH or multiboot handed over and copies it, before the memory it lies in is used.
  * boot.S leaves which protocol it was and where its structure lies.
  */
-#include "boot_protocol.h"
-#include "arch.h"
+#include "guest/platform/boot_protocol.h"
+#include "guest/core/guest_arch.h"
 #include "common/word.h"
 #include "common/multiboot.h"
 #include "common/pvh.h"

@@ -2,7 +2,7 @@
  * See its.h. All tables lie in one large page of the heap. There
  * is one device, 0, with two events, of which the first is mapped, and one collection, 0.
  */
-#include "its.h"
+#include "guest/platform/its.h"
 #include "posih.h"
 #include "common/gic_registers.h"
 #include "common/relax.h"

@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "console.h"
-#include "config.h"
-#include "devices.h"
+#include "vmm/line_out.h"
+#include "vmm/options.h"
+#include "vmm/device_table.h"
 #include "kernel_maker.h"
-#include "machine.h"
+#include <arch/board.h>
 #include "common/crc32.h"
 #include "common/multiboot.h"
 

@@ -10,7 +10,7 @@
  * are thrown out of them before and after.
  */
 #include "common/arm64_boot.S"
-#include "cpu.h"
+#include <arch/cpu.h>
 
 #define STACK_BYTES	  32768
 /* By this note, of a name of our own, a monitor knows that the kernel is this guest. */

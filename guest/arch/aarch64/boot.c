@@ -1,8 +1,8 @@
 /* Reads what the boot protocol handed over, the device tree, and says which memory is free. */
-#include "cpu.h"
+#include <arch/cpu.h>
 #include "common/fdt.h"
 #include "common/memory_ranges.h"
-#include "machine.h"
+#include <arch/machine.h>
 
 #define TREE_ALIGNMENT 8
 

@@ -1,4 +1,4 @@
-/* How a kernel starts (see arch.h): by Linux' arm64 boot protocol
+/* How a kernel starts (see vmm_arch.h): by Linux' arm64 boot protocol
  * (Documentation/arch/arm64/booting.rst), with a device tree that says what
  * machine this is. The interrupt controller is made here, because KVM wants to
  * know the vCPUs first. */
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 #include "common/arm64_image.h"
 #include "common/virt_tree.h"
-#include "machine.h"
+#include <arch/board.h>
 
 #define INTERRUPTS	  64 /* INTIDs, the private ones among them */
 /* Linux 6.14's; older headers lack it. */

@@ -1,12 +1,12 @@
 /* A machine as kernels expect one that read a device tree: memory, serial
- * ports; and what it needs of KVM (see arch.h). The interrupt controller comes
+ * ports; and what it needs of KVM (see vmm_arch.h). The interrupt controller comes
  * with boot.c, once there are vCPUs. */
-#include "machine.h"
+#include <arch/board.h>
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 #include "common/pl011.h"
 
 /* There is none on ARM: KVM wants EL2, be it one that another hypervisor gives.

@@ -1,6 +1,6 @@
 /* The device tree of the machine (common/virt_tree.h). Pure. */
 #include "common/virt_tree.h"
-#include "machine.h"
+#include <arch/board.h>
 
 static void add_chosen(struct tree_writer *tree, const struct machine_tree *machine)
 {

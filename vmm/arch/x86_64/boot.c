@@ -1,4 +1,4 @@
-/* How a kernel starts (see arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
+/* How a kernel starts (see vmm_arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
  * xen/include/public/arch-x86/hvm/start_info.h), by multiboot (specification 0.6.96, 3.2 and 3.3) or by
  * Linux's 32-bit boot protocol (Documentation/arch/x86/boot.rst). All enter it in flat 32-bit protected
  * mode, with a memory map, a command line and perhaps an initial RAM disk. */
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
-#include "machine.h"
+#include "vmm/vmm_arch.h"
+#include <arch/board.h>
 #include "common/elf_file.h"
 #include "common/multiboot.h"
 #include "common/pvh.h"

@@ -5,7 +5,7 @@
 #define VMM_LATENCY_H
 
 #include "common/latency_page.h"
-#include "vm.h"
+#include "vmm/kvm_vm.h"
 
 struct latency {
 	struct vm *vm;

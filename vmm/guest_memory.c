@@ -1,5 +1,5 @@
-/* A guest's memory on the host; see memory.h. memory_at() is what all guest addresses go through. */
-#include "memory.h"
+/* A guest's memory on the host; see guest_memory.h. memory_at() is what all guest addresses go through. */
+#include "vmm/guest_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

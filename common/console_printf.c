@@ -1,5 +1,5 @@
-/* See console.h. */
-#include "common/console.h"
+/* See console_printf.h. */
+#include "common/console_printf.h"
 
 #include "common/text.h"
 

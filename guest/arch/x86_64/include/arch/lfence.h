@@ -1,4 +1,4 @@
-/* LFENCE orders instructions on every CPU, as reads of the counter need it (include/timed.h). */
+/* LFENCE orders instructions on every CPU, as reads of the counter need it (arch/timed.h). */
 #ifndef LFENCE_H
 #define LFENCE_H
 

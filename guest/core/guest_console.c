@@ -2,7 +2,7 @@
  * The console, one serial port: it is the record line, and for what is to tell a person
  * something. Every wait is bounded: without a serial port the guest is mute, and runs on.
  */
-#include "console.h"
+#include "guest/core/guest_console.h"
 #include "posih.h"
 
 static const struct uart *console;

@@ -10,7 +10,7 @@
 #ifndef TIMED_XEN_UNPAGED_H
 #define TIMED_XEN_UNPAGED_H
 
-#include "timed_xen.h"
+#include <arch/timed_xen.h>
 
 /* The entry of xen_unpaged.S: an operand has its address, as loops take all from there. */
 void xen_unpaged(void);

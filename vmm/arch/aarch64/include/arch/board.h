@@ -2,8 +2,8 @@
  * functions. */
 #pragma once
 
-#include "devices.h"
-#include "memory.h"
+#include "vmm/device_table.h"
+#include "vmm/guest_memory.h"
 
 /* As QEMU's `virt` has them, for no other reason than that they are as good as
  * any. */

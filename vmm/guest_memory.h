@@ -1,7 +1,7 @@
 /* A guest's memory: where the host keeps which guest-physical address; and a kernel in it. */
 #pragma once
 
-#include "host.h"
+#include "vmm/host.h"
 
 #define MAX_REGIONS 2
 

@@ -3,9 +3,9 @@
 #ifndef TIMED_EXITS_H
 #define TIMED_EXITS_H
 
-#include "its.h"
+#include "guest/platform/its.h"
 #include "latency.h"
-#include "timed.h"
+#include <arch/timed.h>
 
 /* One more command is in the ring. Waits a bounded time for the handler, which counts. */
 struct lpi_operand {

@@ -4,7 +4,7 @@
 #define TIMED_XEN_H
 
 #include "event_channel.h"
-#include "timed.h"
+#include <arch/timed.h>
 
 /* The words of pending events in the shared information page: behind one vcpu_info of 48 bytes. */
 #define XEN_PENDING_AT 48

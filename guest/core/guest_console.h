@@ -1,6 +1,6 @@
 /* The console's set-up; POSIH has its use. */
-#ifndef CONSOLE_H
-#define CONSOLE_H
+#ifndef GUEST_CONSOLE_H
+#define GUEST_CONSOLE_H
 
 #include "common/uart.h"
 

@@ -2,8 +2,8 @@
  * Rings a monitor's doorbell (doorbell=) around the samples of a benchmark, so that it can count
  * what they made it do. Outside the timed part; nothing happens where no doorbell is named.
  */
-#ifndef BELL_H
-#define BELL_H
+#ifndef DOORBELL_H
+#define DOORBELL_H
 
 #include "posih.h"
 

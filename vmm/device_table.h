@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "host.h"
+#include "vmm/host.h"
 
 enum space { SPACE_PORT, SPACE_MMIO };
 

@@ -3,7 +3,7 @@
 #ifndef TIMED_EXITS_H
 #define TIMED_EXITS_H
 
-#include "timed.h"
+#include <arch/timed.h>
 
 /* A model-specific register, a port, or an address; and a value: written, or last read. */
 struct exit_operand {

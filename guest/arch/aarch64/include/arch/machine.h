@@ -2,7 +2,7 @@
 #ifndef MACHINE_H
 #define MACHINE_H
 
-#include "arch.h"
+#include "guest/core/guest_arch.h"
 #include "common/tree.h"
 
 const struct tree *machine_tree(void);

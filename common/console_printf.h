@@ -1,6 +1,6 @@
 /* Text for the console of a program without an operating system. */
-#ifndef COMMON_CONSOLE_H
-#define COMMON_CONSOLE_H
+#ifndef COMMON_CONSOLE_PRINTF_H
+#define COMMON_CONSOLE_PRINTF_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-/* The doorbell's note (docs/guest.md); see bell.h. A monitor copies it when the bell rings. */
-#include "bell.h"
-#include "arch.h"
+/* The doorbell's note (docs/guest.md); see doorbell.h. A monitor copies it when the bell rings. */
+#include "guest/core/doorbell.h"
+#include "guest/core/guest_arch.h"
 #include "common/bell_note.h"
 
 #define LEARN_PAIRS 8

@@ -2,7 +2,7 @@
  * (machine.c, boot.c, vcpu.c). */
 #pragma once
 
-#include "vm.h"
+#include "vmm/kvm_vm.h"
 
 /* No hardware virtualization below /dev/kvm? */
 bool arch_kvm_is_software(void);

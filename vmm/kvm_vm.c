@@ -1,4 +1,4 @@
-/* A virtual machine's life, and its vCPUs' threads; see vm.h. What an exit means on this architecture
+/* A virtual machine's life, and its vCPUs' threads; see kvm_vm.h. What an exit means on this architecture
  * is arch_exit()'s. */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 #define IDLE_MS	       100 /* an unfinished line on the console is shown after so long */
 #define JOIN_TRIES     500

@@ -1,7 +1,7 @@
 /* What the monitor is asked to do: arguments, or lines of a file. Pure, and fuzzed. */
 #pragma once
 
-#include "host.h"
+#include "vmm/host.h"
 
 #define MAX_VCPUS	 64
 #define MAX_HOST_CPUS	 4096

@@ -1,7 +1,7 @@
 /* What the files of this architecture share: addresses, and each other's functions. */
 #pragma once
 
-#include "memory.h"
+#include "vmm/guest_memory.h"
 
 /* The hole for devices below 4 GiB. */
 #define HOLE_START 0xc0000000ull

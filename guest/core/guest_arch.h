@@ -2,11 +2,11 @@
  * What core/ asks of arch/ beside POSIH: how the machine was started, what it is, how it ends.
  * Benchmarks do not use it.
  */
-#ifndef ARCH_H
-#define ARCH_H
+#ifndef GUEST_ARCH_H
+#define GUEST_ARCH_H
 
-#include "boot_info.h"
-#include "cmdline.h"
+#include "guest/core/boot_info.h"
+#include "guest/core/cmdline.h"
 #include "posih.h"
 
 /* What the machine says of itself. */

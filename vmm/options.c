@@ -1,5 +1,5 @@
-/* Reads arguments and configuration files by one table of keys; see config.h. */
-#include "config.h"
+/* Reads arguments and configuration files by one table of keys; see options.h. */
+#include "vmm/options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 
 #include <linux/kvm.h>
 
-#include "config.h"
-#include "console.h"
-#include "devices.h"
-#include "memory.h"
+#include "vmm/options.h"
+#include "vmm/line_out.h"
+#include "vmm/device_table.h"
+#include "vmm/guest_memory.h"
 
 #define MAX_REASONS   48 /* KVM_EXIT_ numbers; the last takes all beyond */
 #define MAX_STATS     96

@@ -1,5 +1,5 @@
-/* The record line; see console.h. */
-#include "console.h"
+/* The record line; see line_out.h. */
+#include "vmm/line_out.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 #ifndef MACHINE_H
 #define MACHINE_H
 
-#include "acpi.h"
+#include "guest/platform/acpi.h"
 
 const struct acpi *machine_acpi(void);
 

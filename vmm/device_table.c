@@ -1,5 +1,5 @@
-/* The table of devices; see devices.h. vCPU threads come several at a time. */
-#include "devices.h"
+/* The table of devices; see device_table.h. vCPU threads come several at a time. */
+#include "vmm/device_table.h"
 
 #include <string.h>
 
