@@ -154,9 +154,14 @@ struct port_operand {
 
 /* ---- Memory -------------------------------------------------------------------------------- */
 
-#define BEFORE_WALK  "ldp x2, x3, [x1]\n\tldp x4, x5, [x1, #16]"
-/* The cursor moves on first and wraps, so that the operation itself is one load. */
-#define EACH_WALK    "add x2, x2, x5\n\tcmp x2, x4\n\tcsel x2, x3, x2, hs"
+#define BEFORE_WALK "ldp x2, x3, [x1]\n\tldp x4, x5, [x1, #16]"
+/*
+ * The cursor moves on first and wraps, so that the operation itself is one load. What the load before gave is
+ * made 0 and added: an address dependency (DDI 0487, B2.3), so a load waits for the one before, and walks of
+ * page tables don't overlap.
+ */
+#define EACH_WALK \
+	"eor x7, x6, x6\n\tadd x2, x2, x7\n\tadd x2, x2, x5\n\tcmp x2, x4\n\tcsel x2, x3, x2, hs"
 #define OP_WALK_READ "ldr x6, [x2]"
 #define AFTER_WALK   "str x2, [x1]\n\tstr x6, [x1, #32]"
 

@@ -127,8 +127,13 @@ struct port_operand {
 
 #define BEFORE_WALK \
 	"mov (%rsi), %rax\n\tmov 8(%rsi), %rcx\n\tmov 16(%rsi), %rdx\n\tmov 24(%rsi), %r8"
-/* The cursor moves on first and wraps, so that the operation itself is one load. */
-#define EACH_WALK    "add %r8, %rax\n\tcmp %rdx, %rax\n\tcmovae %rcx, %rax"
+/*
+ * The cursor moves on first and wraps, so that the operation itself is one load. What the load before gave is
+ * made 0, in a way that no CPU sees through, and added: a load waits for the one before, and walks of page
+ * tables don't overlap.
+ */
+#define EACH_WALK \
+	"and $0, %r9\n\tadd %r9, %rax\n\tadd %r8, %rax\n\tcmp %rdx, %rax\n\tcmovae %rcx, %rax"
 #define OP_WALK_READ "mov (%rax), %r9"
 #define AFTER_WALK   "mov %rax, (%rsi)\n\tmov %r9, 32(%rsi)"
 
