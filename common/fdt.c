@@ -1,6 +1,8 @@
 /* Reads a flattened device tree; see fdt.h. Pure. What its nodes mean, others know. */
 #include "common/fdt.h"
 
+#include "common/text.h"
+
 #define MAGIC		 0xd00dfeedu
 #define HEADER_BYTES	 40
 #define OLDEST_VERSION	 16 /* last_comp_version of a tree in the form of version 17 */
@@ -121,13 +123,6 @@ enum fdt_event fdt_next(const struct fdt *fdt, struct fdt_walk *walk)
 	return FDT_BROKEN;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	while (*a && *a == *b)
-		a++, b++;
-	return *a == *b;
-}
-
 /* Does the path's part at `part`, which ends at `end` or a slash, name this node? Returns the bytes
  * of the part, 0 where it does not. */
 static uint32_t part_names(const char *part, const char *end, const char *node)
@@ -174,7 +169,7 @@ bool fdt_property(const struct fdt *fdt, uint32_t node, const char *name, struct
 {
 	*found = (struct fdt_walk){ .at = node, .depth = 1 };
 	while (node && fdt_next(fdt, found) == FDT_PROPERTY)
-		if (same_text(found->name, name))
+		if (text_equal(found->name, name))
 			return true;
 	*found = (struct fdt_walk){ 0 };
 	return false;
