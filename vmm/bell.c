@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "exits.h"
-#include "vm.h"
+#include "common/exits.h"
+#include "vmm/kvm_vm.h"
 
 /* What is counted: KVM_RUN's returns by reason and KVM's statistics, then these. */
 enum {

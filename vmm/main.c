@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "duties.h"
-#include "vm.h"
+#include "common/duties.h"
+#include "vmm/kvm_vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */
 

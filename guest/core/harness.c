@@ -3,12 +3,12 @@
  * (HyperBench, 5.2 and Fig. 4). Every call into a row is made under try_call(), so that a row
  * that raises an exception costs itself only.
  */
-#include "harness.h"
-#include "arch.h"
-#include "bell.h"
-#include "external.h"
-#include "record.h"
-#include "smp.h"
+#include "guest/core/harness.h"
+#include "guest/core/guest_arch.h"
+#include "guest/core/doorbell.h"
+#include "guest/core/external.h"
+#include "guest/core/record_line.h"
+#include "guest/core/smp.h"
 
 #define MAX_SAMPLES	 1024
 #define SAMPLES_A_PART	 64 /* 64 pairs of 20 digits and a header fit in a line */
@@ -26,6 +26,7 @@
 /* timed_call() itself touches memory and code first. */
 #define IDLE_SAMPLES	 64
 
+static struct record record;
 static uint64_t run_ticks[MAX_SAMPLES], control_ticks[MAX_SAMPLES];
 
 /* What try_call() hands to a phase. */
@@ -205,38 +206,38 @@ static void phase_cleanup(void *argument)
 
 static void send_skip(const struct bench *bench, const char *reason)
 {
-	record_start("skip");
-	record_string("bench", bench->name);
-	record_string("reason", reason);
-	record_send();
+	record_start(&record, "skip");
+	record_string(&record, "bench", bench->name);
+	record_string(&record, "reason", reason);
+	record_send(&record);
 }
 
 static void send_fault(const struct phase *phase, const struct fault *fault)
 {
-	record_start("fault");
-	record_string("bench", phase->bench->name);
-	record_string("phase", phase->name);
-	record_u64("vector", fault->vector);
-	record_string("name", fault->name);
-	record_u64("error", fault->error);
-	record_u64("address", fault->address);
-	record_u64("ip", fault->ip);
-	record_send();
+	record_start(&record, "fault");
+	record_string(&record, "bench", phase->bench->name);
+	record_string(&record, "phase", phase->name);
+	record_u64(&record, "vector", fault->vector);
+	record_string(&record, "name", fault->name);
+	record_u64(&record, "error", fault->error);
+	record_u64(&record, "address", fault->address);
+	record_u64(&record, "ip", fault->ip);
+	record_send(&record);
 }
 
 static void send_conditions(const struct bench *bench, const struct params *params)
 {
-	record_u64("cpus", cpus_online());
+	record_u64(&record, "cpus", cpus_online());
 	if (bench->parameters & PARAM_PAGE)
-		record_u64("page_bytes", params->page_bytes);
+		record_u64(&record, "page_bytes", params->page_bytes);
 	if (bench->parameters & PARAM_WS)
-		record_u64("ws_bytes", params->ws_bytes);
+		record_u64(&record, "ws_bytes", params->ws_bytes);
 	if (bench->parameters & PARAM_IN_PORT)
-		record_u64("port", params->in_port);
+		record_u64(&record, "port", params->in_port);
 	if (bench->parameters & PARAM_OUT_PORT)
-		record_u64("port", params->out_port);
+		record_u64(&record, "port", params->out_port);
 	if (bench->parameters & PARAM_PRINT_PORT)
-		record_u64("port", params->print_port);
+		record_u64(&record, "port", params->print_port);
 }
 
 /* How a host that listened can understand what it heard of the row. */
@@ -245,14 +246,14 @@ static void send_external(const struct phase *phase)
 	if (!phase->run->params->external)
 		return;
 	if (phase->unmarked)
-		record_string("unmarked", phase->unmarked);
+		record_string(&record, "unmarked", phase->unmarked);
 	else
-		record_u64("lead", phase->external.lead_ticks);
+		record_u64(&record, "lead", phase->external.lead_ticks);
 }
 
 static void send_samples(struct text *out, const char *key, const uint64_t *ticks, uint64_t count)
 {
-	record_key(key);
+	record_key(&record, key);
 	for (uint64_t i = 0; i < count; i++)
 		text_printf(out, "%c%lu", i ? ',' : '[', ticks[i]);
 	text_printf(out, "]");
@@ -276,21 +277,21 @@ static void send_result(const struct phase *phase)
 	for (uint64_t part = 0; part < parts; part++) {
 		uint64_t from = part * SAMPLES_A_PART;
 		uint64_t count = minimum(SAMPLES_A_PART, run->samples - from);
-		struct text *out = record_start("result");
+		struct text *out = record_start(&record, "result");
 
-		record_string("bench", phase->bench->name);
-		record_u64("part", part + 1);
-		record_u64("parts", parts);
+		record_string(&record, "bench", phase->bench->name);
+		record_u64(&record, "part", part + 1);
+		record_u64(&record, "parts", parts);
 		if (!part) {
-			record_u64("iterations", run->iterations);
+			record_u64(&record, "iterations", run->iterations);
 			send_conditions(phase->bench, run->params);
-			record_string("check", verdicts[phase->verdict]);
-			record_string("note", run->note);
+			record_string(&record, "check", verdicts[phase->verdict]);
+			record_string(&record, "note", run->note);
 			send_external(phase);
 		}
 		send_samples(out, "run", run_ticks + from, count);
 		send_samples(out, "control", control_ticks + from, count);
-		record_send();
+		record_send(&record);
 	}
 }
 
@@ -364,15 +365,15 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 
 	touch(bench->run);
 	touch(bench->control);
-	record_start("begin");
-	record_string("bench", bench->name);
-	record_u64("index", index);
-	record_send();
+	record_start(&record, "begin");
+	record_string(&record, "bench", bench->name);
+	record_u64(&record, "index", index);
+	record_send(&record);
 	if (!run_phases(&phase, &fault))
 		send_fault(&phase, &fault);
-	record_start("end");
-	record_string("bench", bench->name);
-	record_send();
+	record_start(&record, "end");
+	record_string(&record, "bench", bench->name);
+	record_send(&record);
 }
 
 /* The Idle row's own loop: two reads of the clock with nothing between them. */

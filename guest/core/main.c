@@ -1,7 +1,8 @@
 /* The guest's order of business: read the command line, say hello, run the rows, say bye. */
-#include "arch.h"
-#include "harness.h"
-#include "record.h"
+#include "guest/core/guest_arch.h"
+#include "guest/core/harness.h"
+#include "guest/core/record_line.h"
+#include "guest/core/regex.h"
 
 #ifndef GUEST_VERSION
 #error "the Makefile defines GUEST_VERSION"
@@ -14,6 +15,7 @@
 #endif
 
 static struct params params;
+static struct record record;
 static char pattern[MAX_CMDLINE_BYTES];
 
 /* A shift of the data of boots with a seed: so many pages of memory and lines of the stack at most, less 1. */
@@ -82,7 +84,7 @@ static void send_port(struct text *out, const char *key, uint64_t port)
 
 static void send_ports(struct text *out)
 {
-	record_key("ports");
+	record_key(&record, "ports");
 	send_port(out, "{\"in\":", params.in_port);
 	send_port(out, ",\"out\":", params.out_port);
 	send_port(out, ",\"print\":", params.print_port);
@@ -91,12 +93,12 @@ static void send_ports(struct text *out)
 
 static void send_clock(struct text *out, const struct machine_facts *facts)
 {
-	record_string("clock", facts->clock);
+	record_string(&record, "clock", facts->clock);
 	if (facts->clock_hz) {
-		record_u64("clock_hz", facts->clock_hz);
-		record_string("clock_hz_from", facts->clock_hz_from);
+		record_u64(&record, "clock_hz", facts->clock_hz);
+		record_string(&record, "clock_hz_from", facts->clock_hz_from);
 	} else {
-		record_key("clock_hz");
+		record_key(&record, "clock_hz");
 		text_printf(out, "null,\"clock_hz_from\":null");
 	}
 }
@@ -104,7 +106,7 @@ static void send_clock(struct text *out, const struct machine_facts *facts)
 /* An array of the words, which one blank separates. */
 static void send_words(struct text *out, const char *key, char *words)
 {
-	record_key(key);
+	record_key(&record, key);
 	text_printf(out, "[");
 	for (char *word = words, *end; *word; word = end) {
 		bool more;
@@ -127,59 +129,59 @@ static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *u
 	struct text *out;
 
 	machine_facts(&facts, params.unit == UNIT_TIME);
-	out = record_start("hello");
-	record_u64("protocol", 1);
-	record_string("guest", GUEST_VERSION);
-	record_string("compiler", COMPILER);
-	record_string("arch", facts.arch);
-	record_string("boot", boot_info.protocol);
-	record_string("unit", params.unit == UNIT_INSNS ? "insns" : params.tick_unit);
-	record_u64("cpus", cpus_online());
-	record_u64("cpus_wanted", cpus_wanted);
-	record_string("apic", facts.interrupt_controller);
+	out = record_start(&record, "hello");
+	record_u64(&record, "protocol", 1);
+	record_string(&record, "guest", GUEST_VERSION);
+	record_string(&record, "compiler", COMPILER);
+	record_string(&record, "arch", facts.arch);
+	record_string(&record, "boot", boot_info.protocol);
+	record_string(&record, "unit", params.unit == UNIT_INSNS ? "insns" : params.tick_unit);
+	record_u64(&record, "cpus", cpus_online());
+	record_u64(&record, "cpus_wanted", cpus_wanted);
+	record_string(&record, "apic", facts.interrupt_controller);
 	if (facts.exception_level)
-		record_string("exception_level", facts.exception_level);
-	record_u64("memory_bytes", memory_bytes());
-	record_string("cpu", facts.cpu);
-	record_string("hypervisor", facts.hypervisor);
+		record_string(&record, "exception_level", facts.exception_level);
+	record_u64(&record, "memory_bytes", memory_bytes());
+	record_string(&record, "cpu", facts.cpu);
+	record_string(&record, "hypervisor", facts.hypervisor);
 	send_clock(out, &facts);
-	record_string("hypercall", abis[params.hypercall]);
-	record_u64("page_bytes", params.page_bytes);
-	record_u64("ws_bytes", params.ws_bytes);
+	record_string(&record, "hypercall", abis[params.hypercall]);
+	record_u64(&record, "page_bytes", params.page_bytes);
+	record_u64(&record, "ws_bytes", params.ws_bytes);
 	send_ports(out);
-	record_u64("samples", params.samples);
-	record_u64("iters", params.iters);
-	record_u64("pad", params.pad);
+	record_u64(&record, "samples", params.samples);
+	record_u64(&record, "iters", params.iters);
+	record_u64(&record, "pad", params.pad);
 	if (params.seed)
-		record_u64("seed", params.seed);
-	record_key("external");
+		record_u64(&record, "seed", params.seed);
+	record_key(&record, "external");
 	text_printf(out, params.external ? "true" : "false");
-	record_u64("selected", rows);
+	record_u64(&record, "selected", rows);
 	send_words(out, "unknown", unknown->at);
-	record_send();
+	record_send(&record);
 }
 
 static _Noreturn void finish(const char *status)
 {
-	record_start("bye");
-	record_string("status", status);
-	record_send();
+	record_start(&record, "bye");
+	record_string(&record, "status", status);
+	record_send(&record);
 	power_off(params.hypercall);
 }
 
 _Noreturn void fault_outside(const struct fault *fault)
 {
-	struct text *out = record_start("fault");
+	struct text *out = record_start(&record, "fault");
 
-	record_key("bench");
+	record_key(&record, "bench");
 	text_printf(out, "null");
-	record_string("phase", "none");
-	record_u64("vector", fault->vector);
-	record_string("name", fault->name);
-	record_u64("error", fault->error);
-	record_u64("address", fault->address);
-	record_u64("ip", fault->ip);
-	record_send();
+	record_string(&record, "phase", "none");
+	record_u64(&record, "vector", fault->vector);
+	record_string(&record, "name", fault->name);
+	record_u64(&record, "error", fault->error);
+	record_u64(&record, "address", fault->address);
+	record_u64(&record, "ip", fault->ip);
+	record_send(&record);
 	finish("fault");
 }
 

@@ -11,7 +11,8 @@
 #ifndef PAGING_H
 #define PAGING_H
 
-#include "lib.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The table at the top. arch/ makes it, before anything here is called. */
 extern uint64_t *page_root;

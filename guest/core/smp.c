@@ -1,8 +1,8 @@
 /* Starts the other CPUs, lets them rest, and sends them interrupts (POSIH, SMP). */
-#include "smp.h"
-#include "arch.h"
+#include "guest/core/smp.h"
+#include "guest/core/guest_arch.h"
 #include "latency.h"
-#include "relax.h"
+#include "common/relax.h"
 
 #define STACK_BYTES (4 * KIB) /* a resting CPU runs interrupt handlers and little else */
 

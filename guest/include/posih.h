@@ -15,12 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KIB ((uint64_t)1024)
-#define MIB (KIB * 1024)
-#define GIB (MIB * 1024)
-
-/* The largest number of CPUs that the guest starts. */
-#define MAX_CPUS 64
+#include "common/limits.h"
+#include "common/console_printf.h"
+#include "common/device_io.h"
 
 /* ---- SMP ---------------------------------------------------------------------------------- */
 
@@ -114,17 +111,10 @@ void mem_tlb_flush(void);
 
 /* ---- I/O ---------------------------------------------------------------------------------- */
 
-/* A byte from or to a port: a number on x86_64, an address elsewhere. */
-uint8_t in8(uint64_t port);
-void out8(uint64_t port, uint8_t value);
-uint32_t mmio_read32(uint64_t address);
-void mmio_write32(uint64_t address, uint32_t value);
+/* in8(), out8(), mmio_read32(), mmio_write32(): common/device_io.h. */
 
 /* The console is the first serial port; it is also the record line. */
-void console_write(const char *text, size_t bytes);
-void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for other CPUs than the first, at any time; at most 159 bytes. Bytes of both may mix. */
-void console_printf_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* console_write(), console_printf(): common/console.h. Bytes of two CPUs may mix. */
 
 /* Does a serial port answer at `port`? Leaves it as it was. */
 bool serial_port_present(uint64_t port);
@@ -186,7 +176,7 @@ struct params {
 	const char *bench; /* regular expression; "" is all */
 	const char *
 		rows; /* names in the order in which they run, with commas, up to a blank; NULL: as in the image */
-	/* What the architecture allows: see struct cmdline_limits in lib.h. */
+	/* What the architecture allows: see struct cmdline_limits in core/cmdline.h. */
 	const char *tick_unit;
 	uint64_t port_max;
 };

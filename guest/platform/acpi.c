@@ -2,8 +2,9 @@
  * ACPI tables, as far as a guest needs them that starts CPUs and powers off (ACPI 6.5, chapter 5).
  * No interpreter: \_S5_ is found by its bytes, which compilers of every firmware emit alike.
  */
-#include "acpi.h"
-#include "lib.h"
+#include "guest/platform/acpi.h"
+
+#include <stddef.h>
 
 #define TABLES_END	0x100000000ull
 #define MAX_TABLE_BYTES (4u << 20)

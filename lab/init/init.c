@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "duties.h"
+#include "common/duties.h"
 
 #define CONFIG	  "/init.conf"
 #define MAX_WORDS 255

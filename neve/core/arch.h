@@ -43,11 +43,8 @@ uint64_t arch_vm_table_pages(uint64_t ram_bytes, uint64_t stage2_bytes);
 /* Prepares what the hardware needs of the VM; its devices' rows are added. */
 const char *arch_vm_init(struct vm *vm);
 
-/* Where the VM's memory begins, and where its kernel must be loaded: an offset from there. NULL, or
- * what is wrong with the kernel. */
+/* Where the VM's memory begins. */
 extern const uint64_t arch_ram_start;
-const char *arch_kernel_place(const uint8_t *kernel, uint64_t bytes, uint64_t *offset,
-			      uint64_t *memory_bytes);
 
 /* What the hypervisor may read and write of the guest's memory at `ipa`, up to the end of the page;
  * NULL where no memory is. *bytes is how much. Makes the page if it was not there. */

@@ -3,9 +3,9 @@
 #include "bell.h"
 
 #include "arch.h"
-#include "exits.h"
+#include "common/exits.h"
 #include "vm.h"
-#include "word.h"
+#include "common/word.h"
 
 /* Of all vCPUs. Other CPUs count on; the row's own CPU is the one that rings. */
 static void sum(const struct vm *vm, struct counts *to)

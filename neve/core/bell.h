@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "bell_note.h"
+#include "common/bell_note.h"
 #include "counts.h"
 
 struct bell {

@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot_info.h"
-#include "lib.h"
+#include "common/limits.h"
+#include "common/text.h"
 
 #define MAX_VMS	     4
 #define MAX_VCPUS    8

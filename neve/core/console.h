@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record.h"
-#include "uart.h"
+#include "common/console_printf.h"
+#include "common/record.h"
+#include "common/uart.h"
 
 #define MAX_LINE_BYTES 4400 /* a record's line, and some */
 
@@ -23,9 +24,6 @@ struct guest_console {
 
 /* NULL: there is no port, and nothing is said. */
 void console_use(const struct uart *uart);
-
-void console_write(const char *text, size_t bytes);
-void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Of whom our records are (docs/records.md): `neve`, or `l1`, `l2` of one that runs as a guest, so many
  * levels up. */

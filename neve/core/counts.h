@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "lib.h"
+#include "common/text.h"
 
 /* Causes without a system register. A device's row has two: reads, and behind it writes. */
 #define CAUSES(ROW)                             \

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot_info.h"
+#include "common/limits.h"
+#include "common/virt_tree.h"
 #include "config.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */
@@ -22,14 +23,8 @@
 #define TEST_SCRATCH  0x0 /* keeps 64 bits */
 #define TEST_DOORBELL 0x8 /* written: docs/guest.md, the doorbell */
 
-#define PPI_MAINTENANCE		     25
-#define PPI_TIMER_SECURE	     29
-#define PPI_TIMER_PHYSICAL	     30
-#define PPI_TIMER_VIRTUAL	     27
-#define PPI_TIMER_HYPERVISOR	     26
-#define PPI_TIMER_HYPERVISOR_VIRTUAL 28
 /* Of the four that are not secure, a bit each. */
-#define TIMER_PPIS		     (1u << 30 | 1u << 28 | 1u << 27 | 1u << 26)
+#define TIMER_PPIS (1u << 30 | 1u << 28 | 1u << 27 | 1u << 26)
 
 struct guest_machine {
 	unsigned cpus;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "relax.h"
+#include "common/relax.h"
 
 struct lock {
 	uint32_t taken;

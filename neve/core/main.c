@@ -6,7 +6,7 @@
 #include "config.h"
 #include "console.h"
 #include "memory.h"
-#include "tree.h"
+#include "common/tree.h"
 #include "vm.h"
 
 struct memory machine_memory;

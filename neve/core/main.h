@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "fdt.h"
+#include "common/fdt.h"
 
 struct cpu;
 struct tree;

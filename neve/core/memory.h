@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot_info.h"
+#include "common/limits.h"
 
 struct memory {
 	struct memory_range free[MAX_RANGES];

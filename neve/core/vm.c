@@ -4,7 +4,8 @@
 #include "arch.h"
 #include "guest_tree.h"
 #include "memory.h"
-#include "word.h"
+#include "common/arm64_image.h"
+#include "common/word.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
 #define MAX_TREE_BYTES 16384
@@ -19,7 +20,10 @@ static void uart_row(struct vcpu *vcpu, void *context, struct access *access)
 	struct vm *vm = vcpu->vm;
 	struct pl011 *port = context;
 
-	pl011_access(port, access);
+	if (access->write)
+		pl011_write(port, access->offset, (uint32_t)access->value);
+	else
+		pl011_read(port, access->offset, &access->value);
 	arch_set_line(vm, vcpu, port == &vm->uarts[0] ? GUEST_UART_INTID : GUEST_UART2_INTID,
 		      pl011_line(port));
 }
@@ -27,12 +31,6 @@ static void uart_row(struct vcpu *vcpu, void *context, struct access *access)
 static void send_to_console(void *context, uint8_t byte)
 {
 	console_guest_byte(context, byte);
-}
-
-static void send_nowhere(void *context, uint8_t byte)
-{
-	(void)context;
-	(void)byte;
 }
 
 static void test_row(struct vcpu *vcpu, void *context, struct access *access)
@@ -57,7 +55,6 @@ static bool add_devices(struct vm *vm)
 
 	vm->uarts[0].send = send_to_console;
 	vm->uarts[0].context = &vm->console;
-	vm->uarts[1].send = send_nowhere;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!devices_add(&vm->devices, &rows[i]))
 			return false;
@@ -158,24 +155,25 @@ const char *vm_load(struct vm *vm)
 {
 	const struct vm_config *config = vm->config;
 	uint64_t kernel_bytes = config->kernel.end - config->kernel.start;
-	uint64_t offset, memory_bytes, entry, tree;
+	uint64_t entry, tree;
 	struct memory_range ramdisks[MAX_RAMDISKS] = { { 0, 0 } };
 	static uint8_t tree_bytes[MAX_TREE_BYTES];
 	struct guest_machine machine;
 	uint32_t size;
-	const char *wrong = arch_kernel_place((const uint8_t *)config->kernel.start, kernel_bytes,
-					      &offset, &memory_bytes);
+	struct arm64_image image;
+	const char *wrong =
+		arm64_image_read(&image, (const uint8_t *)config->kernel.start, kernel_bytes);
 
 	if (wrong)
 		return wrong;
-	entry = vm->ram_start + offset;
-	tree = (entry + memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
+	entry = vm->ram_start + image.offset;
+	tree = (entry + image.memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
 	for (unsigned i = 0; i < MAX_RAMDISKS && config->ramdisks[i].start; i++) {
 		ramdisks[i].start = tree;
 		ramdisks[i].end = tree + config->ramdisks[i].end - config->ramdisks[i].start;
 		tree = (ramdisks[i].end + BLOCK - 1) & ~(BLOCK - 1);
 	}
-	if (memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
+	if (image.memory_bytes > vm->ram_bytes || tree - vm->ram_start > vm->ram_bytes - BLOCK)
 		return "its kernel and ramdisk do not fit in its memory: give it more (memory=)";
 	machine = (struct guest_machine){ .cpus = vm->vcpu_count,
 					  .ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },
@@ -201,7 +199,7 @@ void vm_hello(struct vm *vm)
 	char unit[32] = "cntvct_ticks";
 	struct record record;
 
-	word_nonce(vm->config->bootargs, &vm->line);
+	(void)word_nonce(vm->config->bootargs, &vm->line.nonce);
 	(void)word_find(vm->config->bootargs, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);

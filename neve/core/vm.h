@@ -9,8 +9,8 @@
 #include "counts.h"
 #include "devices.h"
 #include "lock.h"
-#include "pl011.h"
-#include "record.h"
+#include "common/pl011.h"
+#include "common/record.h"
 
 /* A CPU of the machine. It has one vCPU for ever, or none. */
 struct cpu {

@@ -3,7 +3,7 @@
  * one of them costs by the counter, which with -icount is instructions: its own and those of who runs it. Built by
  * neve/Makefile (traps), run by tests/e2e/neve-traps.bats; says "traps: NAME COST" of each.
  */
-#include "bell_note.h"
+#include "common/bell_note.h"
 #include "el2.h"
 
 #define DOORBELL    0x0a000008ull

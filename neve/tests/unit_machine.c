@@ -1,4 +1,4 @@
-/* Unit tests of the configuration, the VM's device tree, PSCI, system registers, PL011 and kernel images,
+/* Unit tests of the configuration, the VM's device tree, PSCI, system registers,
  * on the host, under ASan and UBSan (make -C neve test). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,12 +13,10 @@
 #include "config.h"
 #include "devices.h"
 #include "guest_tree.h"
-#include "pl011.h"
 #include "psci.h"
 #include "registers.h"
-#include "tree.h"
+#include "common/tree.h"
 #include "tree_maker.h"
-#include "word.h"
 
 /* ---- Configuration -------------------------------------------------------------------------- */
 
@@ -151,19 +149,6 @@ static void a_machine_without_modules_runs_nothing(void **state)
 	text_start(&text, wrong, sizeof(wrong));
 	assert_false(config_read(&config, "", maker.bytes, 30, &text));
 	assert_non_null(strstr(wrong, "no room"));
-}
-
-static void words_are_found_whole(void **state)
-{
-	char value[8];
-
-	(void)state;
-	assert_true(word_find("xnonce=1 nonce=ab nonce2=c", "nonce", value, sizeof(value)));
-	assert_string_equal(value, "ab");
-	assert_true(word_find("nonce=1 nonce=2", "nonce", value, sizeof(value)));
-	assert_string_equal(value, "2");
-	assert_false(word_find("nonce=12345678", "nonce", value, sizeof(value)));
-	assert_false(word_find("", "nonce", value, sizeof(value)));
 }
 
 /* ---- The VM's device tree ------------------------------------------------------------------- */
@@ -332,49 +317,6 @@ static void a_vm_is_not_told_of_what_it_does_not_have(void **state)
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
-static char sent[8];
-
-static void keep(void *context, uint8_t byte)
-{
-	size_t *used = context;
-
-	sent[(*used)++] = (char)byte;
-}
-
-static uint64_t port_access(struct pl011 *port, uint64_t offset, bool write, uint64_t value)
-{
-	struct access access = { offset, 4, write, value };
-
-	pl011_access(port, &access);
-	return access.value;
-}
-
-static void a_port_sends_receives_and_interrupts(void **state)
-{
-	size_t used = 0;
-	struct pl011 port = { .send = keep, .context = &used };
-
-	(void)state;
-	assert_int_equal(port_access(&port, 0x18, false, 0), 0x90);
-	port_access(&port, 0x38, true, 0x20); /* tell when there is room */
-	assert_false(pl011_line(&port));
-	port_access(&port, 0x00, true, 'x');
-	assert_true(used == 1 && sent[0] == 'x' && pl011_line(&port));
-	port_access(&port, 0x44, true, 0x20);
-	assert_false(pl011_line(&port));
-	port_access(&port, 0x38, true, 0x50); /* tell when something came */
-	for (unsigned i = 0; i < PL011_FIFO + 3; i++)
-		pl011_receive(&port, (uint8_t)i);
-	assert_true(pl011_line(&port));
-	assert_int_equal(port_access(&port, 0x18, false, 0), 0x80);
-	for (unsigned i = 0; i < PL011_FIFO; i++)
-		assert_int_equal(port_access(&port, 0x00, false, 0), (uint8_t)i);
-	assert_int_equal(port_access(&port, 0x00, false, 0), 0);
-	assert_false(pl011_line(&port));
-	assert_int_equal(port_access(&port, 0xfe4, false, 0), 0x10);
-	assert_int_equal(port_access(&port, 0xffe, false, 0), 0);
-}
-
 static void an_access_must_lie_in_one_device(void **state)
 {
 	struct devices devices = { .count = 0 };
@@ -388,26 +330,6 @@ static void an_access_must_lie_in_one_device(void **state)
 	assert_null(devices_find(&devices, 0xfff, 1));
 }
 
-static void a_kernels_header_is_checked(void **state)
-{
-	uint8_t header[64] = { 0 };
-	uint64_t offset, bytes;
-
-	(void)state;
-	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes));
-	memcpy(header + 56, "ARM\x64", 4);
-	assert_non_null(arch_kernel_place(header, 63, &offset, &bytes));
-	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes)); /* no size */
-	header[17] = 0x10;
-	assert_null(arch_kernel_place(header, 64, &offset, &bytes));
-	assert_true(offset == 0 && bytes == 0x1000);
-	header[10] = 0x08;
-	assert_null(arch_kernel_place(header, 64, &offset, &bytes));
-	assert_int_equal(offset, 0x80000);
-	header[15] = 0xff;
-	assert_non_null(arch_kernel_place(header, 64, &offset, &bytes));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,7 +338,6 @@ int main(void)
 		cmocka_unit_test(a_wrong_word_is_named),
 		cmocka_unit_test(modules_that_cannot_be_run_are_explained),
 		cmocka_unit_test(a_machine_without_modules_runs_nothing),
-		cmocka_unit_test(words_are_found_whole),
 		cmocka_unit_test(the_tree_says_what_the_machine_has),
 		cmocka_unit_test(a_hypervisors_ramdisks_are_its_modules),
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
@@ -424,9 +345,7 @@ int main(void)
 		cmocka_unit_test(versions_and_features_are_told),
 		cmocka_unit_test(each_row_is_found_by_its_own_encoding),
 		cmocka_unit_test(a_vm_is_not_told_of_what_it_does_not_have),
-		cmocka_unit_test(a_port_sends_receives_and_interrupts),
 		cmocka_unit_test(an_access_must_lie_in_one_device),
-		cmocka_unit_test(a_kernels_header_is_checked),
 	};
 
 	return cmocka_run_group_tests_name("neve: machine", tests, NULL, NULL);

@@ -15,8 +15,6 @@
 #include "table.h"
 
 #define POOL_PAGES 16
-#define MIB	   (1ull << 20)
-#define GIB	   (1ull << 30)
 #define ATTRIBUTES 0x4fcull
 
 static uint8_t *pool_bytes;

@@ -180,7 +180,7 @@ hostile-bell proved" ]
     machine max 1 'memory=4000' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
     grep -q '^neve cannot run VM 0: .*memory=' console.txt
     machine max 1 '' -device "$(vm "$ROOT/README.md" 0x50000000 '')"
-    grep -q '^neve cannot run VM 0: its kernel is no arm64 Image' console.txt
+    grep -q '^neve cannot run VM 0: the kernel is no arm64 Image' console.txt
     MACHINE=virt,gic-version=3 machine max 1 '' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
     grep -q '^neve cannot run here: .*EL2.*virtualization=on' console.txt
     MACHINE=virt,virtualization=on,gic-version=2 machine max 1 '' -device "$(vm "$GUEST_ARM" 0x50000000 '')"

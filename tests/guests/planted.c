@@ -3,6 +3,8 @@
  * their own by EXTRA_BENCH: `plant-*` rows stand behind the suite's, and each must cost itself
  * only.
  */
+#include "common/crc32.h"
+#include "common/text.h"
 #include "row.h"
 
 /* ---- Exceptions, hangs and resets in the timed loop ------------------------------------------ */

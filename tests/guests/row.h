@@ -5,8 +5,9 @@
 #ifndef ROW_H
 #define ROW_H
 
+#include <stdbool.h>
+
 #include "bench.h"
-#include "lib.h"
 
 /* A field given again behind the defaults is the point of the macro. */
 #pragma GCC diagnostic ignored "-Woverride-init"

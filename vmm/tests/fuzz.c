@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "vmm/options.h"
 #include "kernel_maker.h"
-#include "machine.h"
-#include "multiboot.h"
-#include "word.h"
+#include <arch/board.h>
+#include "common/multiboot.h"
+#include "common/word.h"
 
 #define LOWEST 0x1000
 

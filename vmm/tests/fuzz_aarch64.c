@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 
 #define MAGIC_AT     56
 #define HEADER_BYTES 64
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void load(const uint8_t *file, size_t bytes, bool flat)
 {
-	static uint8_t ram[0x200000];
+	static uint8_t ram[0x400000];
 	const struct memory memory = { .regions = { { RAM, sizeof(ram), ram } },
 				       .count = 1,
 				       .bytes = sizeof(ram) };

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bell_note.h"
+#include "common/bell_note.h"
 
 #define PAGE	     4096
 #define LEARN_PAIRS  8 /* rings with nothing between them: the host learns what they cost */

@@ -1,9 +1,9 @@
 /* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
-#include "exceptions.h"
-#include "arch.h"
-#include "cpu.h"
-#include "machine.h"
-#include "smp.h"
+#include <arch/exceptions.h>
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include <arch/machine.h>
+#include "guest/core/smp.h"
 
 #define ESR_CLASS_SHIFT 26
 /* Vectors in fault records: the exception class of a synchronous one (0 to 63), then the others. */
@@ -84,7 +84,7 @@ _Noreturn void exception_taken(uint64_t kind)
 
 	if (number) {
 		/* Not our record line's CPU: say it as console text; the row it served times out. */
-		console_printf_aside("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
+		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
 		stand_still();
 	}
 	if (innermost) {

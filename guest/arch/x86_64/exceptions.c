@@ -1,8 +1,8 @@
 /* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
-#include "arch.h"
-#include "cpu.h"
-#include "smp.h"
-#include "tables.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include "guest/core/smp.h"
+#include <arch/tables.h>
 
 #define PAGE_FAULT 14
 
@@ -59,7 +59,7 @@ _Noreturn void exception_taken(const struct exception_frame *frame)
 
 	if (number) {
 		/* Not our record line's CPU: say it as console text; the row it served times out. */
-		console_printf_aside("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
+		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
 		for (;;)
 			__asm__ volatile("cli; hlt");
 	}

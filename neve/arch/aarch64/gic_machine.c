@@ -6,11 +6,11 @@
 #include "arch.h"
 #include "console.h"
 #include "core/main.h"
-#include "gic_registers.h"
+#include "common/gic_driver.h"
 #include "guest_tree.h"
 #include "interface.h"
 #include "main.h"
-#include "posih.h"
+#include "common/device_io.h"
 
 #define MPIDR_AFFINITY 0xff00ffffffull
 

@@ -1,5 +1,5 @@
-/* Device registers; POSIH's names, because guest/platform's serial ports use them. */
-#include "posih.h"
+/* Device registers (common/device_io.h). */
+#include "common/device_io.h"
 
 uint8_t in8(uint64_t port)
 {

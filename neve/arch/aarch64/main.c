@@ -6,7 +6,7 @@
 #include "console.h"
 #include "cpu.h"
 #include "core/main.h"
-#include "relax.h"
+#include "common/relax.h"
 #include "table.h"
 #include "vm.h"
 

@@ -2,7 +2,7 @@
 #ifndef ARCH_MAIN_H
 #define ARCH_MAIN_H
 
-#include "tree.h"
+#include "common/tree.h"
 
 const struct tree *machine_tree(void);
 

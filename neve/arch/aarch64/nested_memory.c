@@ -4,7 +4,7 @@
 
 #include "accessors.h"
 #include "arch.h"
-#include "relax.h"
+#include "common/relax.h"
 #include "vcpu.h"
 
 #define VTTBR_KEPT   (~1ull)				       /* CnP says nothing of whose it is */

@@ -3,20 +3,10 @@
  * Called before the guest runs. */
 #include <string.h>
 
-#include "machine.h"
+#include "common/arm64_image.h"
+#include <arch/board.h>
 
-#define MAGIC	  0x644d5241 /* "ARM\x64" */
 #define FLAT_ROOM (128ull << 20)
-#define FLAG_BIG  1
-#define OLD_TEXT_OFFSET \
-	0x80000 /* where image_bytes is 0: before Linux 3.17                         \
-           */
-
-struct header {
-	uint32_t code[2];
-	uint64_t text_offset, image_bytes, flags, reserved[3];
-	uint32_t magic, pe;
-};
 
 /* The ELF note that our own guest has, which lies behind its header. */
 struct note {
@@ -30,48 +20,41 @@ static bool flat_load(const uint8_t *file, size_t bytes, const struct memory *me
 		      struct kernel *kernel)
 {
 	uint64_t room = memory->bytes / 2 < FLAT_ROOM ? memory->bytes / 2 : FLAT_ROOM;
-	uint8_t *to = memory_at(memory, RAM + OLD_TEXT_OFFSET, bytes);
+	uint8_t *to = memory_at(memory, RAM + ARM64_IMAGE_OLD_OFFSET, bytes);
 
-	if (!bytes || !to || OLD_TEXT_OFFSET + bytes > room)
+	if (!bytes || !to || ARM64_IMAGE_OLD_OFFSET + bytes > room)
 		return fail("its %zu KiB do not fit into half of the guest's memory: memory= gives "
 			    "more",
 			    bytes >> 10);
 	memcpy(to, file, bytes);
-	*kernel = (struct kernel){ .entry = RAM + OLD_TEXT_OFFSET, .end = RAM + room };
+	*kernel = (struct kernel){ .entry = RAM + ARM64_IMAGE_OLD_OFFSET, .end = RAM + room };
 	return true;
 }
 
 bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel)
 {
-	struct header header;
+	struct arm64_image image;
 	struct note note = { 0 };
-	uint64_t offset;
-	uint8_t *to;
+	uint64_t entry;
+	const char *wrong;
 
 	if (kernel->flat)
 		return flat_load(file, bytes, memory, kernel);
-	if (bytes < sizeof(header))
-		return fail("it is too short for a kernel");
-	memcpy(&header, file, sizeof(header));
-	if (header.magic != MAGIC)
+	if (!arm64_image_is(file, bytes))
 		return fail("it is no arm64 Image (uncompressed, as arch/arm64/boot/Image); flat "
 			    "takes a program without a header");
-	if (header.flags & FLAG_BIG)
-		return fail("it is a big-endian kernel");
-	offset = header.image_bytes ? header.text_offset : OLD_TEXT_OFFSET;
-	if (header.image_bytes < bytes)
-		header.image_bytes = bytes; /* an old one does not say what it needs */
-	if (offset >= KERNEL_BOUNDARY || header.image_bytes > memory->bytes ||
-	    !memory_at(memory, RAM + offset, header.image_bytes))
+	wrong = arm64_image_read(&image, file, bytes);
+	if (wrong)
+		return fail("%s", wrong);
+	entry = RAM + image.offset;
+	if (!memory_at(memory, entry, image.memory_bytes))
 		return fail("its %lu KiB do not fit into the guest's memory: memory= gives more",
-			    header.image_bytes >> 10);
-	to = memory_at(memory, RAM + offset, bytes);
-	memcpy(to, file, bytes);
-	*kernel =
-		(struct kernel){ .entry = RAM + offset, .end = RAM + offset + header.image_bytes };
-	if (bytes >= sizeof(header) + sizeof(note))
-		memcpy(&note, file + sizeof(header), sizeof(note));
+			    image.memory_bytes >> 10);
+	memcpy(memory_at(memory, entry, bytes), file, bytes);
+	*kernel = (struct kernel){ .entry = entry, .end = entry + image.memory_bytes };
+	if (bytes >= sizeof(struct arm64_image_header) + sizeof(note))
+		memcpy(&note, file + sizeof(struct arm64_image_header), sizeof(note));
 	kernel->worldswitch = note.name_bytes == sizeof(note.name) &&
 			      memcmp(note.name, "worldswitch", sizeof(note.name)) == 0;
 	return true;

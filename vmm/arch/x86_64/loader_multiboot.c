@@ -1,10 +1,10 @@
 /* Multiboot kernels (specification 0.6.96, 3.1): a header among the first bytes says where the file goes,
  * or leaves that to its ELF structures. Called before the guest runs. */
-#include "multiboot.h"
+#include "common/multiboot.h"
 
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 
 #define LEAST_BYTES offsetof(struct multiboot_header, header) /* where it gives no places */
 
