@@ -1,5 +1,5 @@
 /* Reads what is to run; see config.h. Pure. */
-#include "config.h"
+#include "core/config.h"
 
 #include "common/fdt.h"
 
@@ -177,7 +177,7 @@ static bool take_word(struct config *config, const char *key, const char *value)
 
 	if (text_equal(key, "level"))
 		return parse_u64(value, text_length(value), &config->level) && config->level < 10;
-	if (text_equal(key, "doorbell")) /* memory.c and main.c look for it */
+	if (text_equal(key, "doorbell")) /* outer_bell() reads it */
 		return parse_u64(value, text_length(value), &address) && !(address & 7);
 
 	for (unsigned i = 0; i < MAX_VMS && good; i++) {

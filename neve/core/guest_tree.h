@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/limits.h"
-#include "config.h"
+#include "core/config.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */
 #define GUEST_GICD	  0x08000000ull

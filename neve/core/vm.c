@@ -1,11 +1,11 @@
 /* Makes, loads and ends VMs; see vm.h. */
-#include "vm.h"
+#include "core/vm.h"
 
-#include "arch.h"
-#include "guest_tree.h"
-#include "memory.h"
 #include "common/arm64_image.h"
 #include "common/word.h"
+#include "core/arch.h"
+#include "core/guest_tree.h"
+#include "core/memory.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
 #define MAX_TREE_BYTES 16384

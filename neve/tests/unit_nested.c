@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "registers.h"
-#include "shadow.h"
-#include "virtual_interface.h"
+#include "machine/registers.h"
+#include "nested/shadow.h"
+#include "nested/virtual_ich.h"
 
 /* ---- Register classes ----------------------------------------------------------------------- */
 

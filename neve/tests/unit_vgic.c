@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "vgic.h"
+#include "gic/vgic.h"
 
 #define LISTS 4
 #define CPUS  3

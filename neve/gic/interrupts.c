@@ -1,0 +1,242 @@
+/*
+ * The machine's GICv3 (Arm IHI 0069). Physical interrupts come to EL2, and are few: the timers' PPIs, which
+ * are handed on to the guest and stay active until it ends its virtual one; the maintenance interrupt
+ * of the virtual interface; our own SGI, which makes a CPU look up; the console's.
+ */
+#include "gic/gic.h"
+
+#include "core/arch.h"
+#include "core/console.h"
+#include "core/guest_tree.h"
+#include "gic/ich.h"
+#include "machine/accessors.h"
+#include "machine/cpu.h"
+#include "nested/nested.h"
+#include "nested/timers.h"
+#include "nested/virtual_ich.h"
+#include "vm/vcpu.h"
+
+#define INTID_MASK    0xffffff
+#define INTID_SPECIAL 1020
+
+unsigned gic_console_intid;
+
+/* ---- List registers ------------------------------------------------------------------------- */
+
+/* Only those in use. Linux' way has read them already. */
+void gic_read_lists(struct vcpu *vcpu)
+{
+	struct vgic_lists *lists = &vcpu->arch.lists;
+
+	if (is_kvm_like(vcpu))
+		return;
+	for (unsigned i = 0; i < lists->count; i++)
+		lists->lr[i] = lists->lr[i] ? list_read(i) : 0;
+}
+
+void gic_deactivate(uint64_t intid)
+{
+	WRITE_REGISTER(ICC_DIR_EL1, intid);
+	instruction_barrier();
+}
+
+/* Under the VM's lock. */
+static void refill(struct vcpu *vcpu)
+{
+	struct vgic_lists *lists = &vcpu->arch.lists;
+	uint64_t old[VGIC_MAX_LRS];
+	struct vgic_loaded loaded;
+
+	gic_read_lists(vcpu);
+	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
+	if (is_nested(vcpu))
+		gic_set_maintenance_line(vcpu);
+	for (unsigned i = 0; i < lists->count; i++)
+		old[i] = lists->lr[i];
+	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
+	vcpu->arch.interface_on = ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0);
+	for (unsigned i = 0; i < lists->count && !is_kvm_like(vcpu); i++)
+		if (old[i] || lists->lr[i])
+			list_write(i, lists->lr[i]);
+	if (!is_kvm_like(vcpu))
+		WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
+	for (unsigned i = 0; i < VGIC_OWN; i++)
+		if (loaded.deactivate >> i & 1)
+			gic_deactivate(i);
+}
+
+void gic_refill(struct vcpu *vcpu)
+{
+	/* Before we look: what changes from here on sets it again. */
+	__atomic_store_n(&vcpu->attention, false, __ATOMIC_SEQ_CST);
+	lock_take(&vcpu->vm->lock);
+	refill(vcpu);
+	lock_release(&vcpu->vm->lock);
+}
+
+void gic_reset(struct vcpu *vcpu)
+{
+	vcpu->arch.lists = (struct vgic_lists){ .count = list_count };
+	for (unsigned i = 0; i < list_count; i++)
+		list_write(i, 0);
+	interface_load(&(struct gic_interface){ .control = 0 });
+	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
+	vcpu->attention = true;
+}
+
+/* ---- Physical interrupts -------------------------------------------------------------------- */
+
+static void hand_on(struct vcpu *vcpu, unsigned physical)
+{
+	unsigned intid = timers_interrupt(vcpu, physical);
+
+	if (!intid) {
+		gic_deactivate(physical);
+		return;
+	}
+	lock_take(&vcpu->vm->lock);
+	gic_read_lists(vcpu);
+	gic_take_ended(vcpu, intid);
+	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid, physical))
+		vcpu->attention = true;
+	lock_release(&vcpu->vm->lock);
+}
+
+/* What was typed is the first VM's. */
+static void hear(void)
+{
+	for (int byte = console_receive(); byte >= 0; byte = console_receive())
+		vm_receive(&vms[0], (uint8_t)byte);
+}
+
+/* One that was acknowledged: its priority is dropped here; who deactivates it, and when, differs. */
+static void take_one(struct vcpu *vcpu, unsigned intid)
+{
+	WRITE_REGISTER(ICC_EOIR1_EL1, intid);
+	switch (intid) {
+	case SGI_KICK:
+		vcpu_count(vcpu, CAUSE_IRQ_KICK);
+		if (vcpu->arch.nested.page_stale)
+			nested_renew_page(vcpu);
+		gic_deactivate(intid);
+		break;
+	case PPI_TIMER_VIRTUAL:
+	case PPI_TIMER_PHYSICAL:
+	case PPI_TIMER_HYPERVISOR:
+	case PPI_TIMER_HYPERVISOR_VIRTUAL:
+		vcpu_count(vcpu, CAUSE_IRQ_TIMER);
+		hand_on(vcpu, intid);
+		break;
+	case PPI_MAINTENANCE:
+		vcpu_count(vcpu, CAUSE_IRQ_MAINTENANCE);
+		/* It is level-triggered: its reasons must go first. A nested VM's are its hypervisor's. */
+		if (vcpu->arch.nested.lent) {
+			gic_take_maintenance(vcpu);
+		} else {
+			gic_refill(vcpu);
+			gic_deactivate(intid);
+		}
+		break;
+	default:
+		vcpu_count(vcpu, intid == gic_console_intid ? CAUSE_IRQ_UART : CAUSE_IRQ_OTHER);
+		if (intid == gic_console_intid)
+			hear();
+		gic_deactivate(intid);
+		break;
+	}
+}
+
+#define ACKNOWLEDGED (1u << 31)
+
+void gic_acknowledge(struct vcpu *vcpu)
+{
+	unsigned intid = (unsigned)(READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK);
+
+	if (intid < INTID_SPECIAL)
+		vcpu->arch.acknowledged = intid | ACKNOWLEDGED;
+}
+
+void arch_take_interrupts(struct vcpu *vcpu)
+{
+	unsigned first = vcpu->arch.acknowledged;
+
+	vcpu->arch.acknowledged = 0;
+	if (first)
+		take_one(vcpu, first & ~ACKNOWLEDGED);
+	for (;;) {
+		uint64_t intid = READ_REGISTER(ICC_IAR1_EL1) & INTID_MASK;
+
+		if (intid >= INTID_SPECIAL)
+			return;
+		take_one(vcpu, (unsigned)intid);
+	}
+}
+
+/* ICC_SGI1R_EL1: a list of 16 CPUs, which of the lists (RS), affinities 1 to 3, the INTID. */
+void arch_kick(const struct cpu *cpu)
+{
+	uint64_t id = cpu->id;
+
+	data_barrier();
+	WRITE(ICC_SGI1R_EL1, 1ull << (id & 15) | (id >> 4 & 15) << 44 | (id >> 8 & 0xff) << 16 |
+				     (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 |
+				     (uint64_t)SGI_KICK << 24);
+	instruction_barrier();
+}
+
+/* ---- What guests do to their virtual one ---------------------------------------------------- */
+
+void gic_send_sgi(struct vcpu *vcpu, uint64_t value, bool group1)
+{
+	uint32_t mask;
+
+	lock_take(&vcpu->vm->lock);
+	mask = vgic_send_sgi(&vcpu->vm->arch.vgic, vcpu->number, value, group1);
+	lock_release(&vcpu->vm->lock);
+	vcpu_notify(vcpu->vm, mask, vcpu);
+}
+
+void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool high)
+{
+	vcpu_notify(vm, vgic_set_line(&vm->arch.vgic, intid, high), self);
+}
+
+/* What a register says of this vCPU's interrupts is in its list registers: where it says something of
+ * them, they are taken back first, and loaded anew before the guest goes on. Under the VM's lock. */
+static void controller_row(struct vcpu *vcpu, struct access *access,
+			   uint32_t (*registers)(struct vgic *, unsigned, struct access *))
+{
+	struct vgic *vgic = &vcpu->vm->arch.vgic;
+	uint32_t mask;
+
+	if (access->write || vgic_says_state(access->offset)) {
+		gic_read_lists(vcpu);
+		vgic_save(vgic, vcpu->number, &vcpu->arch.lists);
+		vcpu->attention = true;
+	}
+	mask = registers(vgic, vcpu->number, access);
+	vcpu_notify(vcpu->vm, mask, vcpu);
+}
+
+static void distributor_row(struct vcpu *vcpu, void *context, struct access *access)
+{
+	(void)context;
+	controller_row(vcpu, access, vgic_distributor);
+}
+
+static void redistributors_row(struct vcpu *vcpu, void *context, struct access *access)
+{
+	(void)context;
+	controller_row(vcpu, access, vgic_redistributors);
+}
+
+bool gic_add_rows(struct vm *vm)
+{
+	const struct device rows[] = { { "gicd", GUEST_GICD, VGIC_DISTRIBUTOR_BYTES,
+					 CAUSE_GICD_READ, distributor_row, NULL },
+				       { "gicr", GUEST_GICR,
+					 (uint64_t)vm->vcpu_count * VGIC_REDISTRIBUTOR_BYTES,
+					 CAUSE_GICR_READ, redistributors_row, NULL } };
+
+	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]);
+}

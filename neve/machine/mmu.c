@@ -1,0 +1,144 @@
+/*
+ * The hypervisor's own translation at EL2, and the caches. All memory is mapped 1:1, the devices that we
+ * use too, and nothing else. What can be written cannot be executed.
+ */
+#include <stddef.h>
+
+#include "core/bell.h"
+#include "core/main.h"
+#include "machine/accessors.h"
+#include "machine/machine.h"
+#include "vm/table.h"
+
+#define NORMAL	  (1ull << 2) /* attributes 1 of MAIR, else 0 */
+#define READ_ONLY (1ull << 7)
+#define INNER	  (3ull << 8) /* shareable */
+#define ACCESSED  (1ull << 10)
+#if VHE /* the format of EL1: AP[1] would give it to EL0 */
+#define AP1	   0
+#define NO_EXECUTE (3ull << 53)
+#define TCR_FORMAT (1ull << 23) /* no second half */
+#define TCR_PS	   32
+#define SCTLR_RES1 0x30d00800ull
+#else
+#define AP1	   (1ull << 6) /* is 1 */
+#define NO_EXECUTE (1ull << 54)
+#define TCR_FORMAT (1ull << 23 | 1ull << 31) /* are 1 */
+#define TCR_PS	   16
+#define SCTLR_RES1 0x30c50830ull
+#endif
+
+#define ATTRIBUTES_MEMORY (ACCESSED | INNER | AP1 | NORMAL | NO_EXECUTE)
+#define ATTRIBUTES_DEVICE (ACCESSED | AP1 | NO_EXECUTE)
+
+#define MAIR_ATTRIBUTES 0xff04ull /* 0: device nGnRE; 1: write-back, read and write allocate */
+
+/* 39 bits; walks write-back, inner shareable. */
+#define TCR_WALKS  (25ull | 1 << 8 | 1 << 10 | 3 << 12 | TCR_FORMAT)
+#define PARANGE_48 5
+#define SCTLR_ON   (SCTLR_RES1 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12) /* M, C, SA, I */
+
+#define POOL_PAGES 32
+#define GICD_BYTES 0x10000
+
+/* For mmu_on() of every CPU. */
+static struct {
+	uint64_t mair, tcr, ttbr0, sctlr;
+} mmu_registers __attribute__((aligned(64)));
+
+extern char vectors[];
+void mmu_on(void);
+
+static uint8_t pool_pages[POOL_PAGES][PAGE_BYTES] __attribute__((aligned(4096)));
+
+static void map(struct table *table, uint64_t start, uint64_t end, uint64_t attributes)
+{
+	start &= ~(PAGE_BYTES - 1);
+	end = (end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	if (start < end)
+		table_map(table, start, start, end - start, attributes, LARGE_BYTES);
+}
+
+/* Memory but for the image, whose pages are of three kinds. */
+static void map_memory(struct table *table, const struct memory_range *ram)
+{
+	uint64_t image = (uint64_t)image_start, behind = (uint64_t)image_end;
+	uint64_t code = (uint64_t)code_end, data = (uint64_t)data_start;
+
+	if (ram->start > image || ram->end < behind) {
+		map(table, ram->start, ram->end, ATTRIBUTES_MEMORY);
+		return;
+	}
+	map(table, ram->start, image, ATTRIBUTES_MEMORY);
+	map(table, image, code, (ATTRIBUTES_MEMORY | READ_ONLY) & ~NO_EXECUTE);
+	map(table, code, data, ATTRIBUTES_MEMORY | READ_ONLY);
+	map(table, data, behind, ATTRIBUTES_MEMORY);
+	map(table, behind, ram->end, ATTRIBUTES_MEMORY);
+}
+
+/* The tree itself lies in memory. What it does not name is not mapped: where it cannot be read, only the image is. */
+void map_ourselves(const struct tree *tree)
+{
+	struct table_pool pool = { (uint64_t)pool_pages,
+				   (uint64_t)pool_pages + sizeof(pool_pages) };
+	struct memory_range image = { (uint64_t)image_start, (uint64_t)image_end };
+	uint64_t bits = READ_REGISTER(id_aa64mmfr0_el1) & 15;
+	struct table table;
+	uint64_t bell;
+
+	table_init(&table, &pool);
+	for (unsigned i = 0; i < tree->ram_count; i++)
+		map_memory(&table, &tree->ram[i]);
+	if (!tree->ram_count)
+		map_memory(&table, &image);
+	for (unsigned i = 0; i < tree->uart_count; i++)
+		map(&table, tree->uarts[i].base, tree->uarts[i].base + uart_bytes(&tree->uarts[i]),
+		    ATTRIBUTES_DEVICE);
+	if (outer_bell(tree->bootargs, &bell))
+		map(&table, bell, bell + 8, ATTRIBUTES_DEVICE);
+	if (tree->gic_version)
+		map(&table, tree->gic_distributor, tree->gic_distributor + GICD_BYTES,
+		    ATTRIBUTES_DEVICE);
+	for (unsigned i = 0; i < tree->redistributor_count; i++)
+		map(&table, tree->redistributors[i].start, tree->redistributors[i].end,
+		    ATTRIBUTES_DEVICE);
+	mmu_registers.mair = MAIR_ATTRIBUTES;
+	mmu_registers.tcr = TCR_WALKS | (bits > PARANGE_48 ? PARANGE_48 : bits) << TCR_PS;
+	mmu_registers.ttbr0 = (uint64_t)table.root;
+	mmu_registers.sctlr = SCTLR_ON;
+}
+
+/* EL2's translation and vectors. It runs with the MMU off, on other CPUs without a stack: it must stay a leaf
+ * that keeps all in registers. */
+void mmu_on(void)
+{
+#if VHE && PARAVIRT != PARAVIRT_neve /* whose page there is not yet */
+	WRITE(HCR_EL2, HCR_E2H | HCR_RW);
+	instruction_barrier();
+#endif
+	WRITE(VBAR_EL2, (uint64_t)vectors);
+	WRITE(MAIR_EL2, mmu_registers.mair);
+	WRITE(TCR_EL2, mmu_registers.tcr);
+	WRITE(TTBR0_EL2, mmu_registers.ttbr0);
+	instruction_barrier();
+	TLBI(TLBI_ALLE2);
+	TLBI(TLBI_ALLE1);
+	__asm__ volatile("dsb nsh\n\tic iallu\n\tdsb nsh\n\tisb" : : : "memory");
+	WRITE(SCTLR_EL2, mmu_registers.sctlr);
+	instruction_barrier();
+}
+
+static uint64_t line_bytes(void)
+{
+	return 4ull << (READ_REGISTER(ctr_el0) >> 16 & 15);
+}
+
+void clean_and_drop(const void *from, uint64_t bytes)
+{
+	uint64_t line = line_bytes();
+	uint64_t at = (uint64_t)from & ~(line - 1), end = (uint64_t)from + bytes;
+
+	for (; at < end; at += line)
+		__asm__ volatile("dc civac, %0" : : "r"(at) : "memory");
+	data_barrier();
+}
