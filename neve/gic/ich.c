@@ -3,18 +3,15 @@
 
 #include "machine/accessors.h"
 
-#define VTR_LISTS      0x1f /* list registers less one */
-#define VTR_PREEMPTION 26   /* three bits: bits of preemption less one */
-
 unsigned list_count;
 static unsigned of_group; /* ICH_AP<group>R<n>_EL2 that there are */
 
 void interface_init(void)
 {
 	uint64_t type = READ(ICH_VTR_EL2);
-	unsigned bits = (unsigned)(type >> VTR_PREEMPTION & 7) + 1; /* 12.4.1 */
+	unsigned bits = (unsigned)(type >> ICH_VTR_PREBITS_SHIFT & 7) + 1; /* 12.4.1 */
 
-	list_count = (unsigned)(type & VTR_LISTS) + 1;
+	list_count = (unsigned)(type & ICH_VTR_LISTREGS) + 1;
 	of_group = bits >= 7 ? 4 : bits >= 6 ? 2 : 1;
 }
 

@@ -16,9 +16,6 @@
 #include "nested/virtual_ich.h"
 #include "vm/vcpu.h"
 
-#define INTID_MASK    0xffffff
-#define INTID_SPECIAL 1020
-
 unsigned gic_console_intid;
 
 /* ---- List registers ------------------------------------------------------------------------- */
@@ -54,7 +51,7 @@ static void refill(struct vcpu *vcpu)
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
-	vcpu->arch.interface_on = ICH_HCR_ON | (loaded.more ? ICH_HCR_UNDERFLOW : 0);
+	vcpu->arch.interface_on = ICH_HCR_EN | (loaded.more ? ICH_HCR_UIE : 0);
 	for (unsigned i = 0; i < lists->count && !is_kvm_like(vcpu); i++)
 		if (old[i] || lists->lr[i])
 			list_write(i, lists->lr[i]);
@@ -80,7 +77,7 @@ void gic_reset(struct vcpu *vcpu)
 	for (unsigned i = 0; i < list_count; i++)
 		list_write(i, 0);
 	interface_load(&(struct gic_interface){ .control = 0 });
-	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
+	WRITE(ICH_HCR_EL2, ICH_HCR_EN);
 	vcpu->attention = true;
 }
 
@@ -172,15 +169,16 @@ void arch_take_interrupts(struct vcpu *vcpu)
 	}
 }
 
-/* ICC_SGI1R_EL1: a list of 16 CPUs, which of the lists (RS), affinities 1 to 3, the INTID. */
+/* ICC_SGI1R_EL1 takes MPIDR's affinities apart: affinity 0 is a bit of sixteen CPUs, and which sixteen. */
 void arch_kick(const struct cpu *cpu)
 {
 	uint64_t id = cpu->id;
 
 	data_barrier();
-	WRITE(ICC_SGI1R_EL1, 1ull << (id & 15) | (id >> 4 & 15) << 44 | (id >> 8 & 0xff) << 16 |
-				     (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 |
-				     (uint64_t)SGI_KICK << 24);
+	WRITE(ICC_SGI1R_EL1,
+	      1ull << (id & 15) | (id >> 4 & 15) << SGI_RS_SHIFT |
+		      (id >> 8 & 0xff) << SGI_AFF1_SHIFT | (id >> 16 & 0xff) << SGI_AFF2_SHIFT |
+		      (id >> 32 & 0xff) << SGI_AFF3_SHIFT | (uint64_t)SGI_KICK << SGI_INTID);
 	instruction_barrier();
 }
 

@@ -12,12 +12,6 @@
 #include "machine/accessors.h"
 #include "machine/machine.h"
 
-#define MPIDR_AFFINITY 0xff00ffffffull
-
-#define SRE_USE	   1 /* system registers */
-#define SRE_BELOW  8 /* ... at EL1 too */
-#define CTLR_SPLIT 2 /* EOImode: the end drops the priority, and ICC_DIR deactivates */
-
 #define ALL_PRIORITIES 0xf0
 
 /* The console's interrupt, to this CPU. */
@@ -62,10 +56,10 @@ const char *gic_cpu_init(struct cpu *cpu)
 		return "a CPU's redistributor does not wake up";
 	frame = frames[cpu->number] = redistributor + GICR_SGI_FRAME;
 	gic_enable_own(frame, 1u << SGI_KICK | 1u << PPI_MAINTENANCE | TIMER_PPIS);
-	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_USE | SRE_BELOW);
+	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | ICC_SRE_SRE | ICC_SRE_ENABLE);
 	instruction_barrier();
 	WRITE_REGISTER(ICC_PMR_EL1, ALL_PRIORITIES);
-	WRITE_REGISTER(ICC_CTLR_EL1, READ_REGISTER(ICC_CTLR_EL1) | CTLR_SPLIT);
+	WRITE_REGISTER(ICC_CTLR_EL1, READ_REGISTER(ICC_CTLR_EL1) | ICC_CTLR_EOIMODE);
 	WRITE_REGISTER(ICC_IGRPEN1_EL1, 1);
 	instruction_barrier();
 	interface_init();

@@ -3,17 +3,9 @@
 
 #include <stddef.h>
 
-#include "nested/virtual_ich.h"
-
-/* ICC_SGI<n>R_EL1 (12.2.22). */
-#define SGI_INTID      24
-#define SGI_AFFINITIES 0x00ff00ff00ff0000ull
-#define SGI_ALL_BUT_ME (1ull << 40)
-#define SGI_RANGE      44 /* four bits: which sixteen of affinity 0 */
+#include "machine/bits.h"
 
 #define SGIS 16
-
-#define VMCR_PRIORITY_MASK 24 /* of ICH_VMCR_EL2 */
 
 struct vgic_irq *vgic_irq(struct vgic *vgic, unsigned cpu, unsigned intid)
 {
@@ -69,10 +61,10 @@ uint32_t vgic_send_sgi(struct vgic *vgic, unsigned cpu, uint64_t value, bool gro
 	uint32_t changed = 0;
 
 	for (unsigned to = 0; to < vgic->cpu_count; to++) {
-		bool wanted = value & SGI_ALL_BUT_ME
+		bool wanted = value & SGI_IRM
 				      ? to != cpu
-				      : !(value & SGI_AFFINITIES) && !(value >> SGI_RANGE & 15) &&
-						value >> to & 1;
+				      : !(value & SGI_AFFINITIES) &&
+						!(value >> SGI_RS_SHIFT & 15) && value >> to & 1;
 
 		if (wanted)
 			changed |= send_to(vgic, to, intid, group1);
@@ -96,13 +88,13 @@ uint32_t vgic_set_line(struct vgic *vgic, unsigned intid, bool high)
 /* Takes one list register back. */
 static void save_one(struct vgic_irq *irq, unsigned cpu, uint64_t lr)
 {
-	bool pending = lr & LR_PENDING;
+	bool pending = lr & ICH_LR_PENDING;
 
-	irq->active = lr & LR_ACTIVE;
+	irq->active = lr & ICH_LR_ACTIVE;
 	/* Not yet taken: pending as it was. One that came meanwhile is in the latch already. */
 	irq->latch |= pending && irq->latched;
 	irq->latched = false;
-	if (lr & LR_PHYSICAL && !pending && !irq->active)
+	if (lr & ICH_LR_HW && !pending && !irq->active)
 		irq->physical = 0; /* the guest ended it, and the CPU the physical one */
 	irq->holder = irq->active ? (uint8_t)cpu : VGIC_NOBODY;
 }
@@ -162,17 +154,17 @@ static uint64_t list_register(const struct vgic *vgic, unsigned intid, struct vg
 			      unsigned cpu)
 {
 	bool pending = deliverable(vgic, irq);
-	uint64_t lr = intid | (uint64_t)irq->priority << LR_PRIORITY;
+	uint64_t lr = intid | (uint64_t)irq->priority << ICH_LR_PRIORITY_SHIFT;
 
-	lr |= irq->group1 ? LR_GROUP1 : 0;
+	lr |= irq->group1 ? ICH_LR_GROUP1 : 0;
 	if (irq->physical) {
-		lr |= LR_PHYSICAL | (uint64_t)irq->physical << LR_PHYSICAL_INTID;
+		lr |= ICH_LR_HW | (uint64_t)irq->physical << ICH_LR_PINTID_SHIFT;
 		pending = pending && !irq->active; /* both at once is not allowed with HW */
 	} else if (!irq->edge) {
-		lr |= LR_TELL_END; /* its line may still be high then */
+		lr |= ICH_LR_EOI; /* its line may still be high then */
 	}
-	lr |= irq->active ? LR_ACTIVE : 0;
-	lr |= pending ? LR_PENDING : 0;
+	lr |= irq->active ? ICH_LR_ACTIVE : 0;
+	lr |= pending ? ICH_LR_PENDING : 0;
 	if (pending) {
 		irq->latched = irq->latch;
 		irq->latch = false;
@@ -190,10 +182,11 @@ bool vgic_interrupts(struct vgic *vgic, unsigned cpu, uint64_t vmcr)
 {
 	for (unsigned intid = 0; intid < VGIC_INTIDS; intid++) {
 		const struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
-		bool on = vmcr >> (irq->group1 ? 1 : 0) & 1;
+		/* VENG1 is the bit behind VENG0. */
+		bool on = vmcr >> (irq->group1 ? 1 : 0) & ICH_VMCR_VENG0;
 
 		if (wanted(vgic, cpu, intid, irq) && !irq->active && on &&
-		    irq->priority < vmcr >> VMCR_PRIORITY_MASK)
+		    irq->priority < vmcr >> ICH_VMCR_VPMR_SHIFT)
 			return true;
 	}
 	return false;

@@ -17,18 +17,10 @@
 #include "nested/virtual_ich.h"
 #include "vm/vcpu.h"
 
-#define HSTR_T15	   (1ull << 15)
-#define PMUSERENR_ALL	   0xf
-#define CNTV_OFF	   0
-#define CPACR_FP	   (3ull << 20)
-#define CPACR_TTA	   (1ull << 28)
-#define CPTR_TFP	   (1ull << 10)
-#define CPTR_NOTHING	   0x33ff
-#define HCR_OVERRIDE	   (HCR_IMO | HCR_FMO)
-#define CNTHCTL_PCTEN_NVHE 1ull
-#define CNTHCTL_PCEN_NVHE  2ull
-#define SRE_BELOW	   8
-#define MISR_ENDED	   1
+/* Linux' names of what it writes. */
+#define PMUSERENR_MASK	 (PMUSERENR_EN | PMUSERENR_SW | PMUSERENR_CR | PMUSERENR_ER)
+#define CPTR_EL2_DEFAULT (CPTR_RES1 | CPTR_TZ | CPTR_TSM)
+#define HCR_INT_OVERRIDE (HCR_FMO | HCR_IMO)
 
 unsigned context_enter(struct context *context);
 void policy_host_half(void);
@@ -107,15 +99,15 @@ static void activate_traps(struct vcpu *vcpu)
 {
 	bool fp = vcpu->arch.policy.let_fp;
 
-	WRITE(HCR_EL2, HCR_GUEST & ~HCR_OVERRIDE);
+	WRITE(HCR_EL2, HCR_GUEST & ~HCR_INT_OVERRIDE);
 	WRITE(HSTR_EL2, HSTR_T15);
 	if (!is_authors(vcpu))
 		WRITE(PMSELR_EL0, 0);
-	WRITE(PMUSERENR_EL0, PMUSERENR_ALL);
+	WRITE(PMUSERENR_EL0, PMUSERENR_MASK);
 	WRITE(MDCR_EL2, MDCR_GUEST);
 #if VHE
-	WRITE_REGISTER(cpacr_el1,
-		       (READ_REGISTER(cpacr_el1) | CPACR_TTA | CPACR_FP) & ~(fp ? 0 : CPACR_FP));
+	WRITE_REGISTER(cpacr_el1, (READ_REGISTER(cpacr_el1) | CPACR_TTA | CPACR_FPEN) &
+					  ~(fp ? 0 : CPACR_FPEN));
 	WRITE(VBAR_EL2, (uint64_t)vectors);
 #else
 	WRITE(CPTR_EL2, CPTR_GUEST | (fp ? 0 : CPTR_TFP));
@@ -126,11 +118,11 @@ static void deactivate_traps(void)
 {
 #if VHE
 	WRITE(HCR_EL2, HCR_RW | HCR_TGE | HCR_E2H);
-	WRITE_REGISTER(cpacr_el1, CPACR_FP);
+	WRITE_REGISTER(cpacr_el1, CPACR_FPEN);
 	WRITE(VBAR_EL2, (uint64_t)vectors);
 #else
 	WRITE(HCR_EL2, HCR_RW);
-	WRITE(CPTR_EL2, CPTR_NOTHING);
+	WRITE(CPTR_EL2, CPTR_EL2_DEFAULT);
 #endif
 	WRITE(HSTR_EL2, 0);
 	WRITE(MDCR_EL2, READ(MDCR_EL2) & MDCR_HPMN);
@@ -142,7 +134,7 @@ static void restore_timer(struct vcpu *vcpu)
 	const struct policy_context *guest = &vcpu->arch.policy.guest;
 
 	if (!VHE || is_authors(vcpu)) /* the physical timer traps, its counter does not */
-		WRITE(CNTHCTL_EL2, (READ(CNTHCTL_EL2) & ~CNTHCTL_PCEN_NVHE) | CNTHCTL_PCTEN_NVHE);
+		WRITE(CNTHCTL_EL2, (READ(CNTHCTL_EL2) & ~CNTHCTL_EL1PCEN) | CNTHCTL_EL1PCTEN);
 	if (!has_timer(vcpu))
 		return;
 	WRITE(CNTVOFF_EL2, vcpu->vm->arch.counter_start);
@@ -159,9 +151,9 @@ static void save_timer(struct vcpu *vcpu)
 		guest->value[REG_CNTV_CTL_EL0] = READ(CNTV_CTL_EL0);
 		guest->value[REG_CNTV_CVAL_EL0] = READ(CNTV_CVAL_EL0);
 	}
-	WRITE(CNTV_CTL_EL0, CNTV_OFF);
+	WRITE(CNTV_CTL_EL0, 0);
 	if (!VHE || is_authors(vcpu))
-		WRITE(CNTHCTL_EL2, READ(CNTHCTL_EL2) | CNTHCTL_PCEN_NVHE | CNTHCTL_PCTEN_NVHE);
+		WRITE(CNTHCTL_EL2, READ(CNTHCTL_EL2) | CNTHCTL_EL1PCEN | CNTHCTL_EL1PCTEN);
 	WRITE(CNTVOFF_EL2, 0);
 }
 
@@ -179,7 +171,7 @@ static uint32_t live_lists(const struct vcpu *vcpu)
 	uint32_t live = 0;
 
 	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
-		if (vcpu->arch.lists.lr[i] & (LR_PENDING | LR_ACTIVE))
+		if (vcpu->arch.lists.lr[i] & (ICH_LR_PENDING | ICH_LR_ACTIVE))
 			live |= 1u << i;
 	return live;
 }
@@ -198,20 +190,20 @@ static void save_lists(struct vcpu *vcpu, uint32_t live, uint64_t empty)
 
 		if (!(live >> i & 1))
 			continue;
-		*lr = empty >> i & 1 ? *lr & ~(LR_PENDING | LR_ACTIVE) : list_read(i);
+		*lr = empty >> i & 1 ? *lr & ~(ICH_LR_PENDING | ICH_LR_ACTIVE) : list_read(i);
 		list_write(i, 0);
 	}
 }
 
 static void save_maintenance(const struct vcpu *vcpu, uint32_t live)
 {
-	bool expected = vcpu->arch.interface_on & ICH_HCR_UNDERFLOW;
+	bool expected = vcpu->arch.interface_on & ICH_HCR_UIE;
 
 	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
 		if (live >> i & 1 &&
-		    (vcpu->arch.lists.lr[i] & (LR_PHYSICAL | LR_TELL_END)) == LR_TELL_END)
+		    (vcpu->arch.lists.lr[i] & (ICH_LR_HW | ICH_LR_EOI)) == ICH_LR_EOI)
 			expected = true;
-	if (expected && READ(ICH_MISR_EL2) & MISR_ENDED)
+	if (expected && READ(ICH_MISR_EL2) & ICH_MISR_EOI)
 		(void)READ(ICH_EISR_EL2);
 }
 
@@ -254,7 +246,7 @@ static void restore_gicv3(struct vcpu *vcpu)
 		interface_load_active(interface);
 		restore_lists(vcpu, live);
 	}
-	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) & ~(uint64_t)SRE_BELOW);
+	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) & ~ICC_SRE_ENABLE);
 }
 
 static void save_gicv3(struct vcpu *vcpu)
@@ -272,7 +264,7 @@ static void save_gicv3(struct vcpu *vcpu)
 		save_lists(vcpu, live, empty);
 		interface_save_active(interface);
 	}
-	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | SRE_BELOW);
+	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | ICC_SRE_ENABLE);
 }
 
 /* The host half calls: __kvm_call_hyp(__kvm_vcpu_run), by HVC without VHE. */
@@ -317,7 +309,7 @@ static void load_guest(struct vcpu *vcpu)
 	save_common(&state->host);
 	activate_traps(vcpu);
 	WRITE(VTTBR_EL2, vcpu->vm->arch.vttbr);
-	WRITE(HCR_EL2, READ(HCR_EL2) | HCR_OVERRIDE);
+	WRITE(HCR_EL2, READ(HCR_EL2) | HCR_INT_OVERRIDE);
 	if (is_gicv3(vcpu))
 		restore_gicv3(vcpu);
 	else
@@ -346,7 +338,7 @@ static void save_guest(struct vcpu *vcpu)
 		save_gicv3(vcpu);
 	else
 		save_gicv2(vcpu);
-	WRITE(HCR_EL2, READ(HCR_EL2) & ~HCR_OVERRIDE);
+	WRITE(HCR_EL2, READ(HCR_EL2) & ~HCR_INT_OVERRIDE);
 	deactivate_traps();
 	WRITE(VTTBR_EL2, 0);
 	if (!VHE)
@@ -391,5 +383,5 @@ void policy_kvm_reset(struct vcpu *vcpu)
 	WRITE(HCR_EL2, HCR_RW | (VHE ? HCR_E2H | HCR_TGE : 0));
 	WRITE(VTTBR_EL2, 0);
 	WRITE(ELR_EL2, (uint64_t)policy_host_half);
-	WRITE(SPSR_EL2, PSTATE_EL1H | PSTATE_MASKED);
+	WRITE(SPSR_EL2, PSTATE_EL1H | PSTATE_DAIF);
 }

@@ -10,33 +10,28 @@
 #include "machine/machine.h"
 #include "vm/table.h"
 
-#define NORMAL	  (1ull << 2) /* attributes 1 of MAIR, else 0 */
-#define READ_ONLY (1ull << 7)
-#define INNER	  (3ull << 8) /* shareable */
-#define ACCESSED  (1ull << 10)
 #if VHE /* the format of EL1: AP[1] would give it to EL0 */
 #define AP1	   0
-#define NO_EXECUTE (3ull << 53)
-#define TCR_FORMAT (1ull << 23) /* no second half */
-#define TCR_PS	   32
-#define SCTLR_RES1 0x30d00800ull
+#define NO_EXECUTE STAGE1_NO_EXECUTE
+#define TCR_FORMAT TCR_EPD1
+#define TCR_PS	   TCR_IPS_SHIFT
+#define SCTLR_RES1 SCTLR_EL1_RES1
 #else
-#define AP1	   (1ull << 6) /* is 1 */
-#define NO_EXECUTE (1ull << 54)
-#define TCR_FORMAT (1ull << 23 | 1ull << 31) /* are 1 */
-#define TCR_PS	   16
-#define SCTLR_RES1 0x30c50830ull
+#define AP1	   STAGE1_AP1
+#define NO_EXECUTE LEAF_NO_EXECUTE
+#define TCR_FORMAT TCR_EL2_RES1
+#define TCR_PS	   TCR_EL2_PS_SHIFT
+#define SCTLR_RES1 SCTLR_EL2_RES1
 #endif
-
-#define ATTRIBUTES_MEMORY (ACCESSED | INNER | AP1 | NORMAL | NO_EXECUTE)
-#define ATTRIBUTES_DEVICE (ACCESSED | AP1 | NO_EXECUTE)
 
 #define MAIR_ATTRIBUTES 0xff04ull /* 0: device nGnRE; 1: write-back, read and write allocate */
 
-/* 39 bits; walks write-back, inner shareable. */
-#define TCR_WALKS  (25ull | 1 << 8 | 1 << 10 | 3 << 12 | TCR_FORMAT)
-#define PARANGE_48 5
-#define SCTLR_ON   (SCTLR_RES1 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12) /* M, C, SA, I */
+#define ATTRIBUTES_MEMORY (LEAF_ACCESSED | LEAF_SHARED | AP1 | STAGE1_ATTRIBUTES(1) | NO_EXECUTE)
+#define ATTRIBUTES_DEVICE (LEAF_ACCESSED | AP1 | STAGE1_ATTRIBUTES(0) | NO_EXECUTE)
+
+#define TCR_WALKS \
+	((64 - TABLE_INPUT_BITS) | TCR_IRGN0_WB | TCR_ORGN0_WB | TCR_SH0_INNER | TCR_FORMAT)
+#define SCTLR_ON (SCTLR_RES1 | SCTLR_M | SCTLR_C | SCTLR_SA | SCTLR_I)
 
 #define POOL_PAGES 32
 #define GICD_BYTES 0x10000
@@ -70,8 +65,8 @@ static void map_memory(struct table *table, const struct memory_range *ram)
 		return;
 	}
 	map(table, ram->start, image, ATTRIBUTES_MEMORY);
-	map(table, image, code, (ATTRIBUTES_MEMORY | READ_ONLY) & ~NO_EXECUTE);
-	map(table, code, data, ATTRIBUTES_MEMORY | READ_ONLY);
+	map(table, image, code, (ATTRIBUTES_MEMORY | STAGE1_READ_ONLY) & ~NO_EXECUTE);
+	map(table, code, data, ATTRIBUTES_MEMORY | STAGE1_READ_ONLY);
 	map(table, data, behind, ATTRIBUTES_MEMORY);
 	map(table, behind, ram->end, ATTRIBUTES_MEMORY);
 }
@@ -130,7 +125,7 @@ void mmu_on(void)
 
 static uint64_t line_bytes(void)
 {
-	return 4ull << (READ_REGISTER(ctr_el0) >> 16 & 15);
+	return 4ull << (READ_REGISTER(ctr_el0) >> CTR_DMINLINE_SHIFT & 15);
 }
 
 void clean_and_drop(const void *from, uint64_t bytes)

@@ -1,16 +1,15 @@
 /* The table of system registers, and what needs no hardware to be said of them; see registers.h. Pure. */
 #include "machine/registers.h"
 
-#define EL0_AND_EL1_AARCH64 0x11u	 /* of ID_AA64PFR0_EL1: no AArch32 */
-#define EL2_AARCH64	    0x100u	 /* of ID_AA64PFR0_EL1 */
-#define PHYSICAL_BITS_36    1u		 /* of ID_AA64MMFR0_EL1.PARange */
-#define PHYSICAL_BITS_40    2u		 /* ... of a guest hypervisor: KVM's default for its VMs */
-#define NO_LPA2_AT_STAGE2   (2ull << 40) /* TGran4_2: our walk of its tables does not know them */
-#define PFR0_CSV2	    56		 /* from 2 on there is SCXTNUM_ELx, which traps */
-#define ACCESS_AND_DIRTY    2u /* of ID_AA64MMFR1_EL1.HAFDBS; 3 needs TCR2_EL1, which traps */
-#define MMFR1_VH	    8
-#define MMFR2_NV	    24
-#define ISAR0_TLB_RANGE	    FIELD(56)
+/* Values of identification registers' fields. */
+#define ONLY_AARCH64	  1ull
+#define CSV2_MOST	  1u   /* from 2 on there is SCXTNUM_ELx, which traps */
+#define PHYSICAL_BITS_36  1u   /* PARange */
+#define PHYSICAL_BITS_40  2u   /* ... of a guest hypervisor: KVM's default for its VMs */
+#define NO_LPA2_AT_STAGE2 2ull /* TGran4_2: our walk of its tables does not know them */
+#define ACCESS_AND_DIRTY  2u   /* HAFDBS; 3 needs TCR2_EL1, which traps */
+
+#define EL0_AND_EL1_AARCH64 (ONLY_AARCH64 << PFR0_EL0 | ONLY_AARCH64 << PFR0_EL1)
 
 const struct register_row register_rows[REGISTER_COUNT] = {
 #define ROW(name, op0, op1, n, m, op2, class, mask, nest, page)                       \
@@ -31,8 +30,9 @@ static const uint8_t by_key[1 << 15] = {
 
 enum register_number register_find(uint32_t encoding)
 {
-	unsigned op0 = encoding >> 20 & 3, op1 = encoding >> 14 & 7, n = encoding >> 10 & 15;
-	unsigned m = encoding >> 1 & 15, op2 = encoding >> 17 & 7, found;
+	unsigned op0 = ENCODED_OP0(encoding), op1 = ENCODED_OP1(encoding);
+	unsigned n = ENCODED_CRN(encoding), m = ENCODED_CRM(encoding);
+	unsigned op2 = ENCODED_OP2(encoding), found;
 
 	if (op0 < 2)
 		return REG_NONE;
@@ -44,7 +44,7 @@ enum register_number register_find(uint32_t encoding)
 
 bool register_identifies(uint32_t encoding)
 {
-	unsigned m = encoding >> 1 & 15;
+	unsigned m = ENCODED_CRM(encoding);
 
 	return (encoding & ~(ENCODING(0u, 0u, 0u, 15u, 7u))) == ENCODING(3u, 0u, 0u, 0u, 0u) &&
 	       m >= 1 && m <= 7;
@@ -65,17 +65,18 @@ uint64_t register_identity(enum register_number number, uint64_t own, enum ident
 	bool is_vm = identity == IDENTITY_VM;
 
 	if (number == REG_ID_AA64PFR0_EL1)
-		value = at_most(1, value, PFR0_CSV2) | EL0_AND_EL1_AARCH64 |
-			(is_vm ? 0 : EL2_AARCH64);
+		value = at_most(CSV2_MOST, value, PFR0_CSV2) | EL0_AND_EL1_AARCH64 |
+			(is_vm ? 0 : ONLY_AARCH64 << PFR0_EL2);
 	if (number == REG_ID_AA64MMFR0_EL1)
-		value = is_vm ? at_most(PHYSICAL_BITS_36, value, 0)
-			      : at_most(PHYSICAL_BITS_40, value, 0) | NO_LPA2_AT_STAGE2;
+		value = is_vm ? at_most(PHYSICAL_BITS_36, value, MMFR0_PARANGE)
+			      : at_most(PHYSICAL_BITS_40, value, MMFR0_PARANGE) |
+					NO_LPA2_AT_STAGE2 << MMFR0_TGRAN4_2;
 	if (number == REG_ID_AA64MMFR1_EL1) /* our walk of a hypervisor's tables sets no bits */
-		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value, 0);
+		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value, MMFR1_HAFDBS);
 	if (is_vm)
 		return value;
 	if (number == REG_ID_AA64ISAR0_EL1)
-		value &= ~ISAR0_TLB_RANGE;
+		value &= ~FIELD(ISAR0_TLB); /* by range */
 	if (number == REG_ID_AA64MMFR1_EL1 && vhe)
 		value |= 1ull << MMFR1_VH;
 	if (number == REG_ID_AA64MMFR2_EL1)

@@ -10,7 +10,6 @@
 #include "machine/cpu.h"
 #include "vm/table.h"
 
-#define MPIDR_AFFINITY 0xff00ffffffull
 #define TREE_ALIGNMENT 8
 #define MAX_POLLS      100000000
 

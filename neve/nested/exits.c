@@ -9,13 +9,13 @@
 static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	uint64_t hpfar = vcpu->arch.exit.hpfar, far = vcpu->arch.exit.far, bytes;
-	uint64_t ipa = (hpfar & ~15ull) << 8 | (far & 0xfff);
+	uint64_t hpfar = vcpu->arch.exit.hpfar, bytes;
+	uint64_t ipa = exit_ipa(&vcpu->arch.exit);
 	bool walk = esr & ABORT_STAGE1_WALK;
-	enum guest_access access = walk			  ? GUEST_READS
-				   : !data		  ? GUEST_FETCHES
-				   : esr & ABORT_IS_WRITE ? GUEST_WRITES
-							  : GUEST_READS;
+	enum guest_access access = walk		       ? GUEST_READS
+				   : !data	       ? GUEST_FETCHES
+				   : esr & ABORT_WRITE ? GUEST_WRITES
+						       : GUEST_READS;
 	struct vm *vm = vcpu->vm;
 	struct guest_leaf leaf;
 	struct table_leaf own;
@@ -36,8 +36,8 @@ static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
 		__asm__ volatile("dsb ishst" : : : "memory");
 	} else if (leaf.status) {
 		vcpu_count(vcpu, CAUSE_STAGE2_FAULT);
-		nested_enter(vcpu, VECTOR_SYNCHRONOUS,
-			     (esr & ~(uint64_t)ABORT_STATUS) | leaf.status, hpfar);
+		nested_enter(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
+			     hpfar);
 	} else if (!data || walk || !vcpu_device_access(vcpu, esr, leaf.output)) {
 		vcpu_count(vcpu, CAUSE_NOWHERE);
 		vcpu_external_abort(vcpu, esr);
@@ -78,12 +78,12 @@ static void page_fault(struct vcpu *vcpu, uint64_t esr)
 		return;
 	}
 	exit->far = address | (exit->far & (PAGE_BYTES - 1));
-	nested_enter(vcpu, VECTOR_SYNCHRONOUS, (esr & ~(uint64_t)ABORT_STATUS) | status, 0);
+	nested_enter(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | status, 0);
 }
 
 static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 {
-	uint64_t class = esr >> ESR_CLASS_SHIFT, status = esr & ABORT_STATUS & ~3u;
+	uint64_t class = esr >> ESR_CLASS_SHIFT, status = esr & ABORT_STATUS & ~STATUS_LEVEL;
 	uint64_t hcr = vcpu->arch.nested.hcr;
 
 	/* An unaligned access to what its hypervisor maps as a device is that hypervisor's to hear of. */
@@ -109,7 +109,7 @@ static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 				 : class == EC_WFX  ? CAUSE_WAIT
 				 : class == EC_ERET ? CAUSE_ERET
 						    : CAUSE_OTHER);
-	nested_enter(vcpu, VECTOR_SYNCHRONOUS, esr, vcpu->arch.exit.hpfar);
+	nested_enter(vcpu, VECTOR_LOWER, esr, vcpu->arch.exit.hpfar);
 	return true;
 }
 

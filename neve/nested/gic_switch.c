@@ -38,7 +38,7 @@ void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
 
 	if (mechanism(vcpu) != MECHANISM_NEVE ||
 	    (changed > REG_ICH_HCR_EL2 && changed < REG_ICH_LR0_EL2 &&
-	     !(SLOT(nested, ICH_HCR_EL2) & ICH_HCR_GROUPS)))
+	     !(SLOT(nested, ICH_HCR_EL2) & ICH_HCR_VGRP)))
 		return;
 	interface = read_interface(nested, lr);
 	SLOT(nested, ICH_MISR_EL2) = virtual_maintenance(&interface);
@@ -49,7 +49,7 @@ void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
 void gic_set_maintenance_line(struct vcpu *vcpu)
 {
 	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE,
-			  SLOT(&vcpu->arch.nested, ICH_HCR_EL2) & ICH_HCR_ON &&
+			  SLOT(&vcpu->arch.nested, ICH_HCR_EL2) & ICH_HCR_EN &&
 				  gic_interface_state(vcpu, REG_ICH_MISR_EL2));
 }
 
@@ -98,7 +98,7 @@ static void take_list(struct vcpu *vcpu, unsigned i)
 	list_write(i, 0);
 	nested->lists[i] = 0;
 	NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
-	if (virtual_physical(was) && !(lr & (LR_PENDING | LR_ACTIVE)))
+	if (virtual_physical(was) && !(lr & (ICH_LR_PENDING | ICH_LR_ACTIVE)))
 		vgic_ended(&vcpu->vm->arch.vgic, vcpu->number, virtual_physical(was));
 }
 
@@ -107,7 +107,7 @@ void gic_take_ended(struct vcpu *vcpu, unsigned intid)
 {
 	for (unsigned i = 0; vcpu->arch.nested.lent && i < list_count; i++)
 		if (virtual_physical(NESTED_LR(&vcpu->arch.nested, i)) == intid &&
-		    !(list_read(i) & (LR_PENDING | LR_ACTIVE)))
+		    !(list_read(i) & (ICH_LR_PENDING | ICH_LR_ACTIVE)))
 			take_list(vcpu, i);
 }
 
@@ -131,7 +131,7 @@ void gic_take_back(struct vcpu *vcpu)
 	}
 	lock_release(&vcpu->vm->lock);
 	interface_load(&nested->own);
-	WRITE(ICH_HCR_EL2, ICH_HCR_ON);
+	WRITE(ICH_HCR_EL2, ICH_HCR_EN);
 	if (nested->maintenance)
 		gic_deactivate(PPI_MAINTENANCE);
 	vcpu->attention |= nested->refill;

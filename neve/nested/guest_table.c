@@ -1,24 +1,10 @@
 /* Walks a guest hypervisor's tables; see guest_table.h. Pure. */
 #include "nested/guest_table.h"
 
-#define VALID	1ull
-#define TABLE	2ull /* at the last level: page */
-#define ADDRESS 0x0000fffffffff000ull
 #define ATTRIBUTES \
 	(LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED | LEAF_NO_EXECUTE)
 
-#define TXSZ	  0x3f /* of VTCR_EL2 and TCR_EL1 */
-#define TG0	  14
-#define VTCR_SL0  6
-#define VTCR_PS	  16
-#define TCR_UPPER 16 /* T1SZ */
-#define TCR_TG1	  30
-#define TCR_IPS	  32
-#define VA_UPPER  (1ull << 55)
-
-/* Of stage 1. */
-#define READ_ONLY	(1ull << 7)  /* AP[2] */
-#define TABLE_READ_ONLY (1ull << 62) /* APTable[1]: all below it */
+#define VA_UPPER (1ull << 55) /* of an address: the tables of TTBR1 */
 
 #define LAST_LEVEL	  3
 #define MAX_CONCATENATION 4 /* as a power of two */
@@ -43,14 +29,14 @@ static unsigned shift_of(const struct format *format, unsigned level)
 static bool read_format(uint64_t vtcr, struct format *format)
 {
 	static const uint8_t levels_4k[] = { 2, 1, 0, 3 }, levels[] = { 3, 2, 1, 0 };
-	unsigned start = vtcr >> VTCR_SL0 & 3, top;
+	unsigned start = vtcr >> VTCR_SL0_SHIFT & 3, top;
 
-	format->granule = granules[vtcr >> TG0 & 3];
+	format->granule = granules[vtcr >> TCR_TG0_SHIFT & 3];
 	if (!format->granule)
 		return false;
 	format->level = format->granule == 12 ? levels_4k[start] : levels[start];
-	format->bits = 64 - (unsigned)(vtcr & TXSZ);
-	format->output_bits = outputs[vtcr >> VTCR_PS & 7];
+	format->bits = 64 - (unsigned)(vtcr & TCR_TXSZ);
+	format->output_bits = outputs[vtcr >> TCR_EL2_PS_SHIFT & 7];
 	if (format->granule != 12 && !format->level)
 		return false; /* 52 bits */
 	top = shift_of(format, format->level);
@@ -65,9 +51,10 @@ static bool read_format1(uint64_t tcr, bool upper, struct format *format)
 	unsigned step;
 
 	format->stage1 = true;
-	format->granule = upper ? granules1[tcr >> TCR_TG1 & 3] : granules[tcr >> TG0 & 3];
-	format->bits = 64 - (unsigned)(tcr >> (upper ? TCR_UPPER : 0) & TXSZ);
-	format->output_bits = outputs[tcr >> TCR_IPS & 7];
+	format->granule = upper ? granules1[tcr >> TCR_TG1_SHIFT & 3]
+				: granules[tcr >> TCR_TG0_SHIFT & 3];
+	format->bits = 64 - (unsigned)(tcr >> (upper ? TCR_T1 : 0) & TCR_TXSZ);
+	format->output_bits = outputs[tcr >> TCR_IPS_SHIFT & 7];
 	if (!format->granule || format->bits > MAX_BITS || format->bits <= format->granule)
 		return false;
 	step = format->granule - 3;
@@ -78,7 +65,7 @@ static bool read_format1(uint64_t tcr, bool upper, struct format *format)
 static unsigned permission(const struct format *format, uint64_t leaf, enum guest_access access,
 			   unsigned level)
 {
-	bool allowed = format->stage1		? access != GUEST_WRITES || !(leaf & READ_ONLY)
+	bool allowed = format->stage1 ? access != GUEST_WRITES || !(leaf & STAGE1_READ_ONLY)
 		       : access == GUEST_WRITES ? leaf & LEAF_WRITE
 		       : access == GUEST_READS	? leaf & LEAF_READ
 						: (leaf & LEAF_READ) && !(leaf & LEAF_NO_EXECUTE);
@@ -100,7 +87,7 @@ static struct guest_leaf walk(const struct format *format, uint64_t table, uint6
 	uint64_t indices = 1ull << (format->bits - shift_of(format, format->level));
 	uint64_t read_only = 0;
 
-	table &= ADDRESS & ~(indices * 8 - 1);
+	table &= ENTRY_ADDRESS & ~(indices * 8 - 1);
 	for (unsigned level = format->level;; level++) {
 		unsigned shift = shift_of(format, level);
 		uint64_t value, inside = (1ull << shift) - 1, mask = indices - 1;
@@ -110,23 +97,24 @@ static struct guest_leaf walk(const struct format *format, uint64_t table, uint6
 			mask = (1ull << (format->granule - 3)) - 1;
 		if (!entry(context, table + (at >> shift & mask) * 8, &value))
 			return fault(STATUS_WALK_ABORT | level);
-		if (!(value & VALID) || (last && !(value & TABLE)))
+		if (!(value & ENTRY_VALID) || (last && !(value & ENTRY_TABLE)))
 			return fault(STATUS_TRANSLATION | level);
-		if ((value & ADDRESS) >> format->output_bits)
+		if ((value & ENTRY_ADDRESS) >> format->output_bits)
 			return fault(STATUS_ADDRESS_SIZE | level);
-		if (last || !(value & TABLE)) {
+		if (last || !(value & ENTRY_TABLE)) {
 			/* Blocks are of 1 GiB, 2, 32 and 512 MiB. */
 			if (!last && (level == 0 || (level == 1 && format->granule != 12)))
 				return fault(STATUS_TRANSLATION | level);
 			return (struct guest_leaf){
 				.status = permission(format, value | read_only, access, level),
-				.output = (value & ADDRESS & ~inside) | (at & inside),
+				.output = (value & ENTRY_ADDRESS & ~inside) | (at & inside),
 				.bytes = inside + 1,
 				.attributes = value & ATTRIBUTES,
 			};
 		}
-		read_only |= format->stage1 && value & TABLE_READ_ONLY ? READ_ONLY : 0;
-		table = value & ADDRESS & ~((1ull << format->granule) - 1);
+		read_only |= format->stage1 && value & STAGE1_TABLE_READ_ONLY ? STAGE1_READ_ONLY
+									      : 0;
+		table = value & ENTRY_ADDRESS & ~((1ull << format->granule) - 1);
 	}
 }
 

@@ -6,22 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of a stage-2 leaf. */
-#define LEAF_MEMORY	(15ull << 2) /* MemAttr */
-#define LEAF_READ	(1ull << 6)
-#define LEAF_WRITE	(1ull << 7)
-#define LEAF_SHARED	(3ull << 8)
-#define LEAF_ACCESSED	(1ull << 10)
-#define LEAF_NO_EXECUTE (1ull << 54)
-
-/* Fault status codes; the level is in the low two bits (DDI 0487, ESR_ELx, ISS of an abort). */
-#define STATUS_ADDRESS_SIZE 0x00
-#define STATUS_TRANSLATION  0x04
-#define STATUS_ACCESS_FLAG  0x08
-#define STATUS_PERMISSION   0x0c
-#define STATUS_EXTERNAL	    0x10 /* not on a walk: no level */
-#define STATUS_WALK_ABORT   0x14
-#define STATUS_ALIGNMENT    0x20 /* and 1 */
+#include "machine/bits.h"
 
 /* The entry of a table at guest-physical address `ipa`; false: there is no memory. */
 typedef bool guest_entry(void *context, uint64_t ipa, uint64_t *entry);

@@ -10,7 +10,7 @@
 #include "nested/virtual_ich.h"
 #include "vm/vcpu.h"
 
-#define SRE_ALL 0xf
+#define SRE_ALL (ICC_SRE_SRE | ICC_SRE_DFB | ICC_SRE_DIB | ICC_SRE_ENABLE)
 
 static uint64_t *slot(struct nested *nested, enum register_number number)
 {
@@ -48,9 +48,9 @@ static uint64_t read_spsr(const struct vcpu *vcpu)
 	const struct nested *nested = &vcpu->arch.nested;
 	uint64_t spsr = READ(SPSR_EL1);
 
-	if (nested_tracks(vcpu) && (spsr & MODE_LEVEL) == MODE_EL1 &&
+	if (nested_tracks(vcpu) && (spsr & PSTATE_LEVEL) == LEVEL_EL1 &&
 	    (spsr != nested->set_spsr || READ(ELR_EL1) != nested->set_elr))
-		spsr ^= MODE_EL1 | MODE_EL2;
+		spsr ^= LEVEL_EL1 | LEVEL_EL2;
 	return spsr;
 }
 
@@ -156,23 +156,26 @@ static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2
 	nested_invalidate(vcpu, concerns, rt == XZR ? 0 : vcpu->arch.context.x[rt]);
 }
 
-#define TLBI_N	  8
-#define AT_N	  7
+/* SYS instructions by CRn. */
+#define SYS_OP0	  1
+#define TLBI_CRN  8
+#define AT_CRN	  7
 #define AT_STAGE1 8 /* CRm, and with PAN one more */
 
 bool nested_register(struct vcpu *vcpu, uint64_t esr)
 {
 	uint32_t encoding = (uint32_t)esr & ENCODING_MASK;
 	enum register_number number = register_find(encoding);
-	unsigned rt = esr >> ISS_RT & 31, op1 = esr >> 14 & 7, m = esr >> 1 & 15;
-	unsigned op2 = esr >> 17 & 7;
-	unsigned instruction = (esr >> 20 & 3) == 1 && !(esr & ISS_READ) ? esr >> 10 & 15 : 0;
+	unsigned rt = esr >> ISS_RT & 31, op1 = ENCODED_OP1(esr), m = ENCODED_CRM(esr);
+	unsigned op2 = ENCODED_OP2(esr);
+	bool is_sys = ENCODED_OP0(esr) == SYS_OP0 && !(esr & ISS_READ);
+	unsigned instruction = is_sys ? ENCODED_CRN(esr) : 0;
 
 	if (is_nest(number))
 		access(vcpu, number, rt, esr & ISS_READ);
-	else if (instruction == TLBI_N)
+	else if (instruction == TLBI_CRN)
 		invalidate(vcpu, op1, m, op2, rt);
-	else if (instruction == AT_N && op1 == 0 && (m & ~1u) == AT_STAGE1)
+	else if (instruction == AT_CRN && op1 == 0 && (m & ~1u) == AT_STAGE1)
 		nested_translate(vcpu, rt == XZR ? 0 : vcpu->arch.context.x[rt], op2 & 1);
 	else
 		return false;

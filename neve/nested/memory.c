@@ -7,13 +7,10 @@
 #include "machine/accessors.h"
 #include "vm/vcpu.h"
 
-#define VTTBR_KEPT   (~1ull)				       /* CnP says nothing of whose it is */
 #define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* where we have nothing mapped */
-#define VNCR_SIGN    52
-#define SCTLR_M	     1
 #define TAG_BITS     8
-#define PAR_FAULT    1ull
-#define PAR_ALWAYS   (1ull << 11)
+#define TLBI_IPA     0xfffffffffull /* of a TLBI's operand: the address from bit 12 on */
+#define TLBI_IPA_UP  12
 
 uint64_t nested_vttbr(const struct vm *vm, unsigned vmid)
 {
@@ -31,7 +28,7 @@ struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr)
 		shadow = vm->vcpus[i].arch.nested.shadow;
 		in_use |= shadow ? 1u << (shadow - vm->arch.shadows.all) : 0;
 	}
-	shadow = shadow_find(&vm->arch.shadows, vttbr & VTTBR_KEPT,
+	shadow = shadow_find(&vm->arch.shadows, vttbr & ~VTTBR_CNP,
 			     SLOT(&vcpu->arch.nested, VTCR_EL2), in_use);
 	vcpu->arch.nested.shadow = shadow; /* before another looks for one that no CPU uses */
 	lock_release(&vm->lock);
@@ -96,7 +93,7 @@ void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value)
 		if (concerns & (TLBI_STAGE2 | TLBI_ALL))
 			shadow_clear(shadow);
 		else if (concerns & TLBI_ADDRESS)
-			shadow_drop(shadow, (value & 0xfffffffffull) << 12);
+			shadow_drop(shadow, (value & TLBI_IPA) << TLBI_IPA_UP);
 		else if (concerns & TLBI_STAGE1)
 			shadow_flush(shadow->hardware);
 	}
@@ -157,17 +154,17 @@ void nested_translate(struct vcpu *vcpu, uint64_t address, bool write)
 	lock_take(&vcpu->vm->lock);
 	leaf = walk_stage1(vcpu, is_host(vcpu), untagged, write ? GUEST_WRITES : GUEST_READS);
 	lock_release(&vcpu->vm->lock);
-	WRITE(PAR_EL1, PAR_ALWAYS | (leaf.status ? (uint64_t)leaf.status << 1 | PAR_FAULT
-						 : leaf.output & ~(PAGE_BYTES - 1)));
+	WRITE(PAR_EL1, PAR_RES1 | (leaf.status ? (uint64_t)leaf.status << PAR_FST | PAR_F
+					       : leaf.output & ~(PAGE_BYTES - 1)));
 }
 
 /* ---- The deferred page of a hypervisor below our guest hypervisor ---------------------------- */
 
 uint64_t nested_page_address(const struct vcpu *vcpu)
 {
-	uint64_t value = SLOT(&vcpu->arch.nested, VNCR_EL2) & PAGE_ADDRESS;
+	uint64_t value = SLOT(&vcpu->arch.nested, VNCR_EL2) & VNCR_BADDR;
 
-	return value >> VNCR_SIGN & 1 ? value | ~0ull << VNCR_SIGN : value;
+	return value >> VNCR_SIGN_SHIFT & 1 ? value | ~0ull << VNCR_SIGN_SHIFT : value;
 }
 
 unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)

@@ -40,11 +40,6 @@ static inline bool is_vhe(const struct vcpu *vcpu)
 	return vcpu->vm->config->vhe;
 }
 
-#define MODE_LEVEL 0xc /* of PSTATE and SPSR */
-#define MODE_EL0   0x0
-#define MODE_EL1   0x4
-#define MODE_EL2   0x8
-
 /* Is it at virtual EL2 as a host kernel is (HCR_EL2.TGE)? Then EL1's translations are its own. */
 static inline bool is_host(const struct vcpu *vcpu)
 {
@@ -90,9 +85,6 @@ enum identity nested_identity(const struct vcpu *vcpu);
 /* VMIDs of a VM, from its own on: virtual EL2, EL1 without stage 2, and the shadows. */
 #define VMID_PLAIN   1
 #define VMID_SHADOWS 2
-
-#define VECTOR_SYNCHRONOUS 0x400 /* from a lower level */
-#define VECTOR_IRQ	   0x480
 
 /* Its hypervisor takes an exception of the nested VM; without a syndrome if it is an interrupt. */
 void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar);

@@ -6,9 +6,6 @@
 #include "machine/accessors.h"
 #include "nested/nested.h"
 
-#define ON     1u
-#define MASKED 2u
-
 /* Interrupts of the four by what they are in the hardware, in either world. */
 static const struct {
 	uint8_t intid, in_vm, in_el2;
@@ -46,7 +43,7 @@ static bool keeps(const struct vcpu *vcpu)
 static void load_others(struct nested *nested, uint64_t virtual_control, uint64_t virtual_value,
 			uint64_t physical_control, uint64_t physical_value)
 {
-	bool on = (virtual_control | physical_control) & ON;
+	bool on = (virtual_control | physical_control) & CNT_CTL_ENABLE;
 
 	if (!on && !nested->others_on)
 		return;
@@ -119,7 +116,7 @@ unsigned timers_interrupt(struct vcpu *vcpu, unsigned physical)
 		control = SLOT(nested, CNTV_CTL_EL0);
 		value = SLOT(nested, CNTV_CVAL_EL0) + SLOT(nested, CNTVOFF_EL2);
 	}
-	if ((control & (ON | MASKED)) == ON && now >= value)
+	if ((control & (CNT_CTL_ENABLE | CNT_CTL_IMASK)) == CNT_CTL_ENABLE && now >= value)
 		return intid;
 	load_vms(vcpu);
 	return 0;

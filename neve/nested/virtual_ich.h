@@ -6,19 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LR_PENDING	  (1ull << 62)
-#define LR_ACTIVE	  (1ull << 63)
-#define LR_PHYSICAL	  (1ull << 61) /* HW */
-#define LR_GROUP1	  (1ull << 60)
-#define LR_PRIORITY	  48
-#define LR_PHYSICAL_INTID 32
-#define LR_TELL_END	  (1ull << 41) /* EOI: a maintenance interrupt when the guest ends it */
+#include "machine/bits.h"
 
-/* Bits of ICH_HCR_EL2. */
-#define ICH_HCR_ON	  1ull
-#define ICH_HCR_UNDERFLOW 2ull	  /* UIE: tell when one list register or none is in use */
-#define ICH_HCR_GROUPS	  0xf0ull /* ... when a group is on or off, as ICH_VMCR_EL2 has it */
-#define ICH_HCR_HEEDED	  (0xf80000ffull | 7ull << 10 | 3ull << 13)
+/* What a guest hypervisor may ask of ICH_HCR_EL2. */
+#define ICH_HCR_HEEDED                                                                           \
+	(ICH_HCR_EN | ICH_HCR_UIE | ICH_HCR_LRENPIE | ICH_HCR_NPIE | ICH_HCR_VGRP | ICH_HCR_TC | \
+	 ICH_HCR_TALL0 | ICH_HCR_TALL1 | ICH_HCR_TSEI | ICH_HCR_TDIR | ICH_HCR_EOICOUNT)
 
 struct virtual_interface {
 	uint64_t hcr, vmcr;

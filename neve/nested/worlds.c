@@ -8,24 +8,19 @@
 #include "nested/timers.h"
 #include "vm/vcpu.h"
 
-/* At EL1, for what EL2 says in another format (DDI 0487, SCTLR_EL1, TCR_EL1, CPACR_EL1). */
-#define SCTLR_SAME                                                                                \
-	(1ull << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 13 | 1 << 19 | 1 << 25 | 1 << 27 | \
-	 3ull << 30) /* EnDB, EnDA, EnIB, EnIA too */
-#define SCTLR_ALWAYS	(1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29) /* SPAN too */
-#define SCTLR_EL2_RESET 0x30c50830ull
-#define TCR_SAME	0xffffull
-#define TCR_NO_UPPER	(1ull << 23)
-#define TCR_PS		16
-#define TCR_IPS		32
-#define CPACR_FP	(3ull << 20)
-#define CPTR_TFP	(1ull << 10)
+/* Bits of SCTLR_EL2 without VHE that mean the same in SCTLR_EL1. */
+#define SCTLR_SAME                                                                              \
+	(SCTLR_M | SCTLR_A | SCTLR_C | SCTLR_SA | SCTLR_I | SCTLR_EnDB | SCTLR_WXN | SCTLR_EE | \
+	 SCTLR_EnDA | SCTLR_EnIB | SCTLR_EnIA)
 
-#define SPSR_KEPT    (0xfull << 28 | 1 << 25 | 1 << 24 | 1 << 23 | 1 << 22 | 1 << 21 | 0x1fc0)
-#define PSTATE_IL    (1ull << 20)
-#define MDCR_HEEDED  (MDCR_TPM | MDCR_TPMCR | MDCR_TDA | 1ull << 8 | 3ull << 10)
-#define CNTHCTL_BITS 3ull
-#define CNTHCTL_VHE  10
+#define SPSR_KEPT                                                                      \
+	(PSTATE_NZCV | PSTATE_TCO | PSTATE_DIT | PSTATE_UAO | PSTATE_PAN | PSTATE_SS | \
+	 PSTATE_DAIF | PSTATE_BTYPE | PSTATE_SSBS)
+
+/* What the nested VM's hypervisor may ask of MDCR_EL2. */
+#define MDCR_HEEDED (MDCR_TPM | MDCR_TPMCR | MDCR_TDA | MDCR_TDE | MDCR_TDOSA | MDCR_TDRA)
+
+#define CNTHCTL_BOTH_VHE (CNTHCTL_BOTH << CNTHCTL_E2H_SHIFT)
 
 _Static_assert(VMID_SHADOWS + SHADOWS <= VMIDS_OF_VM && SHADOWS > MAX_VCPUS, "VMIDs and shadows");
 
@@ -35,7 +30,7 @@ uint64_t nested_sctlr(const struct vcpu *vcpu)
 {
 	uint64_t value = SLOT(&vcpu->arch.nested, SCTLR_EL2);
 
-	return is_vhe(vcpu) ? value : (value & SCTLR_SAME) | SCTLR_ALWAYS;
+	return is_vhe(vcpu) ? value : (value & SCTLR_SAME) | SCTLR_EL1_RES1;
 }
 
 uint64_t nested_tcr(const struct vcpu *vcpu)
@@ -44,9 +39,9 @@ uint64_t nested_tcr(const struct vcpu *vcpu)
 
 	if (is_vhe(vcpu))
 		return value;
-	return (value & TCR_SAME) | TCR_NO_UPPER | (value >> TCR_PS & 7) << TCR_IPS |
-	       (value >> 20 & 1) << 37 | (value >> 21 & 3) << 39 | (value >> 24 & 1) << 41 |
-	       (value >> 32 & 1) << 59; /* TBI, HA, HD, HPD, DS */
+	return (value & TCR_LOWER) | TCR_EPD1 | (value >> TCR_EL2_PS_SHIFT & 7) << TCR_IPS_SHIFT |
+	       (value >> TCR_EL2_TBI & 1) << TCR_TBI0 | (value >> TCR_EL2_HA & 3) << TCR_HA |
+	       (value >> TCR_EL2_HPD & 1) << TCR_HPD0 | (value >> TCR_EL2_DS & 1) << TCR_DS;
 }
 
 uint64_t nested_cpacr(const struct vcpu *vcpu)
@@ -54,8 +49,8 @@ uint64_t nested_cpacr(const struct vcpu *vcpu)
 	uint64_t value = SLOT(&vcpu->arch.nested, CPTR_EL2);
 
 	if (is_vhe(vcpu))
-		return value & ~(3ull << 16 | 3ull << 24); /* no SVE, no SME */
-	return value & CPTR_TFP ? 0 : CPACR_FP;
+		return value & ~(CPACR_ZEN | CPACR_SMEN); /* there is no SVE, no SME */
+	return value & CPTR_TFP ? 0 : CPACR_FPEN;
 }
 
 /* Does the nested VM's floating point trap to its hypervisor? */
@@ -63,7 +58,7 @@ static bool traps_fp(const struct vcpu *vcpu)
 {
 	uint64_t value = SLOT(&vcpu->arch.nested, CPTR_EL2);
 
-	return is_vhe(vcpu) ? !(value >> 20 & 1) : value & CPTR_TFP;
+	return is_vhe(vcpu) ? !(value >> CPACR_FPEN_SHIFT & 1) : value & CPTR_TFP;
 }
 
 /* ---- Traps of the two worlds ---------------------------------------------------------------- */
@@ -112,19 +107,20 @@ static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
 static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
 {
 	const struct nested *nested = &vcpu->arch.nested;
-	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_VHE : 0);
+	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_E2H_SHIFT : 0);
 	uint64_t nest = heeded_nest(vcpu, hcr);
 
 	/* With FEAT_NV2 ACTLR_EL1 is in the page. Keys of pointer authentication are the hypervisor's to give. */
 	WRITE(HCR_EL2, (HCR_GUEST & ~(HCR_APK | HCR_API | (nest & HCR_NV2 ? HCR_TACR : 0))) |
 			       (hcr & HCR_HEEDED) | virtual_interrupts(hcr) | nest);
-	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FP : 0)) |
+	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FPEN : 0)) |
 				(!VHE && traps_fp(vcpu) ? CPTR_TFP : 0) |
 				(SLOT(nested, CPTR_EL2) & CPTR_TCPAC));
 	WRITE(MDCR_EL2,
 	      (READ(MDCR_EL2) & MDCR_HPMN) | MDCR_GUEST | (SLOT(nested, MDCR_EL2) & MDCR_HEEDED));
 	WRITE(CNTHCTL_EL2,
-	      (counters & 1 ? CNTHCTL_EL1PCTEN : 0) | (counters & 2 ? CNTHCTL_EL1PCEN : 0));
+	      (counters & CNTHCTL_EL1PCTEN ? CNTHCTL_EL1PCTEN << CNTHCTL_SHIFT : 0) |
+		      (counters & CNTHCTL_EL1PCEN ? CNTHCTL_EL1PCEN << CNTHCTL_SHIFT : 0));
 }
 
 /* ---- Worlds --------------------------------------------------------------------------------- */
@@ -138,9 +134,8 @@ void nested_save_el2(struct vcpu *vcpu)
 	if (is_vhe(vcpu)) {
 		REDIRECTED_VHE(ROW)
 		SLOT(nested, CPTR_EL2) = READ(CPACR_EL1);
-		SLOT(nested, CNTHCTL_EL2) =
-			(SLOT(nested, CNTHCTL_EL2) & CNTHCTL_BITS << CNTHCTL_VHE) |
-			(READ(CNTKCTL_EL1) & ~(CNTHCTL_BITS << CNTHCTL_VHE));
+		SLOT(nested, CNTHCTL_EL2) = (SLOT(nested, CNTHCTL_EL2) & CNTHCTL_BOTH_VHE) |
+					    (READ(CNTKCTL_EL1) & ~CNTHCTL_BOTH_VHE);
 	} else if (mechanism(vcpu) == MECHANISM_NEVE) {
 		SLOT(nested, SCTLR_EL2) = READ(SCTLR_EL1);
 		SLOT(nested, TTBR1_EL2) = READ(TTBR1_EL1); /* where it keeps its page's address */
@@ -167,7 +162,7 @@ static void load_el2(struct vcpu *vcpu)
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTHCTL_EL2));
 	WRITE(SP_EL1, nested->sp_el2);
-	WRITE(CNTHCTL_EL2, CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN);
+	WRITE(CNTHCTL_EL2, CNTHCTL_GUEST);
 	WRITE(CNTVOFF_EL2, is_vhe(vcpu) ? 0 : SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
 	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
@@ -239,7 +234,7 @@ void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpf
 	if (nested->lent)
 		gic_take_back(vcpu);
 	save_el1(vcpu);
-	if (vector == VECTOR_SYNCHRONOUS) {
+	if (vector == VECTOR_LOWER) {
 		SLOT(nested, ESR_EL2) = esr;
 		SLOT(nested, FAR_EL2) = vcpu->arch.exit.far;
 		SLOT(nested, HPFAR_EL2) = hpfar;
@@ -247,7 +242,7 @@ void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpf
 	SLOT(nested, ELR_EL2) = nested->set_elr = context->pc;
 	SLOT(nested, SPSR_EL2) = nested->set_spsr = context->pstate;
 	context->pc = SLOT(nested, VBAR_EL2) + vector;
-	context->pstate = PSTATE_EL1H | PSTATE_MASKED;
+	context->pstate = PSTATE_EL1H | PSTATE_DAIF;
 	load_el2(vcpu);
 }
 
@@ -264,11 +259,11 @@ bool nested_tracks(const struct vcpu *vcpu)
 static bool returns_to_itself(const struct vcpu *vcpu, uint64_t pc, uint64_t spsr)
 {
 	const struct nested *nested = &vcpu->arch.nested;
-	uint64_t level = spsr & MODE_LEVEL;
+	uint64_t level = spsr & PSTATE_LEVEL;
 
-	if (level == MODE_EL2)
+	if (level == LEVEL_EL2)
 		return true;
-	if (level == MODE_EL0 || is_host(vcpu))
+	if (level == LEVEL_EL0 || is_host(vcpu))
 		return is_host(vcpu);
 	return nested_tracks(vcpu) && (pc != nested->set_elr || spsr != nested->set_spsr);
 }
@@ -276,25 +271,26 @@ static bool returns_to_itself(const struct vcpu *vcpu, uint64_t pc, uint64_t sps
 void nested_return(struct vcpu *vcpu)
 {
 	struct context *context = &vcpu->arch.context;
-	uint64_t pc = READ(ELR_EL1), spsr = READ(SPSR_EL1), level = spsr & MODE_LEVEL;
+	uint64_t pc = READ(ELR_EL1), spsr = READ(SPSR_EL1), level = spsr & PSTATE_LEVEL;
 
 	if (spsr & PSTATE_AARCH32) {
 		nested_stop(vcpu, "its hypervisor returns to AArch32, SPSR_EL2 0x%lx", spsr);
 		return;
 	}
-	if (level > MODE_EL2 || (spsr & 3) > 1 || (level == MODE_EL0 && spsr & 1)) {
-		context->pstate |= PSTATE_IL; /* an illegal return: the next instruction says so */
+	if (level > LEVEL_EL2 || spsr & PSTATE_RESERVED ||
+	    (level == LEVEL_EL0 && spsr & PSTATE_SP)) {
+		context->pstate |= PSTATE_IL;
 		context->pc = pc;
 		return;
 	}
 	if (returns_to_itself(vcpu, pc, spsr)) {
-		context->pstate = (spsr & SPSR_KEPT) | (level ? MODE_EL1 | (spsr & 1) : 0);
+		context->pstate = (spsr & SPSR_KEPT) | (level ? LEVEL_EL1 | (spsr & PSTATE_SP) : 0);
 		context->pc = pc;
 		return;
 	}
 	nested_save_el2(vcpu);
 	context->pc = pc;
-	context->pstate = (spsr & SPSR_KEPT) | (spsr & 0xf);
+	context->pstate = (spsr & SPSR_KEPT) | (spsr & PSTATE_MODE);
 	load_el1(vcpu);
 }
 
@@ -311,7 +307,7 @@ void nested_before(struct vcpu *vcpu)
 	wanted = vgic_interrupts(&vm->arch.vgic, vcpu->number, vcpu->arch.nested.own.control);
 	lock_release(&vm->lock);
 	if (wanted)
-		nested_enter(vcpu, VECTOR_IRQ, 0, 0);
+		nested_enter(vcpu, VECTOR_LOWER_IRQ, 0, 0);
 }
 
 /* ---- The beginning -------------------------------------------------------------------------- */
@@ -327,14 +323,14 @@ enum identity nested_identity(const struct vcpu *vcpu)
 
 const char *nested_vm_init(struct vm *vm)
 {
-	uint64_t own = READ_REGISTER(s3_0_c0_c7_2) >> 24 & 15; /* ID_AA64MMFR2_EL1.NV */
+	uint64_t own = READ(ID_AA64MMFR2_EL1) >> MMFR2_NV & 15;
 	uint64_t pages, bytes = ((uint64_t)SHADOWS * SHADOW_PAGES + vm->vcpu_count) * PAGE_BYTES;
 
 	if (vm->config->nest == MECHANISM_NV && own < 1)
 		return "this CPU has no FEAT_NV: nest=pv and nest=neve need none";
 	if (vm->config->nest == MECHANISM_NV2 && own < 2)
 		return "this CPU has no FEAT_NV2: nest=pv and nest=neve need none";
-	vm->arch.timers_swap = vm->config->vhe && READ_REGISTER(id_aa64mmfr1_el1) >> 8 & 15;
+	vm->arch.timers_swap = vm->config->vhe && READ_REGISTER(id_aa64mmfr1_el1) >> MMFR1_VH & 15;
 	pages = memory_take(&machine_memory, bytes, PAGE_BYTES);
 	if (!pages)
 		return "the machine has no memory left for its shadow tables";
@@ -355,8 +351,8 @@ void nested_reset(struct vcpu *vcpu)
 	nested->page = (uint64_t *)nested->own_page;
 	nested->lent = nested->maintenance = nested->lends_page = false;
 	nested->others_on = true; /* what they were before is not known */
-	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_ALWAYS : SCTLR_EL2_RESET;
-	SLOT(nested, SCTLR_EL1) = SCTLR_ALWAYS;
+	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_EL1_RES1 : SCTLR_EL2_RES1;
+	SLOT(nested, SCTLR_EL1) = SCTLR_EL1_RES1;
 	SLOT(nested, HCR_EL2) = HCR_RW | (is_vhe(vcpu) ? HCR_E2H : 0);
 	SLOT(nested, VMPIDR_EL2) = vcpu_id(vcpu);
 	SLOT(nested, VPIDR_EL2) = READ_REGISTER(midr_el1);

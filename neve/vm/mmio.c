@@ -1,22 +1,17 @@
 /* Decodes data aborts of device registers; see mmio.h. Pure. */
 #include "vm/mmio.h"
 
-#define ISS_WRITE	(1ull << 6)
-#define ISS_MAINTENANCE (1ull << 8)
-#define ISS_WIDE	(1ull << 15)
-#define ISS_REGISTER	16 /* five bits */
-#define ISS_SIGN_EXTEND (1ull << 21)
-#define ISS_SIZE	22 /* two bits: log2 of bytes */
-#define ISS_VALID	(1ull << 24)
+#include "machine/bits.h"
 
 bool mmio_decode(uint64_t esr, struct access *access, struct mmio_register *to)
 {
-	if (!(esr & ISS_VALID) || esr & ISS_MAINTENANCE)
+	if (!(esr & ABORT_VALID) || esr & ABORT_MAINTENANCE)
 		return false;
-	*access = (struct access){ .bytes = 1u << (esr >> ISS_SIZE & 3), .write = esr & ISS_WRITE };
-	*to = (struct mmio_register){ .number = (unsigned)(esr >> ISS_REGISTER & 31),
-				      .sign_extend = esr & ISS_SIGN_EXTEND,
-				      .wide = esr & ISS_WIDE };
+	*access = (struct access){ .bytes = 1u << (esr >> ABORT_SIZE_SHIFT & 3),
+				   .write = esr & ABORT_WRITE };
+	*to = (struct mmio_register){ .number = (unsigned)(esr >> ABORT_RT_SHIFT & 31),
+				      .sign_extend = esr & ABORT_SIGN_EXTEND,
+				      .wide = esr & ABORT_WIDE };
 	return true;
 }
 

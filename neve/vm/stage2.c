@@ -11,12 +11,8 @@
 #include "machine/machine.h"
 #include "nested/nested.h"
 
-/* Stage 2 leaves (DDI 0487, D8.3.2): ordinary memory, all kinds of access. */
-#define WRITE_BACK (15ull << 2)
-#define READ_WRITE (3ull << 6)
-#define INNER	   (3ull << 8)
-#define ACCESSED   (1ull << 10)
-#define ATTRIBUTES (WRITE_BACK | READ_WRITE | INNER | ACCESSED)
+/* Ordinary memory, all kinds of access. */
+#define ATTRIBUTES (LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED)
 
 /* Where QEMU's `virt` machine has it. */
 const uint64_t arch_ram_start = 0x40000000;

@@ -3,10 +3,8 @@
 
 #include <stddef.h>
 
-#define VALID	   1ull
-#define TABLE	   2ull /* at level 3: page */
-#define TYPE	   3ull
-#define ADDRESS	   0x0000fffffffff000ull
+#include "machine/bits.h"
+
 #define TOP_SHIFT  30
 #define LAST_SHIFT 12
 
@@ -33,7 +31,7 @@ static uint64_t *slot(uint64_t *entries, uint64_t from, unsigned shift)
 
 static uint64_t *below(uint64_t entry)
 {
-	return (uint64_t *)(uintptr_t)(entry & ADDRESS);
+	return (uint64_t *)(uintptr_t)(entry & ENTRY_ADDRESS);
 }
 
 /* The largest piece with which a mapping can go on. */
@@ -54,21 +52,21 @@ static bool map_piece(struct table *table, uint64_t from, unsigned leaf_shift, u
 
 	for (unsigned shift = TOP_SHIFT; shift > leaf_shift; shift -= 9) {
 		entry = slot(entries, from, shift);
-		if (!(*entry & VALID)) {
+		if (!(*entry & ENTRY_VALID)) {
 			uint64_t *more = new_table(table->pool);
 
 			if (!more)
 				return false;
-			*entry = (uint64_t)(uintptr_t)more | TABLE | VALID;
-		} else if (!(*entry & TABLE)) {
+			*entry = (uint64_t)(uintptr_t)more | ENTRY_TABLE | ENTRY_VALID;
+		} else if (!(*entry & ENTRY_TABLE)) {
 			return false; /* a block lies there */
 		}
 		entries = below(*entry);
 	}
 	entry = slot(entries, from, leaf_shift);
-	if (*entry & VALID)
+	if (*entry & ENTRY_VALID)
 		return false;
-	*entry = leaf | VALID | (leaf_shift == LAST_SHIFT ? TABLE : 0);
+	*entry = leaf | ENTRY_VALID | (leaf_shift == LAST_SHIFT ? ENTRY_TABLE : 0);
 	return true;
 }
 
@@ -78,7 +76,7 @@ bool table_map(struct table *table, uint64_t from, uint64_t to, uint64_t bytes, 
 	const uint64_t limit = 1ull << TABLE_INPUT_BITS;
 
 	if ((from | to | bytes) & (PAGE_BYTES - 1) || from >= limit || bytes > limit - from ||
-	    to > ADDRESS || bytes > ADDRESS - to)
+	    to > ENTRY_ADDRESS || bytes > ENTRY_ADDRESS - to)
 		return false;
 	while (bytes) {
 		unsigned shift = piece_shift(from, to, bytes, largest);
@@ -99,9 +97,9 @@ bool table_unmap_block(struct table *table, uint64_t from)
 	if (from >> TABLE_INPUT_BITS)
 		return false;
 	entry = slot(table->root, from, TOP_SHIFT);
-	if (*entry & TABLE)
+	if (*entry & ENTRY_TABLE)
 		entry = slot(below(*entry), from, TOP_SHIFT - 9);
-	if (!(*entry & VALID))
+	if (!(*entry & ENTRY_VALID))
 		return false;
 	__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 	return true;
@@ -116,13 +114,13 @@ bool table_walk(const struct table *table, uint64_t from, struct table_leaf *lea
 	for (unsigned shift = TOP_SHIFT;; shift -= 9) {
 		uint64_t entry = *slot(entries, from, shift), inside = (1ull << shift) - 1;
 
-		if (!(entry & VALID))
+		if (!(entry & ENTRY_VALID))
 			return false;
-		if (shift == LAST_SHIFT || !(entry & TABLE)) {
+		if (shift == LAST_SHIFT || !(entry & ENTRY_TABLE)) {
 			*leaf = (struct table_leaf){
-				.output = (entry & ADDRESS & ~inside) | (from & inside),
+				.output = (entry & ENTRY_ADDRESS & ~inside) | (from & inside),
 				.bytes = inside + 1,
-				.attributes = entry & ~ADDRESS & ~TYPE,
+				.attributes = entry & ~ENTRY_ADDRESS & ~(ENTRY_VALID | ENTRY_TABLE),
 			};
 			return true;
 		}

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VTTBR_VMID_SHIFT 48 /* of VTTBR_EL2 */
-
 #define PAGE_BYTES	 0x1000ull
 #define BLOCK_BYTES	 0x200000ull   /* a leaf of level 2 */
 #define LARGE_BYTES	 0x40000000ull /* a leaf of level 1 */

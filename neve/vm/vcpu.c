@@ -17,16 +17,11 @@
 
 unsigned context_enter(struct context *context);
 
-/* 39 bits from level 1, 4 KiB, walks write-back and inner shareable, bit 31 is 1. */
-#define VTCR_GUEST    (25ull | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | 1ull << 31)
-#define VTCR_PS_SHIFT 16
-#define PARANGE_48    5
-
-#define SCTLR_SPAN (1ull << 23)
-#define PFR0_RAS   28
-#define MMFR0_FGT  56
-#define MMFR1_PAN  20
-#define MMFR1_HCX  40
+/* 4 KiB, walks write-back and inner shareable. */
+#define FROM_LEVEL_1 (1ull << VTCR_SL0_SHIFT)
+#define VTCR_GUEST                                                                              \
+	((64 - TABLE_INPUT_BITS) | FROM_LEVEL_1 | TCR_IRGN0_WB | TCR_ORGN0_WB | TCR_SH0_INNER | \
+	 VTCR_RES1)
 
 static bool id_field(uint64_t value, unsigned bit)
 {
@@ -73,11 +68,11 @@ const char *arch_cpu_init(struct cpu *cpu)
 	share_page(cpu);
 	switch_off_extensions();
 	WRITE(HCR_EL2, HCR_GUEST);
-	WRITE(VTCR_EL2, VTCR_GUEST | (bits > PARANGE_48 ? PARANGE_48 : bits) << VTCR_PS_SHIFT);
+	WRITE(VTCR_EL2, VTCR_GUEST | (bits > PARANGE_48 ? PARANGE_48 : bits) << TCR_EL2_PS_SHIFT);
 	WRITE(CPTR_EL2, CPTR_GUEST);
 	WRITE(HSTR_EL2, 0);
 	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | MDCR_GUEST);
-	WRITE(CNTHCTL_EL2, CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN);
+	WRITE(CNTHCTL_EL2, CNTHCTL_GUEST);
 	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
 	instruction_barrier();
 	return gic_cpu_init(cpu);
@@ -99,7 +94,7 @@ void arch_vcpu_reset(struct vcpu *vcpu)
 	gic_reset(vcpu);
 	vcpu->arch.context = (struct context){ .x = { vcpu->arch.start_context },
 					       .pc = vcpu->arch.start_entry,
-					       .pstate = PSTATE_EL1H | PSTATE_MASKED };
+					       .pstate = PSTATE_EL1H | PSTATE_DAIF };
 	if (is_nested(vcpu))
 		nested_reset(vcpu);
 	if (is_kvm_like(vcpu))
@@ -254,13 +249,13 @@ bool vcpu_device_access(struct vcpu *vcpu, uint64_t esr, uint64_t ipa)
 
 static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 {
-	uint64_t ipa = (vcpu->arch.exit.hpfar & ~15ull) << 8 | (vcpu->arch.exit.far & 0xfff);
+	uint64_t ipa = exit_ipa(&vcpu->arch.exit);
 	unsigned status = esr & ABORT_STATUS;
 	struct vm *vm = vcpu->vm;
 	uint64_t bytes;
 	uint8_t *page;
 
-	if ((status & ~3u) != STATUS_TRANSLATION) {
+	if ((status & ~STATUS_LEVEL) != STATUS_TRANSLATION) {
 		/* Everything that is mapped may be read, written and executed: nothing else can come but
 		 * what the machine's memory itself does. */
 		vcpu_count(vcpu, CAUSE_OTHER);

@@ -10,12 +10,16 @@
 	 HCR_TACR | HCR_RW | HCR_TLOR | HCR_TERR | HCR_APK | HCR_API | (VHE ? HCR_E2H : 0))
 #define MDCR_GUEST (MDCR_TPM | MDCR_TPMCR | MDCR_TPMS | MDCR_TTRF)
 
-#define HVC_IMMEDIATE 0xffff
-
 /* MPIDR_EL1 as its guest sees it. */
 static inline uint64_t vcpu_id(const struct vcpu *vcpu)
 {
-	return 1ull << 31 | vcpu->number;
+	return MPIDR_RES1 | vcpu->number;
+}
+
+/* The guest-physical address of an abort. */
+static inline uint64_t exit_ipa(const struct exit *exit)
+{
+	return (exit->hpfar & HPFAR_FIPA) << HPFAR_UP | (exit->far & (PAGE_BYTES - 1));
 }
 
 /* Reads what an exception says of itself. */
