@@ -1,22 +1,22 @@
-/* See ich.h. */
+/* Saves and loads this CPU's ICH registers; see ich.h. */
 #include "gic/ich.h"
 
 #include "machine/accessors.h"
 
-unsigned list_count;
+unsigned ich_lr_count;
 static unsigned of_group; /* ICH_AP<group>R<n>_EL2 that there are */
 
-void interface_init(void)
+void ich_init(void)
 {
 	uint64_t type = READ(ICH_VTR_EL2);
 	unsigned bits = (unsigned)(type >> ICH_VTR_PREBITS_SHIFT & 7) + 1; /* 12.4.1 */
 
-	list_count = (unsigned)(type & ICH_VTR_LISTREGS) + 1;
+	ich_lr_count = (unsigned)(type & ICH_VTR_LISTREGS) + 1;
 	of_group = bits >= 7 ? 4 : bits >= 6 ? 2 : 1;
 }
 
 /* The rows of both groups follow each other. */
-void interface_save_active(struct gic_interface *to)
+void ich_save_active(struct ich_state *to)
 {
 	for (unsigned i = 0; i < of_group; i++) {
 		to->active[i] = hardware_read(REG_ICH_AP0R0_EL2 + i);
@@ -24,7 +24,7 @@ void interface_save_active(struct gic_interface *to)
 	}
 }
 
-void interface_load_active(const struct gic_interface *from)
+void ich_load_active(const struct ich_state *from)
 {
 	for (unsigned i = 0; i < of_group; i++) {
 		hardware_write(REG_ICH_AP0R0_EL2 + i, from->active[i]);
@@ -32,14 +32,14 @@ void interface_load_active(const struct gic_interface *from)
 	}
 }
 
-void interface_save(struct gic_interface *to)
+void ich_save(struct ich_state *to)
 {
 	to->control = READ(ICH_VMCR_EL2);
-	interface_save_active(to);
+	ich_save_active(to);
 }
 
-void interface_load(const struct gic_interface *from)
+void ich_load(const struct ich_state *from)
 {
 	WRITE(ICH_VMCR_EL2, from->control);
-	interface_load_active(from);
+	ich_load_active(from);
 }

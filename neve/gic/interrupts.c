@@ -1,7 +1,12 @@
 /*
- * The machine's GICv3 (Arm IHI 0069). Physical interrupts come to EL2, and are few: the timers' PPIs, which
- * are handed on to the guest and stay active until it ends its virtual one; the maintenance interrupt
- * of the virtual interface; our own SGI, which makes a CPU look up; the console's.
+ * Interrupts on a running CPU, from the machine to the guest (Arm IHI 0069).
+ *
+ * Physical ones all come to EL2, and are few: the timers' PPIs, which are handed on to the guest and stay active
+ * until it ends its virtual one; the maintenance interrupt of the virtual interface; our own SGI, which makes a CPU
+ * look up; the console's. What is then pending for the vCPU (vgic.c) goes into list registers before its guest is
+ * entered. Guests send interrupts themselves, and access the registers of their distributor.
+ *
+ * The three stand in one file so that the compiler inlines between them: the lab counts each instruction.
  */
 #include "gic/gic.h"
 
@@ -10,17 +15,15 @@
 #include "core/guest_tree.h"
 #include "gic/ich.h"
 #include "machine/accessors.h"
-#include "machine/cpu.h"
+#include "nested/gic_switch.h"
 #include "nested/nested.h"
 #include "nested/timers.h"
-#include "nested/virtual_ich.h"
 #include "vm/vcpu.h"
 
 unsigned gic_console_intid;
 
 /* ---- List registers ------------------------------------------------------------------------- */
 
-/* Only those in use. Linux' way has read them already. */
 void gic_read_lists(struct vcpu *vcpu)
 {
 	struct vgic_lists *lists = &vcpu->arch.lists;
@@ -28,7 +31,7 @@ void gic_read_lists(struct vcpu *vcpu)
 	if (is_kvm_like(vcpu))
 		return;
 	for (unsigned i = 0; i < lists->count; i++)
-		lists->lr[i] = lists->lr[i] ? list_read(i) : 0;
+		lists->lr[i] = lists->lr[i] ? ich_read_lr(i) : 0;
 }
 
 void gic_deactivate(uint64_t intid)
@@ -47,16 +50,16 @@ static void refill(struct vcpu *vcpu)
 	gic_read_lists(vcpu);
 	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	if (is_nested(vcpu))
-		gic_set_maintenance_line(vcpu);
+		nested_gic_set_maintenance_line(vcpu);
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
-	vcpu->arch.interface_on = ICH_HCR_EN | (loaded.more ? ICH_HCR_UIE : 0);
+	vcpu->arch.ich_hcr = ICH_HCR_EN | (loaded.more ? ICH_HCR_UIE : 0);
 	for (unsigned i = 0; i < lists->count && !is_kvm_like(vcpu); i++)
 		if (old[i] || lists->lr[i])
-			list_write(i, lists->lr[i]);
+			ich_write_lr(i, lists->lr[i]);
 	if (!is_kvm_like(vcpu))
-		WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
+		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
 	for (unsigned i = 0; i < VGIC_OWN; i++)
 		if (loaded.deactivate >> i & 1)
 			gic_deactivate(i);
@@ -73,10 +76,10 @@ void gic_refill(struct vcpu *vcpu)
 
 void gic_reset(struct vcpu *vcpu)
 {
-	vcpu->arch.lists = (struct vgic_lists){ .count = list_count };
-	for (unsigned i = 0; i < list_count; i++)
-		list_write(i, 0);
-	interface_load(&(struct gic_interface){ .control = 0 });
+	vcpu->arch.lists = (struct vgic_lists){ .count = ich_lr_count };
+	for (unsigned i = 0; i < ich_lr_count; i++)
+		ich_write_lr(i, 0);
+	ich_load(&(struct ich_state){ .control = 0 });
 	WRITE(ICH_HCR_EL2, ICH_HCR_EN);
 	vcpu->attention = true;
 }
@@ -93,7 +96,7 @@ static void hand_on(struct vcpu *vcpu, unsigned physical)
 	}
 	lock_take(&vcpu->vm->lock);
 	gic_read_lists(vcpu);
-	gic_take_ended(vcpu, intid);
+	nested_gic_take_ended(vcpu, intid);
 	if (vgic_physical(&vcpu->vm->arch.vgic, vcpu->number, &vcpu->arch.lists, intid, physical))
 		vcpu->attention = true;
 	lock_release(&vcpu->vm->lock);
@@ -128,7 +131,7 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 		vcpu_count(vcpu, CAUSE_IRQ_MAINTENANCE);
 		/* It is level-triggered: its reasons must go first. A nested VM's are its hypervisor's. */
 		if (vcpu->arch.nested.lent) {
-			gic_take_maintenance(vcpu);
+			nested_gic_take_maintenance(vcpu);
 		} else {
 			gic_refill(vcpu);
 			gic_deactivate(intid);
@@ -182,7 +185,7 @@ void arch_kick(const struct cpu *cpu)
 	instruction_barrier();
 }
 
-/* ---- What guests do to their virtual one ---------------------------------------------------- */
+/* ---- What guests and devices do to it -------------------------------------------------------- */
 
 void gic_send_sgi(struct vcpu *vcpu, uint64_t value, bool group1)
 {

@@ -1,5 +1,5 @@
-/* The machine's GICv3 (Arm IHI 0069) set up: its distributor once, its redistributors and the CPU interface by
- * each CPU. */
+/* Sets the machine's GICv3 up (Arm IHI 0069): its distributor once, a redistributor and the CPU interface on each
+ * CPU. */
 #include "gic/gic.h"
 
 #include "common/device_io.h"
@@ -62,6 +62,6 @@ const char *gic_cpu_init(struct cpu *cpu)
 	WRITE_REGISTER(ICC_CTLR_EL1, READ_REGISTER(ICC_CTLR_EL1) | ICC_CTLR_EOIMODE);
 	WRITE_REGISTER(ICC_IGRPEN1_EL1, 1);
 	instruction_barrier();
-	interface_init();
+	ich_init();
 	return NULL;
 }

@@ -1,4 +1,4 @@
-/* The state of a VM's interrupts, and list registers; see vgic.h. Pure. */
+/* The state of a VM's interrupts, and what of it belongs into list registers; see vgic.h. Pure. */
 #include "gic/vgic.h"
 
 #include <stddef.h>

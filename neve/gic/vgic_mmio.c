@@ -1,5 +1,6 @@
 /*
- * The registers in memory of a VM's GICv3 (IHI 0069, 12.9 and 12.11); see vgic.h. Pure.
+ * The registers in memory of a VM's GICv3, its distributor and redistributors (IHI 0069, 12.9 and 12.11); see
+ * vgic.h. Pure.
  *
  * Every access is taken apart into words of 32 bits. A word holds one bit, two or eight of each
  * interrupt; the banks below say which.

@@ -180,7 +180,7 @@ static void restore_lists(const struct vcpu *vcpu, uint32_t live)
 {
 	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
 		if (live >> i & 1)
-			list_write(i, vcpu->arch.lists.lr[i]);
+			ich_write_lr(i, vcpu->arch.lists.lr[i]);
 }
 
 static void save_lists(struct vcpu *vcpu, uint32_t live, uint64_t empty)
@@ -190,14 +190,14 @@ static void save_lists(struct vcpu *vcpu, uint32_t live, uint64_t empty)
 
 		if (!(live >> i & 1))
 			continue;
-		*lr = empty >> i & 1 ? *lr & ~(ICH_LR_PENDING | ICH_LR_ACTIVE) : list_read(i);
-		list_write(i, 0);
+		*lr = empty >> i & 1 ? *lr & ~(ICH_LR_PENDING | ICH_LR_ACTIVE) : ich_read_lr(i);
+		ich_write_lr(i, 0);
 	}
 }
 
 static void save_maintenance(const struct vcpu *vcpu, uint32_t live)
 {
-	bool expected = vcpu->arch.interface_on & ICH_HCR_UIE;
+	bool expected = vcpu->arch.ich_hcr & ICH_HCR_UIE;
 
 	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
 		if (live >> i & 1 &&
@@ -209,11 +209,11 @@ static void save_maintenance(const struct vcpu *vcpu, uint32_t live)
 
 static void restore_gicv2(struct vcpu *vcpu)
 {
-	const struct gic_interface *interface = &vcpu->arch.interface;
+	const struct ich_state *interface = &vcpu->arch.interface;
 	uint32_t live = live_lists(vcpu);
 
 	if (live) {
-		WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
+		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
 		WRITE(ICH_AP1R0_EL2, interface->active[4]);
 		restore_lists(vcpu, live);
 	}
@@ -222,7 +222,7 @@ static void restore_gicv2(struct vcpu *vcpu)
 
 static void save_gicv2(struct vcpu *vcpu)
 {
-	struct gic_interface *interface = &vcpu->arch.interface;
+	struct ich_state *interface = &vcpu->arch.interface;
 	uint32_t live = live_lists(vcpu);
 
 	interface->control = READ(ICH_VMCR_EL2);
@@ -236,14 +236,14 @@ static void save_gicv2(struct vcpu *vcpu)
 
 static void restore_gicv3(struct vcpu *vcpu)
 {
-	const struct gic_interface *interface = &vcpu->arch.interface;
+	const struct ich_state *interface = &vcpu->arch.interface;
 	uint32_t live = live_lists(vcpu);
 
 	(void)READ(ICH_VTR_EL2);
 	WRITE(ICH_VMCR_EL2, interface->control);
 	if (live) {
-		WRITE(ICH_HCR_EL2, vcpu->arch.interface_on);
-		interface_load_active(interface);
+		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
+		ich_load_active(interface);
 		restore_lists(vcpu, live);
 	}
 	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) & ~ICC_SRE_ENABLE);
@@ -251,7 +251,7 @@ static void restore_gicv3(struct vcpu *vcpu)
 
 static void save_gicv3(struct vcpu *vcpu)
 {
-	struct gic_interface *interface = &vcpu->arch.interface;
+	struct ich_state *interface = &vcpu->arch.interface;
 	uint32_t live = live_lists(vcpu);
 	uint64_t empty;
 
@@ -262,7 +262,7 @@ static void save_gicv3(struct vcpu *vcpu)
 		(void)READ(ICH_VTR_EL2);
 		save_maintenance(vcpu, live);
 		save_lists(vcpu, live, empty);
-		interface_save_active(interface);
+		ich_save_active(interface);
 	}
 	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | ICC_SRE_ENABLE);
 }

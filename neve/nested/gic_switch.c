@@ -1,5 +1,6 @@
-/* The virtual interface between a guest hypervisor and its VM: while the nested VM runs, the hardware's is what
- * the hypervisor's ICH registers say; see nested.h. */
+/* Switches the CPU's virtual GIC interface between L1 and L2; see gic_switch.h. */
+#include "nested/gic_switch.h"
+
 #include "core/guest_tree.h"
 #include "gic/gic.h"
 #include "gic/ich.h"
@@ -10,30 +11,30 @@
 #define NESTED_LR(nested, n)	 ((nested)->page[(OFFSET_ICH_LR0_EL2 + 8 * (n)) / 8])
 #define NESTED_ACTIVE(nested, n) ((nested)->page[(OFFSET_ICH_AP0R0_EL2 + 8 * (n)) / 8])
 
-static struct virtual_interface read_interface(const struct nested *nested, uint64_t *lr)
+static struct virtual_ich read_interface(const struct nested *nested, uint64_t *lr)
 {
-	for (unsigned i = 0; i < list_count; i++)
+	for (unsigned i = 0; i < ich_lr_count; i++)
 		lr[i] = NESTED_LR(nested, i);
-	return (struct virtual_interface){ SLOT(nested, ICH_HCR_EL2), SLOT(nested, ICH_VMCR_EL2),
-					   lr, list_count };
+	return (struct virtual_ich){ SLOT(nested, ICH_HCR_EL2), SLOT(nested, ICH_VMCR_EL2), lr,
+				     ich_lr_count };
 }
 
-uint64_t gic_interface_state(const struct vcpu *vcpu, enum register_number number)
+uint64_t nested_ich_status(const struct vcpu *vcpu, enum register_number number)
 {
 	uint64_t lr[VGIC_MAX_LRS];
-	struct virtual_interface interface = read_interface(&vcpu->arch.nested, lr);
+	struct virtual_ich interface = read_interface(&vcpu->arch.nested, lr);
 
-	return number == REG_ICH_MISR_EL2   ? virtual_maintenance(&interface)
-	       : number == REG_ICH_EISR_EL2 ? virtual_ended(&interface)
-					    : virtual_empty(&interface);
+	return number == REG_ICH_MISR_EL2   ? virtual_ich_misr(&interface)
+	       : number == REG_ICH_EISR_EL2 ? virtual_ich_eisr(&interface)
+					    : virtual_ich_elrsr(&interface);
 }
 
 /* By nest=neve it reads copies. Of what is neither ICH_HCR_EL2 nor a list register they have only what ICH_VMCR_EL2
  * says of the groups. */
-void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
+void nested_ich_copy_status(struct vcpu *vcpu, enum register_number changed)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	struct virtual_interface interface;
+	struct virtual_ich interface;
 	uint64_t lr[VGIC_MAX_LRS];
 
 	if (mechanism(vcpu) != MECHANISM_NEVE ||
@@ -41,47 +42,45 @@ void gic_copy_state(struct vcpu *vcpu, enum register_number changed)
 	     !(SLOT(nested, ICH_HCR_EL2) & ICH_HCR_VGRP)))
 		return;
 	interface = read_interface(nested, lr);
-	SLOT(nested, ICH_MISR_EL2) = virtual_maintenance(&interface);
-	SLOT(nested, ICH_EISR_EL2) = virtual_ended(&interface);
-	SLOT(nested, ICH_ELRSR_EL2) = virtual_empty(&interface);
+	SLOT(nested, ICH_MISR_EL2) = virtual_ich_misr(&interface);
+	SLOT(nested, ICH_EISR_EL2) = virtual_ich_eisr(&interface);
+	SLOT(nested, ICH_ELRSR_EL2) = virtual_ich_elrsr(&interface);
 }
 
-void gic_set_maintenance_line(struct vcpu *vcpu)
+void nested_gic_set_maintenance_line(struct vcpu *vcpu)
 {
 	vgic_set_own_line(&vcpu->vm->arch.vgic, vcpu->number, PPI_MAINTENANCE,
 			  SLOT(&vcpu->arch.nested, ICH_HCR_EL2) & ICH_HCR_EN &&
-				  gic_interface_state(vcpu, REG_ICH_MISR_EL2));
+				  nested_ich_status(vcpu, REG_ICH_MISR_EL2));
 }
 
-/* The guest hypervisor's own list registers are empty from here on; what was in them counts as pending or
- * active again when it has the hardware back. */
-void gic_lend(struct vcpu *vcpu)
+void nested_gic_lend(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 	struct vgic *vgic = &vcpu->vm->arch.vgic;
 	struct vgic_lists *lists = &vcpu->arch.lists;
-	struct gic_interface interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
+	struct ich_state interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
 
 	lock_take(&vcpu->vm->lock);
 	gic_read_lists(vcpu);
 	vgic_save(vgic, vcpu->number, lists);
 	for (unsigned i = 0; i < lists->count; i++) {
 		uint64_t lr = NESTED_LR(nested, i);
-		bool backed = vgic_is_backed(vgic, vcpu->number, virtual_physical(lr));
+		bool backed = vgic_is_backed(vgic, vcpu->number, virtual_ich_pintid(lr));
 
-		lr = virtual_for_hardware(lr, backed);
+		lr = virtual_ich_lr_for_hardware(lr, backed);
 		if (lists->lr[i])
 			vcpu->attention = nested->refill = true;
 		if (lists->lr[i] || lr)
-			list_write(i, lr);
+			ich_write_lr(i, lr);
 		lists->lr[i] = 0;
 		nested->lists[i] = lr;
 	}
 	lock_release(&vcpu->vm->lock);
-	interface_save(&nested->own);
-	for (unsigned i = 0; i < GIC_ACTIVE; i++)
+	ich_save(&nested->own);
+	for (unsigned i = 0; i < ICH_ACTIVE; i++)
 		interface.active[i] = NESTED_ACTIVE(nested, i);
-	interface_load(&interface);
+	ich_load(&interface);
 	WRITE(ICH_HCR_EL2, SLOT(nested, ICH_HCR_EL2) & ICH_HCR_HEEDED);
 	nested->lent = true;
 }
@@ -94,43 +93,43 @@ static void take_list(struct vcpu *vcpu, unsigned i)
 
 	if (!nested->lists[i])
 		return;
-	lr = list_read(i); /* which below a hypervisor may trap */
-	list_write(i, 0);
+	lr = ich_read_lr(i); /* which below a hypervisor may trap */
+	ich_write_lr(i, 0);
 	nested->lists[i] = 0;
-	NESTED_LR(nested, i) = virtual_from_hardware(was, lr);
-	if (virtual_physical(was) && !(lr & (ICH_LR_PENDING | ICH_LR_ACTIVE)))
-		vgic_ended(&vcpu->vm->arch.vgic, vcpu->number, virtual_physical(was));
+	NESTED_LR(nested, i) = virtual_ich_lr_from_hardware(was, lr);
+	if (virtual_ich_pintid(was) && !(lr & (ICH_LR_PENDING | ICH_LR_ACTIVE)))
+		vgic_ended(&vcpu->vm->arch.vgic, vcpu->number, virtual_ich_pintid(was));
 }
 
-/* The nested VM may have ended it since: the next one must not wait for the hypervisor to hear of that. */
-void gic_take_ended(struct vcpu *vcpu, unsigned intid)
+/* The next one must not wait until L1 is told of that end. */
+void nested_gic_take_ended(struct vcpu *vcpu, unsigned intid)
 {
-	for (unsigned i = 0; vcpu->arch.nested.lent && i < list_count; i++)
-		if (virtual_physical(NESTED_LR(&vcpu->arch.nested, i)) == intid &&
-		    !(list_read(i) & (ICH_LR_PENDING | ICH_LR_ACTIVE)))
+	for (unsigned i = 0; vcpu->arch.nested.lent && i < ich_lr_count; i++)
+		if (virtual_ich_pintid(NESTED_LR(&vcpu->arch.nested, i)) == intid &&
+		    !(ich_read_lr(i) & (ICH_LR_PENDING | ICH_LR_ACTIVE)))
 			take_list(vcpu, i);
 }
 
-void gic_take_back(struct vcpu *vcpu)
+void nested_gic_take_back(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	struct gic_interface interface = { .control = 0 };
+	struct ich_state interface = { .control = 0 };
 
 	lock_take(&vcpu->vm->lock);
-	for (unsigned i = 0; i < list_count; i++)
+	for (unsigned i = 0; i < ich_lr_count; i++)
 		take_list(vcpu, i);
 	SLOT(nested, ICH_HCR_EL2) = READ(ICH_HCR_EL2);
-	interface_save(&interface);
+	ich_save(&interface);
 	SLOT(nested, ICH_VMCR_EL2) = interface.control;
-	for (unsigned i = 0; i < GIC_ACTIVE; i++)
+	for (unsigned i = 0; i < ICH_ACTIVE; i++)
 		NESTED_ACTIVE(nested, i) = interface.active[i];
-	gic_copy_state(vcpu, REG_ICH_LR0_EL2);
-	if (gic_interface_state(vcpu, REG_ICH_MISR_EL2)) {
-		gic_set_maintenance_line(vcpu);
+	nested_ich_copy_status(vcpu, REG_ICH_LR0_EL2);
+	if (nested_ich_status(vcpu, REG_ICH_MISR_EL2)) {
+		nested_gic_set_maintenance_line(vcpu);
 		vcpu->attention = true;
 	}
 	lock_release(&vcpu->vm->lock);
-	interface_load(&nested->own);
+	ich_load(&nested->own);
 	WRITE(ICH_HCR_EL2, ICH_HCR_EN);
 	if (nested->maintenance)
 		gic_deactivate(PPI_MAINTENANCE);
@@ -138,8 +137,7 @@ void gic_take_back(struct vcpu *vcpu)
 	nested->lent = nested->maintenance = nested->refill = false;
 }
 
-/* The nested VM's maintenance interrupt: its hypervisor's line is high as long as the hardware's is. */
-void gic_take_maintenance(struct vcpu *vcpu)
+void nested_gic_take_maintenance(struct vcpu *vcpu)
 {
 	vcpu->arch.nested.maintenance = true;
 	lock_take(&vcpu->vm->lock);

@@ -5,6 +5,7 @@
 #include "machine/accessors.h"
 #include "machine/cpu.h"
 #include "machine/hardware.h"
+#include "nested/gic_switch.h"
 #include "nested/nested.h"
 #include "nested/timers.h"
 #include "nested/virtual_ich.h"
@@ -69,7 +70,7 @@ static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
 	case REG_ICH_MISR_EL2:
 	case REG_ICH_EISR_EL2:
 	case REG_ICH_ELRSR_EL2:
-		return gic_interface_state(vcpu, number);
+		return nested_ich_status(vcpu, number);
 	default:
 		return hardware ? hardware_read(hardware) : *slot(nested, number);
 	}
@@ -117,7 +118,7 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 	if (number == REG_MDSCR_EL1)
 		WRITE(MDSCR_EL1, value);
 	if (number >= REG_ICH_HCR_EL2 && number <= REG_ICH_LR15_EL2)
-		gic_copy_state(vcpu, number);
+		nested_ich_copy_status(vcpu, number);
 	if (vhe)
 		return;
 	/* What has another format at EL1. */

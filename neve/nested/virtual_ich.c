@@ -1,7 +1,7 @@
 /* List registers of a guest hypervisor; see virtual_ich.h. Pure. */
 #include "nested/virtual_ich.h"
 
-uint64_t virtual_ended(const struct virtual_interface *interface)
+uint64_t virtual_ich_eisr(const struct virtual_ich *interface)
 {
 	uint64_t ended = 0;
 
@@ -12,7 +12,7 @@ uint64_t virtual_ended(const struct virtual_interface *interface)
 	return ended;
 }
 
-uint64_t virtual_empty(const struct virtual_interface *interface)
+uint64_t virtual_ich_elrsr(const struct virtual_ich *interface)
 {
 	uint64_t empty = 0;
 
@@ -23,9 +23,9 @@ uint64_t virtual_empty(const struct virtual_interface *interface)
 	return empty;
 }
 
-uint64_t virtual_maintenance(const struct virtual_interface *interface)
+uint64_t virtual_ich_misr(const struct virtual_ich *interface)
 {
-	uint64_t misr = virtual_ended(interface) ? ICH_MISR_EOI : 0, hcr = interface->hcr;
+	uint64_t misr = virtual_ich_eisr(interface) ? ICH_MISR_EOI : 0, hcr = interface->hcr;
 	unsigned valid = 0, pending = 0;
 
 	for (unsigned i = 0; i < interface->count; i++) {
@@ -46,12 +46,12 @@ uint64_t virtual_maintenance(const struct virtual_interface *interface)
 	return misr;
 }
 
-unsigned virtual_physical(uint64_t lr)
+unsigned virtual_ich_pintid(uint64_t lr)
 {
 	return lr & ICH_LR_HW ? lr >> ICH_LR_PINTID_SHIFT & ICH_LR_PINTID : 0;
 }
 
-uint64_t virtual_for_hardware(uint64_t lr, bool backed)
+uint64_t virtual_ich_lr_for_hardware(uint64_t lr, bool backed)
 {
 	if (!(lr & ICH_LR_STATE) && !(lr & ICH_LR_HW))
 		return lr & ICH_LR_EOI ? lr : 0;
@@ -68,7 +68,7 @@ uint64_t virtual_for_hardware(uint64_t lr, bool backed)
 	return lr;
 }
 
-uint64_t virtual_from_hardware(uint64_t was, uint64_t lr)
+uint64_t virtual_ich_lr_from_hardware(uint64_t was, uint64_t lr)
 {
 	return (was & ~ICH_LR_STATE) | (lr & ICH_LR_STATE);
 }

@@ -1,4 +1,5 @@
 /* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. */
+#include "nested/gic_switch.h"
 #include "nested/nested.h"
 
 #include "core/arch.h"
@@ -221,7 +222,7 @@ static void load_el1(struct vcpu *vcpu)
 	nested->in_el2 = false;
 	vcpu->level = LEVEL_VM;
 	if (hcr & HCR_IMO)
-		gic_lend(vcpu);
+		nested_gic_lend(vcpu);
 	timers_to_vm(vcpu);
 }
 
@@ -232,7 +233,7 @@ void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpf
 	struct context *context = &vcpu->arch.context;
 
 	if (nested->lent)
-		gic_take_back(vcpu);
+		nested_gic_take_back(vcpu);
 	save_el1(vcpu);
 	if (vector == VECTOR_LOWER) {
 		SLOT(nested, ESR_EL2) = esr;
@@ -357,7 +358,7 @@ void nested_reset(struct vcpu *vcpu)
 	SLOT(nested, VMPIDR_EL2) = vcpu_id(vcpu);
 	SLOT(nested, VPIDR_EL2) = READ_REGISTER(midr_el1);
 	SLOT(nested, ICH_VTR_EL2) = READ(ICH_VTR_EL2);
-	gic_copy_state(vcpu, REG_ICH_LR0_EL2);
+	nested_ich_copy_status(vcpu, REG_ICH_LR0_EL2);
 	SLOT(nested, CNTVOFF_EL2) = vcpu->vm->arch.counter_start;
 	if (mechanism(vcpu) == MECHANISM_NV2)
 		WRITE(VNCR_EL2, nested->own_page);

@@ -406,41 +406,42 @@ static void list_registers_go_into_the_hardware_as_far_as_they_may(void **state)
 			 ICH_LR_GROUP1;
 
 	(void)state;
-	assert_true(virtual_for_hardware(timer, true) == timer);
+	assert_true(virtual_ich_lr_for_hardware(timer, true) == timer);
 	/* No physical interrupt behind it: it must not end one. */
-	assert_true(virtual_for_hardware(timer, false) == (27 | ICH_LR_PENDING | ICH_LR_GROUP1));
-	assert_true(virtual_for_hardware(timer | ICH_LR_ACTIVE, true) ==
+	assert_true(virtual_ich_lr_for_hardware(timer, false) ==
+		    (27 | ICH_LR_PENDING | ICH_LR_GROUP1));
+	assert_true(virtual_ich_lr_for_hardware(timer | ICH_LR_ACTIVE, true) ==
 		    ((timer | ICH_LR_ACTIVE) & ~ICH_LR_PENDING));
-	assert_int_equal(virtual_for_hardware(timer & ~ICH_LR_PENDING, true), 0);
-	assert_int_equal(virtual_for_hardware(33, true), 0);
-	assert_true(virtual_for_hardware(33 | ICH_LR_EOI, true) == (33 | ICH_LR_EOI));
-	assert_int_equal(virtual_physical(timer), 27);
-	assert_int_equal(virtual_physical(timer & ~ICH_LR_HW), 0);
-	assert_true(virtual_from_hardware(timer, 27 | ICH_LR_ACTIVE) ==
+	assert_int_equal(virtual_ich_lr_for_hardware(timer & ~ICH_LR_PENDING, true), 0);
+	assert_int_equal(virtual_ich_lr_for_hardware(33, true), 0);
+	assert_true(virtual_ich_lr_for_hardware(33 | ICH_LR_EOI, true) == (33 | ICH_LR_EOI));
+	assert_int_equal(virtual_ich_pintid(timer), 27);
+	assert_int_equal(virtual_ich_pintid(timer & ~ICH_LR_HW), 0);
+	assert_true(virtual_ich_lr_from_hardware(timer, 27 | ICH_LR_ACTIVE) ==
 		    ((timer & ~ICH_LR_PENDING) | ICH_LR_ACTIVE));
 }
 
 static void maintenance_is_told_as_asked(void **state)
 {
 	uint64_t lr[4] = { 33 | ICH_LR_EOI, 5 | ICH_LR_PENDING, 6 | ICH_LR_ACTIVE, 0 };
-	struct virtual_interface interface = { ICH_HCR_EN, 2, lr, 4 };
+	struct virtual_ich interface = { ICH_HCR_EN, 2, lr, 4 };
 
 	(void)state;
-	assert_int_equal(virtual_ended(&interface), 1);
-	assert_int_equal(virtual_empty(&interface), 8);
-	assert_int_equal(virtual_maintenance(&interface), 1);
+	assert_int_equal(virtual_ich_eisr(&interface), 1);
+	assert_int_equal(virtual_ich_elrsr(&interface), 8);
+	assert_int_equal(virtual_ich_misr(&interface), 1);
 	interface.hcr = ICH_HCR_EN | ICH_HCR_UIE;
-	assert_int_equal(virtual_maintenance(&interface), 1); /* two are in use */
+	assert_int_equal(virtual_ich_misr(&interface), 1); /* two are in use */
 	lr[2] = 0;
-	assert_int_equal(virtual_maintenance(&interface), 3);
+	assert_int_equal(virtual_ich_misr(&interface), 3);
 	lr[1] = lr[0] = 0;
 	interface.hcr = ICH_HCR_EN | 8; /* none is pending */
-	assert_int_equal(virtual_maintenance(&interface), 8);
+	assert_int_equal(virtual_ich_misr(&interface), 8);
 	interface.hcr = ICH_HCR_EN | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: so they are */
-	assert_int_equal(virtual_maintenance(&interface), 1 << 6 | 1 << 5);
+	assert_int_equal(virtual_ich_misr(&interface), 1 << 6 | 1 << 5);
 	lr[0] = 33 | ICH_LR_EOI;
 	interface.hcr = 0; /* says so though it is off (IHI 0069, ICH_MISR_EL2) */
-	assert_int_equal(virtual_maintenance(&interface), 1);
+	assert_int_equal(virtual_ich_misr(&interface), 1);
 }
 
 int main(void)

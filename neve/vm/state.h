@@ -16,12 +16,12 @@ struct context {
 	uint64_t pc, pstate;
 };
 
-#define GIC_ACTIVE 8
+#define ICH_ACTIVE 8
 
 /* The state of one virtual interface of the GIC, beside its list registers. */
-struct gic_interface {
+struct ich_state {
 	uint64_t control;	     /* ICH_VMCR_EL2 */
-	uint64_t active[GIC_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
+	uint64_t active[ICH_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
 };
 
 /* A vCPU that has virtual EL2 (nested/nested.h). */
@@ -40,9 +40,9 @@ struct nested {
 	volatile bool page_stale;   /* ... and is to be looked for anew: a TLBI concerned it */
 	uint64_t lists[VGIC_MAX_LRS]; /* its VM's list registers as they went into the hardware */
 	bool lent;		      /* the hardware's virtual GIC is the nested VM's */
-	bool refill;	  /* ... and its own list registers are to be filled anew after that */
-	bool maintenance; /* ... and its maintenance interrupt is active */
-	struct gic_interface own; /* the guest hypervisor's, meanwhile */
+	bool refill;	      /* ... and its own list registers are to be filled anew after that */
+	bool maintenance;     /* ... and its maintenance interrupt is active */
+	struct ich_state own; /* the guest hypervisor's, meanwhile */
 };
 
 /* Why the guest was left, of synchronous exceptions: read once. */
@@ -70,8 +70,8 @@ struct arch_vcpu {
 	unsigned
 		acknowledged; /* a physical interrupt that is to be answered, and 1 << 31; 0: none */
 	struct vgic_lists lists;
-	struct gic_interface interface; /* of a policy that saves it */
-	uint64_t interface_on;		/* ICH_HCR_EL2 while the guest runs */
+	struct ich_state interface; /* of a policy that saves it */
+	uint64_t ich_hcr;	    /* ICH_HCR_EL2 while the guest runs */
 	struct nested nested;
 	uint64_t start_entry, start_context; /* what CPU_ON asked for */
 };
