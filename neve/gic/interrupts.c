@@ -28,7 +28,7 @@ void gic_read_lists(struct vcpu *vcpu)
 {
 	struct vgic_lists *lists = &vcpu->arch.lists;
 
-	if (is_kvm_like(vcpu))
+	if (is_kvm410(vcpu))
 		return;
 	for (unsigned i = 0; i < lists->count; i++)
 		lists->lr[i] = lists->lr[i] ? ich_read_lr(i) : 0;
@@ -55,10 +55,10 @@ static void refill(struct vcpu *vcpu)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	vcpu->arch.ich_hcr = ICH_HCR_EN | (loaded.more ? ICH_HCR_UIE : 0);
-	for (unsigned i = 0; i < lists->count && !is_kvm_like(vcpu); i++)
+	for (unsigned i = 0; i < lists->count && !is_kvm410(vcpu); i++)
 		if (old[i] || lists->lr[i])
 			ich_write_lr(i, lists->lr[i]);
-	if (!is_kvm_like(vcpu))
+	if (!is_kvm410(vcpu))
 		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
 	for (unsigned i = 0; i < VGIC_OWN; i++)
 		if (loaded.deactivate >> i & 1)

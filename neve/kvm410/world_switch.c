@@ -1,10 +1,12 @@
 /*
  * The world switch of Linux 4.10's KVM, register access by register access: what the paper's guest
- * hypervisor did (Lim et al., sections 5 to 7). The order is that of Linux v4.10, arch/arm64/kvm/hyp/:
- * hyp-entry.S (el1_sync), entry.S (__guest_enter, __guest_exit), switch.c (__kvm_vcpu_run and what it
- * calls), sysreg-sr.c; virt/kvm/arm/hyp/: timer-sr.c, vgic-v2-sr.c, vgic-v3-sr.c. Left out is what a
- * 64-bit guest does not reach that is not debugged and may write wherever it may read. Its first floating
- * point leaves as all else does, where Linux answers within el1_sync.
+ * hypervisor did (Lim et al., sections 5 to 7). Order and names of functions are those of Linux v4.10,
+ * arch/arm64/kvm/hyp/: hyp-entry.S (el1_sync), entry.S (__guest_enter, __guest_exit), switch.c (__kvm_vcpu_run
+ * and what it calls), sysreg-sr.c; virt/kvm/arm/hyp/: timer-sr.c, vgic-v2-sr.c, vgic-v3-sr.c. Values that are
+ * read and not used are read there too.
+ *
+ * Left out is what a guest does not reach that is 64-bit, is not debugged and may write wherever it may read.
+ * Its first floating point leaves as all else does, where Linux answers within el1_sync.
  *
  * Without VHE it is split: the host half runs at EL1 and calls the other half to enter its guest. Here it
  * is two instructions long: how exits are answered costs no trap there, and is done at EL2.
@@ -14,7 +16,6 @@
 #include "gic/gic.h"
 #include "gic/ich.h"
 #include "machine/accessors.h"
-#include "nested/virtual_ich.h"
 #include "vm/vcpu.h"
 
 /* Linux' names of what it writes. */
@@ -23,7 +24,7 @@
 #define HCR_INT_OVERRIDE (HCR_FMO | HCR_IMO)
 
 unsigned context_enter(struct context *context);
-void policy_host_half(void);
+void kvm410_host_half(void);
 extern char vectors[];
 
 /* Names of EL2 as they stand in Linux' source, also where it uses VHE. */
@@ -35,19 +36,7 @@ extern char vectors[];
 #define READ_LITERAL(name, REG) READ(REG)
 #endif
 
-/* __sysreg_save_state() and __sysreg_restore_state(). */
-/* It never comes to rest on such a list. */
-/* clang-format off */
-#define EL1_STATE(ROW)                                                                        \
-	ROW(CSSELR_EL1)                                                                       \
-	ROW(SCTLR_EL1) ROW(CPACR_EL1) ROW(TTBR0_EL1) ROW(TTBR1_EL1) ROW(TCR_EL1) ROW(ESR_EL1) \
-		ROW(AFSR0_EL1) ROW(AFSR1_EL1) ROW(FAR_EL1) ROW(MAIR_EL1) ROW(VBAR_EL1)        \
-			ROW(CONTEXTIDR_EL1) ROW(AMAIR_EL1) ROW(CNTKCTL_EL1) ROW(PAR_EL1)      \
-				ROW(SP_EL1) ROW(ELR_EL1) ROW(SPSR_EL1)
-/* clang-format on */
-/* __sysreg_save_common_state(), but for PC and PSTATE. */
-#define COMMON_STATE(ROW) \
-	ROW(ACTLR_EL1) ROW(TPIDR_EL0) ROW(TPIDRRO_EL0) ROW(TPIDR_EL1) ROW(MDSCR_EL1) ROW(SP_EL0)
+/* ---- Variants of the policy -------------------------------------------------------------------- */
 
 static bool has_timer(const struct vcpu *vcpu)
 {
@@ -61,7 +50,46 @@ static bool is_authors(const struct vcpu *vcpu)
 	return vcpu->vm->config->policy == POLICY_KVM_AUTHORS;
 }
 
-static void save_state(struct policy_context *to)
+static bool is_gicv3(const struct vcpu *vcpu)
+{
+	return vcpu->vm->config->policy == POLICY_KVM_GICV3 ||
+	       vcpu->vm->config->policy == POLICY_KVM_GICV3_NO_TIMER;
+}
+
+/* ---- sysreg-sr.c ------------------------------------------------------------------------------ */
+
+/* Of __sysreg_save_state() and __sysreg_restore_state(), in their order. */
+#define EL1_STATE(ROW)      \
+	ROW(CSSELR_EL1)     \
+	ROW(SCTLR_EL1)      \
+	ROW(CPACR_EL1)      \
+	ROW(TTBR0_EL1)      \
+	ROW(TTBR1_EL1)      \
+	ROW(TCR_EL1)        \
+	ROW(ESR_EL1)        \
+	ROW(AFSR0_EL1)      \
+	ROW(AFSR1_EL1)      \
+	ROW(FAR_EL1)        \
+	ROW(MAIR_EL1)       \
+	ROW(VBAR_EL1)       \
+	ROW(CONTEXTIDR_EL1) \
+	ROW(AMAIR_EL1)      \
+	ROW(CNTKCTL_EL1)    \
+	ROW(PAR_EL1)        \
+	ROW(SP_EL1)         \
+	ROW(ELR_EL1)        \
+	ROW(SPSR_EL1)
+
+/* Of __sysreg_save_common_state(), but for PC and PSTATE. */
+#define COMMON_STATE(ROW) \
+	ROW(ACTLR_EL1)    \
+	ROW(TPIDR_EL0)    \
+	ROW(TPIDRRO_EL0)  \
+	ROW(TPIDR_EL1)    \
+	ROW(MDSCR_EL1)    \
+	ROW(SP_EL0)
+
+static void sysreg_save_state(struct kvm410_context *to)
 {
 	to->value[REG_VMPIDR_EL2] = READ(VMPIDR_EL2);
 #define ROW(name) to->value[REG_##name] = READ(name);
@@ -69,7 +97,7 @@ static void save_state(struct policy_context *to)
 #undef ROW
 }
 
-static void restore_state(const struct policy_context *from)
+static void sysreg_restore_state(const struct kvm410_context *from)
 {
 	WRITE(VMPIDR_EL2, from->value[REG_VMPIDR_EL2]);
 #define ROW(name) WRITE(name, from->value[REG_##name]);
@@ -77,7 +105,7 @@ static void restore_state(const struct policy_context *from)
 #undef ROW
 }
 
-static void save_common(struct policy_context *to)
+static void sysreg_save_common(struct kvm410_context *to)
 {
 #define ROW(name) to->value[REG_##name] = READ(name);
 	COMMON_STATE(ROW)
@@ -86,7 +114,7 @@ static void save_common(struct policy_context *to)
 	to->value[REG_SPSR_EL2] = READ(SPSR_EL2);
 }
 
-static void restore_common(const struct policy_context *from)
+static void sysreg_restore_common(const struct kvm410_context *from)
 {
 #define ROW(name) WRITE(name, from->value[REG_##name]);
 	COMMON_STATE(ROW)
@@ -95,9 +123,11 @@ static void restore_common(const struct policy_context *from)
 	WRITE(SPSR_EL2, from->value[REG_SPSR_EL2]);
 }
 
+/* ---- switch.c: traps -------------------------------------------------------------------------- */
+
 static void activate_traps(struct vcpu *vcpu)
 {
-	bool fp = vcpu->arch.policy.let_fp;
+	bool fp = vcpu->arch.kvm410.let_fp;
 
 	WRITE(HCR_EL2, HCR_GUEST & ~HCR_INT_OVERRIDE);
 	WRITE(HSTR_EL2, HSTR_T15);
@@ -129,9 +159,11 @@ static void deactivate_traps(void)
 	WRITE(PMUSERENR_EL0, 0);
 }
 
-static void restore_timer(struct vcpu *vcpu)
+/* ---- timer-sr.c ------------------------------------------------------------------------------- */
+
+static void timer_restore_state(struct vcpu *vcpu)
 {
-	const struct policy_context *guest = &vcpu->arch.policy.guest;
+	const struct kvm410_context *guest = &vcpu->arch.kvm410.guest;
 
 	if (!VHE || is_authors(vcpu)) /* the physical timer traps, its counter does not */
 		WRITE(CNTHCTL_EL2, (READ(CNTHCTL_EL2) & ~CNTHCTL_EL1PCEN) | CNTHCTL_EL1PCTEN);
@@ -143,9 +175,9 @@ static void restore_timer(struct vcpu *vcpu)
 	WRITE(CNTV_CTL_EL0, guest->value[REG_CNTV_CTL_EL0]);
 }
 
-static void save_timer(struct vcpu *vcpu)
+static void timer_save_state(struct vcpu *vcpu)
 {
-	struct policy_context *guest = &vcpu->arch.policy.guest;
+	struct kvm410_context *guest = &vcpu->arch.kvm410.guest;
 
 	if (has_timer(vcpu)) {
 		guest->value[REG_CNTV_CTL_EL0] = READ(CNTV_CTL_EL0);
@@ -157,16 +189,13 @@ static void save_timer(struct vcpu *vcpu)
 	WRITE(CNTVOFF_EL2, 0);
 }
 
+/* ---- vgic-v2-sr.c, vgic-v3-sr.c --------------------------------------------------------------- */
+
 /* A GICv2's interface is in memory and has other names: here ICH_x_EL2 stands for GICH_x, ICH_AP1R0_EL2 for
  * GICH_APR. */
-static bool is_gicv3(const struct vcpu *vcpu)
-{
-	return vcpu->vm->config->policy == POLICY_KVM_GICV3 ||
-	       vcpu->vm->config->policy == POLICY_KVM_GICV3_NO_TIMER;
-}
 
-/* List registers that hold an interrupt: Linux' live_lrs. */
-static uint32_t live_lists(const struct vcpu *vcpu)
+/* List registers that hold an interrupt. */
+static uint32_t live_lrs(const struct vcpu *vcpu)
 {
 	uint32_t live = 0;
 
@@ -176,14 +205,14 @@ static uint32_t live_lists(const struct vcpu *vcpu)
 	return live;
 }
 
-static void restore_lists(const struct vcpu *vcpu, uint32_t live)
+static void restore_lrs(const struct vcpu *vcpu, uint32_t live)
 {
 	for (unsigned i = 0; i < vcpu->arch.lists.count; i++)
 		if (live >> i & 1)
 			ich_write_lr(i, vcpu->arch.lists.lr[i]);
 }
 
-static void save_lists(struct vcpu *vcpu, uint32_t live, uint64_t empty)
+static void save_lrs(struct vcpu *vcpu, uint32_t live, uint64_t empty)
 {
 	for (unsigned i = 0; i < vcpu->arch.lists.count; i++) {
 		uint64_t *lr = &vcpu->arch.lists.lr[i];
@@ -195,7 +224,7 @@ static void save_lists(struct vcpu *vcpu, uint32_t live, uint64_t empty)
 	}
 }
 
-static void save_maintenance(const struct vcpu *vcpu, uint32_t live)
+static void save_maint_int_state(const struct vcpu *vcpu, uint32_t live)
 {
 	bool expected = vcpu->arch.ich_hcr & ICH_HCR_UIE;
 
@@ -207,52 +236,52 @@ static void save_maintenance(const struct vcpu *vcpu, uint32_t live)
 		(void)READ(ICH_EISR_EL2);
 }
 
-static void restore_gicv2(struct vcpu *vcpu)
+static void vgic_v2_restore_state(struct vcpu *vcpu)
 {
 	const struct ich_state *interface = &vcpu->arch.interface;
-	uint32_t live = live_lists(vcpu);
+	uint32_t live = live_lrs(vcpu);
 
 	if (live) {
 		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
 		WRITE(ICH_AP1R0_EL2, interface->active[4]);
-		restore_lists(vcpu, live);
+		restore_lrs(vcpu, live);
 	}
 	WRITE(ICH_VMCR_EL2, interface->control);
 }
 
-static void save_gicv2(struct vcpu *vcpu)
+static void vgic_v2_save_state(struct vcpu *vcpu)
 {
 	struct ich_state *interface = &vcpu->arch.interface;
-	uint32_t live = live_lists(vcpu);
+	uint32_t live = live_lrs(vcpu);
 
 	interface->control = READ(ICH_VMCR_EL2);
 	if (!live)
 		return;
 	interface->active[4] = READ(ICH_AP1R0_EL2);
-	save_maintenance(vcpu, live);
-	save_lists(vcpu, live, READ(ICH_ELRSR_EL2));
+	save_maint_int_state(vcpu, live);
+	save_lrs(vcpu, live, READ(ICH_ELRSR_EL2));
 	WRITE(ICH_HCR_EL2, 0);
 }
 
-static void restore_gicv3(struct vcpu *vcpu)
+static void vgic_v3_restore_state(struct vcpu *vcpu)
 {
 	const struct ich_state *interface = &vcpu->arch.interface;
-	uint32_t live = live_lists(vcpu);
+	uint32_t live = live_lrs(vcpu);
 
 	(void)READ(ICH_VTR_EL2);
 	WRITE(ICH_VMCR_EL2, interface->control);
 	if (live) {
 		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
 		ich_load_active(interface);
-		restore_lists(vcpu, live);
+		restore_lrs(vcpu, live);
 	}
 	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) & ~ICC_SRE_ENABLE);
 }
 
-static void save_gicv3(struct vcpu *vcpu)
+static void vgic_v3_save_state(struct vcpu *vcpu)
 {
 	struct ich_state *interface = &vcpu->arch.interface;
-	uint32_t live = live_lists(vcpu);
+	uint32_t live = live_lrs(vcpu);
 	uint64_t empty;
 
 	interface->control = READ(ICH_VMCR_EL2);
@@ -260,15 +289,17 @@ static void save_gicv3(struct vcpu *vcpu)
 		empty = READ(ICH_ELRSR_EL2);
 		WRITE(ICH_HCR_EL2, 0);
 		(void)READ(ICH_VTR_EL2);
-		save_maintenance(vcpu, live);
-		save_lists(vcpu, live, empty);
+		save_maint_int_state(vcpu, live);
+		save_lrs(vcpu, live, empty);
 		ich_save_active(interface);
 	}
 	WRITE(ICC_SRE_EL2, READ(ICC_SRE_EL2) | ICC_SRE_ENABLE);
 }
 
+/* ---- switch.c, entry.S: the switch ------------------------------------------------------------- */
+
 /* The host half calls: __kvm_call_hyp(__kvm_vcpu_run), by HVC without VHE. */
-static void call_from_host(struct vcpu *vcpu)
+static void kvm_call_hyp(struct vcpu *vcpu)
 {
 #if VHE
 	(void)vcpu;
@@ -301,60 +332,70 @@ static void see_exit(struct vcpu *vcpu, unsigned how)
 /* __kvm_vcpu_run up to __guest_enter. */
 static void load_guest(struct vcpu *vcpu)
 {
-	struct policy_state *state = &vcpu->arch.policy;
+	struct kvm410_state *state = &vcpu->arch.kvm410;
 
 	WRITE(TPIDR_EL2, (uint64_t)vcpu);
 	if (!VHE)
-		save_state(&state->host);
-	save_common(&state->host);
+		sysreg_save_state(&state->host);
+	sysreg_save_common(&state->host);
+
+	/* The guest's traps and stage 2. */
 	activate_traps(vcpu);
 	WRITE(VTTBR_EL2, vcpu->vm->arch.vttbr);
+
+	/* Its interrupts and timer. */
 	WRITE(HCR_EL2, READ(HCR_EL2) | HCR_INT_OVERRIDE);
 	if (is_gicv3(vcpu))
-		restore_gicv3(vcpu);
+		vgic_v3_restore_state(vcpu);
 	else
-		restore_gicv2(vcpu);
-	restore_timer(vcpu);
+		vgic_v2_restore_state(vcpu);
+	timer_restore_state(vcpu);
+
+	/* Its EL1. */
 	(void)READ(HCR_EL2); /* __sysreg32_restore_state: is it 32-bit? */
-	restore_state(&state->guest);
-	restore_common(&state->guest);
+	sysreg_restore_state(&state->guest);
+	sysreg_restore_common(&state->guest);
 }
 
 /* ... and from __fpsimd_enabled() on. */
 static void save_guest(struct vcpu *vcpu)
 {
-	struct policy_state *state = &vcpu->arch.policy;
+	struct kvm410_state *state = &vcpu->arch.kvm410;
 
+	/* Did it use floating point? */
 #if VHE
 	(void)READ_REGISTER(cpacr_el1);
 #else
 	(void)READ(CPTR_EL2);
 #endif
-	save_state(&state->guest);
-	save_common(&state->guest);
-	(void)READ(HCR_EL2);
-	save_timer(vcpu);
+	sysreg_save_state(&state->guest);
+	sysreg_save_common(&state->guest);
+	(void)READ(HCR_EL2); /* __sysreg32_save_state */
+
+	timer_save_state(vcpu);
 	if (is_gicv3(vcpu))
-		save_gicv3(vcpu);
+		vgic_v3_save_state(vcpu);
 	else
-		save_gicv2(vcpu);
+		vgic_v2_save_state(vcpu);
 	WRITE(HCR_EL2, READ(HCR_EL2) & ~HCR_INT_OVERRIDE);
+
+	/* The host's traps, no stage 2, its EL1. */
 	deactivate_traps();
 	WRITE(VTTBR_EL2, 0);
 	if (!VHE)
-		restore_state(&state->host);
-	restore_common(&state->host);
+		sysreg_restore_state(&state->host);
+	sysreg_restore_common(&state->host);
 }
 
-unsigned policy_kvm_enter(struct vcpu *vcpu)
+unsigned kvm410_enter(struct vcpu *vcpu)
 {
-	struct policy_state *state = &vcpu->arch.policy;
+	struct kvm410_state *state = &vcpu->arch.kvm410;
 	struct context *context = &vcpu->arch.context;
 	unsigned how;
 
 	state->guest.value[REG_ELR_EL2] = context->pc;
 	state->guest.value[REG_SPSR_EL2] = context->pstate;
-	call_from_host(vcpu);
+	kvm_call_hyp(vcpu);
 	load_guest(vcpu);
 	how = context_enter(context);
 	if (how == LEFT_IRQ)
@@ -367,21 +408,22 @@ unsigned policy_kvm_enter(struct vcpu *vcpu)
 	return how;
 }
 
-void policy_kvm_let_fp(struct vcpu *vcpu)
+void kvm410_let_fp(struct vcpu *vcpu)
 {
-	vcpu->arch.policy.let_fp = true;
+	vcpu->arch.kvm410.let_fp = true;
 }
 
-void policy_kvm_reset(struct vcpu *vcpu)
+void kvm410_reset(struct vcpu *vcpu)
 {
-	struct policy_state *state = &vcpu->arch.policy;
-	save_state(&state->guest);
-	save_common(&state->guest);
+	struct kvm410_state *state = &vcpu->arch.kvm410;
+
+	sysreg_save_state(&state->guest);
+	sysreg_save_common(&state->guest);
 	state->guest.value[REG_CNTV_CTL_EL0] = 0;
 	state->guest.value[REG_CNTV_CVAL_EL0] = 0;
 	state->host = state->guest;
 	WRITE(HCR_EL2, HCR_RW | (VHE ? HCR_E2H | HCR_TGE : 0));
 	WRITE(VTTBR_EL2, 0);
-	WRITE(ELR_EL2, (uint64_t)policy_host_half);
+	WRITE(ELR_EL2, (uint64_t)kvm410_host_half);
 	WRITE(SPSR_EL2, PSTATE_EL1H | PSTATE_DAIF);
 }

@@ -8,7 +8,6 @@
 #include "nested/gic_switch.h"
 #include "nested/nested.h"
 #include "nested/timers.h"
-#include "nested/virtual_ich.h"
 #include "vm/vcpu.h"
 
 #define SRE_ALL (ICC_SRE_SRE | ICC_SRE_DFB | ICC_SRE_DIB | ICC_SRE_ENABLE)

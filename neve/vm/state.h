@@ -64,13 +64,13 @@ struct arch_vm {
 
 struct arch_vcpu {
 	struct context context;
-	struct context host_context; /* of a policy's host half */
-	struct policy_state policy;
+	struct context host_context; /* of kvm410's host half */
+	struct kvm410_state kvm410;
 	struct exit exit;
 	unsigned
 		acknowledged; /* a physical interrupt that is to be answered, and 1 << 31; 0: none */
 	struct vgic_lists lists;
-	struct ich_state interface; /* of a policy that saves it */
+	struct ich_state interface; /* what kvm410 saved of it */
 	uint64_t ich_hcr;	    /* ICH_HCR_EL2 while the guest runs */
 	struct nested nested;
 	uint64_t start_entry, start_context; /* what CPU_ON asked for */

@@ -81,10 +81,10 @@ guest_left:
 	ret
 
 /* The host half of a split hypervisor (kvm410/world_switch.c). */
-	.globl policy_host_half
-policy_host_half:
+	.globl kvm410_host_half
+kvm410_host_half:
 	hvc #0
-	b policy_host_half
+	b kvm410_host_half
 
 	.macro from_guest how
 	.balign 128

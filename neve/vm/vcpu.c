@@ -97,8 +97,8 @@ void arch_vcpu_reset(struct vcpu *vcpu)
 					       .pstate = PSTATE_EL1H | PSTATE_DAIF };
 	if (is_nested(vcpu))
 		nested_reset(vcpu);
-	if (is_kvm_like(vcpu))
-		policy_kvm_reset(vcpu);
+	if (is_kvm410(vcpu))
+		kvm410_reset(vcpu);
 	instruction_barrier();
 }
 
@@ -117,13 +117,13 @@ void vcpu_see_exit(struct vcpu *vcpu)
 	exit->hpfar = READ(HPFAR_EL2);
 }
 
-/* The guest's register of EL1: in the hardware, or where the policy keeps it. */
+/* The guest's register of EL1: in the hardware, or where kvm410 keeps it. */
 #define READ_EL1(vcpu, name) \
-	(is_kvm_like(vcpu) ? (vcpu)->arch.policy.guest.value[REG_##name] : READ(name))
+	(is_kvm410(vcpu) ? (vcpu)->arch.kvm410.guest.value[REG_##name] : READ(name))
 #define WRITE_EL1(vcpu, name, to)                                         \
 	do {                                                              \
-		if (is_kvm_like(vcpu))                                    \
-			(vcpu)->arch.policy.guest.value[REG_##name] = to; \
+		if (is_kvm410(vcpu))                                      \
+			(vcpu)->arch.kvm410.guest.value[REG_##name] = to; \
 		else                                                      \
 			WRITE(name, to);                                  \
 	} while (0)
@@ -305,8 +305,8 @@ static void synchronous(struct vcpu *vcpu)
 		break;
 	case EC_FP:
 		vcpu_count(vcpu, CAUSE_OTHER);
-		if (is_kvm_like(vcpu))
-			policy_kvm_let_fp(vcpu);
+		if (is_kvm410(vcpu))
+			kvm410_let_fp(vcpu);
 		else
 			undefined(vcpu, esr);
 		break;
@@ -320,8 +320,8 @@ static unsigned enter(struct vcpu *vcpu)
 	struct context *context = &vcpu->arch.context;
 	unsigned how;
 
-	if (is_kvm_like(vcpu))
-		return policy_kvm_enter(vcpu);
+	if (is_kvm410(vcpu))
+		return kvm410_enter(vcpu);
 	WRITE(ELR_EL2, context->pc);
 	WRITE(SPSR_EL2, context->pstate);
 	how = context_enter(context);

@@ -25,7 +25,7 @@ static inline uint64_t exit_ipa(const struct exit *exit)
 /* Reads what an exception says of itself. */
 void vcpu_see_exit(struct vcpu *vcpu);
 
-static inline bool is_kvm_like(const struct vcpu *vcpu)
+static inline bool is_kvm410(const struct vcpu *vcpu)
 {
 	return vcpu->vm->config->policy != POLICY_LEAN;
 }
