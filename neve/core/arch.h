@@ -56,7 +56,7 @@ void arch_publish(const void *from, uint64_t bytes);
 /* The line of a device's interrupt; `self` is the vCPU that does it, NULL: none. Under the VM's lock. */
 void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool high);
 
-/* ---- vCPUs (vm/vcpu.c) ---------------------------------------------------------------- */
+/* ---- vCPUs (vm/reset.c, vm/vcpu.c) ---------------------------------------------------------------- */
 
 /* The vCPU is to start at `entry`: the first one at the kernel's, with the device tree's address in x0. */
 void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t x0);

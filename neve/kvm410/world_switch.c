@@ -16,6 +16,7 @@
 #include "gic/gic.h"
 #include "gic/ich.h"
 #include "machine/accessors.h"
+#include "machine/machine.h"
 #include "vm/vcpu.h"
 
 /* Linux' names of what it writes. */
@@ -23,9 +24,7 @@
 #define CPTR_EL2_DEFAULT (CPTR_RES1 | CPTR_TZ | CPTR_TSM)
 #define HCR_INT_OVERRIDE (HCR_FMO | HCR_IMO)
 
-unsigned context_enter(struct context *context);
 void kvm410_host_half(void);
-extern char vectors[];
 
 /* Names of EL2 as they stand in Linux' source, also where it uses VHE. */
 #if PARAVIRT == PARAVIRT_none

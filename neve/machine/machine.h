@@ -6,6 +6,9 @@
 
 const struct tree *machine_tree(void);
 
+/* EL2's vectors (vm/switch.S). */
+extern char vectors[];
+
 /* The hypervisor's own translation (mmu.c): with the MMU off. */
 void map_ourselves(const struct tree *tree);
 

@@ -41,7 +41,6 @@ static struct {
 	uint64_t mair, tcr, ttbr0, sctlr;
 } mmu_registers __attribute__((aligned(64)));
 
-extern char vectors[];
 void mmu_on(void);
 
 static uint8_t pool_pages[POOL_PAGES][PAGE_BYTES] __attribute__((aligned(4096)));

@@ -1,7 +1,7 @@
 /*
  * Room for `worldswitch patch-hyp --to neve`, which makes of this image what PARAVIRT=neve builds: an access
  * of the deferred page takes more than the one instruction that stands there (docs/neve.md). Its pages are
- * deferred_pages of vm/vcpu.c.
+ * deferred_pages of vm/reset.c.
  */
 #include "machine/cpu.h"
 

@@ -6,7 +6,7 @@
 #include "machine/accessors.h"
 #include "vm/vcpu.h"
 
-static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
+static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
 	uint64_t hpfar = vcpu->arch.exit.hpfar, bytes;
@@ -36,8 +36,8 @@ static void abort_of_vm(struct vcpu *vcpu, uint64_t esr, bool data)
 		__asm__ volatile("dsb ishst" : : : "memory");
 	} else if (leaf.status) {
 		vcpu_count(vcpu, CAUSE_STAGE2_FAULT);
-		nested_enter(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
-			     hpfar);
+		nested_exit_to_l1(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
+				  hpfar);
 	} else if (!data || walk || !vcpu_device_access(vcpu, esr, leaf.output)) {
 		vcpu_count(vcpu, CAUSE_NOWHERE);
 		vcpu_external_abort(vcpu, esr);
@@ -78,10 +78,10 @@ static void page_fault(struct vcpu *vcpu, uint64_t esr)
 		return;
 	}
 	exit->far = address | (exit->far & (PAGE_BYTES - 1));
-	nested_enter(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | status, 0);
+	nested_exit_to_l1(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | status, 0);
 }
 
-static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
+static bool exit_of_l2(struct vcpu *vcpu, uint64_t esr)
 {
 	uint64_t class = esr >> ESR_CLASS_SHIFT, status = esr & ABORT_STATUS & ~STATUS_LEVEL;
 	uint64_t hcr = vcpu->arch.nested.hcr;
@@ -90,7 +90,7 @@ static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT) && status != STATUS_ALIGNMENT) {
 		if (!(hcr & HCR_VM) || status > STATUS_PERMISSION || status == STATUS_ACCESS_FLAG)
 			return false;
-		abort_of_vm(vcpu, esr, class == EC_DATA_ABORT);
+		abort_of_l2(vcpu, esr, class == EC_DATA_ABORT);
 		return true;
 	}
 	if (class == EC_OWN_ABORT) {
@@ -109,7 +109,7 @@ static bool exit_of_vm(struct vcpu *vcpu, uint64_t esr)
 				 : class == EC_WFX  ? CAUSE_WAIT
 				 : class == EC_ERET ? CAUSE_ERET
 						    : CAUSE_OTHER);
-	nested_enter(vcpu, VECTOR_LOWER, esr, vcpu->arch.exit.hpfar);
+	nested_exit_to_l1(vcpu, VECTOR_LOWER, esr, vcpu->arch.exit.hpfar);
 	return true;
 }
 
@@ -118,11 +118,11 @@ bool nested_synchronous(struct vcpu *vcpu, uint64_t esr)
 	unsigned immediate = esr & HVC_IMMEDIATE;
 
 	if (!vcpu->arch.nested.in_el2)
-		return exit_of_vm(vcpu, esr);
+		return exit_of_l2(vcpu, esr);
 	switch (esr >> ESR_CLASS_SHIFT) {
 	case EC_ERET:
 		vcpu_count(vcpu, CAUSE_ERET);
-		nested_return(vcpu);
+		nested_eret(vcpu);
 		return true;
 	case EC_HVC:
 		if (immediate & CALL_MARK && nested_call(vcpu, immediate))

@@ -191,7 +191,7 @@ bool nested_call(struct vcpu *vcpu, unsigned immediate)
 		return false;
 	if (immediate == CALL_ERET) {
 		vcpu_count(vcpu, CAUSE_ERET);
-		nested_return(vcpu);
+		nested_eret(vcpu);
 	} else if (number >= CALL_TLBI) {
 		invalidate(vcpu, (number >> 6 & 1) * 4, number >> 3 & 7, number & 7, rt);
 	} else if (number < REGISTER_COUNT && is_nest((enum register_number)number)) {

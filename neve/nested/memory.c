@@ -150,7 +150,7 @@ void nested_translate(struct vcpu *vcpu, uint64_t address, bool write)
 	struct guest_leaf leaf;
 
 	vcpu_count(vcpu, CAUSE_AT);
-	nested_save_el2(vcpu);
+	nested_save_l1(vcpu);
 	lock_take(&vcpu->vm->lock);
 	leaf = walk_stage1(vcpu, is_host(vcpu), untagged, write ? GUEST_WRITES : GUEST_READS);
 	lock_release(&vcpu->vm->lock);

@@ -53,7 +53,7 @@ const char *nested_vm_init(struct vm *vm);
 void nested_reset(struct vcpu *vcpu);
 
 /* Before the guest is entered: an interrupt for the hypervisor takes its VM's turn. */
-void nested_before(struct vcpu *vcpu);
+void nested_before_enter(struct vcpu *vcpu);
 
 /* A synchronous exception; false: it is answered as an ordinary VM's. */
 bool nested_synchronous(struct vcpu *vcpu, uint64_t esr);
@@ -87,7 +87,7 @@ enum identity nested_identity(const struct vcpu *vcpu);
 #define VMID_SHADOWS 2
 
 /* Its hypervisor takes an exception of the nested VM; without a syndrome if it is an interrupt. */
-void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar);
+void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar);
 
 /* VTTBR_EL2 for one of our own VMIDs. */
 uint64_t nested_vttbr(const struct vm *vm, unsigned vmid);
@@ -108,7 +108,7 @@ void nested_renew_page(struct vcpu *vcpu);
 void nested_translate(struct vcpu *vcpu, uint64_t address, bool write);
 
 /* Virtual EL2's registers as the hardware has them now. */
-void nested_save_el2(struct vcpu *vcpu);
+void nested_save_l1(struct vcpu *vcpu);
 
 /* A guest_entry (guest_table.h) of the VM that `context` is; under its lock. */
 bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry);
@@ -121,13 +121,13 @@ bool nested_register(struct vcpu *vcpu, uint64_t esr);
 bool nested_call(struct vcpu *vcpu, unsigned immediate);
 
 /* The hypervisor's ERET. */
-void nested_return(struct vcpu *vcpu);
+void nested_eret(struct vcpu *vcpu);
 
 /* Does virtual EL2's SPSR_EL2 have to be told apart from one of its own exceptions? */
 bool nested_tracks(const struct vcpu *vcpu);
 
 /* HCR_EL2 and the others while virtual EL2 runs. */
-void nested_trap(struct vcpu *vcpu);
+void nested_trap_l1(struct vcpu *vcpu);
 
 /* What EL1 must hold for what virtual EL2's register says. */
 uint64_t nested_sctlr(const struct vcpu *vcpu);

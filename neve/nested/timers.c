@@ -124,7 +124,7 @@ unsigned timers_interrupt(struct vcpu *vcpu, unsigned physical)
 
 /* ---- Worlds --------------------------------------------------------------------------------- */
 
-void timers_to_el2(struct vcpu *vcpu)
+void timers_to_l1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 
@@ -138,7 +138,7 @@ void timers_to_el2(struct vcpu *vcpu)
 	move_interrupts(vcpu, true);
 }
 
-void timers_to_vm(struct vcpu *vcpu)
+void timers_to_l2(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 

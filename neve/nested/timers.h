@@ -11,8 +11,8 @@
 
 /* The VM is left for its hypervisor, the hypervisor for its VM: after its list registers are taken back, after
  * they are lent. */
-void timers_to_el2(struct vcpu *vcpu);
-void timers_to_vm(struct vcpu *vcpu);
+void timers_to_l1(struct vcpu *vcpu);
+void timers_to_l2(struct vcpu *vcpu);
 
 /* The virtual interrupt that a timer's physical one stands for; 0: for none, because the hypervisor has changed its
  * VM's timer since, where we do not see it. */

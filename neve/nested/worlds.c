@@ -64,7 +64,7 @@ static bool traps_fp(const struct vcpu *vcpu)
 
 /* ---- Traps of the two worlds ---------------------------------------------------------------- */
 
-void nested_trap(struct vcpu *vcpu)
+void nested_trap_l1(struct vcpu *vcpu)
 {
 	bool vhe = is_vhe(vcpu), calls = mechanism(vcpu) == MECHANISM_PV;
 	uint64_t hcr = HCR_GUEST | HCR_TTLB | HCR_AT, cptr = CPTR_GUEST, mdcr = MDCR_GUEST;
@@ -105,7 +105,7 @@ static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
 	return hcr & (HCR_NV | HCR_NV1 | HCR_AT | (nv2 ? HCR_NV2 : 0));
 }
 
-static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
+static void trap_l2(struct vcpu *vcpu, uint64_t hcr)
 {
 	const struct nested *nested = &vcpu->arch.nested;
 	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_E2H_SHIFT : 0);
@@ -126,7 +126,7 @@ static void trap_for_vm(struct vcpu *vcpu, uint64_t hcr)
 
 /* ---- Worlds --------------------------------------------------------------------------------- */
 
-void nested_save_el2(struct vcpu *vcpu)
+void nested_save_l1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 
@@ -145,7 +145,7 @@ void nested_save_el2(struct vcpu *vcpu)
 	nested->sp_el2 = READ(SP_EL1);
 }
 
-static void load_el2(struct vcpu *vcpu)
+static void load_l1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 
@@ -168,7 +168,7 @@ static void load_el2(struct vcpu *vcpu)
 	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
 	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
 	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
-	nested_trap(vcpu);
+	nested_trap_l1(vcpu);
 	if (nested->lends_page) {
 		WRITE(VNCR_EL2, nested->own_page);
 		__atomic_store_n(&nested->lends_page, false, __ATOMIC_RELEASE);
@@ -181,7 +181,7 @@ static void load_el2(struct vcpu *vcpu)
 /* The nested VM's EL1 is Table 3's second part, and what traps one by one. */
 #define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
 
-static void save_el1(struct vcpu *vcpu)
+static void save_l2(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 
@@ -195,10 +195,10 @@ static void save_el1(struct vcpu *vcpu)
 	/* A system error that the VM has taken is not pending any more. */
 	if (virtual_interrupts(nested->hcr) & HCR_VSE && !(READ(HCR_EL2) & HCR_VSE))
 		SLOT(nested, HCR_EL2) &= ~HCR_VSE;
-	timers_to_el2(vcpu);
+	timers_to_l1(vcpu);
 }
 
-static void load_el1(struct vcpu *vcpu)
+static void load_l2(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 	uint64_t hcr = SLOT(nested, HCR_EL2), vttbr = SLOT(nested, VTTBR_EL2);
@@ -215,7 +215,7 @@ static void load_el1(struct vcpu *vcpu)
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
 	WRITE(VTTBR_EL2, hcr & HCR_VM ? nested_find_shadow(vcpu, vttbr)->hardware
 				      : nested_vttbr(vcpu->vm, VMID_PLAIN));
-	trap_for_vm(vcpu, hcr);
+	trap_l2(vcpu, hcr);
 	if (heeded_nest(vcpu, hcr) & HCR_NV2)
 		nested_map_page(vcpu);
 	nested->hcr = hcr;
@@ -223,18 +223,18 @@ static void load_el1(struct vcpu *vcpu)
 	vcpu->level = LEVEL_VM;
 	if (hcr & HCR_IMO)
 		nested_gic_lend(vcpu);
-	timers_to_vm(vcpu);
+	timers_to_l2(vcpu);
 }
 
 /* An exception of the nested VM that its hypervisor is to take. */
-void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
+void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
 {
 	struct nested *nested = &vcpu->arch.nested;
 	struct context *context = &vcpu->arch.context;
 
 	if (nested->lent)
 		nested_gic_take_back(vcpu);
-	save_el1(vcpu);
+	save_l2(vcpu);
 	if (vector == VECTOR_LOWER) {
 		SLOT(nested, ESR_EL2) = esr;
 		SLOT(nested, FAR_EL2) = vcpu->arch.exit.far;
@@ -244,7 +244,7 @@ void nested_enter(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpf
 	SLOT(nested, SPSR_EL2) = nested->set_spsr = context->pstate;
 	context->pc = SLOT(nested, VBAR_EL2) + vector;
 	context->pstate = PSTATE_EL1H | PSTATE_DAIF;
-	load_el2(vcpu);
+	load_l1(vcpu);
 }
 
 /* FEAT_NV2, and FEAT_NV for a VHE hypervisor, say EL2 in SPSR_EL1 of an exception from virtual EL2 to itself.
@@ -269,7 +269,7 @@ static bool returns_to_itself(const struct vcpu *vcpu, uint64_t pc, uint64_t sps
 	return nested_tracks(vcpu) && (pc != nested->set_elr || spsr != nested->set_spsr);
 }
 
-void nested_return(struct vcpu *vcpu)
+void nested_eret(struct vcpu *vcpu)
 {
 	struct context *context = &vcpu->arch.context;
 	uint64_t pc = READ(ELR_EL1), spsr = READ(SPSR_EL1), level = spsr & PSTATE_LEVEL;
@@ -289,13 +289,13 @@ void nested_return(struct vcpu *vcpu)
 		context->pc = pc;
 		return;
 	}
-	nested_save_el2(vcpu);
+	nested_save_l1(vcpu);
 	context->pc = pc;
 	context->pstate = (spsr & SPSR_KEPT) | (spsr & PSTATE_MODE);
-	load_el1(vcpu);
+	load_l2(vcpu);
 }
 
-void nested_before(struct vcpu *vcpu)
+void nested_before_enter(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
 	bool wanted;
@@ -308,7 +308,7 @@ void nested_before(struct vcpu *vcpu)
 	wanted = vgic_interrupts(&vm->arch.vgic, vcpu->number, vcpu->arch.nested.own.control);
 	lock_release(&vm->lock);
 	if (wanted)
-		nested_enter(vcpu, VECTOR_LOWER_IRQ, 0, 0);
+		nested_exit_to_l1(vcpu, VECTOR_LOWER_IRQ, 0, 0);
 }
 
 /* ---- The beginning -------------------------------------------------------------------------- */
@@ -362,5 +362,5 @@ void nested_reset(struct vcpu *vcpu)
 	SLOT(nested, CNTVOFF_EL2) = vcpu->vm->arch.counter_start;
 	if (mechanism(vcpu) == MECHANISM_NV2)
 		WRITE(VNCR_EL2, nested->own_page);
-	load_el2(vcpu);
+	load_l1(vcpu);
 }

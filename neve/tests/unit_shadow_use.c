@@ -51,7 +51,7 @@ void arch_kick(const struct cpu *cpu)
 	(void)cpu;
 }
 
-void nested_save_el2(struct vcpu *vcpu)
+void nested_save_l1(struct vcpu *vcpu)
 {
 	(void)vcpu;
 }

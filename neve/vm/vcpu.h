@@ -10,6 +10,9 @@
 	 HCR_TACR | HCR_RW | HCR_TLOR | HCR_TERR | HCR_APK | HCR_API | (VHE ? HCR_E2H : 0))
 #define MDCR_GUEST (MDCR_TPM | MDCR_TPMCR | MDCR_TPMS | MDCR_TTRF)
 
+/* Runs the guest until it leaves; LEFT_... (switch.S). PC and PSTATE are in ELR_EL2 and SPSR_EL2. */
+unsigned context_enter(struct context *context);
+
 /* MPIDR_EL1 as its guest sees it. */
 static inline uint64_t vcpu_id(const struct vcpu *vcpu)
 {
