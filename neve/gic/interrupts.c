@@ -47,19 +47,25 @@ static void refill(struct vcpu *vcpu)
 	uint64_t old[VGIC_MAX_LRS];
 	struct vgic_loaded loaded;
 
+	/* What became of those that are in. */
 	gic_read_lists(vcpu);
 	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	if (is_nested(vcpu))
 		nested_gic_set_maintenance_line(vcpu);
+
+	/* What is to be in. */
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
+
+	/* Only what changes is written; kvm410's world switch writes all of it itself. */
 	vcpu->arch.ich_hcr = ICH_HCR_EN | (loaded.more ? ICH_HCR_UIE : 0);
 	for (unsigned i = 0; i < lists->count && !is_kvm410(vcpu); i++)
 		if (old[i] || lists->lr[i])
 			ich_write_lr(i, lists->lr[i]);
 	if (!is_kvm410(vcpu))
 		WRITE(ICH_HCR_EL2, vcpu->arch.ich_hcr);
+
 	for (unsigned i = 0; i < VGIC_OWN; i++)
 		if (loaded.deactivate >> i & 1)
 			gic_deactivate(i);

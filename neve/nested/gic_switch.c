@@ -61,6 +61,7 @@ void nested_gic_lend(struct vcpu *vcpu)
 	struct vgic_lists *lists = &vcpu->arch.lists;
 	struct ich_state interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
 
+	/* L1's list registers out, L2's in. */
 	lock_take(&vcpu->vm->lock);
 	gic_read_lists(vcpu);
 	vgic_save(vgic, vcpu->number, lists);
@@ -77,6 +78,8 @@ void nested_gic_lend(struct vcpu *vcpu)
 		nested->lists[i] = lr;
 	}
 	lock_release(&vcpu->vm->lock);
+
+	/* The rest of the interface. */
 	ich_save(&nested->own);
 	for (unsigned i = 0; i < ICH_ACTIVE; i++)
 		interface.active[i] = NESTED_ACTIVE(nested, i);
@@ -115,6 +118,7 @@ void nested_gic_take_back(struct vcpu *vcpu)
 	struct nested *nested = &vcpu->arch.nested;
 	struct ich_state interface = { .control = 0 };
 
+	/* L2's list registers and interface, into L1's registers. */
 	lock_take(&vcpu->vm->lock);
 	for (unsigned i = 0; i < ich_lr_count; i++)
 		take_list(vcpu, i);
@@ -124,11 +128,15 @@ void nested_gic_take_back(struct vcpu *vcpu)
 	for (unsigned i = 0; i < ICH_ACTIVE; i++)
 		NESTED_ACTIVE(nested, i) = interface.active[i];
 	nested_ich_copy_status(vcpu, REG_ICH_LR0_EL2);
+
+	/* Is there something that L1 asked to be told? */
 	if (nested_ich_status(vcpu, REG_ICH_MISR_EL2)) {
 		nested_gic_set_maintenance_line(vcpu);
 		vcpu->attention = true;
 	}
 	lock_release(&vcpu->vm->lock);
+
+	/* L1's own interface; its list registers are filled before it is entered. */
 	ich_load(&nested->own);
 	WRITE(ICH_HCR_EL2, ICH_HCR_EN);
 	if (nested->maintenance)

@@ -1,6 +1,7 @@
 /*
  * Guest hypervisors (L1) at virtual EL2, and their nested VMs (L2; Lim et al., section 4). Both run at EL1 of
- * the hardware, one at a time. docs/neve-switch.md lists a switch between them step by step.
+ * the hardware, one at a time. docs/neve-switch.md lists a switch between them step by step. L2 is all that runs
+ * at virtual EL1, the host kernel of a split hypervisor too.
  *
  *   worlds.c        from L1 to L2 and back: which registers are saved and loaded
  *   exits.c         who answers an exception: L1 or we
@@ -49,7 +50,7 @@ static inline bool is_host(const struct vcpu *vcpu)
 /* What a VM needs beyond an ordinary one. NULL, or what is wrong. */
 const char *nested_vm_init(struct vm *vm);
 
-/* The vCPU stands at its first instruction at virtual EL2. On its own CPU. */
+/* The vCPU is at its first instruction at virtual EL2. On its own CPU. */
 void nested_reset(struct vcpu *vcpu);
 
 /* Before the guest is entered: an interrupt for the hypervisor takes its VM's turn. */

@@ -1,4 +1,5 @@
-/* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. */
+/* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. docs/neve-switch.md lists the
+ * steps. */
 #include "nested/gic_switch.h"
 #include "nested/nested.h"
 
@@ -25,7 +26,7 @@
 
 _Static_assert(VMID_SHADOWS + SHADOWS <= VMIDS_OF_VM && SHADOWS > MAX_VCPUS, "VMIDs and shadows");
 
-/* ---- Formats -------------------------------------------------------------------------------- */
+/* ---- Formats: what EL1 must hold for what virtual EL2's register says ------------------------- */
 
 uint64_t nested_sctlr(const struct vcpu *vcpu)
 {
@@ -124,8 +125,9 @@ static void trap_l2(struct vcpu *vcpu, uint64_t hcr)
 		      (counters & CNTHCTL_EL1PCEN ? CNTHCTL_EL1PCEN << CNTHCTL_SHIFT : 0));
 }
 
-/* ---- Worlds --------------------------------------------------------------------------------- */
+/* ---- L1's world ----------------------------------------------------------------------------- */
 
+/* Those that L1 can write without a trap; the page has all others at any time. */
 void nested_save_l1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -149,6 +151,7 @@ static void load_l1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
 
+	/* Virtual EL2's registers, in EL1's format. */
 #define ROW(name) WRITE(name##_EL1, SLOT(nested, name##_EL2));
 	REDIRECTED(ROW)
 #undef ROW
@@ -163,22 +166,29 @@ static void load_l1(struct vcpu *vcpu)
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTHCTL_EL2));
 	WRITE(SP_EL1, nested->sp_el2);
+
+	/* EL2's, for L1. */
 	WRITE(CNTHCTL_EL2, CNTHCTL_GUEST);
 	WRITE(CNTVOFF_EL2, is_vhe(vcpu) ? 0 : SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
 	WRITE(VPIDR_EL2, READ_REGISTER(midr_el1));
 	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
 	nested_trap_l1(vcpu);
+
+	/* With FEAT_NV2, L1's deferred page again, if L2 had one. */
 	if (nested->lends_page) {
 		WRITE(VNCR_EL2, nested->own_page);
 		__atomic_store_n(&nested->lends_page, false, __ATOMIC_RELEASE);
 	}
+
 	nested->shadow = NULL;
 	nested->in_el2 = true;
 	vcpu->level = LEVEL_HYPERVISOR;
 }
 
-/* The nested VM's EL1 is Table 3's second part, and what traps one by one. */
+/* ---- L2's world ----------------------------------------------------------------------------- */
+
+/* L2's EL1 is Table 3's second part, and what traps one by one. */
 #define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
 
 static void save_l2(struct vcpu *vcpu)
@@ -192,9 +202,11 @@ static void save_l2(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
+
 	/* A system error that the VM has taken is not pending any more. */
 	if (virtual_interrupts(nested->hcr) & HCR_VSE && !(READ(HCR_EL2) & HCR_VSE))
 		SLOT(nested, HCR_EL2) &= ~HCR_VSE;
+
 	timers_to_l1(vcpu);
 }
 
@@ -210,6 +222,8 @@ static void load_l2(struct vcpu *vcpu)
 #undef ROW
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTKCTL_EL1));
+
+	/* EL2's, as L1 wants them for its VM. */
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
@@ -218,15 +232,20 @@ static void load_l2(struct vcpu *vcpu)
 	trap_l2(vcpu, hcr);
 	if (heeded_nest(vcpu, hcr) & HCR_NV2)
 		nested_map_page(vcpu);
+
 	nested->hcr = hcr;
 	nested->in_el2 = false;
 	vcpu->level = LEVEL_VM;
+
+	/* The timers last: their interrupts go where the interface's list registers are. */
 	if (hcr & HCR_IMO)
 		nested_gic_lend(vcpu);
 	timers_to_l2(vcpu);
 }
 
-/* An exception of the nested VM that its hypervisor is to take. */
+/* ---- From one to the other -------------------------------------------------------------------- */
+
+/* What the hardware would do when it takes an exception to EL2. */
 void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -235,6 +254,8 @@ void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_
 	if (nested->lent)
 		nested_gic_take_back(vcpu);
 	save_l2(vcpu);
+
+	/* The exception, as virtual EL2 reads it. */
 	if (vector == VECTOR_LOWER) {
 		SLOT(nested, ESR_EL2) = esr;
 		SLOT(nested, FAR_EL2) = vcpu->arch.exit.far;
@@ -244,6 +265,7 @@ void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_
 	SLOT(nested, SPSR_EL2) = nested->set_spsr = context->pstate;
 	context->pc = SLOT(nested, VBAR_EL2) + vector;
 	context->pstate = PSTATE_EL1H | PSTATE_DAIF;
+
 	load_l1(vcpu);
 }
 
@@ -278,17 +300,21 @@ void nested_eret(struct vcpu *vcpu)
 		nested_stop(vcpu, "its hypervisor returns to AArch32, SPSR_EL2 0x%lx", spsr);
 		return;
 	}
+
+	/* Illegal: the next instruction says so. */
 	if (level > LEVEL_EL2 || spsr & PSTATE_RESERVED ||
 	    (level == LEVEL_EL0 && spsr & PSTATE_SP)) {
 		context->pstate |= PSTATE_IL;
 		context->pc = pc;
 		return;
 	}
+
 	if (returns_to_itself(vcpu, pc, spsr)) {
 		context->pstate = (spsr & SPSR_KEPT) | (level ? LEVEL_EL1 | (spsr & PSTATE_SP) : 0);
 		context->pc = pc;
 		return;
 	}
+
 	nested_save_l1(vcpu);
 	context->pc = pc;
 	context->pstate = (spsr & SPSR_KEPT) | (spsr & PSTATE_MODE);
@@ -302,8 +328,11 @@ void nested_before_enter(struct vcpu *vcpu)
 
 	if (!vcpu->arch.nested.lent)
 		return;
+
+	/* Before we look: what changes from here on sets it again. */
 	__atomic_store_n(&vcpu->attention, false, __ATOMIC_SEQ_CST);
 	vcpu->arch.nested.refill = true;
+
 	lock_take(&vm->lock);
 	wanted = vgic_interrupts(&vm->arch.vgic, vcpu->number, vcpu->arch.nested.own.control);
 	lock_release(&vm->lock);

@@ -1,6 +1,6 @@
 /*
- * Enters a guest, and answers why it left. What a guest does wrong ends
- * in an exception of its own, or ends its VM; never the hypervisor.
+ * Enters a guest, and answers why it left. What a guest does wrong ends in an exception of its own, or ends its
+ * VM; never the hypervisor. A new kind of exception is a case of synchronous().
  */
 #include "vm/vcpu.h"
 
@@ -247,10 +247,12 @@ static unsigned enter(struct vcpu *vcpu)
 
 void arch_vcpu_run(struct vcpu *vcpu)
 {
+	/* Interrupts that came: into list registers, or to L1 in place of its VM. */
 	if (vcpu->attention && is_nested(vcpu))
 		nested_before_enter(vcpu);
 	if (vcpu->attention && !vcpu->arch.nested.lent)
 		gic_refill(vcpu);
+
 	switch (enter(vcpu)) {
 	case LEFT_SYNCHRONOUS:
 		synchronous(vcpu);
