@@ -37,9 +37,6 @@ uint64_t arch_ticks(void);
 
 /* ---- VMs (vm/stage2.c) -------------------------------------------------------------------- */
 
-/* Pages for tables that a VM with so much memory needs at most. */
-uint64_t arch_vm_table_pages(uint64_t ram_bytes, uint64_t stage2_bytes);
-
 /* Prepares what the hardware needs of the VM; its devices' rows are added. */
 const char *arch_vm_init(struct vm *vm);
 

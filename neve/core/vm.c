@@ -102,7 +102,7 @@ bool vm_read(struct vm *vm, void *to, uint64_t ipa, uint64_t bytes)
 
 static const char *take_memory(struct vm *vm)
 {
-	uint64_t pages = arch_vm_table_pages(vm->ram_bytes, vm->config->stage2_bytes);
+	uint64_t pages = table_pages_needed(vm->ram_bytes, vm->config->stage2_bytes);
 	uint64_t tables;
 
 	vm->ram = memory_take(&machine_memory, vm->ram_bytes, BLOCK);

@@ -10,9 +10,10 @@
 #include "core/main.h"
 #include "gic/ich.h"
 #include "machine/accessors.h"
-#include "machine/machine.h"
 
 #define ALL_PRIORITIES 0xf0
+
+static const struct tree *machine_tree;
 
 /* The console's interrupt, to this CPU. */
 static void listen(const struct tree *tree)
@@ -33,6 +34,7 @@ const char *arch_interrupts_init(const struct tree *tree)
 	if (!gic_enable_distributor(tree->gic_distributor, 3))
 		return "the interrupt controller does not answer";
 	listen(tree);
+	machine_tree = tree;
 	return NULL;
 }
 
@@ -48,7 +50,7 @@ void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive)
 /* Our own CPU's part: SGIs and PPIs of group 1, those that we take switched on. */
 const char *gic_cpu_init(struct cpu *cpu)
 {
-	uint64_t redistributor = gic_redistributor(machine_tree(), cpu->id), frame;
+	uint64_t redistributor = gic_redistributor(machine_tree, cpu->id), frame;
 
 	if (!redistributor)
 		return "a CPU has no redistributor in the interrupt controller";

@@ -4,8 +4,6 @@
 
 #include "common/tree.h"
 
-const struct tree *machine_tree(void);
-
 /* EL2's vectors (vm/switch.S). */
 extern char vectors[];
 

@@ -76,6 +76,7 @@
 
 /* ROW(name, op0, op1, CRn, CRm, op2, class, mask, nest, page) */
 #define REGISTERS(ROW)                                                        \
+	/* What the CPU is. */                                                \
 	ROW(ID_AA64PFR0_EL1, 3, 0, 0, 4, 0, IDENTITY, KEEP_PFR0, DIRECT, 0)   \
 	ROW(ID_AA64PFR1_EL1, 3, 0, 0, 4, 1, IDENTITY, KEEP_PFR1, DIRECT, 0)   \
 	ROW(ID_AA64DFR0_EL1, 3, 0, 0, 5, 0, IDENTITY, KEEP_DFR0, DIRECT, 0)   \
@@ -85,10 +86,12 @@
 	ROW(ID_AA64MMFR0_EL1, 3, 0, 0, 7, 0, IDENTITY, KEEP_MMFR0, DIRECT, 0) \
 	ROW(ID_AA64MMFR1_EL1, 3, 0, 0, 7, 1, IDENTITY, KEEP_MMFR1, DIRECT, 0) \
 	ROW(ID_AA64MMFR2_EL1, 3, 0, 0, 7, 2, IDENTITY, KEEP_MMFR2, DIRECT, 0) \
+	/* Of EL1, trapped in every VM. */                                    \
 	ROW(ACTLR_EL1, 3, 0, 1, 0, 1, ZERO, 0, AUXILIARY, 0x118)              \
 	ROW(ICC_SGI1R_EL1, 3, 0, 12, 11, 5, SGI, 1, DIRECT, 0)                \
 	ROW(ICC_ASGI1R_EL1, 3, 0, 12, 11, 6, SGI, 0, DIRECT, 0)               \
 	ROW(ICC_SGI0R_EL1, 3, 0, 12, 11, 7, SGI, 0, DIRECT, 0)                \
+	/* Of EL1 and EL0, the VM's own. */                                   \
 	ROW(SCTLR_EL1, 3, 0, 1, 0, 0, CONTEXT, SCTLR_EL1_RES1, VM, 0x110)     \
 	ROW(CPACR_EL1, 3, 0, 1, 0, 2, CONTEXT, 0, VM, 0x100)                  \
 	ROW(TTBR0_EL1, 3, 0, 2, 0, 0, CONTEXT, 0, VM, 0x200)                  \
@@ -115,6 +118,7 @@
 	ROW(MDSCR_EL1, 2, 0, 0, 2, 2, CONTEXT, 0, DEBUG, 0x158)               \
 	ROW(CNTP_CTL_EL0, 3, 3, 14, 2, 1, CONTEXT, 0, TIMER, 0x180)           \
 	ROW(CNTV_CTL_EL0, 3, 3, 14, 3, 1, CONTEXT, 0, TIMER, 0x170)           \
+	/* Table 3: of EL2, about its VM. */                                  \
 	ROW(HACR_EL2, 3, 4, 1, 1, 7, HYPERVISOR, 0, CONTROL, 0)               \
 	ROW(HCR_EL2, 3, 4, 1, 1, 0, HYPERVISOR, HCR_HEEDED, CONTROL, 0x078)   \
 	ROW(HPFAR_EL2, 3, 4, 6, 0, 4, HYPERVISOR, 0, CONTROL, 0)              \
@@ -125,6 +129,7 @@
 	ROW(VPIDR_EL2, 3, 4, 0, 0, 0, HYPERVISOR, 0xffffffff, CONTROL, 0x088) \
 	ROW(VTCR_EL2, 3, 4, 2, 1, 2, HYPERVISOR, 0xffffffff, CONTROL, 0x040)  \
 	ROW(VTTBR_EL2, 3, 4, 2, 1, 0, HYPERVISOR, ALL_BITS, CONTROL, 0x020)   \
+	/* Table 4: of EL2, about itself. */                                  \
 	ROW(AFSR0_EL2, 3, 4, 5, 1, 0, HYPERVISOR, 0, REDIRECT, 0)             \
 	ROW(AFSR1_EL2, 3, 4, 5, 1, 1, HYPERVISOR, 0, REDIRECT, 0)             \
 	ROW(AMAIR_EL2, 3, 4, 10, 3, 0, HYPERVISOR, 0, REDIRECT, 0)            \
@@ -137,12 +142,15 @@
 	ROW(VBAR_EL2, 3, 4, 12, 0, 0, HYPERVISOR, 0, REDIRECT, 0)             \
 	ROW(CONTEXTIDR_EL2, 3, 4, 13, 0, 1, HYPERVISOR, 0, REDIRECT_VHE, 0)   \
 	ROW(TTBR1_EL2, 3, 4, 2, 0, 1, HYPERVISOR, 0, REDIRECT_VHE, 0)         \
+	/* Table 4, trap on write. */                                         \
 	ROW(CNTHCTL_EL2, 3, 4, 14, 1, 0, HYPERVISOR, 0, CACHED, 0)            \
 	ROW(CNTVOFF_EL2, 3, 4, 14, 0, 3, HYPERVISOR, 0, CACHED, 0x060)        \
 	ROW(CPTR_EL2, 3, 4, 1, 1, 2, HYPERVISOR, 0, CACHED, 0)                \
 	ROW(MDCR_EL2, 3, 4, 1, 1, 1, HYPERVISOR, 0, CACHED, 0)                \
+	/* Table 4, of another format at EL1. */                              \
 	ROW(TCR_EL2, 3, 4, 2, 0, 2, HYPERVISOR, 0, TRANSLATED, 0)             \
 	ROW(TTBR0_EL2, 3, 4, 2, 0, 0, HYPERVISOR, 0, TRANSLATED, 0)           \
+	/* Table 5: the hypervisor control interface of the GIC. */           \
 	ROW(ICH_HCR_EL2, 3, 4, 12, 11, 0, HYPERVISOR, 0, GIC, 0x4c0)          \
 	ROW(ICH_VTR_EL2, 3, 4, 12, 11, 1, HYPERVISOR, 0, GIC, 0)              \
 	ROW(ICH_VMCR_EL2, 3, 4, 12, 11, 7, HYPERVISOR, 0, GIC, 0x4c8)         \
@@ -173,10 +181,12 @@
 	ROW(ICH_LR13_EL2, 3, 4, 12, 13, 5, HYPERVISOR, 0, GIC, 0x468)         \
 	ROW(ICH_LR14_EL2, 3, 4, 12, 13, 6, HYPERVISOR, 0, GIC, 0x470)         \
 	ROW(ICH_LR15_EL2, 3, 4, 12, 13, 7, HYPERVISOR, 0, GIC, 0x478)         \
+	/* What always traps, and section 6.1. */                             \
 	ROW(ICC_SRE_EL2, 3, 4, 12, 9, 5, HYPERVISOR, 0, TRAP, 0)              \
 	ROW(ACTLR_EL2, 3, 4, 1, 0, 1, HYPERVISOR, 0, TRAP, 0)                 \
 	ROW(PMUSERENR_EL0, 3, 3, 9, 14, 0, HYPERVISOR, 0, PMU, 0)             \
 	ROW(PMSELR_EL0, 3, 3, 9, 12, 5, HYPERVISOR, 0, PMU, 0)                \
+	/* Timers. */                                                         \
 	ROW(CNTHP_TVAL_EL2, 3, 4, 14, 2, 0, HYPERVISOR, 0, TIMER, 0)          \
 	ROW(CNTHP_CTL_EL2, 3, 4, 14, 2, 1, HYPERVISOR, 0, TIMER, 0)           \
 	ROW(CNTHP_CVAL_EL2, 3, 4, 14, 2, 2, HYPERVISOR, 0, TIMER, 0)          \

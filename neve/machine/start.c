@@ -25,11 +25,6 @@ static struct tree tree;
 static const char *tree_wrong;
 static uint64_t tree_at;
 
-const struct tree *machine_tree(void)
-{
-	return &tree;
-}
-
 static void read_tree(uint64_t at)
 {
 	tree_at = at;

@@ -17,11 +17,6 @@
 /* Where QEMU's `virt` machine has it. */
 const uint64_t arch_ram_start = 0x40000000;
 
-uint64_t arch_vm_table_pages(uint64_t ram_bytes, uint64_t stage2_bytes)
-{
-	return table_pages_needed(ram_bytes, stage2_bytes);
-}
-
 const char *arch_vm_init(struct vm *vm)
 {
 	struct arch_vm *arch = &vm->arch;

@@ -121,7 +121,8 @@ impl Registers {
             .ok_or_else(|| TableError("it has no REGISTERS(ROW)".into()))?
             .1;
         let mut rows = Vec::new();
-        for line in table.lines().skip(1) {
+        let is_heading = |line: &&str| line.trim_start().starts_with("/*");
+        for line in table.lines().skip(1).filter(|line| !is_heading(line)) {
             let Some(row) = line.trim_start().strip_prefix("ROW(") else {
                 break;
             };
