@@ -16,9 +16,9 @@ struct context {
 	uint64_t pc, pstate;
 };
 
+/* The state of one virtual interface of the GIC, beside its list registers. */
 #define ICH_ACTIVE 8
 
-/* The state of one virtual interface of the GIC, beside its list registers. */
 struct ich_state {
 	uint64_t control;	     /* ICH_VMCR_EL2 */
 	uint64_t active[ICH_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
@@ -26,23 +26,34 @@ struct ich_state {
 
 /* A vCPU that has virtual EL2 (nested/nested.h). */
 struct nested {
-	volatile uint64_t
-		*page; /* all registers of virtual EL2 and of the nested VM's EL1 that are not in
-				  * the hardware, by REGISTER_OFFSET */
-	uint64_t own_page; /* ours; a paravirtual hypervisor may have given one of its own */
-	bool in_el2;	   /* the hardware's EL1 is virtual EL2, not the nested VM's */
+	/* All registers of virtual EL2 and of the nested VM's EL1 that are not in the hardware, by REGISTER_OFFSET:
+	 * our own page, or one that a paravirtual hypervisor gave. */
+	volatile uint64_t *page;
+	uint64_t own_page;
+
+	bool in_el2; /* the hardware's EL1 is virtual EL2, not the nested VM's */
 	uint64_t sp_el2;
-	uint64_t set_elr, set_spsr; /* what the guest hypervisor, or we for it, put there last */
-	uint64_t hcr;		    /* HCR_EL2 as it was when its VM was entered */
-	struct shadow *shadow;	    /* in use */
-	bool others_on;		    /* timers of who does not run: one is on (nested/timers.h) */
-	bool lends_page;	    /* the hardware's deferred page is one that its VM was given */
-	volatile bool page_stale;   /* ... and is to be looked for anew: a TLBI concerned it */
-	uint64_t lists[VGIC_MAX_LRS]; /* its VM's list registers as they went into the hardware */
-	bool lent;		      /* the hardware's virtual GIC is the nested VM's */
-	bool refill;	      /* ... and its own list registers are to be filled anew after that */
-	bool maintenance;     /* ... and its maintenance interrupt is active */
-	struct ich_state own; /* the guest hypervisor's, meanwhile */
+	uint64_t hcr; /* HCR_EL2 as it was when the nested VM was entered */
+
+	/* What the guest hypervisor, or we for it, put into ELR_EL2 and SPSR_EL2 last (nested_tracks()). */
+	uint64_t set_elr, set_spsr;
+
+	struct shadow *shadow; /* in use */
+
+	/* The hardware's deferred page is one that the nested VM was given; it is to be looked for anew, as a TLBI
+	 * concerned it. */
+	bool lends_page;
+	volatile bool page_stale;
+
+	/* Timers of who does not run: one is on (nested/timers.h). */
+	bool others_on;
+
+	/* The hardware's virtual GIC is the nested VM's (nested/gic_switch.h). Meanwhile: */
+	bool lent;
+	uint64_t lists[VGIC_MAX_LRS]; /* the VM's list registers as they went into the hardware */
+	bool maintenance;	      /* its maintenance interrupt is active */
+	bool refill;		      /* afterwards the hypervisor's own are to be filled anew */
+	struct ich_state own;	      /* the hypervisor's */
 };
 
 /* Why the guest was left, of synchronous exceptions: read once. */
@@ -64,16 +75,21 @@ struct arch_vm {
 
 struct arch_vcpu {
 	struct context context;
-	struct context host_context; /* of kvm410's host half */
-	struct kvm410_state kvm410;
 	struct exit exit;
+	uint64_t start_entry, start_context; /* what CPU_ON asked for */
+
+	/* The GIC: list registers as they went into the hardware, ICH_HCR_EL2 while the guest runs. */
+	struct vgic_lists lists;
+	uint64_t ich_hcr;
 	unsigned
 		acknowledged; /* a physical interrupt that is to be answered, and 1 << 31; 0: none */
-	struct vgic_lists lists;
-	struct ich_state interface; /* what kvm410 saved of it */
-	uint64_t ich_hcr;	    /* ICH_HCR_EL2 while the guest runs */
+
+	/* policy=kvm-4.10 (kvm410/). */
+	struct kvm410_state kvm410;
+	struct context host_context; /* of the host half */
+	struct ich_state interface;  /* what it saved of the GIC */
+
 	struct nested nested;
-	uint64_t start_entry, start_context; /* what CPU_ON asked for */
 };
 
 #endif
