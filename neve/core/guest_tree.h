@@ -29,7 +29,9 @@
 #define PPI_TIMER_HYPERVISOR	     26
 #define PPI_TIMER_HYPERVISOR_VIRTUAL 28
 /* Of the four that are not secure, a bit each. */
-#define TIMER_PPIS		     (1u << 30 | 1u << 28 | 1u << 27 | 1u << 26)
+#define TIMER_PPIS                                                                                 \
+	(1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR_VIRTUAL | 1u << PPI_TIMER_VIRTUAL | \
+	 1u << PPI_TIMER_HYPERVISOR)
 
 struct guest_machine {
 	unsigned cpus;

@@ -8,7 +8,7 @@
 #include "core/main.h"
 #include "machine/accessors.h"
 #include "machine/machine.h"
-#include "vm/table.h"
+#include "machine/table.h"
 
 #if VHE /* the format of EL1: AP[1] would give it to EL0 */
 #define AP1	   0

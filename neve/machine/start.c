@@ -8,7 +8,7 @@
 #include "core/vm.h"
 #include "machine/accessors.h"
 #include "machine/cpu.h"
-#include "vm/table.h"
+#include "machine/table.h"
 
 #define TREE_ALIGNMENT 8
 #define MAX_POLLS      100000000

@@ -1,12 +1,12 @@
 /* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. docs/neve-switch.md lists the
  * steps. */
-#include "nested/gic_switch.h"
 #include "nested/nested.h"
 
 #include "core/arch.h"
 #include "core/memory.h"
 #include "gic/gic.h"
 #include "machine/accessors.h"
+#include "nested/gic_switch.h"
 #include "nested/timers.h"
 #include "vm/vcpu.h"
 

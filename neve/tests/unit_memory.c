@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
+#include "machine/table.h"
 #include "vm/inject.h"
 #include "vm/mmio.h"
-#include "vm/table.h"
 
 #define POOL_PAGES 16
 #define ATTRIBUTES 0x4fcull

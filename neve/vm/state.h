@@ -6,9 +6,9 @@
 
 #include "gic/vgic.h"
 #include "kvm410/kvm410.h"
+#include "machine/table.h"
 #include "nested/shadow.h"
 #include "vm/psci.h"
-#include "vm/table.h"
 
 /* What a guest's world is, beyond what its CPU keeps. Assembly knows the offsets (machine/cpu.h). */
 struct context {

@@ -1,5 +1,5 @@
 /* Builds and walks translation tables; see table.h. Pure. */
-#include "vm/table.h"
+#include "machine/table.h"
 
 #include <stddef.h>
 
