@@ -10,15 +10,23 @@
 
 _Static_assert(sizeof(struct arm64_image_header) == 64, "the header");
 
-const char *arm64_image_read(struct arm64_image *image, const uint8_t *file, uint64_t bytes)
+bool arm64_image_is(const uint8_t *file, uint64_t bytes)
 {
 	struct arm64_image_header header;
 
 	if (bytes < sizeof(header))
-		return "the kernel is too short";
+		return false;
 	__builtin_memcpy(&header, file, sizeof(header));
-	if (header.magic != MAGIC)
+	return header.magic == MAGIC;
+}
+
+const char *arm64_image_read(struct arm64_image *image, const uint8_t *file, uint64_t bytes)
+{
+	struct arm64_image_header header;
+
+	if (!arm64_image_is(file, bytes))
 		return "the kernel is no arm64 Image (a compressed one must be unpacked first)";
+	__builtin_memcpy(&header, file, sizeof(header));
 	if (header.flags & FLAG_BIG)
 		return "the kernel is big-endian";
 	if (!header.image_bytes) {

@@ -2,6 +2,7 @@
 #ifndef COMMON_ARM64_IMAGE_H
 #define COMMON_ARM64_IMAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ARM64_IMAGE_BOUNDARY   0x200000ull /* the kernel's memory begins on one */
@@ -19,6 +20,8 @@ struct arm64_image {
 	uint64_t memory_bytes; /* what it takes from there on */
 };
 
+/* Does the file begin with such a header? */
+bool arm64_image_is(const uint8_t *file, uint64_t bytes);
 /* Where the kernel wants to be. NULL, or what is wrong with it. */
 const char *arm64_image_read(struct arm64_image *image, const uint8_t *file, uint64_t bytes);
 

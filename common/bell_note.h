@@ -1,4 +1,4 @@
-/* What lies where a ring of the doorbell points (docs/guest.md): the guest writes it (core/bell.c), a
+/* What lies where a ring of the doorbell points (docs/guest.md): the guest writes it (guest/core/doorbell.c), a
  * monitor copies it. */
 #ifndef COMMON_BELL_NOTE_H
 #define COMMON_BELL_NOTE_H

@@ -2,11 +2,10 @@
 #ifndef COMMON_GIC_REGISTERS_H
 #define COMMON_GIC_REGISTERS_H
 
-#include "common/tree.h"
-
 /* Of the distributor, in both versions; in version 3 GICR_SGI_FRAME behind a redistributor's start are the
  * same for the 32 interrupts that each CPU has of its own. */
 #define GICD_CTLR	0x000
+#define GICD_TYPER	0x004
 #define GICD_IIDR	0x008
 #define GICD_IGROUPR	0x080
 #define GICD_ISENABLER	0x100
@@ -18,26 +17,29 @@
 #define GICD_ICFGR	0xc00
 #define GICD_SGIR	0xf00
 #define GICD_IROUTER	0x6000
+#define GICD_PIDR2	0xffe8 /* GICR_PIDR2 too */
 
+#define GICR_CTLR      0x0000
+#define GICR_IIDR      0x0004
+#define GICR_TYPER     0x0008
+#define GICR_WAKER     0x0014
+#define GICR_PROPBASER 0x0070
+#define GICR_PENDBASER 0x0078
 #define GICR_SGI_FRAME 0x10000
+#define GICR_BYTES     0x20000 /* and twice that with virtual LPIs */
+
+/* GICD_CTLR: which bit of the groups' is which depends on security. */
+#define GICD_CTLR_GROUP0    (1u << 0)
+#define GICD_CTLR_GROUP1    (1u << 1)
+#define GICD_CTLR_AFFINITY  (1u << 4)
+#define GICD_CTLR_ONE_STATE (1u << 6)  /* DS */
+#define GICD_CTLR_PENDING   (1u << 31) /* RWP */
+
+#define GICR_TYPER_VLPIS  (1u << 1)
+#define GICR_TYPER_LAST	  (1u << 4)
+#define GICR_WAKER_SLEEP  (1u << 1)
+#define GICR_WAKER_ASLEEP (1u << 2)
 
 #define GIC_FIRST_SHARED 32
-
-/* Switches it on, for groups that any of the versions calls ours. False: it does not answer. */
-bool gic_enable_distributor(uint64_t distributor, unsigned version);
-
-/* The redistributor of the CPU with that affinity (MPIDR_EL1's fields); 0: there is none. */
-uint64_t gic_redistributor(const struct tree *tree, uint64_t affinity);
-/* Wakes it. False: it does not. */
-bool gic_wake(uint64_t redistributor);
-
-/* Of a CPU's own interrupts, whose registers are at `frame`: exactly these are on, and all get a priority. */
-void gic_enable_own(uint64_t frame, uint32_t which);
-/* Lets one more come, or no more. */
-void gic_own(uint64_t frame, unsigned intid, bool on);
-/* Lets a shared one come, on an edge or by its level, to the CPU with that affinity; version 2: the bit by
- * which it is called. */
-void gic_enable_shared(uint64_t distributor, unsigned version, unsigned intid, uint64_t to,
-		       bool edge);
 
 #endif

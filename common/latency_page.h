@@ -1,7 +1,7 @@
 /*
  * I/O latency (Dall et al. 2015, Table 1): what a guest and a device of its monitor say to each
  * other. The guest writes the address of a struct latency_page to LATENCY_AT behind the doorbell, with what
- * it wants in `command`, and the monitor answers before that write is done. A write of four bytes to
+ * it wants in `command`, and the monitor answers before that write is done. A write of one byte to
  * LATENCY_KICK_AT behind the doorbell is the kick. docs/guest.md, vmm/latency/.
  */
 #ifndef COMMON_LATENCY_PAGE_H

@@ -17,7 +17,7 @@ static uint32_t take(struct pl011 *port)
 	return byte;
 }
 
-uint32_t pl011_read(struct pl011 *port, uint64_t offset)
+static uint32_t read(struct pl011 *port, uint64_t offset)
 {
 	static const uint8_t identity[] = { 0x11, 0x10, 0x34, 0x00, 0x0d, 0xf0, 0x05, 0xb1 };
 
@@ -46,6 +46,11 @@ uint32_t pl011_read(struct pl011 *port, uint64_t offset)
 	if (offset >= PL011_IDENTITY && offset < PL011_BYTES && offset % 4 == 0)
 		return identity[(offset - PL011_IDENTITY) / 4];
 	return 0;
+}
+
+void pl011_read(struct pl011 *port, uint64_t offset, uint64_t *value)
+{
+	*value = read(port, offset);
 }
 
 void pl011_write(struct pl011 *port, uint64_t offset, uint32_t value)

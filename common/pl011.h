@@ -20,7 +20,7 @@ struct pl011 {
 };
 
 /* A guest's access at that offset. Registers are 32 bits wide, whatever the access is. */
-uint32_t pl011_read(struct pl011 *port, uint64_t offset);
+void pl011_read(struct pl011 *port, uint64_t offset, uint64_t *value);
 void pl011_write(struct pl011 *port, uint64_t offset, uint32_t value);
 
 /* A byte came in; one for which there is no room is lost, as in the hardware. */

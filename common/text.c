@@ -19,6 +19,16 @@ bool text_equal(const char *a, const char *b)
 	return *a == *b;
 }
 
+bool text_is(const char *text, size_t bytes, const char *word)
+{
+	size_t i = 0;
+
+	for (; i < bytes && word[i]; i++)
+		if (text[i] != word[i])
+			return false;
+	return i == bytes && !word[i];
+}
+
 void text_start(struct text *out, char *buffer, size_t size)
 {
 	*out = (struct text){ .at = buffer, .size = size };
@@ -147,16 +157,10 @@ static unsigned digit_value(char c)
 	return 99;
 }
 
-bool parse_u64(const char *text, size_t bytes, uint64_t *value)
+static bool parse(const char *text, size_t bytes, unsigned base, uint64_t *value)
 {
-	unsigned base = 10;
 	uint64_t sum = 0;
 
-	if (bytes > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-		base = 16;
-		text += 2;
-		bytes -= 2;
-	}
 	if (!bytes)
 		return false;
 	for (size_t i = 0; i < bytes; i++) {
@@ -168,4 +172,16 @@ bool parse_u64(const char *text, size_t bytes, uint64_t *value)
 	}
 	*value = sum;
 	return true;
+}
+
+bool parse_u64(const char *text, size_t bytes, uint64_t *value)
+{
+	if (bytes > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return parse(text + 2, bytes - 2, 16, value);
+	return parse(text, bytes, 10, value);
+}
+
+bool parse_hex(const char *text, size_t bytes, uint64_t *value)
+{
+	return parse(text, bytes, 16, value);
 }

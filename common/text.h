@@ -9,6 +9,8 @@
 
 size_t text_length(const char *text);
 bool text_equal(const char *a, const char *b);
+/* Are the bytes [text, text + bytes) that word? */
+bool text_is(const char *text, size_t bytes, const char *word);
 
 /*
  * A bounded buffer of text. `full` is set, and stays, when something did not fit; what is in the
@@ -30,5 +32,7 @@ void text_json_string(struct text *out, const char *value);
 
 /* Reads a decimal or 0x-hexadecimal number that fills all of [text, text + bytes). */
 bool parse_u64(const char *text, size_t bytes, uint64_t *value);
+/* ... a hexadecimal one without 0x. */
+bool parse_hex(const char *text, size_t bytes, uint64_t *value);
 
 #endif

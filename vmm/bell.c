@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "common/exits.h"
-#include "vm.h"
+#include "vmm/kvm_vm.h"
 
 /* What is counted: KVM_RUN's returns by reason and KVM's statistics, then these. */
 enum {

@@ -1,5 +1,5 @@
 /* Small things of the host; see host.h. */
-#include "host.h"
+#include "vmm/host.h"
 
 #include <stdarg.h>
 #include <stdio.h>

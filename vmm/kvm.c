@@ -1,4 +1,4 @@
-/* /dev/kvm itself; see vm.h. What each architecture needs of it is in arch/. */
+/* /dev/kvm itself; see kvm_vm.h. What each architecture needs of it is in arch/. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 #define NODE "/dev/kvm"
 

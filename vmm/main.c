@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/duties.h"
-#include "vm.h"
+#include "vmm/kvm_vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */
 

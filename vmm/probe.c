@@ -1,8 +1,8 @@
-/* The probe: a few instructions in a machine of their own, and a JSON line; see vm.h. A node
+/* The probe: a few instructions in a machine of their own, and a JSON line; see kvm_vm.h. A node
  * that can be opened proves nothing. */
 #include <stdio.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 #define PROBE_MIB      16
 #define PROBE_DOORBELL 0xf0

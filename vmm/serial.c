@@ -1,5 +1,5 @@
 /* The 16550 (National PC16550D data sheet). Called under the devices' lock. */
-#include "devices.h"
+#include "vmm/device_table.h"
 
 enum { DATA, INTERRUPTS, FIFO, LINE, MODEM, STATUS, MODEM_STATUS };
 

@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 #include "common/word.h"
 
 #define PAGE_BYTES     4096u
@@ -81,7 +81,7 @@ static bool heed_words(struct vm *vm, const char *line)
 	char doorbell[32] = "none";
 	uint64_t port;
 
-	word_nonce(line, &vm->console.records);
+	(void)word_nonce(line, &vm->console.records.nonce);
 	(void)word_find(line, "doorbell", doorbell, sizeof(doorbell));
 	if (strcmp(doorbell, "none") == 0)
 		return true;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/console.h"
+#include "common/console_printf.h"
 #include "common/device_io.h"
 #include "common/pl011_registers.h"
 #include "common/uart.h"

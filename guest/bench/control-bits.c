@@ -1,7 +1,7 @@
 /* Writes of control registers that hypervisors look at: CR0.WP and CR4.PGE, each changed and changed back,
  * and DR7. Three rows, kvm-unit-tests' toggle_cr0_wp, toggle_cr4_pge and mov_dr. */
 #include "exit_row.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_TOGGLE_WRITE_PROTECT(toggle_cr0_wp);
 TIMED_TOGGLE_GLOBAL(toggle_cr4_pge);

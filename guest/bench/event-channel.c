@@ -3,7 +3,7 @@
  * back, and the sending alone. Two rows.
  */
 #include "event_round.h"
-#include "timed_xen.h"
+#include <arch/timed_xen.h>
 
 TIMED_EVENT_ROUND(event_round);
 TIMED_EVENT_SEND(event_send);

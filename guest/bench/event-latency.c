@@ -4,7 +4,7 @@
  * and from that one's event to this one's handler.
  */
 #include "bench.h"
-#include "timed_xen.h"
+#include <arch/timed_xen.h>
 
 TIMED_EVENT_SWITCH(event_switch);
 TIMED_EVENT_OUT(event_out);

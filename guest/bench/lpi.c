@@ -2,7 +2,7 @@
  * handler has run. Asked for by a command in the ring of the ITS (INT), as kvm-unit-tests' micro-bench does. */
 #include "exit_row.h"
 #include "latency.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_LPI(lpi);
 

@@ -2,7 +2,7 @@
  * into an eventfd, which nobody reads. Two rows; kvm-unit-tests' PCI test device has both. */
 #include "exit_row.h"
 #include "latency_row.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_WRITE_BYTE(mmio_write);
 

@@ -1,7 +1,7 @@
 /* Model-specific registers: TSC_ADJUST, read and written, and the kernel's GS base. Three rows,
  * kvm-unit-tests' rd_tsc_adjust_msr, wr_tsc_adjust_msr and wr_kernel_gs_base. */
 #include "exit_row.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_READ_MSR(msr_read);
 TIMED_WRITE_MSR(msr_write);

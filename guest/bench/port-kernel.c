@@ -1,7 +1,7 @@
 /* A port that KVM answers in its kernel, and ACPI's timer. Three rows, kvm-unit-tests' inl_from_kernel,
  * outl_to_kernel and inl_from_pmtimer. What user space answers is `in` and `out`. */
 #include "exit_row.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_PAIR(in_kernel, BEFORE_PORT, "", OP_PORT_IN, AFTER_PORT_IN);
 TIMED_PAIR(out_kernel, BEFORE_PORT, "", OP_PORT_OUT, "");

@@ -5,7 +5,7 @@
  */
 #include "exit_row.h"
 #include "latency.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_SELF_IPI(self_ipi);
 TIMED_SELF_IPI_HALTED(self_ipi_halted);

@@ -3,7 +3,7 @@
  * self_ipi_tpr. */
 #include "exit_row.h"
 #include "latency.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_READ_PRIORITY(cr8_read);
 TIMED_WRITE_PRIORITY(cr8_write);

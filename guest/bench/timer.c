@@ -2,7 +2,7 @@
  * as well. */
 #include "exit_row.h"
 #include "latency.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_TIMER(timer);
 

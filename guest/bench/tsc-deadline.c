@@ -3,7 +3,7 @@
  * tscdeadline; the former does not wait for the handler there. */
 #include "exit_row.h"
 #include "latency.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 TIMED_DEADLINE(tsc_deadline);
 

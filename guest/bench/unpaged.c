@@ -2,7 +2,7 @@
  * by than the rows of those names is Xen's walk of the guest's page tables. Four rows. */
 #include "event_round.h"
 #include "exit_row.h"
-#include "timed_xen_unpaged.h"
+#include <arch/timed_xen_unpaged.h>
 
 TIMED_UNPAGED_HYPERCALL(hypercall_unpaged);
 TIMED_UNPAGED_CPUID(cpuid_unpaged);

@@ -1,47 +1,14 @@
 /* The guest's command line (docs/guest.md lists its words). Pure. */
-#include "common/text.h"
-#include "regex.h"
-#include "cmdline.h"
+#include "common/word.h"
+#include "guest/core/regex.h"
+#include "guest/core/cmdline.h"
 #include "posih.h"
 
 #define MAX_SAMPLES 1024
 
-struct word {
-	const char *key, *value;
-	size_t key_bytes, value_bytes;
-};
-
-static bool key_is(const struct word *word, const char *key)
-{
-	size_t i = 0;
-
-	for (; i < word->key_bytes && key[i]; i++)
-		if (word->key[i] != key[i])
-			return false;
-	return i == word->key_bytes && !key[i];
-}
-
-static bool value_is(const struct word *word, const char *value)
-{
-	struct word as_key = { .key = word->value, .key_bytes = word->value_bytes };
-
-	return key_is(&as_key, value);
-}
-
-/* A number from lowest to highest, and nothing else. */
-static bool value_number(const struct word *word, uint64_t lowest, uint64_t highest, uint64_t *to)
-{
-	uint64_t value;
-
-	if (!parse_u64(word->value, word->value_bytes, &value) || value < lowest || value > highest)
-		return false;
-	*to = value;
-	return true;
-}
-
 static bool value_port(const struct word *word, const struct params *params, uint64_t *to)
 {
-	return value_number(word, 0, params->port_max, to);
+	return word_number(word, 0, params->port_max, to);
 }
 
 static bool value_hypercall(const struct word *word, enum hypercall_abi *to)
@@ -49,7 +16,7 @@ static bool value_hypercall(const struct word *word, enum hypercall_abi *to)
 	static const char *const names[] = { "none", "kvm", "xen", "hyperv" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (value_is(word, names[i])) {
+		if (word_value_is(word, names[i])) {
 			*to = (enum hypercall_abi)i;
 			return true;
 		}
@@ -58,11 +25,11 @@ static bool value_hypercall(const struct word *word, enum hypercall_abi *to)
 
 static bool value_page(const struct word *word, uint64_t *to)
 {
-	if (value_is(word, "4k"))
+	if (word_value_is(word, "4k"))
 		*to = 4 * KIB;
-	else if (value_is(word, "2m"))
+	else if (word_value_is(word, "2m"))
 		*to = 2 * MIB;
-	else if (value_is(word, "1g"))
+	else if (word_value_is(word, "1g"))
 		*to = GIB;
 	else
 		return false;
@@ -71,9 +38,9 @@ static bool value_page(const struct word *word, uint64_t *to)
 
 static bool value_unit(const struct word *word, struct params *params)
 {
-	if (value_is(word, "insns"))
+	if (word_value_is(word, "insns"))
 		params->unit = UNIT_INSNS;
-	else if (value_is(word, params->tick_unit))
+	else if (word_value_is(word, params->tick_unit))
 		params->unit = UNIT_TIME;
 	else
 		return false;
@@ -84,22 +51,10 @@ static bool value_switch(const struct word *word, bool *to)
 {
 	uint64_t value;
 
-	if (!value_number(word, 0, 1, &value))
+	if (!word_number(word, 0, 1, &value))
 		return false;
 	*to = value;
 	return true;
-}
-
-/* 1 to 16 hexadecimal digits. */
-static bool value_nonce(const struct word *word, uint64_t *to)
-{
-	char text[20] = "0x";
-
-	if (word->value_bytes > 16)
-		return false;
-	for (size_t i = 0; i < word->value_bytes; i++)
-		text[2 + i] = word->value[i];
-	return parse_u64(text, 2 + word->value_bytes, to);
 }
 
 /* A pattern that cannot be used is kept all the same: it matches nothing, and running nothing is
@@ -120,7 +75,7 @@ static bool value_bench(const struct word *word, struct params *params, char *st
 
 static bool value_port_or_none(const struct word *word, const struct params *params, uint64_t *to)
 {
-	if (!value_is(word, "none"))
+	if (!word_value_is(word, "none"))
 		return value_port(word, params, to);
 	*to = PORT_NONE;
 	return true;
@@ -130,7 +85,7 @@ static bool value_channel(const struct word *word, uint32_t *to)
 {
 	uint64_t value;
 
-	if (!value_number(word, 1, 63, &value))
+	if (!word_number(word, 1, 63, &value))
 		return false;
 	*to = (uint32_t)value;
 	return true;
@@ -138,47 +93,47 @@ static bool value_channel(const struct word *word, uint32_t *to)
 
 static bool take(const struct word *word, struct params *params, char *storage, size_t bytes)
 {
-	if (key_is(word, "bench"))
+	if (word_is(word, "bench"))
 		return value_bench(word, params, storage, bytes);
-	if (key_is(word, "samples"))
-		return value_number(word, 1, MAX_SAMPLES, &params->samples);
-	if (key_is(word, "iters"))
-		return value_number(word, 1, 1000000000, &params->iters);
-	if (key_is(word, "page"))
+	if (word_is(word, "samples"))
+		return word_number(word, 1, MAX_SAMPLES, &params->samples);
+	if (word_is(word, "iters"))
+		return word_number(word, 1, 1000000000, &params->iters);
+	if (word_is(word, "page"))
 		return value_page(word, &params->page_bytes);
-	if (key_is(word, "ws"))
-		return value_number(word, 4 * KIB, 256 * GIB, &params->ws_bytes);
-	if (key_is(word, "smp"))
-		return value_number(word, 1, MAX_CPUS, &params->smp);
-	if (key_is(word, "hypercall"))
+	if (word_is(word, "ws"))
+		return word_number(word, 4 * KIB, 256 * GIB, &params->ws_bytes);
+	if (word_is(word, "smp"))
+		return word_number(word, 1, MAX_CPUS, &params->smp);
+	if (word_is(word, "hypercall"))
 		return value_hypercall(word, &params->hypercall);
-	if (key_is(word, "in"))
+	if (word_is(word, "in"))
 		return value_port(word, params, &params->in_port);
-	if (key_is(word, "out"))
+	if (word_is(word, "out"))
 		return value_port(word, params, &params->out_port);
-	if (key_is(word, "print"))
+	if (word_is(word, "print"))
 		return value_port_or_none(word, params, &params->print_port);
-	if (key_is(word, "doorbell"))
+	if (word_is(word, "doorbell"))
 		return value_port_or_none(word, params, &params->doorbell);
-	if (key_is(word, "channel"))
+	if (word_is(word, "channel"))
 		return value_channel(word, &params->channel);
-	if (key_is(word, "channel-unpaged"))
+	if (word_is(word, "channel-unpaged"))
 		return value_channel(word, &params->channel_unpaged);
-	if (key_is(word, "answers"))
-		return value_number(word, 1, UINT32_MAX - 7, &params->answers);
-	if (key_is(word, "answer"))
+	if (word_is(word, "answers"))
+		return word_number(word, 1, UINT32_MAX - 7, &params->answers);
+	if (word_is(word, "answer"))
 		return value_switch(word, &params->answer);
-	if (key_is(word, "nonce"))
-		return value_nonce(word, &params->nonce);
-	if (key_is(word, "pad"))
-		return value_number(word, 0, 1000000, &params->pad);
-	if (key_is(word, "external"))
+	if (word_is(word, "nonce"))
+		return parse_hex(word->value, word->value_bytes, &params->nonce);
+	if (word_is(word, "pad"))
+		return word_number(word, 0, 1000000, &params->pad);
+	if (word_is(word, "external"))
 		return value_switch(word, &params->external);
-	if (key_is(word, "unit"))
+	if (word_is(word, "unit"))
 		return value_unit(word, params);
-	if (key_is(word, "seed"))
-		return value_number(word, 0, UINT64_MAX, &params->seed);
-	if (key_is(word, "rows")) {
+	if (word_is(word, "seed"))
+		return word_number(word, 0, UINT64_MAX, &params->seed);
+	if (word_is(word, "rows")) {
 		params->rows = word->value;
 		return word->value_bytes;
 	}
@@ -205,25 +160,13 @@ void cmdline_defaults(struct params *params, const struct cmdline_limits *limits
 void cmdline_parse(const char *line, struct params *params, char *storage, size_t storage_bytes,
 		   struct text *unknown)
 {
-	while (*line) {
-		struct word word = { .key = line };
-		const char *end = line;
+	struct word word;
 
-		while (*end && *end != ' ')
-			end++;
-		while (line < end && *line != '=')
-			line++;
-		word.key_bytes = (size_t)(line - word.key);
-		word.value = line < end ? line + 1 : line;
-		word.value_bytes = (size_t)(end - word.value);
-		if (end > word.key && !take(&word, params, storage, storage_bytes)) {
-			if (unknown->used)
-				text_printf(unknown, " ");
-			for (const char *c = word.key; c < end; c++)
-				text_printf(unknown, "%c", *c);
-		}
-		line = end;
-		while (*line == ' ')
-			line++;
+	while (word_next(&line, &word)) {
+		if (take(&word, params, storage, storage_bytes))
+			continue;
+		if (unknown->used)
+			text_printf(unknown, " ");
+		word_put(&word, unknown);
 	}
 }

@@ -3,7 +3,7 @@
  * by harness.c, outside of timed_call(), so that what the guest measures itself is the same code
  * with marks and without.
  */
-#include "external.h"
+#include "guest/core/external.h"
 
 /*
  * The host tells two marks apart only if it has read the first before the second comes, and its

@@ -3,12 +3,12 @@
  * (HyperBench, 5.2 and Fig. 4). Every call into a row is made under try_call(), so that a row
  * that raises an exception costs itself only.
  */
-#include "harness.h"
-#include "arch.h"
-#include "bell.h"
-#include "external.h"
-#include "record_line.h"
-#include "smp.h"
+#include "guest/core/harness.h"
+#include "guest/core/guest_arch.h"
+#include "guest/core/doorbell.h"
+#include "guest/core/external.h"
+#include "guest/core/record_line.h"
+#include "guest/core/smp.h"
 
 #define MAX_SAMPLES	 1024
 #define SAMPLES_A_PART	 64 /* 64 pairs of 20 digits and a header fit in a line */

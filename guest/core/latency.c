@@ -1,9 +1,9 @@
 /* What the rows of I/O latency share; see latency_row.h. */
 #include "latency_row.h"
 
-#include "arch.h"
+#include "guest/core/guest_arch.h"
 #include "common/relax.h"
-#include "smp.h"
+#include "guest/core/smp.h"
 
 #define CLOCK_ROUNDS 64
 

@@ -1,8 +1,8 @@
 /* The guest's order of business: read the command line, say hello, run the rows, say bye. */
-#include "arch.h"
-#include "harness.h"
-#include "record_line.h"
-#include "regex.h"
+#include "guest/core/guest_arch.h"
+#include "guest/core/harness.h"
+#include "guest/core/record_line.h"
+#include "guest/core/regex.h"
 
 #ifndef GUEST_VERSION
 #error "the Makefile defines GUEST_VERSION"

@@ -2,7 +2,7 @@
  * Physical memory: a heap that only grows, and a region that nothing touches until a benchmark
  * asks for pages that have never been touched. main comes first, then paging and rows.
  */
-#include "arch.h"
+#include "guest/core/guest_arch.h"
 
 #define LOWEST	       MIB /* the first MiB belongs to firmware and to starting CPUs */
 #define MAX_HEAP_BYTES (64 * MIB)

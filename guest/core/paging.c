@@ -2,10 +2,10 @@
  * Page tables, walked and filled: what POSIH offers of them. How they start, and the CPU's
  * registers for them, are arch/'s.
  */
-#include "paging.h"
-#include "arch.h"
-#include "page_entry.h"
-#include "timed.h"
+#include "guest/core/paging.h"
+#include "guest/core/guest_arch.h"
+#include <arch/page_entry.h>
+#include <arch/timed.h>
 
 #define WINDOW_SLOT 128 /* of the top table: virtual addresses from 64 TiB on, below x86's hole */
 

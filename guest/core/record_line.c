@@ -1,5 +1,5 @@
 /* Sends records; see record_line.h. */
-#include "record_line.h"
+#include "guest/core/record_line.h"
 #include "posih.h"
 
 static const char *source = "guest";

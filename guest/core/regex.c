@@ -3,7 +3,7 @@
  * on all its states at once (Thompson, "Regular Expression Search Algorithm", CACM 1968), so that
  * no pattern takes longer than its length times the text's. Pure.
  */
-#include "regex.h"
+#include "guest/core/regex.h"
 
 #include <stddef.h>
 #include <stdint.h>

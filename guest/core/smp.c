@@ -1,6 +1,6 @@
 /* Starts the other CPUs, lets them rest, and sends them interrupts (POSIH, SMP). */
-#include "smp.h"
-#include "arch.h"
+#include "guest/core/smp.h"
+#include "guest/core/guest_arch.h"
 #include "latency.h"
 #include "common/relax.h"
 

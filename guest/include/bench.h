@@ -15,7 +15,7 @@
 #define BENCH_H
 
 #include "posih.h"
-#include "timed.h"
+#include <arch/timed.h>
 
 enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 

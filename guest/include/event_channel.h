@@ -1,10 +1,10 @@
-/* Xen's event channels as benchmarks use them (platform/xen.c; loops: ARCH/include/timed_xen.h). */
+/* Xen's event channels as benchmarks use them (platform/xen.c; loops: arch/timed_xen.h). */
 #ifndef EVENT_CHANNEL_H
 #define EVENT_CHANNEL_H
 
 #include "latency.h"
 #include "posih.h"
-#include "xen.h"
+#include "guest/platform/xen.h"
 
 /* Assembly knows the offsets. */
 struct event_channel_operand {

@@ -1,7 +1,7 @@
 /*
  * POSIH, the portable operating system interface for HyperBench (HyperBench, SIGMETRICS 2019,
- * Table 2): all that a benchmark may use. arch/ implements it; nothing outside arch/ knows a
- * register's name. The paper's names are kept where it gives one.
+ * Table 2): all that a benchmark may use. core/ implements what is portable, arch/ the rest; nothing
+ * outside arch/ knows the name of a CPU's register. The paper's names are kept where it gives one.
  *
  * Units are in the names: _ticks are ticks of rdtimer(), _bytes are bytes, _pages are pages of
  * the size named beside them. Functions return false or NULL when they cannot do what is asked;
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/limits.h"
-#include "common/console.h"
+#include "common/console_printf.h"
 #include "common/device_io.h"
 
 /* ---- SMP ---------------------------------------------------------------------------------- */

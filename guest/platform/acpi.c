@@ -2,7 +2,7 @@
  * ACPI tables, as far as a guest needs them that starts CPUs and powers off (ACPI 6.5, chapter 5).
  * No interpreter: \_S5_ is found by its bytes, which compilers of every firmware emit alike.
  */
-#include "acpi.h"
+#include "guest/platform/acpi.h"
 
 #include <stddef.h>
 

@@ -2,9 +2,9 @@
  * Reads what PVH or multiboot handed over and copies it, before the memory it lies in is used.
  * boot.S leaves which protocol it was and where its structure lies.
  */
-#include "boot_protocol.h"
-#include "arch.h"
-#include "common/text.h"
+#include "guest/platform/boot_protocol.h"
+#include "guest/core/guest_arch.h"
+#include "common/word.h"
 #include "common/multiboot.h"
 #include "common/pvh.h"
 
@@ -47,30 +47,13 @@ static void read_pvh(const struct pvh_start_info *info)
 			add_ram(memory[i].start, memory[i].bytes);
 }
 
-/* A boot loader may put the image's own name first: it is no word of ours. */
-static void drop_image_name(void)
-{
-	char *line = boot_info.cmdline;
-	size_t word = 0, length = text_length(line);
-
-	while (line[word] && line[word] != ' ') {
-		if (line[word] == '=')
-			return;
-		word++;
-	}
-	for (size_t i = word; i <= length; i++)
-		line[i - word] = line[i];
-}
-
 static void read_multiboot(const struct multiboot_info *info)
 {
 	uint64_t at = info->memory_map, end = at + info->memory_map_bytes;
 
 	boot_info.protocol = "multiboot";
-	if (info->flags & MULTIBOOT_HAS_CMDLINE) {
-		copy_cmdline(info->cmdline);
-		drop_image_name();
-	}
+	if (info->flags & MULTIBOOT_HAS_CMDLINE)
+		copy_cmdline((uint64_t)words_behind_name((const char *)(uint64_t)info->cmdline));
 	if (!(info->flags & MULTIBOOT_HAS_MEMORY))
 		return;
 	while (at + sizeof(struct multiboot_memory) <= end) {

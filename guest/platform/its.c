@@ -2,23 +2,19 @@
  * See its.h. All tables lie in one large page of the heap. There
  * is one device, 0, with two events, of which the first is mapped, and one collection, 0.
  */
-#include "its.h"
+#include "guest/platform/its.h"
 #include "posih.h"
+#include "common/gic_registers.h"
 #include "common/relax.h"
 
 /* Of the ITS. */
-#define GITS_CTLR      0x0000
-#define GITS_TYPER     0x0008
-#define GITS_CBASER    0x0080
-#define GITS_CWRITER   0x0088
-#define GITS_CREADR    0x0090
-#define GITS_BASER     0x0100
-#define TABLES	       8
-/* Of the redistributor. */
-#define GICR_CTLR      0x0000
-#define GICR_TYPER     0x0008
-#define GICR_PROPBASER 0x0070
-#define GICR_PENDBASER 0x0078
+#define GITS_CTLR    0x0000
+#define GITS_TYPER   0x0008
+#define GITS_CBASER  0x0080
+#define GITS_CWRITER 0x0088
+#define GITS_CREADR  0x0090
+#define GITS_BASER   0x0100
+#define TABLES	     8
 
 #define ENABLED		 1u
 #define BY_ADDRESS	 (1u << 19) /* GITS_TYPER.PTA */

@@ -1,5 +1,5 @@
 /* The 8254 of a PC (Intel 8254 data sheet); see pit.h. */
-#include "pit.h"
+#include "guest/platform/pit.h"
 #include "posih.h"
 
 /* Counts ticks over 10 ms of the 8254's channel 2 (Intel 8254 data sheet, mode 0). 0: no 8254. */

@@ -1,7 +1,7 @@
 /* The guest's ends of Xen's event channels. Makes no hypercall unless it is called. */
-#include "xen.h"
+#include "guest/platform/xen.h"
 #include "event_channel.h"
-#include "timed_xen.h"
+#include <arch/timed_xen.h>
 
 volatile uint64_t *xen_pending_events(void)
 {

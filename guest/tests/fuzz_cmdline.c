@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "regex.h"
-#include "cmdline.h"
+#include "guest/core/regex.h"
+#include "guest/core/cmdline.h"
 #include "posih.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

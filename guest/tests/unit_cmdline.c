@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "common/text.h"
-#include "regex.h"
-#include "cmdline.h"
+#include "guest/core/regex.h"
+#include "guest/core/cmdline.h"
 #include "posih.h"
 
 /* ---- regex --------------------------------------------------------------------------------- */

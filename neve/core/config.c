@@ -2,8 +2,8 @@
 #include "core/config.h"
 
 #include "common/fdt.h"
+#include "common/word.h"
 
-#define MIB_BYTES    (1ull << 20)
 #define DEFAULT_MIB  256
 #define MAX_MIB	     (64 * 1024)
 #define STAGE2_SMALL 0x1000
@@ -128,42 +128,46 @@ static bool take_modules(struct config *config, const struct fdt *fdt, struct te
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
-/* The `index`th of the numbers between commas, the last one where there are fewer. */
-static bool number_at(const char *list, unsigned index, uint64_t highest, uint64_t *value)
+/* The `index`th of the pieces between commas, the last one where there are fewer. */
+static void piece_at(const struct word *word, unsigned index, const char **piece, size_t *bytes)
 {
-	for (;;) {
-		size_t bytes = 0;
+	const char *end = word->value + word->value_bytes;
 
-		while (list[bytes] && list[bytes] != ',')
-			bytes++;
-		if (!parse_u64(list, bytes, value) || !*value || *value > highest)
-			return false;
-		if (!index-- || !list[bytes])
+	*piece = word->value;
+	for (;;) {
+		for (*bytes = 0; *piece + *bytes < end && (*piece)[*bytes] != ',';)
+			++*bytes;
+		if (!index-- || *piece + *bytes == end)
+			return;
+		*piece += *bytes + 1;
+	}
+}
+
+/* A piece that is a number from 1 to `highest`. */
+static bool number_at(const struct word *word, unsigned index, uint64_t highest, uint64_t *value)
+{
+	const char *piece;
+	size_t bytes;
+
+	piece_at(word, index, &piece, &bytes);
+	return parse_u64(piece, bytes, value) && *value && *value <= highest;
+}
+
+/* A piece that is one of `known`: which. */
+static bool choice_at(const struct word *word, unsigned index, const char *const *known,
+		      unsigned count, unsigned *value)
+{
+	const char *piece;
+	size_t bytes;
+
+	piece_at(word, index, &piece, &bytes);
+	for (*value = 0; *value < count; ++*value)
+		if (text_is(piece, bytes, known[*value]))
 			return true;
-		list += bytes + 1;
-	}
+	return false;
 }
 
-/* The `index`th of the words between commas, the last one where there are fewer: which of `known` it is. */
-static bool word_at(const char *list, unsigned index, const char *const *known, unsigned count,
-		    unsigned *value)
-{
-	for (;;) {
-		size_t bytes = 0;
-
-		while (list[bytes] && list[bytes] != ',')
-			bytes++;
-		for (*value = 0; *value < count; ++*value)
-			if (text_length(known[*value]) == bytes &&
-			    !__builtin_memcmp(known[*value], list, bytes))
-				break;
-		if (*value == count || !index-- || !list[bytes])
-			return *value < count;
-		list += bytes + 1;
-	}
-}
-
-static bool take_word(struct config *config, const char *key, const char *value)
+static bool take_for_vm(struct vm_config *vm, unsigned i, const struct word *word)
 {
 	static const char *const mechanisms[] = { "none", "nv", "nv2", "pv", "neve" };
 	static const char *const policies[] = {
@@ -171,72 +175,65 @@ static bool take_word(struct config *config, const char *key, const char *value)
 		"kvm-4.10-gicv3", "kvm-4.10-notimer", "kvm-4.10-gicv3-notimer",
 	};
 	static const char *const no_yes[] = { "0", "1" };
-	unsigned choice;
-	uint64_t address;
-	bool good = true;
+	unsigned choice = 0;
+	bool good;
 
-	if (text_equal(key, "level"))
-		return parse_u64(value, text_length(value), &config->level) && config->level < 10;
-	if (text_equal(key, "doorbell")) /* outer_bell() reads it */
-		return parse_u64(value, text_length(value), &address) && !(address & 7);
-
-	for (unsigned i = 0; i < MAX_VMS && good; i++) {
-		struct vm_config *vm = &config->vms[i];
-
-		if (text_equal(key, "cpus")) {
-			good = number_at(value, i, MAX_VCPUS, &vm->cpus);
-		} else if (text_equal(key, "memory")) {
-			good = number_at(value, i, MAX_MIB, &vm->memory_bytes);
-			vm->memory_bytes = good ? vm->memory_bytes * MIB_BYTES : 0;
-		} else if (text_equal(key, "stage2")) {
-			good = text_equal(value, "2m") || text_equal(value, "4k");
-			vm->stage2_bytes = text_equal(value, "4k") ? STAGE2_SMALL : STAGE2_LARGE;
-		} else if (text_equal(key, "nest")) {
-			good = word_at(value, i, mechanisms, 5, &choice);
-			vm->nest = (enum mechanism)choice;
-		} else if (text_equal(key, "policy")) {
-			good = word_at(value, i, policies, POLICIES, &choice);
-			vm->policy = (enum policy)choice;
-		} else if (text_equal(key, "vhe")) {
-			good = word_at(value, i, no_yes, 2, &choice);
-			vm->vhe = choice;
-		} else {
-			good = false;
-		}
+	if (word_is(word, "cpus"))
+		return number_at(word, i, MAX_VCPUS, &vm->cpus);
+	if (word_is(word, "memory")) {
+		good = number_at(word, i, MAX_MIB, &vm->memory_bytes);
+		vm->memory_bytes = good ? vm->memory_bytes * MIB : 0;
+		return good;
 	}
+	if (word_is(word, "stage2")) {
+		vm->stage2_bytes = word_value_is(word, "4k") ? STAGE2_SMALL : STAGE2_LARGE;
+		return word_value_is(word, "2m") || word_value_is(word, "4k");
+	}
+	if (word_is(word, "nest")) {
+		good = choice_at(word, i, mechanisms, 5, &choice);
+		vm->nest = (enum mechanism)choice;
+		return good;
+	}
+	if (word_is(word, "policy")) {
+		good = choice_at(word, i, policies, POLICIES, &choice);
+		vm->policy = (enum policy)choice;
+		return good;
+	}
+	good = word_is(word, "vhe") && choice_at(word, i, no_yes, 2, &choice);
+	vm->vhe = choice;
 	return good;
+}
+
+static bool take_word(struct config *config, const struct word *word)
+{
+	uint64_t address;
+
+	if (word_is(word, "level"))
+		return word_number(word, 0, 9, &config->level);
+	if (word_is(word, "doorbell")) /* memory.c and main.c look for it */
+		return word_number(word, 0, UINT64_MAX, &address) && !(address & 7);
+	for (unsigned i = 0; i < MAX_VMS; i++)
+		if (!take_for_vm(&config->vms[i], i, word))
+			return false;
+	return true;
 }
 
 static bool take_words(struct config *config, const char *line, struct text *wrong)
 {
-	while (*line) {
-		char key[16], value[64];
-		const char *word = line, *end;
-		unsigned used = 0;
+	struct word word;
 
-		for (; *line && *line != ' ' && *line != '='; line++)
-			if (used < sizeof(key) - 1)
-				key[used++] = *line;
-		key[used] = 0;
-		for (used = 0, end = line; *end && *end != ' '; end++)
-			if (end > line && used < sizeof(value) - 1)
-				value[used++] = *end;
-		value[used] = 0;
-		if (end > word && !take_word(config, key, value)) {
-			text_printf(wrong, "the command line's word ");
-			for (; word < end; word++)
-				text_printf(wrong, "%c", *word);
-			text_printf(
-				wrong,
-				" is none of cpus=N,... (1 to %u), memory=MIB,..., "
-				"stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
-				"policy=lean|kvm-4.10[-authors|-gicv3|-notimer|-gicv3-notimer],..., "
-				"level=N, doorbell=0xADDRESS",
-				MAX_VCPUS);
-			return false;
-		}
-		for (line = end; *line == ' '; line++)
-			;
+	while (word_next(&line, &word)) {
+		if (take_word(config, &word))
+			continue;
+		text_printf(wrong, "the command line's word ");
+		word_put(&word, wrong);
+		text_printf(wrong,
+			    " is none of cpus=N,... (1 to %u), memory=MIB,..., "
+			    "stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
+			    "policy=lean|kvm-4.10[-authors|-gicv3|-notimer|-gicv3-notimer],..., "
+			    "level=N, doorbell=0xADDRESS",
+			    MAX_VCPUS);
+		return false;
 	}
 	return true;
 }
@@ -250,7 +247,7 @@ bool config_read(struct config *config, const char *command_line, const void *tr
 	*config = (struct config){ .vm_count = 0 };
 	for (unsigned i = 0; i < MAX_VMS; i++) {
 		config->vms[i].cpus = 1;
-		config->vms[i].memory_bytes = DEFAULT_MIB * MIB_BYTES;
+		config->vms[i].memory_bytes = DEFAULT_MIB * MIB;
 		config->vms[i].stage2_bytes = STAGE2_LARGE;
 	}
 	if (broken) {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/console.h"
+#include "common/console_printf.h"
 #include "common/record.h"
 #include "common/uart.h"
 

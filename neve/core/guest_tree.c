@@ -2,37 +2,7 @@
 #include "core/guest_tree.h"
 
 #include "common/text.h"
-#include "common/tree_writer.h"
-
-#define PHANDLE_GIC   1
-#define PHANDLE_CLOCK 2
-
-#define SHARED	   0 /* the first cell of "interrupts": SPI, PPI */
-#define PRIVATE	   1
-#define LEVEL_HIGH 4
-#define FIRST_SPI  32
-#define FIRST_PPI  16
-
-static void put_cpus(struct tree_writer *tree, unsigned count)
-{
-	tree_node(tree, "cpus");
-	TREE_CELLS(tree, "#address-cells", 1);
-	TREE_CELLS(tree, "#size-cells", 0);
-	for (unsigned i = 0; i < count; i++) {
-		char buffer[16];
-		struct text name;
-
-		text_start(&name, buffer, sizeof(buffer));
-		text_printf(&name, "cpu@%x", i);
-		tree_node(tree, buffer);
-		tree_text(tree, "device_type", "cpu");
-		tree_text(tree, "compatible", "arm,armv8");
-		tree_text(tree, "enable-method", "psci");
-		TREE_CELLS(tree, "reg", i);
-		tree_node_end(tree);
-	}
-	tree_node_end(tree);
-}
+#include "common/virt_tree.h"
 
 #define SEPARATOR " -- "
 
@@ -98,79 +68,33 @@ static void put_chosen(struct tree_writer *tree, const struct guest_machine *mac
 	tree_node_end(tree);
 }
 
-static void put_interrupt_controller(struct tree_writer *tree, const struct guest_machine *machine)
-{
-	tree_node(tree, "interrupt-controller@8000000");
-	tree_text(tree, "compatible", "arm,gic-v3");
-	tree_property(tree, "interrupt-controller", "", 0);
-	TREE_CELLS(tree, "#interrupt-cells", 3);
-	TREE_CELLS(tree, "phandle", PHANDLE_GIC);
-	TREE_CELLS(tree, "reg", TREE_WIDE(GUEST_GICD), TREE_WIDE(0x10000), TREE_WIDE(GUEST_GICR),
-		   TREE_WIDE(machine->redistributor_bytes));
-	if (machine->hypervisor)
-		TREE_CELLS(tree, "interrupts", PRIVATE, PPI_MAINTENANCE - FIRST_PPI, LEVEL_HIGH);
-	tree_node_end(tree);
-}
-
-static void put_timer(struct tree_writer *tree)
-{
-	tree_node(tree, "timer");
-	tree_text(tree, "compatible", "arm,armv8-timer");
-	tree_property(tree, "always-on", "", 0);
-	TREE_CELLS(tree, "interrupts", PRIVATE, PPI_TIMER_SECURE - FIRST_PPI, LEVEL_HIGH, PRIVATE,
-		   PPI_TIMER_PHYSICAL - FIRST_PPI, LEVEL_HIGH, PRIVATE,
-		   PPI_TIMER_VIRTUAL - FIRST_PPI, LEVEL_HIGH, PRIVATE,
-		   PPI_TIMER_HYPERVISOR - FIRST_PPI, LEVEL_HIGH, PRIVATE,
-		   PPI_TIMER_HYPERVISOR_VIRTUAL - FIRST_PPI, LEVEL_HIGH);
-	tree_node_end(tree);
-}
-
-static void put_uart(struct tree_writer *tree, const char *name, uint64_t address, unsigned intid)
-{
-	tree_node(tree, name);
-	TREE_TEXTS(tree, "compatible", "arm,pl011\0arm,primecell");
-	TREE_CELLS(tree, "reg", TREE_WIDE(address), TREE_WIDE(0x1000));
-	TREE_CELLS(tree, "interrupts", SHARED, intid - FIRST_SPI, LEVEL_HIGH);
-	TREE_CELLS(tree, "clocks", PHANDLE_CLOCK, PHANDLE_CLOCK);
-	TREE_TEXTS(tree, "clock-names", "uartclk\0apb_pclk");
-	tree_node_end(tree);
-}
-
 uint32_t guest_tree_write(const struct guest_machine *machine, uint8_t *to, uint32_t room)
 {
+	const struct virt_gic gic = { .version = 3,
+				      .distributor = GUEST_GICD,
+				      .distributor_bytes = 0x10000,
+				      .second = GUEST_GICR,
+				      .second_bytes = machine->redistributor_bytes,
+				      .maintenance = machine->hypervisor };
 	struct tree_writer writer, *tree = &writer;
 
 	tree_begin(tree, to, room);
 	tree_node(tree, "");
-	TREE_CELLS(tree, "#address-cells", 2);
-	TREE_CELLS(tree, "#size-cells", 2);
-	TREE_CELLS(tree, "interrupt-parent", PHANDLE_GIC);
+	virt_tree_root(tree);
 	tree_text(tree, "compatible", "worldswitch,neve-vm");
 	tree_text(tree, "model", "worldswitch neve VM");
 	put_chosen(tree, machine);
-	tree_node(tree, "memory@40000000");
-	tree_text(tree, "device_type", "memory");
-	TREE_CELLS(tree, "reg", TREE_WIDE(machine->ram.start),
-		   TREE_WIDE(machine->ram.end - machine->ram.start));
-	tree_node_end(tree);
+	virt_tree_memory(tree, machine->ram.start, machine->ram.end - machine->ram.start);
 	tree_node(tree, "hypervisor");
 	tree_text(tree, "compatible", "neve,neve-0.1");
 	tree_node_end(tree);
-	put_cpus(tree, machine->cpus);
-	tree_node(tree, "psci");
-	TREE_TEXTS(tree, "compatible", "arm,psci-1.0\0arm,psci-0.2");
-	tree_text(tree, "method", machine->hypervisor ? "smc" : "hvc");
-	tree_node_end(tree);
-	put_timer(tree);
-	put_interrupt_controller(tree, machine);
-	tree_node(tree, "clock");
-	tree_text(tree, "compatible", "fixed-clock");
-	TREE_CELLS(tree, "#clock-cells", 0);
-	TREE_CELLS(tree, "clock-frequency", 24000000);
-	TREE_CELLS(tree, "phandle", PHANDLE_CLOCK);
-	tree_node_end(tree);
-	put_uart(tree, "serial@9000000", GUEST_UART, GUEST_UART_INTID);
-	put_uart(tree, "serial@9040000", GUEST_UART2, GUEST_UART2_INTID);
+	virt_tree_cpus(tree, machine->cpus);
+	virt_tree_psci(tree, machine->hypervisor);
+	virt_tree_timer(tree);
+	virt_tree_gic(tree, &gic);
+	virt_tree_clock(tree);
+	virt_tree_uart(tree, "serial", GUEST_UART, GUEST_UART_INTID);
+	virt_tree_uart(tree, "serial", GUEST_UART2, GUEST_UART2_INTID);
 	tree_node(tree, "test@a000000");
 	tree_text(tree, "compatible", "worldswitch,test");
 	TREE_CELLS(tree, "reg", TREE_WIDE(GUEST_TEST), TREE_WIDE(GUEST_TEST_BYTES));

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/limits.h"
+#include "common/virt_tree.h"
 #include "core/config.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */
@@ -22,12 +23,6 @@
 #define TEST_SCRATCH  0x0 /* keeps 64 bits */
 #define TEST_DOORBELL 0x8 /* written: docs/guest.md, the doorbell */
 
-#define PPI_MAINTENANCE		     25
-#define PPI_TIMER_SECURE	     29
-#define PPI_TIMER_PHYSICAL	     30
-#define PPI_TIMER_VIRTUAL	     27
-#define PPI_TIMER_HYPERVISOR	     26
-#define PPI_TIMER_HYPERVISOR_VIRTUAL 28
 /* Of the four that are not secure, a bit each. */
 #define TIMER_PPIS                                                                                 \
 	(1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR_VIRTUAL | 1u << PPI_TIMER_VIRTUAL | \

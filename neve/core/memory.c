@@ -1,27 +1,11 @@
 /* Free memory; see memory.h. Pure. */
 #include "core/memory.h"
 
-#define PAGE 0x1000ull
+#include "common/memory_ranges.h"
 
 bool memory_take_away(struct memory *memory, uint64_t start, uint64_t end)
 {
-	unsigned count = memory->count;
-
-	start &= ~(PAGE - 1);
-	end = (end + PAGE - 1) & ~(PAGE - 1);
-	for (unsigned i = 0; i < count; i++) {
-		struct memory_range *range = &memory->free[i], whole = *range;
-
-		if (end <= whole.start || whole.end <= start)
-			continue;
-		range->end = start > whole.start ? start : whole.start;
-		if (end >= whole.end)
-			continue;
-		if (memory->count == MAX_RANGES)
-			return false;
-		memory->free[memory->count++] = (struct memory_range){ end, whole.end };
-	}
-	return true;
+	return ranges_take_away(memory->free, &memory->count, start, end);
 }
 
 uint64_t memory_take(struct memory *memory, uint64_t bytes, uint64_t alignment)

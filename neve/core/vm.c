@@ -23,7 +23,7 @@ static void uart_row(struct vcpu *vcpu, void *context, struct access *access)
 	if (access->write)
 		pl011_write(port, access->offset, (uint32_t)access->value);
 	else
-		access->value = pl011_read(port, access->offset);
+		pl011_read(port, access->offset, &access->value);
 	arch_set_line(vm, vcpu, port == &vm->uarts[0] ? GUEST_UART_INTID : GUEST_UART2_INTID,
 		      pl011_line(port));
 }
@@ -199,7 +199,7 @@ void vm_hello(struct vm *vm)
 	char unit[32] = "cntvct_ticks";
 	struct record record;
 
-	word_nonce(vm->config->bootargs, &vm->line);
+	(void)word_nonce(vm->config->bootargs, &vm->line.nonce);
 	(void)word_find(vm->config->bootargs, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);

@@ -3,7 +3,7 @@
 #include "gic/gic.h"
 
 #include "common/device_io.h"
-#include "common/gic_registers.h"
+#include "common/gic_driver.h"
 #include "core/arch.h"
 #include "core/console.h"
 #include "core/guest_tree.h"

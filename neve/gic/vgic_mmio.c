@@ -9,21 +9,7 @@
 
 #include <stddef.h>
 
-#define GICD_CTLR    0x0000
-#define GICD_TYPER   0x0004
-#define GICD_IIDR    0x0008
-#define GICD_IROUTER 0x6000
-#define GICx_PIDR2   0xffe8
-
-#define GICR_IIDR  0x0004
-#define GICR_TYPER 0x0008
-#define GICR_WAKER 0x0014
-#define GICR_FRAME 0x10000 /* the second: SGIs and PPIs */
-
-#define CTLR_GROUP0    1u
-#define CTLR_GROUP1    2u
-#define CTLR_AFFINITY  (1u << 4)
-#define CTLR_ONE_STATE (1u << 6) /* DS */
+#include "common/gic_registers.h"
 
 #define TYPER_INTID_BITS (9u << 19) /* ten */
 #define TYPER_NO_1_OF_N	 (1u << 25)
@@ -32,10 +18,6 @@
 #define IIDR_NEVE	 ((uint32_t)'n' << 24)
 
 #define ROUTER_ANY (1u << 31)
-#define TYPER_LAST (1u << 4)
-
-#define WAKER_SLEEP  (1u << 1)
-#define WAKER_ASLEEP (1u << 2)
 
 #define PRIORITY_BITS 0xf8u /* the upper five */
 
@@ -140,7 +122,7 @@ static uint32_t bits_word(struct view *view, uint64_t offset, bool write, uint32
 
 bool vgic_says_state(uint64_t offset)
 {
-	uint64_t in_frame = offset % GICR_FRAME;
+	uint64_t in_frame = offset % GICR_SGI_FRAME;
 
 	return in_frame >= BITS_FROM + SET_PENDING * BITS_BYTES &&
 	       in_frame < BITS_FROM + BIT_BANKS * BITS_BYTES;
@@ -201,12 +183,13 @@ static bool common_word(struct view *view, uint64_t offset, bool write, uint32_t
 
 static uint32_t control_word(struct vgic *vgic, bool write, uint32_t value, uint32_t *changed)
 {
-	uint32_t word = CTLR_AFFINITY | CTLR_ONE_STATE | (vgic->group0_on ? CTLR_GROUP0 : 0) |
-			(vgic->group1_on ? CTLR_GROUP1 : 0);
+	uint32_t word = GICD_CTLR_AFFINITY | GICD_CTLR_ONE_STATE |
+			(vgic->group0_on ? GICD_CTLR_GROUP0 : 0) |
+			(vgic->group1_on ? GICD_CTLR_GROUP1 : 0);
 
 	if (write) {
-		vgic->group0_on = value & CTLR_GROUP0;
-		vgic->group1_on = value & CTLR_GROUP1;
+		vgic->group0_on = value & GICD_CTLR_GROUP0;
+		vgic->group1_on = value & GICD_CTLR_GROUP1;
 		*changed = (1u << vgic->cpu_count) - 1;
 	}
 	return word;
@@ -239,7 +222,7 @@ static uint32_t distributor_word(struct view *view, uint64_t offset, bool write,
 		return TYPER_NO_1_OF_N | TYPER_INTID_BITS | (VGIC_INTIDS / 32 - 1);
 	case GICD_IIDR:
 		return IIDR_NEVE;
-	case GICx_PIDR2:
+	case GICD_PIDR2:
 		return PIDR2_GICV3;
 	}
 	if (offset >= GICD_IROUTER && offset < GICD_IROUTER + 8 * 1020)
@@ -251,28 +234,29 @@ static uint32_t distributor_word(struct view *view, uint64_t offset, bool write,
 static uint32_t waker_word(struct vgic_cpu *cpu, bool write, uint32_t value)
 {
 	if (write)
-		cpu->asleep = value & WAKER_SLEEP;
-	return cpu->asleep ? WAKER_SLEEP | WAKER_ASLEEP : 0;
+		cpu->asleep = value & GICR_WAKER_SLEEP;
+	return cpu->asleep ? GICR_WAKER_SLEEP | GICR_WAKER_ASLEEP : 0;
 }
 
 static uint32_t redistributor_word(struct view *view, uint64_t offset, bool write, uint32_t value)
 {
 	uint32_t word = 0;
 
-	if (offset >= GICR_FRAME) {
-		common_word(view, offset - GICR_FRAME, write, value, &word);
+	if (offset >= GICR_SGI_FRAME) {
+		common_word(view, offset - GICR_SGI_FRAME, write, value, &word);
 		return word;
 	}
 	switch (offset) {
 	case GICR_IIDR:
 		return IIDR_NEVE;
 	case GICR_TYPER:
-		return view->cpu << 8 | (view->cpu + 1 == view->vgic->cpu_count ? TYPER_LAST : 0);
+		return view->cpu << 8 |
+		       (view->cpu + 1 == view->vgic->cpu_count ? GICR_TYPER_LAST : 0);
 	case GICR_TYPER + 4: /* the affinity */
 		return view->cpu;
 	case GICR_WAKER:
 		return waker_word(&view->vgic->cpus[view->cpu], write, value);
-	case GICx_PIDR2:
+	case GICD_PIDR2:
 		return PIDR2_GICV3;
 	}
 	return 0;
@@ -284,7 +268,7 @@ typedef uint32_t word_function(struct view *view, uint64_t offset, bool write, u
  * is not aligned nothing is read or written. */
 static void by_words(struct view *view, word_function *word, uint64_t offset, struct access *access)
 {
-	uint64_t in_frame = offset % GICR_FRAME;
+	uint64_t in_frame = offset % GICR_SGI_FRAME;
 	unsigned shift = (unsigned)(offset % 4) * 8;
 	uint32_t old, mask = 0xffu << shift;
 

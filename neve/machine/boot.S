@@ -9,25 +9,11 @@
  * are moved first. With the MMU off we write past the caches, so the image's lines are thrown out of
  * them before and after.
  */
+#include "common/arm64_boot.S"
 #include "machine/cpu.h"
 
-#define IMAGE_FLAGS	   0xa	/* little-endian, pages of 4 KiB, may be placed anywhere */
-#define R_AARCH64_RELATIVE 1027
-
-	.macro address register, symbol
-	adrp \register, \symbol
-	add \register, \register, :lo12:\symbol
-	.endm
-
 	.section .head, "ax", %progbits
-	b first_entry
-	.long 0
-	.quad 0				/* text_offset: on a boundary of 2 MiB */
-	.quad image_bytes
-	.quad IMAGE_FLAGS
-	.quad 0, 0, 0
-	.ascii "ARM\x64"
-	.long 0
+	image_header first_entry
 
 	.text
 first_entry:
@@ -35,27 +21,7 @@ first_entry:
 	mov x19, x0
 	bl drop_image_lines
 
-	/* Relocations: {offset, type, addend}; only the relative type is left by the linker. */
-	address x0, image_start
-	ldr x1, =NEVE_BASE
-	sub x0, x0, x1
-	address x1, relocations_start
-	address x2, relocations_end
-1:	cmp x1, x2
-	b.hs 2f
-	ldp x3, x4, [x1], #16
-	ldr x5, [x1], #8
-	cmp w4, #R_AARCH64_RELATIVE
-	b.ne 1b
-	add x5, x5, x0
-	str x5, [x3, x0]
-	b 1b
-
-2:	address x0, bss_start
-	address x1, image_end
-1:	stp xzr, xzr, [x0], #16
-	cmp x0, x1
-	b.lo 1b
+	relocate_and_clear NEVE_BASE
 
 	address x0, boot_stack_end
 	mov sp, x0
@@ -82,23 +48,7 @@ other_entry:
 	mov x0, x19
 	bl cpu_main			/* does not return */
 
-/*
- * void drop_image_lines(void);   throws the image's lines out of the caches; clobbers x0 to x3
- */
-drop_image_lines:
-	address x0, image_start
-	address x1, image_end
-	mrs x2, ctr_el0
-	ubfx x2, x2, #16, #4		/* DminLine: log2 of words */
-	mov x3, #4
-	lsl x2, x3, x2
-	dsb sy
-1:	dc ivac, x0
-	add x0, x0, x2
-	cmp x0, x1
-	b.lo 1b
-	dsb sy
-	ret
+	define_drop_image_lines
 
 	.bss
 	.balign 16

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "common/tree.h"
-#include "common/word.h"
 #include "core/arch.h"
 #include "core/config.h"
 #include "core/devices.h"
@@ -150,19 +149,6 @@ static void a_machine_without_modules_runs_nothing(void **state)
 	text_start(&text, wrong, sizeof(wrong));
 	assert_false(config_read(&config, "", maker.bytes, 30, &text));
 	assert_non_null(strstr(wrong, "no room"));
-}
-
-static void words_are_found_whole(void **state)
-{
-	char value[8];
-
-	(void)state;
-	assert_true(word_find("xnonce=1 nonce=ab nonce2=c", "nonce", value, sizeof(value)));
-	assert_string_equal(value, "ab");
-	assert_true(word_find("nonce=1 nonce=2", "nonce", value, sizeof(value)));
-	assert_string_equal(value, "2");
-	assert_false(word_find("nonce=12345678", "nonce", value, sizeof(value)));
-	assert_false(word_find("", "nonce", value, sizeof(value)));
 }
 
 /* ---- The VM's device tree ------------------------------------------------------------------- */
@@ -352,7 +338,6 @@ int main(void)
 		cmocka_unit_test(a_wrong_word_is_named),
 		cmocka_unit_test(modules_that_cannot_be_run_are_explained),
 		cmocka_unit_test(a_machine_without_modules_runs_nothing),
-		cmocka_unit_test(words_are_found_whole),
 		cmocka_unit_test(the_tree_says_what_the_machine_has),
 		cmocka_unit_test(a_hypervisors_ramdisks_are_its_modules),
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/gic_registers.h"
 #include "gic/vgic.h"
 
 #define LISTS 4
@@ -18,18 +19,16 @@
 #define LR_GROUP1   (1ull << 60)
 #define LR_EOI	    (1ull << 41)
 
-#define GICD_CTLR    0x0
-#define GICD_IROUTER 0x6000
-#define SGI_FRAME    0x10000
-#define IGROUPR	     0x80
-#define ISENABLER    0x100
-#define ICENABLER    0x180
-#define ISPENDR	     0x200
-#define ICPENDR	     0x280
-#define ISACTIVER    0x300
-#define ICACTIVER    0x380
-#define IPRIORITYR   0x400
-#define ICFGR	     0xc00
+#define SGI_FRAME  0x10000
+#define IGROUPR	   0x80
+#define ISENABLER  0x100
+#define ICENABLER  0x180
+#define ISPENDR	   0x200
+#define ICPENDR	   0x280
+#define ISACTIVER  0x300
+#define ICACTIVER  0x380
+#define IPRIORITYR 0x400
+#define ICFGR	   0xc00
 
 #define UART  33
 #define TIMER 27

@@ -40,6 +40,15 @@ CFG
     grep -q 'guest c0ffee' console.txt
 }
 
+@test "rows= runs its rows in its order, bench= leaves some out, and a seed is told" {
+    boot -kernel "$GUEST/guest.elf" -append 'rows=sidt,in,nothing,sgdt bench=^s samples=2'
+    [ "$(records hello | jq -c '[.selected, .unknown, .seed]')" = '[2,["rows=nothing"],null]' ]
+    [ "$(records begin | jq -r '"\(.index) \(.bench)"' | paste -sd ' ')" = '0 sidt 1 sgdt' ]
+    boot -kernel "$GUEST/guest.elf" -append 'rows=cold-memory-access,set-page-table-4k,idle samples=3 seed=63'
+    [ "$(records hello | jq -c '[.selected, .unknown, .seed]')" = '[3,[],63]' ]
+    [ "$(records result | jq -r .check | sort -u | paste -sd ' ')" = 'proved unproven' ]
+}
+
 @test "64 CPUs come up by xAPIC and answer interrupts" {
     CPU=max,-x2apic boot -smp 64 -kernel "$GUEST/guest.elf" -append 'bench=^ipi-halted$'
     [ "$(records hello | jq -r '"\(.cpus) \(.apic)"')" = '64 xapic' ]

@@ -65,7 +65,8 @@ but() { jq -c "select($1 | not)" agree.json; }
 }
 
 @test "the table shows both clocks, their difference, and Idle's spread" {
-    row='^io +in +[0-9.,]+ +[0-9.,]+ +[-+]?[0-9.]+ % +[0-9.,<]+ %'
+    # A busy host's figures may be marked as noise.
+    row='^io +in +[0-9.,]+( !)? +[0-9.,]+( !)? +[-+]?[0-9.]+ % +[0-9.,<]+ %'
     for attempt in 1 2 3 4 5; do
         rm -rf "$OUT"
         ws run --on qemu-tcg --external --boots 1 --samples 15 --bench '^(idle|in|ipi-running)$' \

@@ -87,7 +87,7 @@ CODE
     cp "$ROOT/build/guest/aarch64/guest.img" big
     printf '\013' | dd of=big bs=1 seek=24 conv=notrunc status=none
     boots 1 'the console has why' kvm-vhe big
-    [[ $output == *'it is a big-endian kernel'* ]]
+    [[ $output == *'the kernel is big-endian'* ]]
 
     # Xen's tool stack is the suite's own, whatever lies beside the kernel.
     cp "$GUEST/guest.elf" mine.elf

@@ -32,9 +32,9 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
 
 @test "a single planted instruction is found, and named" {
     mkdir tree
-    cp -r "$ROOT/common" "$ROOT/guest" "$ROOT/tools" tree
-    sed -i 's/\(#define OP_PORT_IN *"in %dx, %al\)"/\1\\n\\tnop"/' tree/guest/arch/x86_64/include/timed.h
-    grep -q 'OP_PORT_IN.*nop' tree/guest/arch/x86_64/include/timed.h
+    cp -r "$ROOT/common" "$ROOT/dom0" "$ROOT/guest" "$ROOT/tools" tree
+    sed -i 's/\(#define OP_PORT_IN *"in %dx, %al\)"/\1\\n\\tnop"/' tree/guest/arch/x86_64/include/arch/timed.h
+    grep -q 'OP_PORT_IN.*nop' tree/guest/arch/x86_64/include/arch/timed.h
     make -s -C tree/guest CC="$ROOT/tools/pinned/clang" OUT="$PWD/planted" >&2
     ws run --on lab:native --guest "$BUILT/table-guest/guest.elf" --bench '^(in|sgdt)$' -o base >/dev/null 2>&1
     ws run --on lab:native --guest planted/guest.elf --bench '^(in|sgdt)$' -o with >/dev/null 2>&1

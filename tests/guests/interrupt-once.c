@@ -4,7 +4,7 @@
  * (lab/quirks.toml) delivers it again at that tick.
  */
 #include "bench.h"
-#include "timed_exits.h"
+#include <arch/timed_exits.h>
 
 /* 8 million instructions: 8 ms of a lab machine, whose Linux ticks every 4. */
 #define RUN_ON "mov $4000000, %ecx\n6:\tdec %ecx\n\tjnz 6b\n\t"

@@ -1,6 +1,6 @@
 /* The device; see latency.h. A guest's command is done on the vCPU that gives it, under the devices' lock.
  * What the page says is the guest's: copied once, then looked at; what is written there, nobody here reads. */
-#include "latency.h"
+#include "vmm/latency/latency_device.h"
 
 #include <errno.h>
 #include <sched.h>

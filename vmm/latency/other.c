@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 
-#include "latency.h"
+#include "vmm/latency/latency_device.h"
 
 #define OTHER_MIB      16
 #define READY_LIMIT_MS 10000

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "vmm/options.h"
 #include "kernel_maker.h"
-#include "machine.h"
+#include <arch/board.h>
 #include "common/multiboot.h"
 #include "common/word.h"
 

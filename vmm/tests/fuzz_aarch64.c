@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 
 #define MAGIC_AT     56
 #define HEADER_BYTES 64

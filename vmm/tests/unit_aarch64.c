@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 #include "common/tree.h"
 
 #include <cmocka.h> /* last: fail() is a macro there */

@@ -46,8 +46,8 @@ pub fn same_samples(inside: &Metric, outside: &Metric) -> Metric {
 /// `None` of nothing.
 ///
 /// Of Idle, whose batch is nothing, this is what the measurement itself varies by (HyperBench,
-/// 5.2). A tenth at each end is left out, as the guest does when it chooses iterations: one sample
-/// in which the host was busy elsewhere must not stand for all.
+/// 5.2). A tenth at each end is left out: one sample in which the host was busy elsewhere must not
+/// stand for all.
 pub fn batch_span(metric: &Metric) -> Option<f64> {
     let spans: Vec<f64> = metric
         .boots

@@ -131,8 +131,9 @@ impl<'a> Pair<'a> {
             UnitKind::Time | UnitKind::Rate => {
                 let zero =
                     [base, other].map(|side| side.values().iter().any(|value| *value <= 0.0));
+                let noisy = [base, other].map(Summary::is_noisy);
                 match zero {
-                    [false, false] => None,
+                    [false, false] => noise(noisy).map(|words| (words, true)),
                     [true, true] => Some(("neither can be told from zero".into(), false)),
                     [true, false] => Some(("the base's cannot be told from zero".into(), true)),
                     [false, true] => Some(("the other's cannot be told from zero".into(), true)),
@@ -205,6 +206,20 @@ impl<'a> Pair<'a> {
         }
         row
     }
+}
+
+/// Of figures that are good for an order of magnitude at most nothing is said. `noisy`: the base's, the
+/// other's.
+fn noise(noisy: [bool; 2]) -> Option<String> {
+    let whose = match noisy {
+        [false, false] => return None,
+        [true, false] => "the base is",
+        [false, true] => "the other is",
+        [true, true] => "both are",
+    };
+    Some(format!(
+        "too noisy to tell: {whose} noise (worldswitch doctor says what disturbs)"
+    ))
 }
 
 fn time_figures(time: &TimeVerdict, values: &TimeRow) -> TimeFigures {

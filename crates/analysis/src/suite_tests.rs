@@ -79,6 +79,24 @@ fn times_are_judged_with_their_figures() {
 }
 
 #[test]
+fn noise_is_neither_better_nor_worse_however_far_apart() {
+    let base = result("a", "tsc_ticks", &[("in", FAST, 0)]);
+    let mut other = base.clone();
+    other.created = "later".into();
+    // Far above all of the base, and apart by more than a third.
+    for (n, samples) in (1..).zip(&mut other.rows[0].metrics[0].boots) {
+        samples.run = vec![1000 * n];
+    }
+    let row = &compared(&base, &other).rows[0];
+    assert_eq!(row.verdict, Some(Verdict::Inconclusive));
+    let why = row.why.as_deref().unwrap();
+    assert!(
+        why.starts_with("too noisy to tell: the other is noise"),
+        "{why}"
+    );
+}
+
+#[test]
 fn batches_of_other_lengths_are_compared_only_if_allowed() {
     let base = result("a", "tsc_ticks", &[("in", FAST, 0)]);
     let mut other = base.clone();

@@ -3,7 +3,7 @@
 //! Bootstrap", 1993, chapter 13.
 //!
 //! It assumes that the values are independent draws of one distribution, of any shape. Of few values
-//! it covers less often than it says; `docs/method.md` has measured coverages.
+//! it covers less often than it says.
 
 use crate::order::{quantile, sorted};
 use fastrand::Rng;

@@ -1,7 +1,8 @@
 /* Reads what the boot protocol handed over, the device tree, and says which memory is free. */
-#include "cpu.h"
+#include <arch/cpu.h>
 #include "common/fdt.h"
-#include "machine.h"
+#include "common/memory_ranges.h"
+#include <arch/machine.h>
 
 #define TREE_ALIGNMENT 8
 
@@ -20,21 +21,9 @@ static void add_ram(uint64_t start, uint64_t end)
 			(struct memory_range){ .start = start, .end = end };
 }
 
-/* Takes [start, end) out of the memory that can be used, in whole pages. */
 static void take_away(uint64_t start, uint64_t end)
 {
-	unsigned count = boot_info.ram_count;
-
-	start &= ~(4 * KIB - 1);
-	end = (end + 4 * KIB - 1) & ~(4 * KIB - 1);
-	for (unsigned i = 0; i < count; i++) {
-		struct memory_range *range = &boot_info.ram[i], whole = *range;
-
-		if (end <= whole.start || whole.end <= start)
-			continue;
-		range->end = start > whole.start ? start : whole.start;
-		add_ram(end, whole.end);
-	}
+	ranges_take_away(boot_info.ram, &boot_info.ram_count, start, end);
 }
 
 const char *boot_read(struct tree *tree)

@@ -1,6 +1,6 @@
 /* The console is the serial port that the device tree names. */
-#include "console.h"
-#include "machine.h"
+#include "guest/core/guest_console.h"
+#include <arch/machine.h>
 
 static const struct tree *tree;
 

@@ -2,8 +2,8 @@
  * The vectors, try_call()'s frame, and the handler of the guest's own interrupt. Whatever is not that
  * interrupt goes to exception_taken(), and never back to where it was.
  */
-#include "cpu.h"
-#include "exceptions.h"
+#include <arch/cpu.h>
+#include <arch/exceptions.h>
 
 	.macro own register, name
 	adrp \register, cpu_level

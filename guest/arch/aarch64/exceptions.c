@@ -1,9 +1,9 @@
 /* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
-#include "exceptions.h"
-#include "arch.h"
-#include "cpu.h"
-#include "machine.h"
-#include "smp.h"
+#include <arch/exceptions.h>
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include <arch/machine.h>
+#include "guest/core/smp.h"
 
 #define ESR_CLASS_SHIFT 26
 /* Vectors in fault records: the exception class of a synchronous one (0 to 63), then the others. */

@@ -1,11 +1,11 @@
 /* The interrupt controller, GICv2 (Arm IHI 0048) or GICv3 (IHI 0069), as a CPU sees it. */
-#include "arch.h"
-#include "cpu.h"
-#include "common/gic_registers.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include "common/gic_driver.h"
 #include "latency.h"
-#include "machine.h"
-#include "smp.h"
-#include "timed_exits.h"
+#include <arch/machine.h>
+#include "guest/core/smp.h"
+#include <arch/timed_exits.h>
 
 #define OWN_INTERRUPTS (1u << SGI_IPI | 1u << SGI_COMPLETION)
 #define SGIR_TO_SELF   (2u << 24)

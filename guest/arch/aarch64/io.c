@@ -1,6 +1,6 @@
 /* Device registers, and the clock as POSIH has it. */
-#include "arch.h"
-#include "cpu.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
 #include "latency.h"
 
 /* By assembly: a compiler may choose forms of a load or store whose emulation needs more than the
@@ -47,7 +47,7 @@ uint64_t latency_clock(void)
 	return ticks;
 }
 
-/* Ordered as TIMED_NOW in include/timed.h explains. */
+/* Ordered as TIMED_NOW in arch/timed.h explains. */
 uint64_t rdtimer(void)
 {
 	uint64_t ticks;

@@ -1,7 +1,7 @@
 /* The machine as a whole: first steps, what it is, how it ends. */
-#include "machine.h"
-#include "cpu.h"
-#include "timed.h"
+#include <arch/machine.h>
+#include <arch/cpu.h>
+#include <arch/timed.h>
 
 #define LAB_HZ 1000000000 /* a tick is an instruction where one instruction takes a nanosecond */
 

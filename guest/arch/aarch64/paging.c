@@ -6,13 +6,13 @@
  * ordinary memory; setup_mmu() makes all memory so that the tree names. Device memory is never read
  * ahead, so that what is mapped and not there does no harm.
  */
-#include "arch.h"
-#include "cpu.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
 #include "common/fdt.h"
-#include "machine.h"
-#include "page_entry.h"
-#include "paging.h"
-#include "timed.h"
+#include <arch/machine.h>
+#include <arch/page_entry.h>
+#include "guest/core/paging.h"
+#include <arch/timed.h>
 
 #define MAIR_ATTRIBUTES 0xff04ull /* 0: device nGnRE; 1: write-back, read and write allocate */
 

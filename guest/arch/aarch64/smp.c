@@ -1,7 +1,7 @@
 /* How the other CPUs are started, and where they come to rest. */
-#include "smp.h"
-#include "cpu.h"
-#include "machine.h"
+#include "guest/core/smp.h"
+#include <arch/cpu.h>
+#include <arch/machine.h>
 
 #define MPIDR_AFFINITY 0xff00ffffffull
 

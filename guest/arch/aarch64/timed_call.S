@@ -7,7 +7,7 @@
  *   stack     x19, x30
  *
  * The marker (mov x27, x27) costs one instruction outside the timed part. The reads of the counter
- * are ordered as TIMED_NOW in include/timed.h explains. Position independent, so that a digest of
+ * are ordered as TIMED_NOW in arch/timed.h explains. Position independent, so that a digest of
  * these bytes does not change with the image around them.
  */
 	.section .timed, "ax", %progbits

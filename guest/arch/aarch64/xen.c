@@ -1,11 +1,11 @@
 /* Hypercalls of Xen's, and the domain that answers events. Makes no hypercall unless
  * it is called. */
-#include "xen.h"
-#include "arch.h"
-#include "cpu.h"
-#include "machine.h"
+#include "guest/platform/xen.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include <arch/machine.h>
 #include "common/relax.h"
-#include "timed_xen.h"
+#include <arch/timed_xen.h>
 
 volatile uint8_t *xen_vcpu_info; /* the first CPU's; exceptions.S */
 

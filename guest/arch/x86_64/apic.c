@@ -1,11 +1,11 @@
 /* The local APIC. Which CPUs there are, smp.c knows. */
-#include "apic.h"
-#include "arch.h"
-#include "cpu.h"
+#include <arch/apic.h>
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
 #include "latency.h"
 #include "common/relax.h"
-#include "tables.h"
-#include "timed_exits.h"
+#include <arch/tables.h>
+#include <arch/timed_exits.h>
 
 #define BASE_ENABLE    (1u << 11)
 #define BASE_X2APIC    (1u << 10)

@@ -7,7 +7,7 @@
  * Both enter with paging off, flat 32-bit segments, interrupts off. We keep EBX and which protocol
  * it was, zero .bss, map the low 4 GiB 1:1 with 2 MiB pages and switch.
  */
-#include "cpu.h"
+#include <arch/cpu.h>
 
 #define XEN_ELFNOTE_PHYS32_ENTRY 18
 /* By this note, of a name of our own, a monitor knows that the kernel is this guest. */

@@ -1,6 +1,6 @@
 /* The console is the 16550 at COM1, 115200 baud. Every other port may be a 16550 too. */
-#include "console.h"
-#include "boot_protocol.h"
+#include "guest/core/guest_console.h"
+#include "guest/platform/boot_protocol.h"
 #include "posih.h"
 
 #define COM1	     0x3f8

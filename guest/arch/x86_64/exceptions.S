@@ -1,7 +1,7 @@
 /*
  * Entries of the 32 exceptions, try_call()'s frame, and the handler of the guest's own interrupt.
  */
-#include "cpu.h"
+#include <arch/cpu.h>
 
 #define EXCEPTIONS 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, \
 	22, 23, 24, 25, 26, 27, 28, 29, 30, 31

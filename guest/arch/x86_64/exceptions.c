@@ -1,8 +1,8 @@
 /* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
-#include "arch.h"
-#include "cpu.h"
-#include "smp.h"
-#include "tables.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include "guest/core/smp.h"
+#include <arch/tables.h>
 
 #define PAGE_FAULT 14
 

@@ -1,8 +1,8 @@
 /* What checks ask the CPU about itself. */
-#include "cpu.h"
+#include <arch/cpu.h>
 #include "posih.h"
-#include "timed.h"
-#include "xen.h"
+#include <arch/timed.h>
+#include "guest/platform/xen.h"
 
 #define EFLAGS_ID (1ull << 21)
 

@@ -1,6 +1,6 @@
 /* Port and memory-mapped I/O, and the clock as POSIH has it. */
-#include "arch.h"
-#include "cpu.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
 #include "latency.h"
 #include "posih.h"
 
@@ -41,7 +41,7 @@ uint64_t latency_clock(void)
 	return rdtimer();
 }
 
-/* Ordered as TIMED_NOW in include/timed.h explains. */
+/* Ordered as TIMED_NOW in arch/timed.h explains. */
 uint64_t rdtimer(void)
 {
 	uint32_t low, high;

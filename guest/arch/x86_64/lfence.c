@@ -4,10 +4,10 @@
  * system sets it; where this guest is the only one, nobody has. Below a hypervisor nothing is written: the
  * host has it as it is, and an exit at boot would be one for nothing.
  */
-#include "lfence.h"
-#include "cpu.h"
+#include <arch/lfence.h>
+#include <arch/cpu.h>
 #include "posih.h"
-#include "timed.h"
+#include <arch/timed.h>
 
 #define MSR_DE_CFG	     0xc0011029
 #define DE_CFG_LFENCE_ORDERS (1u << 1)

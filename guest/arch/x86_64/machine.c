@@ -1,17 +1,17 @@
 /* The machine as a whole: first steps, what it is, how it ends. */
-#include "machine.h"
-#include "apic.h"
-#include "arch.h"
-#include "boot_protocol.h"
-#include "cpu.h"
-#include "lfence.h"
-#include "cmdline.h"
-#include "pit.h"
+#include <arch/machine.h>
+#include <arch/apic.h>
+#include "guest/core/guest_arch.h"
+#include "guest/platform/boot_protocol.h"
+#include <arch/cpu.h>
+#include <arch/lfence.h>
+#include "guest/core/cmdline.h"
+#include "guest/platform/pit.h"
 #include "common/relax.h"
-#include "smp.h"
-#include "tables.h"
-#include "timed_exits.h"
-#include "xen.h"
+#include "guest/core/smp.h"
+#include <arch/tables.h>
+#include <arch/timed_exits.h>
+#include "guest/platform/xen.h"
 
 static struct acpi acpi;
 

@@ -2,11 +2,11 @@
  * How the page tables (core/paging.c; Intel SDM vol. 3A, 4.5) start, all memory 1:1, and the
  * registers for them.
  */
-#include "arch.h"
-#include "cpu.h"
-#include "page_entry.h"
-#include "paging.h"
-#include "timed.h"
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include <arch/page_entry.h>
+#include "guest/core/paging.h"
+#include <arch/timed.h>
 
 #define CPUID_1G (1u << 26)
 #define MAX_RAM	 (512 * GIB) /* what one slot of the top table maps; more stays unmapped */

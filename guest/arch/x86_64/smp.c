@@ -1,14 +1,14 @@
 /* How the other CPUs are started, and where they come to rest. */
-#include "smp.h"
-#include "acpi.h"
-#include "apic.h"
-#include "arch.h"
-#include "cpu.h"
-#include "lfence.h"
-#include "machine.h"
+#include "guest/core/smp.h"
+#include "guest/platform/acpi.h"
+#include <arch/apic.h>
+#include "guest/core/guest_arch.h"
+#include <arch/cpu.h>
+#include <arch/lfence.h>
+#include <arch/machine.h>
 #include "common/relax.h"
-#include "tables.h"
-#include "timed.h"
+#include <arch/tables.h>
+#include <arch/timed.h>
 
 /* INIT needs 10 ms before the start-up IPI on old machines (SDM vol. 3A, 9.4.4.1). The clock's
  * frequency is not known yet: counted at 3 GHz, which errs to the long side on most. */

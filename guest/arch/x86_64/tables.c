@@ -3,11 +3,11 @@
  * answers what a benchmark's check compares with. Called once by arch_init(), by each CPU that
  * starts, and by set_idt_entry().
  */
-#include "cpu.h"
+#include <arch/cpu.h>
 #include "posih.h"
-#include "smp.h"
-#include "tables.h"
-#include "timed.h"
+#include "guest/core/smp.h"
+#include <arch/tables.h>
+#include <arch/timed.h>
 
 #define GATE_INTERRUPT 0x8e /* present, ring 0, 64-bit interrupt gate (SDM vol. 3A, 6.14.1) */
 #define TYPE_LDT       0x82 /* present (table 3-2) */

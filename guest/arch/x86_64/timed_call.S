@@ -7,7 +7,7 @@
  *   stack     rbx, r12, and 8 bytes that align the loop's frame
  *
  * The marker (xchg %bx, %bx) costs one instruction outside the timed part. The reads of the
- * counter are ordered as TIMED_NOW in include/timed.h explains. Position independent, so that a
+ * counter are ordered as TIMED_NOW in arch/timed.h explains. Position independent, so that a
  * digest of these bytes does not change with the image around them.
  */
 	.section .text.timed, "ax", @progbits

@@ -2,7 +2,7 @@
  * How a CPU starts: in real mode at the page that the start-up IPI named, here TRAMPOLINE, to
  * which smp.c copies this code. It goes to long mode in one step and calls cpu_started().
  */
-#include "cpu.h"
+#include <arch/cpu.h>
 
 #define AT(symbol) (symbol - trampoline_start + TRAMPOLINE)
 

@@ -1,8 +1,8 @@
 /* Hypercalls of Xen's, and where it shares memory with the guest. Makes no hypercall
  * unless it is called. */
-#include "xen.h"
-#include "arch.h"
-#include "timed.h"
+#include "guest/platform/xen.h"
+#include "guest/core/guest_arch.h"
+#include <arch/timed.h>
 
 /* Where Linux has it too (arch/x86/xen/enlighten_hvm.c): tool stacks keep that MiB free. In memory
  * it would split the large page around it, and every walk of Xen's through that page would be

@@ -1,7 +1,7 @@
 /*
  * Code that runs with paging off, as a 32-bit guest does that PVH has just started. Xen reads a guest's
  * instructions and arguments through the guest's page tables: here there are none to walk. Jumped to by
- * the loops of include/timed_xen_unpaged.h and by xen/answer.S, on the first CPU only.
+ * the loops of arch/timed_xen_unpaged.h and by dom0/answer.S, on the first CPU only.
  *
  *   in        rax = 32-bit code; rdi, rsi for it as they are
  *   out       rax = what the code left in edx:eax
@@ -12,7 +12,7 @@
  * ones. It may use all registers but esp, and must not raise an exception: the interrupt table is for
  * 64 bits. What only 64-bit mode has does not survive (SDM vol. 1, 3.4.1.1), hence all the pushing.
  */
-#include "cpu.h"
+#include <arch/cpu.h>
 
 #define SELECTOR_CODE_32 0x18
 

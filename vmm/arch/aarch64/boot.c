@@ -1,4 +1,4 @@
-/* How a kernel starts (see arch.h): by Linux' arm64 boot protocol
+/* How a kernel starts (see vmm_arch.h): by Linux' arm64 boot protocol
  * (Documentation/arch/arm64/booting.rst), with a device tree that says what
  * machine this is. The interrupt controller is made here, because KVM wants to
  * know the vCPUs first. */
@@ -6,9 +6,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 #include "common/arm64_image.h"
-#include "machine.h"
+#include "common/virt_tree.h"
+#include <arch/board.h>
 
 #define INTERRUPTS	  64 /* INTIDs, the private ones among them */
 /* Linux 6.14's; older headers lack it. */
@@ -44,7 +45,7 @@ static int create_device(const struct vm *vm, uint32_t type)
 /* GICv3, or version 2 where the hardware below has nothing newer. */
 static bool create_gic(const struct vm *vm, struct machine_tree *tree)
 {
-	uint32_t interrupts = INTERRUPTS, maintenance = 16 + MAINTENANCE_INTERRUPT;
+	uint32_t interrupts = INTERRUPTS, maintenance = PPI_MAINTENANCE;
 	int gic = create_device(vm, KVM_DEV_TYPE_ARM_VGIC_V3), its;
 	bool placed;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/arm64_image.h"
-#include "machine.h"
+#include <arch/board.h>
 
 #define FLAT_ROOM (128ull << 20)
 
@@ -41,9 +41,12 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 
 	if (kernel->flat)
 		return flat_load(file, bytes, memory, kernel);
+	if (!arm64_image_is(file, bytes))
+		return fail("it is no arm64 Image (uncompressed, as arch/arm64/boot/Image); flat "
+			    "takes a program without a header");
 	wrong = arm64_image_read(&image, file, bytes);
 	if (wrong)
-		return fail("%s; flat takes a program without a header", wrong);
+		return fail("%s", wrong);
 	entry = RAM + image.offset;
 	if (!memory_at(memory, entry, image.memory_bytes))
 		return fail("its %lu KiB do not fit into the guest's memory: memory= gives more",

@@ -1,7 +1,7 @@
-/* A vCPU of ARM: what it is, and what its exits mean (see arch.h). */
+/* A vCPU of ARM: what it is, and what its exits mean (see vmm_arch.h). */
 #include <sys/ioctl.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 /* Bits of kvm_vcpu_init.features; Linux 6.16's, older headers lack it. */
 #define HAS_EL2	       7

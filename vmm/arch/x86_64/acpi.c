@@ -2,7 +2,7 @@
  * Tables are written by the offsets that the specification gives. */
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 
 /* Where each table lies; the last is as long as there are CPUs. */
 #define RSDP_AT 0x000

@@ -1,16 +1,16 @@
-/* How a kernel starts (see arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
+/* How a kernel starts (see vmm_arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
  * xen/include/public/arch-x86/hvm/start_info.h), by multiboot (specification 0.6.96, 3.2 and 3.3) or by
  * Linux's 32-bit boot protocol (Documentation/arch/x86/boot.rst). All enter it in flat 32-bit protected
  * mode, with a memory map, a command line and perhaps an initial RAM disk. */
 #include <asm/bootparam.h>
-#include <elf.h>
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
-#include "machine.h"
+#include "vmm/vmm_arch.h"
+#include <arch/board.h>
+#include "common/elf_file.h"
 #include "common/multiboot.h"
 #include "common/pvh.h"
 
@@ -40,7 +40,7 @@ bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	if (bzimage_is(file, bytes))
 		return bzimage_load(file, bytes, memory, kernel);
 	/* What has both headers starts by PVH, which hands over where ACPI's tables are. */
-	elf = elf_load(file, bytes, EM_X86_64, EM_386, ACPI_END, memory, kernel);
+	elf = elf_load(file, bytes, ELF_X86_64, ELF_I386, ACPI_END, memory, kernel);
 	return (elf && kernel->entry) || multiboot_load(file, bytes, elf, memory, kernel);
 }
 

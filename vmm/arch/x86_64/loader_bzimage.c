@@ -3,7 +3,7 @@
 #include <asm/bootparam.h>
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 
 #define SETUP_AT      0x1f1
 #define SECTOR	      512u

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "machine.h"
+#include <arch/board.h>
 
 #define LEAST_BYTES offsetof(struct multiboot_header, header) /* where it gives no places */
 

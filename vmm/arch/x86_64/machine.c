@@ -1,12 +1,12 @@
 /* A PC as far as kernels need one that ask for little: memory layout, interrupt controllers, the
- * rows of its devices; and what it needs of KVM (see arch.h). */
-#include "machine.h"
+ * rows of its devices; and what it needs of KVM (see vmm_arch.h). */
+#include <arch/board.h>
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 /* A KVM without VMX and SVM emulates its guests. The kernel takes both flags away where the
  * firmware has switched virtualization off. A processor list that cannot be read counts as

@@ -1,8 +1,8 @@
-/* A vCPU of x86: what CPUID tells it, and what its exits mean (see arch.h). */
+/* A vCPU of x86: what CPUID tells it, and what its exits mean (see vmm_arch.h). */
 #include <cpuid.h>
 #include <sys/ioctl.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 #define MAX_LEAVES	     256
 #define FEATURE_HYPERVISOR   (1u << 31) /* of ECX */

@@ -1,8 +1,8 @@
 /* I/O latency on Arm; see ../latency.h: the guest reads the physical counter, which this host's programs see
  * as the virtual one. */
-#include "../latency.h"
+#include "vmm/latency/latency_device.h"
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 uint64_t latency_now(void)
 {

@@ -3,7 +3,7 @@
  * its MMU on, for the page that it shares is cached memory of another machine too, takes the interrupt, and
  * in its handler stamps, kicks and says end of interrupt. latency.c has the same places.
  */
-#include "../../../guest/arch/aarch64/cpu.h"
+#include "guest/arch/aarch64/include/arch/cpu.h"
 
 #define PROGRAM_AT	0x40000000
 #define PAGE		0x50000000	/* struct latency_page: stamps, stamp */

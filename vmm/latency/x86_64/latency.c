@@ -1,11 +1,11 @@
 /* I/O latency on x86; see ../latency.h: one time-stamp counter, and messages as interrupts. */
-#include "../latency.h"
+#include "vmm/latency/latency_device.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
 #include <x86intrin.h>
 
-#include "arch.h"
+#include "vmm/vmm_arch.h"
 
 #define IO_APIC_PINS 24
 #define PIC_PINS     16

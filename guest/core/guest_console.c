@@ -1,0 +1,48 @@
+/*
+ * The console, one serial port: it is the record line, and for what is to tell a person
+ * something. Every wait is bounded: without a serial port the guest is mute, and runs on.
+ */
+#include "guest/core/guest_console.h"
+#include "posih.h"
+
+static const struct uart *console;
+
+void console_use(const struct uart *uart)
+{
+	console = uart;
+}
+
+void console_put(uint8_t byte)
+{
+	if (console)
+		uart_send(console, byte);
+}
+
+void console_write(const char *text, size_t bytes)
+{
+	if (console)
+		uart_write(console, text, bytes);
+}
+
+bool console_drained(void)
+{
+	return !console || uart_wait_idle(console);
+}
+
+uint64_t scratch_port(void)
+{
+	return console ? uart_scratch(console) : PORT_NONE;
+}
+
+/* In PL011's mask: the interrupts of errors and of receiving, neither of which comes. */
+uint8_t scratch_pattern(unsigned which)
+{
+	return which ? 0x50 : 0x80;
+}
+
+bool console_needs_port(uint64_t port, uint64_t registers)
+{
+	if (!console || (registers == 1 && port == scratch_port()))
+		return false;
+	return port + registers > console->base && port < console->base + uart_bytes(console);
+}

@@ -1,0 +1,96 @@
+/* The record line; see line_out.h. */
+#include "vmm/line_out.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#define LOOK_MS 100 /* how often a write that waits looks whether it still should */
+
+void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop)
+{
+	*console = (struct console){ .fd = fd, .most = most, .stop = stop, .wake = -1 };
+	console->state = fd < 0 ? CONSOLE_FAILED : CONSOLE_OK;
+	pthread_mutex_init(&console->lock, NULL);
+}
+
+/* False: it cannot be written now, and nobody wants to wait any more. A pipe that can be written has
+ * room for a line. */
+static bool can_write(const struct console *console, int wait_ms)
+{
+	struct pollfd waits[] = { { .fd = console->fd, .events = POLLOUT },
+				  { .fd = console->wake, .events = POLLIN } };
+
+	for (;;) {
+		bool wait = wait_ms && !atomic_load(console->stop);
+		int ready = poll(waits, 2, wait ? wait_ms : 0);
+
+		if (ready > 0 && waits[0].revents)
+			return true;
+		if (ready > 0 || !wait)
+			return false;
+	}
+}
+
+/* Writes bytes[0] to bytes[*used - 1], and then there are none. */
+static void emit(struct console *console, const char *bytes, size_t *used)
+{
+	size_t count = *used;
+
+	*used = 0;
+	if (count > console->most - console->written) {
+		count = console->most - console->written;
+		if (console->state == CONSOLE_OK)
+			console->state = CONSOLE_FULL;
+	}
+	while (count && console->state != CONSOLE_FAILED && can_write(console, LOOK_MS)) {
+		ssize_t done = write(console->fd, bytes, count);
+
+		if (done > 0) {
+			console->mid_line = bytes[done - 1] != '\n';
+			console->written += (uint64_t)done;
+			bytes += done;
+			count -= (size_t)done;
+		} else if (done < 0 && errno != EINTR && errno != EAGAIN) {
+			console->state = CONSOLE_FAILED;
+		}
+	}
+}
+
+enum console_state console_put(struct console *console, uint8_t byte)
+{
+	bool text = (byte >= ' ' && byte < 0x7f) || byte == '\r' || byte == '\t';
+	enum console_state state;
+
+	pthread_mutex_lock(&console->lock);
+	console->line[console->used++] = (char)byte;
+	if (!text || console->used == sizeof(console->line))
+		emit(console, console->line, &console->used);
+	state = console->state;
+	pthread_mutex_unlock(&console->lock);
+	return state;
+}
+
+void console_flush(struct console *console)
+{
+	/* A vCPU that holds the lock is writing: then there is nothing to flush. */
+	if (pthread_mutex_trylock(&console->lock))
+		return;
+	if (can_write(console, 0))
+		emit(console, console->line, &console->used);
+	pthread_mutex_unlock(&console->lock);
+}
+
+void record_send(struct record *record, struct console *console)
+{
+	char text[MAX_RECORD_BYTES + 1];
+	size_t bytes = record_finish(record, "vmm", &console->records, text);
+
+	if (!bytes)
+		return;
+	pthread_mutex_lock(&console->lock);
+	if (console->mid_line)
+		emit(console, "\n", &(size_t){ 1 });
+	emit(console, text, &bytes);
+	pthread_mutex_unlock(&console->lock);
+}

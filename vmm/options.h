@@ -1,0 +1,37 @@
+/* What the monitor is asked to do: arguments, or lines of a file. Pure, and fuzzed. */
+#pragma once
+
+#include "vmm/host.h"
+
+#define MAX_VCPUS	 64
+#define MAX_HOST_CPUS	 4096
+#define MAX_MODULES	 8
+#define MAX_PATH_BYTES	 1024
+#define MAX_APPEND_BYTES 2048 /* with its NUL: the guest takes no more */
+#define MAX_CONFIG_BYTES 65536
+#define PIN_NONE	 (-1)
+
+enum action { ACTION_RUN, ACTION_PROBE, ACTION_HELP, ACTION_VERSION };
+
+struct config {
+	uint64_t action;
+	char kernel[MAX_PATH_BYTES], append[MAX_APPEND_BYTES];
+	char initrd[MAX_PATH_BYTES];				  /* "": none */
+	char console[MAX_PATH_BYTES];				  /* "-": standard output */
+	char file[MAX_PATH_BYTES];				  /* config=; "": none */
+	uint64_t memory_mib, console_max_bytes, vcpus, timeout_s; /* timeout 0: none */
+	int pin[MAX_VCPUS];   /* the host CPU of each vCPU, or PIN_NONE */
+	uint64_t insist, el2; /* el2: the guest starts at a virtual EL2; aarch64 only */
+	uint64_t flat;	      /* the kernel has no header; aarch64 only */
+	char modules[MAX_MODULES][MAX_PATH_BYTES];
+	unsigned module_count;
+};
+
+void config_defaults(struct config *config);
+/* `--key=value`, `--key value`, and `--flag`. */
+bool config_arguments(struct config *config, int count, char *const *words);
+/* Lines `key=value` and `flag`; empty ones and those that begin with # say nothing. */
+bool config_text(struct config *config, const char *text, size_t bytes);
+/* Does it all fit together? After the last of the above. */
+bool config_check(const struct config *config);
+void config_help(void);
