@@ -109,7 +109,7 @@ static void hand_on(struct vcpu *vcpu, unsigned physical)
 }
 
 /* What was typed is the first VM's. */
-static void hear(void)
+static void receive(void)
 {
 	for (int byte = console_receive(); byte >= 0; byte = console_receive())
 		vm_receive(&vms[0], (uint8_t)byte);
@@ -146,7 +146,7 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 	default:
 		vcpu_count(vcpu, intid == gic_console_intid ? CAUSE_IRQ_UART : CAUSE_IRQ_OTHER);
 		if (intid == gic_console_intid)
-			hear();
+			receive();
 		gic_deactivate(intid);
 		break;
 	}

@@ -34,7 +34,7 @@
 #define SCTLR_ON (SCTLR_RES1 | SCTLR_M | SCTLR_C | SCTLR_SA | SCTLR_I)
 
 #define POOL_PAGES 32
-#define GICD_BYTES 0x10000
+#define GICD_BYTES 0x10000 /* of the distributor */
 
 /* For mmu_on() of every CPU. */
 static struct {

@@ -1,4 +1,7 @@
-/* Exceptions of a guest hypervisor and of its nested VM: who is to answer them; see nested.h. */
+/*
+ * Exceptions of a guest hypervisor (L1) and of its VM (L2): who is to answer them; see nested.h. What L2 does goes
+ * to L1, but for faults of shadow tables and what we trap for reasons of our own. What L1 does is ours.
+ */
 #include "nested/nested.h"
 
 #include "core/arch.h"
@@ -6,6 +9,8 @@
 #include "machine/accessors.h"
 #include "vm/vcpu.h"
 
+/* An abort of stage 2 is ours if L1's own tables allow the access: the shadow has no such page yet, or there is a
+ * device of ours. If not, L1 takes the fault that its tables say. */
 static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -21,6 +26,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	struct table_leaf own;
 	bool memory;
 
+	/* L1's stage 2, then ours. */
 	lock_take(&vm->lock);
 	leaf = guest_walk(nested->shadow->vttbr, nested->shadow->vtcr, ipa, access,
 			  nested_read_entry, vm);
@@ -31,6 +37,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	if (memory)
 		shadow_map(nested->shadow, ipa, &leaf, &own);
 	lock_release(&vm->lock);
+
 	if (memory) {
 		vcpu_count(vcpu, CAUSE_SHADOW_FAULT);
 		__asm__ volatile("dsb ishst" : : : "memory");
@@ -44,8 +51,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	}
 }
 
-/* The nested VM's register: one that we trap for our own reasons is ours if its hypervisor does not want
- * it. */
+/* L2's register: one that we trap for our own reasons is ours if L1 does not trap it too. */
 static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
 {
 	uint64_t hcr = vcpu->arch.nested.hcr;
@@ -65,7 +71,7 @@ static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
 	}
 }
 
-/* The nested VM's deferred page is not there for us: as its hypervisor's tables have it, or it is mapped by now. */
+/* L2's deferred page is not there for us: L1's tables do not map it, or they do by now. */
 static void page_fault(struct vcpu *vcpu, uint64_t esr)
 {
 	struct exit *exit = &vcpu->arch.exit;
@@ -86,7 +92,7 @@ static bool exit_of_l2(struct vcpu *vcpu, uint64_t esr)
 	uint64_t class = esr >> ESR_CLASS_SHIFT, status = esr & ABORT_STATUS & ~STATUS_LEVEL;
 	uint64_t hcr = vcpu->arch.nested.hcr;
 
-	/* An unaligned access to what its hypervisor maps as a device is that hypervisor's to hear of. */
+	/* An unaligned access to what L1 maps as a device goes to L1. */
 	if ((class == EC_DATA_ABORT || class == EC_INSN_ABORT) && status != STATUS_ALIGNMENT) {
 		if (!(hcr & HCR_VM) || status > STATUS_PERMISSION || status == STATUS_ACCESS_FLAG)
 			return false;

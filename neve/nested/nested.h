@@ -53,7 +53,7 @@ const char *nested_vm_init(struct vm *vm);
 /* The vCPU is at its first instruction at virtual EL2. On its own CPU. */
 void nested_reset(struct vcpu *vcpu);
 
-/* Before the guest is entered: an interrupt for the hypervisor takes its VM's turn. */
+/* Before L2 is entered: if an interrupt for L1 is pending, L1 is entered instead. */
 void nested_before_enter(struct vcpu *vcpu);
 
 /* A synchronous exception; false: it is answered as an ordinary VM's. */
