@@ -1,4 +1,4 @@
-/* What core/ asks of arch/: all that depends on the processor. */
+/* What core/ asks of the other folders: all that depends on the processor. */
 #ifndef ARCH_H
 #define ARCH_H
 
@@ -13,7 +13,7 @@ struct cpu;
 /* The kind of processor, as records have it. */
 extern const char arch_name[];
 
-/* ---- The machine (arch/.../main.c, smc.c, gic.c) --------------------------------------------- */
+/* ---- The machine (machine/, gic/) --------------------------------------------- */
 
 /* Never returns. */
 _Noreturn void arch_power_off(void);
@@ -35,10 +35,7 @@ void arch_wait(void);
 
 uint64_t arch_ticks(void);
 
-/* ---- VMs (arch/.../vm.c) -------------------------------------------------------------------- */
-
-/* Pages for tables that a VM with so much memory needs at most. */
-uint64_t arch_vm_table_pages(uint64_t ram_bytes, uint64_t stage2_bytes);
+/* ---- VMs (vm/stage2.c) -------------------------------------------------------------------- */
 
 /* Prepares what the hardware needs of the VM; its devices' rows are added. */
 const char *arch_vm_init(struct vm *vm);
@@ -56,7 +53,7 @@ void arch_publish(const void *from, uint64_t bytes);
 /* The line of a device's interrupt; `self` is the vCPU that does it, NULL: none. Under the VM's lock. */
 void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool high);
 
-/* ---- vCPUs (arch/.../vcpu.c) ---------------------------------------------------------------- */
+/* ---- vCPUs (vm/reset.c, vm/vcpu.c) ---------------------------------------------------------------- */
 
 /* The vCPU is to start at `entry`: the first one at the kernel's, with the device tree's address in x0. */
 void arch_vcpu_boot(struct vcpu *vcpu, uint64_t entry, uint64_t x0);

@@ -1,11 +1,11 @@
 /* Counts what happens between two rings; see bell.h. Under the VM's lock. The note is the
  * guest's: copied once, then checked. */
-#include "bell.h"
+#include "core/bell.h"
 
-#include "arch.h"
 #include "common/exits.h"
-#include "vm.h"
 #include "common/word.h"
+#include "core/arch.h"
+#include "core/vm.h"
 
 /* Of all vCPUs. Other CPUs count on; the row's own CPU is the one that rings. */
 static void sum(const struct vm *vm, struct counts *to)

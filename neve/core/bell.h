@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/bell_note.h"
-#include "counts.h"
+#include "core/counts.h"
 
 struct bell {
 	bool begun, own_known;

@@ -1,5 +1,5 @@
 /* Reads what is to run; see config.h. Pure. */
-#include "config.h"
+#include "core/config.h"
 
 #include "common/fdt.h"
 #include "common/word.h"

@@ -1,8 +1,8 @@
 /* The serial port; see console.h. */
-#include "console.h"
+#include "core/console.h"
 
 #include "common/text.h"
-#include "lock.h"
+#include "core/lock.h"
 
 static const struct uart *port;
 static struct lock lock;

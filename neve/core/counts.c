@@ -1,7 +1,7 @@
 /* Names of causes; see counts.h. */
-#include "counts.h"
+#include "core/counts.h"
 
-#include "arch.h"
+#include "core/arch.h"
 
 void cause_name(unsigned count, struct text *out)
 {

@@ -1,5 +1,5 @@
 /* A VM's devices by address; see devices.h. Pure. */
-#include "devices.h"
+#include "core/devices.h"
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 #ifndef DEVICES_H
 #define DEVICES_H
 
-#include "access.h"
-#include "counts.h"
+#include "core/access.h"
+#include "core/counts.h"
 
 struct vcpu;
 

@@ -1,5 +1,5 @@
 /* A VM's device tree; see guest_tree.h. Pure. */
-#include "guest_tree.h"
+#include "core/guest_tree.h"
 
 #include "common/text.h"
 #include "common/virt_tree.h"

@@ -7,7 +7,7 @@
 
 #include "common/limits.h"
 #include "common/virt_tree.h"
-#include "config.h"
+#include "core/config.h"
 
 /* Where a VM's devices lie, and their interrupts; the memory is its own. */
 #define GUEST_GICD	  0x08000000ull
@@ -24,7 +24,9 @@
 #define TEST_DOORBELL 0x8 /* written: docs/guest.md, the doorbell */
 
 /* Of the four that are not secure, a bit each. */
-#define TIMER_PPIS (1u << 30 | 1u << 28 | 1u << 27 | 1u << 26)
+#define TIMER_PPIS                                                                                 \
+	(1u << PPI_TIMER_PHYSICAL | 1u << PPI_TIMER_HYPERVISOR_VIRTUAL | 1u << PPI_TIMER_VIRTUAL | \
+	 1u << PPI_TIMER_HYPERVISOR)
 
 struct guest_machine {
 	unsigned cpus;

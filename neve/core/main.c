@@ -1,13 +1,13 @@
 /* The hypervisor's order of business: read what the machine is and what is to run, make the VMs, run
  * them, power off. */
-#include "main.h"
+#include "core/main.h"
 
-#include "arch.h"
-#include "config.h"
-#include "console.h"
-#include "memory.h"
 #include "common/tree.h"
-#include "vm.h"
+#include "core/arch.h"
+#include "core/config.h"
+#include "core/console.h"
+#include "core/memory.h"
+#include "core/vm.h"
 
 struct memory machine_memory;
 struct cpu machine_cpus[MAX_CPUS];

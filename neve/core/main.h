@@ -1,4 +1,4 @@
-/* What arch/'s first steps call, and what they supply. */
+/* What the first steps (machine/) call, and what they supply. */
 #ifndef MAIN_H
 #define MAIN_H
 

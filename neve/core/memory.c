@@ -1,5 +1,5 @@
 /* Free memory; see memory.h. Pure. */
-#include "memory.h"
+#include "core/memory.h"
 
 #include "common/memory_ranges.h"
 

@@ -2,9 +2,9 @@
  * The life of a vCPU: it has one CPU of the machine for itself, and runs its guest until its VM ends.
  * There is no scheduler: what a world switch costs is seen alone.
  */
-#include "vm.h"
+#include "core/vm.h"
 
-#include "arch.h"
+#include "core/arch.h"
 
 void vcpu_notify(struct vm *vm, uint32_t mask, const struct vcpu *self)
 {

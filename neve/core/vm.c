@@ -1,11 +1,11 @@
 /* Makes, loads and ends VMs; see vm.h. */
-#include "vm.h"
+#include "core/vm.h"
 
-#include "arch.h"
-#include "guest_tree.h"
-#include "memory.h"
 #include "common/arm64_image.h"
 #include "common/word.h"
+#include "core/arch.h"
+#include "core/guest_tree.h"
+#include "core/memory.h"
 
 #define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
 #define MAX_TREE_BYTES 16384
@@ -102,7 +102,7 @@ bool vm_read(struct vm *vm, void *to, uint64_t ipa, uint64_t bytes)
 
 static const char *take_memory(struct vm *vm)
 {
-	uint64_t pages = arch_vm_table_pages(vm->ram_bytes, vm->config->stage2_bytes);
+	uint64_t pages = table_pages_needed(vm->ram_bytes, vm->config->stage2_bytes);
 	uint64_t tables;
 
 	vm->ram = memory_take(&machine_memory, vm->ram_bytes, BLOCK);

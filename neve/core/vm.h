@@ -2,15 +2,15 @@
 #ifndef VM_H
 #define VM_H
 
-#include "arch_types.h"
-#include "bell.h"
-#include "config.h"
-#include "console.h"
-#include "counts.h"
-#include "devices.h"
-#include "lock.h"
 #include "common/pl011.h"
 #include "common/record.h"
+#include "core/bell.h"
+#include "core/config.h"
+#include "core/console.h"
+#include "core/counts.h"
+#include "core/devices.h"
+#include "core/lock.h"
+#include "vm/state.h"
 
 /* A CPU of the machine. It has one vCPU for ever, or none. */
 struct cpu {

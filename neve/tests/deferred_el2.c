@@ -86,7 +86,7 @@ static void expect_fault(uint64_t status, const char *what)
 	expect(run((uint64_t)writer, 1) == FROM_VM, what);
 	esr = READ(ESR_EL2);
 	expect(esr >> ESR_CLASS_SHIFT == EC_VNCR && esr & ISS_VNCR, what);
-	expect((esr & ABORT_STATUS) == status && esr & ABORT_IS_WRITE, what);
+	expect((esr & ABORT_STATUS) == status && esr & ABORT_WRITE, what);
 	expect(READ(FAR_EL2) == WINDOW + 0x20, what);
 	expect(READ(ELR_EL2) == (uint64_t)writer, what);
 }

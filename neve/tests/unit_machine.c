@@ -9,14 +9,14 @@
 
 #include <cmocka.h>
 
-#include "arch.h"
-#include "config.h"
-#include "devices.h"
-#include "guest_tree.h"
-#include "psci.h"
-#include "registers.h"
 #include "common/tree.h"
+#include "core/arch.h"
+#include "core/config.h"
+#include "core/devices.h"
+#include "core/guest_tree.h"
+#include "machine/registers.h"
 #include "tree_maker.h"
+#include "vm/psci.h"
 
 /* ---- Configuration -------------------------------------------------------------------------- */
 

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "inject.h"
-#include "memory.h"
-#include "mmio.h"
-#include "table.h"
+#include "core/memory.h"
+#include "machine/table.h"
+#include "vm/inject.h"
+#include "vm/mmio.h"
 
 #define POOL_PAGES 16
 #define ATTRIBUTES 0x4fcull

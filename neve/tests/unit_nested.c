@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "registers.h"
-#include "shadow.h"
-#include "virtual_interface.h"
+#include "machine/registers.h"
+#include "nested/shadow.h"
+#include "nested/virtual_ich.h"
 
 /* ---- Register classes ----------------------------------------------------------------------- */
 
@@ -402,44 +402,46 @@ static void a_shadow_that_is_full_begins_anew(void **state)
 
 static void list_registers_go_into_the_hardware_as_far_as_they_may(void **state)
 {
-	uint64_t timer = 27 | 27ull << LR_PHYSICAL_INTID | LR_PHYSICAL | LR_PENDING | LR_GROUP1;
+	uint64_t timer = 27 | 27ull << ICH_LR_PINTID_SHIFT | ICH_LR_HW | ICH_LR_PENDING |
+			 ICH_LR_GROUP1;
 
 	(void)state;
-	assert_true(virtual_for_hardware(timer, true) == timer);
+	assert_true(virtual_ich_lr_for_hardware(timer, true) == timer);
 	/* No physical interrupt behind it: it must not end one. */
-	assert_true(virtual_for_hardware(timer, false) == (27 | LR_PENDING | LR_GROUP1));
-	assert_true(virtual_for_hardware(timer | LR_ACTIVE, true) ==
-		    ((timer | LR_ACTIVE) & ~LR_PENDING));
-	assert_int_equal(virtual_for_hardware(timer & ~LR_PENDING, true), 0);
-	assert_int_equal(virtual_for_hardware(33, true), 0);
-	assert_true(virtual_for_hardware(33 | LR_TELL_END, true) == (33 | LR_TELL_END));
-	assert_int_equal(virtual_physical(timer), 27);
-	assert_int_equal(virtual_physical(timer & ~LR_PHYSICAL), 0);
-	assert_true(virtual_from_hardware(timer, 27 | LR_ACTIVE) ==
-		    ((timer & ~LR_PENDING) | LR_ACTIVE));
+	assert_true(virtual_ich_lr_for_hardware(timer, false) ==
+		    (27 | ICH_LR_PENDING | ICH_LR_GROUP1));
+	assert_true(virtual_ich_lr_for_hardware(timer | ICH_LR_ACTIVE, true) ==
+		    ((timer | ICH_LR_ACTIVE) & ~ICH_LR_PENDING));
+	assert_int_equal(virtual_ich_lr_for_hardware(timer & ~ICH_LR_PENDING, true), 0);
+	assert_int_equal(virtual_ich_lr_for_hardware(33, true), 0);
+	assert_true(virtual_ich_lr_for_hardware(33 | ICH_LR_EOI, true) == (33 | ICH_LR_EOI));
+	assert_int_equal(virtual_ich_pintid(timer), 27);
+	assert_int_equal(virtual_ich_pintid(timer & ~ICH_LR_HW), 0);
+	assert_true(virtual_ich_lr_from_hardware(timer, 27 | ICH_LR_ACTIVE) ==
+		    ((timer & ~ICH_LR_PENDING) | ICH_LR_ACTIVE));
 }
 
 static void maintenance_is_told_as_asked(void **state)
 {
-	uint64_t lr[4] = { 33 | LR_TELL_END, 5 | LR_PENDING, 6 | LR_ACTIVE, 0 };
-	struct virtual_interface interface = { ICH_HCR_ON, 2, lr, 4 };
+	uint64_t lr[4] = { 33 | ICH_LR_EOI, 5 | ICH_LR_PENDING, 6 | ICH_LR_ACTIVE, 0 };
+	struct virtual_ich interface = { ICH_HCR_EN, 2, lr, 4 };
 
 	(void)state;
-	assert_int_equal(virtual_ended(&interface), 1);
-	assert_int_equal(virtual_empty(&interface), 8);
-	assert_int_equal(virtual_maintenance(&interface), 1);
-	interface.hcr = ICH_HCR_ON | ICH_HCR_UNDERFLOW;
-	assert_int_equal(virtual_maintenance(&interface), 1); /* two are in use */
+	assert_int_equal(virtual_ich_eisr(&interface), 1);
+	assert_int_equal(virtual_ich_elrsr(&interface), 8);
+	assert_int_equal(virtual_ich_misr(&interface), 1);
+	interface.hcr = ICH_HCR_EN | ICH_HCR_UIE;
+	assert_int_equal(virtual_ich_misr(&interface), 1); /* two are in use */
 	lr[2] = 0;
-	assert_int_equal(virtual_maintenance(&interface), 3);
+	assert_int_equal(virtual_ich_misr(&interface), 3);
 	lr[1] = lr[0] = 0;
-	interface.hcr = ICH_HCR_ON | 8; /* none is pending */
-	assert_int_equal(virtual_maintenance(&interface), 8);
-	interface.hcr = ICH_HCR_ON | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: so they are */
-	assert_int_equal(virtual_maintenance(&interface), 1 << 6 | 1 << 5);
-	lr[0] = 33 | LR_TELL_END;
+	interface.hcr = ICH_HCR_EN | 8; /* none is pending */
+	assert_int_equal(virtual_ich_misr(&interface), 8);
+	interface.hcr = ICH_HCR_EN | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: so they are */
+	assert_int_equal(virtual_ich_misr(&interface), 1 << 6 | 1 << 5);
+	lr[0] = 33 | ICH_LR_EOI;
 	interface.hcr = 0; /* says so though it is off (IHI 0069, ICH_MISR_EL2) */
-	assert_int_equal(virtual_maintenance(&interface), 1);
+	assert_int_equal(virtual_ich_misr(&interface), 1);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Unit test of whose shadow is in use when two CPUs look for one (nested_memory.c), in an order that the lock lets
+/* Unit test of whose shadow is in use when two CPUs look for one (nested/memory.c), in an order that the lock lets
  * happen; on the host, under ASan and UBSan (make -C neve test). Registers of the hardware are none here. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 #define WRITE(name, value) ((void)(value))
 #define TLBI(operation)	   ((void)0)
 
-#include "cpu.h"
-#include "lock.h"
+#include "machine/cpu.h"
+#include "core/lock.h"
 
 /* What another CPU does as soon as the lock is free. */
 static void (*when_released)(void);
@@ -33,7 +33,7 @@ static void release(struct lock *lock)
 #define lock_release	      release
 #define data_barrier()	      ((void)0)
 #define instruction_barrier() ((void)0)
-#include "arch/aarch64/nested_memory.c"
+#include "nested/memory.c"
 #undef lock_release
 
 static struct vm_config config = { .nest = MECHANISM_NV };
@@ -51,7 +51,7 @@ void arch_kick(const struct cpu *cpu)
 	(void)cpu;
 }
 
-void nested_save_el2(struct vcpu *vcpu)
+void nested_save_l1(struct vcpu *vcpu)
 {
 	(void)vcpu;
 }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/gic_registers.h"
-#include "vgic.h"
+#include "gic/vgic.h"
 
 #define LISTS 4
 #define CPUS  3

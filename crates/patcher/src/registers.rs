@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-const SOURCE: &str = include_str!("../../../neve/arch/aarch64/registers.h");
+const SOURCE: &str = include_str!("../../../neve/machine/registers.h");
 
 /// How a system register is named in an instruction (DDI 0487, C5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,7 +102,7 @@ pub struct Registers {
 
 /// `registers.h` is not as this program knows it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("neve/arch/aarch64/registers.h: {0}")]
+#[error("neve/machine/registers.h: {0}")]
 pub struct TableError(String);
 
 impl Registers {
@@ -121,7 +121,8 @@ impl Registers {
             .ok_or_else(|| TableError("it has no REGISTERS(ROW)".into()))?
             .1;
         let mut rows = Vec::new();
-        for line in table.lines().skip(1) {
+        let is_heading = |line: &&str| line.trim_start().starts_with("/*");
+        for line in table.lines().skip(1).filter(|line| !is_heading(line)) {
             let Some(row) = line.trim_start().strip_prefix("ROW(") else {
                 break;
             };

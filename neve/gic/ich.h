@@ -1,0 +1,22 @@
+/* The hypervisor control interface of this CPU's GIC, ICH_*_EL2 (Arm IHI 0069, 12.4): list registers,
+ * ICH_VMCR_EL2, and which priorities are active. */
+#ifndef ICH_H
+#define ICH_H
+
+#include "core/vm.h"
+#include "machine/hardware.h"
+
+/* Once on each CPU, before all others. */
+void ich_init(void);
+
+/* List registers. */
+extern unsigned ich_lr_count;
+#define ich_read_lr(n)	       hardware_read(REG_ICH_LR0_EL2 + (n))
+#define ich_write_lr(n, value) hardware_write(REG_ICH_LR0_EL2 + (n), value)
+
+void ich_save(struct ich_state *to);
+void ich_load(const struct ich_state *from);
+void ich_save_active(struct ich_state *to);
+void ich_load_active(const struct ich_state *from);
+
+#endif

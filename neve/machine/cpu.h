@@ -1,0 +1,78 @@
+/* How the CPU's registers are accessed by name; their bits are in bits.h. Not for core/, which knows no
+ * register. */
+#ifndef CPU_H
+#define CPU_H
+
+/* ---- Also for assembly --------------------------------------------------------------------- */
+
+#define CURRENT_EL2 (2 << 2)
+
+/* Offsets in struct context (vm/state.h). */
+#define CONTEXT_X 0
+
+/* How a guest was left; what context_enter() returns. */
+#define LEFT_SYNCHRONOUS 0
+#define LEFT_IRQ	 1
+#define LEFT_FIQ	 2
+#define LEFT_SERROR	 3
+
+#define STACK_BYTES 32768
+
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+#include "machine/bits.h"
+
+#define TEXT_OF(name)	#name
+#define NAME_TEXT(name) TEXT_OF(name)
+
+#define READ_REGISTER(name)                                                               \
+	({                                                                                \
+		uint64_t value_;                                                          \
+		__asm__ volatile("mrs %0, " NAME_TEXT(name) : "=r"(value_) : : "memory"); \
+		value_;                                                                   \
+	})
+#define WRITE_REGISTER(name, value) \
+	__asm__ volatile("msr " NAME_TEXT(name) ", %0" : : "r"((uint64_t)(value)) : "memory")
+
+/* By encoding: older assemblers lack the names. */
+#define ICC_PMR_EL1	s3_0_c4_c6_0
+#define ICC_IAR1_EL1	s3_0_c12_c12_0
+#define ICC_EOIR1_EL1	s3_0_c12_c12_1
+#define ICC_DIR_EL1	s3_0_c12_c11_1
+#define ICC_CTLR_EL1	s3_0_c12_c12_4
+#define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
+#define VSESR_EL2	s3_4_c5_c2_3
+#define HCRX_EL2	s3_4_c1_c2_2
+#define HFGRTR_EL2	s3_4_c1_c1_4
+#define HFGWTR_EL2	s3_4_c1_c1_5
+#define HFGITR_EL2	s3_4_c1_c1_6
+#define HDFGRTR_EL2	s3_4_c3_c1_4
+#define HDFGWTR_EL2	s3_4_c3_c1_5
+
+/* ---- What depends on HCR_EL2.E2H, as this build sets it --------------------------------------- */
+
+/* For a VM: floating point does not trap; SVE, SME and trace do. */
+#if VHE
+#define CPTR_GUEST    (CPACR_FPEN | CPACR_TTA)
+#define CNTHCTL_SHIFT CNTHCTL_E2H_SHIFT
+#else
+#define CPTR_GUEST    (CPTR_RES1 | CPTR_TZ | CPTR_TSM | CPTR_TTA)
+#define CNTHCTL_SHIFT 0
+#endif
+/* ... counter and timer of EL1 do not trap. */
+#define CNTHCTL_GUEST (CNTHCTL_BOTH << CNTHCTL_SHIFT)
+
+static inline void instruction_barrier(void)
+{
+	__asm__ volatile("isb" : : : "memory");
+}
+
+static inline void data_barrier(void)
+{
+	__asm__ volatile("dsb sy" : : : "memory");
+}
+
+#endif
+#endif

@@ -1,0 +1,203 @@
+/* A guest hypervisor's own instructions, where they trap or call; see nested.h. The table says what each
+ * register is (machine/registers.h). */
+#include "core/arch.h"
+#include "gic/gic.h"
+#include "machine/accessors.h"
+#include "machine/cpu.h"
+#include "machine/hardware.h"
+#include "nested/gic_switch.h"
+#include "nested/nested.h"
+#include "nested/timers.h"
+#include "vm/vcpu.h"
+
+#define SRE_ALL (ICC_SRE_SRE | ICC_SRE_DFB | ICC_SRE_DIB | ICC_SRE_ENABLE)
+
+static uint64_t *slot(struct nested *nested, enum register_number number)
+{
+	const struct register_row *row = &register_rows[number];
+
+	return (uint64_t *)&nested->page[REGISTER_OFFSET(row->page, (unsigned)number) / 8];
+}
+
+/* ---- Those that are in the hardware --------------------------------------------------------- */
+
+/* The hardware's register that stands for it at virtual EL2, without and with VHE; 0: only the page has it. */
+#define ROW(name)      [REG_##name##_EL2] = REG_##name##_EL1,
+#define TIMER(own, to) [REG_##own##_EL2] = REG_##to##_EL0,
+static const uint8_t in_hardware[2][REGISTER_COUNT] = {
+	{ REDIRECTED(ROW) },
+	{ REDIRECTED(ROW) REDIRECTED_VHE(ROW)[REG_CPTR_EL2] = REG_CPACR_EL1,
+	  TIMER(CNTHP_TVAL, CNTP_TVAL) TIMER(CNTHP_CTL, CNTP_CTL) TIMER(CNTHP_CVAL, CNTP_CVAL)
+		  TIMER(CNTHV_TVAL, CNTV_TVAL) TIMER(CNTHV_CTL, CNTV_CTL)
+			  TIMER(CNTHV_CVAL, CNTV_CVAL) },
+};
+#undef ROW
+#undef TIMER
+
+static enum register_number find_hardware(const struct vcpu *vcpu, enum register_number number)
+{
+	if (number >= REG_CNTHP_TVAL_EL2 && number <= REG_CNTHV_CVAL_EL2 &&
+	    !vcpu->vm->arch.timers_swap)
+		return number <= REG_CNTHP_CVAL_EL2 ? number : (enum register_number)0;
+	return in_hardware[is_vhe(vcpu)][number];
+}
+
+/* Of an exception that virtual EL2 took from itself, EL1 may say EL1. */
+static uint64_t read_spsr(const struct vcpu *vcpu)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	uint64_t spsr = READ(SPSR_EL1);
+
+	if (nested_tracks(vcpu) && (spsr & PSTATE_LEVEL) == LEVEL_EL1 &&
+	    (spsr != nested->set_spsr || READ(ELR_EL1) != nested->set_elr))
+		spsr ^= LEVEL_EL1 | LEVEL_EL2;
+	return spsr;
+}
+
+static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	enum register_number hardware = find_hardware(vcpu, number);
+
+	switch (number) {
+	case REG_SPSR_EL2:
+		return read_spsr(vcpu);
+	case REG_ICC_SRE_EL2:
+		return SRE_ALL;
+	case REG_ICH_VTR_EL2:
+		return READ(ICH_VTR_EL2);
+	case REG_ICH_MISR_EL2:
+	case REG_ICH_EISR_EL2:
+	case REG_ICH_ELRSR_EL2:
+		return nested_ich_status(vcpu, number);
+	default:
+		return hardware ? hardware_read(hardware) : *slot(nested, number);
+	}
+}
+
+/* A paravirtual hypervisor's own deferred page: ours is copied there, and it is the page from then on. */
+static void take_page(struct vcpu *vcpu, uint64_t ipa)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	uint64_t bytes, *page = NULL;
+
+	lock_take(&vcpu->vm->lock);
+	if (!(ipa & (PAGE_BYTES - 1)))
+		page = (uint64_t *)arch_guest_memory(vcpu->vm, ipa, &bytes);
+	lock_release(&vcpu->vm->lock);
+	if (!page) {
+		nested_stop(vcpu, "its deferred page, 0x%lx, is no page of its memory", ipa);
+		return;
+	}
+	__builtin_memcpy(page, (const void *)nested->page, PAGE_BYTES);
+	nested->page = page;
+}
+
+static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t value)
+{
+	struct nested *nested = &vcpu->arch.nested;
+	enum register_number hardware = find_hardware(vcpu, number);
+	bool vhe = is_vhe(vcpu);
+
+	if (hardware)
+		hardware_write(hardware, value);
+	if (number == REG_SPSR_EL2)
+		nested->set_spsr = value;
+	if (number == REG_ELR_EL2)
+		nested->set_elr = value;
+	if (number == REG_VNCR_EL2 && mechanism(vcpu) == MECHANISM_NEVE) {
+		take_page(vcpu, value);
+		return;
+	}
+	if (number == REG_HCR_EL2) /* of which kind it is does not change */
+		value = (value & ~HCR_E2H) | (vhe ? HCR_E2H : 0);
+	*slot(nested, number) = value;
+	if (number == REG_CPTR_EL2)
+		WRITE(CPACR_EL1, nested_cpacr(vcpu));
+	if (number == REG_MDSCR_EL1)
+		WRITE(MDSCR_EL1, value);
+	if (number >= REG_ICH_HCR_EL2 && number <= REG_ICH_LR15_EL2)
+		nested_ich_copy_status(vcpu, number);
+	if (vhe)
+		return;
+	/* What has another format at EL1. */
+	if (number == REG_SCTLR_EL2)
+		WRITE(SCTLR_EL1, nested_sctlr(vcpu));
+	else if (number == REG_TCR_EL2)
+		WRITE(TCR_EL1, nested_tcr(vcpu));
+	else if (number == REG_TTBR0_EL2)
+		WRITE(TTBR0_EL1, value);
+	else if (number == REG_CNTVOFF_EL2)
+		WRITE(CNTVOFF_EL2, value);
+}
+
+/* Is it one of virtual EL2, or one of its VM's EL1? */
+static bool is_nest(enum register_number number)
+{
+	return number != REG_NONE && register_rows[number].nest != NEST_DIRECT;
+}
+
+static void access(struct vcpu *vcpu, enum register_number number, unsigned rt, bool read)
+{
+	uint64_t *x = vcpu->arch.context.x;
+
+	vcpu_count(vcpu, CAUSE_REGISTERS + 2 * (unsigned)number + !read);
+	if (!read)
+		write_one(vcpu, number, rt == XZR ? 0 : x[rt]);
+	else if (rt != XZR)
+		x[rt] = read_one(vcpu, number);
+}
+
+static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2, unsigned rt)
+{
+	unsigned concerns = !op1 && is_host(vcpu) ? TLBI_EL2 : tlbi_concerns(op1, m, op2);
+
+	vcpu_count(vcpu, CAUSE_TLBI);
+	nested_invalidate(vcpu, concerns, rt == XZR ? 0 : vcpu->arch.context.x[rt]);
+}
+
+/* SYS instructions by CRn. */
+#define SYS_OP0	  1
+#define TLBI_CRN  8
+#define AT_CRN	  7
+#define AT_STAGE1 8 /* CRm, and with PAN one more */
+
+bool nested_register(struct vcpu *vcpu, uint64_t esr)
+{
+	uint32_t encoding = (uint32_t)esr & ENCODING_MASK;
+	enum register_number number = register_find(encoding);
+	unsigned rt = esr >> ISS_RT & 31, op1 = ENCODED_OP1(esr), m = ENCODED_CRM(esr);
+	unsigned op2 = ENCODED_OP2(esr);
+	bool is_sys = ENCODED_OP0(esr) == SYS_OP0 && !(esr & ISS_READ);
+	unsigned instruction = is_sys ? ENCODED_CRN(esr) : 0;
+
+	if (is_nest(number))
+		access(vcpu, number, rt, esr & ISS_READ);
+	else if (instruction == TLBI_CRN)
+		invalidate(vcpu, op1, m, op2, rt);
+	else if (instruction == AT_CRN && op1 == 0 && (m & ~1u) == AT_STAGE1)
+		nested_translate(vcpu, rt == XZR ? 0 : vcpu->arch.context.x[rt], op2 & 1);
+	else
+		return false;
+	vcpu->arch.context.pc += 4;
+	return true;
+}
+
+bool nested_call(struct vcpu *vcpu, unsigned immediate)
+{
+	unsigned number = immediate >> CALL_NUMBER & 0xff, rt = immediate & 31;
+
+	if (mechanism(vcpu) != MECHANISM_PV && mechanism(vcpu) != MECHANISM_NEVE)
+		return false;
+	if (immediate == CALL_ERET) {
+		vcpu_count(vcpu, CAUSE_ERET);
+		nested_eret(vcpu);
+	} else if (number >= CALL_TLBI) {
+		invalidate(vcpu, (number >> 6 & 1) * 4, number >> 3 & 7, number & 7, rt);
+	} else if (number < REGISTER_COUNT && is_nest((enum register_number)number)) {
+		access(vcpu, (enum register_number)number, rt, !(immediate & CALL_WRITE));
+	} else {
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,202 @@
+/* A guest hypervisor's memory and its nested VM's: which tables the hardware walks, and what TLB maintenance of
+ * the hypervisor concerns; see nested.h. */
+#include "nested/nested.h"
+
+#include "common/relax.h"
+#include "core/arch.h"
+#include "machine/accessors.h"
+#include "vm/vcpu.h"
+
+#define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* where we have nothing mapped */
+#define TAG_BITS     8
+#define TLBI_IPA     0xfffffffffull /* of a TLBI's operand: the address from bit 12 on */
+#define TLBI_IPA_UP  12
+
+uint64_t nested_vttbr(const struct vm *vm, unsigned vmid)
+{
+	return vm->arch.vttbr + ((uint64_t)vmid << VTTBR_VMID_SHIFT);
+}
+
+struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr)
+{
+	struct vm *vm = vcpu->vm;
+	struct shadow *shadow;
+	uint32_t in_use = 0;
+
+	lock_take(&vm->lock);
+	for (unsigned i = 0; i < vm->vcpu_count; i++) {
+		shadow = vm->vcpus[i].arch.nested.shadow;
+		in_use |= shadow ? 1u << (shadow - vm->arch.shadows.all) : 0;
+	}
+	shadow = shadow_find(&vm->arch.shadows, vttbr & ~VTTBR_CNP,
+			     SLOT(&vcpu->arch.nested, VTCR_EL2), in_use);
+	vcpu->arch.nested.shadow = shadow; /* before another looks for one that no CPU uses */
+	lock_release(&vm->lock);
+	return shadow;
+}
+
+void shadow_flush(uint64_t vttbr)
+{
+	uint64_t now = READ(VTTBR_EL2);
+
+	data_barrier();
+	WRITE(VTTBR_EL2, vttbr);
+	instruction_barrier();
+	TLBI(TLBI_VMALLS12E1IS);
+	data_barrier();
+	WRITE(VTTBR_EL2, now);
+	instruction_barrier();
+}
+
+static bool same_vmid(uint64_t one, uint64_t other)
+{
+	return one >> VTTBR_VMID_SHIFT == other >> VTTBR_VMID_SHIFT;
+}
+
+/* No CPU's nested VM uses a deferred page that was found before, on return. Two that wait here for each other
+ * use none. */
+static void drop_pages(struct vcpu *self)
+{
+	struct vm *vm = self->vm;
+
+	for (unsigned i = 0; i < vm->vcpu_count; i++) {
+		struct vcpu *other = &vm->vcpus[i];
+
+		if (other == self ||
+		    !__atomic_load_n(&other->arch.nested.lends_page, __ATOMIC_SEQ_CST))
+			continue;
+		other->arch.nested.page_stale = true;
+		arch_kick(other->cpu);
+		while (other->arch.nested.page_stale && other->powered && vm->state == VM_RUNS) {
+			self->arch.nested.page_stale = false;
+			relax();
+		}
+	}
+}
+
+void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value)
+{
+	struct vm *vm = vcpu->vm;
+	uint64_t vttbr = SLOT(&vcpu->arch.nested, VTTBR_EL2);
+	bool all = concerns & TLBI_ALL;
+
+	lock_take(&vm->lock);
+	if (concerns & TLBI_EL2)
+		shadow_flush(nested_vttbr(vm, 0));
+	if (concerns & (TLBI_STAGE1 | TLBI_ALL))
+		shadow_flush(nested_vttbr(vm, VMID_PLAIN));
+	for (unsigned i = 0; i < SHADOWS; i++) {
+		struct shadow *shadow = &vm->arch.shadows.all[i];
+
+		if (!shadow->vttbr || !(all || same_vmid(shadow->vttbr, vttbr)))
+			continue;
+		if (concerns & (TLBI_STAGE2 | TLBI_ALL))
+			shadow_clear(shadow);
+		else if (concerns & TLBI_ADDRESS)
+			shadow_drop(shadow, (value & TLBI_IPA) << TLBI_IPA_UP);
+		else if (concerns & TLBI_STAGE1)
+			shadow_flush(shadow->hardware);
+	}
+	lock_release(&vm->lock);
+	if (concerns & TLBI_EL2)
+		drop_pages(vcpu);
+}
+
+bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry)
+{
+	uint64_t bytes;
+	const uint8_t *at = arch_guest_memory(context, ipa, &bytes);
+
+	if (!at)
+		return false;
+	*entry = __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* ---- Stage 1 -------------------------------------------------------------------------------- */
+
+/* An entry of stage 1 of the nested VM, whose vCPU `context` is: through stage 2, if it has one. */
+static bool read_vms_entry(void *context, uint64_t ipa, uint64_t *entry)
+{
+	struct vcpu *vcpu = context;
+	const struct nested *nested = &vcpu->arch.nested;
+	struct guest_leaf leaf = { .output = ipa };
+
+	if (SLOT(nested, HCR_EL2) & HCR_VM)
+		leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, GUEST_READS,
+				  nested_read_entry, vcpu->vm);
+	return !leaf.status && nested_read_entry(vcpu->vm, leaf.output, entry);
+}
+
+/* By the tables of virtual EL2 or of its VM's EL1, neither of which is in the hardware; under the VM's lock. */
+static struct guest_leaf walk_stage1(struct vcpu *vcpu, bool own, uint64_t address,
+				     enum guest_access access)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	const uint64_t el2[] = { SLOT(nested, TTBR0_EL2), SLOT(nested, TTBR1_EL2) };
+	const uint64_t el1[] = { SLOT(nested, TTBR0_EL1), SLOT(nested, TTBR1_EL1) };
+
+	if (!((own ? SLOT(nested, SCTLR_EL2) : SLOT(nested, SCTLR_EL1)) & SCTLR_M))
+		return (struct guest_leaf){ .output = address };
+	if (own)
+		return guest_walk_stage1(el2, nested_tcr(vcpu), address, access, nested_read_entry,
+					 vcpu->vm);
+	return guest_walk_stage1(el1, SLOT(nested, TCR_EL1), address, access, read_vms_entry, vcpu);
+}
+
+void nested_translate(struct vcpu *vcpu, uint64_t address, bool write)
+{
+	uint64_t untagged = (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
+	struct guest_leaf leaf;
+
+	vcpu_count(vcpu, CAUSE_AT);
+	nested_save_l1(vcpu);
+	lock_take(&vcpu->vm->lock);
+	leaf = walk_stage1(vcpu, is_host(vcpu), untagged, write ? GUEST_WRITES : GUEST_READS);
+	lock_release(&vcpu->vm->lock);
+	WRITE(PAR_EL1, PAR_RES1 | (leaf.status ? (uint64_t)leaf.status << PAR_FST | PAR_F
+					       : leaf.output & ~(PAGE_BYTES - 1)));
+}
+
+/* ---- The deferred page of a hypervisor below our guest hypervisor ---------------------------- */
+
+uint64_t nested_page_address(const struct vcpu *vcpu)
+{
+	uint64_t value = SLOT(&vcpu->arch.nested, VNCR_EL2) & VNCR_BADDR;
+
+	return value >> VNCR_SIGN_SHIFT & 1 ? value | ~0ull << VNCR_SIGN_SHIFT : value;
+}
+
+unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)
+{
+	struct guest_leaf leaf;
+	uint64_t bytes;
+
+	lock_take(&vcpu->vm->lock);
+	leaf = walk_stage1(vcpu, true, address, GUEST_WRITES);
+	if (!leaf.status) {
+		*page = (uint64_t)arch_guest_memory(vcpu->vm, leaf.output, &bytes);
+		leaf.status = *page ? 0 : STATUS_EXTERNAL;
+	}
+	lock_release(&vcpu->vm->lock);
+	return leaf.status;
+}
+
+/* All memory is mapped for us, one to one: its address is what the hardware's VNCR_EL2 wants. One that is not
+ * there faults when it is used. */
+void nested_map_page(struct vcpu *vcpu)
+{
+	uint64_t page;
+
+	__atomic_store_n(&vcpu->arch.nested.lends_page, true, __ATOMIC_SEQ_CST);
+	if (nested_find_page(vcpu, nested_page_address(vcpu), &page))
+		page = PAGE_NOWHERE;
+	WRITE(VNCR_EL2, page);
+}
+
+void nested_renew_page(struct vcpu *vcpu)
+{
+	if (vcpu->arch.nested.lends_page)
+		nested_map_page(vcpu);
+	vcpu->arch.nested.page_stale = false;
+}

@@ -1,0 +1,126 @@
+/* Answers a VM's calls of PSCI; see psci.h. Pure. */
+#include "vm/psci.h"
+
+#include <stddef.h>
+
+#define SMCCC_VERSION	    0x80000000u
+#define SMCCC_ARCH_FEATURES 0x80000001u
+#define PSCI_VERSION	    0x84000000u
+#define PSCI_CPU_OFF	    0x84000002u
+#define PSCI_MIGRATE_TYPE   0x84000006u
+#define PSCI_SYSTEM_RESET   0x84000009u
+#define PSCI_FEATURES	    0x8400000au
+/* These exist with 64-bit arguments too. */
+#define WIDE		    0x40000000u
+#define PSCI_CPU_SUSPEND    0x84000001u
+#define PSCI_CPU_ON	    0x84000003u
+#define PSCI_AFFINITY_INFO  0x84000004u
+
+#define VERSION_1_1	   0x10001u
+#define SUCCESS		   0
+#define NOT_SUPPORTED	   (~0ull)
+#define INVALID_PARAMETERS (~1ull)
+#define ALREADY_ON	   (~3ull)
+#define INVALID_ADDRESS	   (~8ull)
+#define AFFINITY_ON	   0
+#define AFFINITY_OFF	   1
+#define NOT_NEEDED	   2 /* MIGRATE_INFO_TYPE: no trusted system that would have to move */
+
+void psci_init(struct psci *psci, unsigned cpu_count)
+{
+	*psci = (struct psci){ .cpu_count = cpu_count };
+	psci->on[0] = true;
+}
+
+static struct psci_result answer(uint64_t value)
+{
+	return (struct psci_result){ .action = PSCI_ANSWER, .value = value };
+}
+
+/* The functions that PSCI_FEATURES says are there; none has a flag set. */
+static bool known(uint64_t function)
+{
+	static const uint32_t functions[] = {
+		PSCI_VERSION,
+		PSCI_CPU_SUSPEND,
+		PSCI_CPU_SUSPEND | WIDE,
+		PSCI_CPU_OFF,
+		PSCI_CPU_ON,
+		PSCI_CPU_ON | WIDE,
+		PSCI_AFFINITY_INFO,
+		PSCI_AFFINITY_INFO | WIDE,
+		PSCI_MIGRATE_TYPE,
+		PSCI_SYSTEM_OFF,
+		PSCI_SYSTEM_RESET,
+		PSCI_FEATURES,
+		SMCCC_VERSION,
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (functions[i] == function)
+			return true;
+	return false;
+}
+
+static struct psci_result cpu_on(struct psci *psci, const uint64_t x[4])
+{
+	if (x[1] >= psci->cpu_count)
+		return answer(INVALID_PARAMETERS);
+	if (psci->on[x[1]])
+		return answer(ALREADY_ON);
+	if (x[2] & 3)
+		return answer(INVALID_ADDRESS);
+	psci->on[x[1]] = true;
+	return (struct psci_result){
+		.action = PSCI_START,
+		.value = SUCCESS,
+		.cpu = (unsigned)x[1],
+		.entry = x[2],
+		.context = x[3],
+	};
+}
+
+static struct psci_result affinity_info(const struct psci *psci, const uint64_t x[4])
+{
+	if (x[2] || x[1] >= psci->cpu_count)
+		return answer(INVALID_PARAMETERS);
+	return answer(psci->on[x[1]] ? AFFINITY_ON : AFFINITY_OFF);
+}
+
+struct psci_result psci_call(struct psci *psci, unsigned self, const uint64_t x[4])
+{
+	/* A function's number is 32 bits; the convention lets the rest be anything. */
+	uint32_t function = (uint32_t)x[0];
+	const uint64_t narrow[4] = { function, (uint32_t)x[1], (uint32_t)x[2], (uint32_t)x[3] };
+
+	switch (function) {
+	case SMCCC_VERSION:
+	case PSCI_VERSION:
+		return answer(VERSION_1_1);
+	case SMCCC_ARCH_FEATURES:
+		return answer((uint32_t)x[1] == SMCCC_VERSION ? SUCCESS : NOT_SUPPORTED);
+	case PSCI_FEATURES:
+		return answer(known((uint32_t)x[1]) ? SUCCESS : NOT_SUPPORTED);
+	case PSCI_MIGRATE_TYPE:
+		return answer(NOT_NEEDED);
+	case PSCI_CPU_ON:
+	case PSCI_CPU_ON | WIDE:
+		return cpu_on(psci, function & WIDE ? x : narrow);
+	case PSCI_AFFINITY_INFO:
+	case PSCI_AFFINITY_INFO | WIDE:
+		return affinity_info(psci, function & WIDE ? x : narrow);
+	case PSCI_CPU_SUSPEND:
+	case PSCI_CPU_SUSPEND | WIDE:
+		/* Any state may be answered by a lighter one (5.4.1): all keep what the CPU knows. */
+		return (struct psci_result){ .action = PSCI_STANDBY, .value = SUCCESS };
+	case PSCI_CPU_OFF:
+		psci->on[self] = false;
+		return (struct psci_result){ .action = PSCI_CPU_STOPS };
+	case PSCI_SYSTEM_OFF:
+		return (struct psci_result){ .action = PSCI_OFF };
+	case PSCI_SYSTEM_RESET:
+		return (struct psci_result){ .action = PSCI_RESET };
+	default:
+		return answer(NOT_SUPPORTED);
+	}
+}
