@@ -22,34 +22,18 @@
 
 #include <stdint.h>
 
+#include "common/arm64_registers.h"
 #include "machine/bits.h"
 
-#define TEXT_OF(name)	#name
-#define NAME_TEXT(name) TEXT_OF(name)
-
-#define READ_REGISTER(name)                                                               \
-	({                                                                                \
-		uint64_t value_;                                                          \
-		__asm__ volatile("mrs %0, " NAME_TEXT(name) : "=r"(value_) : : "memory"); \
-		value_;                                                                   \
-	})
-#define WRITE_REGISTER(name, value) \
-	__asm__ volatile("msr " NAME_TEXT(name) ", %0" : : "r"((uint64_t)(value)) : "memory")
-
 /* By encoding: older assemblers lack the names. */
-#define ICC_PMR_EL1	s3_0_c4_c6_0
-#define ICC_IAR1_EL1	s3_0_c12_c12_0
-#define ICC_EOIR1_EL1	s3_0_c12_c12_1
-#define ICC_DIR_EL1	s3_0_c12_c11_1
-#define ICC_CTLR_EL1	s3_0_c12_c12_4
-#define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
-#define VSESR_EL2	s3_4_c5_c2_3
-#define HCRX_EL2	s3_4_c1_c2_2
-#define HFGRTR_EL2	s3_4_c1_c1_4
-#define HFGWTR_EL2	s3_4_c1_c1_5
-#define HFGITR_EL2	s3_4_c1_c1_6
-#define HDFGRTR_EL2	s3_4_c3_c1_4
-#define HDFGWTR_EL2	s3_4_c3_c1_5
+#define ICC_DIR_EL1 s3_0_c12_c11_1
+#define VSESR_EL2   s3_4_c5_c2_3
+#define HCRX_EL2    s3_4_c1_c2_2
+#define HFGRTR_EL2  s3_4_c1_c1_4
+#define HFGWTR_EL2  s3_4_c1_c1_5
+#define HFGITR_EL2  s3_4_c1_c1_6
+#define HDFGRTR_EL2 s3_4_c3_c1_4
+#define HDFGWTR_EL2 s3_4_c3_c1_5
 
 /* ---- What depends on HCR_EL2.E2H, as this build sets it --------------------------------------- */
 

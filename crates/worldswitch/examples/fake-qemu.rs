@@ -15,6 +15,8 @@ use std::time::Duration;
 use ws_machines::counter;
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
 
+mod fake;
+
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
@@ -70,22 +72,10 @@ struct Guest {
 
 impl Guest {
     fn new(command_line: &str, vcpus: &str, state: PathBuf) -> Result<Self, Failure> {
-        let word = |key: &str| {
-            let mut words = command_line.split(' ');
-            words
-                .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-                .unwrap_or("")
-        };
-        let pattern = word("bench")
-            .trim_start_matches("^(")
-            .trim_end_matches(")$");
-        let names: Vec<&str> = match word("rows") {
-            "" => pattern.split('|').collect(),
-            rows => rows.split(',').collect(),
-        };
+        let word = |key: &str| fake::word(command_line, key);
         let nonce: Nonce = word("nonce").parse()?;
         Ok(Self {
-            names: names.into_iter().map(str::to_owned).collect(),
+            names: fake::names(command_line),
             unit: word("unit").to_owned(),
             external: word("external") == "1",
             seed: match word("seed") {

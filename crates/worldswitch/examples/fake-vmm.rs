@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
 
+mod fake;
+
 type Failure = Box<dyn std::error::Error>;
 
 const OPERATIONS: u64 = 40;
@@ -69,22 +71,10 @@ struct Machine {
 
 impl Machine {
     fn new(command_line: &str, vcpus: &str, pins: &str) -> Result<Self, Failure> {
-        let word = |key: &str| {
-            let mut words = command_line.split(' ');
-            words
-                .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-                .unwrap_or("")
-        };
-        let pattern = word("bench")
-            .trim_start_matches("^(")
-            .trim_end_matches(")$");
-        let names: Vec<&str> = match word("rows") {
-            "" => pattern.split('|').collect(),
-            rows => rows.split(',').collect(),
-        };
+        let word = |key: &str| fake::word(command_line, key);
         let nonce: Nonce = word("nonce").parse()?;
         Ok(Self {
-            names: names.into_iter().map(str::to_owned).collect(),
+            names: fake::names(command_line),
             vcpus: vcpus.parse()?,
             pins: pins.split(',').flat_map(str::parse).collect(),
             guest: Encoder::new("guest", nonce)?,

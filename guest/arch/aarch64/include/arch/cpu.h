@@ -39,32 +39,17 @@
 	8232 /* by message; the handler takes it for the one before, by its lower ten bits */
 #define INTID_SPECIAL 1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
 
+#include "common/arm64_registers.h"
+
 /* By encoding: older assemblers lack the names (GICv3 and v4, 12.2). */
-#define ICC_PMR_EL1	s3_0_c4_c6_0
-#define ICC_IAR1_EL1	s3_0_c12_c12_0
-#define ICC_EOIR1_EL1	s3_0_c12_c12_1
-#define ICC_CTLR_EL1	s3_0_c12_c12_4
-#define ICC_SRE_EL1	s3_0_c12_c12_5
-#define ICC_IGRPEN1_EL1 s3_0_c12_c12_7
-#define ICC_SGI1R_EL1	s3_0_c12_c11_5
-#define ICC_RPR_EL1	s3_0_c12_c11_3
-#define ICC_SRE_EL2	s3_4_c12_c9_5
+#define ICC_SRE_EL1   s3_0_c12_c12_5
+#define ICC_SGI1R_EL1 s3_0_c12_c11_5
+#define ICC_RPR_EL1   s3_0_c12_c11_3
+#define ICC_SRE_EL2   s3_4_c12_c9_5
 
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
-
-#define TEXT_OF(name)	#name
-#define NAME_TEXT(name) TEXT_OF(name)
-
-#define READ_REGISTER(name)                                                               \
-	({                                                                                \
-		uint64_t value_;                                                          \
-		__asm__ volatile("mrs %0, " NAME_TEXT(name) : "=r"(value_) : : "memory"); \
-		value_;                                                                   \
-	})
-#define WRITE_REGISTER(name, value) \
-	__asm__ volatile("msr " NAME_TEXT(name) ", %0" : : "r"((uint64_t)(value)) : "memory")
 
 /* LEVEL_...; set by boot.S. */
 extern uint64_t cpu_level;
