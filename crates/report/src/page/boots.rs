@@ -1,6 +1,6 @@
 //! Each benchmark boot by boot: what lies between boots, and what within one.
 
-use super::plot::{Lane, Place, Plot, PlotError};
+use super::plot::{Lane, Place, Plot};
 use super::series::{Series, units};
 use super::words::{Caveat, per_operation, plain, plural};
 use crate::number;
@@ -20,15 +20,15 @@ pub(crate) fn boots(
     platforms: &[&str],
     table: &Table,
     caveat: &Caveat,
-) -> Result<Markup, PlotError> {
+) -> Markup {
     let mut cards = Vec::new();
     let banded = series.iter().any(Series::has_band);
     for row in &table.rows {
         for unit in units(series, &row.benchmark) {
-            cards.push(card(series, platforms, row, &unit)?);
+            cards.push(card(series, platforms, row, &unit));
         }
     }
-    Ok(html! {
+    html! {
         section #boots {
             h2 { "Boot by boot" }
             (caveat.markup())
@@ -43,7 +43,7 @@ pub(crate) fn boots(
             }
             div.cards { @for card in &cards { (card) } }
         }
-    })
+    }
 }
 
 fn card(
@@ -51,20 +51,20 @@ fn card(
     platforms: &[&str],
     row: &TableRow,
     unit: &str,
-) -> Result<Markup, PlotError> {
+) -> Markup {
     let here: Vec<(&Series, &Summary)> = series
         .iter()
         .filter_map(|series| Some((series, series.cost(&row.benchmark)?)))
         .filter(|(_, cost)| cost.unit == unit)
         .collect();
     let name = format!("{}, {}", row.benchmark, per_operation(unit));
-    Ok(html! {
+    html! {
         div.card data-b=(plain(&row.benchmark)) data-c=(plain(&row.category)) {
             h3 { (plain(&row.benchmark)) span.unit { (plain(unit)) } }
-            (plot(&name, unit, &here, platforms)?)
+            (plot(&name, unit, &here, platforms))
             (values(&name, unit, &here))
         }
-    })
+    }
 }
 
 fn plot(
@@ -72,7 +72,7 @@ fn plot(
     unit: &str,
     here: &[(&Series, &Summary)],
     platforms: &[&str],
-) -> Result<Markup, PlotError> {
+) -> Markup {
     // A lane for each platform that has any boot; the boots of all its runs follow each other.
     let mut lanes: Vec<(usize, usize)> = Vec::new();
     for (series, cost) in here {

@@ -3,7 +3,6 @@
 
 use super::boots::HUES;
 use super::curves::Curves;
-use super::plot::PlotError;
 use super::series::Series;
 use super::words::plain;
 use crate::number;
@@ -145,16 +144,16 @@ struct Value {
 }
 
 /// The view.
-pub(crate) fn io(series: &[Series]) -> Result<Markup, PlotError> {
+pub(crate) fn io(series: &[Series]) -> Markup {
     let figures = figures(series);
     let mut drawn = Vec::new();
     for (number, figure) in figures.iter().enumerate() {
         let first = figures[..number]
             .iter()
             .all(|other| other.experiment != figure.experiment);
-        drawn.push((first.then(|| figure.title()), figure.cards()?));
+        drawn.push((first.then(|| figure.title()), figure.cards()));
     }
-    Ok(html! {
+    html! {
         section #io {
             h2 { "Block I/O of many devices" }
             @if drawn.is_empty() {
@@ -174,7 +173,7 @@ pub(crate) fn io(series: &[Series]) -> Result<Markup, PlotError> {
                 }
             }
         }
-    })
+    }
 }
 
 /// Clients that shared their CPUs.
@@ -302,7 +301,7 @@ impl Figure<'_> {
         known.unwrap_or(self.experiment).to_owned()
     }
 
-    fn cards(&self) -> Result<Vec<Markup>, PlotError> {
+    fn cards(&self) -> Vec<Markup> {
         let mut cards = Vec::new();
         for quantity in &QUANTITIES {
             let of = |row: &Option<&Row>| value((*row)?, quantity);
@@ -312,21 +311,19 @@ impl Figure<'_> {
                 .map(|(_, rows)| rows.iter().map(of).collect())
                 .collect();
             if values.iter().flatten().any(Option::is_some) {
-                cards.push(self.card(quantity.name, &values)?);
+                cards.push(self.card(quantity.name, &values));
             }
             if quantity.metric == THROUGHPUT.metric && self.known().is_some_and(|e| e.normalized) {
-                cards.extend(self.over_baseline(&values)?);
+                cards.extend(self.over_baseline(&values));
             }
         }
-        Ok(cards)
+        cards
     }
 
     /// Throughput over the median of the Baseline's.
-    fn over_baseline(&self, values: &[Vec<Option<Value>>]) -> Result<Option<Markup>, PlotError> {
+    fn over_baseline(&self, values: &[Vec<Option<Value>>]) -> Option<Markup> {
         let is_baseline = |(series, _): &(&Series, _)| series.result.platform == BASELINE;
-        let Some(baseline) = self.servers.iter().position(is_baseline) else {
-            return Ok(None);
-        };
+        let baseline = self.servers.iter().position(is_baseline)?;
         let ratio = |(value, base): (&Option<Value>, &Option<Value>)| {
             let (value, base) = ((*value)?, (*base)?);
             (base.median > 0.0).then(|| Value {
@@ -341,10 +338,10 @@ impl Figure<'_> {
         };
         let values: Vec<Vec<Option<Value>>> = values.iter().map(over).collect();
         let name = format!("throughput over the median of {BASELINE}, the paper's Baseline");
-        self.card(&name, &values).map(Some)
+        Some(self.card(&name, &values))
     }
 
-    fn card(&self, quantity: &str, values: &[Vec<Option<Value>>]) -> Result<Markup, PlotError> {
+    fn card(&self, quantity: &str, values: &[Vec<Option<Value>>]) -> Markup {
         let name = match self.role {
             "" => quantity.to_owned(),
             role => format!("{role}: {quantity}"),
@@ -353,9 +350,9 @@ impl Figure<'_> {
         let steps_axis = self.known().map_or("step", |known| known.steps);
         let plot = match self.steps.len() {
             0 | 1 => None,
-            _ => Some(self.plot(&full, steps_axis, values)?),
+            _ => Some(self.plot(&full, steps_axis, values)),
         };
-        Ok(html! {
+        html! {
             div.card {
                 h4 { (plain(&name)) }
                 @if let Some(plot) = &plot {
@@ -375,7 +372,7 @@ impl Figure<'_> {
                     (self.values(&full, steps_axis, values))
                 }
             }
-        })
+        }
     }
 
     fn plot(
@@ -383,7 +380,7 @@ impl Figure<'_> {
         name: &str,
         steps_axis: &str,
         values: &[Vec<Option<Value>>],
-    ) -> Result<Markup, PlotError> {
+    ) -> Markup {
         let all: Vec<f64> = values
             .iter()
             .flatten()

@@ -1,19 +1,17 @@
 //! One benchmark's values in an order, for a document: a drawing that stands alone.
 
-use super::plot::{Lane, Plot, PlotError};
+use super::plot::{Lane, Plot};
 use maud::html;
 
 /// The style that the page has and a drawing alone has not: readable in light and dark.
 const STYLE: &str = "svg{color:#1b1f24;--h:#0550ae;background:#fff}\
     @media(prefers-color-scheme:dark){svg{color:#e6edf3;--h:#79c0ff;background:#0d1117}}\
     .name{font:12.5px system-ui,sans-serif;fill:currentColor}circle{fill:var(--h)}\
-    .line{fill:none;stroke:var(--h);stroke-opacity:.5}";
+    .tick{font:13px system-ui,sans-serif;fill:currentColor}.axis{stroke:currentColor;stroke-opacity:.6}\
+    .rule{stroke:currentColor;stroke-opacity:.15}.line{fill:none;stroke:var(--h);stroke-opacity:.5}";
 
 /// An SVG of values, the first at the top, joined by a line.
-///
-/// # Errors
-/// It could not be drawn, which would be a fault of this program.
-pub fn line(name: &str, unit: &str, values: &[(String, f64)]) -> Result<String, PlotError> {
+pub fn line(name: &str, unit: &str, values: &[(String, f64)]) -> String {
     const LANE: u32 = 18;
     let plot = Plot {
         name,
@@ -41,7 +39,7 @@ pub fn line(name: &str, unit: &str, values: &[(String, f64)]) -> Result<String, 
                 circle cx=(x) cy=(y) r="4" { title { (crate::number::value(*value, unit)) } }
             }
         }
-    })?;
+    });
     let svg = svg.into_string();
-    Ok(svg.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1) + "\n")
+    svg.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1) + "\n"
 }

@@ -4,6 +4,7 @@
 //! Every string from a result is text to maud, which escapes it; the page's own policy
 //! (Content-Security-Policy) lets no other script run than its own, and nothing be fetched.
 
+mod axis;
 mod boots;
 mod curves;
 mod identity;
@@ -22,7 +23,6 @@ mod words;
 
 pub use io::{Crowd, crowd};
 pub use line::line;
-pub use plot::PlotError;
 
 use crate::model::Modelled;
 use crate::table::table;
@@ -62,9 +62,6 @@ pub enum ReportError {
     /// The baseline is not among the results.
     #[error(transparent)]
     NoBaseline(#[from] crate::TableError),
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
     /// The published numbers cannot be read.
     #[error(transparent)]
     Reference(#[from] ws_reference::Error),
@@ -89,11 +86,11 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         identity::identity(results),
         overview::overview(results, &series, &table, caveat),
         verdicts::verdicts(&report.comparisons, &report.not_compared),
-        boots::boots(&series, &platforms, &table, caveat)?,
-        normalized::iterations(results, &series, caveat)?,
-        normalized::placement(results, &series, caveat)?,
-        model::model(&report.models, &report.workload, &report.not_modelled)?,
-        io::io(&series)?,
+        boots::boots(&series, &platforms, &table, caveat),
+        normalized::iterations(results, &series, caveat),
+        normalized::placement(results, &series, caveat),
+        model::model(&report.models, &report.workload, &report.not_modelled),
+        io::io(&series),
         nested::nested(&reference, results),
         published::published(&reference, &series, &table, caveat),
         noise::noise(&series),

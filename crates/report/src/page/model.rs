@@ -2,7 +2,7 @@
 //! and what a workload's events cost, stacked.
 
 use super::boots::HUES;
-use super::plot::{Lane, Plot, PlotError};
+use super::plot::{Lane, Plot};
 use super::words::plain;
 use crate::model::{Modelled, cost, range, term_text, whole_text};
 use maud::{Markup, html};
@@ -14,14 +14,14 @@ pub(crate) fn model(
     models: &[Modelled],
     workload: &str,
     refused: &[String],
-) -> Result<Markup, PlotError> {
+) -> Markup {
     let mut units: Vec<&str> = models.iter().map(|m| m.model.unit.as_str()).collect();
     units.sort_unstable();
     units.dedup();
     let mut cards = Vec::new();
     for unit in units {
         let here: Vec<&Modelled> = models.iter().filter(|m| m.model.unit == unit).collect();
-        cards.push(card(unit, &here, workload)?);
+        cards.push(card(unit, &here, workload));
     }
     let mut notes: Vec<&str> = Vec::new();
     for note in models.iter().flat_map(|m| &m.model.notes) {
@@ -29,7 +29,7 @@ pub(crate) fn model(
             notes.push(note);
         }
     }
-    Ok(html! {
+    html! {
         section #model {
             h2 { "The cost model" }
             @if models.is_empty() && refused.is_empty() {
@@ -45,22 +45,22 @@ pub(crate) fn model(
             }
             @for card in &cards { (card) }
         }
-    })
+    }
 }
 
-fn card(unit: &str, models: &[&Modelled], workload: &str) -> Result<Markup, PlotError> {
+fn card(unit: &str, models: &[&Modelled], workload: &str) -> Markup {
     let name = format!("{workload}: what virtualization adds, by term, {unit}");
-    Ok(html! {
+    html! {
         div.card.wide {
             h3 { (plain(&name)) }
-            @if models.iter().any(|m| m.prediction.is_some()) { (stacks(&name, unit, models)?) }
+            @if models.iter().any(|m| m.prediction.is_some()) { (stacks(&name, unit, models)) }
             (values(&name, unit, models))
         }
-    })
+    }
 }
 
 /// A bar for each platform, in parts of its terms.
-fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Result<Markup, PlotError> {
+fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
     const LANE: u32 = 30;
     let bars: Vec<(&str, Vec<f64>)> = models
         .iter()
@@ -97,9 +97,9 @@ fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Result<Markup, PlotEr
                 }
             }
         }
-    })?;
+    });
     let used = |hue: usize| bars.iter().any(|(_, parts)| parts[hue] > 0.0);
-    Ok(html! {
+    html! {
         (drawn)
         p.keys {
             @for (hue, term) in TERMS.iter().enumerate().filter(|(hue, _)| used(*hue)) {
@@ -109,7 +109,7 @@ fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Result<Markup, PlotEr
                 }
             }
         }
-    })
+    }
 }
 
 /// The terms of each platform, what one event costs and why one is zero, and the workload's sums.

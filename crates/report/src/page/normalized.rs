@@ -5,7 +5,7 @@
 //! operator is. Figure 6 varies where the vCPUs run.
 
 use super::boots::HUES;
-use super::plot::{Lane, Plot, PlotError};
+use super::plot::{Lane, Plot};
 use super::series::Series;
 use super::words::{Caveat, plain, value_text};
 use crate::number;
@@ -37,7 +37,7 @@ pub(crate) fn iterations(
     results: &[ResultFile],
     series: &[Series],
     caveat: &Caveat,
-) -> Result<Markup, PlotError> {
+) -> Markup {
     let mut most = 0;
     let panels = panels(results, series, |platform, unit, benchmark| {
         let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -60,7 +60,7 @@ pub(crate) fn iterations(
         enough.then(|| settings.collect())
     });
     let any = panels.iter().any(|panel| !panel.rows.is_empty());
-    Ok(html! {
+    html! {
         section #iterations {
             h2 { "Cost by iterations (HyperBench, Figure 5)" }
             @if any {
@@ -69,7 +69,7 @@ pub(crate) fn iterations(
                     "The cost of one operation in batches of different length, over that in the shortest. "
                     "Where cost is linear in count, all marks of a row lie at 1."
                 }
-                (draw(&panels, "iterations")?)
+                (draw(&panels, "iterations"))
             } @else {
                 p.absent {
                     "Not drawn: it takes " (COUNTS) " runs or more of one platform with different " code { "--iters" } ", each "
@@ -77,7 +77,7 @@ pub(crate) fn iterations(
                 }
             }
         }
-    })
+    }
 }
 
 /// The view after Figure 6.
@@ -85,7 +85,7 @@ pub(crate) fn placement(
     results: &[ResultFile],
     series: &[Series],
     caveat: &Caveat,
-) -> Result<Markup, PlotError> {
+) -> Markup {
     let panels = panels(results, series, |platform, unit, benchmark| {
         let cost = |run: &Series| {
             let summary = run.cost(benchmark)?;
@@ -96,7 +96,7 @@ pub(crate) fn placement(
         (settings.len() > 1).then_some(settings)
     });
     let any = panels.iter().any(|panel| !panel.rows.is_empty());
-    Ok(html! {
+    html! {
         section #placement {
             h2 { "Cost by where the vCPUs run (HyperBench, Figure 6)" }
             @if any {
@@ -105,7 +105,7 @@ pub(crate) fn placement(
                     "The cost of one operation with the vCPUs pinned in different ways, over that with the first: "
                     "the newest run of each, where all other conditions agree."
                 }
-                (draw(&panels, "pinnings")?)
+                (draw(&panels, "pinnings"))
             } @else {
                 p.absent {
                     "Not drawn: it takes two runs of one platform that differ in their pinning, as "
@@ -114,7 +114,7 @@ pub(crate) fn placement(
                 }
             }
         }
-    })
+    }
 }
 
 /// Of each platform in each unit the benchmarks that `settings` of a platform, a unit and a benchmark has any of.
@@ -247,15 +247,15 @@ fn over(cost: f64, first: f64) -> Option<f64> {
         .filter(|ratio| ratio.is_finite())
 }
 
-fn draw(panels: &[Panel], what: &str) -> Result<Markup, PlotError> {
+fn draw(panels: &[Panel], what: &str) -> Markup {
     let mut cards = Vec::new();
     for panel in panels.iter().filter(|panel| !panel.rows.is_empty()) {
-        cards.push(one(panel, what)?);
+        cards.push(one(panel, what));
     }
-    Ok(html! { div.cards { @for card in &cards { (card) } } })
+    html! { div.cards { @for card in &cards { (card) } } }
 }
 
-fn one(panel: &Panel, what: &str) -> Result<Markup, PlotError> {
+fn one(panel: &Panel, what: &str) -> Markup {
     const LANE: u32 = 24;
     let name = format!(
         "{}: cost by {what}, normalized to the first; {}",
@@ -310,14 +310,14 @@ fn one(panel: &Panel, what: &str) -> Result<Markup, PlotError> {
                 }
             }
         }
-    })?;
+    });
     let most = panel
         .rows
         .iter()
         .map(|row| row.settings.len())
         .max()
         .unwrap_or(0);
-    Ok(html! {
+    html! {
         div.card.wide {
             h3 { (plain(panel.platform)) span.unit { (plain(&panel.unit)) } }
             (drawn)
@@ -360,7 +360,7 @@ fn one(panel: &Panel, what: &str) -> Result<Markup, PlotError> {
                 }
             }
         }
-    })
+    }
 }
 
 /// What the settings are called: by their names where all rows have the same, else by number.

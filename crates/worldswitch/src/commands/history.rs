@@ -218,7 +218,7 @@ fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> 
             "{} on {}, {} for one operation",
             args.bench, line.platform, line.unit
         );
-        let svg = ws_report::page::line(&name, &line.unit, &line.values)?;
+        let svg = ws_report::page::line(&name, &line.unit, &line.values);
         ws_results::write_bytes(path, svg.as_bytes())?;
         output::remark(&format!("the plot is {}", path.display()), colours);
         return Ok(());
