@@ -1,24 +1,26 @@
 //! What a request to a file costs the I/O thread, with the driver's memory registered and without: CPU
 //! time of the thread, so that what the disk takes is left out. And how long registering takes.
 //!
-//! `cargo bench -p elvis-bench --bench engine`. Random reads of 4 KiB, 32 outstanding, from a file in the build's
+//! `cargo bench -p elvis`. Random reads of 4 KiB, 32 outstanding, from a file in the build's
 //! folder, or from what `ENGINE_IMAGE` names; by O_DIRECT where the file system has that.
 
 #![allow(clippy::unwrap_used)]
 
-use criterion::{Criterion, criterion_group, criterion_main};
 use elvis::storage::{Disk, Engine, Job, Operation, Registered, Source};
 use elvis_ring::{Memory, Region};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const DEPTH: usize = 32;
 const BLOCK: u64 = 4096;
 /// Bytes of the driver's memory, and of the image where it is made here.
 const BYTES: u64 = 64 << 20;
+/// Samples of a case, and how long each of them takes at least.
+const SAMPLES: usize = 25;
+const LENGTH: Duration = Duration::from_millis(50);
 
 fn cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
@@ -101,20 +103,35 @@ fn read(
     cpu_time() - start
 }
 
-fn engine(criterion: &mut Criterion) {
+/// Prints the median and the quartiles of the time of one operation. `run` makes as many as it is told.
+fn measure(name: &str, mut run: impl FnMut(u64) -> Duration) {
+    let mut count = 1;
+    while run(count) < LENGTH {
+        count *= 2;
+    }
+    let mut us: Vec<f64> = (0..SAMPLES)
+        .map(|_| run(count).as_secs_f64() * 1e6 / count as f64)
+        .collect();
+    us.sort_by(f64::total_cmp);
+    let (low, median, high) = (us[SAMPLES / 4], us[SAMPLES / 2], us[SAMPLES * 3 / 4]);
+    println!("{name:<50} {median:8.2} us ({low:.2} to {high:.2})");
+}
+
+fn main() {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let file = File::from(rustix::fs::memfd_create("engine-bench", flags).unwrap());
     file.set_len(BYTES).unwrap();
     let memory = Memory::new(vec![Region::map(&file, 0, 0, 0, BYTES).unwrap()]).unwrap();
-    criterion.bench_function("64 MiB registered and given up", |bencher| {
-        let mut engine = Engine::new(false).unwrap();
-        bencher.iter(|| {
+    let mut engine = Engine::new(false).unwrap();
+    measure("64 MiB registered and given up", |wanted| {
+        let start = Instant::now();
+        for _ in 0..wanted {
             let registered = engine.register(&memory);
             engine.unregister(registered);
-        });
-        assert!(engine.buffers().refused.is_none(), "{:?}", engine.buffers());
+        }
+        start.elapsed()
     });
-    let mut group = criterion.benchmark_group("CPU time of a read of 4 KiB");
+    assert!(engine.buffers().refused.is_none(), "{:?}", engine.buffers());
     for (direct, how) in [(true, "direct"), (false, "page cache")] {
         let Some(disk) = open(image(), direct) else {
             println!("{how}: this file system has none");
@@ -127,18 +144,11 @@ fn engine(criterion: &mut Criterion) {
                 to = engine.register(&memory);
                 assert!(engine.buffers().refused.is_none(), "{:?}", engine.buffers());
             }
-            let name = if registered { "registered" } else { "as it is" };
-            group.bench_function(format!("{how}, {name}, {}", engine.name()), |bencher| {
-                bencher.iter_custom(|wanted| read(&mut engine, &disk, &memory, &to, wanted));
+            let buffers = if registered { "registered" } else { "as it is" };
+            let name = format!("CPU of a read, {how}, {buffers}, {}", engine.name());
+            measure(&name, |wanted| {
+                read(&mut engine, &disk, &memory, &to, wanted)
             });
         }
     }
-    group.finish();
 }
-
-criterion_group! {
-    name = benches;
-    config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
-    targets = engine
-}
-criterion_main!(benches);

@@ -1,6 +1,0 @@
-//! Plays of the simulator.
-
-#![allow(clippy::unwrap_used)]
-
-mod known_answers;
-mod placement;
