@@ -4,7 +4,7 @@ use crate::cost::{Cost, costs};
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::Samples;
-use ws_statistics::{median, outliers, robust_deviation, sorted};
+use crate::statistics::{median, outliers, robust_deviation, sorted};
 
 /// How often each cost occurred, in ascending order of cost. Exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct BootEstimate {
     /// from the median) over the median. `None` of counts, which have their histogram, of fewer
     /// than two samples, and around a median of 0.
     pub scatter: Option<f64>,
-    /// Which samples lie far out, by their place; see [`ws_statistics::outliers`]. They are in all
+    /// Which samples lie far out, by their place; see [`crate::statistics::outliers`]. They are in all
     /// other figures. Always empty of counts.
     pub outliers: Vec<usize>,
     /// All costs; kept for counts only, where costs repeat.

@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_statistics::lower_median;
+use crate::statistics::lower_median;
 
 /// Every twentieth part of the operations is looked at by itself, so a slow path that a tenth of them
 /// take is seen; one that fewer than a twentieth take shows in the mean.

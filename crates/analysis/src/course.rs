@@ -6,7 +6,7 @@
 
 use crate::times::TimeRow;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_statistics::{deviation, median};
+use crate::statistics::{deviation, median};
 
 /// Fewer other rows than this have no course worth the name.
 const OTHERS: usize = 5;

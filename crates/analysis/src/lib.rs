@@ -8,7 +8,7 @@
 //! [`compare_results`] sets two results side by side and gives each benchmark a [`Verdict`]: on time
 //! by what each boot says ([`judge_times`]), on counts by whole distributions ([`judge_counts`]).
 //! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods themselves,
-//! with their sources, are in `ws-statistics`.
+//! with their sources, are in [`statistics`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -23,6 +23,7 @@ mod fixture;
 pub mod model;
 mod outside;
 mod pair;
+pub mod statistics;
 mod suite;
 mod summary;
 mod times;
@@ -43,4 +44,4 @@ pub use summary::{CONFIDENCE, Summary, spread, summarize};
 pub use times::{NOISY, Ratio, TimeRow, TimeVerdict, TimesJudged, Why, judge_times};
 pub use unit::UnitKind;
 pub use verdict::{MAX_BOOTS, SUITE_BOOTS, Thresholds, Verdict};
-pub use ws_statistics::median;
+pub use statistics::median;

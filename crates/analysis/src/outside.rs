@@ -4,7 +4,7 @@ use crate::cost::batches;
 use crate::summary::Summary;
 use std::collections::BTreeSet;
 use ws_results::{Metric, Samples};
-use ws_statistics::median;
+use crate::statistics::median;
 
 /// How far a cost timed from outside lies from the one timed inside, as a fraction of the latter.
 /// `None` where either cannot be told from zero, or their units differ.

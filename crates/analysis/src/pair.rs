@@ -10,7 +10,7 @@ use crate::verdict::{Thresholds, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row, Status};
-use ws_statistics::{lower_median, rank_sum_p};
+use crate::statistics::{lower_median, rank_sum_p};
 
 /// One benchmark's row in both results.
 pub(crate) struct Pair<'a> {

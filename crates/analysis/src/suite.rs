@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use ws_results::ResultFile;
-use ws_statistics::reliability;
+use crate::statistics::reliability;
 
 /// Chen et al.'s level for a single benchmark, in [`SuiteReliability`].
 const RELIABILITY_LEVEL: f64 = 0.05;

@@ -363,14 +363,14 @@ fn table_4_is_reproduced() {
         .iter()
         .map(|row| (row.1 as f64 / row.2 as f64).ln())
         .collect();
-    let found = ws_statistics::reliability(&logs).unwrap();
+    let found = crate::statistics::reliability(&logs).unwrap();
     assert!((0.99..1.0).contains(&found.positive), "{}", found.positive);
     // With differences of cycles instead, as the method takes them, it is no other.
     let cycles: Vec<f64> = TABLE_4
         .iter()
         .map(|row| row.1 as f64 - row.2 as f64)
         .collect();
-    let found = ws_statistics::reliability(&cycles).unwrap();
+    let found = crate::statistics::reliability(&cycles).unwrap();
     assert!((0.99..1.0).contains(&found.positive), "{}", found.positive);
 }
 

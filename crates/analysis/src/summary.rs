@@ -5,7 +5,7 @@ use crate::counts::Band;
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::{COST, Metric, Perturbed, ResultFile, Row, Samples, Status};
-use ws_statistics::{
+use crate::statistics::{
     Interval, bootstrap, deviation, drawn_median, lower_median, median, outliers, sorted,
 };
 

@@ -5,7 +5,7 @@
 
 use crate::course::{Course, Sides};
 use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
-use ws_statistics::{Estimate, Interval, difference, midmean, student_quantile};
+use crate::statistics::{Estimate, Interval, difference, midmean, student_quantile};
 
 /// A side whose boots scatter by more than this, their deviation as a fraction, is too
 /// noisy for "no change", and for more only where the two sides' values do not meet: such rows have

@@ -15,7 +15,7 @@ use ws_analysis::{
     BootEstimate, NOISY, SUITE_BOOTS, Thresholds, TimeRow, UnitKind, Verdict, judge_times,
 };
 use ws_results::Samples;
-use ws_statistics::{Rng, deviation, rank_sum_p};
+use ws_analysis::statistics::{Rng, deviation, rank_sum_p};
 
 /// Of eight rows, every sample.
 #[derive(Deserialize)]

@@ -33,7 +33,7 @@ mod tests {
 
     fn valid(value: &Value) -> bool {
         let schema: Value = serde_json::from_str(&schema()).unwrap();
-        ws_schema::Schema::of(&schema).is_valid(value)
+        ws_results::schema_check::Schema::of(&schema).is_valid(value)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writes record lines: for tests and for programs of ours that run inside machines.
 
 use crate::assemble::BenchResult;
-use crate::crc::crc32;
+use crc32fast::hash as crc32;
 use crate::kinds::ResultPart;
 use crate::line::{MAX_LINE_BYTES, Nonce, source_name};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //!
 //! Everything here is total: any bytes may come in, in any chunking, and nothing panics or grows
 //! beyond a fixed bound. Strings inside records are as hostile as the guest that wrote them;
-//! whoever shows them escapes them (`ws-text`).
+//! whoever shows them escapes them (`ws_report::text`).
 //!
 //! `tests/decoder.rs` is the specification as tests; `tests/properties.rs` is the fuzz target: it
 //! feeds made-up streams of valid, damaged and foreign lines. `cargo test` runs some hundreds of
@@ -16,7 +16,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod assemble;
-mod crc;
 mod decoder;
 mod encode;
 mod exits;

@@ -3,7 +3,7 @@
 //! The decoder calls [`parse`] for every marker that it finds. Nothing here knows of chunks,
 //! launches or sequences.
 
-use crate::crc::crc32;
+use crc32fast::hash as crc32;
 use crate::decoder::Record;
 use crate::kinds::Kind;
 use serde_json::{Map, Value};

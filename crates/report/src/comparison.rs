@@ -6,7 +6,7 @@ use crate::style::Style;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{CountFigures, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict};
-use ws_text::{markdown, spreadsheet, terminal};
+use crate::text::{markdown, spreadsheet, terminal};
 
 /// The schema of the JSON.
 pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/2";

@@ -143,7 +143,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
         "docs/comparison-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&comparison_schema()).unwrap();
-    let validator = ws_schema::Schema::of(&schema);
+    let validator = ws_results::schema_check::Schema::of(&schema);
     for one in [
         compared("ns", &FAST, &SLOW),
         compared("insns", &[5; 3], &[6; 3]),

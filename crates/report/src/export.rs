@@ -1,7 +1,7 @@
 //! The table for other programs: CSV in long form, and JSON. Numbers are in full precision.
 
 use crate::table::{Cell, Table, TableRow, status_word, verdict_word};
-use ws_text::spreadsheet;
+use crate::text::spreadsheet;
 
 /// How many columns the CSV has.
 const COLUMNS: usize = 23;

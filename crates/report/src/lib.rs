@@ -18,11 +18,13 @@ mod notes;
 mod number;
 mod outside;
 pub mod page;
+pub mod reference;
 mod show;
 mod style;
 mod suite;
 mod table;
 mod terminal;
+pub mod text;
 
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};

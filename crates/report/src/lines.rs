@@ -1,6 +1,6 @@
 //! Plain aligned columns for a terminal.
 
-use ws_text::{pad_left, pad_right, width};
+use crate::text::{pad_left, pad_right, width};
 
 /// Between two columns.
 const GAP: &str = "  ";

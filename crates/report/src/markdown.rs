@@ -2,7 +2,7 @@
 
 use crate::grid::{EXTERNAL_HEADS, groups, legend, reference, texts};
 use crate::table::Table;
-use ws_text::markdown;
+use crate::text::markdown;
 
 impl Table {
     /// A Markdown table with its legend and notes. Ends in a newline.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::UnitKind;
 use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost, Whole};
-use ws_text::terminal;
+use crate::text::terminal;
 
 /// The schema of the JSON.
 pub const MODEL_SCHEMA: &str = "worldswitch-model/1";

@@ -88,7 +88,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
         "docs/model-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&model_schema()).unwrap();
-    let validator = ws_schema::Schema::of(&schema);
+    let validator = ws_results::schema_check::Schema::of(&schema);
     let text = models(&[result("lab:kvm", 3122, 1)]).to_json().unwrap();
     let mut value: Value = serde_json::from_str(&text).unwrap();
     assert!(validator.is_valid(&value));

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
-use ws_reference::{Reference, SuiteRow};
+use crate::reference::{Reference, SuiteRow};
 use ws_results::{ResultFile, Row};
-use ws_text::{markdown, pad_left, pad_right, terminal};
+use crate::text::{markdown, pad_left, pad_right, terminal};
 
 /// The schema of the JSON.
 pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
@@ -422,7 +422,7 @@ impl Nested {
                     .map(|line| line.each_ref().map(|cell| terminal(cell).into_owned())),
             );
             let widths: [usize; HEADS.len()] = std::array::from_fn(|column| {
-                let widths = lines.iter().map(|line| ws_text::width(&line[column]));
+                let widths = lines.iter().map(|line| crate::text::width(&line[column]));
                 widths.max().unwrap_or(0)
             });
             for line in lines {

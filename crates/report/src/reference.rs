@@ -4,8 +4,6 @@
 //! columns mean. A published number is of its own hardware and unit: cycles of another decade's
 //! machine stand beside ours, never in one ratio or on one axis with them.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

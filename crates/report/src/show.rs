@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_analysis::{Band, BootEstimate, Histogram, Summary};
 use ws_results::{Boot, HostView, Launch, LaunchEnd, Perturbed, ResultFile, Row, Status, Verdict};
-use ws_text::{console, pad_left, pad_right, terminal, width};
+use crate::text::{console, pad_left, pad_right, terminal, width};
 
 /// Bars of a histogram that are drawn, the most frequent ones, and the columns of the longest.
 const MAX_BARS: usize = 12;

@@ -5,7 +5,7 @@
 use crate::notes::Notes;
 use crate::table::{Cell, Column, Table, TableRow};
 use std::collections::BTreeMap;
-use ws_reference::{Reference, SuiteRow, Value};
+use crate::reference::{Reference, SuiteRow, Value};
 use ws_results::Status;
 
 /// The unit of what the papers measured.

@@ -154,7 +154,7 @@ impl Cell {
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
     let named = options.baseline.as_deref();
     if let Some(name) = named.filter(|name| results.iter().all(|r| r.platform != **name)) {
-        let there = results.iter().map(|r| ws_text::terminal(&r.platform));
+        let there = results.iter().map(|r| crate::text::terminal(&r.platform));
         return Err(TableError::NoBaseline {
             baseline: name.to_owned(),
             there: there.map(Into::into).collect(),

@@ -3,7 +3,7 @@
 use crate::grid::{EXTERNAL_HEADS, Group, groups, legend, reference, texts};
 use crate::style::Style;
 use crate::table::Table;
-use ws_text::{pad_left, pad_right, terminal, width};
+use crate::text::{pad_left, pad_right, terminal, width};
 
 /// Between two columns of one platform, and between platforms.
 const GAP: &str = "  ";

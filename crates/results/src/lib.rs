@@ -14,6 +14,7 @@ mod read;
 #[cfg(test)]
 mod sample;
 mod schema;
+pub mod schema_check;
 mod write;
 
 pub use find::{FindError, find, load, load_all};

@@ -32,7 +32,7 @@ mod tests {
 
     fn valid(value: &Value) -> bool {
         let schema: Value = serde_json::from_str(&schema()).unwrap();
-        ws_schema::Schema::of(&schema).is_valid(value)
+        crate::schema_check::Schema::of(&schema).is_valid(value)
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The rooms stand below in their order; none uses one above it:
 //! `commands` (what each command does), `cli` (what may be typed), `rounds` (what is booted when),
-//! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `terminal`.
+//! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `patcher` (hypervisor images for
+//! virtual EL2), `terminal`.
 //!
 //! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage, 3 regression, 4
 //! inconclusive.
@@ -13,6 +14,7 @@ mod cli;
 mod commands;
 mod launch;
 mod outcome;
+mod patcher;
 mod rounds;
 mod terminal;
 
@@ -48,7 +50,9 @@ mod tests {
     use std::path::Path;
 
     /// As the head of this file has them.
-    const ROOMS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "terminal"];
+    const ROOMS: [&str; 7] = [
+        "commands", "cli", "rounds", "launch", "outcome", "patcher", "terminal",
+    ];
 
     /// Looks at every file below `folder`, which is `room` or in it.
     fn check(folder: &Path, room: usize) {

@@ -1,8 +1,8 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use elvis::metrics::Endpoint;
-use elvis_sim::Mode;
+use elvis::config::Endpoint;
+use elvis_policy::simulation::Mode;
 use std::path::PathBuf;
 
 /// Serves the block devices of many machines from few I/O cores, over vhost-user.

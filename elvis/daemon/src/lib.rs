@@ -10,6 +10,7 @@ pub mod blk;
 pub mod config;
 pub mod confine;
 pub mod control;
+mod devices;
 pub mod metrics;
 pub mod numa;
 pub mod placer;

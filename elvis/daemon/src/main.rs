@@ -9,7 +9,7 @@ use elvis::config::{self, Config};
 use elvis::serve::Server;
 use elvis::{confine, control, metrics, simulate, watch};
 use elvis_policy::{Params, PlacementParams};
-use elvis_sim::{Costs, Mode, Scenario};
+use elvis_policy::simulation::{Costs, Mode, Scenario};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

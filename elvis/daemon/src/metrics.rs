@@ -1,125 +1,98 @@
 //! The counters for Prometheus: text format 0.0.4 over HTTP, on loopback or a unix socket.
 
+use crate::config::Endpoint;
 use crate::serve::{Server, Stats};
 use crate::server::{self, Accepting, CoreStats, QueueStats};
-use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use prometheus::TextEncoder;
+use prometheus::proto::MetricType::{self, COUNTER, GAUGE, SUMMARY};
+use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, Quantile, Summary};
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest request, in bytes.
-const LONGEST: u64 = 16 << 10;
+/// Longest request, in bytes, and most headers of one.
+const LONGEST: usize = 16 << 10;
+const HEADERS: usize = 64;
 /// How long a client may take to send one.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where the counters can be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint {
-    /// A port of the loopback interface.
-    Loopback(SocketAddr),
-    /// A unix socket.
-    Socket(PathBuf),
-}
-
-/// `127.0.0.1:PORT`, `[::1]:PORT`, or a path with a `/`.
-impl FromStr for Endpoint {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains('/') {
-            return Ok(Self::Socket(text.into()));
-        }
-        match text.parse::<SocketAddr>() {
-            Ok(address) if address.ip().is_loopback() => Ok(Self::Loopback(address)),
-            Ok(address) => Err(format!(
-                "{address} is not on the loopback interface; anybody could read there"
-            )),
-            Err(_) => Err(format!(
-                "{text:?} is neither 127.0.0.1:PORT nor the path of a socket"
-            )),
-        }
-    }
-}
 
 /// A counter or gauge of each queue, by its name: what it is, its kind, its value.
 type OfQueue = (
     &'static str,
-    &'static str,
+    MetricType,
     &'static str,
     fn(&QueueStats) -> f64,
 );
 
 const OF_QUEUES: [OfQueue; 13] = [
-    ("requests_total", "counter", "Requests served.", |q| {
+    ("requests_total", COUNTER, "Requests served.", |q| {
         q.policy.requests as f64
     }),
     (
         "read_bytes_total",
-        "counter",
+        COUNTER,
         "Bytes read by the guest.",
         |q| q.read_bytes as f64,
     ),
     (
         "written_bytes_total",
-        "counter",
+        COUNTER,
         "Bytes written by the guest.",
         |q| q.written_bytes as f64,
     ),
-    ("errors_total", "counter", "Requests that failed.", |q| {
+    ("errors_total", COUNTER, "Requests that failed.", |q| {
         q.errors as f64
     }),
     (
         "kicks_total",
-        "counter",
+        COUNTER,
         "Notifications from the driver.",
         |q| q.policy.kicks as f64,
     ),
     (
         "calls_total",
-        "counter",
+        COUNTER,
         "Notifications to the driver.",
         |q| q.calls as f64,
     ),
     (
         "calls_suppressed_total",
-        "counter",
+        COUNTER,
         "Replies published without one.",
         |q| q.calls_suppressed as f64,
     ),
     (
         "visits_total",
-        "counter",
+        COUNTER,
         "Visits that found something to do.",
         |q| q.policy.visits as f64,
     ),
     (
         "empty_polls_total",
-        "counter",
+        COUNTER,
         "Visits that found nothing.",
         |q| q.policy.empty_polls as f64,
     ),
     (
         "stuck_exits_total",
-        "counter",
+        COUNTER,
         "Visits that ended early for another queue.",
         |q| q.policy.stuck_exits as f64,
     ),
     (
         "waits_for_rate_total",
-        "counter",
+        COUNTER,
         "Visits that met a rate limit.",
         |q| q.policy.waits_for_rate as f64,
     ),
-    ("polled", "gauge", "Whether the queue is polled.", |q| {
+    ("polled", GAUGE, "Whether the queue is polled.", |q| {
         f64::from(u8::from(q.polled))
     }),
     (
         "faulty",
-        "gauge",
+        GAUGE,
         "Whether the queue is served no longer.",
         |q| f64::from(u8::from(q.fault.is_some())),
     ),
@@ -144,81 +117,148 @@ const OF_CORES: [OfCore; 3] = [
     }),
 ];
 
-/// The counters as text. Names of devices hold no character that a label would have to escape.
-#[must_use]
-pub fn text(stats: &Stats) -> String {
-    let mut text = String::new();
-    // Writing to a string can't fail.
-    for (name, kind, help, of) in OF_QUEUES {
-        let _ = writeln!(text, "# HELP elvis_queue_{name} {help}");
-        let _ = writeln!(text, "# TYPE elvis_queue_{name} {kind}");
-        for (device, queues) in &stats.devices {
-            for queue in queues {
-                let (number, value) = (queue.queue, of(queue));
-                let _ = writeln!(
-                    text,
-                    "elvis_queue_{name}{{device=\"{device}\",queue=\"{number}\"}} {value}"
-                );
-            }
-        }
+/// The counters as text.
+///
+/// # Errors
+///
+/// A name that Prometheus does not take, which would be a fault of this program.
+pub fn text(stats: &Stats) -> io::Result<String> {
+    let families = [
+        of_queues(stats),
+        of_threads(stats),
+        of_placement(stats),
+    ];
+    // A family without a metric is none to the encoder.
+    let mut families = families.concat();
+    families.retain(|family| !family.get_metric().is_empty());
+    TextEncoder::new()
+        .encode_to_string(&families)
+        .map_err(io::Error::other)
+}
+
+fn of_queues(stats: &Stats) -> Vec<MetricFamily> {
+    let each = |metric: &dyn Fn(&QueueStats) -> Metric| -> Vec<Metric> {
+        let of_device = |(device, queues): (&String, &Vec<QueueStats>)| {
+            let of_queue = |queue: &QueueStats| {
+                let number = queue.queue.to_string();
+                labelled(metric(queue), &[("device", device), ("queue", &number)])
+            };
+            queues.iter().map(of_queue).collect::<Vec<Metric>>()
+        };
+        stats.devices.iter().flat_map(of_device).collect()
+    };
+    let mut families: Vec<MetricFamily> = OF_QUEUES
+        .iter()
+        .map(|(name, kind, help, of)| {
+            let metrics = each(&|queue| metric(*kind, of(queue)));
+            family(&format!("elvis_queue_{name}"), *kind, help, metrics)
+        })
+        .collect();
+    families.push(family(
+        "elvis_queue_latency_seconds",
+        SUMMARY,
+        "Time from taken to replied.",
+        each(&latency),
+    ));
+    families
+}
+
+fn latency(queue: &QueueStats) -> Metric {
+    let quantiles = [
+        (0.5, queue.latency_p50_ns),
+        (0.99, queue.latency_p99_ns),
+        (0.999, queue.latency_p999_ns),
+    ];
+    let quantiles = quantiles.map(|(share, ns)| {
+        let mut quantile = Quantile::default();
+        quantile.set_quantile(share);
+        quantile.set_value(ns as f64 / 1e9);
+        quantile
+    });
+    let mut summary = Summary::default();
+    summary.set_quantile(quantiles.to_vec());
+    summary.set_sample_count(queue.latency_count);
+    summary.set_sample_sum(queue.latency_sum_ns as f64 / 1e9);
+    let mut metric = Metric::default();
+    metric.set_summary(summary);
+    metric
+}
+
+fn of_threads(stats: &Stats) -> Vec<MetricFamily> {
+    let of_core = |(name, help, of): &OfCore| {
+        let each = stats.cores.iter().enumerate();
+        let metrics = each.map(|(number, core)| of_thread(number, metric(COUNTER, of(core))));
+        let name = format!("elvis_thread_{name}");
+        family(&name, COUNTER, help, metrics.collect())
+    };
+    OF_CORES.iter().map(of_core).collect()
+}
+
+fn of_placement(stats: &Stats) -> Vec<MetricFamily> {
+    let Some(placement) = &stats.placement else {
+        return Vec::new();
+    };
+    let counts = [
+        ("opened", "I/O threads opened.", placement.opened),
+        ("released", "I/O threads released.", placement.released),
+        ("moves", "Devices moved.", placement.moves),
+    ];
+    let mut families: Vec<MetricFamily> = counts
+        .iter()
+        .map(|(name, help, count)| {
+            let name = format!("elvis_placement_{name}_total");
+            family(&name, COUNTER, help, vec![metric(COUNTER, *count as f64)])
+        })
+        .collect();
+    let each = placement.open.iter().enumerate();
+    let open = each.map(|(number, open)| {
+        of_thread(number, metric(GAUGE, f64::from(u8::from(*open))))
+    });
+    families.push(family(
+        "elvis_thread_open",
+        GAUGE,
+        "Whether the I/O thread is in use.",
+        open.collect(),
+    ));
+    families
+}
+
+fn family(name: &str, kind: MetricType, help: &str, metrics: Vec<Metric>) -> MetricFamily {
+    let mut family = MetricFamily::default();
+    family.set_name(name.to_owned());
+    family.set_help(help.to_owned());
+    family.set_field_type(kind);
+    family.set_metric(metrics);
+    family
+}
+
+fn metric(kind: MetricType, value: f64) -> Metric {
+    let mut metric = Metric::default();
+    if kind == COUNTER {
+        let mut counter = Counter::default();
+        counter.set_value(value);
+        metric.set_counter(counter);
+    } else {
+        let mut gauge = Gauge::default();
+        gauge.set_value(value);
+        metric.set_gauge(gauge);
     }
-    let _ = writeln!(
-        text,
-        "# HELP elvis_queue_latency_seconds Time from taken to replied.\n\
-         # TYPE elvis_queue_latency_seconds summary"
-    );
-    for (device, queues) in &stats.devices {
-        for queue in queues {
-            let quantiles = [
-                ("0.5", queue.latency_p50_ns),
-                ("0.99", queue.latency_p99_ns),
-                ("0.999", queue.latency_p999_ns),
-            ];
-            for (quantile, ns) in quantiles {
-                let (number, seconds) = (queue.queue, ns as f64 / 1e9);
-                let _ = writeln!(
-                    text,
-                    "elvis_queue_latency_seconds{{device=\"{device}\",queue=\"{number}\",quantile=\"{quantile}\"}} {seconds}"
-                );
-            }
-        }
-    }
-    for (name, help, of) in OF_CORES {
-        let _ = writeln!(text, "# HELP elvis_thread_{name} {help}");
-        let _ = writeln!(text, "# TYPE elvis_thread_{name} counter");
-        for (number, core) in stats.cores.iter().enumerate() {
-            let _ = writeln!(
-                text,
-                "elvis_thread_{name}{{thread=\"{number}\"}} {}",
-                of(core)
-            );
-        }
-    }
-    if let Some(placement) = &stats.placement {
-        let done = [
-            ("opened", "I/O threads opened.", placement.opened),
-            ("released", "I/O threads released.", placement.released),
-            ("moves", "Devices moved.", placement.moves),
-        ];
-        for (name, help, count) in done {
-            let _ = writeln!(
-                text,
-                "# HELP elvis_placement_{name}_total {help}\n\
-                 # TYPE elvis_placement_{name}_total counter\n\
-                 elvis_placement_{name}_total {count}"
-            );
-        }
-        let _ = writeln!(
-            text,
-            "# HELP elvis_thread_open Whether the I/O thread is in use.\n\
-             # TYPE elvis_thread_open gauge"
-        );
-        for (number, open) in placement.open.iter().enumerate() {
-            let open = u8::from(*open);
-            let _ = writeln!(text, "elvis_thread_open{{thread=\"{number}\"}} {open}");
-        }
-    }
-    text
+    metric
+}
+
+fn of_thread(number: usize, metric: Metric) -> Metric {
+    labelled(metric, &[("thread", &number.to_string())])
+}
+
+fn labelled(mut metric: Metric, labels: &[(&str, &str)]) -> Metric {
+    let pair = |(name, value): &(&str, &str)| {
+        let mut pair = LabelPair::default();
+        pair.set_name((*name).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    };
+    metric.set_label(labels.iter().map(pair).collect());
+    metric
 }
 
 /// A place that is listened at.
@@ -269,23 +309,38 @@ pub fn run(listener: &Listener, server: &Arc<Server>) {
     }
 }
 
-fn answer(from: impl Read, mut to: impl Write, server: &Server) -> io::Result<()> {
-    let mut lines = BufReader::new(from.take(LONGEST)).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    // The headers say nothing of interest; their end is the request's.
-    for line in lines {
-        if line?.is_empty() {
-            break;
+/// Reads a request up to the end of its headers: its method and path; None where it is none.
+fn request(mut from: impl Read) -> io::Result<Option<(String, String)>> {
+    let mut bytes = Vec::new();
+    let mut part = [0; 1024];
+    while bytes.len() < LONGEST {
+        let count = from.read(&mut part)?;
+        bytes.extend_from_slice(&part[..count]);
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        match request.parse(&bytes) {
+            Ok(httparse::Status::Partial) if count > 0 => {}
+            Ok(httparse::Status::Complete(_)) => {
+                let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
+                return Ok(Some((word(request.method), word(request.path))));
+            }
+            _ => break,
         }
     }
-    let mut words = request.split_whitespace();
-    let (status, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics" | "/")) => match server.stats() {
-            Ok(stats) => ("200 OK", text(&stats)),
+    Ok(None)
+}
+
+fn answer(from: impl Read, mut to: impl Write, server: &Server) -> io::Result<()> {
+    let request = request(from)?;
+    let words = request.as_ref().map(|(method, path)| (method.as_str(), path.as_str()));
+    let (status, body) = match words {
+        Some(("GET", "/metrics" | "/")) => match server.stats().and_then(|stats| text(&stats)) {
+            Ok(text) => ("200 OK", text),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
         },
-        (Some("GET"), Some(_)) => ("404 Not Found", "it is at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "only GET\n".to_owned()),
+        Some(("GET", _)) => ("404 Not Found", "it is at /metrics\n".to_owned()),
+        Some(_) => ("405 Method Not Allowed", "only GET\n".to_owned()),
+        None => ("400 Bad Request", "no HTTP request\n".to_owned()),
     };
     write!(
         to,
@@ -300,15 +355,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_near() {
-        assert!(matches!(
-            "127.0.0.1:9100".parse(),
-            Ok(Endpoint::Loopback(_))
-        ));
-        assert!(matches!("[::1]:9100".parse(), Ok(Endpoint::Loopback(_))));
-        assert!(matches!("/run/m".parse(), Ok(Endpoint::Socket(_))));
-        for wrong in ["", "9100", "0.0.0.0:9100", "192.0.2.1:80", "localhost"] {
-            assert!(wrong.parse::<Endpoint>().is_err(), "{wrong}");
-        }
+    fn requests_end_with_their_headers() {
+        let parsed = |bytes: &[u8]| request(bytes).unwrap();
+        let get = Some(("GET".to_owned(), "/metrics".to_owned()));
+        assert_eq!(parsed(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), get);
+        assert_eq!(parsed(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"), None);
+        assert_eq!(parsed(b""), None);
+        assert_eq!(parsed(b"\x00\xff\r\n\r\n"), None);
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(HEADERS + 1));
+        assert_eq!(parsed(many.as_bytes()), None);
+        assert_eq!(parsed(&[b'a'; 2 * LONGEST]), None);
     }
 }

@@ -2,7 +2,7 @@
 //! placement, and moves devices.
 
 use crate::numa::Topology;
-use crate::serve::Devices;
+use crate::devices::Devices;
 use crate::server::{Device, IoThread};
 use elvis_policy::{Change, DeviceLoad, Placement, PlacementParams};
 use serde::Serialize;

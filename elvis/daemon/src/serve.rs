@@ -1,6 +1,7 @@
 //! The server: I/O threads by mode, and devices on them.
 
 use crate::config::Config;
+use crate::devices::Devices;
 use crate::numa::Topology;
 use crate::placer::{PlacementView, Placer};
 use crate::server::{
@@ -8,9 +9,9 @@ use crate::server::{
 };
 use crate::storage::Disk;
 use elvis_policy::Params;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,16 +29,6 @@ pub struct Server {
     /// Where devices are placed by themselves.
     placer: Option<Placer>,
     topology: Topology,
-}
-
-/// All devices.
-#[derive(Default)]
-pub(crate) struct Devices {
-    pub(crate) by_name: BTreeMap<String, Arc<Device>>,
-    /// Names of those that are being started.
-    starting: BTreeSet<String>,
-    /// Devices that were started so far.
-    started: usize,
 }
 
 /// A device, as `elvis ctl list` shows it.

@@ -1,7 +1,7 @@
 //! `elvis simulate`: plays of the simulator, as tables or JSON.
 
 use elvis_policy::{Params, PlacementParams, RateLimit};
-use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario};
+use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
@@ -127,7 +127,7 @@ fn change<T: Serialize + DeserializeOwned>(
 /// What can't be played.
 pub fn play(scenario: &Scenario, modes: &[Mode]) -> Result<Vec<Outcome>, String> {
     let one = |&mode: &Mode| {
-        elvis_sim::simulate(&Scenario {
+        elvis_policy::simulation::simulate(&Scenario {
             mode,
             ..scenario.clone()
         })

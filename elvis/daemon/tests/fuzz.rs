@@ -9,7 +9,7 @@ mod fuzzing;
 mod raw;
 
 use client::{Client, memfd, serve, socket};
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use fuzzing::fuzz;
 use proptest::prelude::*;
 use raw::Raw;

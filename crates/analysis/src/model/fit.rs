@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_results::ResultFile;
-use ws_statistics::{Rng, median, quantile, sorted};
+use crate::statistics::{Rng, median, quantile, sorted};
 
 /// The confidence of all intervals of a model.
 pub const CONFIDENCE: f64 = 0.95;

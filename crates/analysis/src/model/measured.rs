@@ -5,7 +5,7 @@ use crate::summary::Summary;
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row};
-use ws_statistics::median;
+use crate::statistics::median;
 
 /// A boot of one of several results.
 pub(super) type BootKey = (usize, u32);

@@ -9,7 +9,7 @@ use crate::unit::UnitKind;
 use crate::verdict::Thresholds;
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_statistics::{Interval, bootstrap, drawn_median, median, sorted, trend};
+use crate::statistics::{Interval, bootstrap, drawn_median, median, sorted, trend};
 
 /// Counts that it takes at least, and on time boots at each.
 const COUNTS: usize = 3;

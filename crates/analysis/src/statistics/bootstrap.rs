@@ -5,7 +5,7 @@
 //! It assumes that the values are independent draws of one distribution, of any shape. Of few values
 //! it covers less often than it says.
 
-use crate::order::{quantile, sorted};
+use crate::statistics::order::{quantile, sorted};
 use fastrand::Rng;
 
 /// An interval, ends included.

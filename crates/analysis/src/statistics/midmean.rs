@@ -7,7 +7,7 @@
 //! It assumes that values are independent and that those that are not wild scatter like a bell curve,
 //! roughly; a quarter at each end may be anything.
 
-use crate::order::{robust_deviation, sorted};
+use crate::statistics::order::{robust_deviation, sorted};
 
 /// An estimate that errs like Student's t.
 #[derive(Clone, Copy, Debug, PartialEq)]

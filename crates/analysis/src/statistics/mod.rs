@@ -6,8 +6,6 @@
 //! half ([`midmean`]) says so. Each file names the publication that its method is from and what the
 //! method assumes.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-
 mod bootstrap;
 mod midmean;
 mod order;

@@ -1,6 +1,6 @@
 //! Values that lie so far out that somebody should look. They are reported, never dropped.
 
-use crate::order::median;
+use crate::statistics::order::median;
 
 /// Beyond this modified z-score a value is called an outlier (Iglewicz and Hoaglin, "How to Detect
 /// and Handle Outliers", ASQC 1993, section 3.3.2).

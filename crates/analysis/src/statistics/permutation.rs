@@ -2,8 +2,8 @@
 //! Biometrics Bulletin 1, 1945), exact where its assignments can be counted. It assumes that, if both
 //! sides are the same thing, every assignment of the labels was equally likely.
 
-use crate::order::mid_ranks;
-use crate::ranksum::{effort, sums};
+use crate::statistics::order::mid_ranks;
+use crate::statistics::ranksum::{effort, sums};
 use fastrand::Rng;
 
 /// More additions than this and assignments are drawn instead.

@@ -9,7 +9,7 @@
 //! It assumes that the benchmarks are an independent sample of what matters, equally important. A
 //! suite that somebody chose is not; so this is a summary, and decides no exit code.
 
-use crate::order::mid_ranks;
+use crate::statistics::order::mid_ranks;
 
 /// How sure it is that one side is better over the suite.
 #[derive(Clone, Copy, Debug, PartialEq)]

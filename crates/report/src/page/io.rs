@@ -9,7 +9,7 @@ use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row, Samples};
-use ws_statistics::median;
+use ws_analysis::statistics::median;
 
 /// The mode of elvis that is the paper's Baseline.
 const BASELINE: &str = "elvis@per-device";

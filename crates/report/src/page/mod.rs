@@ -26,6 +26,8 @@ pub use line::line;
 
 use crate::model::Modelled;
 use crate::table::table;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain, plural};
@@ -64,7 +66,7 @@ pub enum ReportError {
     NoBaseline(#[from] crate::TableError),
     /// The published numbers cannot be read.
     #[error(transparent)]
-    Reference(#[from] ws_reference::Error),
+    Reference(#[from] crate::reference::Error),
 }
 
 /// The page.
@@ -81,7 +83,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     };
     let table = table(results, &options)?;
     let caveat = &Caveat::of(results);
-    let reference = ws_reference::load()?;
+    let reference = crate::reference::load()?;
     let sections = [
         identity::identity(results),
         overview::overview(results, &series, &table, caveat),
@@ -103,7 +105,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     }
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        base64(&Sha256::digest(SCRIPT.as_bytes()))
+        BASE64.encode(Sha256::digest(SCRIPT.as_bytes()))
     );
     let title = format!("worldswitch: {}", some(&platforms));
     let page = html! {
@@ -213,43 +215,5 @@ fn some(platforms: &[&str]) -> String {
     match platforms.len().saturating_sub(MOST) {
         0 => first,
         more => format!("{first} and {more} more"),
-    }
-}
-
-/// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let group = at(0) << 16 | at(1) << 8 | at(2);
-        for digit in 0..4 {
-            let index = (group >> (18 - 6 * digit)) & 63;
-            out.push(if digit as usize <= chunk.len() {
-                char::from(DIGITS[index as usize])
-            } else {
-                '='
-            });
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        let cases = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (text, code) in cases {
-            assert_eq!(base64(text.as_bytes()), code);
-        }
     }
 }

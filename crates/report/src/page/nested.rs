@@ -4,7 +4,7 @@
 use super::words::plain;
 use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, PUBLISHED};
 use maud::{Markup, html};
-use ws_reference::Reference;
+use crate::reference::Reference;
 use ws_results::ResultFile;
 
 /// Of the longest bar.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
 use ws_results::ResultFile;
 use ws_results::platforms;
-use ws_statistics::median;
+use ws_analysis::statistics::median;
 
 /// As many iteration counts as Figure 5 has; two points are always on a line.
 const COUNTS: usize = 3;

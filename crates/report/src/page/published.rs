@@ -8,7 +8,7 @@ use crate::number;
 use crate::table::{Cell, Table, status_word};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
-use ws_reference::{Reference, Value};
+use crate::reference::{Reference, Value};
 
 /// Which tables have rows of ours.
 const TABLES: [(&str, &str); 5] = [

@@ -7,7 +7,7 @@ use ws_results::ResultFile;
 /// Any string from a result file: what is invisible or moves text becomes visible. maud then
 /// escapes what is markup.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    ws_text::terminal(text)
+    crate::text::terminal(text)
 }
 
 /// A JSON value without a string's quotes.

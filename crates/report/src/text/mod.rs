@@ -4,8 +4,6 @@
 //! may hold terminal escapes, text-direction overrides, HTML. Whoever prints such a string passes
 //! it through the function here that is made for the medium..
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-
 mod escape;
 mod width;
 

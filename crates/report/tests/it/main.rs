@@ -6,6 +6,7 @@ mod external;
 mod nested;
 mod page;
 mod show;
+mod stated;
 mod suite;
 mod support;
 mod table;

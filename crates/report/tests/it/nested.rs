@@ -60,7 +60,7 @@ fn results() -> Vec<ResultFile> {
 }
 
 fn nested(results: &[ResultFile]) -> Vec<NestedBenchmark> {
-    Nested::of(results, &ws_reference::load().unwrap()).benchmarks
+    Nested::of(results, &ws_report::reference::load().unwrap()).benchmarks
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn unlike_machines_are_not_set_beside_each_other() {
 #[test]
 fn what_was_not_measured_has_its_reason_and_all_media_show_it() {
     let results = results();
-    let nested = Nested::of(&results, &ws_reference::load().unwrap());
+    let nested = Nested::of(&results, &ws_report::reference::load().unwrap());
     assert_eq!(
         nested.benchmarks[1].lines[2].why.as_deref(),
         Some("no such device")

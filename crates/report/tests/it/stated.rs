@@ -1,9 +1,7 @@
 //! What the papers themselves say of their numbers (sums, ratios, percentages), computed anew from
 //! the data files. A slip in transcribing a table breaks one of these, or the shape tests.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-use ws_reference::{Kind, Reference, Value, load};
+use ws_report::reference::{Kind, Reference, Value, load};
 
 fn reference() -> Reference {
     load().unwrap()
@@ -26,8 +24,8 @@ fn every_value_belongs_to_a_known_table_machine_and_benchmark() {
     let r = reference();
     assert_eq!((r.papers.len(), r.tables.len()), (5, 32));
     let benchmarks = concat!(
-        include_str!("../../../docs/benchmarks/README.md"),
-        include_str!("../../../docs/benchmarks/io-latency.md")
+        include_str!("../../../../docs/benchmarks/README.md"),
+        include_str!("../../../../docs/benchmarks/io-latency.md")
     );
     for v in &r.values {
         let table = r
@@ -401,7 +399,7 @@ fn a_suite_s_rows_are_those_of_its_paper_s_table_all_of_them_and_each_published_
         assert_eq!(names.len(), rows, "{suite}");
         for line in &lines {
             for table in line.tables.split(' ') {
-                let cycles = |v: &&ws_reference::Value| v.row == line.row && v.unit == "cycles";
+                let cycles = |v: &&ws_report::reference::Value| v.row == line.row && v.unit == "cycles";
                 assert!(
                     r.of_table(&line.paper, table).any(|v| cycles(&v)),
                     "{line:?}"

@@ -6,7 +6,7 @@ use ws_report::{Options, Table};
 use ws_results::Status;
 
 fn laid_out(suite: &str, results: &[ws_results::ResultFile]) -> Table {
-    let reference = ws_reference::load().unwrap();
+    let reference = ws_report::reference::load().unwrap();
     let table = ws_report::table(results, &Options::default()).unwrap();
     table.as_suite(&reference.suite(suite), &reference)
 }

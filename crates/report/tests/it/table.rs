@@ -388,7 +388,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
         "docs/table-schema.json is out of date: WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&ws_report::table_schema()).unwrap();
-    let validator = ws_schema::Schema::of(&schema);
+    let validator = ws_results::schema_check::Schema::of(&schema);
     let rows = vec![measured("in", "io", "insns", &[&[7, 7], &[7, 7]])];
     let one = result("lab:native", 2, json!({"unit": "insns"}), rows);
     let text = against(&[one.clone(), one], "lab:native")

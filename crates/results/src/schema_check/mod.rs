@@ -4,8 +4,6 @@
 //! bring some fifty others along. What is not known here is never taken for fulfilled: a schema with
 //! another keyword, format or reference is refused before any document is looked at.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))]
-
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use ws_patcher::{Range, Target};
+use crate::patcher::{Range, Target};
 
 const EXAMPLES: &str = "\
 Examples:

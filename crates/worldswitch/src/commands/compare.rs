@@ -132,16 +132,16 @@ pub fn counterpart<'a>(
         (Some(base), None) => Ok(base),
         (Some(_), Some(_)) => bail!(
             "the base has several results of {}: name one of its files",
-            ws_text::terminal(&other.platform)
+            ws_report::text::terminal(&other.platform)
         ),
         (None, _) => {
             let there: Vec<_> = bases
                 .iter()
-                .map(|base| ws_text::terminal(&base.platform))
+                .map(|base| ws_report::text::terminal(&base.platform))
                 .collect();
             bail!(
                 "the base has no {}, only {}: name the one to compare with, as FOLDER:PLATFORM",
-                ws_text::terminal(&other.platform),
+                ws_report::text::terminal(&other.platform),
                 there.join(", ")
             )
         }

@@ -10,7 +10,7 @@ use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::Engine;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
-use ws_text::terminal;
+use ws_report::text::terminal;
 
 /// Lists.
 ///

@@ -31,7 +31,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     if results.is_empty() {
         bail!("nothing was measured");
     }
-    let nested = Nested::of(&results, &ws_reference::load()?);
+    let nested = Nested::of(&results, &ws_report::reference::load()?);
     export(args.export_json.as_deref(), || Ok(nested.to_json()?))?;
     export(args.export_markdown.as_deref(), || Ok(nested.to_markdown()))?;
     output::data(&nested.to_terminal())?;

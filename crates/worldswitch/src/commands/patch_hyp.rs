@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
-use ws_patcher::{Access, Options, Outline, Report};
+use crate::patcher::{Access, Options, Outline, Report};
 
 /// A kernel is a tenth of it.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;
@@ -35,7 +35,7 @@ pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
         },
     };
     let (patched, report) =
-        ws_patcher::patch(&bytes, &options).with_context(|| format!("can't patch {name}"))?;
+        crate::patcher::patch(&bytes, &options).with_context(|| format!("can't patch {name}"))?;
     ws_results::write_bytes(&args.output, &patched)?;
     output::data(&if args.json {
         serde_json::to_string_pretty(&report)? + "\n"

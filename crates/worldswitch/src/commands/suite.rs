@@ -2,7 +2,7 @@
 
 use crate::cli::Suite;
 use regex::Regex;
-use ws_reference::{Reference, SuiteRow};
+use ws_report::reference::{Reference, SuiteRow};
 use ws_report::Table;
 
 /// A suite with all that was published.
@@ -19,7 +19,7 @@ impl Layout {
     /// What was compiled in is damaged.
     pub fn of(suite: Suite) -> anyhow::Result<Self> {
         Ok(Self {
-            reference: ws_reference::load()?,
+            reference: ws_report::reference::load()?,
             name: suite.name(),
         })
     }

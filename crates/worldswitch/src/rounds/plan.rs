@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
-use ws_statistics::Rng;
+use ws_analysis::statistics::Rng;
 
 /// The guest reads no longer command line.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;

@@ -1,6 +1,6 @@
 //! What lists print: columns for people, JSON for programs.
 
-use ws_text::{pad_right, terminal};
+use ws_report::text::{pad_right, terminal};
 
 /// JSON for people, with an end of line.
 pub fn pretty(value: &serde_json::Value) -> String {
@@ -17,7 +17,7 @@ pub fn columns<const N: usize>(
     let mut widths = [0; N];
     for line in &all {
         for (width, cell) in widths.iter_mut().zip(line) {
-            *width = ws_text::width(cell).max(*width);
+            *width = ws_report::text::width(cell).max(*width);
         }
     }
     let mut text = String::new();

@@ -67,7 +67,7 @@ pub fn remark(text: &str, colours: Colours) {
 
 fn message(label: &str, colour: u8, text: &str, colours: Colours) {
     // Lines of the text stay lines; whatever else is in them is made harmless.
-    let lines: Vec<_> = text.lines().map(ws_text::terminal).collect();
+    let lines: Vec<_> = text.lines().map(ws_report::text::terminal).collect();
     let text = lines.join("\n  ");
     let line = if colours.stderr {
         format!("\x1b[1;{colour}m{label}:\x1b[0m {text}\n")

@@ -74,7 +74,7 @@ impl Progress {
             format!(", about {} left", short(left))
         });
         let text = format!("{}{left}", words.join(" | "));
-        let text = ws_text::terminal(&text);
+        let text = ws_report::text::terminal(&text);
         if self.terminal {
             let columns = columns().saturating_sub(1);
             let text: String = text.chars().take(columns).collect();
@@ -94,7 +94,7 @@ impl Progress {
     pub fn say(&self, text: &str) {
         let mut shown = self.lock();
         clear(&mut shown);
-        write(&format!("{}\n", ws_text::terminal(text)));
+        write(&format!("{}\n", ws_report::text::terminal(text)));
     }
 
     /// Tells something to whoever wants to know more.

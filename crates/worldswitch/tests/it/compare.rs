@@ -228,7 +228,7 @@ fn valid(runs: &Runs, file: &str, schema: &str) -> Value {
     let text = std::fs::read_to_string(runs.path(file)).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
-        ws_schema::Schema::of(&schema).check(&value),
+        ws_results::schema_check::Schema::of(&schema).check(&value),
         Ok(()),
         "{text}"
     );

@@ -1,14 +1,15 @@
 //! The configuration: read, checked, and only then used.
 
 mod device;
+mod endpoint;
 
 use crate::confine::User;
-use crate::metrics::Endpoint;
 use crate::server::DeviceSpec;
 use device::RawDevice;
 pub use device::{device_argument, device_from_json};
+pub use endpoint::Endpoint;
+use elvis_policy::simulation::Mode;
 use elvis_policy::{Params, ParamsError, PlacementParams};
-use elvis_sim::Mode;
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::ops::Range;

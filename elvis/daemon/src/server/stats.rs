@@ -7,25 +7,35 @@ use serde::Serialize;
 
 /// Latencies of requests, from taken to replied.
 #[derive(Debug, Clone)]
-pub struct Latency(Option<Histogram<u64>>);
+pub struct Latency {
+    histogram: Option<Histogram<u64>>,
+    sum_ns: u64,
+    count: u64,
+}
 
 impl Default for Latency {
     /// Nothing measured yet. Two digits, up to a minute.
     fn default() -> Self {
-        Self(Histogram::new_with_bounds(1, 60_000_000_000, 2).ok())
+        Self {
+            histogram: Histogram::new_with_bounds(1, 60_000_000_000, 2).ok(),
+            sum_ns: 0,
+            count: 0,
+        }
     }
 }
 
 impl Latency {
     /// Adds as many that took the same time.
     pub fn record(&mut self, ns: u64, times: u64) {
-        if let Some(histogram) = &mut self.0 {
+        self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(times));
+        self.count += times;
+        if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record_n(ns.max(1), times);
         }
     }
 
     fn quantile(&self, quantile: f64) -> u64 {
-        self.0
+        self.histogram
             .as_ref()
             .map_or(0, |histogram| histogram.value_at_quantile(quantile))
     }
@@ -67,6 +77,8 @@ impl Counted {
             latency_p50_ns: self.latency.quantile(0.5),
             latency_p99_ns: self.latency.quantile(0.99),
             latency_p999_ns: self.latency.quantile(0.999),
+            latency_sum_ns: self.latency.sum_ns,
+            latency_count: self.latency.count,
             fault: None,
         }
     }
@@ -101,6 +113,12 @@ pub struct QueueStats {
     pub latency_p99_ns: u64,
     /// 99.9 % took at most this, in ns.
     pub latency_p999_ns: u64,
+    /// All latencies together, in ns.
+    #[serde(skip)]
+    pub latency_sum_ns: u64,
+    /// How many there were.
+    #[serde(skip)]
+    pub latency_count: u64,
     /// Why it is served no longer.
     pub fault: Option<String>,
 }

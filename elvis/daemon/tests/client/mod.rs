@@ -5,7 +5,7 @@
 
 use elvis::config::{Config, device_argument, device_from_json};
 use elvis::serve::Server;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use memmap2::MmapMut;
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -1,7 +1,7 @@
 //! QEMU as the front-end: SeaBIOS' driver boots from a disk that elvis serves.
 
 use crate::client::{serve, socket};
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@ use crate::client::{
 };
 use crate::raw::{Raw, SIZE};
 use elvis::serve::Server;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use proptest::prelude::*;
 use std::io::Write;
 use std::os::fd::{FromRawFd, IntoRawFd};

@@ -1,7 +1,7 @@
 //! A thousand attached devices that do nothing. What they cost is measured in `../daemon/idle.rs`.
 
 use crate::client::{Client, assert_sleeps_on, serve_on, socket, split_cpus};
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const DEVICES: usize = 1000;

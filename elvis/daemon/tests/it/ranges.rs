@@ -5,7 +5,7 @@ use crate::raw::Raw;
 use elvis::config::Config;
 use elvis_policy::Params;
 use elvis_ring::driver::Driver;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vhost::VhostBackend;

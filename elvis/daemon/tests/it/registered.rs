@@ -4,7 +4,7 @@
 use crate::client::{Client, image, memfd, serve, socket, until, verify};
 use elvis::serve::Server;
 use elvis::storage::CountedBuffers;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use memmap2::MmapMut;
 use std::fs::File;
 use std::os::fd::AsRawFd;

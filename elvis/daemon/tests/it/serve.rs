@@ -6,7 +6,7 @@ use crate::client::{
 };
 use elvis::config::Config;
 use elvis_policy::Params;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

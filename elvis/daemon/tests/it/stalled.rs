@@ -7,7 +7,7 @@ use elvis::control::{ask, listen, run};
 use elvis::metrics;
 use elvis::serve::Server;
 use elvis::storage::Disk;
-use elvis_sim::Mode;
+use elvis_policy::simulation::Mode;
 use serde_json::json;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -98,7 +98,7 @@ fn assert_served(server: &Server, dir: &Path) {
         assert_eq!(server.list().len(), 2);
     });
     let stats = limited("counters", || server.stats().unwrap());
-    assert!(metrics::text(&stats).contains("device=\"told\""));
+    assert!(metrics::text(&stats).unwrap().contains("device=\"told\""));
     let mut other = Client::connect(&socket(dir, "other"), 1, 16, 1 << 20);
     assert_eq!(other.write(0, 1), 0);
 }

@@ -1,7 +1,7 @@
 //! Drivers: when they make requests, and what came of them.
 
-use crate::outcome::Tally;
-use crate::scenario::{Arrival, Group, Scenario};
+use crate::simulation::outcome::Tally;
+use crate::simulation::scenario::{Arrival, Group, Scenario};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -1,12 +1,9 @@
 //! A discrete-event simulation of I/O cores that serve many devices.
 //!
-//! The ELVIS modes are driven by the policy that the daemon uses ([`elvis_policy`]), not by a
+//! The ELVIS modes are driven by the policy that the daemon uses ([the crate](crate)), not by a
 //! model of it. Their peer, a thread for each device, stands on a model of a fair operating-system
 //! scheduler ([`threads`]). Costs and arrivals are parameters ([`Scenario`]); the same scenario and
 //! seed give the same [`Outcome`], to the digit.
-
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-#![forbid(unsafe_code)]
 
 mod clients;
 mod outcome;

@@ -1,6 +1,6 @@
 //! What a play came to.
 
-use crate::scenario::{Group, Mode, Scenario};
+use crate::simulation::scenario::{Group, Mode, Scenario};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 

@@ -4,10 +4,10 @@
 //! Cores are played one after another for a window, then the placement is told what each device took,
 //! as the daemon tells it, and devices are moved.
 
-use crate::outcome::{Counts, Outcome, PlacementOutcome};
-use crate::scenario::Scenario;
-use crate::shared::Core;
-use elvis_policy::{Change, DeviceLoad, Placement};
+use crate::simulation::outcome::{Counts, Outcome, PlacementOutcome};
+use crate::simulation::scenario::Scenario;
+use crate::simulation::shared::Core;
+use crate::{Change, DeviceLoad, Placement};
 
 /// Plays all cores. All devices begin on the first.
 pub fn play(scenario: &Scenario) -> Outcome {

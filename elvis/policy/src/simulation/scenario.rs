@@ -1,6 +1,6 @@
 //! What is played: devices, their load, the costs on the core, the mode.
 
-use elvis_policy::{Params, ParamsError, PlacementParams, RateLimit};
+use crate::{Params, ParamsError, PlacementParams, RateLimit};
 use serde::{Deserialize, Serialize};
 
 /// How devices are served. The daemon has the same modes (section 4.2 and 4.7 of the paper).
@@ -271,7 +271,7 @@ impl Scenario {
                 "weight",
                 weight,
                 1,
-                elvis_policy::MAX_WEIGHT.into(),
+                crate::MAX_WEIGHT.into(),
                 "1 to 10000",
             )?;
             let rate = |per_s: f64| {

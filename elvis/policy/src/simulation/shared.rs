@@ -1,13 +1,13 @@
 //! I/O cores whose one thread serves many devices, by elvis' own policy.
 //!
 //! A device lives on one core, so cores don't meet and are played one after another: to the end, or
-//! window by window where a placement moves devices between them ([`crate::placed`]).
+//! window by window where a placement moves devices between them ([`crate::simulation::placed`]).
 
-use crate::clients::{Clients, Event, GONE, Mover};
-use crate::outcome::{Counts, Outcome, Tally};
-use crate::placed;
-use crate::scenario::{Mode, Scenario};
-use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, Scheduler, Step, Then};
+use crate::simulation::clients::{Clients, Event, GONE, Mover};
+use crate::simulation::outcome::{Counts, Outcome, Tally};
+use crate::simulation::placed;
+use crate::simulation::scenario::{Mode, Scenario};
+use crate::{Begin, DeviceId, Look, Params, QueueId, Scheduler, Step, Then};
 
 /// Plays all cores.
 pub fn play(scenario: &Scenario) -> Outcome {

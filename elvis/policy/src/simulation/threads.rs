@@ -7,9 +7,9 @@
 //! which flatters it; the vCPUs, which in the paper's Baseline share these cores, are not modelled,
 //! which flatters it too.
 
-use crate::clients::{Clients, Event};
-use crate::outcome::{Counts, Outcome};
-use crate::scenario::{Mode, Scenario};
+use crate::simulation::clients::{Clients, Event};
+use crate::simulation::outcome::{Counts, Outcome};
+use crate::simulation::scenario::{Mode, Scenario};
 
 /// Plays all cores together, for threads may move.
 pub fn play(scenario: &Scenario) -> Outcome {
@@ -69,7 +69,7 @@ struct Host<'a> {
 impl<'a> Host<'a> {
     fn new(scenario: &'a Scenario, clients: Clients) -> Self {
         let pinned = scenario.mode == Mode::PerDevicePinned;
-        let thread = |(number, client): (usize, &crate::clients::Client)| Thread {
+        let thread = |(number, client): (usize, &crate::simulation::clients::Client)| Thread {
             state: State::Blocked,
             vruntime_ns: 0,
             bound: pinned.then_some(number % scenario.cores as usize),

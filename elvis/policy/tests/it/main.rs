@@ -4,3 +4,5 @@
 
 mod placement;
 mod properties;
+mod simulated;
+mod simulated_placement;

@@ -1,7 +1,7 @@
 //! Plays whose outcome is known, and what must hold in any.
 
 use elvis_policy::{Params, PlacementParams, RateLimit};
-use elvis_sim::{Arrival, Costs, Group, Mode, Outcome, Scenario, jain, simulate};
+use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario, jain, simulate};
 use proptest::prelude::*;
 
 /// Nothing costs anything but requests themselves.

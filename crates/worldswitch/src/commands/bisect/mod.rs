@@ -177,7 +177,7 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     if !names.clone().any(|name| name == args.bench) {
         bail!(Usage(format!(
             "--bench: there is no benchmark {}; there are {}",
-            ws_text::terminal(&args.bench),
+            ws_report::text::terminal(&args.bench),
             names.by_ref().collect::<Vec<_>>().join(", ")
         )));
     }
@@ -257,7 +257,7 @@ fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look:
 
 /// Tells of progress.
 fn say(line: &str) {
-    let lines: Vec<_> = line.lines().map(ws_text::terminal).collect();
+    let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
     // Nobody is left to be told when standard error is gone.
     let _ = writeln!(std::io::stderr(), "bisect: {}", lines.join("\n  "));
 }

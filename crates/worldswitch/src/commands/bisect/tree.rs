@@ -177,7 +177,7 @@ impl Tree {
             bail!(Usage(format!(
                 "{} has no commit {}",
                 self.repository.display(),
-                ws_text::terminal(name)
+                ws_report::text::terminal(name)
             )));
         }
         self.describe(ended.stdout.trim())

@@ -1,5 +1,7 @@
 //! `worldswitch history`: results over time, in a store of their own.
 
+mod store;
+
 use crate::cli::{By, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
 use crate::commands::{Done, Usage, compare};
 use crate::terminal::{Colours, output};
@@ -8,9 +10,9 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use store::{Point, Run, Store, by_version};
 use ws_analysis::Outcome;
-use ws_history::{Point, Run, Store, by_version};
-use ws_text::{pad_left, pad_right, terminal, width};
+use ws_report::text::{pad_left, pad_right, terminal, width};
 
 /// Columns of the longest bar of a plot in the terminal.
 const BAR: f64 = 40.0;
@@ -288,7 +290,7 @@ fn by_kernel(points: &[&Point]) -> Vec<(String, f64)> {
                 .filter(|p| of(p) == kernel)
                 .map(|p| p.value)
                 .collect();
-            Some((kernel, ws_statistics::median(&values)?))
+            Some((kernel, ws_analysis::statistics::median(&values)?))
         })
         .collect()
 }

@@ -18,7 +18,7 @@ fn over(row: &Row, metric: &str, of: impl Fn(&Samples) -> f64) -> Option<Over> {
     values.sort_by(f64::total_cmp);
     Some(Over {
         least: *values.first()?,
-        median: ws_statistics::median(&values)?,
+        median: ws_analysis::statistics::median(&values)?,
         most: *values.last()?,
     })
 }
@@ -82,7 +82,7 @@ fn line(row: &Row) -> String {
     let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
     let Some(rate) = rate else {
         let reason = row.reason.as_deref().unwrap_or("nothing was measured");
-        return ws_text::terminal(reason).into_owned();
+        return ws_report::text::terminal(reason).into_owned();
     };
     let median = |metric: &str, of: fn(&Samples) -> f64| {
         over(row, metric, of).map_or(f64::NAN, |over| over.median)

@@ -96,7 +96,7 @@ fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
                 return Err(format!(
                     "line {}: there is no benchmark {}; there are {}",
                     row.line,
-                    ws_text::terminal(&row.benchmark),
+                    ws_report::text::terminal(&row.benchmark),
                     known.join(", ")
                 ));
             }

@@ -42,7 +42,7 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
 
 /// Tells of progress.
 fn say(line: &str) {
-    let lines: Vec<_> = line.lines().map(ws_text::terminal).collect();
+    let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
     // Nobody is left to be told when standard error is gone.
     let _ = writeln!(std::io::stderr(), "lab: {}", lines.join("\n  "));
 }

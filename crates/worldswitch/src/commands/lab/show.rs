@@ -106,12 +106,12 @@ fn described(recipe: &Recipe) -> String {
     let mut text = String::new();
     let variant = recipe.variant.iter().map(|variant| format!("@{variant}"));
     let variant: String = variant.collect();
-    let name = ws_text::terminal(&variant).into_owned();
+    let name = ws_report::text::terminal(&variant).into_owned();
     let _ = writeln!(
         text,
         "lab:{}{name}: {}",
         recipe.name,
-        ws_text::terminal(&recipe.summary)
+        ws_report::text::terminal(&recipe.summary)
     );
     tell_emulator(&mut text, &recipe.emulator);
     if let Hypervisor::Xen { source, parameters } = &recipe.hypervisor {
@@ -204,19 +204,19 @@ fn place(source: &Source) -> String {
 }
 
 fn head(text: &mut String, words: &str) {
-    let _ = writeln!(text, "\n{}", ws_text::terminal(words));
+    let _ = writeln!(text, "\n{}", ws_report::text::terminal(words));
 }
 
 /// Words, and behind them their reason.
 fn line(text: &mut String, words: &str, why: &str) {
-    let words = ws_text::terminal(words);
+    let words = ws_report::text::terminal(words);
     let _ = match why {
         "" => writeln!(text, "  {words}"),
         why => writeln!(
             text,
             "  {}  {}",
-            ws_text::pad_right(&words, 38),
-            ws_text::terminal(why)
+            ws_report::text::pad_right(&words, 38),
+            ws_report::text::terminal(why)
         ),
     };
 }

@@ -1,7 +1,7 @@
 //! What is asked of the history's file.
 
-use crate::schema::prepare;
-use crate::{Error, kernel};
+use super::schema::prepare;
+use super::{Error, kernel};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

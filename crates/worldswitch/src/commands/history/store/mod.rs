@@ -5,16 +5,14 @@
 //! all; [`Store::add`] computes them anew where they come from. A platform may have one *pinned*
 //! run, which newer ones are judged against. Who judges is the caller.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-
+mod file;
 mod kernel;
 mod schema;
-mod store;
 #[cfg(test)]
-mod store_tests;
+mod tests;
 
 pub use kernel::{by_version, kernel};
-pub use store::{Added, Pair, Point, Run, Store};
+pub use file::{Added, Pair, Point, Run, Store};
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! The SQLite file: its tables, and whose it is. `docs/history.md` describes it.
 
-use crate::Error;
+use super::Error;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 

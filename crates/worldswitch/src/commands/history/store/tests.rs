@@ -1,6 +1,6 @@
 //! The store, tried as its callers use it, and on files that are something else.
 
-use crate::*;
+use super::*;
 use serde_json::json;
 use std::path::PathBuf;
 use ws_results::*;

@@ -6,8 +6,6 @@
 //! is said by neve's own table of registers ([`Registers`]); which words are code by the ELF file's mapping
 //! symbols, or by whoever asks. Everything here is pure, and total: a file can be as hostile as it likes.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-
 pub mod a64;
 mod image;
 mod patch;

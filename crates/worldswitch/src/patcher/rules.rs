@@ -1,8 +1,8 @@
 //! What becomes of an instruction of a guest hypervisor: the same that neve's macros make of it where they
 //! are compiled (`accessors.h`), by the register's nest.
 
-use crate::a64::{Instruction, R31};
-use crate::registers::{Encoding, Nest, Registers};
+use crate::patcher::a64::{Instruction, R31};
+use crate::patcher::registers::{Encoding, Nest, Registers};
 use serde::Serialize;
 
 /// The mechanism that the image is to run by.
@@ -312,7 +312,7 @@ mod tests {
                 target,
                 vhe,
             };
-            let verdict = rules.judge(crate::a64::decode(word));
+            let verdict = rules.judge(crate::patcher::a64::decode(word));
             matches!(verdict, Verdict::Refused { .. })
         };
         let both = |word| refuses(Target::Pv, false, word) && refuses(Target::Neve, false, word);

@@ -2,7 +2,7 @@
 //! Whatever the host said is made harmless on its way.
 
 use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
-use ws_text::{pad_right, terminal, width};
+use ws_report::text::{pad_right, terminal, width};
 
 /// Columns of a terminal that text is broken for; commands stay whole, to be copied.
 const COLUMNS: usize = 100;

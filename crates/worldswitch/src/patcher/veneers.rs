@@ -4,9 +4,9 @@
 //!
 //! Flags and all registers but the one that is read stay as they were. What is saved goes on the stack.
 
-use crate::a64;
-use crate::image::Range;
-use crate::registers::{Encoding, Registers};
+use crate::patcher::a64;
+use crate::patcher::image::Range;
+use crate::patcher::registers::{Encoding, Registers};
 
 const TTBR1_EL1: Encoding = Encoding {
     op0: 3,
@@ -146,7 +146,7 @@ impl Veneers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::a64::{Instruction, R31};
+    use crate::patcher::a64::{Instruction, R31};
 
     #[test]
     fn veneers_take_what_they_are_said_to_take() {

@@ -1,7 +1,7 @@
 //! The few instructions of A64 that hypervisors are known by, and those that they become (DDI 0487, C6.2).
 //! A general register is a number up to 30, 31 is XZR or SP, as the instruction has it.
 
-use crate::registers::Encoding;
+use crate::patcher::registers::Encoding;
 
 /// The stack pointer, or the register that is zero.
 pub const R31: u8 = 31;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-const SOURCE: &str = include_str!("../../../neve/machine/registers.h");
+const SOURCE: &str = include_str!("../../../../neve/machine/registers.h");
 
 /// How a system register is named in an instruction (DDI 0487, C5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

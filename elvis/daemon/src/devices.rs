@@ -1,0 +1,15 @@
+//! The devices of a server, which its placer looks at too.
+
+use crate::server::Device;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// All devices of a server.
+#[derive(Default)]
+pub(crate) struct Devices {
+    pub(crate) by_name: BTreeMap<String, Arc<Device>>,
+    /// Names of those that are being started.
+    pub(crate) starting: BTreeSet<String>,
+    /// Devices that were started so far.
+    pub(crate) started: usize,
+}
