@@ -1,5 +1,5 @@
-/* Counts what happens between two rings; see bell.h. Under the VM's lock. The note is the
- * guest's: copied once, then checked. */
+/* Counts exits between two rings of the doorbell; see bell.h. The caller holds the VM's lock. The note is
+ * in guest memory: it is copied once, then checked. */
 #include "core/bell.h"
 
 #include "common/exits.h"
@@ -7,7 +7,8 @@
 #include "core/arch.h"
 #include "core/vm.h"
 
-/* Of all vCPUs. Other CPUs count on; the row's own CPU is the one that rings. */
+/* Sums all vCPUs. Other CPUs keep counting meanwhile; the CPU that runs the benchmark is the one that
+ * rings. */
 static void sum(const struct vm *vm, struct counts *to)
 {
 	*to = (struct counts){ { 0 } };
@@ -48,8 +49,8 @@ void bell_use_outer(uint64_t address)
 	outer = (uint64_t *)address;
 }
 
-/* Whoever runs us counts between the same two moments, but for our own work at them. Several VMs share it, so
- * the note is of the one that rings. */
+/* Rings the doorbell of the hypervisor below: last at the begin and first at the end, so that it does not
+ * count our own work at the rings. Our VMs share that doorbell, so each passes on a note of its own. */
 static void ring_outer(struct vm *vm, const struct bell_note *note)
 {
 	if (!outer)

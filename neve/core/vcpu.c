@@ -1,6 +1,6 @@
 /*
- * The life of a vCPU: it has one CPU of the machine for itself, and runs its guest until its VM ends.
- * There is no scheduler: what a world switch costs is seen alone.
+ * The main loop of a vCPU. Each vCPU has a CPU of its own and runs its guest until its VM ends. There is no
+ * scheduler, so that measurements contain only the world switch.
  */
 #include "core/vm.h"
 
@@ -19,7 +19,7 @@ void vcpu_notify(struct vm *vm, uint32_t mask, const struct vcpu *self)
 	}
 }
 
-/* The last vCPU that sees its VM's end says so. */
+/* The last vCPU that leaves an ended VM sends the `bye` record. */
 static void leave(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
