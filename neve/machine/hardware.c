@@ -1,4 +1,4 @@
-/* See hardware.h. */
+/* Registers by number; see hardware.h. */
 #include "machine/hardware.h"
 
 #include "machine/accessors.h"

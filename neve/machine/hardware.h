@@ -1,5 +1,4 @@
-/* Registers of the hardware by their number in the table (registers.h), each by READ() and WRITE(): where a
- * register is chosen at run time. */
+/* READ() and WRITE() for a register that is chosen at run time, by its number in the table (registers.h). */
 #ifndef HARDWARE_H
 #define HARDWARE_H
 

@@ -1,4 +1,4 @@
-/* Answers a VM's calls of PSCI; see psci.h. Pure. */
+/* Handles a VM's PSCI calls; see psci.h. Pure. */
 #include "vm/psci.h"
 
 #include <stddef.h>
@@ -24,7 +24,7 @@
 #define INVALID_ADDRESS	   (~8ull)
 #define AFFINITY_ON	   0
 #define AFFINITY_OFF	   1
-#define NOT_NEEDED	   2 /* MIGRATE_INFO_TYPE: no trusted system that would have to move */
+#define NOT_NEEDED	   2 /* MIGRATE_INFO_TYPE: there is no trusted OS that needs migration */
 
 void psci_init(struct psci *psci, unsigned cpu_count)
 {
@@ -37,7 +37,7 @@ static struct psci_result answer(uint64_t value)
 	return (struct psci_result){ .action = PSCI_ANSWER, .value = value };
 }
 
-/* The functions that PSCI_FEATURES says are there; none has a flag set. */
+/* The functions that PSCI_FEATURES reports; none has a feature flag. */
 static bool known(uint64_t function)
 {
 	static const uint32_t functions[] = {
@@ -89,7 +89,7 @@ static struct psci_result affinity_info(const struct psci *psci, const uint64_t 
 
 struct psci_result psci_call(struct psci *psci, unsigned self, const uint64_t x[4])
 {
-	/* A function's number is 32 bits; the convention lets the rest be anything. */
+	/* A function number has 32 bits; the rest of x0 is ignored. */
 	uint32_t function = (uint32_t)x[0];
 	const uint64_t narrow[4] = { function, (uint32_t)x[1], (uint32_t)x[2], (uint32_t)x[3] };
 
@@ -111,7 +111,8 @@ struct psci_result psci_call(struct psci *psci, unsigned self, const uint64_t x[
 		return affinity_info(psci, function & WIDE ? x : narrow);
 	case PSCI_CPU_SUSPEND:
 	case PSCI_CPU_SUSPEND | WIDE:
-		/* Any state may be answered by a lighter one (5.4.1): all keep what the CPU knows. */
+		/* A shallower state than requested is allowed (5.4.1): every state is a standby that
+		 * keeps the CPU's state. */
 		return (struct psci_result){ .action = PSCI_STANDBY, .value = SUCCESS };
 	case PSCI_CPU_OFF:
 		psci->on[self] = false;

@@ -1,13 +1,13 @@
-/* System registers that trap, by the table in machine/registers.h. */
+/* Emulation and reset of system registers, by the table in machine/registers.h. */
 #ifndef SYSREG_H
 #define SYSREG_H
 
 #include "core/vm.h"
 
-/* Answers a trapped access (ESR_EL2 of EC 0x18). False: the register is undefined in a VM. */
+/* Emulates a trapped access (ESR_EL2 of EC 0x18). Returns false if the register is undefined in a VM. */
 bool sysreg_access(struct vcpu *vcpu, uint64_t esr);
 
-/* Sets all registers of class CONTEXT to their values at reset. */
+/* Sets all registers of class CONTEXT to their reset values. */
 void sysreg_reset(void);
 
 #endif

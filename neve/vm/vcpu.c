@@ -1,6 +1,6 @@
 /*
- * Enters a guest, and answers why it left. What a guest does wrong ends in an exception of its own, or ends its
- * VM; never the hypervisor. A new kind of exception is a case of synchronous().
+ * Enters a guest and handles its exits. A fault of the guest becomes an exception in the guest, or ends its
+ * VM, never the hypervisor. New kinds of exceptions go into synchronous().
  */
 #include "vm/vcpu.h"
 
@@ -30,7 +30,7 @@ void vcpu_see_exit(struct vcpu *vcpu)
 	exit->hpfar = READ(HPFAR_EL2);
 }
 
-/* The guest's register of EL1: in the hardware, or where kvm410 keeps it. */
+/* An EL1 register of the guest: in the hardware, or where kvm410 saved it. */
 #define READ_EL1(vcpu, name) \
 	(is_kvm410(vcpu) ? (vcpu)->arch.kvm410.guest.value[REG_##name] : READ(name))
 #define WRITE_EL1(vcpu, name, to)                                         \
@@ -50,7 +50,8 @@ void vcpu_inject(struct vcpu *vcpu, uint64_t esr)
 	struct injected to = inject_synchronous(READ_EL1(vcpu, VBAR_EL1), context->pstate, has_pan,
 						READ_EL1(vcpu, SCTLR_EL1) & SCTLR_SPAN);
 
-	/* Nothing changes any more; a nested VM is its hypervisor's to end. */
+	/* The vector itself faults: the guest would loop for ever. A nested VM is ended by its
+	 * hypervisor, not by us. */
 	if (to.pc == context->pc && (!is_nested(vcpu) || vcpu->arch.nested.in_el2))
 		vm_end(vcpu->vm, "error",
 		       "vCPU %u: its exception vector, 0x%lx, takes an exception itself, without end",
@@ -96,7 +97,7 @@ static void call(struct vcpu *vcpu)
 	uint64_t *x = vcpu->arch.context.x;
 	struct psci_result result;
 
-	/* Who is on, and who runs, change together. */
+	/* PSCI's state and `powered` change together. */
 	lock_take(&vm->lock);
 	result = psci_call(&vm->arch.psci, vcpu->number, x);
 	if (result.action == PSCI_CPU_STOPS)
@@ -108,7 +109,7 @@ static void call(struct vcpu *vcpu)
 	switch (result.action) {
 	case PSCI_STANDBY:
 		if (!vcpu->attention)
-			arch_wait(); /* for one of ours, which may become one of the guest's */
+			arch_wait(); /* for a physical interrupt, which may cause a virtual one */
 		break;
 	case PSCI_OFF:
 		vm_end(vm, "ok", "the guest powered off");
@@ -120,7 +121,8 @@ static void call(struct vcpu *vcpu)
 	}
 }
 
-/* HVC comes back behind itself, SMC at itself. Other immediates than 0 are reserved (DEN 0028, 2.9). */
+/* After an HVC the PC is behind it, after a trapped SMC at it. Immediates other than 0 are reserved (DEN
+ * 0028, 2.9). */
 static void call_instruction(struct vcpu *vcpu, uint64_t esr, bool hvc)
 {
 	vcpu_count(vcpu, hvc ? CAUSE_HVC : CAUSE_SMC);
@@ -169,8 +171,8 @@ static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 	uint8_t *page;
 
 	if ((status & ~STATUS_LEVEL) != STATUS_TRANSLATION) {
-		/* Everything that is mapped may be read, written and executed: nothing else can come but
-		 * what the machine's memory itself does. */
+		/* All mappings allow read, write and execute, so this comes from the machine's memory
+		 * itself. */
 		vcpu_count(vcpu, CAUSE_OTHER);
 		vm_end(vm, "error", "vCPU %u: an abort with status 0x%x at 0x%lx, ESR_EL2 0x%lx",
 		       vcpu->number, status, vcpu->arch.context.pc, esr);
@@ -186,7 +188,7 @@ static void stage2_abort(struct vcpu *vcpu, uint64_t esr, bool data)
 		vcpu_external_abort(vcpu, esr);
 }
 
-/* ---- The loop's body ------------------------------------------------------------------------ */
+/* ---- Exits ---------------------------------------------------------------------------------- */
 
 static void synchronous(struct vcpu *vcpu)
 {
@@ -223,7 +225,7 @@ static void synchronous(struct vcpu *vcpu)
 		else
 			undefined(vcpu, esr);
 		break;
-	default: /* SVE, SME, trace, and what else is not there for a VM */
+	default: /* SVE, SME, trace, and everything else that a VM does not have */
 		undefined(vcpu, esr);
 	}
 }
@@ -247,7 +249,7 @@ static unsigned enter(struct vcpu *vcpu)
 
 void arch_vcpu_run(struct vcpu *vcpu)
 {
-	/* Interrupts that came: into list registers, or to L1 in place of its VM. */
+	/* New interrupts go into list registers, or to L1 instead of its VM. */
 	if (vcpu->attention && is_nested(vcpu))
 		nested_before_enter(vcpu);
 	if (vcpu->attention && !vcpu->arch.nested.lent)
@@ -265,7 +267,7 @@ void arch_vcpu_run(struct vcpu *vcpu)
 		vm_end(vcpu->vm, "error", "vCPU %u: a system error, ESR_EL2 0x%lx", vcpu->number,
 		       READ(ESR_EL2));
 		break;
-	default: /* a FIQ: none is ours, none is the guest's */
+	default: /* a FIQ: neither we nor guests use any */
 		vcpu_count(vcpu, CAUSE_OTHER);
 	}
 }
