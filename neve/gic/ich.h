@@ -1,12 +1,12 @@
 /* The hypervisor control interface of this CPU's GIC, ICH_*_EL2 (Arm IHI 0069, 12.4): list registers,
- * ICH_VMCR_EL2, and which priorities are active. */
+ * ICH_VMCR_EL2, and active priorities. */
 #ifndef ICH_H
 #define ICH_H
 
 #include "core/vm.h"
 #include "machine/hardware.h"
 
-/* Once on each CPU, before all others. */
+/* Must be called once on each CPU, before all others. */
 void ich_init(void);
 
 /* List registers. */
