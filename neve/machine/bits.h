@@ -11,7 +11,7 @@
 #define HCR_VM	  (1ull << 0) /* stage 2 */
 #define HCR_SWIO  (1ull << 1) /* invalidation by set and way also cleans */
 #define HCR_PTW	  (1ull << 2) /* a stage-1 walk through device memory faults */
-#define HCR_FMO	  (1ull << 3) /* by kind: physical interrupts go to EL2, virtual ones are enabled */
+#define HCR_FMO	  (1ull << 3) /* physical interrupts go to EL2, virtual ones are on, by kind */
 #define HCR_IMO	  (1ull << 4)
 #define HCR_AMO	  (1ull << 5)
 #define HCR_VF	  (1ull << 6) /* a virtual FIQ, IRQ, SError is pending */
