@@ -1,4 +1,4 @@
-/* What core/ requires of the other folders: everything that depends on the architecture. */
+/* What core/ and vm/ require of the other folders: everything that depends on the architecture. */
 #ifndef ARCH_H
 #define ARCH_H
 
@@ -35,7 +35,7 @@ void arch_wait(void);
 
 uint64_t arch_ticks(void);
 
-/* ---- VMs (vm/stage2.c) -------------------------------------------------------------------- */
+/* ---- VMs (exits/stage2.c) -------------------------------------------------------------------- */
 
 /* Sets up the VM's stage 2, VMID, PSCI and GIC, and adds the GIC's device rows. Returns NULL or an error
  * message. */
@@ -54,7 +54,7 @@ void arch_publish(const void *from, uint64_t bytes);
 /* Sets a device's interrupt line. `self` is the calling vCPU, or NULL. The caller holds the VM's lock. */
 void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool high);
 
-/* ---- vCPUs (vm/reset.c, vm/vcpu.c) ---------------------------------------------------------------- */
+/* ---- vCPUs (exits/reset.c, exits/exits.c) ---------------------------------------------------------------- */
 
 /* Sets where the vCPU starts at its next reset. The first vCPU starts at the kernel's entry point, with
  * the device tree's address in x0. */
@@ -69,7 +69,7 @@ void arch_vcpu_run(struct vcpu *vcpu);
 /* Handles all interrupts that are pending on this CPU. */
 void arch_take_interrupts(struct vcpu *vcpu);
 
-/* Name of a row of machine/registers.h. */
+/* Name of a row of cpu/registers.h. */
 const char *arch_register_name(unsigned number);
 
 #endif

@@ -256,3 +256,11 @@ bool config_read(struct config *config, const char *command_line, const void *tr
 	}
 	return take_words(config, command_line, wrong) && take_modules(config, &fdt, wrong);
 }
+
+bool outer_bell(const char *command_line, uint64_t *address)
+{
+	char value[20];
+
+	return word_find(command_line, "doorbell", value, sizeof(value)) &&
+	       parse_u64(value, text_length(value), address) && !(*address & 7);
+}

@@ -65,4 +65,8 @@ struct config {
 bool config_read(struct config *config, const char *command_line, const void *tree, uint32_t most,
 		 struct text *wrong);
 
+/* Reads doorbell=ADDRESS of our own command line: the doorbell of the hypervisor below, which we ring
+ * too. Returns false if there is none. */
+bool outer_bell(const char *command_line, uint64_t *address);
+
 #endif

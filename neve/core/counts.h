@@ -40,7 +40,7 @@ enum cause {
 #define ROW(name, text) CAUSE_##name,
 	CAUSES(ROW)
 #undef ROW
-	/* System registers by their number in machine/registers.h: read, then write. Registers without a
+	/* System registers by their number in cpu/registers.h: read, then write. Registers without a
 	 * row are last. */
 	CAUSE_REGISTERS,
 };

@@ -2,17 +2,19 @@
  * The machine's GICv3, and the VMs' virtual GICs.
  *
  *   setup.c       sets up the machine's GIC
- *   interrupts.c  handles physical interrupts; puts virtual ones into the CPU's list registers
  *   vgic.c        the state of a VM's interrupts; pure (vgic.h)
  *   vgic_mmio.c   a VM's distributor and redistributors; pure (vgic.h)
  *   ich.c         saves and loads the CPU's ICH registers (ich.h)
  *
+ * exits/interrupts.c handles physical interrupts, and puts virtual ones into the CPU's list registers.
  * nested/gic_switch.c switches the interface between a guest hypervisor and its VM.
  */
 #ifndef GIC_H
 #define GIC_H
 
-#include "core/vm.h"
+#include "core/cpus.h"
+
+struct vm;
 
 #define SGI_KICK 0
 

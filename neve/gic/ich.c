@@ -1,7 +1,7 @@
 /* Saves and loads this CPU's ICH registers; see ich.h. */
 #include "gic/ich.h"
 
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 
 unsigned ich_lr_count;
 static unsigned of_group; /* number of ICH_AP<group>R<n>_EL2 per group */

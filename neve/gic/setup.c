@@ -8,8 +8,8 @@
 #include "core/console.h"
 #include "core/guest_tree.h"
 #include "core/main.h"
+#include "cpu/accessors.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 
 #define ALL_PRIORITIES 0xf0
 

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 #define SGIS 16
 

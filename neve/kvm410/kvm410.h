@@ -1,24 +1,12 @@
 /* The world switch of Linux 4.10's KVM, which a VM gets with policy=kvm-4.10 and its variants.
- * (policy=lean uses only vm/switch.S.) */
+ * (policy=lean uses only exits/switch.S.) */
 #ifndef KVM410_H
 #define KVM410_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/registers.h"
-
 struct vcpu;
-
-/* Saved registers of the guest or of the host half, like Linux' struct kvm_cpu_context. */
-struct kvm410_context {
-	uint64_t value[REGISTER_COUNT];
-};
-
-struct kvm410_state {
-	struct kvm410_context host, guest;
-	bool let_fp; /* floating point trapped: no more traps before the next exit */
-};
 
 /* Enters the guest and returns at its next exit, like context_enter(). */
 unsigned kvm410_enter(struct vcpu *vcpu);

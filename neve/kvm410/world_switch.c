@@ -14,9 +14,9 @@
  */
 #include "kvm410/kvm410.h"
 
+#include "cpu/accessors.h"
 #include "gic/gic.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 #include "machine/machine.h"
 #include "vm/vcpu.h"
 

@@ -10,7 +10,7 @@
  * before and after.
  */
 #include "common/arm64_boot.S"
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
 
 	.section .head, "ax", %progbits
 	image_header first_entry

@@ -4,7 +4,7 @@
 
 #include "common/tree.h"
 
-/* EL2's vectors (vm/switch.S). */
+/* EL2's vectors (exits/switch.S). */
 extern char vectors[];
 
 /* Builds the hypervisor's own translation tables (mmu.c). Runs with the MMU off. */

@@ -4,11 +4,11 @@
  */
 #include <stddef.h>
 
-#include "core/bell.h"
+#include "core/config.h"
 #include "core/main.h"
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 #include "machine/machine.h"
-#include "machine/table.h"
+#include "tables/table.h"
 
 #if VHE /* EL1's format: AP[1] would allow EL0's accesses */
 #define AP1	   0

@@ -1,9 +1,9 @@
 /*
  * Space for `worldswitch patch-hyp --to neve`, which turns this image into one like PARAVIRT=neve's: an
  * access to the deferred page needs more instructions than the one that it replaces (docs/neve.md). The
- * pages are deferred_pages of vm/reset.c.
+ * pages are deferred_pages of exits/reset.c.
  */
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
 
 #define VENEER_BYTES 16384
 

@@ -4,11 +4,11 @@
 #include "common/relax.h"
 #include "core/arch.h"
 #include "core/console.h"
+#include "core/cpus.h"
 #include "core/main.h"
-#include "core/vm.h"
-#include "machine/accessors.h"
-#include "machine/cpu.h"
-#include "machine/table.h"
+#include "cpu/accessors.h"
+#include "cpu/cpu.h"
+#include "tables/table.h"
 
 #define TREE_ALIGNMENT 8
 #define MAX_POLLS      100000000

@@ -5,8 +5,8 @@
 #include "nested/nested.h"
 
 #include "core/arch.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "vm/vcpu.h"
 
 /* A stage-2 abort is ours if L1's own tables allow the access: the page is not in the shadow yet, or is

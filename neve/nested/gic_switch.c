@@ -2,9 +2,9 @@
 #include "nested/gic_switch.h"
 
 #include "core/guest_tree.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 #include "nested/nested.h"
 #include "nested/virtual_ich.h"
 

@@ -6,8 +6,8 @@
 #ifndef GIC_SWITCH_H
 #define GIC_SWITCH_H
 
-#include "core/vm.h"
-#include "machine/registers.h"
+#include "cpu/registers.h"
+#include "vm/vm.h"
 
 /* Gives the interface to L2. What is in L1's own list registers goes back to struct vgic meanwhile. */
 void nested_gic_lend(struct vcpu *vcpu);

@@ -1,10 +1,10 @@
 /* Emulates a guest hypervisor's instructions that trap or call, by the table of registers
- * (machine/registers.h); see nested.h. */
+ * (cpu/registers.h); see nested.h. */
 #include "core/arch.h"
+#include "cpu/accessors.h"
+#include "cpu/cpu.h"
+#include "cpu/hardware.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
-#include "machine/cpu.h"
-#include "machine/hardware.h"
 #include "nested/gic_switch.h"
 #include "nested/nested.h"
 #include "nested/timers.h"

@@ -4,7 +4,7 @@
 
 #include "common/relax.h"
 #include "core/arch.h"
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 #include "vm/vcpu.h"
 
 #define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* we never map anything there */

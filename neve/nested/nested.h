@@ -7,8 +7,6 @@
  *   exits.c         decides whether L1 or we handle an exception
  *   instructions.c  emulates L1's hypervisor instructions that trap or call
  *   memory.c        which tables the hardware walks for L1 and L2, and TLB maintenance
- *   shadow.c        shadow stage-2 tables
- *   guest_table.c   walks L1's and L2's tables
  *   gic_switch.c    switches the CPU's virtual GIC interface between L1 and L2
  *   virtual_ich.c   L1's ICH registers
  *   timers.c        the timers of L1 and L2
@@ -16,9 +14,9 @@
 #ifndef NESTED_H
 #define NESTED_H
 
-#include "core/vm.h"
-#include "machine/cpu.h"
-#include "machine/registers.h"
+#include "cpu/cpu.h"
+#include "cpu/registers.h"
+#include "vm/vm.h"
 
 /* VMIDs of a VM. An ordinary VM uses only the first; a guest hypervisor one for virtual EL2, one for EL1
  * without stage 2, and one for each shadow. */

@@ -2,8 +2,8 @@
 #include "nested/timers.h"
 
 #include "core/guest_tree.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "nested/nested.h"
 
 /* The virtual INTIDs of the four timers, and the physical INTID of each while L2 or L1 runs. */

@@ -8,7 +8,7 @@
 #ifndef NESTED_TIMERS_H
 #define NESTED_TIMERS_H
 
-#include "core/vm.h"
+#include "vm/vm.h"
 
 /* Switch the timers from L2 to L1, after L2's list registers are taken back; from L1 to L2, after they
  * are lent. */

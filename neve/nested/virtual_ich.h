@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 /* Bits that a guest hypervisor may set in ICH_HCR_EL2. */
 #define ICH_HCR_HEEDED                                                                           \

@@ -4,8 +4,8 @@
 
 #include "core/arch.h"
 #include "core/memory.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "nested/gic_switch.h"
 #include "nested/timers.h"
 #include "vm/vcpu.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 
 #define UART	   0x09000000ull
 #define GICD	   0x08000000ull

@@ -14,7 +14,7 @@
 #include "core/config.h"
 #include "core/devices.h"
 #include "core/guest_tree.h"
-#include "machine/registers.h"
+#include "cpu/registers.h"
 #include "tree_maker.h"
 #include "vm/psci.h"
 

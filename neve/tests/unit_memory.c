@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "machine/table.h"
+#include "tables/table.h"
 #include "vm/inject.h"
 #include "vm/mmio.h"
 

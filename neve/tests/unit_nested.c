@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "machine/registers.h"
-#include "nested/shadow.h"
+#include "cpu/registers.h"
 #include "nested/virtual_ich.h"
+#include "tables/shadow.h"
 
 /* ---- Register classes ----------------------------------------------------------------------- */
 

@@ -14,8 +14,8 @@
 #define WRITE(name, value) ((void)(value))
 #define TLBI(operation)	   ((void)0)
 
-#include "machine/cpu.h"
 #include "core/lock.h"
+#include "cpu/cpu.h"
 
 /* What another CPU does as soon as the lock is free. */
 static void (*when_released)(void);

@@ -4,24 +4,17 @@
 
 #include <stdint.h>
 
+#include "cpu/registers.h"
+#include "gic/ich.h"
 #include "gic/vgic.h"
-#include "kvm410/kvm410.h"
-#include "machine/table.h"
-#include "nested/shadow.h"
+#include "tables/shadow.h"
+#include "tables/table.h"
 #include "vm/psci.h"
 
-/* A guest's state that is not kept in the CPU. Assembly uses the offsets (machine/cpu.h). */
+/* A guest's state that is not kept in the CPU. Assembly uses the offsets (cpu/cpu.h). */
 struct context {
 	uint64_t x[31];
 	uint64_t pc, pstate;
-};
-
-/* State of one virtual GIC interface, without its list registers. */
-#define ICH_ACTIVE 8
-
-struct ich_state {
-	uint64_t control;	     /* ICH_VMCR_EL2 */
-	uint64_t active[ICH_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
 };
 
 /* State of a vCPU that has virtual EL2 (nested/nested.h). */
@@ -61,6 +54,16 @@ struct nested {
 struct exit {
 	uint64_t esr;
 	uint64_t far, hpfar; /* of aborts */
+};
+
+/* Saved registers of the guest or of the host half, like Linux' struct kvm_cpu_context. */
+struct kvm410_context {
+	uint64_t value[REGISTER_COUNT];
+};
+
+struct kvm410_state {
+	struct kvm410_context host, guest;
+	bool let_fp; /* floating point trapped: no more traps before the next exit */
 };
 
 struct arch_vm {

@@ -2,8 +2,8 @@
 #ifndef ARCH_VCPU_H
 #define ARCH_VCPU_H
 
-#include "core/vm.h"
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
+#include "vm/vm.h"
 
 #define HCR_GUEST                                                                           \
 	(HCR_VM | HCR_SWIO | HCR_FMO | HCR_IMO | HCR_AMO | HCR_TID3 | HCR_TSC | HCR_TIDCP | \

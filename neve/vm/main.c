@@ -7,7 +7,7 @@
 #include "core/config.h"
 #include "core/console.h"
 #include "core/memory.h"
-#include "core/vm.h"
+#include "vm/vm.h"
 
 struct memory machine_memory;
 struct cpu machine_cpus[MAX_CPUS];

@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "machine/cpu.h"
-#include "machine/registers.h"
+#include "cpu/cpu.h"
+#include "cpu/registers.h"
 
 #define READ(name)	   read_##name()
 #define WRITE(name, value) write_##name(value)

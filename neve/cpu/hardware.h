@@ -2,7 +2,7 @@
 #ifndef HARDWARE_H
 #define HARDWARE_H
 
-#include "machine/registers.h"
+#include "cpu/registers.h"
 
 uint64_t hardware_read(enum register_number number);
 void hardware_write(enum register_number number, uint64_t value);

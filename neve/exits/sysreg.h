@@ -1,8 +1,8 @@
-/* Emulation and reset of system registers, by the table in machine/registers.h. */
+/* Emulation and reset of system registers, by the table in cpu/registers.h. */
 #ifndef SYSREG_H
 #define SYSREG_H
 
-#include "core/vm.h"
+#include "vm/vm.h"
 
 /* Emulates a trapped access (ESR_EL2 of EC 0x18). Returns false if the register is undefined in a VM. */
 bool sysreg_access(struct vcpu *vcpu, uint64_t esr);

@@ -3,9 +3,9 @@
  * ELR_EL2 and SPSR_EL2 before and after. Only general registers are switched: EL1's registers and the
  * vector registers stay the guest's, because each CPU has only one vCPU and the hypervisor uses neither.
  */
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
 
-	/* A paravirtual hypervisor calls instead (machine/registers.h, CALL_ERET). */
+	/* A paravirtual hypervisor calls instead (cpu/registers.h, CALL_ERET). */
 	.macro exception_return
 #if PARAVIRT
 	hvc #0xffff

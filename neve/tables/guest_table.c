@@ -1,5 +1,5 @@
 /* Walks a guest hypervisor's tables; see guest_table.h. Pure. */
-#include "nested/guest_table.h"
+#include "tables/guest_table.h"
 
 #define ATTRIBUTES \
 	(LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED | LEAF_NO_EXECUTE)

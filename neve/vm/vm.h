@@ -4,22 +4,14 @@
 
 #include "common/pl011.h"
 #include "common/record.h"
-#include "core/bell.h"
 #include "core/config.h"
 #include "core/console.h"
 #include "core/counts.h"
+#include "core/cpus.h"
 #include "core/devices.h"
 #include "core/lock.h"
+#include "vm/bell.h"
 #include "vm/state.h"
-
-/* A CPU of the machine. It has one vCPU for its whole life, or none. */
-struct cpu {
-	uint8_t *stack_end; /* must be first: boot.S reads it */
-	unsigned number;
-	uint64_t id; /* affinity fields of MPIDR_EL1 */
-	struct vcpu *vcpu;
-	volatile bool started;
-};
 
 struct vcpu {
 	struct vm *vm;
@@ -60,8 +52,6 @@ struct vm {
 
 extern struct vm vms[MAX_VMS];
 extern unsigned vm_count;
-extern struct cpu machine_cpus[];
-extern unsigned machine_cpu_count;
 
 /* Creates VM `number` from its configuration, on the CPUs from `first_cpu` on. Returns NULL or an error
  * message. */

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/arm64_registers.h"
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 /* By encoding: older assemblers lack the names. */
 #define ICC_DIR_EL1 s3_0_c12_c11_1

@@ -1,5 +1,5 @@
 /* Creates, loads and ends VMs; see vm.h. */
-#include "core/vm.h"
+#include "vm/vm.h"
 
 #include "common/arm64_image.h"
 #include "common/word.h"

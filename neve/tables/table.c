@@ -1,9 +1,9 @@
 /* Builds and walks translation tables; see table.h. Pure. */
-#include "machine/table.h"
+#include "tables/table.h"
 
 #include <stddef.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 #define TOP_SHIFT  30
 #define LAST_SHIFT 12

@@ -1,9 +1,9 @@
 /* Prepares a CPU for guests, and resets a vCPU. */
 #include "core/arch.h"
+#include "cpu/accessors.h"
+#include "exits/sysreg.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "nested/nested.h"
-#include "vm/sysreg.h"
 #include "vm/vcpu.h"
 
 /* 4 KiB, walks write-back and inner shareable. */

@@ -4,11 +4,11 @@
  */
 #include "core/arch.h"
 #include "core/guest_tree.h"
-#include "core/vm.h"
+#include "cpu/cpu.h"
 #include "gic/gic.h"
-#include "machine/cpu.h"
 #include "machine/machine.h"
 #include "nested/nested.h"
+#include "vm/vm.h"
 
 /* Normal memory: read, write, execute. */
 #define ATTRIBUTES (LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED)

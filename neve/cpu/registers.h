@@ -32,7 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 /* The four-bit field of an identification register that begins at this bit. */
 #define FIELD(bit) (0xfull << (bit))

@@ -1,5 +1,5 @@
 /* Shadow stage-2 tables; see shadow.h. */
-#include "nested/shadow.h"
+#include "tables/shadow.h"
 
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 /* Reads the table entry at guest-physical address `ipa`. Returns false if no memory is there. */
 typedef bool guest_entry(void *context, uint64_t ipa, uint64_t *entry);

@@ -1,5 +1,5 @@
 /* The table of system registers, and functions on it that need no hardware; see registers.h. Pure. */
-#include "machine/registers.h"
+#include "cpu/registers.h"
 
 /* Values of identification registers' fields. */
 #define ONLY_AARCH64	  1ull

@@ -1,11 +1,11 @@
 /* Counts exits between two rings of the doorbell; see bell.h. The caller holds the VM's lock. The note is
  * in guest memory: it is copied once, then checked. */
-#include "core/bell.h"
+#include "vm/bell.h"
 
 #include "common/exits.h"
 #include "common/word.h"
 #include "core/arch.h"
-#include "core/vm.h"
+#include "vm/vm.h"
 
 /* Sums all vCPUs. Other CPUs keep counting meanwhile; the CPU that runs the benchmark is the one that
  * rings. */
@@ -32,14 +32,6 @@ static void send(struct vm *vm, const struct bell_note *note, const struct count
 	text_printf(&record.text, ",\"host_ticks\":%lu", ticks);
 	exits_counts(&record, "returns", counts->by_cause, MAX_COUNTS, name_of, NULL);
 	record_send(&record, &vm->line);
-}
-
-bool outer_bell(const char *command_line, uint64_t *address)
-{
-	char value[20];
-
-	return word_find(command_line, "doorbell", value, sizeof(value)) &&
-	       parse_u64(value, text_length(value), address) && !(*address & 7);
 }
 
 static volatile uint64_t *outer;

@@ -19,9 +19,7 @@ struct bell {
 
 struct vcpu;
 
-/* Reads doorbell=ADDRESS of our own command line: the doorbell of the hypervisor below, which we ring
- * too. Returns false if there is none. */
-bool outer_bell(const char *command_line, uint64_t *address);
+/* Rings the doorbell of the hypervisor below as well; see outer_bell(). */
 void bell_use_outer(uint64_t address);
 
 /* The guest wrote the guest-physical address `note` to the doorbell. */
