@@ -9,6 +9,7 @@
 #include "cpu/cpu.h"
 #include "exits/sysreg.h"
 #include "gic/gic.h"
+#include "kvm410/kvm410.h"
 #include "machine/machine.h"
 #include "nested/nested.h"
 #include "vm/inject.h"

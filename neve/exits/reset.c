@@ -3,6 +3,7 @@
 #include "cpu/accessors.h"
 #include "exits/sysreg.h"
 #include "gic/gic.h"
+#include "kvm410/kvm410.h"
 #include "nested/nested.h"
 #include "vm/vcpu.h"
 

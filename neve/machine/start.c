@@ -1,6 +1,7 @@
 /* Boot of the first CPU, start of the others, and power-off on an Arm machine. */
 #include "machine/machine.h"
 
+#include "common/psci_functions.h"
 #include "common/relax.h"
 #include "core/arch.h"
 #include "core/console.h"
@@ -106,7 +107,7 @@ bool arch_start_cpu(struct cpu *cpu)
 {
 	clean_and_drop(cpu, sizeof(*cpu)); /* the CPU reads its stack's address with the MMU off */
 	if (tree.psci != PSCI_SMC ||
-	    firmware_call(PSCI_CPU_ON_64, cpu->id, (uint64_t)other_entry, (uint64_t)cpu))
+	    firmware_call(PSCI_CPU_ON | PSCI_64, cpu->id, (uint64_t)other_entry, (uint64_t)cpu))
 		return false;
 	for (unsigned i = 0; i < MAX_POLLS; i++) {
 		if (__atomic_load_n(&cpu->started, __ATOMIC_ACQUIRE))

@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PSCI_CPU_ON_64	0xc4000003u
-#define PSCI_SYSTEM_OFF 0x84000008u
-#define PSCI_MAX_CPUS	8
+#define PSCI_MAX_CPUS 8
 
 struct psci {
 	unsigned cpu_count;
