@@ -1,4 +1,4 @@
-/* One load or store of a guest that a device answers. */
+/* A guest's load or store to an emulated device. */
 #ifndef ACCESS_H
 #define ACCESS_H
 
@@ -9,7 +9,7 @@ struct access {
 	uint64_t offset; /* from the device's first address */
 	unsigned bytes;	 /* 1, 2, 4 or 8 */
 	bool write;
-	uint64_t value; /* what is written; what a read gives, 0 before the device sets it */
+	uint64_t value; /* written or read; 0 until the device sets what is read */
 };
 
 #endif

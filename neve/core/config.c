@@ -1,4 +1,4 @@
-/* Reads what is to run; see config.h. Pure. */
+/* Reads the configuration; see config.h. Pure. */
 #include "core/config.h"
 
 #include "common/fdt.h"
@@ -14,7 +14,7 @@
 struct module {
 	struct memory_range range;
 	bool kernel;
-	uint32_t node; /* fdt_node()'s */
+	uint32_t node; /* offset, as from fdt_node() */
 };
 
 struct modules {
@@ -22,8 +22,8 @@ struct modules {
 	unsigned count;
 };
 
-/* An address and a size, of one cell or two each; bindings put them in the parent's form, QEMU in two
- * cells each, whatever the parent says: the length tells. */
+/* Reads `reg`: an address and a size, of one cell or two each. By the bindings the parent node says how
+ * many; QEMU always writes two. The length shows which. */
 static bool module_range(const struct fdt *fdt, uint32_t node, struct memory_range *range)
 {
 	struct fdt_walk reg;
@@ -39,7 +39,7 @@ static bool module_range(const struct fdt *fdt, uint32_t node, struct memory_ran
 	return range->start && range->start < range->end;
 }
 
-/* Adds the node at `node` if it is a module, in the order of addresses. */
+/* Adds the node if it is a module, in order of address. Returns false for a bad module, or one too many. */
 static bool add_module(const struct fdt *fdt, uint32_t node, struct modules *modules)
 {
 	struct fdt_walk compatible;
@@ -128,7 +128,7 @@ static bool take_modules(struct config *config, const struct fdt *fdt, struct te
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
-/* The `index`th of the pieces between commas, the last one where there are fewer. */
+/* The `index`th of the values between commas, or the last one if there are fewer. */
 static void piece_at(const struct word *word, unsigned index, const char **piece, size_t *bytes)
 {
 	const char *end = word->value + word->value_bytes;
@@ -143,7 +143,7 @@ static void piece_at(const struct word *word, unsigned index, const char **piece
 	}
 }
 
-/* A piece that is a number from 1 to `highest`. */
+/* Reads that value as a number from 1 to `highest`. */
 static bool number_at(const struct word *word, unsigned index, uint64_t highest, uint64_t *value)
 {
 	const char *piece;
@@ -153,7 +153,7 @@ static bool number_at(const struct word *word, unsigned index, uint64_t highest,
 	return parse_u64(piece, bytes, value) && *value && *value <= highest;
 }
 
-/* A piece that is one of `known`: which. */
+/* Finds that value in `known`. */
 static bool choice_at(const struct word *word, unsigned index, const char *const *known,
 		      unsigned count, unsigned *value)
 {
@@ -210,7 +210,7 @@ static bool take_word(struct config *config, const struct word *word)
 
 	if (word_is(word, "level"))
 		return word_number(word, 0, 9, &config->level);
-	if (word_is(word, "doorbell")) /* memory.c and main.c look for it */
+	if (word_is(word, "doorbell")) /* read by mmu.c and main.c */
 		return word_number(word, 0, UINT64_MAX, &address) && !(address & 7);
 	for (unsigned i = 0; i < MAX_VMS; i++)
 		if (!take_for_vm(&config->vms[i], i, word))
@@ -255,4 +255,12 @@ bool config_read(struct config *config, const char *command_line, const void *tr
 		return false;
 	}
 	return take_words(config, command_line, wrong) && take_modules(config, &fdt, wrong);
+}
+
+bool outer_bell(const char *command_line, uint64_t *address)
+{
+	char value[20];
+
+	return word_find(command_line, "doorbell", value, sizeof(value)) &&
+	       parse_u64(value, text_length(value), address) && !(*address & 7);
 }

@@ -1,22 +1,21 @@
 /*
- * What is to run: read from the hypervisor's own command line and from the modules in the device tree.
- * Pure.
+ * What to run: read from the hypervisor's command line and from the modules in its device tree. Pure.
  *
  *   cpus=1,2        vCPUs of VM 0, of VM 1, ... (1)
  *   memory=256,128  MiB (256)
- *   stage2=2m|4k    the largest page by which guests get their memory (2m)
- *   nest=MECH,...   the VM's kernel is a hypervisor, and runs at virtual EL2 by this mechanism (none):
- *                   nv, nv2 (the CPU's FEAT_NV, FEAT_NV2), pv, neve (built for it; any CPU)
- *   policy=NAME,... what a world switch saves and restores (lean): kvm-4.10, with -gicv3 and -notimer
- *   level=N         how many hypervisors are below us, for our records (0)
- *   doorbell=ADDR   that of the hypervisor that runs us, in hexadecimal (none)
- *   vhe=0|1,...     ... one that uses FEAT_VHE (0)
+ *   stage2=2m|4k    largest page at stage 2 (2m)
+ *   nest=MECH,...   the VM's kernel is a hypervisor at virtual EL2, by this mechanism (none):
+ *                   nv, nv2 (the CPU's FEAT_NV, FEAT_NV2), pv, neve (an image built for it; any CPU)
+ *   vhe=0|1,...     that hypervisor uses FEAT_VHE (0)
+ *   policy=NAME,... what a world switch saves and restores (lean): kvm-4.10 and its variants (docs/neve.md)
+ *   level=N         number of hypervisors below us, for our records (0)
+ *   doorbell=ADDR   doorbell of the hypervisor below, in hexadecimal (none)
  *
- * A module is a node under /chosen, as Xen has it (docs/misc/arm/device-tree/booting.txt) and QEMU's
- * guest-loader makes it: compatible "multiboot,module", and "multiboot,kernel" or "multiboot,ramdisk";
- * reg; bootargs. Each kernel is a VM, in the order of their addresses. A ramdisk belongs to the kernel
- * below it. All ramdisks of a hypervisor are its own modules: the first is its kernel, the others
- * ramdisks; of its bootargs what stands before " -- " is its command line, the rest its kernel's.
+ * A module is a node under /chosen as in Xen (docs/misc/arm/device-tree/booting.txt) and from QEMU's
+ * guest-loader: compatible "multiboot,module" with "multiboot,kernel" or "multiboot,ramdisk"; reg;
+ * bootargs. Each kernel is a VM, in the order of their addresses. A ramdisk belongs to the kernel below
+ * it in memory. The ramdisks of a guest hypervisor are its own modules: first its kernel, then that
+ * kernel's ramdisks. Its bootargs before " -- " are its own command line, the rest its kernel's.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -30,11 +29,11 @@
 #define MAX_VMS	     4
 #define MAX_VCPUS    8
 #define MAX_MODULES  (2 * MAX_VMS)
-#define MAX_RAMDISKS 3 /* of a hypervisor; of others one */
+#define MAX_RAMDISKS 3 /* of a guest hypervisor; other VMs have one */
 
 enum mechanism { MECHANISM_NONE, MECHANISM_NV, MECHANISM_NV2, MECHANISM_PV, MECHANISM_NEVE };
 
-/* The order of their words in config.c. */
+/* In the order of policies[] in config.c. */
 enum policy {
 	POLICY_LEAN,
 	POLICY_KVM,
@@ -61,9 +60,13 @@ struct config {
 	uint64_t level;
 };
 
-/* Reads both. `tree` is the device tree's bytes, of which `most` may be read. False: `wrong` says what is
- * wrong and what to do. */
+/* Reads both. At most `most` bytes of `tree` may be read. Returns false with the error and what to do in
+ * `wrong`. */
 bool config_read(struct config *config, const char *command_line, const void *tree, uint32_t most,
 		 struct text *wrong);
+
+/* Reads doorbell=ADDRESS of our own command line: the doorbell of the hypervisor below, which we ring
+ * too. Returns false if there is none. */
+bool outer_bell(const char *command_line, uint64_t *address);
 
 #endif

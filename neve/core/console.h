@@ -1,7 +1,7 @@
 /*
- * The machine's serial port, on which the guests' consoles and our own records come together. One VM's
- * bytes pass through as they come; the lines of several are kept until they are whole, so that none
- * stands inside another.
+ * The machine's serial port, shared by the guests' consoles and our own records. With one VM its output
+ * passes through byte by byte; with several it is buffered until a line is complete, so that lines do not
+ * mix.
  */
 #ifndef CONSOLE_H
 #define CONSOLE_H
@@ -14,7 +14,7 @@
 #include "common/record.h"
 #include "common/uart.h"
 
-#define MAX_LINE_BYTES 4400 /* a record's line, and some */
+#define MAX_LINE_BYTES 4400 /* a record's line and a margin */
 
 struct guest_console {
 	bool by_lines;
@@ -22,32 +22,32 @@ struct guest_console {
 	size_t used;
 };
 
-/* NULL: there is no port, and nothing is said. */
+/* NULL: there is no port, and output is discarded. */
 void console_use(const struct uart *uart);
 
-/* Of whom our records are (docs/records.md): `neve`, or `l1`, `l2` of one that runs as a guest, so many
- * levels up. */
+/* Sets the source of our records (docs/records.md): `neve` if `level` is 0, else `l1`, `l2` ... */
 void record_use_level(unsigned level);
 
-/* Sends a record of ours. */
+/* Writes one of our records. */
 void record_send(struct record *record, struct record_line *line);
 
-/* A byte that a guest sent. */
+/* A byte of a guest's output. */
 void console_guest_byte(struct guest_console *console, uint8_t byte);
 
-/* What stands in an unfinished line. */
+/* Writes an unfinished line. */
 void console_guest_flush(struct guest_console *console);
 
-/* For the last words of a hypervisor that failed: whoever was speaking is cut short. */
+/* Breaks the lock, for the last message of a hypervisor that failed. Another CPU's output may be cut
+ * short. */
 void console_seize(void);
 
-/* Waits until all is sent, a bounded time. */
+/* Waits until everything is sent, but not for ever. */
 void console_drain(void);
 
-/* Lets the port interrupt when bytes come in. False: it is none that can (a 16550). */
+/* Enables the port's receive interrupt. Returns false if we do not support it (a 16550). */
 bool console_listen(void);
 
-/* A byte that came in; -1: none. */
+/* A received byte, or -1 if there is none. */
 int console_receive(void);
 
 #endif

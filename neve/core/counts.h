@@ -1,5 +1,5 @@
-/* Traps and interrupts that took a vCPU out of its guest, by cause. One counter for each cause and vCPU;
- * only its own CPU writes it. */
+/* Exits of a vCPU, counted by cause. There is one counter for each cause and vCPU; only the vCPU's own
+ * CPU writes it. */
 #ifndef COUNTS_H
 #define COUNTS_H
 
@@ -7,7 +7,7 @@
 
 #include "common/text.h"
 
-/* Causes without a system register. A device's row has two: reads, and behind it writes. */
+/* Causes other than system registers. A device has two: reads, then writes. */
 #define CAUSES(ROW)                             \
 	ROW(HVC, "hvc")                         \
 	ROW(SMC, "smc")                         \
@@ -40,14 +40,14 @@ enum cause {
 #define ROW(name, text) CAUSE_##name,
 	CAUSES(ROW)
 #undef ROW
-	/* System registers by their number in the table: read, and behind it write. Last, those that have
-	 * no row. */
+	/* System registers by their number in cpu/registers.h: read, then write. Registers without a
+	 * row are last. */
 	CAUSE_REGISTERS,
 };
 
 #define MAX_CAUSES 256
 
-/* Who was left: a VM; of a guest hypervisor's VM, what runs in it; the guest hypervisor itself. */
+/* What the vCPU ran: a VM or nested VM, or a guest hypervisor. */
 enum level { LEVEL_VM, LEVEL_HYPERVISOR, LEVELS };
 
 #define MAX_COUNTS (LEVELS * MAX_CAUSES)
@@ -56,7 +56,7 @@ struct counts {
 	uint64_t by_cause[MAX_COUNTS]; /* level * MAX_CAUSES + cause */
 };
 
-/* The name of a count as records have it: "hvc", "read_ID_AA64PFR0_EL1", "el2_eret". */
+/* The name of a count in records: "hvc", "read_ID_AA64PFR0_EL1", "el2_eret". */
 void cause_name(unsigned count, struct text *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of a VM's devices: each row answers a range of guest-physical addresses. */
+/* The table of a VM's devices: each row handles a range of guest-physical addresses. */
 #ifndef DEVICES_H
 #define DEVICES_H
 
@@ -10,7 +10,7 @@ struct vcpu;
 struct device {
 	const char *name;
 	uint64_t first, count; /* bytes */
-	enum cause cause;      /* of reads; writes are the next */
+	enum cause cause;      /* of reads; the next cause is writes */
 	void (*access)(struct vcpu *vcpu, void *context, struct access *access);
 	void *context;
 };
@@ -22,10 +22,10 @@ struct devices {
 	unsigned count;
 };
 
-/* Adds a row; the caller sees to it that rows do not overlap. False: the table is full. */
+/* Adds a row, which must not overlap another one. Returns false if the table is full. */
 bool devices_add(struct devices *devices, const struct device *row);
 
-/* The row in which all of [address, address + bytes) lies, NULL: in none. */
+/* The row that contains all of [address, address + bytes), or NULL. */
 const struct device *devices_find(const struct devices *devices, uint64_t address, unsigned bytes);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define SEPARATOR " -- "
 
-/* Bytes before the first separator. */
+/* Length of the guest hypervisor's own part: up to the first separator. */
 static uint32_t own_words(const char *bootargs)
 {
 	uint32_t at = 0, matched = 0;
@@ -26,7 +26,7 @@ static void put_words(struct tree_writer *tree, const char *words, uint32_t byte
 	tree_text(tree, "bootargs", copy);
 }
 
-/* A hypervisor's modules: a kernel, then ramdisks. */
+/* A guest hypervisor's modules: a kernel, then ramdisks. */
 static void put_modules(struct tree_writer *tree, const struct guest_machine *machine,
 			const char *words)
 {
@@ -59,7 +59,7 @@ static void put_chosen(struct tree_writer *tree, const struct guest_machine *mac
 	tree_node(tree, "chosen");
 	put_words(tree, machine->bootargs, own);
 	tree_text(tree, "stdout-path", "/serial@9000000");
-	if (machine->ramdisks[0].start) { /* Linux's own name of it, also as a guest hypervisor */
+	if (machine->ramdisks[0].start) { /* for Linux, also as a guest hypervisor */
 		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->ramdisks[0].start));
 		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(machine->ramdisks[0].end));
 	}

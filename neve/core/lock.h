@@ -1,4 +1,4 @@
-/* A spinlock. The hypervisor runs with interrupts masked: what holds one is never interrupted. */
+/* A spinlock. The hypervisor runs with interrupts masked: a holder is never interrupted. */
 #ifndef LOCK_H
 #define LOCK_H
 

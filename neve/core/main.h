@@ -1,4 +1,4 @@
-/* What the first steps (machine/) call, and what they supply. */
+/* Entry points for the boot code (machine/), and symbols of image.ld. */
 #ifndef MAIN_H
 #define MAIN_H
 
@@ -9,16 +9,16 @@
 struct cpu;
 struct tree;
 
-#define MAIN_STACK_BYTES 32768 /* two records and their counts, and some */
+#define MAIN_STACK_BYTES 32768 /* two records with their counts, and a margin */
 
-/* The hypervisor's image, in pages of 4 KiB: code, constants, data (image.ld). */
+/* The hypervisor's image: code, constants, data, each aligned to 4 KiB (image.ld). */
 extern char image_start[], image_end[], code_start[], code_end[], data_start[];
 
-/* On the first CPU, with translation on. `wrong`: what the reader of the tree found wrong, else NULL. */
+/* Runs on the first CPU with the MMU on. `wrong` is the error from reading the tree, or NULL. */
 _Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *wrong,
 			 uint64_t own_id);
 
-/* On the others, on their own stacks. */
+/* Runs on the other CPUs, on their own stacks. */
 _Noreturn void cpu_main(struct cpu *cpu);
 
 #endif

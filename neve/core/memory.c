@@ -1,4 +1,4 @@
-/* Free memory; see memory.h. Pure. */
+/* Allocates the machine's memory; see memory.h. Pure. */
 #include "core/memory.h"
 
 #include "common/memory_ranges.h"

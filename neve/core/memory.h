@@ -1,5 +1,5 @@
-/* The machine's memory: ranges that are free, and pieces that are taken of them for ever. Pure. Used
- * while the machine is set up, by its first CPU alone. */
+/* The machine's free memory, from which pieces are taken and never returned. Pure. Only for set-up, on
+ * the first CPU. */
 #ifndef MEMORY_H
 #define MEMORY_H
 
@@ -13,13 +13,15 @@ struct memory {
 	unsigned count;
 };
 
-/* The machine's; main.c fills it. */
+/* Filled by main.c. */
 extern struct memory machine_memory;
 
-/* Takes [start, end) out of what is free, in whole pages of 4 KiB. False: there are too many pieces. */
+/* Removes [start, end) from the free ranges, rounded out to 4 KiB. Returns false if there are too many
+ * ranges. */
 bool memory_take_away(struct memory *memory, uint64_t start, uint64_t end);
 
-/* `bytes` of free memory on a boundary of `alignment` (a power of two); 0: there is no such piece. */
+/* Takes `bytes` of free memory, aligned to `alignment` (a power of two). Returns 0 if no range is large
+ * enough. */
 uint64_t memory_take(struct memory *memory, uint64_t bytes, uint64_t alignment);
 
 #endif

@@ -1,55 +1,57 @@
 /*
- * The machine's GICv3, and how the VMs' virtual ones reach it.
+ * The machine's GICv3, and the VMs' virtual GICs.
  *
- *   setup.c       the machine's GIC is switched on
- *   interrupts.c  physical interrupts are answered; virtual ones go into the CPU's list registers
+ *   setup.c       sets up the machine's GIC
  *   vgic.c        the state of a VM's interrupts; pure (vgic.h)
- *   vgic_mmio.c   its distributor and redistributors as registers; pure (vgic.h)
- *   ich.c         the CPU's ICH registers, saved and loaded (ich.h)
+ *   vgic_mmio.c   a VM's distributor and redistributors; pure (vgic.h)
+ *   ich.c         saves and loads the CPU's ICH registers (ich.h)
  *
- * Between a guest hypervisor and its VM: nested/gic_switch.c.
+ * exits/interrupts.c handles physical interrupts, and puts virtual ones into the CPU's list registers.
+ * nested/gic_switch.c switches the interface between a guest hypervisor and its VM.
  */
 #ifndef GIC_H
 #define GIC_H
 
-#include "core/vm.h"
+#include "core/cpus.h"
+
+struct vm;
 
 #define SGI_KICK 0
 
 /* ---- The machine's ---------------------------------------------------------------------------- */
 
-/* The console's interrupt; 0: it does not interrupt. */
+/* INTID of the console; 0: it has no interrupt. */
 extern unsigned gic_console_intid;
 
-/* This CPU's part of the machine's GIC. NULL, or what is wrong. */
+/* Sets up this CPU's part of the machine's GIC. Returns NULL or an error message. */
 const char *gic_cpu_init(struct cpu *cpu);
 
-/* Acknowledges a physical interrupt; arch_take_interrupts() answers it. */
+/* Acknowledges a physical interrupt; arch_take_interrupts() handles it. */
 void gic_acknowledge(struct vcpu *vcpu);
 
-/* Of one whose priority was dropped before. */
+/* Deactivates an interrupt whose priority was dropped before. */
 void gic_deactivate(uint64_t intid);
 
-/* Makes PPIs of the CPU active, and others inactive: masks of INTIDs. */
+/* Makes PPIs of the CPU active, and others inactive; masks of INTIDs. */
 void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive);
 
 /* ---- List registers of the vCPU's own CPU ------------------------------------------------------ */
 
-/* Nothing is in them; at the vCPU's reset. */
+/* Empties them at the vCPU's reset. */
 void gic_reset(struct vcpu *vcpu);
 
-/* Reads those that are in use. The world switch of kvm410/ has read them already. */
+/* Reads back those in use. A no-op with kvm410, whose world switch has read them already. */
 void gic_read_lists(struct vcpu *vcpu);
 
-/* Puts into them what is pending now. */
+/* Fills them with what is pending now. */
 void gic_refill(struct vcpu *vcpu);
 
 /* ---- The VM's --------------------------------------------------------------------------------- */
 
-/* A write of ICC_SGI1R_EL1 or its kin. */
+/* A guest's write to ICC_SGI1R_EL1, ICC_ASGI1R_EL1 or ICC_SGI0R_EL1. */
 void gic_send_sgi(struct vcpu *vcpu, uint64_t value, bool group1);
 
-/* Device rows of the distributor and the redistributors. */
+/* Adds the device rows of the distributor and the redistributors. Returns false if the table is full. */
 bool gic_add_rows(struct vm *vm);
 
 #endif

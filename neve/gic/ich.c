@@ -1,10 +1,10 @@
 /* Saves and loads this CPU's ICH registers; see ich.h. */
 #include "gic/ich.h"
 
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 
 unsigned ich_lr_count;
-static unsigned of_group; /* ICH_AP<group>R<n>_EL2 that there are */
+static unsigned of_group; /* number of ICH_AP<group>R<n>_EL2 per group */
 
 void ich_init(void)
 {
@@ -15,7 +15,7 @@ void ich_init(void)
 	of_group = bits >= 7 ? 4 : bits >= 6 ? 2 : 1;
 }
 
-/* The rows of both groups follow each other. */
+/* The registers of a group are consecutive rows. */
 void ich_save_active(struct ich_state *to)
 {
 	for (unsigned i = 0; i < of_group; i++) {

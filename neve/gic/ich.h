@@ -1,12 +1,19 @@
 /* The hypervisor control interface of this CPU's GIC, ICH_*_EL2 (Arm IHI 0069, 12.4): list registers,
- * ICH_VMCR_EL2, and which priorities are active. */
+ * ICH_VMCR_EL2, and active priorities. */
 #ifndef ICH_H
 #define ICH_H
 
-#include "core/vm.h"
-#include "machine/hardware.h"
+#include "cpu/hardware.h"
 
-/* Once on each CPU, before all others. */
+/* State of one virtual GIC interface, without its list registers. */
+#define ICH_ACTIVE 8
+
+struct ich_state {
+	uint64_t control;	     /* ICH_VMCR_EL2 */
+	uint64_t active[ICH_ACTIVE]; /* ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2 */
+};
+
+/* Must be called once on each CPU, before all others. */
 void ich_init(void);
 
 /* List registers. */

@@ -1,5 +1,5 @@
-/* Sets the machine's GICv3 up (Arm IHI 0069): its distributor once, a redistributor and the CPU interface on each
- * CPU. */
+/* Sets up the machine's GICv3 (Arm IHI 0069): the distributor once, a redistributor and the CPU interface
+ * on each CPU. */
 #include "gic/gic.h"
 
 #include "common/device_io.h"
@@ -8,14 +8,14 @@
 #include "core/console.h"
 #include "core/guest_tree.h"
 #include "core/main.h"
+#include "cpu/accessors.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 
 #define ALL_PRIORITIES 0xf0
 
 static const struct tree *machine_tree;
 
-/* The console's interrupt, to this CPU. */
+/* Routes the console's interrupt to this CPU. */
 static void listen(const struct tree *tree)
 {
 	unsigned intid = tree->uart_count ? tree->uart_intids[tree->console] : 0;
@@ -38,7 +38,7 @@ const char *arch_interrupts_init(const struct tree *tree)
 	return NULL;
 }
 
-static uint64_t frames[MAX_CPUS]; /* of each CPU's SGIs and PPIs */
+static uint64_t frames[MAX_CPUS]; /* SGI and PPI frames, by CPU */
 
 void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive)
 {
@@ -47,7 +47,7 @@ void gic_set_active(const struct cpu *cpu, uint32_t active, uint32_t inactive)
 	data_barrier();
 }
 
-/* Our own CPU's part: SGIs and PPIs of group 1, those that we take switched on. */
+/* Sets this CPU's SGIs and PPIs to group 1, and enables those that we use. */
 const char *gic_cpu_init(struct cpu *cpu)
 {
 	uint64_t redistributor = gic_redistributor(machine_tree, cpu->id), frame;

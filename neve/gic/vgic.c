@@ -1,9 +1,9 @@
-/* The state of a VM's interrupts, and what of it belongs into list registers; see vgic.h. Pure. */
+/* The state of a VM's interrupts, and the contents of list registers; see vgic.h. Pure. */
 #include "gic/vgic.h"
 
 #include <stddef.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 #define SGIS 16
 
@@ -91,11 +91,11 @@ static void save_one(struct vgic_irq *irq, unsigned cpu, uint64_t lr)
 	bool pending = lr & ICH_LR_PENDING;
 
 	irq->active = lr & ICH_LR_ACTIVE;
-	/* Not yet taken: pending as it was. One that came meanwhile is in the latch already. */
+	/* Not acknowledged yet: pending as before. A new one is in the latch already. */
 	irq->latch |= pending && irq->latched;
 	irq->latched = false;
 	if (lr & ICH_LR_HW && !pending && !irq->active)
-		irq->physical = 0; /* the guest ended it, and the CPU the physical one */
+		irq->physical = 0; /* the guest ended it, and with it the physical one */
 	irq->holder = irq->active ? (uint8_t)cpu : VGIC_NOBODY;
 }
 
@@ -133,7 +133,7 @@ static bool deliverable(const struct vgic *vgic, const struct vgic_irq *irq)
 	return vgic_is_pending(irq) && irq->enabled && group_on(vgic, irq);
 }
 
-/* Must vCPU `cpu` have it in a list register? */
+/* Does it belong into a list register of vCPU `cpu`? */
 static bool wanted(const struct vgic *vgic, unsigned cpu, unsigned intid,
 		   const struct vgic_irq *irq)
 {
@@ -142,7 +142,7 @@ static bool wanted(const struct vgic *vgic, unsigned cpu, unsigned intid,
 	return irq->active || deliverable(vgic, irq);
 }
 
-/* Is `one` to be served before `other`? Active ones first: their end must find them. */
+/* Does `one` go before `other`? Active ones first: the guest's EOI must find them in a list register. */
 static bool before(const struct vgic_irq *one, const struct vgic_irq *other)
 {
 	if (one->active != other->active)
@@ -159,9 +159,9 @@ static uint64_t list_register(const struct vgic *vgic, unsigned intid, struct vg
 	lr |= irq->group1 ? ICH_LR_GROUP1 : 0;
 	if (irq->physical) {
 		lr |= ICH_LR_HW | (uint64_t)irq->physical << ICH_LR_PINTID_SHIFT;
-		pending = pending && !irq->active; /* both at once is not allowed with HW */
+		pending = pending && !irq->active; /* both states at once are not allowed with HW */
 	} else if (!irq->edge) {
-		lr |= ICH_LR_EOI; /* its line may still be high then */
+		lr |= ICH_LR_EOI; /* its line may still be high at its end */
 	}
 	lr |= irq->active ? ICH_LR_ACTIVE : 0;
 	lr |= pending ? ICH_LR_PENDING : 0;
@@ -182,7 +182,7 @@ bool vgic_interrupts(struct vgic *vgic, unsigned cpu, uint64_t vmcr)
 {
 	for (unsigned intid = 0; intid < VGIC_INTIDS; intid++) {
 		const struct vgic_irq *irq = vgic_irq(vgic, cpu, intid);
-		/* VENG1 is the bit behind VENG0. */
+		/* VENG1 is the bit above VENG0. */
 		bool on = vmcr >> (irq->group1 ? 1 : 0) & ICH_VMCR_VENG0;
 
 		if (wanted(vgic, cpu, intid, irq) && !irq->active && on &&
@@ -218,13 +218,13 @@ struct vgic_loaded vgic_load(struct vgic *vgic, unsigned cpu, struct vgic_lists 
 		unsigned at = loaded.used;
 
 		if (irq->physical && !irq->active && !vgic_is_pending(irq)) {
-			/* The guest took it back: nobody would end it. */
+			/* The guest cleared it by a register: nothing would end the physical one. */
 			loaded.deactivate |= 1u << irq->physical;
 			irq->physical = 0;
 		}
 		if (!wanted(vgic, cpu, intid, irq))
 			continue;
-		/* Insertion by rank; who falls off the end waits. */
+		/* Insertion sort; what does not fit waits. */
 		while (at && before(irq, vgic_irq(vgic, cpu, chosen[at - 1])))
 			at--;
 		if (loaded.used < lists->count)

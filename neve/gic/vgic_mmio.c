@@ -1,9 +1,9 @@
 /*
- * The registers in memory of a VM's GICv3, its distributor and redistributors (IHI 0069, 12.9 and 12.11); see
- * vgic.h. Pure.
+ * The memory-mapped registers of a VM's GICv3: its distributor and redistributors (IHI 0069, 12.9 and
+ * 12.11); see vgic.h. Pure.
  *
- * Every access is taken apart into words of 32 bits. A word holds one bit, two or eight of each
- * interrupt; the banks below say which.
+ * Every access is split into words of 32 bits. A word holds one bit, two or eight of each interrupt, by
+ * the bank that it is in.
  */
 #include "gic/vgic.h"
 
@@ -11,10 +11,10 @@
 
 #include "common/gic_registers.h"
 
-#define TYPER_INTID_BITS (9u << 19) /* ten */
+#define TYPER_INTID_BITS (9u << 19) /* ten bits */
 #define TYPER_NO_1_OF_N	 (1u << 25)
 #define PIDR2_GICV3	 0x3b
-/* No company's number: Arm's list of JEP106 codes has none for us. */
+/* No JEP106 code: we have none. */
 #define IIDR_NEVE	 ((uint32_t)'n' << 24)
 
 #define ROUTER_ANY (1u << 31)
@@ -39,16 +39,16 @@ enum bank {
 #define CONFIG_FROM   0xc00
 #define CONFIG_TO     0xd00
 
-/* What is done to the interrupts of one vCPU: which of them are its own, and who is told. */
+/* The interrupts that an access can reach, and the vCPUs for which it changed something. */
 struct view {
 	struct vgic *vgic;
 	unsigned cpu;
-	unsigned by; /* the vCPU that does it */
-	bool own;    /* the redistributor's: below VGIC_OWN; else the shared ones */
+	unsigned by; /* the vCPU that makes the access */
+	bool own;    /* redistributor: private interrupts; else the shared ones */
 	uint32_t changed;
 };
 
-/* The interrupt if it belongs to this view. */
+/* The interrupt, or NULL if this view does not contain it. */
 static struct vgic_irq *find(struct view *view, uint64_t intid)
 {
 	if (intid >= VGIC_INTIDS || (intid < VGIC_OWN) != view->own)
@@ -77,7 +77,7 @@ static bool get_bit(const struct vgic_irq *irq, enum bank bank)
 	}
 }
 
-/* Active is what another vCPU's list register says, where that has it: it stays so. */
+/* If another vCPU has the interrupt, its list register holds the active state: no change here. */
 static void put_active(struct view *view, struct vgic_irq *irq, bool active)
 {
 	if (irq->holder != VGIC_NOBODY && irq->holder != view->by)
@@ -91,7 +91,7 @@ static void put_bit(struct view *view, struct vgic_irq *irq, enum bank bank, boo
 	if (bank == GROUP)
 		irq->group1 = bit;
 	else if (!bit)
-		return; /* zeros do nothing in the banks that set and clear */
+		return; /* in set and clear banks zeros do nothing */
 	else if (bank == SET_ENABLE || bank == CLEAR_ENABLE)
 		irq->enabled = bank == SET_ENABLE;
 	else if (bank == SET_PENDING || bank == CLEAR_PENDING)
@@ -146,7 +146,7 @@ static uint32_t priority_word(struct view *view, uint64_t offset, bool write, ui
 	return word;
 }
 
-/* Two bits each, of which the upper says edge. SGIs are edges for ever. */
+/* Two bits each, of which the upper one means edge-triggered. SGIs always are. */
 static uint32_t config_word(struct view *view, uint64_t offset, bool write, uint32_t value)
 {
 	uint64_t first = (offset - CONFIG_FROM) * 4;
@@ -166,7 +166,8 @@ static uint32_t config_word(struct view *view, uint64_t offset, bool write, uint
 	return word;
 }
 
-/* A word of the banks that both have; false: there is none at this offset. */
+/* A word of the banks that distributor and redistributor both have. Returns false if the offset is in
+ * none. */
 static bool common_word(struct view *view, uint64_t offset, bool write, uint32_t value,
 			uint32_t *word)
 {
@@ -203,7 +204,7 @@ static uint32_t router_word(struct view *view, uint64_t offset, bool write, uint
 		return 0; /* the upper half has affinity 3, which is 0 here */
 	if (write) {
 		mark(view, irq);
-		/* To any vCPU, or to one that is not there: to the first. */
+		/* Any vCPU, or a missing one, means the first. */
 		irq->target = value & ROUTER_ANY || value >= view->vgic->cpu_count ? 0
 										   : (uint8_t)value;
 		mark(view, irq);
@@ -252,7 +253,7 @@ static uint32_t redistributor_word(struct view *view, uint64_t offset, bool writ
 	case GICR_TYPER:
 		return view->cpu << 8 |
 		       (view->cpu + 1 == view->vgic->cpu_count ? GICR_TYPER_LAST : 0);
-	case GICR_TYPER + 4: /* the affinity */
+	case GICR_TYPER + 4: /* affinity */
 		return view->cpu;
 	case GICR_WAKER:
 		return waker_word(&view->vgic->cpus[view->cpu], write, value);
@@ -264,8 +265,8 @@ static uint32_t redistributor_word(struct view *view, uint64_t offset, bool writ
 
 typedef uint32_t word_function(struct view *view, uint64_t offset, bool write, uint32_t value);
 
-/* Takes an access apart. Bytes are allowed of priorities alone (12.1.3); of other registers and of what
- * is not aligned nothing is read or written. */
+/* Splits an access into words. Bytes are allowed only for priorities (12.1.3); other small accesses and
+ * unaligned ones read as zero and write nothing. */
 static void by_words(struct view *view, word_function *word, uint64_t offset, struct access *access)
 {
 	uint64_t in_frame = offset % GICR_SGI_FRAME;

@@ -1,32 +1,33 @@
 /*
- * The world switch of Linux 4.10's KVM, register access by register access: what the paper's guest
- * hypervisor did (Lim et al., sections 5 to 7). Order and names of functions are those of Linux v4.10,
- * arch/arm64/kvm/hyp/: hyp-entry.S (el1_sync), entry.S (__guest_enter, __guest_exit), switch.c (__kvm_vcpu_run
- * and what it calls), sysreg-sr.c; virt/kvm/arm/hyp/: timer-sr.c, vgic-v2-sr.c, vgic-v3-sr.c. Values that are
- * read and not used are read there too.
+ * The world switch of Linux 4.10's KVM, register access by register access: that of the paper's guest
+ * hypervisor (Lim et al., sections 5 to 7). Functions and their order are those of Linux v4.10,
+ * arch/arm64/kvm/hyp/: hyp-entry.S (el1_sync), entry.S (__guest_enter, __guest_exit), switch.c
+ * (__kvm_vcpu_run and what it calls), sysreg-sr.c; virt/kvm/arm/hyp/: timer-sr.c, vgic-v2-sr.c,
+ * vgic-v3-sr.c. Values that are read and not used are read by Linux too.
  *
- * Left out is what a guest does not reach that is 64-bit, is not debugged and may write wherever it may read.
- * Its first floating point leaves as all else does, where Linux answers within el1_sync.
+ * Left out are paths that a 64-bit guest never takes if it is not debugged and has no read-only memory.
+ * The guest's first floating-point access is an ordinary exit here; Linux handles it within el1_sync.
  *
- * Without VHE it is split: the host half runs at EL1 and calls the other half to enter its guest. Here it
- * is two instructions long: how exits are answered costs no trap there, and is done at EL2.
+ * Without VHE the hypervisor is split: the host half runs at EL1 and calls the half at EL2 to enter its
+ * guest. Here the host half is two instructions long: handling an exit at EL1 causes no traps, so it is
+ * done at EL2.
  */
 #include "kvm410/kvm410.h"
 
+#include "cpu/accessors.h"
 #include "gic/gic.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 #include "machine/machine.h"
 #include "vm/vcpu.h"
 
-/* Linux' names of what it writes. */
+/* Values that Linux writes, by its names. */
 #define PMUSERENR_MASK	 (PMUSERENR_EN | PMUSERENR_SW | PMUSERENR_CR | PMUSERENR_ER)
 #define CPTR_EL2_DEFAULT (CPTR_RES1 | CPTR_TZ | CPTR_TSM)
 #define HCR_INT_OVERRIDE (HCR_FMO | HCR_IMO)
 
 void kvm410_host_half(void);
 
-/* Names of EL2 as they stand in Linux' source, also where it uses VHE. */
+/* By its EL2 name, as in Linux' source, also with VHE. */
 #if PARAVIRT == PARAVIRT_none
 #define READ_LITERAL(name, REG) READ_REGISTER(name)
 #elif PARAVIRT == PARAVIRT_calls
@@ -42,7 +43,7 @@ static bool has_timer(const struct vcpu *vcpu)
 	return vcpu->vm->config->policy < POLICY_KVM_NO_TIMER;
 }
 
-/* The paper's authors' own tree (github.com/columbia/nesting-pub) stands before two fixes: it does not write
+/* The tree of the paper's authors (github.com/columbia/nesting-pub) lacks two fixes: it does not write
  * PMSELR_EL0 (hyp/switch.c), and it accesses CNTHCTL_EL2 with VHE too (hyp/timer-sr.c). */
 static bool is_authors(const struct vcpu *vcpu)
 {
@@ -57,7 +58,7 @@ static bool is_gicv3(const struct vcpu *vcpu)
 
 /* ---- sysreg-sr.c ------------------------------------------------------------------------------ */
 
-/* Of __sysreg_save_state() and __sysreg_restore_state(), in their order. */
+/* Registers of __sysreg_save_state() and __sysreg_restore_state(), in their order. */
 #define EL1_STATE(ROW)      \
 	ROW(CSSELR_EL1)     \
 	ROW(SCTLR_EL1)      \
@@ -79,7 +80,7 @@ static bool is_gicv3(const struct vcpu *vcpu)
 	ROW(ELR_EL1)        \
 	ROW(SPSR_EL1)
 
-/* Of __sysreg_save_common_state(), but for PC and PSTATE. */
+/* Registers of __sysreg_save_common_state(), except PC and PSTATE. */
 #define COMMON_STATE(ROW) \
 	ROW(ACTLR_EL1)    \
 	ROW(TPIDR_EL0)    \
@@ -190,8 +191,8 @@ static void timer_save_state(struct vcpu *vcpu)
 
 /* ---- vgic-v2-sr.c, vgic-v3-sr.c --------------------------------------------------------------- */
 
-/* A GICv2's interface is in memory and has other names: here ICH_x_EL2 stands for GICH_x, ICH_AP1R0_EL2 for
- * GICH_APR. */
+/* A GICv2's interface is memory-mapped, with other names: here ICH_x_EL2 replaces GICH_x, and
+ * ICH_AP1R0_EL2 replaces GICH_APR. */
 
 /* List registers that hold an interrupt. */
 static uint32_t live_lrs(const struct vcpu *vcpu)
@@ -356,7 +357,7 @@ static void load_guest(struct vcpu *vcpu)
 	sysreg_restore_common(&state->guest);
 }
 
-/* ... and from __fpsimd_enabled() on. */
+/* ... and after __guest_exit, from __fpsimd_enabled() on. */
 static void save_guest(struct vcpu *vcpu)
 {
 	struct kvm410_state *state = &vcpu->arch.kvm410;
@@ -398,7 +399,7 @@ unsigned kvm410_enter(struct vcpu *vcpu)
 	load_guest(vcpu);
 	how = context_enter(context);
 	if (how == LEFT_IRQ)
-		gic_acknowledge(vcpu); /* while the timer that may have sent it is on */
+		gic_acknowledge(vcpu); /* while the timer that may have raised it is still on */
 	see_exit(vcpu, how);
 	state->let_fp = false;
 	save_guest(vcpu);

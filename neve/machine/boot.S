@@ -1,16 +1,16 @@
 /*
- * From Linux' arm64 boot protocol (Documentation/arch/arm64/booting.rst) to first_steps() and
+ * Boot: from Linux' arm64 boot protocol (Documentation/arch/arm64/booting.rst) to first_steps() and
  * neve_main(), and from PSCI's CPU_ON to cpu_main().
  *
  *   first CPU     x0 = physical address of the device tree
- *   others        x0 = what CPU_ON was given: this CPU's struct cpu
+ *   others        x0 = context argument of CPU_ON: this CPU's struct cpu
  *
- * Both enter with the MMU off, interrupts masked, at EL2. The image may lie anywhere: the addresses in it
- * are moved first. With the MMU off we write past the caches, so the image's lines are thrown out of
- * them before and after.
+ * Both enter at EL2 with the MMU off and interrupts masked. The image may be at any address: it is
+ * relocated first. With the MMU off writes bypass the caches, so the image's lines are invalidated
+ * before and after.
  */
 #include "common/arm64_boot.S"
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
 
 	.section .head, "ax", %progbits
 	image_header first_entry
@@ -25,7 +25,7 @@ first_entry:
 
 	address x0, boot_stack_end
 	mov sp, x0
-#if !PARAVIRT				/* at virtual EL2 of a CPU that cannot say so, we take it as given */
+#if !PARAVIRT				/* CurrentEL does not show a paravirtual hypervisor's EL2 */
 	mrs x1, CurrentEL
 	cmp x1, #CURRENT_EL2
 	b.ne 3f
@@ -44,7 +44,7 @@ other_entry:
 	mov x19, x0
 	ldr x0, [x19]			/* struct cpu: stack_end comes first */
 	mov sp, x0
-	bl mmu_on			/* void mmu_on(void); it uses no stack unless it was patched */
+	bl mmu_on			/* void mmu_on(void); uses no stack unless patched */
 	mov x0, x19
 	bl cpu_main			/* does not return */
 

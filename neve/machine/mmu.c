@@ -1,16 +1,16 @@
 /*
- * The hypervisor's own translation at EL2, and the caches. All memory is mapped 1:1, the devices that we
- * use too, and nothing else. What can be written cannot be executed.
+ * The hypervisor's own translation at EL2, and cache maintenance. All memory and the devices that we use
+ * are mapped 1:1, and nothing else. Writable memory is not executable.
  */
 #include <stddef.h>
 
-#include "core/bell.h"
+#include "core/config.h"
 #include "core/main.h"
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 #include "machine/machine.h"
-#include "machine/table.h"
+#include "tables/table.h"
 
-#if VHE /* the format of EL1: AP[1] would give it to EL0 */
+#if VHE /* EL1's format: AP[1] would allow EL0's accesses */
 #define AP1	   0
 #define NO_EXECUTE STAGE1_NO_EXECUTE
 #define TCR_FORMAT TCR_EPD1
@@ -36,7 +36,7 @@
 #define POOL_PAGES 32
 #define GICD_BYTES 0x10000 /* of the distributor */
 
-/* For mmu_on() of every CPU. */
+/* For mmu_on() on every CPU. */
 static struct {
 	uint64_t mair, tcr, ttbr0, sctlr;
 } mmu_registers __attribute__((aligned(64)));
@@ -53,7 +53,7 @@ static void map(struct table *table, uint64_t start, uint64_t end, uint64_t attr
 		table_map(table, start, start, end - start, attributes, LARGE_BYTES);
 }
 
-/* Memory but for the image, whose pages are of three kinds. */
+/* Maps a range of RAM; if the image is in it, its code, constants and data with their own permissions. */
 static void map_memory(struct table *table, const struct memory_range *ram)
 {
 	uint64_t image = (uint64_t)image_start, behind = (uint64_t)image_end;
@@ -70,7 +70,7 @@ static void map_memory(struct table *table, const struct memory_range *ram)
 	map(table, behind, ram->end, ATTRIBUTES_MEMORY);
 }
 
-/* The tree itself lies in memory. What it does not name is not mapped: where it cannot be read, only the image is. */
+/* Maps what the device tree names; the tree itself is in RAM. If it cannot be read, maps only the image. */
 void map_ourselves(const struct tree *tree)
 {
 	struct table_pool pool = { (uint64_t)pool_pages,
@@ -102,11 +102,11 @@ void map_ourselves(const struct tree *tree)
 	mmu_registers.sctlr = SCTLR_ON;
 }
 
-/* EL2's translation and vectors. It runs with the MMU off, on other CPUs without a stack: it must stay a leaf
- * that keeps all in registers. */
+/* Sets EL2's translation and vectors. Runs with the MMU off and must not use the stack: a leaf function
+ * that keeps everything in registers. */
 void mmu_on(void)
 {
-#if VHE && PARAVIRT != PARAVIRT_neve /* whose page there is not yet */
+#if VHE && PARAVIRT != PARAVIRT_neve /* neve has no deferred page yet */
 	WRITE(HCR_EL2, HCR_E2H | HCR_RW);
 	instruction_barrier();
 #endif

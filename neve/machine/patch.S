@@ -1,9 +1,9 @@
 /*
- * Room for `worldswitch patch-hyp --to neve`, which makes of this image what PARAVIRT=neve builds: an access
- * of the deferred page takes more than the one instruction that stands there (docs/neve.md). Its pages are
- * deferred_pages of vm/reset.c.
+ * Space for `worldswitch patch-hyp --to neve`, which turns this image into one like PARAVIRT=neve's: an
+ * access to the deferred page needs more instructions than the one that it replaces (docs/neve.md). The
+ * pages are deferred_pages of exits/reset.c.
  */
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
 
 #define VENEER_BYTES 16384
 

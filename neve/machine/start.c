@@ -1,14 +1,15 @@
-/* First steps on an Arm machine, how other CPUs start, and how it ends. */
+/* Boot of the first CPU, start of the others, and power-off on an Arm machine. */
 #include "machine/machine.h"
 
+#include "common/psci_functions.h"
 #include "common/relax.h"
 #include "core/arch.h"
 #include "core/console.h"
+#include "core/cpus.h"
 #include "core/main.h"
-#include "core/vm.h"
-#include "machine/accessors.h"
-#include "machine/cpu.h"
-#include "machine/table.h"
+#include "cpu/accessors.h"
+#include "cpu/cpu.h"
+#include "tables/table.h"
 
 #define TREE_ALIGNMENT 8
 #define MAX_POLLS      100000000
@@ -32,13 +33,13 @@ static void read_tree(uint64_t at)
 		tree_wrong = "the boot protocol gave no device tree";
 	else
 		tree_wrong = tree_read(&tree, (const void *)at, FDT_MAX_BYTES);
-	/* What our tables do not reach is not there for us. */
+	/* Ignore RAM that our tables cannot map. */
 	for (unsigned i = 0; i < tree.ram_count; i++)
 		if (tree.ram[i].end >> TABLE_INPUT_BITS)
 			tree.ram[i].end = 1ull << TABLE_INPUT_BITS;
 }
 
-/* With the MMU off. */
+/* Runs with the MMU off. */
 void first_steps(uint64_t at)
 {
 	read_tree(at);
@@ -50,7 +51,7 @@ _Noreturn void second_steps(void)
 	neve_main(&tree, tree_at, tree_wrong, READ_REGISTER(mpidr_el1) & MPIDR_AFFINITY);
 }
 
-/* Not at EL2: with the MMU off we can still say so. */
+/* Reports that we were not started at EL2. Runs with the MMU off. */
 _Noreturn void wrong_level(uint64_t at)
 {
 	read_tree(at);
@@ -60,7 +61,7 @@ _Noreturn void wrong_level(uint64_t at)
 	arch_power_off();
 }
 
-/* A fault of the hypervisor's own: nothing can be trusted any more. */
+/* Reports a fault of the hypervisor itself. */
 _Noreturn void own_fault(void)
 {
 	console_seize();
@@ -78,7 +79,7 @@ _Noreturn void own_fault(void)
 			 : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", \
 			   "x15", "x16", "x17", "memory")
 
-/* By SMC: from EL2 an HVC would call ourselves. */
+/* By SMC: an HVC at EL2 would call ourselves. */
 static uint64_t firmware_call(uint64_t function, uint64_t a, uint64_t b, uint64_t c)
 {
 	register uint64_t x0 __asm__("x0") = function;
@@ -87,7 +88,7 @@ static uint64_t firmware_call(uint64_t function, uint64_t a, uint64_t b, uint64_
 	register uint64_t x3 __asm__("x3") = c;
 
 	if (tree.psci == PSCI_HVC)
-		CALL("hvc #0"); /* only at EL1, where nobody but wrong_level() runs */
+		CALL("hvc #0"); /* only in wrong_level(), at EL1 */
 	else
 		CALL("smc #0");
 	return x0;
@@ -104,9 +105,9 @@ _Noreturn void arch_power_off(void)
 
 bool arch_start_cpu(struct cpu *cpu)
 {
-	clean_and_drop(cpu, sizeof(*cpu)); /* it reads its stack's address with the MMU off */
+	clean_and_drop(cpu, sizeof(*cpu)); /* the CPU reads its stack's address with the MMU off */
 	if (tree.psci != PSCI_SMC ||
-	    firmware_call(PSCI_CPU_ON_64, cpu->id, (uint64_t)other_entry, (uint64_t)cpu))
+	    firmware_call(PSCI_CPU_ON | PSCI_64, cpu->id, (uint64_t)other_entry, (uint64_t)cpu))
 		return false;
 	for (unsigned i = 0; i < MAX_POLLS; i++) {
 		if (__atomic_load_n(&cpu->started, __ATOMIC_ACQUIRE))

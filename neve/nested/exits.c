@@ -1,16 +1,16 @@
 /*
- * Exceptions of a guest hypervisor (L1) and of its VM (L2): who is to answer them; see nested.h. What L2 does goes
- * to L1, but for faults of shadow tables and what we trap for reasons of our own. What L1 does is ours.
+ * Decides who handles the exceptions of a guest hypervisor (L1) and of its VM (L2); see nested.h. Those of
+ * L2 go to L1, except faults of shadow tables and traps that only we have set. Those of L1 are ours.
  */
 #include "nested/nested.h"
 
 #include "core/arch.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "vm/vcpu.h"
 
-/* An abort of stage 2 is ours if L1's own tables allow the access: the shadow has no such page yet, or there is a
- * device of ours. If not, L1 takes the fault that its tables say. */
+/* A stage-2 abort is ours if L1's own tables allow the access: the page is not in the shadow yet, or is
+ * one of our devices. If not, L1 gets the fault of its own tables. */
 static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -51,7 +51,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	}
 }
 
-/* L2's register: one that we trap for our own reasons is ours if L1 does not trap it too. */
+/* A register that we trap in L2 is ours if L1 does not trap it too. */
 static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
 {
 	uint64_t hcr = vcpu->arch.nested.hcr;
@@ -71,7 +71,7 @@ static bool register_is_ours(const struct vcpu *vcpu, uint64_t esr)
 	}
 }
 
-/* L2's deferred page is not there for us: L1's tables do not map it, or they do by now. */
+/* A fault at L2's deferred page: either L1's tables do not map it, or they have mapped it since. */
 static void page_fault(struct vcpu *vcpu, uint64_t esr)
 {
 	struct exit *exit = &vcpu->arch.exit;
@@ -133,7 +133,7 @@ bool nested_synchronous(struct vcpu *vcpu, uint64_t esr)
 	case EC_HVC:
 		if (immediate & CALL_MARK && nested_call(vcpu, immediate))
 			return true;
-		vcpu_count(vcpu, CAUSE_HVC); /* it calls itself */
+		vcpu_count(vcpu, CAUSE_HVC); /* from virtual EL2 to itself */
 		vcpu_inject(vcpu, esr);
 		return true;
 	case EC_SYSREG:

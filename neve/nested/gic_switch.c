@@ -2,9 +2,9 @@
 #include "nested/gic_switch.h"
 
 #include "core/guest_tree.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 #include "nested/nested.h"
 #include "nested/virtual_ich.h"
 
@@ -29,8 +29,8 @@ uint64_t nested_ich_status(const struct vcpu *vcpu, enum register_number number)
 					    : virtual_ich_elrsr(&interface);
 }
 
-/* By nest=neve it reads copies. Of what is neither ICH_HCR_EL2 nor a list register they have only what ICH_VMCR_EL2
- * says of the groups. */
+/* With nest=neve L1 reads copies. They depend on ICH_HCR_EL2, the list registers and, only if L1 has set
+ * VGrp bits in ICH_HCR_EL2, ICH_VMCR_EL2. */
 void nested_ich_copy_status(struct vcpu *vcpu, enum register_number changed)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -61,7 +61,7 @@ void nested_gic_lend(struct vcpu *vcpu)
 	struct vgic_lists *lists = &vcpu->arch.lists;
 	struct ich_state interface = { .control = SLOT(nested, ICH_VMCR_EL2) };
 
-	/* L1's list registers out, L2's in. */
+	/* Replaces L1's list registers by L2's. */
 	lock_take(&vcpu->vm->lock);
 	gic_read_lists(vcpu);
 	vgic_save(vgic, vcpu->number, lists);
@@ -88,7 +88,7 @@ void nested_gic_lend(struct vcpu *vcpu)
 	nested->lent = true;
 }
 
-/* One of the nested VM's list registers, if it was lent: what became of it. */
+/* Takes back one of L2's list registers, if it was lent. */
 static void take_list(struct vcpu *vcpu, unsigned i)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -96,7 +96,7 @@ static void take_list(struct vcpu *vcpu, unsigned i)
 
 	if (!nested->lists[i])
 		return;
-	lr = ich_read_lr(i); /* which below a hypervisor may trap */
+	lr = ich_read_lr(i); /* traps if we run as a guest hypervisor */
 	ich_write_lr(i, 0);
 	nested->lists[i] = 0;
 	NESTED_LR(nested, i) = virtual_ich_lr_from_hardware(was, lr);
@@ -104,7 +104,7 @@ static void take_list(struct vcpu *vcpu, unsigned i)
 		vgic_ended(&vcpu->vm->arch.vgic, vcpu->number, virtual_ich_pintid(was));
 }
 
-/* The next one must not wait until L1 is told of that end. */
+/* The next interrupt must not wait until L1 sees the end of the previous one. */
 void nested_gic_take_ended(struct vcpu *vcpu, unsigned intid)
 {
 	for (unsigned i = 0; vcpu->arch.nested.lent && i < ich_lr_count; i++)
@@ -118,7 +118,7 @@ void nested_gic_take_back(struct vcpu *vcpu)
 	struct nested *nested = &vcpu->arch.nested;
 	struct ich_state interface = { .control = 0 };
 
-	/* L2's list registers and interface, into L1's registers. */
+	/* Saves L2's list registers and interface in L1's registers. */
 	lock_take(&vcpu->vm->lock);
 	for (unsigned i = 0; i < ich_lr_count; i++)
 		take_list(vcpu, i);
@@ -129,14 +129,14 @@ void nested_gic_take_back(struct vcpu *vcpu)
 		NESTED_ACTIVE(nested, i) = interface.active[i];
 	nested_ich_copy_status(vcpu, REG_ICH_LR0_EL2);
 
-	/* Is there something that L1 asked to be told? */
+	/* Does L1 get a maintenance interrupt? */
 	if (nested_ich_status(vcpu, REG_ICH_MISR_EL2)) {
 		nested_gic_set_maintenance_line(vcpu);
 		vcpu->attention = true;
 	}
 	lock_release(&vcpu->vm->lock);
 
-	/* L1's own interface; its list registers are filled before it is entered. */
+	/* Loads L1's own interface; its list registers are filled before it is entered. */
 	ich_load(&nested->own);
 	WRITE(ICH_HCR_EL2, ICH_HCR_EN);
 	if (nested->maintenance)

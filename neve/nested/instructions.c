@@ -1,10 +1,10 @@
-/* A guest hypervisor's own instructions, where they trap or call; see nested.h. The table says what each
- * register is (machine/registers.h). */
+/* Emulates a guest hypervisor's instructions that trap or call, by the table of registers
+ * (cpu/registers.h); see nested.h. */
 #include "core/arch.h"
+#include "cpu/accessors.h"
+#include "cpu/cpu.h"
+#include "cpu/hardware.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
-#include "machine/cpu.h"
-#include "machine/hardware.h"
 #include "nested/gic_switch.h"
 #include "nested/nested.h"
 #include "nested/timers.h"
@@ -19,9 +19,9 @@ static uint64_t *slot(struct nested *nested, enum register_number number)
 	return (uint64_t *)&nested->page[REGISTER_OFFSET(row->page, (unsigned)number) / 8];
 }
 
-/* ---- Those that are in the hardware --------------------------------------------------------- */
+/* ---- Registers that are in the hardware ----------------------------------------------------- */
 
-/* The hardware's register that stands for it at virtual EL2, without and with VHE; 0: only the page has it. */
+/* The hardware register that holds virtual EL2's, without and with VHE; 0: only the page has it. */
 #define ROW(name)      [REG_##name##_EL2] = REG_##name##_EL1,
 #define TIMER(own, to) [REG_##own##_EL2] = REG_##to##_EL0,
 static const uint8_t in_hardware[2][REGISTER_COUNT] = {
@@ -42,7 +42,7 @@ static enum register_number find_hardware(const struct vcpu *vcpu, enum register
 	return in_hardware[is_vhe(vcpu)][number];
 }
 
-/* Of an exception that virtual EL2 took from itself, EL1 may say EL1. */
+/* After an exception that virtual EL2 took from itself, EL1's register may say EL1 instead of EL2. */
 static uint64_t read_spsr(const struct vcpu *vcpu)
 {
 	const struct nested *nested = &vcpu->arch.nested;
@@ -75,7 +75,7 @@ static uint64_t read_one(struct vcpu *vcpu, enum register_number number)
 	}
 }
 
-/* A paravirtual hypervisor's own deferred page: ours is copied there, and it is the page from then on. */
+/* Takes over a paravirtual hypervisor's own deferred page: copies ours into it, and uses it from then on. */
 static void take_page(struct vcpu *vcpu, uint64_t ipa)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -109,7 +109,7 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 		take_page(vcpu, value);
 		return;
 	}
-	if (number == REG_HCR_EL2) /* of which kind it is does not change */
+	if (number == REG_HCR_EL2) /* E2H is fixed, by vhe= */
 		value = (value & ~HCR_E2H) | (vhe ? HCR_E2H : 0);
 	*slot(nested, number) = value;
 	if (number == REG_CPTR_EL2)
@@ -120,7 +120,7 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 		nested_ich_copy_status(vcpu, number);
 	if (vhe)
 		return;
-	/* What has another format at EL1. */
+	/* Registers with another format at EL1. */
 	if (number == REG_SCTLR_EL2)
 		WRITE(SCTLR_EL1, nested_sctlr(vcpu));
 	else if (number == REG_TCR_EL2)
@@ -131,7 +131,7 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 		WRITE(CNTVOFF_EL2, value);
 }
 
-/* Is it one of virtual EL2, or one of its VM's EL1? */
+/* Is it a register of virtual EL2, or of L2's EL1? */
 static bool is_nest(enum register_number number)
 {
 	return number != REG_NONE && register_rows[number].nest != NEST_DIRECT;
@@ -160,7 +160,7 @@ static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2
 #define SYS_OP0	  1
 #define TLBI_CRN  8
 #define AT_CRN	  7
-#define AT_STAGE1 8 /* CRm, and with PAN one more */
+#define AT_STAGE1 8 /* CRm; one more with PAN */
 
 bool nested_register(struct vcpu *vcpu, uint64_t esr)
 {

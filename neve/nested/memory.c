@@ -1,15 +1,15 @@
-/* A guest hypervisor's memory and its nested VM's: which tables the hardware walks, and what TLB maintenance of
- * the hypervisor concerns; see nested.h. */
+/* Memory of a guest hypervisor and its nested VM: which tables the hardware walks, and the hypervisor's
+ * TLB maintenance; see nested.h. */
 #include "nested/nested.h"
 
 #include "common/relax.h"
 #include "core/arch.h"
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 #include "vm/vcpu.h"
 
-#define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* where we have nothing mapped */
+#define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* we never map anything there */
 #define TAG_BITS     8
-#define TLBI_IPA     0xfffffffffull /* of a TLBI's operand: the address from bit 12 on */
+#define TLBI_IPA     0xfffffffffull /* in a TLBI's operand: the address from bit 12 on */
 #define TLBI_IPA_UP  12
 
 uint64_t nested_vttbr(const struct vm *vm, unsigned vmid)
@@ -30,7 +30,7 @@ struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr)
 	}
 	shadow = shadow_find(&vm->arch.shadows, vttbr & ~VTTBR_CNP,
 			     SLOT(&vcpu->arch.nested, VTCR_EL2), in_use);
-	vcpu->arch.nested.shadow = shadow; /* before another looks for one that no CPU uses */
+	vcpu->arch.nested.shadow = shadow; /* before another vCPU looks for an unused one */
 	lock_release(&vm->lock);
 	return shadow;
 }
@@ -53,8 +53,8 @@ static bool same_vmid(uint64_t one, uint64_t other)
 	return one >> VTTBR_VMID_SHIFT == other >> VTTBR_VMID_SHIFT;
 }
 
-/* No CPU's nested VM uses a deferred page that was found before, on return. Two that wait here for each other
- * use none. */
+/* On return no other CPU's nested VM uses a deferred page that was looked up before. Two vCPUs that wait
+ * here for each other clear their own page_stale: neither runs a nested VM. */
 static void drop_pages(struct vcpu *self)
 {
 	struct vm *vm = self->vm;
@@ -115,7 +115,8 @@ bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry)
 
 /* ---- Stage 1 -------------------------------------------------------------------------------- */
 
-/* An entry of stage 1 of the nested VM, whose vCPU `context` is: through stage 2, if it has one. */
+/* Reads an entry of the nested VM's stage-1 tables, through its stage 2 if it has one. `context` is the
+ * vCPU. */
 static bool read_vms_entry(void *context, uint64_t ipa, uint64_t *entry)
 {
 	struct vcpu *vcpu = context;
@@ -128,7 +129,8 @@ static bool read_vms_entry(void *context, uint64_t ipa, uint64_t *entry)
 	return !leaf.status && nested_read_entry(vcpu->vm, leaf.output, entry);
 }
 
-/* By the tables of virtual EL2 or of its VM's EL1, neither of which is in the hardware; under the VM's lock. */
+/* Walks the tables of virtual EL2 (`own`) or of L2's EL1, while neither is in the hardware. The caller
+ * holds the VM's lock. */
 static struct guest_leaf walk_stage1(struct vcpu *vcpu, bool own, uint64_t address,
 				     enum guest_access access)
 {
@@ -158,7 +160,7 @@ void nested_translate(struct vcpu *vcpu, uint64_t address, bool write)
 					       : leaf.output & ~(PAGE_BYTES - 1)));
 }
 
-/* ---- The deferred page of a hypervisor below our guest hypervisor ---------------------------- */
+/* ---- The deferred page of L2, if L2 is a hypervisor too -------------------------------------- */
 
 uint64_t nested_page_address(const struct vcpu *vcpu)
 {
@@ -182,8 +184,8 @@ unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)
 	return leaf.status;
 }
 
-/* All memory is mapped for us, one to one: its address is what the hardware's VNCR_EL2 wants. One that is not
- * there faults when it is used. */
+/* At EL2 all memory is mapped 1:1, so the hardware's VNCR_EL2 gets the physical address. A missing page
+ * faults when it is used. */
 void nested_map_page(struct vcpu *vcpu)
 {
 	uint64_t page;

@@ -1,29 +1,28 @@
 /*
- * Guest hypervisors (L1) at virtual EL2, and their nested VMs (L2; Lim et al., section 4). Both run at EL1 of
- * the hardware, one at a time. docs/neve-switch.md lists a switch between them step by step. L2 is all that runs
- * at virtual EL1, the host kernel of a split hypervisor too.
+ * Guest hypervisors (L1) at virtual EL2, and their nested VMs (L2; Lim et al., section 4). Both run at the
+ * hardware's EL1, one at a time. docs/neve-switch.md lists a switch between them step by step. L2 is
+ * everything that runs at virtual EL1, including the host kernel of a split hypervisor.
  *
- *   worlds.c        from L1 to L2 and back: which registers are saved and loaded
- *   exits.c         who answers an exception: L1 or we
- *   instructions.c  L1's hypervisor instructions that trap or call
+ *   worlds.c        switches between L1 and L2: which registers are saved and loaded
+ *   exits.c         decides whether L1 or we handle an exception
+ *   instructions.c  emulates L1's hypervisor instructions that trap or call
  *   memory.c        which tables the hardware walks for L1 and L2, and TLB maintenance
- *   shadow.c        shadow stage-2 tables
- *   guest_table.c   reads L1's and L2's tables
- *   gic_switch.c    the CPU's virtual GIC interface between L1 and L2
- *   virtual_ich.c   what L1's ICH registers say
+ *   gic_switch.c    switches the CPU's virtual GIC interface between L1 and L2
+ *   virtual_ich.c   L1's ICH registers
  *   timers.c        the timers of L1 and L2
  */
 #ifndef NESTED_H
 #define NESTED_H
 
-#include "core/vm.h"
-#include "machine/cpu.h"
-#include "machine/registers.h"
+#include "cpu/cpu.h"
+#include "cpu/registers.h"
+#include "vm/vm.h"
 
-/* Of an ordinary VM one; of these: virtual EL2, EL1 without stage 2, and shadows. */
+/* VMIDs of a VM. An ordinary VM uses only the first; a guest hypervisor one for virtual EL2, one for EL1
+ * without stage 2, and one for each shadow. */
 #define VMIDS_OF_VM 16
 
-/* A register of virtual EL2, or of the nested VM's EL1, that is not in the hardware. */
+/* A register of virtual EL2, or of the nested VM's EL1, in the page. */
 #define SLOT(nested, name) ((nested)->page[OFFSET_##name / 8])
 
 static inline bool is_nested(const struct vcpu *vcpu)
@@ -41,30 +40,30 @@ static inline bool is_vhe(const struct vcpu *vcpu)
 	return vcpu->vm->config->vhe;
 }
 
-/* Is it at virtual EL2 as a host kernel is (HCR_EL2.TGE)? Then EL1's translations are its own. */
+/* Is virtual EL2 a host now (HCR_EL2.TGE)? Then it uses EL1's translations itself. */
 static inline bool is_host(const struct vcpu *vcpu)
 {
 	return is_vhe(vcpu) && SLOT(&vcpu->arch.nested, HCR_EL2) & HCR_TGE;
 }
 
-/* What a VM needs beyond an ordinary one. NULL, or what is wrong. */
+/* Sets up what a guest hypervisor needs in addition to an ordinary VM. Returns NULL or an error message. */
 const char *nested_vm_init(struct vm *vm);
 
-/* The vCPU is at its first instruction at virtual EL2. On its own CPU. */
+/* Resets the vCPU to virtual EL2. Runs on its own CPU. */
 void nested_reset(struct vcpu *vcpu);
 
 /* Before L2 is entered: if an interrupt for L1 is pending, L1 is entered instead. */
 void nested_before_enter(struct vcpu *vcpu);
 
-/* A synchronous exception; false: it is answered as an ordinary VM's. */
+/* Handles a synchronous exception. Returns false if it is to be handled like an ordinary VM's. */
 bool nested_synchronous(struct vcpu *vcpu, uint64_t esr);
 
-/* Of what kind virtual EL2 says its CPU is. */
+/* Which CPU the vCPU's identification registers show. */
 enum identity nested_identity(const struct vcpu *vcpu);
 
 /* ---- Between the files ---------------------------------------------------------------------- */
 
-/* EL1's registers that at virtual EL2 hold the one of the same name (Table 4). */
+/* EL1 registers that hold virtual EL2's register of the same name (Table 4). */
 #define REDIRECTED(ROW) \
 	ROW(AFSR0)      \
 	ROW(AFSR1)      \
@@ -75,7 +74,7 @@ enum identity nested_identity(const struct vcpu *vcpu);
 	ROW(SPSR)       \
 	ROW(MAIR)       \
 	ROW(VBAR)
-/* ... if it is a VHE hypervisor: it has the same format, and is written past us. */
+/* ... only of a VHE hypervisor: the format is the same, and it writes them without a trap. */
 #define REDIRECTED_VHE(ROW) \
 	ROW(SCTLR)          \
 	ROW(TCR)            \
@@ -83,62 +82,63 @@ enum identity nested_identity(const struct vcpu *vcpu);
 	ROW(TTBR1)          \
 	ROW(CONTEXTIDR)
 
-/* VMIDs of a VM, from its own on: virtual EL2, EL1 without stage 2, and the shadows. */
+/* VMIDs relative to the VM's first one (virtual EL2's): EL1 without stage 2, and the shadows. */
 #define VMID_PLAIN   1
 #define VMID_SHADOWS 2
 
-/* Its hypervisor takes an exception of the nested VM; without a syndrome if it is an interrupt. */
+/* Delivers an exception of L2 to L1. An interrupt has no syndrome. */
 void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar);
 
-/* VTTBR_EL2 for one of our own VMIDs. */
+/* VTTBR_EL2 of our own stage 2 with one of the VM's VMIDs. */
 uint64_t nested_vttbr(const struct vm *vm, unsigned vmid);
 
-/* The shadow of what the nested VM's hypervisor has in VTTBR_EL2, in use by this vCPU from then on. */
+/* Finds the shadow of L1's VTTBR_EL2. It is in use by this vCPU from then on. */
 struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr);
 
-/* Where the hypervisor's VNCR_EL2 points, an address of virtual EL2, through its stage 1 and our stage 2. 0, or
- * the status code of the fault that its VM's access of the page is. */
+/* Translates L1's VNCR_EL2, an address of virtual EL2, by L1's stage 1 and our stage 2. Returns 0, or the
+ * status code of the fault that L2 gets when it accesses the page. */
 unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page);
 uint64_t nested_page_address(const struct vcpu *vcpu);
 
-/* Its VM, a hypervisor too, gets that page as its deferred one: on entry, and when it may have moved. */
+/* Gives that page to L2, a hypervisor too, as its deferred page: on entry, and when the page may have
+ * moved. */
 void nested_map_page(struct vcpu *vcpu);
 void nested_renew_page(struct vcpu *vcpu);
 
-/* The hypervisor's AT of stage 1: into PAR_EL1 goes what its VM's tables say, or its own if it is a host. */
+/* L1's AT of stage 1: puts into PAR_EL1 what L2's tables say, or L1's own tables if it is a host. */
 void nested_translate(struct vcpu *vcpu, uint64_t address, bool write);
 
-/* Virtual EL2's registers as the hardware has them now. */
+/* Saves those of virtual EL2's registers that are in the hardware. */
 void nested_save_l1(struct vcpu *vcpu);
 
-/* A guest_entry (guest_table.h) of the VM that `context` is; under its lock. */
+/* A guest_entry (guest_table.h); `context` is the VM. The caller holds its lock. */
 bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry);
 
-/* The hypervisor's instruction traps: a register, or TLB maintenance (ESR_EL2 of EC 0x18). False: it is
- * answered as an ordinary VM's, or undefined. */
+/* Emulates a trapped instruction of L1: a register access, TLB maintenance or AT (ESR_EL2 of EC 0x18).
+ * Returns false if it is to be handled like an ordinary VM's. */
 bool nested_register(struct vcpu *vcpu, uint64_t esr);
 
-/* ... or it calls instead; the immediate has CALL_MARK. False: it is no such call. */
+/* ... the same for an HVC whose immediate has CALL_MARK. Returns false if it is no such call. */
 bool nested_call(struct vcpu *vcpu, unsigned immediate);
 
-/* The hypervisor's ERET. */
+/* L1's ERET. */
 void nested_eret(struct vcpu *vcpu);
 
-/* Does virtual EL2's SPSR_EL2 have to be told apart from one of its own exceptions? */
+/* Must we track the last writes to SPSR_EL2, to detect an exception that virtual EL2 took from itself? */
 bool nested_tracks(const struct vcpu *vcpu);
 
-/* HCR_EL2 and the others while virtual EL2 runs. */
+/* Sets the traps for virtual EL2. */
 void nested_trap_l1(struct vcpu *vcpu);
 
-/* What EL1 must hold for what virtual EL2's register says. */
+/* Virtual EL2's registers, converted to the format of EL1's. */
 uint64_t nested_sctlr(const struct vcpu *vcpu);
 uint64_t nested_tcr(const struct vcpu *vcpu);
 uint64_t nested_cpacr(const struct vcpu *vcpu);
 
-/* A TLBI of the hypervisor's: bits of tlbi_concerns(); `value`: its operand. */
+/* L1's TLBI. `concerns`: bits of tlbi_concerns(); `value`: its operand. */
 void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value);
 
-/* Ends the VM: its hypervisor did what we do not run. */
+/* Ends the VM, because its hypervisor did something that is invalid or not supported. */
 #define nested_stop(vcpu, what, ...)                                           \
 	vm_end((vcpu)->vm, "error", "vCPU %u at 0x%lx: " what, (vcpu)->number, \
 	       (vcpu)->arch.context.pc, __VA_ARGS__)

@@ -2,11 +2,11 @@
 #include "nested/timers.h"
 
 #include "core/guest_tree.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "nested/nested.h"
 
-/* Interrupts of the four by what they are in the hardware, in either world. */
+/* The virtual INTIDs of the four timers, and the physical INTID of each while L2 or L1 runs. */
 static const struct {
 	uint8_t intid, in_vm, in_el2;
 } places[] = { { PPI_TIMER_VIRTUAL, PPI_TIMER_VIRTUAL, PPI_TIMER_HYPERVISOR_VIRTUAL },
@@ -15,8 +15,8 @@ static const struct {
 	       { PPI_TIMER_HYPERVISOR, PPI_TIMER_HYPERVISOR, PPI_TIMER_PHYSICAL } };
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-/* The hypervisor's accesses of the VM's timers do not reach the hardware: FEAT_NV2 redirects them, and a VHE
- * hypervisor's names of them trap. */
+/* Is L2's timer state in the page while L1 runs? L1's accesses to it do not reach the hardware: FEAT_NV2
+ * redirects them, and a VHE hypervisor's names for them trap. */
 static bool keeps(const struct vcpu *vcpu)
 {
 	return is_vhe(vcpu) || mechanism(vcpu) == MECHANISM_NV2;
@@ -39,7 +39,7 @@ static bool keeps(const struct vcpu *vcpu)
 		WRITE(CNTP_CTL_EL0, SLOT(nested, physical##_CTL_##zero));   \
 	} while (0)
 
-/* The timers of who does not run. CNTHV knows no offset. */
+/* Loads the timers of the one that does not run. CNTHV has no offset. */
 static void load_others(struct nested *nested, uint64_t virtual_control, uint64_t virtual_value,
 			uint64_t physical_control, uint64_t physical_value)
 {
@@ -54,7 +54,7 @@ static void load_others(struct nested *nested, uint64_t virtual_control, uint64_
 	WRITE(CNTHP_CTL_EL2, physical_control);
 }
 
-/* The VM's as its hypervisor has them now, which runs. */
+/* Loads L2's timers while L1 runs. */
 static void load_vms(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -69,7 +69,7 @@ static void load_vms(struct vcpu *vcpu)
 
 /* ---- Interrupts ----------------------------------------------------------------------------- */
 
-/* A physical interrupt that is active until the guest ends its virtual one goes where its timer goes. */
+/* A physical interrupt that is active until the guest ends its virtual one moves with its timer. */
 static void move_interrupts(struct vcpu *vcpu, bool to_el2)
 {
 	struct vgic *vgic = &vcpu->vm->arch.vgic;

@@ -1,21 +1,22 @@
 /*
- * The timers of a guest hypervisor and of its VM (nested.h). Each has a virtual and a physical one. A VHE
- * hypervisor's own, CNTHV and CNTHP, have at EL2 the names of EL1's, and reach the hardware's CNTV and CNTP past
- * us; its VM's have these while the VM runs. So who runs has CNTV and CNTP, the other has CNTHV and CNTHP of a
- * CPU that has all four (FEAT_VHE). On any other, and without VHE, CNTV and CNTP are the VM's for ever.
+ * The timers of a guest hypervisor (L1) and of its VM (L2). Each has a virtual and a physical one. A VHE
+ * hypervisor accesses its own, CNTHV and CNTHP, by the names of EL1's: it reaches the hardware's CNTV and
+ * CNTP without a trap. While L2 runs, these are L2's. So the one that runs has CNTV and CNTP, and the other
+ * one has CNTHV and CNTHP if the CPU has all four (FEAT_VHE). On other CPUs, and without VHE, CNTV and CNTP
+ * are always L2's.
  */
 #ifndef NESTED_TIMERS_H
 #define NESTED_TIMERS_H
 
-#include "core/vm.h"
+#include "vm/vm.h"
 
-/* The VM is left for its hypervisor, the hypervisor for its VM: after its list registers are taken back, after
- * they are lent. */
+/* Switch the timers from L2 to L1, after L2's list registers are taken back; from L1 to L2, after they
+ * are lent. */
 void timers_to_l1(struct vcpu *vcpu);
 void timers_to_l2(struct vcpu *vcpu);
 
-/* The virtual interrupt that a timer's physical one stands for; 0: for none, because the hypervisor has changed its
- * VM's timer since, where we do not see it. */
+/* The virtual INTID for a timer's physical one. 0: none, because L1 has changed L2's timer since, without
+ * a trap. */
 unsigned timers_interrupt(struct vcpu *vcpu, unsigned physical);
 
 #endif

@@ -35,7 +35,8 @@ uint64_t virtual_ich_misr(const struct virtual_ich *interface)
 	misr |= hcr & ICH_HCR_UIE && valid <= 1 ? ICH_MISR_U : 0;
 	misr |= hcr & ICH_HCR_LRENPIE && hcr & ICH_HCR_EOICOUNT ? ICH_MISR_LRENP : 0;
 	misr |= hcr & ICH_HCR_NPIE && !pending ? ICH_MISR_NP : 0;
-	/* Group 0 on, off; group 1 on, off: HCR's bits 4 to 7 ask, VMCR's bits 0 and 1 answer. */
+	/* Group 0 enabled, disabled; group 1 enabled, disabled: requested by bits 4 to 7 of HCR, the
+	 * state is in bits 0 and 1 of VMCR. */
 	for (unsigned group = 0; group < 2; group++) {
 		unsigned on = ICH_HCR_VGRP_SHIFT + 2 * group;
 		bool is_on = interface->vmcr >> group & 1;
@@ -57,7 +58,7 @@ uint64_t virtual_ich_lr_for_hardware(uint64_t lr, bool backed)
 		return lr & ICH_LR_EOI ? lr : 0;
 	if (!(lr & ICH_LR_STATE))
 		return 0;
-	/* With HW, bit 41 is part of the number; both states at once are not allowed. */
+	/* With HW, bit 41 is part of the physical INTID, and both states at once are not allowed. */
 	if (lr & ICH_LR_HW) {
 		lr &= ~(ICH_LR_RES0_HW | ICH_LR_RES0);
 		if (!backed)

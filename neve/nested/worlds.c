@@ -1,11 +1,11 @@
-/* The two worlds of a VM that has virtual EL2, and the way between them; see nested.h. docs/neve-switch.md lists the
+/* Switches between a guest hypervisor (L1) and its VM (L2); see nested.h. docs/neve-switch.md lists the
  * steps. */
 #include "nested/nested.h"
 
 #include "core/arch.h"
 #include "core/memory.h"
+#include "cpu/accessors.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
 #include "nested/gic_switch.h"
 #include "nested/timers.h"
 #include "vm/vcpu.h"
@@ -19,14 +19,14 @@
 	(PSTATE_NZCV | PSTATE_TCO | PSTATE_DIT | PSTATE_UAO | PSTATE_PAN | PSTATE_SS | \
 	 PSTATE_DAIF | PSTATE_BTYPE | PSTATE_SSBS)
 
-/* What the nested VM's hypervisor may ask of MDCR_EL2. */
+/* Bits that L1 may set in MDCR_EL2. */
 #define MDCR_HEEDED (MDCR_TPM | MDCR_TPMCR | MDCR_TDA | MDCR_TDE | MDCR_TDOSA | MDCR_TDRA)
 
 #define CNTHCTL_BOTH_VHE (CNTHCTL_BOTH << CNTHCTL_E2H_SHIFT)
 
 _Static_assert(VMID_SHADOWS + SHADOWS <= VMIDS_OF_VM && SHADOWS > MAX_VCPUS, "VMIDs and shadows");
 
-/* ---- Formats: what EL1 must hold for what virtual EL2's register says ------------------------- */
+/* ---- Values of virtual EL2's registers in the format of EL1 ---------------------------------- */
 
 uint64_t nested_sctlr(const struct vcpu *vcpu)
 {
@@ -51,7 +51,7 @@ uint64_t nested_cpacr(const struct vcpu *vcpu)
 	uint64_t value = SLOT(&vcpu->arch.nested, CPTR_EL2);
 
 	if (is_vhe(vcpu))
-		return value & ~(CPACR_ZEN | CPACR_SMEN); /* there is no SVE, no SME */
+		return value & ~(CPACR_ZEN | CPACR_SMEN); /* no SVE, no SME */
 	return value & CPTR_TFP ? 0 : CPACR_FPEN;
 }
 
@@ -71,7 +71,7 @@ void nested_trap_l1(struct vcpu *vcpu)
 	uint64_t hcr = HCR_GUEST | HCR_TTLB | HCR_AT, cptr = CPTR_GUEST, mdcr = MDCR_GUEST;
 
 	switch (mechanism(vcpu)) {
-	case MECHANISM_NV2: /* what ARMv8.0 can trap would not reach the page */
+	case MECHANISM_NV2: /* ARMv8.0's traps would keep accesses from the page */
 		hcr = (hcr & ~HCR_TACR) | HCR_NV | HCR_NV2 | (vhe ? 0 : HCR_NV1);
 		break;
 	case MECHANISM_NV:
@@ -90,13 +90,13 @@ void nested_trap_l1(struct vcpu *vcpu)
 	WRITE(MDCR_EL2, (READ(MDCR_EL2) & MDCR_HPMN) | mdcr);
 }
 
-/* Virtual interrupts that its HCR_EL2 has pending: those of which it takes the physical ones. */
+/* Virtual interrupts that are pending in L1's HCR_EL2, of the kinds whose physical interrupts L1 takes. */
 static uint64_t virtual_interrupts(uint64_t hcr)
 {
 	return hcr & (hcr & (HCR_FMO | HCR_IMO | HCR_AMO)) << 3;
 }
 
-/* Of its HCR_EL2 what concerns a hypervisor below it, if its CPU has that. */
+/* The bits of L1's HCR_EL2 for nested virtualization, if its CPU has that. */
 static uint64_t heeded_nest(const struct vcpu *vcpu, uint64_t hcr)
 {
 	bool nv2 = mechanism(vcpu) == MECHANISM_NV2;
@@ -112,7 +112,7 @@ static void trap_l2(struct vcpu *vcpu, uint64_t hcr)
 	uint64_t counters = SLOT(nested, CNTHCTL_EL2) >> (is_vhe(vcpu) ? CNTHCTL_E2H_SHIFT : 0);
 	uint64_t nest = heeded_nest(vcpu, hcr);
 
-	/* With FEAT_NV2 ACTLR_EL1 is in the page. Keys of pointer authentication are the hypervisor's to give. */
+	/* With FEAT_NV2 ACTLR_EL1 is in the page. Whether keys of pointer authentication trap is up to L1. */
 	WRITE(HCR_EL2, (HCR_GUEST & ~(HCR_APK | HCR_API | (nest & HCR_NV2 ? HCR_TACR : 0))) |
 			       (hcr & HCR_HEEDED) | virtual_interrupts(hcr) | nest);
 	WRITE(CPTR_EL2, (CPTR_GUEST & ~(VHE && traps_fp(vcpu) ? CPACR_FPEN : 0)) |
@@ -127,7 +127,7 @@ static void trap_l2(struct vcpu *vcpu, uint64_t hcr)
 
 /* ---- L1's world ----------------------------------------------------------------------------- */
 
-/* Those that L1 can write without a trap; the page has all others at any time. */
+/* Saves what L1 can write without a trap; all other registers are always in the page. */
 void nested_save_l1(struct vcpu *vcpu)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -141,7 +141,7 @@ void nested_save_l1(struct vcpu *vcpu)
 					    (READ(CNTKCTL_EL1) & ~CNTHCTL_BOTH_VHE);
 	} else if (mechanism(vcpu) == MECHANISM_NEVE) {
 		SLOT(nested, SCTLR_EL2) = READ(SCTLR_EL1);
-		SLOT(nested, TTBR1_EL2) = READ(TTBR1_EL1); /* where it keeps its page's address */
+		SLOT(nested, TTBR1_EL2) = READ(TTBR1_EL1); /* address of its deferred page */
 	}
 #undef ROW
 	nested->sp_el2 = READ(SP_EL1);
@@ -167,7 +167,7 @@ static void load_l1(struct vcpu *vcpu)
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTHCTL_EL2));
 	WRITE(SP_EL1, nested->sp_el2);
 
-	/* EL2's, for L1. */
+	/* EL2's registers, for L1. */
 	WRITE(CNTHCTL_EL2, CNTHCTL_GUEST);
 	WRITE(CNTVOFF_EL2, is_vhe(vcpu) ? 0 : SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, vcpu_id(vcpu));
@@ -175,7 +175,7 @@ static void load_l1(struct vcpu *vcpu)
 	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
 	nested_trap_l1(vcpu);
 
-	/* With FEAT_NV2, L1's deferred page again, if L2 had one. */
+	/* With FEAT_NV2: L1's deferred page again, if L2 had one. */
 	if (nested->lends_page) {
 		WRITE(VNCR_EL2, nested->own_page);
 		__atomic_store_n(&nested->lends_page, false, __ATOMIC_RELEASE);
@@ -188,7 +188,7 @@ static void load_l1(struct vcpu *vcpu)
 
 /* ---- L2's world ----------------------------------------------------------------------------- */
 
-/* L2's EL1 is Table 3's second part, and what traps one by one. */
+/* L2's EL1 registers: the second part of Table 3, and the debug register. */
 #define IS_VM_STATE(nest) (NEST_##nest == NEST_VM || NEST_##nest == NEST_DEBUG)
 
 static void save_l2(struct vcpu *vcpu)
@@ -203,7 +203,7 @@ static void save_l2(struct vcpu *vcpu)
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
 
-	/* A system error that the VM has taken is not pending any more. */
+	/* A virtual SError that L2 has taken is not pending any more. */
 	if (virtual_interrupts(nested->hcr) & HCR_VSE && !(READ(HCR_EL2) & HCR_VSE))
 		SLOT(nested, HCR_EL2) &= ~HCR_VSE;
 
@@ -223,7 +223,7 @@ static void load_l2(struct vcpu *vcpu)
 	if (is_vhe(vcpu))
 		WRITE(CNTKCTL_EL1, SLOT(nested, CNTKCTL_EL1));
 
-	/* EL2's, as L1 wants them for its VM. */
+	/* EL2's registers, as L1 set them for L2. */
 	WRITE(CNTVOFF_EL2, SLOT(nested, CNTVOFF_EL2));
 	WRITE(VMPIDR_EL2, SLOT(nested, VMPIDR_EL2));
 	WRITE(VPIDR_EL2, SLOT(nested, VPIDR_EL2));
@@ -237,7 +237,7 @@ static void load_l2(struct vcpu *vcpu)
 	nested->in_el2 = false;
 	vcpu->level = LEVEL_VM;
 
-	/* The timers last: their interrupts go where the interface's list registers are. */
+	/* The timers come last: their interrupts depend on who has the list registers. */
 	if (hcr & HCR_IMO)
 		nested_gic_lend(vcpu);
 	timers_to_l2(vcpu);
@@ -245,7 +245,7 @@ static void load_l2(struct vcpu *vcpu)
 
 /* ---- From one to the other -------------------------------------------------------------------- */
 
-/* What the hardware would do when it takes an exception to EL2. */
+/* As the hardware takes an exception to EL2. */
 void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_t hpfar)
 {
 	struct nested *nested = &vcpu->arch.nested;
@@ -269,16 +269,16 @@ void nested_exit_to_l1(struct vcpu *vcpu, unsigned vector, uint64_t esr, uint64_
 	load_l1(vcpu);
 }
 
-/* FEAT_NV2, and FEAT_NV for a VHE hypervisor, say EL2 in SPSR_EL1 of an exception from virtual EL2 to itself.
- * Elsewhere it looks like EL1. Where we see each write of it, what was put there neither by us nor by the
- * hypervisor comes from itself. */
+/* After an exception that virtual EL2 took from itself, SPSR_EL1 says EL2 with FEAT_NV2, and with FEAT_NV
+ * for a VHE hypervisor; else it says EL1. Where we see each write to it, a value that neither we nor L1
+ * wrote is from such an exception. */
 bool nested_tracks(const struct vcpu *vcpu)
 {
 	return !is_vhe(vcpu) &&
 	       (mechanism(vcpu) == MECHANISM_NV || mechanism(vcpu) == MECHANISM_PV);
 }
 
-/* Does the hypervisor return to itself? */
+/* Does L1 return to virtual EL2 itself? */
 static bool returns_to_itself(const struct vcpu *vcpu, uint64_t pc, uint64_t spsr)
 {
 	const struct nested *nested = &vcpu->arch.nested;
@@ -301,7 +301,7 @@ void nested_eret(struct vcpu *vcpu)
 		return;
 	}
 
-	/* Illegal: the next instruction says so. */
+	/* An illegal return: the next instruction faults. */
 	if (level > LEVEL_EL2 || spsr & PSTATE_RESERVED ||
 	    (level == LEVEL_EL0 && spsr & PSTATE_SP)) {
 		context->pstate |= PSTATE_IL;
@@ -329,7 +329,7 @@ void nested_before_enter(struct vcpu *vcpu)
 	if (!vcpu->arch.nested.lent)
 		return;
 
-	/* Before we look: what changes from here on sets it again. */
+	/* Cleared before we look: later changes set it again. */
 	__atomic_store_n(&vcpu->attention, false, __ATOMIC_SEQ_CST);
 	vcpu->arch.nested.refill = true;
 
@@ -340,9 +340,9 @@ void nested_before_enter(struct vcpu *vcpu)
 		nested_exit_to_l1(vcpu, VECTOR_LOWER_IRQ, 0, 0);
 }
 
-/* ---- The beginning -------------------------------------------------------------------------- */
+/* ---- Start ---------------------------------------------------------------------------------- */
 
-/* At its own EL1, where a kernel without VHE runs, it is the same CPU. */
+/* The same at virtual EL1, where the kernel of a hypervisor without VHE runs. */
 enum identity nested_identity(const struct vcpu *vcpu)
 {
 	return !is_nested(vcpu)			  ? IDENTITY_VM
@@ -380,7 +380,7 @@ void nested_reset(struct vcpu *vcpu)
 	__builtin_memset((void *)nested->own_page, 0, PAGE_BYTES);
 	nested->page = (uint64_t *)nested->own_page;
 	nested->lent = nested->maintenance = nested->lends_page = false;
-	nested->others_on = true; /* what they were before is not known */
+	nested->others_on = true; /* their state at reset is unknown */
 	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_EL1_RES1 : SCTLR_EL2_RES1;
 	SLOT(nested, SCTLR_EL1) = SCTLR_EL1_RES1;
 	SLOT(nested, HCR_EL2) = HCR_RW | (is_vhe(vcpu) ? HCR_E2H : 0);

@@ -1,8 +1,8 @@
 /*
- * A guest hypervisor whose VM is one too, by FEAT_NV2: it moves the page that its VNCR_EL2 names, write-protects
- * it and takes it away, and looks whether its VM's registers go where they must. VNCR_EL2 has an address of virtual
- * EL2, which is none of its memory's. Built by neve/Makefile (deferred), run by tests/e2e/neve-nested.bats; it
- * says "deferred: all well", or what was not.
+ * A guest hypervisor whose VM is one too, by FEAT_NV2. It moves the page that its VNCR_EL2 names,
+ * write-protects it and unmaps it, and checks where its VM's registers go. VNCR_EL2 has an address of
+ * virtual EL2 that is outside its RAM. Built by neve/Makefile (deferred), run by
+ * tests/e2e/neve-nested.bats; prints "deferred: all well", or what failed.
  */
 #define RUNS_VM
 #include "el2.h"
@@ -17,11 +17,11 @@
 #define TCR_VALUE   (25ull | 1 << 8 | 1 << 10 | 3 << 12 | 1ull << 23 | 2 << 16 | 1ull << 31)
 #define SCTLR_VALUE (0x30c50830ull | 1 << 0 | 1 << 2 | 1 << 12)
 #define VM_SPSR	    0x3c5
-#define FROM_VM	    8 /* vector: synchronous, from below */
+#define FROM_VM	    8 /* vector: synchronous, from a lower level */
 #define EC_VNCR	    0x25
 #define ISS_VNCR    (1ull << 13)
 
-/* The VM: what it is given into its VTTBR_EL2 and out of it again; or that without an end. */
+/* The VM. `writer` writes x0 to its VTTBR_EL2, reads it back and calls; `racer` writes for ever. */
 __asm__(".pushsection .text\n"
 	"writer: msr s3_4_c2_c1_0, x0\n mrs x1, s3_4_c2_c1_0\n hvc #1\n"
 	"racer: add x0, x0, #1\n msr s3_4_c2_c1_0, x0\n b racer\n"
@@ -44,13 +44,13 @@ static void expect(bool good, const char *what)
 {
 	if (good)
 		return;
-	say("deferred: not so: ");
+	say("deferred: failed: ");
 	say(what);
 	say("\n");
 	power_off();
 }
 
-/* What the window shows, on all CPUs. */
+/* Maps the window to a page, on all CPUs. */
 static void show(uint64_t entry)
 {
 	*(volatile uint64_t *)last = entry;
@@ -110,7 +110,7 @@ void first_cpu(void)
 	expect_call(0, 11);
 	show(shown(1));
 	expect_call(1, 12);
-	expect(pages[0][VTTBR_WORD] == 11, "and not in the one before");
+	expect(pages[0][VTTBR_WORD] == 11, "the old page is unchanged");
 	show(0);
 	expect_fault(7, "a page that is not there: translation, level 3");
 	show(shown(0) | READ_ONLY);
@@ -120,7 +120,7 @@ void first_cpu(void)
 	show(shown(0));
 	expect_call(0, 13);
 
-	/* The other CPU's VM writes all the time: after the TLBI nothing goes to the page from before. */
+	/* The other CPU's VM writes all the time: after the TLBI nothing may go to the old page. */
 	start_other();
 	for (unsigned i = 0; i < MOVES; i++) {
 		unsigned from = i & 1, to = !from;
@@ -132,7 +132,7 @@ void first_cpu(void)
 		pages[from][VTTBR_WORD] = 7;
 		while (pages[to][VTTBR_WORD] < 1000)
 			;
-		expect(pages[from][VTTBR_WORD] == 7, "no CPU writes to the page from before");
+		expect(pages[from][VTTBR_WORD] == 7, "no CPU writes to the old page");
 	}
 	say("deferred: all well\n");
 	power_off();

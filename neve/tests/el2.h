@@ -1,6 +1,6 @@
 /*
- * What the tests' guest hypervisors begin with: an arm64 Image with nothing below it but who runs it, a console,
- * a second CPU. One file includes it.
+ * Start-up code of the tests' guest hypervisors: an arm64 Image that runs alone, with a console and a
+ * second CPU. Each is one C file that includes this.
  */
 #ifndef EL2_H
 #define EL2_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 
 #define UART	   0x09000000ull
 #define GICD	   0x08000000ull
@@ -22,8 +22,8 @@
 #define EXCEPTION_RETURN "eret"
 #endif
 
-/* Entered with the MMU off: first_cpu() and other_cpu() never return. All exceptions go to `left`, in assembly, with
- * the vector's number in x0 and no stack. */
+/* first_cpu() and other_cpu() are entered with the MMU off and never return. All exceptions go to the
+ * label `left`, with the vector's number in x0 and no stack. */
 __asm__(".pushsection .head, \"ax\"\n"
 	"b start\n"
 	".long 0\n"
@@ -89,8 +89,8 @@ static inline _Noreturn void power_off(void)
 		;
 }
 
-/* With RUNS_VM: run(pc, x0) enters the VM at `pc`, and returns the vector by which it left. The including file has
- * own_fault(), where exceptions of our own end. */
+/* With RUNS_VM: run(pc, x0) enters the VM at `pc`, and returns the vector of its exit. The including file
+ * defines own_fault(), which handles our own exceptions. */
 #ifdef RUNS_VM
 __asm__(".pushsection .text\n"
 	"enter_vm: stp x29, x30, [sp, #-96]!\n stp x19, x20, [sp, #16]\n stp x21, x22, [sp, #32]\n"

@@ -1,26 +1,27 @@
 /*
- * A guest hypervisor that means harm: as many programs as PROGRAMS says, each of random registers, random
- * stage-2 tables, random TLB maintenance or address translation, and a random nested VM, from a seed. It is
- * an arm64 Image with nothing below it but who runs it; a timer of its own ends what a program does not end.
- * Built by neve/Makefile (hostile), run by tests/e2e/neve-nested.bats, not on instructions: an EL1 that only
- * aborts executes none, and time would stand still. Last it says how each program was left, and powers off.
+ * A hostile guest hypervisor: PROGRAMS programs, each of random registers, random stage-2 tables, random
+ * TLB maintenance or address translation, and a random nested VM, from a seed. It is an arm64 Image that
+ * runs alone; its own timer ends a program that does not end by itself. Built by neve/Makefile (hostile),
+ * run by tests/e2e/neve-nested.bats, but not with -icount: an EL1 that only aborts executes no
+ * instructions, and time would stand still. At the end it prints how often each vector was taken, and
+ * powers off.
  */
 #include "el2.h"
 
-#define TICKS	    (READ_REGISTER(cntfrq_el0) / 4000) /* of one program */
+#define TICKS	    (READ_REGISTER(cntfrq_el0) / 4000) /* time limit of one program */
 #define TIMER	    27
 #define TABLES	    4
-/* It is a call there, which gives the page away. */
+/* With neve, writing VNCR_EL2 is a call that replaces the deferred page. */
 #define NOT_WRITTEN (PARAVIRT == PARAVIRT_neve ? REG_VNCR_EL2 : REG_NONE)
 #define HCR_NEVER   (HCR_TGE | HCR_E2H)
 
 __asm__(".pushsection .head, \"ax\"\n"
-	/* Of the first CPU: the other takes none. */
+	/* Only for the first CPU: the other takes no exceptions. */
 	"left: adrp x1, stacks + 8192\n add x1, x1, :lo12:stacks + 8192\n mov sp, x1\n b was_left\n"
 	".balign 4096\n"
 	/* The nested VM: what it does depends on its registers. */
 	"victim:\n"
-	/* Keys, and what they sign: undefined where there are none. */
+	/* Keys and a signature: undefined without pointer authentication. */
 	"tbz x3, #4, 1f\n msr s3_0_c2_c1_0, x2\n msr s3_0_c2_c1_1, x3\n msr s3_0_c2_c3_0, x1\n"
 	".inst 0xdac10025\n" /* pacia x5, x1 */
 	"1: ldr x4, [x1]\n str x4, [x2]\n msr sctlr_el1, x3\n isb\n ldrb w4, [x3]\n"
@@ -39,13 +40,13 @@ uint64_t tables[TABLES][512] __attribute__((aligned(4096)));
 volatile uint64_t deferred[512] __attribute__((aligned(4096)));
 uint64_t seeds[2] = { 0, 0xbad }, by_vector[16];
 
-/* How many programs there were, where no VM can write: it may well see our memory, run our code. */
+/* Number of programs so far, where no VM can write it: a VM may access our memory and run our code. */
 static uint64_t done(void)
 {
 	return READ(CNTHP_CVAL_EL2);
 }
 
-/* Each CPU has numbers of its own. */
+/* Each CPU has its own random numbers. */
 static uint64_t next(void)
 {
 	uint64_t *seed = &seeds[(uint64_t)__builtin_frame_address(0) > (uint64_t)stacks[1]];
@@ -56,7 +57,7 @@ static uint64_t next(void)
 	return *seed * 0x2545f4914f6cdd1dull;
 }
 
-/* Values that are more often near what means something. */
+/* Random values, more often near meaningful ones. */
 static uint64_t value(void)
 {
 	uint64_t kind = next() % 5, bits = next();
@@ -85,7 +86,7 @@ static uint64_t entry(void)
 		return (uint64_t)tables[bits % TABLES] | 3; /* a table: cycles are common */
 	case 2:
 	case 3:
-	case 4: /* our own memory, or what lies beside it */
+	case 4: /* our own memory, or next to it */
 		return (0x40000000ull + (bits & 0x1ffff000)) | (bits >> 32 & 0xfff) | 1;
 	case 5: /* devices: ours, or the machine's */
 		return (0x08000000ull + (bits & 0x3fff000)) | 0x7c3;
@@ -94,7 +95,7 @@ static uint64_t entry(void)
 	}
 }
 
-/* But for what would only take its own feet away, and what its CPU does not have. */
+/* Registers that are not written: those that would only disable the program itself, and missing ones. */
 static bool is_spared(unsigned number)
 {
 	if ((number >= REG_ICH_LR0_EL2 + 4 && number <= REG_ICH_LR15_EL2) ||
@@ -162,7 +163,7 @@ static _Noreturn void finish(void)
 	power_off();
 }
 
-/* One key of pointer authentication, which is its VM's too only where HCR_EL2.APK says so. */
+/* One key of pointer authentication. Its VM may write it only if HCR_EL2.APK is set. */
 static uint64_t own_key(void)
 {
 	return done() * 0x2545f4914f6cdd1dull;
@@ -212,7 +213,7 @@ static void maintain(uint64_t which, uint64_t operand)
 		__asm__ volatile("sys #4, c8, c0, #1, %0" : : "r"(operand) : "memory");
 #endif
 		break;
-	case 5: /* walks of the VM's own tables, by who runs us where that is EL2 */
+	case 5: /* walks the VM's tables; at virtual EL2 done by the hypervisor below */
 		__asm__ volatile("at s1e1r, %0" : : "r"(operand) : "memory");
 		break;
 	case 6:
@@ -248,7 +249,7 @@ _Noreturn void program(void)
 	WRITE(HCR_EL2, (next() & ~HCR_NEVER) | HCR_IMO | HCR_RW | (bits >> 8 & 3 ? HCR_VM : 0));
 	bits = next();
 	maintain(bits, value());
-	WRITE(SPSR_EL2, bits % 8 ? 0x3c5 : next() & ~0x18ull) /* not to itself */;
+	WRITE(SPSR_EL2, bits % 8 ? 0x3c5 : next() & ~0x18ull) /* not to EL2, not to AArch32 */;
 	from = (uint64_t)victim;
 	WRITE(ELR_EL2, bits >> 8 & 7 ? from : value());
 	WRITE(CNTHCTL_EL2, 3);
@@ -277,7 +278,7 @@ void was_left(uint64_t vector)
 	program();
 }
 
-/* With virtual EL2's deferred page as the mechanism `neve` has it: memory of ours. */
+/* With the mechanism `neve`: gives our memory as the deferred page. */
 static void share_page(void)
 {
 #if PARAVIRT == PARAVIRT_neve
@@ -302,7 +303,7 @@ void first_cpu(void)
 	program();
 }
 
-/* Beside that, without an end: storms of interrupts and of TLB maintenance, tables that change while they are
+/* Meanwhile, for ever: storms of interrupts and of TLB maintenance, tables that change while they are
  * walked, and a deferred page that changes while its CPU enters its VM. */
 void other_cpu(void)
 {
@@ -319,10 +320,10 @@ void other_cpu(void)
 			else if (kind == 2)
 				tables[bits % TABLES][bits >> 8 & 511] = entry();
 			else if ((bits & 255) !=
-				 OFFSET_CNTVOFF_EL2 / 8) /* IMO, and it: who ends the VM */
+				 OFFSET_CNTVOFF_EL2 / 8) /* this and IMO are kept for the timer */
 				deferred[bits & 255] = value() | HCR_IMO;
 		}
-		/* The first must come on, or nothing races. */
+		/* The first CPU must make progress, or nothing races. */
 		while (READ_REGISTER(cntvct_el0) - begun < TICKS)
 			;
 	}

@@ -1,25 +1,25 @@
 /*
- * A guest hypervisor that asks whether virtual EL2 keeps the architecture's rules: whose pointer-authentication keys
- * are written, whether virtual interrupts of HCR_EL2 arrive, what the GIC says of its list registers. It expects what
- * it finds at EL2 itself, where it runs too. Built by neve/Makefile (rules), run by tests/e2e/neve-nested.bats;
- * it says "rules: all well", or what was not so.
+ * A guest hypervisor that checks whether virtual EL2 keeps the architecture's rules: which
+ * pointer-authentication keys are written, whether virtual interrupts of HCR_EL2 arrive, what the GIC says
+ * about its list registers. It also runs at EL2, where it expects the same. Built by neve/Makefile (rules),
+ * run by tests/e2e/neve-nested.bats; prints "rules: all well", or what failed.
  */
 #define RUNS_VM
 #include "el2.h"
 
 #define VM_SPSR	   0x3c5
-#define FROM_VM	   8 /* vector: synchronous, from below */
+#define FROM_VM	   8 /* vector: synchronous, from a lower level */
 #define SCTLR_ENIA (1ull << 31)
 #define EC_KEYS	   0x09
 #define OWN_KEY	   0x1111111111111111
 #define VMS_KEY	   0x2222222222222222
 #define RECEIVING  (HCR_FMO | HCR_IMO | HCR_AMO)
 
-/* Calls that its VM ends with: at its end, and from each of its vectors. */
+/* Immediates of the calls by which its VM ends: at its end, and from each of its vectors. */
 #define CALL_END    0x20
 #define CALL_VECTOR 0x40
 
-/* The VM's programs: it writes its key, it signs with it, it lets interrupts come. */
+/* The VM's programs: write its key; sign with it; exit at once; unmask interrupts and wait. */
 __asm__(".pushsection .text\n"
 	"vm_keys: msr s3_0_c2_c1_0, x0\n isb\n hvc #0x20\n"
 	"vm_signs: msr sctlr_el1, x0\n isb\n .inst 0xdac10022\n hvc #0x20\n" /* pacia x2, x1 */
@@ -57,7 +57,7 @@ static void expect(const char *what, uint64_t found, uint64_t wanted)
 	if (found == wanted)
 		return;
 	all_well = false;
-	say("rules: not so: ");
+	say("rules: failed: ");
 	say(what);
 	say(": ");
 	say_hex(found);
@@ -74,7 +74,7 @@ _Noreturn void own_fault(void)
 	power_off();
 }
 
-/* Runs the VM, which must come back by a synchronous exception: its class, and of a call the number. */
+/* Runs the VM, which must exit by a synchronous exception: returns its class, or the immediate of a call. */
 static uint64_t class_of(const char *program, uint64_t hcr, uint64_t x0)
 {
 	WRITE(HCR_EL2, HCR_RW | hcr);
@@ -102,7 +102,7 @@ static void keys(void)
 	WRITE_REGISTER(KEY_LOW, OWN_KEY);
 	expect("without APK a key traps", class_of(vm_keys, HCR_API, VMS_KEY), EC_SYSREG);
 	expect("... where it is written", READ(ELR_EL2), (uint64_t)vm_keys);
-	expect("... by what its syndrome names", READ(ESR_EL2) & ENCODING_MASK,
+	expect("... with the key in its syndrome", READ(ESR_EL2) & ENCODING_MASK,
 	       ENCODING(3u, 0u, 2u, 1u, 0u));
 	expect("... and is as before", READ_REGISTER(KEY_LOW), OWN_KEY);
 	expect("without API its use traps", class_of(vm_signs, HCR_APK, signs), EC_KEYS);
@@ -111,7 +111,7 @@ static void keys(void)
 	expect("... and one for EL1 and EL2", READ_REGISTER(KEY_LOW), VMS_KEY);
 }
 
-/* Where EL2 signs, a signature is the key's; in the format that SCTLR_EL2 has without VHE. */
+/* EL2 signs if SCTLR_EL2 allows it; without VHE, by that format. */
 static void own_signature(void)
 {
 	register uint64_t x2 __asm__("x2") = 0x40000000;
@@ -146,11 +146,11 @@ static void virtual_interrupts(void)
 		       call_of(vm_waits, RECEIVING | pending, (uint64_t)vm_vectors),
 		       CALL_VECTOR + kinds[i].vector);
 		expect("... a system error once", READ(HCR_EL2) & pending, kept);
-		expect("not where EL2 does not take the physical ones",
+		expect("none if EL2 does not take the physical ones",
 		       call_of(vm_waits, (RECEIVING | pending) & ~kinds[i].receives,
 			       (uint64_t)vm_vectors),
 		       CALL_END);
-		expect("... where it stays pending", READ(HCR_EL2) & pending, pending);
+		expect("... and it stays pending", READ(HCR_EL2) & pending, pending);
 	}
 }
 
@@ -199,7 +199,7 @@ void first_cpu(void)
 #endif
 	WRITE(VBAR_EL2, (uint64_t)vectors);
 	instruction_barrier();
-	lists(); /* first: it asks for what was never written */
+	lists(); /* first: expects reset values */
 	keys();
 	own_signature();
 	virtual_interrupts();

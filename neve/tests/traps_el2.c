@@ -1,7 +1,8 @@
 /*
- * A guest hypervisor that only traps: each kind of instruction 64 times between two rings of the doorbell, and what
- * one of them costs by the counter, which with -icount is instructions: its own and those of who runs it. Built by
- * neve/Makefile (traps), run by tests/e2e/neve-traps.bats; says "traps: NAME COST" of each.
+ * A guest hypervisor that only traps: executes each kind of instruction 64 times between two rings of the
+ * doorbell, and prints what one costs by the counter. With -icount that is in instructions, its own and
+ * those of the hypervisor below. Built by neve/Makefile (traps), run by tests/e2e/neve-traps.bats; prints
+ * "traps: NAME COST" for each.
  */
 #include "common/bell_note.h"
 #include "el2.h"
@@ -9,11 +10,11 @@
 #define DOORBELL    0x0a000008ull
 #define TIMES	    64
 #define TIMES_TEXT  "64"
-#define ERET_LOOP   2	  /* instructions of the loop that it takes */
+#define ERET_LOOP   2	  /* other instructions of its loop */
 #define SPSR_ITSELF 0x3c9 /* EL2h, all masked */
 #define TLBI_IPA    "sys #4, c8, c4, #1, x0"
 
-/* As a guest hypervisor of this build has it. */
+/* As this build of a guest hypervisor does it. */
 #if PARAVIRT
 #define HOW(instruction) "hvc %1"
 #else
@@ -24,7 +25,7 @@
 #define CALL_TO_TLBI(op1, m, op2) \
 	(CALL_MARK | CALL_WRITE | (CALL_TLBI + ((op1) / 4 << 6 | (m) << 3 | (op2))) << CALL_NUMBER)
 
-/* Each is given x0, and keeps all registers but x0 to x3. */
+/* Each gets `value` in x0, and may change only x0 to x3. */
 #define KIND(kind, text, call)                                           \
 	static __attribute__((noinline)) void kind(uint64_t value)       \
 	{                                                                \
@@ -51,7 +52,7 @@ KIND(tlbi_ipa, HOW(TLBI_IPA), CALL_TO_TLBI(4, 4, 1))
 KIND(read_id, "mrs x0, id_aa64mmfr0_el1", 0)
 KIND(call_firmware, "ldr w0, =0x84000000\n smc #0", 0)
 
-/* Each returns to the next: void return_to_itself(uint64_t unused), with ELR_EL2 = again. */
+/* Each ERET returns to the next one: void return_to_itself(uint64_t unused), with ELR_EL2 = again. */
 __asm__(".pushsection .text\n"
 	"return_to_itself: mov x2, #" TIMES_TEXT "\n"
 	"again: cbz x2, 1f\n sub x2, x2, #1\n" EXCEPTION_RETURN "\n"
@@ -99,8 +100,8 @@ static uint64_t ticks(void)
 
 static uint64_t empty;
 
-/* Called with its kind's own function: pointers in data would have to be moved first. `own`: instructions of each
- * beside the one that traps. */
+/* Inlined, so that `run` is a constant: pointers in data would have to be relocated first. `own`:
+ * instructions of each besides the one that traps. */
 static inline __attribute__((always_inline)) void measure(const char *name, void (*run)(uint64_t),
 							  uint64_t value, unsigned own)
 {
@@ -118,7 +119,7 @@ static inline __attribute__((always_inline)) void measure(const char *name, void
 	say("traps: ");
 	say(name);
 	say(" ");
-	/* Rounded: a compiler may call one kind with an instruction more than another. */
+	/* Rounded: a compiler may need one more instruction to call one kind than another. */
 	say_number((passed + TIMES / 2) / TIMES - own);
 	say("\n");
 }

@@ -1,5 +1,5 @@
-/* Unit tests of the configuration, the VM's device tree, PSCI, system registers,
- * on the host, under ASan and UBSan (make -C neve test). */
+/* Unit tests of the configuration, the VM's device tree, PSCI and system registers, on the host, under
+ * ASan and UBSan (make -C neve test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "core/config.h"
 #include "core/devices.h"
 #include "core/guest_tree.h"
-#include "machine/registers.h"
+#include "cpu/registers.h"
 #include "tree_maker.h"
 #include "vm/psci.h"
 
@@ -37,7 +37,7 @@ static void add_module(const char *name, bool kernel, uint32_t address, const ch
 	end_node(&maker);
 }
 
-/* A machine whose /chosen has what `modules` adds. */
+/* Reads the configuration of a machine whose /chosen has what `modules` adds. */
 static bool read_with(void (*modules)(void), const char *words)
 {
 	struct text text;
@@ -228,7 +228,7 @@ static void cpus_go_on_and_off(void **state)
 	assert_int_equal((int64_t)call(0, 0xc4000003, 1ull << 32, 0, 0).value, -2);
 	assert_int_equal(call(0, 0xc4000004, 1, 0, 0).value, 0); /* on */
 	assert_int_equal(call(1, 0x84000002, 0, 0, 0).action, PSCI_CPU_STOPS);
-	/* The narrow call looks at 32 bits of its arguments. */
+	/* The call with 32-bit arguments ignores their upper half. */
 	assert_int_equal(call(0, 0x84000003, 1ull << 32 | 1, 1ull << 32 | 0x40000000, 0).entry,
 			 0x40000000);
 }
@@ -245,7 +245,7 @@ static void versions_and_features_are_told(void **state)
 	assert_int_equal(call(0, 0x84000008, 0, 0, 0).action, PSCI_OFF);
 	assert_int_equal(call(0, 0x84000009, 0, 0, 0).action, PSCI_RESET);
 	assert_int_equal(call(0, 0xc4000001, 0, 0, 0).action, PSCI_STANDBY);
-	/* Above its 32 bits a function's number may hold anything. */
+	/* Bits above the lower 32 of a function number are ignored. */
 	assert_int_equal(call(0, 0xffffffff84000008, 0, 0, 0).action, PSCI_OFF);
 }
 
@@ -276,7 +276,7 @@ static void a_hypervisors_ramdisks_are_its_modules(void **state)
 	assert_int_equal(config.vms[0].nest, MECHANISM_NV2);
 	assert_string_equal(config.vms[0].bootargs, "cpus=1 -- bench=idle");
 	assert_true(config.vms[0].kernel.end == 0x42001234);
-	assert_int_equal(tree.reserved[0].end, 0x42001234); /* Linux's name of the first */
+	assert_int_equal(tree.reserved[0].end, 0x42001234); /* the first one, for Linux */
 	assert_int_equal(config.vms[0].ramdisks[0].end, 0x44005678);
 	free(bytes);
 }

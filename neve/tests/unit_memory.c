@@ -1,5 +1,5 @@
-/* Unit tests of translation tables, free memory, aborts' decoding and injected exceptions, on the host,
- * under ASan and UBSan (make -C neve test). */
+/* Unit tests of translation tables, free memory, decoding of aborts, and injected exceptions, on the
+ * host, under ASan and UBSan (make -C neve test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "machine/table.h"
+#include "tables/table.h"
 #include "vm/inject.h"
 #include "vm/mmio.h"
 
@@ -53,7 +53,7 @@ static void pieces_are_as_large_as_alignment_allows(void **state)
 	struct table_leaf leaf;
 
 	(void)state;
-	/* A page, then blocks, then a GiB, and the same down again. */
+	/* A page, blocks, a GiB, blocks, a page. */
 	assert_true(table_map(&table, GIB - 2 * MIB - PAGE_BYTES, 5 * GIB - 2 * MIB - PAGE_BYTES,
 			      GIB + 4 * MIB + 2 * PAGE_BYTES, ATTRIBUTES, LARGE_BYTES));
 	expect(GIB - 2 * MIB - 1, 5 * GIB - 2 * MIB - 1, PAGE_BYTES);
@@ -135,7 +135,7 @@ static void memory_is_taken_once_and_aligned(void **state)
 	assert_int_equal(memory_take(&memory, 0x1000, 0x1000), 0x1000);
 }
 
-/* ESR of a data abort: a load or store of `bytes_log2` by register `rt`. */
+/* ESR of a data abort: a load or store of 1 << `bytes_log2` bytes by register `rt`. */
 static uint64_t syndrome(unsigned bytes_log2, unsigned rt, uint64_t more)
 {
 	return 0x24ull << 26 | 1ull << 25 | 1ull << 24 | (uint64_t)bytes_log2 << 22 |
@@ -183,7 +183,7 @@ static void exceptions_go_where_the_hardware_would_send_them(void **state)
 	assert_true(to.pc == 0x8000 && to.pstate == (pan | masked | el1h));
 	to = inject_synchronous(0x8000, 1ull << 20 | 1 << 21 | pan, false, true); /* IL, SS */
 	assert_true(to.pc == 0x8400 && to.pstate == (masked | el1h));
-	/* From EL1 an abort's class is one more; an external one, a write. */
+	/* From EL1 an abort's class is one more; an external abort, a write. */
 	assert_int_equal(inject_external_abort(syndrome(0, 0, 1 << 6), 5),
 			 0x25ull << 26 | 1 << 25 | 0x50);
 	assert_int_equal(inject_external_abort(syndrome(0, 0, 0), 0),

@@ -1,5 +1,5 @@
-/* Unit tests of what guest hypervisors stand on: register classes, their stage-2 tables, shadows of them,
- * their list registers; on the host, under ASan and UBSan (make -C neve test). */
+/* Unit tests of what supports guest hypervisors: register classes, walks of their tables, shadows, their
+ * list registers; on the host, under ASan and UBSan (make -C neve test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "machine/registers.h"
-#include "nested/shadow.h"
+#include "cpu/registers.h"
 #include "nested/virtual_ich.h"
+#include "tables/shadow.h"
 
 /* ---- Register classes ----------------------------------------------------------------------- */
 
@@ -29,8 +29,7 @@ static unsigned count_of(enum register_nest nest, const char *end)
 	return count;
 }
 
-/* 26 distinct names in Table 3: TPIDR_EL2 stands there twice. ICH_AP<n>R<m> and ICH_LR<n> are 24 of
- * Table 5's. */
+/* Table 3 has 26 distinct names: TPIDR_EL2 is there twice. In Table 5, ICH_AP<n>R<m> and ICH_LR<n> are 24. */
 static void classes_have_the_papers_sizes(void **state)
 {
 	(void)state;
@@ -78,11 +77,11 @@ static void virtual_el2_is_told_of_itself(void **state)
 			 0x2000000);
 	assert_int_equal(register_identity(REG_ID_AA64ISAR0_EL1, ~0ull, IDENTITY_EL2, false),
 			 ~FIELD(56));
-	/* 40 bits, and of LPA2 only stage 1's. */
+	/* 40 bits, and LPA2 only at stage 1. */
 	assert_true(register_identity(REG_ID_AA64MMFR0_EL1, 0x10000005, IDENTITY_EL2_NV2, true) ==
 		    0x20010000002);
 	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0, IDENTITY_EL2, true) & 15, 0);
-	/* Its walk of stage 2 sets no access flag and no dirty bit. */
+	/* Our walk of its stage 2 sets no access flag and no dirty state. */
 	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 2, IDENTITY_EL2, false), 0);
 }
 
@@ -176,7 +175,7 @@ static void other_granules_and_concatenated_tables_are_found(void **state)
 	struct guest_leaf leaf;
 
 	(void)state;
-	/* 4 KiB, 40 bits from level 1: two tables beside each other; VTTBR is aligned to both. */
+	/* 4 KiB, 40 bits from level 1: two concatenated tables; VTTBR is aligned to both. */
 	memory[0x2000 / 8 + 0x200] = 0x480000000 | LEAF;
 	reads = 0;
 	leaf = guest_walk(0x2000, VTCR(40, 1, 0), 0x8000000123, GUEST_READS, read_word, NULL);
@@ -209,7 +208,7 @@ static void stage_1_of_virtual_el2_is_walked(void **state)
 	(void)state;
 	memory[0x1000 / 8 + 1] = 0x2000 | 3;
 	memory[0x2000 / 8 + 2] = 0x3000 | 3;
-	memory[0x2000 / 8 + 3] = 0x3000 | 3 | 1ull << 62; /* read-only, all below */
+	memory[0x2000 / 8 + 3] = 0x3000 | 3 | 1ull << 62; /* read-only, with all below */
 	memory[0x3000 / 8 + 3] = 0x812345000 | LEAF_ACCESSED | 3;
 	memory[0x3000 / 8 + 4] = 0x812346000 | LEAF_ACCESSED | 1 << 7 | 3;
 	memory[0x3000 / 8 + 5] = 0x812347000 | 3;
@@ -226,7 +225,7 @@ static void stage_1_of_virtual_el2_is_walked(void **state)
 	leaf = WALK(upper | 0x401dabc, GUEST_WRITES);
 	assert_true(!leaf.status && leaf.output == 0x6fff85abc && leaf.bytes == 0x4000);
 	assert_int_equal(WALK(~0ull << 37, GUEST_READS).status, STATUS_TRANSLATION);
-	/* 4 KiB and 48 bits begin at level 0; no granule, no walk. */
+	/* 4 KiB and 48 bits begin at level 0; an invalid granule faults. */
 	tcr = TCR(48, 0, 48, 0);
 	memory[0x1000 / 8] = 0x1000 | 3;
 	assert_int_equal(WALK(0x40403678, GUEST_WRITES).status, 0);
@@ -357,7 +356,7 @@ static void what_is_invalidated_is_gone_from_the_shadow(void **state)
 	assert_false(table_walk(&shadow->table, 0x12345000, &found));
 	assert_false(table_walk(&shadow->table, 0x12346000, &found));
 	assert_true(table_walk(&shadow->table, 0x12400000, &found));
-	shadow_map(shadow, 0x40000000, &huge, &own); /* one of 1 GiB: all of it goes */
+	shadow_map(shadow, 0x40000000, &huge, &own); /* a leaf of 1 GiB: everything is dropped */
 	shadow_drop(shadow, 0x7ffff000);
 	assert_false(table_walk(&shadow->table, 0x40000000, &found));
 	assert_false(table_walk(&shadow->table, 0x12400000, &found));
@@ -391,7 +390,7 @@ static void a_shadow_that_is_full_begins_anew(void **state)
 		shadow_map(shadow, ipa, &small, &own);
 		assert_true(table_walk(&shadow->table, ipa, &found));
 	}
-	/* And where a page lies in the way of a block. */
+	/* And if a page is mapped where a block must go. */
 	own.bytes = BLOCK_BYTES;
 	own.output = 0x95600000;
 	shadow_map(shadow, 0x1000, &block, &own);
@@ -437,10 +436,10 @@ static void maintenance_is_told_as_asked(void **state)
 	lr[1] = lr[0] = 0;
 	interface.hcr = ICH_HCR_EN | 8; /* none is pending */
 	assert_int_equal(virtual_ich_misr(&interface), 8);
-	interface.hcr = ICH_HCR_EN | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: so they are */
+	interface.hcr = ICH_HCR_EN | 1 << 6 | 1 << 5; /* group 1 on, group 0 off: both true */
 	assert_int_equal(virtual_ich_misr(&interface), 1 << 6 | 1 << 5);
 	lr[0] = 33 | ICH_LR_EOI;
-	interface.hcr = 0; /* says so though it is off (IHI 0069, ICH_MISR_EL2) */
+	interface.hcr = 0; /* reported even if disabled (IHI 0069, ICH_MISR_EL2) */
 	assert_int_equal(virtual_ich_misr(&interface), 1);
 }
 

@@ -1,5 +1,5 @@
-/* Unit test of whose shadow is in use when two CPUs look for one (nested/memory.c), in an order that the lock lets
- * happen; on the host, under ASan and UBSan (make -C neve test). Registers of the hardware are none here. */
+/* Unit test of which shadow is in use when two CPUs look for one (nested/memory.c), in an order that the
+ * lock allows; on the host, under ASan and UBSan (make -C neve test). Hardware registers are stubs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #define WRITE(name, value) ((void)(value))
 #define TLBI(operation)	   ((void)0)
 
-#include "machine/cpu.h"
 #include "core/lock.h"
+#include "cpu/cpu.h"
 
 /* What another CPU does as soon as the lock is free. */
 static void (*when_released)(void);
@@ -64,7 +64,7 @@ uint64_t nested_tcr(const struct vcpu *vcpu)
 
 #define CONTEXT(number) (0x40000000 + (number)*PAGE_BYTES)
 
-/* The second CPU's hypervisor runs a VM after the other, more than there are shadows. */
+/* The second CPU's hypervisor runs more VMs, one after the other, than there are shadows. */
 static void run_many(void)
 {
 	for (uint64_t i = 1; i <= SHADOWS + 1; i++)
@@ -85,7 +85,7 @@ static void a_shadow_that_was_found_is_in_use_before_another_looks(void **state)
 	}
 	when_released = run_many;
 	found = nested_find_shadow(&vm.vcpus[0], CONTEXT(0));
-	assert_null(when_released); /* it did run */
+	assert_null(when_released); /* it was called */
 	assert_true(found->vttbr == CONTEXT(0));
 	free(pages);
 }

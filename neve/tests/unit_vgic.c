@@ -53,7 +53,7 @@ static uint64_t redistributor(unsigned cpu, uint64_t offset, bool write, uint64_
 	return access.value;
 }
 
-/* All interrupts on, of group 1. */
+/* All interrupts are enabled, in group 1. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -76,7 +76,7 @@ static struct vgic_loaded refill(unsigned cpu)
 	return vgic_load(&vgic, cpu, &lists[cpu]);
 }
 
-/* What the guest does by its CPU interface: takes the interrupt in list register 0, ends it. */
+/* What the guest does by its CPU interface: acknowledges the interrupt in list register 0, ends it. */
 static void acknowledge(unsigned cpu)
 {
 	lists[cpu].lr[0] = (lists[cpu].lr[0] & ~LR_PENDING) | LR_ACTIVE;
@@ -94,12 +94,12 @@ static void an_sgi_reaches_whom_it_names(void **state)
 	assert_int_equal(refill(0).used, 0);
 	assert_int_equal(refill(1).used, 1);
 	assert_true(lists[1].lr[0] == (5 | LR_PENDING | LR_GROUP1));
-	/* All but the sender; nobody beyond; other affinities are nobody's. */
+	/* To all but the sender; to no CPU beyond the last; to none with other affinities. */
 	assert_int_equal(vgic_send_sgi(&vgic, 1, 1ull << 40, true), 5);
 	assert_int_equal(vgic_send_sgi(&vgic, 1, 0xfff8, true), 0);
 	assert_int_equal(vgic_send_sgi(&vgic, 1, 1ull << 16 | 1, true), 0);
 	assert_int_equal(vgic_send_sgi(&vgic, 1, 1ull << 44 | 1, true), 0);
-	/* By the registers of group 0, only to interrupts of group 0. */
+	/* The registers of group 0 reach only interrupts of group 0. */
 	assert_int_equal(vgic_send_sgi(&vgic, 0, 5ull << 24 | 1, false), 0);
 }
 
@@ -133,7 +133,7 @@ static void a_level_is_delivered_as_long_as_it_is_high(void **state)
 	end(0);
 	assert_int_equal(refill(0).used, 1); /* still high */
 	vgic_set_line(&vgic, UART, false);
-	assert_int_equal(refill(0).used, 0); /* low before the guest took it */
+	assert_int_equal(refill(0).used, 0); /* low before the guest acknowledged it */
 }
 
 static void a_timer_is_ended_in_the_hardware_by_its_guest(void **state)
@@ -149,7 +149,7 @@ static void a_timer_is_ended_in_the_hardware_by_its_guest(void **state)
 	end(1);
 	loaded = refill(1);
 	assert_true(!loaded.used && !loaded.deactivate);
-	/* The next one comes before anybody saw the end of this one. */
+	/* The next one arrives before the end of this one was seen. */
 	vgic_physical(&vgic, 1, &lists[1], TIMER, TIMER);
 	refill(1);
 	acknowledge(1);
@@ -160,7 +160,7 @@ static void a_timer_is_ended_in_the_hardware_by_its_guest(void **state)
 	acknowledge(1);
 	end(1);
 	refill(1);
-	/* One that the guest takes back by hand would stay active for ever. */
+	/* One that the guest clears by a register would stay active for ever. */
 	vgic_physical(&vgic, 1, &lists[1], TIMER, TIMER);
 	refill(1);
 	vgic_save(&vgic, 1, &lists[1]);
@@ -220,7 +220,7 @@ static void a_shared_interrupt_goes_where_it_is_routed(void **state)
 	end(2);
 	assert_int_equal(refill(2).used, 0);
 	assert_int_equal(refill(1).used, 1);
-	/* To nobody that is there: to the first. */
+	/* To a missing vCPU: goes to the first. */
 	distributor(0, GICD_IROUTER + 8 * 40, 8, true, 7);
 	assert_int_equal(distributor(0, GICD_IROUTER + 8 * 40, 4, false, 0), 0);
 }
@@ -258,7 +258,7 @@ static void registers_keep_what_they_can(void **state)
 	assert_int_equal(redistributor(0, 0x14, false, 0), 6);
 	redistributor(0, 0x14, true, 0);
 	assert_int_equal(redistributor(0, 0x14, false, 0), 0);
-	/* Sizes that are not allowed, and what is beyond. */
+	/* Sizes that are not allowed, and offsets beyond the last register. */
 	assert_int_equal(distributor(0, GICD_CTLR, 1, false, 7), 0);
 	assert_int_equal(distributor(0, IPRIORITYR + 33, 4, false, 7), 0);
 	assert_int_equal(distributor(0, 0xfffc, 4, false, 7), 0);
@@ -275,7 +275,7 @@ static uint64_t random_bits(void)
 	return random_state;
 }
 
-/* The hardware's part: list registers move on as an interrupt may. */
+/* The hardware's part: interrupts in list registers become active, or end. */
 static void guest_moves_on(unsigned cpu)
 {
 	for (unsigned i = 0; i < LISTS; i++) {
@@ -310,7 +310,7 @@ static void check_lists(void)
 	}
 }
 
-/* Whatever a guest does, in whatever order, what is loaded stays what hardware can take. */
+/* After any sequence of what a guest may do, the list registers are valid for the hardware. */
 static void ten_thousand_random_steps_leave_it_whole(void **state)
 {
 	(void)state;
@@ -331,7 +331,7 @@ static void ten_thousand_random_steps_leave_it_whole(void **state)
 			vgic_physical(&vgic, cpu, &lists[cpu], TIMER, TIMER);
 			vgic_load(&vgic, cpu, &lists[cpu]);
 			break;
-		case 3: /* half of them among the banks */
+		case 3: /* half of them in the banks */
 			if (bits & 2)
 				access.offset = 0x80 + access.offset % 0x380;
 			vgic_save(&vgic, cpu, &lists[cpu]);

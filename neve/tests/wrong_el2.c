@@ -1,12 +1,13 @@
 /*
- * A guest hypervisor that does what none may, one thing by WRONG: 1 gives a deferred page that is not its memory, 2
- * returns to AArch32, 3 has its vectors in no memory, 4 has vectors that fault, 5 loops, 6 loops with its vectors in
- * stage 1 that maps nothing, 7 changes its deferred page while its VM is entered and left. Built by neve/Makefile (wrong1 ...), run by tests/e2e/neve-nested.bats.
+ * A guest hypervisor that does one invalid thing, by WRONG: 1 gives a deferred page outside its memory, 2
+ * returns to AArch32, 3 has its vectors where no memory is, 4 has vectors that fault, 5 loops, 6 loops with
+ * its vectors where stage 1 maps nothing, 7 changes its deferred page while its VM is entered and left.
+ * Built by neve/Makefile (wrong, WRONG=1 to 7), run by tests/e2e/neve-nested.bats.
  */
 #include "el2.h"
 
 #if WRONG == 7
-/* The VM calls, again and again. */
+/* The VM calls in a loop. */
 __asm__(".pushsection .text\nleft: hvc #0xffff\nvm: hvc #0\n b vm\n.popsection\n");
 extern char vm[] __attribute__((visibility("hidden")));
 volatile uint64_t deferred[512] __attribute__((aligned(4096)));
@@ -27,7 +28,7 @@ void first_cpu(void)
 	WRITE(VBAR_EL2, 0x7000000000ull);
 	__asm__ volatile(".inst 0");
 #elif WRONG == 4
-	WRITE(VBAR_EL2, 0x09000000ull); /* a device: what is fetched there is an external abort */
+	WRITE(VBAR_EL2, 0x09000000ull); /* a device: fetching from it is an external abort */
 	__asm__ volatile(".inst 0");
 #elif WRONG == 7
 	CALL_WRITE_(REG_VNCR_EL2, (uint64_t)deferred);
@@ -49,7 +50,7 @@ void first_cpu(void)
 		;
 }
 
-/* If there is one, it loops beside whatever the first does, or changes all of its deferred page. */
+/* The second CPU, if there is one, only loops; with 7 it keeps changing the whole deferred page. */
 void other_cpu(void)
 {
 	for (uint64_t number = 1;;

@@ -1,7 +1,7 @@
 /* Exceptions for EL1; see inject.h. Pure. */
 #include "vm/inject.h"
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 #define PSTATE_KEPT (PSTATE_NZCV | PSTATE_DIT)
 

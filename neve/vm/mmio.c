@@ -1,7 +1,7 @@
 /* Decodes data aborts of device registers; see mmio.h. Pure. */
 #include "vm/mmio.h"
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 bool mmio_decode(uint64_t esr, struct access *access, struct mmio_register *to)
 {

@@ -1,20 +1,12 @@
-/* Answers a VM's calls of PSCI; see psci.h. Pure. */
+/* Handles a VM's PSCI calls; see psci.h. Pure. */
 #include "vm/psci.h"
 
 #include <stddef.h>
 
+#include "common/psci_functions.h"
+
 #define SMCCC_VERSION	    0x80000000u
 #define SMCCC_ARCH_FEATURES 0x80000001u
-#define PSCI_VERSION	    0x84000000u
-#define PSCI_CPU_OFF	    0x84000002u
-#define PSCI_MIGRATE_TYPE   0x84000006u
-#define PSCI_SYSTEM_RESET   0x84000009u
-#define PSCI_FEATURES	    0x8400000au
-/* These exist with 64-bit arguments too. */
-#define WIDE		    0x40000000u
-#define PSCI_CPU_SUSPEND    0x84000001u
-#define PSCI_CPU_ON	    0x84000003u
-#define PSCI_AFFINITY_INFO  0x84000004u
 
 #define VERSION_1_1	   0x10001u
 #define SUCCESS		   0
@@ -24,7 +16,7 @@
 #define INVALID_ADDRESS	   (~8ull)
 #define AFFINITY_ON	   0
 #define AFFINITY_OFF	   1
-#define NOT_NEEDED	   2 /* MIGRATE_INFO_TYPE: no trusted system that would have to move */
+#define NOT_NEEDED	   2 /* MIGRATE_INFO_TYPE: there is no trusted OS that needs migration */
 
 void psci_init(struct psci *psci, unsigned cpu_count)
 {
@@ -37,18 +29,18 @@ static struct psci_result answer(uint64_t value)
 	return (struct psci_result){ .action = PSCI_ANSWER, .value = value };
 }
 
-/* The functions that PSCI_FEATURES says are there; none has a flag set. */
+/* The functions that PSCI_FEATURES reports; none has a feature flag. */
 static bool known(uint64_t function)
 {
 	static const uint32_t functions[] = {
 		PSCI_VERSION,
 		PSCI_CPU_SUSPEND,
-		PSCI_CPU_SUSPEND | WIDE,
+		PSCI_CPU_SUSPEND | PSCI_64,
 		PSCI_CPU_OFF,
 		PSCI_CPU_ON,
-		PSCI_CPU_ON | WIDE,
+		PSCI_CPU_ON | PSCI_64,
 		PSCI_AFFINITY_INFO,
-		PSCI_AFFINITY_INFO | WIDE,
+		PSCI_AFFINITY_INFO | PSCI_64,
 		PSCI_MIGRATE_TYPE,
 		PSCI_SYSTEM_OFF,
 		PSCI_SYSTEM_RESET,
@@ -89,7 +81,7 @@ static struct psci_result affinity_info(const struct psci *psci, const uint64_t 
 
 struct psci_result psci_call(struct psci *psci, unsigned self, const uint64_t x[4])
 {
-	/* A function's number is 32 bits; the convention lets the rest be anything. */
+	/* A function number has 32 bits; the rest of x0 is ignored. */
 	uint32_t function = (uint32_t)x[0];
 	const uint64_t narrow[4] = { function, (uint32_t)x[1], (uint32_t)x[2], (uint32_t)x[3] };
 
@@ -104,14 +96,15 @@ struct psci_result psci_call(struct psci *psci, unsigned self, const uint64_t x[
 	case PSCI_MIGRATE_TYPE:
 		return answer(NOT_NEEDED);
 	case PSCI_CPU_ON:
-	case PSCI_CPU_ON | WIDE:
-		return cpu_on(psci, function & WIDE ? x : narrow);
+	case PSCI_CPU_ON | PSCI_64:
+		return cpu_on(psci, function & PSCI_64 ? x : narrow);
 	case PSCI_AFFINITY_INFO:
-	case PSCI_AFFINITY_INFO | WIDE:
-		return affinity_info(psci, function & WIDE ? x : narrow);
+	case PSCI_AFFINITY_INFO | PSCI_64:
+		return affinity_info(psci, function & PSCI_64 ? x : narrow);
 	case PSCI_CPU_SUSPEND:
-	case PSCI_CPU_SUSPEND | WIDE:
-		/* Any state may be answered by a lighter one (5.4.1): all keep what the CPU knows. */
+	case PSCI_CPU_SUSPEND | PSCI_64:
+		/* A shallower state than requested is allowed (5.4.1): every state is a standby that
+		 * keeps the CPU's state. */
 		return (struct psci_result){ .action = PSCI_STANDBY, .value = SUCCESS };
 	case PSCI_CPU_OFF:
 		psci->on[self] = false;

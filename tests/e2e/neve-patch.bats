@@ -155,7 +155,7 @@ refuses() {
     refuses 'built with PARAVIRT?' "$(dirname "$(image pv 0)")/neve.elf" --to neve
     refuses 'for X86_64' "$WORLDSWITCH" --to pv
     refuses '--code START-END' "$(image none 0)" --to pv
-    refuses 'link it first' "$ROOT/build/neve/aarch64/obj/vm/vcpu.c.o" --to pv
+    refuses 'link it first' "$ROOT/build/neve/aarch64/obj/exits/exits.c.o" --to pv
     refuses "can't read" nowhere.elf --to pv
     run -2 ws patch-hyp "$(plain 0)" -o no.elf --to perhaps
     run -2 ws patch-hyp "$(plain 0)" -o no.elf --to pv --code 8-4

@@ -3,11 +3,9 @@
 #include <arch/cpu.h>
 #include <arch/timed.h>
 
-#define LAB_HZ 1000000000 /* a tick is an instruction where one instruction takes a nanosecond */
+#include "common/psci_functions.h"
 
-/* Arm DEN 0022, 5.1; by the SMC calling convention. */
-#define PSCI_CPU_ON	0xc4000003
-#define PSCI_SYSTEM_OFF 0x84000008
+#define LAB_HZ 1000000000 /* a tick is an instruction where one instruction takes a nanosecond */
 
 static struct tree tree;
 
@@ -42,7 +40,7 @@ int64_t psci_cpu_on(uint64_t id, uint64_t entry, uint64_t context)
 {
 	if (tree.psci == PSCI_NONE)
 		return -1;
-	return call_below(tree.psci, PSCI_CPU_ON, id, entry, context);
+	return call_below(tree.psci, PSCI_CPU_ON | PSCI_64, id, entry, context);
 }
 
 void arch_init(void)

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-const SOURCE: &str = include_str!("../../../../neve/machine/registers.h");
+const SOURCE: &str = include_str!("../../../../neve/cpu/registers.h");
 
 /// How a system register is named in an instruction (DDI 0487, C5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,7 +102,7 @@ pub struct Registers {
 
 /// `registers.h` is not as this program knows it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("neve/machine/registers.h: {0}")]
+#[error("neve/cpu/registers.h: {0}")]
 pub struct TableError(String);
 
 impl Registers {

@@ -1,5 +1,5 @@
-/* The hypervisor's order of business: read what the machine is and what is to run, make the VMs, run
- * them, power off. */
+/* The hypervisor's main function: reads what the machine has and what to run, creates the VMs, runs them,
+ * powers off. */
 #include "core/main.h"
 
 #include "common/tree.h"
@@ -7,7 +7,7 @@
 #include "core/config.h"
 #include "core/console.h"
 #include "core/memory.h"
-#include "core/vm.h"
+#include "vm/vm.h"
 
 struct memory machine_memory;
 struct cpu machine_cpus[MAX_CPUS];
@@ -22,7 +22,7 @@ static _Noreturn void give_up(const char *what, const char *wrong)
 	arch_power_off();
 }
 
-/* All memory but what is in use: the image, the tree, modules, and what the tree reserves. */
+/* All RAM is free except the image, the device tree, the modules, and the ranges that the tree reserves. */
 static void find_memory(const struct tree *tree, uint64_t tree_at)
 {
 	bool good = true;

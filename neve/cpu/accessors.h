@@ -1,12 +1,12 @@
 /*
- * READ(VBAR_EL2), WRITE(VBAR_EL2, value): the table's registers, each in the way of this build. What the
- * hypervisor does with a register is written once; how the access looks depends on where it runs:
+ * READ(VBAR_EL2), WRITE(VBAR_EL2, value): access to the registers of registers.h. Code that uses a register
+ * is written once; how the access is made depends on the build:
  *
- *   VHE=0|1            of its own registers and of its VM's: by the names of EL2 and EL1, or as a VHE
- *                      hypervisor does (HCR_EL2.E2H) by the names of EL1 and EL12
+ *   VHE=0|1            the hypervisor's own registers and its VM's: by the names of EL2 and EL1, or as in a
+ *                      VHE hypervisor (HCR_EL2.E2H) by the names of EL1 and EL12
  *   PARAVIRT_none      the instruction itself: at EL2, or at virtual EL2 where it traps or is redirected
- *   PARAVIRT_calls     HVC in its place (registers.h, paravirtual calls)
- *   PARAVIRT_neve      by the register's nest: a load or store of the deferred page, the register of EL1, or
+ *   PARAVIRT_calls     an HVC instead (registers.h, paravirtual calls)
+ *   PARAVIRT_neve      by the register's nest: a load or store to the deferred page, the EL1 register, or an
  *                      HVC (Lim et al., section 6.4)
  */
 #ifndef ACCESSORS_H
@@ -14,18 +14,18 @@
 
 #include <stdint.h>
 
-#include "machine/cpu.h"
-#include "machine/registers.h"
+#include "cpu/cpu.h"
+#include "cpu/registers.h"
 
 #define READ(name)	   read_##name()
 #define WRITE(name, value) write_##name(value)
 
-/* ---- The three ways ------------------------------------------------------------------------- */
+/* ---- Instruction, call and page ------------------------------------------------------------- */
 
 #define BY_NAME_(op0, op1, n, m, op2) s##op0##_##op1##_c##n##_c##m##_##op2
 #define BY_NAME(op0, op1, n, m, op2)  BY_NAME_(op0, op1, n, m, op2)
 
-/* As an HVC whose register is x0. */
+/* An HVC with the value in x0. */
 #define CALL_READ(number)                                                   \
 	({                                                                  \
 		register uint64_t x0_ __asm__("x0");                        \
@@ -44,8 +44,8 @@
 				 : "memory");                                                      \
 	})
 
-/* This CPU's deferred page: its address is where a hypervisor that does not use the upper half of the
- * address space has room for it. */
+/* This CPU's deferred page. Its address is in TTBR1_EL1, which a hypervisor that does not use the upper
+ * half of the address space leaves free. */
 #define DEFERRED(name) (((volatile uint64_t *)READ_REGISTER(ttbr1_el1))[OFFSET_##name / 8])
 
 /* ---- By nest -------------------------------------------------------------------------------- */
@@ -82,8 +82,8 @@
 #define OP1_AUXILIARY(op1) op1
 #define OP1_TRAP(op1)	   op1
 
-/* How a paravirtual hypervisor reads, and how it writes: I as the instruction, C by call, P in the page, R
- * as the register of EL1. */
+/* How a paravirtual hypervisor accesses a register: by the instruction, a call, the deferred page, or the
+ * EL1 register. Each WAYS_* is a pair: for reads, for writes. */
 enum way { WAY_INSTRUCTION, WAY_CALL, WAY_PAGE, WAY_REDIRECT };
 
 #if PARAVIRT == PARAVIRT_neve
@@ -106,7 +106,7 @@ enum way { WAY_INSTRUCTION, WAY_CALL, WAY_PAGE, WAY_REDIRECT };
 #define WAYS_CONTROL(op1)   WAY_CALL, WAY_CALL
 #define WAYS_CACHED(op1)    WAY_CALL, WAY_CALL
 #define WAYS_GIC(op1)	    WAY_CALL, WAY_CALL
-/* These trap on a CPU of ARMv8.0 too. */
+/* These trap on an ARMv8.0 CPU too. */
 #define WAYS_DEBUG(op1)	    WAY_INSTRUCTION, WAY_INSTRUCTION
 #define WAYS_PMU(op1)	    WAY_INSTRUCTION, WAY_INSTRUCTION
 #define WAYS_AUXILIARY(op1) WAY_INSTRUCTION, WAY_INSTRUCTION
@@ -136,7 +136,7 @@ enum way { WAY_INSTRUCTION, WAY_CALL, WAY_PAGE, WAY_REDIRECT };
 #define SECOND_(a, b) b
 #define SECOND(pair)  SECOND_(pair)
 
-/* Only one of the four is left of each: the choice is a constant. */
+/* The choice is a constant: the compiler keeps one of the four. */
 #define READ_BY(nest, name, op0, op1, n, m, op2, page)                                         \
 	(FIRST(WAYS_##nest(op1)) == WAY_CALL	   ? CALL_READ(REG_##name)                     \
 	 : FIRST(WAYS_##nest(op1)) == WAY_PAGE	   ? DEFERRED(name)                            \

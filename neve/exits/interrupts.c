@@ -1,20 +1,20 @@
 /*
  * Interrupts on a running CPU, from the machine to the guest (Arm IHI 0069).
  *
- * Physical ones all come to EL2, and are few: the timers' PPIs, which are handed on to the guest and stay active
- * until it ends its virtual one; the maintenance interrupt of the virtual interface; our own SGI, which makes a CPU
- * look up; the console's. What is then pending for the vCPU (vgic.c) goes into list registers before its guest is
- * entered. Guests send interrupts themselves, and access the registers of their distributor.
+ * All physical interrupts go to EL2: the timers' PPIs, which are passed on to the guest and stay active until
+ * it ends its virtual one; the maintenance interrupt of the virtual interface; our own SGI, which kicks a
+ * CPU; the console's. What is then pending for the vCPU (vgic.c) goes into list registers before its guest
+ * is entered. Guests send interrupts themselves, and access the registers of their GIC.
  *
- * The three stand in one file so that the compiler inlines between them: the lab counts each instruction.
+ * This is one file so that the compiler can inline: the lab counts each instruction.
  */
 #include "gic/gic.h"
 
 #include "core/arch.h"
 #include "core/console.h"
 #include "core/guest_tree.h"
+#include "cpu/accessors.h"
 #include "gic/ich.h"
-#include "machine/accessors.h"
 #include "nested/gic_switch.h"
 #include "nested/nested.h"
 #include "nested/timers.h"
@@ -40,25 +40,25 @@ void gic_deactivate(uint64_t intid)
 	instruction_barrier();
 }
 
-/* Under the VM's lock. */
+/* The caller holds the VM's lock. */
 static void refill(struct vcpu *vcpu)
 {
 	struct vgic_lists *lists = &vcpu->arch.lists;
 	uint64_t old[VGIC_MAX_LRS];
 	struct vgic_loaded loaded;
 
-	/* What became of those that are in. */
+	/* Take back the list registers. */
 	gic_read_lists(vcpu);
 	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
 	if (is_nested(vcpu))
 		nested_gic_set_maintenance_line(vcpu);
 
-	/* What is to be in. */
+	/* Choose the new contents. */
 	for (unsigned i = 0; i < lists->count; i++)
 		old[i] = lists->lr[i];
 	loaded = vgic_load(&vcpu->vm->arch.vgic, vcpu->number, lists);
 
-	/* Only what changes is written; kvm410's world switch writes all of it itself. */
+	/* Write only those in use before or now; kvm410's world switch writes them itself. */
 	vcpu->arch.ich_hcr = ICH_HCR_EN | (loaded.more ? ICH_HCR_UIE : 0);
 	for (unsigned i = 0; i < lists->count && !is_kvm410(vcpu); i++)
 		if (old[i] || lists->lr[i])
@@ -73,7 +73,7 @@ static void refill(struct vcpu *vcpu)
 
 void gic_refill(struct vcpu *vcpu)
 {
-	/* Before we look: what changes from here on sets it again. */
+	/* Cleared before we look: later changes set it again. */
 	__atomic_store_n(&vcpu->attention, false, __ATOMIC_SEQ_CST);
 	lock_take(&vcpu->vm->lock);
 	refill(vcpu);
@@ -108,14 +108,15 @@ static void hand_on(struct vcpu *vcpu, unsigned physical)
 	lock_release(&vcpu->vm->lock);
 }
 
-/* What was typed is the first VM's. */
+/* Console input goes to the first VM. */
 static void receive(void)
 {
 	for (int byte = console_receive(); byte >= 0; byte = console_receive())
 		vm_receive(&vms[0], (uint8_t)byte);
 }
 
-/* One that was acknowledged: its priority is dropped here; who deactivates it, and when, differs. */
+/* Handles an acknowledged interrupt. Its priority is dropped here; when it is deactivated depends on the
+ * interrupt. */
 static void take_one(struct vcpu *vcpu, unsigned intid)
 {
 	WRITE_REGISTER(ICC_EOIR1_EL1, intid);
@@ -135,7 +136,8 @@ static void take_one(struct vcpu *vcpu, unsigned intid)
 		break;
 	case PPI_MAINTENANCE:
 		vcpu_count(vcpu, CAUSE_IRQ_MAINTENANCE);
-		/* It is level-triggered: its reasons must go first. A nested VM's are its hypervisor's. */
+		/* Level-triggered: its cause must be cleared before it is deactivated. A nested VM's is
+		 * for L1. */
 		if (vcpu->arch.nested.lent) {
 			nested_gic_take_maintenance(vcpu);
 		} else {
@@ -178,7 +180,7 @@ void arch_take_interrupts(struct vcpu *vcpu)
 	}
 }
 
-/* ICC_SGI1R_EL1 takes MPIDR's affinities apart: affinity 0 is a bit of sixteen CPUs, and which sixteen. */
+/* In ICC_SGI1R_EL1, affinity 0 is a bit of a 16-bit target list, and RS the number of that list. */
 void arch_kick(const struct cpu *cpu)
 {
 	uint64_t id = cpu->id;
@@ -191,7 +193,7 @@ void arch_kick(const struct cpu *cpu)
 	instruction_barrier();
 }
 
-/* ---- What guests and devices do to it -------------------------------------------------------- */
+/* ---- Accesses of guests and devices ---------------------------------------------------------- */
 
 void gic_send_sgi(struct vcpu *vcpu, uint64_t value, bool group1)
 {
@@ -208,8 +210,9 @@ void arch_set_line(struct vm *vm, const struct vcpu *self, unsigned intid, bool 
 	vcpu_notify(vm, vgic_set_line(&vm->arch.vgic, intid, high), self);
 }
 
-/* What a register says of this vCPU's interrupts is in its list registers: where it says something of
- * them, they are taken back first, and loaded anew before the guest goes on. Under the VM's lock. */
+/* The pending and active state of this vCPU's interrupts is in its list registers. An access that depends
+ * on it takes them back first; they are filled again before the guest is entered. The caller holds the
+ * VM's lock. */
 static void controller_row(struct vcpu *vcpu, struct access *access,
 			   uint32_t (*registers)(struct vgic *, unsigned, struct access *))
 {

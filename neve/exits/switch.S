@@ -1,12 +1,11 @@
 /*
- * The world switch. A guest is run by a call: context_enter() goes into it and returns when it has left.
- * PC and PSTATE are in ELR_EL2 and SPSR_EL2, before and after. Only general registers change hands: all of
- * EL1's registers and the vector registers are the guest's, and stay where they are, because each CPU has one
- * vCPU for ever and the hypervisor uses neither.
+ * The world switch. context_enter() enters a guest and returns at its next exit. PC and PSTATE are in
+ * ELR_EL2 and SPSR_EL2 before and after. Only general registers are switched: EL1's registers and the
+ * vector registers stay the guest's, because each CPU has only one vCPU and the hypervisor uses neither.
  */
-#include "machine/cpu.h"
+#include "cpu/cpu.h"
 
-	/* A hypervisor at virtual EL2 of a CPU that does not trap it calls instead (machine/registers.h, CALL_ERET). */
+	/* A paravirtual hypervisor calls instead (cpu/registers.h, CALL_ERET). */
 	.macro exception_return
 #if PARAVIRT
 	hvc #0xffff
@@ -21,7 +20,7 @@
  * unsigned context_enter(struct context *context);
  *   in     x0 = context
  *   out    x0 = LEFT_...
- *   stack  x19 to x30 and the context, until the guest leaves
+ *   stack  x19 to x30 and the context, until the guest exits
  */
 	.globl context_enter
 context_enter:
@@ -50,7 +49,7 @@ context_enter:
 	ldp x0, x1, [x0, #CONTEXT_X]
 	exception_return
 
-/* The guest's registers but x0 and x1, which lie on the stack; x1 = LEFT_... */
+/* Saves the guest's registers; its x0 and x1 are on the stack; x1 = LEFT_... */
 guest_left:
 	ldr x0, [sp, #16]
 	stp x2, x3, [x0, #CONTEXT_X + 16]
@@ -93,7 +92,7 @@ kvm410_host_half:
 	b guest_left
 	.endm
 
-	/* Our own mistake: void own_fault(void), never back. */
+	/* A fault of the hypervisor itself: void own_fault(void), does not return. */
 	.macro from_ourselves
 	.balign 128
 	mov x0, sp
@@ -105,10 +104,10 @@ kvm410_host_half:
 	.balign 2048
 	.globl vectors
 vectors:
-	.rept 8				/* from EL2 itself: interrupts are masked, and faults must not be */
+	.rept 8				/* from EL2 itself: a bug, as interrupts are masked */
 	from_ourselves
 	.endr
-	.rept 2				/* from below, AArch64 and AArch32 */
+	.rept 2				/* from a lower level, AArch64 and AArch32 */
 	from_guest LEFT_SYNCHRONOUS
 	from_guest LEFT_IRQ
 	from_guest LEFT_FIQ

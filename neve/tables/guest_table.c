@@ -1,5 +1,5 @@
 /* Walks a guest hypervisor's tables; see guest_table.h. Pure. */
-#include "nested/guest_table.h"
+#include "tables/guest_table.h"
 
 #define ATTRIBUTES \
 	(LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED | LEAF_NO_EXECUTE)
@@ -7,12 +7,12 @@
 #define VA_UPPER (1ull << 55) /* of an address: the tables of TTBR1 */
 
 #define LAST_LEVEL	  3
-#define MAX_CONCATENATION 4 /* as a power of two */
+#define MAX_CONCATENATION 4 /* log2 of the number of tables */
 #define MAX_BITS	  48
 
 struct format {
 	unsigned granule; /* log2 of its bytes */
-	unsigned level;	  /* the walk begins there */
+	unsigned level;	  /* start level */
 	unsigned bits;	  /* of input */
 	unsigned output_bits;
 	bool stage1;
@@ -38,13 +38,13 @@ static bool read_format(uint64_t vtcr, struct format *format)
 	format->bits = 64 - (unsigned)(vtcr & TCR_TXSZ);
 	format->output_bits = outputs[vtcr >> TCR_EL2_PS_SHIFT & 7];
 	if (format->granule != 12 && !format->level)
-		return false; /* 52 bits */
+		return false; /* 52-bit addresses */
 	top = shift_of(format, format->level);
 	return format->bits <= MAX_BITS && format->bits > top &&
 	       format->bits <= top + format->granule - 3 + MAX_CONCATENATION;
 }
 
-/* Stage 1 has as many levels as its input needs. */
+/* At stage 1 the number of levels follows from the input bits. */
 static bool read_format1(uint64_t tcr, bool upper, struct format *format)
 {
 	static const uint8_t granules1[] = { 0, 14, 12, 16 };
@@ -83,7 +83,7 @@ static struct guest_leaf fault(unsigned status)
 static struct guest_leaf walk(const struct format *format, uint64_t table, uint64_t at,
 			      enum guest_access access, guest_entry *entry, void *context)
 {
-	/* The first table has as many entries as the input has bits left. */
+	/* The first table has an entry for each value of the input bits left. */
 	uint64_t indices = 1ull << (format->bits - shift_of(format, format->level));
 	uint64_t read_only = 0;
 
@@ -102,7 +102,7 @@ static struct guest_leaf walk(const struct format *format, uint64_t table, uint6
 		if ((value & ENTRY_ADDRESS) >> format->output_bits)
 			return fault(STATUS_ADDRESS_SIZE | level);
 		if (last || !(value & ENTRY_TABLE)) {
-			/* Blocks are of 1 GiB, 2, 32 and 512 MiB. */
+			/* Blocks can be 1 GiB, 2, 32 and 512 MiB. */
 			if (!last && (level == 0 || (level == 1 && format->granule != 12)))
 				return fault(STATUS_TRANSLATION | level);
 			return (struct guest_leaf){

@@ -1,5 +1,5 @@
-/* How the CPU's registers are accessed by name; their bits are in bits.h. Not for core/, which knows no
- * register. */
+/* Access to CPU registers by name; their bits are in bits.h. Not for core/, which does not depend on the
+ * architecture. */
 #ifndef CPU_H
 #define CPU_H
 
@@ -10,7 +10,7 @@
 /* Offsets in struct context (vm/state.h). */
 #define CONTEXT_X 0
 
-/* How a guest was left; what context_enter() returns. */
+/* The kind of exit, returned by context_enter(). */
 #define LEFT_SYNCHRONOUS 0
 #define LEFT_IRQ	 1
 #define LEFT_FIQ	 2
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/arm64_registers.h"
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 /* By encoding: older assemblers lack the names. */
 #define ICC_DIR_EL1 s3_0_c12_c11_1
@@ -45,7 +45,7 @@
 #define CPTR_GUEST    (CPTR_RES1 | CPTR_TZ | CPTR_TSM | CPTR_TTA)
 #define CNTHCTL_SHIFT 0
 #endif
-/* ... counter and timer of EL1 do not trap. */
+/* For a VM: the physical counter and timer of EL1 do not trap. */
 #define CNTHCTL_GUEST (CNTHCTL_BOTH << CNTHCTL_SHIFT)
 
 static inline void instruction_barrier(void)

@@ -1,5 +1,5 @@
-/* Makes, loads and ends VMs; see vm.h. */
-#include "core/vm.h"
+/* Creates, loads and ends VMs; see vm.h. */
+#include "vm/vm.h"
 
 #include "common/arm64_image.h"
 #include "common/word.h"
@@ -7,7 +7,7 @@
 #include "core/guest_tree.h"
 #include "core/memory.h"
 
-#define BLOCK	       0x200000ull /* what is loaded begins on such boundaries */
+#define BLOCK	       0x200000ull /* alignment of everything that is loaded */
 #define MAX_TREE_BYTES 16384
 
 struct vm vms[MAX_VMS];
@@ -107,8 +107,8 @@ static const char *take_memory(struct vm *vm)
 
 	vm->ram = memory_take(&machine_memory, vm->ram_bytes, BLOCK);
 	if (!vm->ram)
-		return "the machine has no such piece of memory left: give the machine more, or the VM less "
-		       "(memory=)";
+		return "the machine has not enough contiguous memory left: give the machine more, or "
+		       "the VM less (memory=)";
 	tables = memory_take(&machine_memory, pages * PAGE_BYTES, PAGE_BYTES);
 	if (!tables)
 		return "the machine has no memory left for its tables";
@@ -117,7 +117,7 @@ static const char *take_memory(struct vm *vm)
 	return NULL;
 }
 
-/* ---- Its beginning -------------------------------------------------------------------------- */
+/* ---- Start ---------------------------------------------------------------------------------- */
 
 const char *vm_create(unsigned number, const struct vm_config *config, unsigned first_cpu)
 {
@@ -130,7 +130,7 @@ const char *vm_create(unsigned number, const struct vm_config *config, unsigned 
 	vm->ram_start = arch_ram_start;
 	vm->ram_bytes = (config->memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
 	if (config->nest != MECHANISM_NONE && config->policy != POLICY_LEAN)
-		return "a guest hypervisor is run by policy=lean alone";
+		return "a guest hypervisor (nest=) needs policy=lean";
 	if (first_cpu + vm->vcpu_count > machine_cpu_count)
 		return "the machine has too few CPUs: each vCPU needs one of its own (cpus=)";
 	for (unsigned i = 0; i < vm->vcpu_count; i++) {
@@ -149,8 +149,8 @@ const char *vm_create(unsigned number, const struct vm_config *config, unsigned 
 	return arch_vm_init(vm);
 }
 
-/* From RAM's start: the kernel, then on boundaries of 2 MiB the ramdisk, then the device tree, which
- * may not cross one (Linux, Documentation/arch/arm64/booting.rst). */
+/* From the start of RAM: the kernel, the ramdisks, the device tree, each aligned to 2 MiB. The tree may
+ * not cross a 2 MiB boundary (Linux, Documentation/arch/arm64/booting.rst). */
 const char *vm_load(struct vm *vm)
 {
 	const struct vm_config *config = vm->config;
@@ -185,11 +185,11 @@ const char *vm_load(struct vm *vm)
 	size = guest_tree_write(&machine, tree_bytes, sizeof(tree_bytes));
 	if (!size || !vm_write(vm, tree, tree_bytes, size) ||
 	    !vm_write(vm, entry, (const void *)config->kernel.start, kernel_bytes))
-		return "it cannot be written to its memory";
+		return "its kernel, ramdisk or device tree cannot be written to its memory";
 	for (unsigned i = 0; i < MAX_RAMDISKS; i++)
 		if (!vm_write(vm, ramdisks[i].start, (const void *)config->ramdisks[i].start,
 			      ramdisks[i].end - ramdisks[i].start))
-			return "it cannot be written to its memory";
+			return "its kernel, ramdisk or device tree cannot be written to its memory";
 	arch_vcpu_boot(&vm->vcpus[0], entry, tree);
 	return NULL;
 }
@@ -212,7 +212,7 @@ void vm_hello(struct vm *vm)
 	record_send(&record, &vm->line);
 }
 
-/* ---- Its end -------------------------------------------------------------------------------- */
+/* ---- End ------------------------------------------------------------------------------------ */
 
 void vm_end(struct vm *vm, const char *status, const char *why, ...)
 {

@@ -1,9 +1,9 @@
 /* Builds and walks translation tables; see table.h. Pure. */
-#include "machine/table.h"
+#include "tables/table.h"
 
 #include <stddef.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 #define TOP_SHIFT  30
 #define LAST_SHIFT 12
@@ -34,7 +34,7 @@ static uint64_t *below(uint64_t entry)
 	return (uint64_t *)(uintptr_t)(entry & ENTRY_ADDRESS);
 }
 
-/* The largest piece with which a mapping can go on. */
+/* log2 of the largest leaf by which a mapping can continue. */
 static unsigned piece_shift(uint64_t from, uint64_t to, uint64_t bytes, uint64_t largest)
 {
 	for (unsigned shift = TOP_SHIFT; shift > LAST_SHIFT; shift -= 9) {
@@ -59,7 +59,7 @@ static bool map_piece(struct table *table, uint64_t from, unsigned leaf_shift, u
 				return false;
 			*entry = (uint64_t)(uintptr_t)more | ENTRY_TABLE | ENTRY_VALID;
 		} else if (!(*entry & ENTRY_TABLE)) {
-			return false; /* a block lies there */
+			return false; /* a block is mapped there */
 		}
 		entries = below(*entry);
 	}
@@ -130,7 +130,7 @@ bool table_walk(const struct table *table, uint64_t from, struct table_leaf *lea
 
 uint64_t table_pages_needed(uint64_t bytes, uint64_t leaf_bytes)
 {
-	uint64_t pages = 1 + bytes / LARGE_BYTES + 2; /* the range may begin inside of a GiB */
+	uint64_t pages = 1 + bytes / LARGE_BYTES + 2; /* the range may begin inside a GiB */
 
 	if (leaf_bytes < BLOCK_BYTES)
 		pages += bytes / BLOCK_BYTES + 2;

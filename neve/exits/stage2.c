@@ -1,20 +1,19 @@
 /*
- * What a VM is to the hardware: stage 2, built when the guest first touches a page, and a VMID. A VM's
- * memory is one piece of the machine's, so that a page's place is known before it is mapped; mapping it
- * empties it of what was there before.
+ * A VM's stage 2 and VMID. A page is mapped when the guest first touches it. A VM's memory is one piece of
+ * the machine's, so a page's physical address is known before it is mapped; mapping zeroes it.
  */
 #include "core/arch.h"
 #include "core/guest_tree.h"
-#include "core/vm.h"
+#include "cpu/cpu.h"
 #include "gic/gic.h"
-#include "machine/cpu.h"
 #include "machine/machine.h"
 #include "nested/nested.h"
+#include "vm/vm.h"
 
-/* Ordinary memory, all kinds of access. */
+/* Normal memory: read, write, execute. */
 #define ATTRIBUTES (LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED)
 
-/* Where QEMU's `virt` machine has it. */
+/* As on QEMU's `virt` machine. */
 const uint64_t arch_ram_start = 0x40000000;
 
 const char *arch_vm_init(struct vm *vm)
@@ -27,7 +26,7 @@ const char *arch_vm_init(struct vm *vm)
 		return "there is no memory for its tables";
 	if (!gic_add_rows(vm))
 		return "it has too many devices";
-	/* VMID 0 is nobody's. */
+	/* VMID 0 is unused. */
 	arch->vttbr = (uint64_t)arch->stage2.root | (uint64_t)(vm->number * VMIDS_OF_VM + 1)
 							    << VTTBR_VMID_SHIFT;
 	arch->counter_start = READ_REGISTER(cntpct_el0);
@@ -45,7 +44,7 @@ static void empty(uint64_t at, uint64_t bytes)
 	clean_and_drop((const void *)at, bytes); /* for a guest whose caches are off */
 }
 
-/* Maps the page or block around `ipa`, which lies in the VM's memory. */
+/* Maps the page or block around `ipa`, which must be in the VM's memory. */
 static bool make_page(struct vm *vm, uint64_t ipa)
 {
 	uint64_t bytes = vm->config->stage2_bytes, start = ipa & ~(bytes - 1);
@@ -54,7 +53,7 @@ static bool make_page(struct vm *vm, uint64_t ipa)
 	empty(at, bytes);
 	if (!table_map(&vm->arch.stage2, start, at, bytes, ATTRIBUTES, bytes))
 		return false;
-	__asm__ volatile("dsb ishst" : : : "memory"); /* the walkers see it */
+	__asm__ volatile("dsb ishst" : : : "memory"); /* make it visible to the walkers */
 	return true;
 }
 

@@ -1,30 +1,30 @@
 /*
- * System registers as data: one row each says its name, its encoding, what becomes of it in a VM (class,
- * mask), and what becomes of it for a guest hypervisor at virtual EL2 (nest, page). Accessors, trap
- * emulation, reset, paravirtual calls and the names of trap counts come from these rows. (DDI 0487, D19;
+ * System registers as a table. A row has a register's name, its encoding, how it is handled in a VM (class,
+ * mask), and how for a guest hypervisor at virtual EL2 (nest, page). Accessors, trap emulation, reset,
+ * paravirtual calls and the names of trap counts are generated from these rows. (DDI 0487, D19;
  * encodings are op0, op1, CRn, CRm, op2.)
  *
  * Classes, in a VM:
- *   IDENTITY    trapped by HCR_EL2.TID3: reads give the CPU's own value, of which the mask's bits are kept
+ *   IDENTITY    trapped by HCR_EL2.TID3: reads return the CPU's value, masked
  *   ZERO        trapped: reads as zero, ignores writes
  *   SGI         trapped by HCR_EL2.IMO and FMO: a write sends virtual interrupts; the mask is the group
- *   CONTEXT     the VM's own, in the hardware; the mask is its value at reset
- *   HYPERVISOR  not there; for a guest hypervisor the mask says which bits we heed when its VM is entered
- * An identification register that has no row is all zeros; any other that traps is undefined.
+ *   CONTEXT     the VM's own, in the hardware; the mask is its reset value
+ *   HYPERVISOR  undefined; for a guest hypervisor the mask has the bits that apply to its VM
+ * An identification register without a row reads as zero; any other register that traps is undefined.
  *
  * Nest, by Lim et al., NEVE (SOSP 2017), Tables 3 to 5:
- *   DIRECT        at virtual EL2 and EL1 the same, in the hardware
- *   CONTROL       Table 3, VM trap control and thread ID: concerns the nested VM only, kept in the deferred page
- *   VM            Table 3, VM execution control: the nested VM's EL1; in the hardware while that runs
- *   REDIRECT      Table 4: at virtual EL2 the hardware's register of EL1 with the same name is this one
- *   REDIRECT_VHE  Table 4: the same, of a VHE hypervisor
- *   CACHED        Table 4, trap on write: reads are from a copy
- *   TRANSLATED    Table 4, redirect or trap: of another format at EL1 unless the hypervisor is a VHE one
+ *   DIRECT        the same at virtual EL2 and EL1, in the hardware
+ *   CONTROL       Table 3, VM trap control and thread ID: affects only the nested VM; in the deferred page
+ *   VM            Table 3, VM execution control: the nested VM's EL1; in the hardware while it runs
+ *   REDIRECT      Table 4: at virtual EL2 the hardware's EL1 register of the same name holds it
+ *   REDIRECT_VHE  Table 4: the same, for a VHE hypervisor
+ *   CACHED        Table 4, trap on write: reads return a copy
+ *   TRANSLATED    Table 4, redirect or trap: another format at EL1 unless the hypervisor is a VHE one
  *   GIC           Table 5, trap on write
  *   TIMER, PMU, DEBUG, AUXILIARY   section 6.1, last paragraph; ACTLR_EL1
  *   TRAP          always traps
- * Page is the offset at which FEAT_NV2 keeps the register in the page that VNCR_EL2 names (DDI 0487,
- * D8.11.5), 0 where an access traps instead.
+ * Page is the register's offset in the page of VNCR_EL2 with FEAT_NV2 (DDI 0487, D8.11.5), or 0 if an
+ * access traps.
  */
 #ifndef REGISTERS_H
 #define REGISTERS_H
@@ -32,16 +32,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "machine/bits.h"
+#include "cpu/bits.h"
 
 /* The four-bit field of an identification register that begins at this bit. */
 #define FIELD(bit) (0xfull << (bit))
 #define ALL_FIELDS (~0ull)
 
 /*
- * Left out of what a VM is told, because it is not virtualized here, or only at the price of traps that
- * would be counted: EL2, EL3, AArch32, SVE, SME, RAS, AMU, MPAM, MTE, SCXTNUM, performance monitors, statistical
- * profiling, trace, LORegions, nested virtualization, fine-grained traps, MOPS, LS64.
+ * Hidden from VMs, because it is not virtualized here, or only with traps that would be counted: EL2, EL3,
+ * AArch32, SVE, SME, RAS, AMU, MPAM, MTE, SCXTNUM, performance monitors, statistical profiling, trace,
+ * LORegions, nested virtualization, fine-grained traps, MOPS, LS64.
  */
 #define KEEP_PFR0                                                                   \
 	(FIELD(PFR0_FP) | FIELD(PFR0_ADVSIMD) | FIELD(PFR0_GIC) | FIELD(PFR0_DIT) | \
@@ -67,8 +67,8 @@
 
 #define ALL_BITS (~0ull)
 
-/* HCR_EL2 of a guest hypervisor: what it may ask of its VM's traps. VM, FMO, IMO, AMO, VF, VI, VSE, E2H, TGE and
- * the nested ones are looked at one by one; EL1 is always AArch64. */
+/* Bits of HCR_EL2 that a guest hypervisor may set for its VM. VM, FMO, IMO, AMO, VF, VI, VSE, E2H, TGE
+ * and the nested ones are handled one by one; EL1 is always AArch64. */
 #define HCR_HEEDED                                                                             \
 	(HCR_PTW | HCR_FB | HCR_BSU | HCR_TWI | HCR_TWE | HCR_TID0 | HCR_TID1 | HCR_TID2 |     \
 	 HCR_TID3 | HCR_TSC | HCR_TIDCP | HCR_TACR | HCR_TSW | HCR_TPCP | HCR_TPU | HCR_TTLB | \
@@ -76,7 +76,7 @@
 
 /* ROW(name, op0, op1, CRn, CRm, op2, class, mask, nest, page) */
 #define REGISTERS(ROW)                                                        \
-	/* What the CPU is. */                                                \
+	/* Identification. */                                                 \
 	ROW(ID_AA64PFR0_EL1, 3, 0, 0, 4, 0, IDENTITY, KEEP_PFR0, DIRECT, 0)   \
 	ROW(ID_AA64PFR1_EL1, 3, 0, 0, 4, 1, IDENTITY, KEEP_PFR1, DIRECT, 0)   \
 	ROW(ID_AA64DFR0_EL1, 3, 0, 0, 5, 0, IDENTITY, KEEP_DFR0, DIRECT, 0)   \
@@ -86,12 +86,12 @@
 	ROW(ID_AA64MMFR0_EL1, 3, 0, 0, 7, 0, IDENTITY, KEEP_MMFR0, DIRECT, 0) \
 	ROW(ID_AA64MMFR1_EL1, 3, 0, 0, 7, 1, IDENTITY, KEEP_MMFR1, DIRECT, 0) \
 	ROW(ID_AA64MMFR2_EL1, 3, 0, 0, 7, 2, IDENTITY, KEEP_MMFR2, DIRECT, 0) \
-	/* Of EL1, trapped in every VM. */                                    \
+	/* EL1, trapped in every VM. */                                       \
 	ROW(ACTLR_EL1, 3, 0, 1, 0, 1, ZERO, 0, AUXILIARY, 0x118)              \
 	ROW(ICC_SGI1R_EL1, 3, 0, 12, 11, 5, SGI, 1, DIRECT, 0)                \
 	ROW(ICC_ASGI1R_EL1, 3, 0, 12, 11, 6, SGI, 0, DIRECT, 0)               \
 	ROW(ICC_SGI0R_EL1, 3, 0, 12, 11, 7, SGI, 0, DIRECT, 0)                \
-	/* Of EL1 and EL0, the VM's own. */                                   \
+	/* EL1 and EL0, the VM's own. */                                      \
 	ROW(SCTLR_EL1, 3, 0, 1, 0, 0, CONTEXT, SCTLR_EL1_RES1, VM, 0x110)     \
 	ROW(CPACR_EL1, 3, 0, 1, 0, 2, CONTEXT, 0, VM, 0x100)                  \
 	ROW(TTBR0_EL1, 3, 0, 2, 0, 0, CONTEXT, 0, VM, 0x200)                  \
@@ -118,7 +118,7 @@
 	ROW(MDSCR_EL1, 2, 0, 0, 2, 2, CONTEXT, 0, DEBUG, 0x158)               \
 	ROW(CNTP_CTL_EL0, 3, 3, 14, 2, 1, CONTEXT, 0, TIMER, 0x180)           \
 	ROW(CNTV_CTL_EL0, 3, 3, 14, 3, 1, CONTEXT, 0, TIMER, 0x170)           \
-	/* Table 3: of EL2, about its VM. */                                  \
+	/* Table 3: EL2, for its VM. */                                       \
 	ROW(HACR_EL2, 3, 4, 1, 1, 7, HYPERVISOR, 0, CONTROL, 0)               \
 	ROW(HCR_EL2, 3, 4, 1, 1, 0, HYPERVISOR, HCR_HEEDED, CONTROL, 0x078)   \
 	ROW(HPFAR_EL2, 3, 4, 6, 0, 4, HYPERVISOR, 0, CONTROL, 0)              \
@@ -129,7 +129,7 @@
 	ROW(VPIDR_EL2, 3, 4, 0, 0, 0, HYPERVISOR, 0xffffffff, CONTROL, 0x088) \
 	ROW(VTCR_EL2, 3, 4, 2, 1, 2, HYPERVISOR, 0xffffffff, CONTROL, 0x040)  \
 	ROW(VTTBR_EL2, 3, 4, 2, 1, 0, HYPERVISOR, ALL_BITS, CONTROL, 0x020)   \
-	/* Table 4: of EL2, about itself. */                                  \
+	/* Table 4: EL2, for itself. */                                       \
 	ROW(AFSR0_EL2, 3, 4, 5, 1, 0, HYPERVISOR, 0, REDIRECT, 0)             \
 	ROW(AFSR1_EL2, 3, 4, 5, 1, 1, HYPERVISOR, 0, REDIRECT, 0)             \
 	ROW(AMAIR_EL2, 3, 4, 10, 3, 0, HYPERVISOR, 0, REDIRECT, 0)            \
@@ -147,7 +147,7 @@
 	ROW(CNTVOFF_EL2, 3, 4, 14, 0, 3, HYPERVISOR, 0, CACHED, 0x060)        \
 	ROW(CPTR_EL2, 3, 4, 1, 1, 2, HYPERVISOR, 0, CACHED, 0)                \
 	ROW(MDCR_EL2, 3, 4, 1, 1, 1, HYPERVISOR, 0, CACHED, 0)                \
-	/* Table 4, of another format at EL1. */                              \
+	/* Table 4, another format at EL1. */                                 \
 	ROW(TCR_EL2, 3, 4, 2, 0, 2, HYPERVISOR, 0, TRANSLATED, 0)             \
 	ROW(TTBR0_EL2, 3, 4, 2, 0, 0, HYPERVISOR, 0, TRANSLATED, 0)           \
 	/* Table 5: the hypervisor control interface of the GIC. */           \
@@ -181,7 +181,7 @@
 	ROW(ICH_LR13_EL2, 3, 4, 12, 13, 5, HYPERVISOR, 0, GIC, 0x468)         \
 	ROW(ICH_LR14_EL2, 3, 4, 12, 13, 6, HYPERVISOR, 0, GIC, 0x470)         \
 	ROW(ICH_LR15_EL2, 3, 4, 12, 13, 7, HYPERVISOR, 0, GIC, 0x478)         \
-	/* What always traps, and section 6.1. */                             \
+	/* Always trapping, and section 6.1. */                               \
 	ROW(ICC_SRE_EL2, 3, 4, 12, 9, 5, HYPERVISOR, 0, TRAP, 0)              \
 	ROW(ACTLR_EL2, 3, 4, 1, 0, 1, HYPERVISOR, 0, TRAP, 0)                 \
 	ROW(PMUSERENR_EL0, 3, 3, 9, 14, 0, HYPERVISOR, 0, PMU, 0)             \
@@ -203,10 +203,10 @@ enum register_number {
 	REGISTERS(ROW)
 #undef ROW
 		REGISTER_COUNT,
-	REG_NONE = REGISTER_COUNT /* one that has no row */
+	REG_NONE = REGISTER_COUNT /* no row */
 };
 
-/* Where the deferred page has a register: there, or for those that FEAT_NV2 leaves out behind all of them. */
+/* A register's offset in the deferred page: FEAT_NV2's, or after all of those if FEAT_NV2 has none. */
 #define REGISTER_OFFSET(page, number) ((page) ? (page) : 0x800 + 8 * (number))
 
 enum register_offset {
@@ -234,8 +234,8 @@ enum register_nest {
 	NEST_TRAP
 };
 
-/* An encoding as a trap's syndrome has it: op0, op2, op1, CRn, CRm, from bit 19 of ten down, without
- * the register and the direction (ESR_ELx, ISS for EC 0x18). */
+/* An encoding as in a trap's syndrome: op0, op2, op1, CRn, CRm, without the general register and the
+ * direction (ESR_ELx, ISS for EC 0x18). */
 #define ENCODING(op0, op1, n, m, op2) \
 	((op0) << 20 | (op2) << 17 | (op1) << 14 | (n) << 10 | (m) << 1)
 #define ENCODING_MASK	      ENCODING(3u, 7u, 15u, 15u, 7u)
@@ -255,28 +255,29 @@ struct register_row {
 };
 extern const struct register_row register_rows[REGISTER_COUNT];
 
-/* The row of that encoding, or REG_NONE. A VHE hypervisor's name for its VM's register (SCTLR_EL12,
- * CNTV_CTL_EL02) finds the VM's. */
+/* The row of an encoding, or REG_NONE. A VHE hypervisor's name for its VM's register (SCTLR_EL12,
+ * CNTV_CTL_EL02) finds that register. */
 enum register_number register_find(uint32_t encoding);
 
-/* Is it in the range that the architecture keeps for identification (op0 3, op1 0, CRn 0, CRm 1 to 7)?
- * Those without a row read as zero. */
+/* Is the encoding in the range of identification registers (op0 3, op1 0, CRn 0, CRm 1 to 7)? Those
+ * without a row read as zero. */
 bool register_identifies(uint32_t encoding);
 
-/* What of a CPU a VM is told; those with virtual EL2 by ID_AA64MMFR2_EL1.NV. */
+/* Which CPU a VM sees: without EL2, or with virtual EL2 and this value of ID_AA64MMFR2_EL1.NV. */
 enum identity { IDENTITY_VM, IDENTITY_EL2, IDENTITY_EL2_NV, IDENTITY_EL2_NV2 };
 
-/* What a VM reads of an identification register whose value on this CPU is `own`. With virtual EL2: `vhe`
- * says of which kind. */
+/* What a VM reads from an identification register whose value on this CPU is `own`. `vhe`: its virtual
+ * EL2 has FEAT_VHE. */
 uint64_t register_identity(enum register_number number, uint64_t own, enum identity identity,
 			   bool vhe);
 
 /* ---- Paravirtual calls ---------------------------------------------------------------------- */
 
 /*
- * A hypervisor instruction as HVC's immediate, for CPUs whose EL1 cannot trap it (Lim et al., section 4):
- *   15  1           14  write          13  a VHE hypervisor's name (op1 5)
- *   12 to 5  register's number; from CALL_TLBI on a TLBI: op1 (4 or 0), CRm and op2, three bits each
+ * A hypervisor instruction encoded in HVC's immediate, for CPUs that cannot trap it at EL1 (Lim et al.,
+ * section 4):
+ *   15  1           14  write          13  the name of a VHE hypervisor (op1 5)
+ *   12 to 5  the register's number; from CALL_TLBI on a TLBI: op1 / 4 (one bit), CRm, op2 (three bits each)
  *   4 to 0   the general register
  */
 #define CALL_MARK     0x8000
@@ -290,14 +291,14 @@ _Static_assert(REGISTER_COUNT <= CALL_TLBI, "a number in a call for each registe
 
 /* ---- TLB maintenance ------------------------------------------------------------------------ */
 
-/* What a TLBI of a guest hypervisor concerns: bits. */
-#define TLBI_EL2     1	/* its own translations */
+/* What a guest hypervisor's TLBI affects: bits. */
+#define TLBI_EL2     1	/* the hypervisor's own translations */
 #define TLBI_STAGE1  2	/* stage 1 of the VM whose VMID is in VTTBR_EL2 */
-#define TLBI_ADDRESS 4	/* stage 2 of that, around one address */
-#define TLBI_STAGE2  8	/* stage 2 of that, all */
+#define TLBI_ADDRESS 4	/* stage 2 of that VM, around one address */
+#define TLBI_STAGE2  8	/* stage 2 of that VM, all */
 #define TLBI_ALL     16 /* all VMs */
 
-/* By the instruction's op1, CRm and op2; one that we do not know concerns everything. */
+/* By the instruction's op1, CRm and op2; an unknown TLBI affects everything. */
 unsigned tlbi_concerns(unsigned op1, unsigned m, unsigned op2);
 
 #endif

@@ -1,5 +1,5 @@
 /* Shadow stage-2 tables; see shadow.h. */
-#include "nested/shadow.h"
+#include "tables/shadow.h"
 
 #include <stddef.h>
 
@@ -23,7 +23,7 @@ void shadow_clear(struct shadow *shadow)
 	for (unsigned i = 0; i < TABLE_ENTRIES; i++)
 		__atomic_store_n(&shadow->table.root[i], 0, __ATOMIC_RELAXED);
 	shadow_flush(shadow->hardware);
-	/* Nobody walks the others any more. */
+	/* The lower tables are not walked any more. */
 	for (uint64_t page = shadow->first_page + PAGE_BYTES; page < shadow->pool.next;
 	     page += PAGE_BYTES)
 		__builtin_memset((void *)(uintptr_t)page, 0, PAGE_BYTES);
@@ -40,7 +40,7 @@ struct shadow *shadow_find(struct shadows *shadows, uint64_t vttbr, uint64_t vtc
 		if (shadow->vttbr == vttbr && shadow->vtcr == vtcr)
 			return shadow;
 	}
-	do /* there is a free one: there are more of them than of vCPUs */
+	do /* ends: there are more shadows than vCPUs */
 		shadows->next = (shadows->next + 1) % SHADOWS;
 	while (in_use >> shadows->next & 1);
 	shadow = &shadows->all[shadows->next];
@@ -63,7 +63,7 @@ void shadow_map(struct shadow *shadow, uint64_t ipa, const struct guest_leaf *le
 		if (table_map(&shadow->table, ipa & ~(bytes - 1), own->output & ~(bytes - 1), bytes,
 			      leaf->attributes, bytes))
 			break;
-		shadow_clear(shadow); /* pages have been there, or the pool is used up */
+		shadow_clear(shadow); /* pages are mapped there, or the pool is used up */
 	}
 	shadow->largest = leaf->bytes > shadow->largest ? leaf->bytes : shadow->largest;
 }

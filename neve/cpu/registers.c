@@ -1,12 +1,12 @@
-/* The table of system registers, and what needs no hardware to be said of them; see registers.h. Pure. */
-#include "machine/registers.h"
+/* The table of system registers, and functions on it that need no hardware; see registers.h. Pure. */
+#include "cpu/registers.h"
 
 /* Values of identification registers' fields. */
 #define ONLY_AARCH64	  1ull
 #define CSV2_MOST	  1u   /* from 2 on there is SCXTNUM_ELx, which traps */
 #define PHYSICAL_BITS_36  1u   /* PARange */
-#define PHYSICAL_BITS_40  2u   /* ... of a guest hypervisor: KVM's default for its VMs */
-#define NO_LPA2_AT_STAGE2 2ull /* TGran4_2: our walk of its tables does not know them */
+#define PHYSICAL_BITS_40  2u   /* ... for a guest hypervisor: KVM's default for its VMs */
+#define NO_LPA2_AT_STAGE2 2ull /* TGran4_2: our walk of its tables does not support LPA2 */
 #define ACCESS_AND_DIRTY  2u   /* HAFDBS; 3 needs TCR2_EL1, which traps */
 
 #define EL0_AND_EL1_AARCH64 (ONLY_AARCH64 << PFR0_EL0 | ONLY_AARCH64 << PFR0_EL1)
@@ -20,7 +20,7 @@ const struct register_row register_rows[REGISTER_COUNT] = {
 #undef ROW
 };
 
-/* Rows by encoding, without searching: op0's low bit, op1, CRn, CRm, op2; 0 is none. */
+/* Row number + 1 by encoding (low bit of op0, op1, CRn, CRm, op2); 0: no row. */
 #define KEY(op0, op1, n, m, op2) (((op0)&1) << 14 | (op1) << 11 | (n) << 7 | (m) << 3 | (op2))
 static const uint8_t by_key[1 << 15] = {
 #define ROW(name, op0, op1, n, m, op2, ...) [KEY(op0, op1, n, m, op2)] = REG_##name + 1,
@@ -36,7 +36,7 @@ enum register_number register_find(uint32_t encoding)
 
 	if (op0 < 2)
 		return REG_NONE;
-	if (op1 == 5) /* CNTKCTL_EL12 is one of EL1, the timers are of EL0 */
+	if (op1 == 5) /* VHE names: CNTKCTL_EL12 is of EL1, timers are of EL0 */
 		op1 = n == 14 && m != 1 ? 3 : 0;
 	found = by_key[KEY(op0, op1, n, m, op2)];
 	return found ? (enum register_number)(found - 1) : REG_NONE;
@@ -50,7 +50,7 @@ bool register_identifies(uint32_t encoding)
 	       m >= 1 && m <= 7;
 }
 
-/* Of one field no more than we know: what a greater value says is there is not. */
+/* Limits one field to what we support: higher values announce features that we do not have. */
 static uint64_t at_most(uint64_t most, uint64_t value, unsigned bit)
 {
 	uint64_t field = value >> bit & 15;
@@ -71,12 +71,12 @@ uint64_t register_identity(enum register_number number, uint64_t own, enum ident
 		value = is_vm ? at_most(PHYSICAL_BITS_36, value, MMFR0_PARANGE)
 			      : at_most(PHYSICAL_BITS_40, value, MMFR0_PARANGE) |
 					NO_LPA2_AT_STAGE2 << MMFR0_TGRAN4_2;
-	if (number == REG_ID_AA64MMFR1_EL1) /* our walk of a hypervisor's tables sets no bits */
+	if (number == REG_ID_AA64MMFR1_EL1) /* our walk of L1's tables updates no flags */
 		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value, MMFR1_HAFDBS);
 	if (is_vm)
 		return value;
 	if (number == REG_ID_AA64ISAR0_EL1)
-		value &= ~FIELD(ISAR0_TLB); /* by range */
+		value &= ~FIELD(ISAR0_TLB); /* no TLBI by range */
 	if (number == REG_ID_AA64MMFR1_EL1 && vhe)
 		value |= 1ull << MMFR1_VH;
 	if (number == REG_ID_AA64MMFR2_EL1)

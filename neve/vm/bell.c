@@ -1,13 +1,14 @@
-/* Counts what happens between two rings; see bell.h. Under the VM's lock. The note is the
- * guest's: copied once, then checked. */
-#include "core/bell.h"
+/* Counts exits between two rings of the doorbell; see bell.h. The caller holds the VM's lock. The note is
+ * in guest memory: it is copied once, then checked. */
+#include "vm/bell.h"
 
 #include "common/exits.h"
 #include "common/word.h"
 #include "core/arch.h"
-#include "core/vm.h"
+#include "vm/vm.h"
 
-/* Of all vCPUs. Other CPUs count on; the row's own CPU is the one that rings. */
+/* Sums all vCPUs. Other CPUs keep counting meanwhile; the CPU that runs the benchmark is the one that
+ * rings. */
 static void sum(const struct vm *vm, struct counts *to)
 {
 	*to = (struct counts){ { 0 } };
@@ -33,14 +34,6 @@ static void send(struct vm *vm, const struct bell_note *note, const struct count
 	record_send(&record, &vm->line);
 }
 
-bool outer_bell(const char *command_line, uint64_t *address)
-{
-	char value[20];
-
-	return word_find(command_line, "doorbell", value, sizeof(value)) &&
-	       parse_u64(value, text_length(value), address) && !(*address & 7);
-}
-
 static volatile uint64_t *outer;
 
 void bell_use_outer(uint64_t address)
@@ -48,8 +41,8 @@ void bell_use_outer(uint64_t address)
 	outer = (uint64_t *)address;
 }
 
-/* Whoever runs us counts between the same two moments, but for our own work at them. Several VMs share it, so
- * the note is of the one that rings. */
+/* Rings the doorbell of the hypervisor below: last at the begin and first at the end, so that it does not
+ * count our own work at the rings. Our VMs share that doorbell, so each passes on a note of its own. */
 static void ring_outer(struct vm *vm, const struct bell_note *note)
 {
 	if (!outer)

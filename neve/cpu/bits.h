@@ -1,7 +1,7 @@
 /*
- * Bits and fields of system registers and of translation tables, by the names of the architecture (DDI 0487,
- * D19 and D8.3; GIC: IHI 0069, 12). A name that ends in _SHIFT, and those of identification registers, are the
- * lowest bit of a field. Nothing here depends on how neve is built.
+ * Bits and fields of system registers and translation tables, by their names in the architecture (DDI 0487,
+ * D19 and D8.3; GIC: IHI 0069, 12). Names that end in _SHIFT, and those of identification registers, are
+ * the lowest bit of a field. Nothing here depends on build options.
  */
 #ifndef BITS_H
 #define BITS_H
@@ -9,16 +9,16 @@
 /* ---- HCR_EL2: what a VM runs under ----------------------------------------------------------- */
 
 #define HCR_VM	  (1ull << 0) /* stage 2 */
-#define HCR_SWIO  (1ull << 1) /* invalidation by set and way cleans too */
-#define HCR_PTW	  (1ull << 2) /* a walk of stage 1 through device memory faults */
-#define HCR_FMO	  (1ull << 3) /* physical interrupts go to EL2, the VM has virtual ones, by kind */
+#define HCR_SWIO  (1ull << 1) /* invalidation by set and way also cleans */
+#define HCR_PTW	  (1ull << 2) /* a stage-1 walk through device memory faults */
+#define HCR_FMO	  (1ull << 3) /* physical interrupts go to EL2, virtual ones are on, by kind */
 #define HCR_IMO	  (1ull << 4)
 #define HCR_AMO	  (1ull << 5)
-#define HCR_VF	  (1ull << 6) /* a virtual interrupt of each kind is pending */
+#define HCR_VF	  (1ull << 6) /* a virtual FIQ, IRQ, SError is pending */
 #define HCR_VI	  (1ull << 7)
 #define HCR_VSE	  (1ull << 8)
-#define HCR_FB	  (1ull << 9)  /* maintenance of TLBs and caches is broadcast */
-#define HCR_BSU	  (3ull << 10) /* barriers reach at least so far */
+#define HCR_FB	  (1ull << 9)  /* TLB and cache maintenance is broadcast */
+#define HCR_BSU	  (3ull << 10) /* minimum shareability of barriers */
 #define HCR_TWI	  (1ull << 13) /* WFI traps */
 #define HCR_TWE	  (1ull << 14) /* WFE traps */
 #define HCR_TID0  (1ull << 15) /* identification registers trap, by group */
@@ -33,27 +33,27 @@
 #define HCR_TPU	  (1ull << 24)
 #define HCR_TTLB  (1ull << 25) /* EL1's TLB maintenance traps */
 #define HCR_TVM	  (1ull << 26) /* writes of EL1's translation registers trap */
-#define HCR_TGE	  (1ull << 27) /* EL0's exceptions are EL2's: it is a host */
+#define HCR_TGE	  (1ull << 27) /* EL0's exceptions go to EL2, which is a host */
 #define HCR_TDZ	  (1ull << 28) /* DC ZVA traps */
 #define HCR_TRVM  (1ull << 30) /* reads of EL1's translation registers trap */
 #define HCR_RW	  (1ull << 31) /* EL1 is AArch64 */
-#define HCR_E2H	  (1ull << 34) /* EL2 as a host kernel wants it (FEAT_VHE) */
+#define HCR_E2H	  (1ull << 34) /* EL2 can run a host kernel (FEAT_VHE) */
 #define HCR_TLOR  (1ull << 35) /* LORegions' registers trap */
 #define HCR_TERR  (1ull << 36) /* error records trap */
 #define HCR_APK	  (1ull << 40) /* pointer authentication does not trap: keys, instructions */
 #define HCR_API	  (1ull << 41)
-#define HCR_NV	  (1ull << 42) /* EL1 believes that it is EL2, whose instructions trap (FEAT_NV) */
-#define HCR_NV1	  (1ull << 43) /* ... one without HCR_EL2.E2H */
-#define HCR_AT	  (1ull << 44) /* AT of stage 1 traps */
-#define HCR_NV2	  (1ull << 45) /* ... or go to the page of VNCR_EL2 (FEAT_NV2) */
+#define HCR_NV	  (1ull << 42) /* EL1 runs as virtual EL2: its EL2 instructions trap (FEAT_NV) */
+#define HCR_NV1	  (1ull << 43) /* ... as EL2 without HCR_EL2.E2H */
+#define HCR_AT	  (1ull << 44) /* stage-1 AT traps */
+#define HCR_NV2	  (1ull << 45) /* accesses go to the page of VNCR_EL2 instead (FEAT_NV2) */
 
 /* ---- Other traps of EL2 ----------------------------------------------------------------------- */
 
 /* CPTR_EL2 without HCR_EL2.E2H. */
 #define CPTR_RES1  0x22ffull
-#define CPTR_TZ	   (1ull << 8)	/* SVE traps; is 1 without it */
+#define CPTR_TZ	   (1ull << 8)	/* SVE traps; RES1 without SVE */
 #define CPTR_TFP   (1ull << 10) /* floating point traps */
-#define CPTR_TSM   (1ull << 12) /* SME traps; is 1 without it */
+#define CPTR_TSM   (1ull << 12) /* SME traps; RES1 without SME */
 #define CPTR_TTA   (1ull << 20) /* trace traps */
 #define CPTR_TCPAC (1ull << 31) /* CPACR_EL1 traps; also with E2H */
 
@@ -64,7 +64,7 @@
 #define CPACR_SMEN	 (3ull << 24) /* SME does not trap */
 #define CPACR_TTA	 (1ull << 28) /* trace traps */
 
-#define MDCR_HPMN  0x1full	/* event counters of the VM */
+#define MDCR_HPMN  0x1full	/* number of event counters of the VM */
 #define MDCR_TPMCR (1ull << 5)	/* PMCR_EL0 traps */
 #define MDCR_TPM   (1ull << 6)	/* performance monitors trap */
 #define MDCR_TDE   (1ull << 8)	/* debug exceptions go to EL2 */
@@ -74,7 +74,7 @@
 #define MDCR_TPMS  (1ull << 14) /* statistical profiling traps */
 #define MDCR_TTRF  (1ull << 19) /* trace filters trap */
 
-/* Without HCR_EL2.E2H; with it both are so many bits further up. */
+/* Without HCR_EL2.E2H; with it both are CNTHCTL_E2H_SHIFT bits higher. */
 #define CNTHCTL_EL1PCTEN  (1ull << 0) /* the physical counter does not trap */
 #define CNTHCTL_EL1PCEN	  (1ull << 1) /* the physical timer does not trap */
 #define CNTHCTL_BOTH	  (CNTHCTL_EL1PCTEN | CNTHCTL_EL1PCEN)
@@ -106,7 +106,7 @@
 #define EC_ERET		0x1a
 #define EC_INSN_ABORT	0x20 /* from a lower level */
 #define EC_DATA_ABORT	0x24
-#define EC_OWN_ABORT	0x25 /* from EL2 itself; from below, of the page of VNCR_EL2 */
+#define EC_OWN_ABORT	0x25 /* from EL2 itself; from EL1, for the page of VNCR_EL2 */
 
 #define HVC_IMMEDIATE 0xffff /* of EC_HVC and EC_SMC */
 
@@ -124,23 +124,23 @@
 #define ABORT_RT_SHIFT	  16	       /* SRT, five bits */
 #define ABORT_SIGN_EXTEND (1ull << 21) /* SSE */
 #define ABORT_SIZE_SHIFT  22	       /* SAS, two bits: log2 of bytes */
-#define ABORT_VALID	  (1ull << 24) /* ISV: the five above are */
+#define ABORT_VALID	  (1ull << 24) /* ISV: SF, SRT, SSE and SAS are valid */
 
-/* Its status code; the level is in the low two bits. */
+/* Status codes; the level is in the low two bits. */
 #define STATUS_ADDRESS_SIZE 0x00
 #define STATUS_TRANSLATION  0x04
 #define STATUS_ACCESS_FLAG  0x08
 #define STATUS_PERMISSION   0x0c
-#define STATUS_EXTERNAL	    0x10 /* not on a walk: no level */
+#define STATUS_EXTERNAL	    0x10 /* not on a table walk: no level */
 #define STATUS_WALK_ABORT   0x14
-#define STATUS_ALIGNMENT    0x20 /* and 1 */
+#define STATUS_ALIGNMENT    0x20 /* 0x21 without STATUS_LEVEL */
 #define STATUS_LEVEL	    0x03u
 
-#define HPFAR_FIPA 0xfffffffffffffff0ull /* bits of the address from 12 on, ... */
-#define HPFAR_UP   8			 /* ... so many bits too low */
+#define HPFAR_FIPA 0xfffffffffffffff0ull /* FIPA: the address from bit 12 on */
+#define HPFAR_UP   8			 /* left shift of FIPA that gives the address */
 
 #define PAR_F	 (1ull << 0) /* the translation failed */
-#define PAR_FST	 1	     /* ... with this status code */
+#define PAR_FST	 1	     /* fault status code */
 #define PAR_RES1 (1ull << 11)
 
 /* PSTATE and SPSR. */
@@ -158,7 +158,7 @@
 #define PSTATE_DAIF	(0xfull << 6) /* masked: debug, SError, IRQ, FIQ */
 #define PSTATE_BTYPE	(3ull << 10)
 #define PSTATE_SSBS	(1ull << 12)
-#define PSTATE_IL	(1ull << 20) /* an illegal return: the next instruction says so */
+#define PSTATE_IL	(1ull << 20) /* illegal return: the next instruction faults */
 #define PSTATE_SS	(1ull << 21)
 #define PSTATE_PAN	(1ull << 22)
 #define PSTATE_UAO	(1ull << 23)
@@ -186,7 +186,7 @@
 #define SCTLR_EnDB    (1ull << 13) /* pointer authentication, by key */
 #define SCTLR_nTWI    (1ull << 16)
 #define SCTLR_nTWE    (1ull << 18)
-#define SCTLR_WXN     (1ull << 19) /* what can be written cannot be executed */
+#define SCTLR_WXN     (1ull << 19) /* writable memory is not executable */
 #define SCTLR_TSCXT   (1ull << 20)
 #define SCTLR_EIS     (1ull << 22) /* an exception synchronizes */
 #define SCTLR_SPAN    (1ull << 23) /* an exception leaves PSTATE.PAN as it is */
@@ -197,40 +197,40 @@
 #define SCTLR_EnIB    (1ull << 30)
 #define SCTLR_EnIA    (1ull << 31)
 
-/* What is 1 in ARMv8.0. */
+/* RES1 bits in ARMv8.0. */
 #define SCTLR_EL1_RES1 \
 	(SCTLR_EOS | SCTLR_TSCXT | SCTLR_EIS | SCTLR_SPAN | SCTLR_nTLSMD | SCTLR_LSMAOE)
 #define SCTLR_EL2_RES1                                                                 \
 	(SCTLR_SA0 | SCTLR_CP15BEN | SCTLR_EOS | SCTLR_nTWI | SCTLR_nTWE | SCTLR_EIS | \
 	 SCTLR_SPAN | SCTLR_nTLSMD | SCTLR_LSMAOE)
 
-/* TCR_EL1, TCR_EL2 and VTCR_EL2: the lower half is alike in all three. */
-#define TCR_TXSZ	 0x3full /* bits of address that are not translated; T1SZ is at TCR_T1 */
+/* TCR_EL1, TCR_EL2 and VTCR_EL2: the lower half is the same in all three. */
+#define TCR_TXSZ	 0x3full /* 64 minus bits of input address; T1SZ is at TCR_T1 */
 #define TCR_IRGN0_WB	 (1ull << 8)  /* walks: inner write-back */
 #define TCR_ORGN0_WB	 (1ull << 10) /* outer write-back */
 #define TCR_SH0_INNER	 (3ull << 12) /* inner shareable */
 #define TCR_TG0_SHIFT	 14	      /* granule */
 #define TCR_LOWER	 0xffffull    /* all of these */
 /* TCR_EL1, and TCR_EL2 with HCR_EL2.E2H. */
-#define TCR_T1		 16	      /* the fields of the upper half of addresses */
-#define TCR_EPD1	 (1ull << 23) /* no upper half */
+#define TCR_T1		 16	      /* offset of the fields for the upper half of addresses */
+#define TCR_EPD1	 (1ull << 23) /* no walks for the upper half */
 #define TCR_TG1_SHIFT	 30
-#define TCR_IPS_SHIFT	 32 /* bits of output */
+#define TCR_IPS_SHIFT	 32 /* size of output addresses */
 #define TCR_TBI0	 37 /* the top byte is ignored */
-#define TCR_HA		 39 /* the hardware sets access flag (and, in HD, dirty state) */
+#define TCR_HA		 39 /* hardware sets the access flag (HD, next bit: dirty state) */
 #define TCR_HPD0	 41 /* no hierarchical permissions */
-#define TCR_DS		 59 /* 52 bits */
-/* TCR_EL2 without it, and VTCR_EL2. */
+#define TCR_DS		 59 /* 52-bit addresses */
+/* TCR_EL2 without HCR_EL2.E2H, and VTCR_EL2. */
 #define TCR_EL2_PS_SHIFT 16
 #define TCR_EL2_TBI	 20
 #define TCR_EL2_HA	 21
 #define TCR_EL2_HPD	 24
 #define TCR_EL2_DS	 32
 #define TCR_EL2_RES1	 (1ull << 23 | 1ull << 31)
-#define VTCR_SL0_SHIFT	 6 /* level at which walks begin */
+#define VTCR_SL0_SHIFT	 6 /* start level of walks */
 #define VTCR_RES1	 (1ull << 31)
 
-#define VTTBR_CNP	 (1ull << 0) /* other CPUs have the same tables */
+#define VTTBR_CNP	 (1ull << 0) /* CPUs share these tables */
 #define VTTBR_VMID_SHIFT 48
 
 #define VNCR_BADDR	0x001ffffffffff000ull
@@ -238,7 +238,7 @@
 
 #define PARANGE_48 5 /* of ID_AA64MMFR0_EL1, TCR and VTCR */
 
-/* A table's entry; of stage 1 and of stage 2. */
+/* Table entries of stage 1 and stage 2. */
 #define ENTRY_VALID	       (1ull << 0)
 #define ENTRY_TABLE	       (1ull << 1) /* at the last level: a page */
 #define ENTRY_ADDRESS	       0x0000fffffffff000ull
@@ -246,10 +246,10 @@
 #define LEAF_ACCESSED	       (1ull << 10)
 #define LEAF_NO_EXECUTE	       (1ull << 54)
 #define STAGE1_ATTRIBUTES(n)   ((unsigned long long)(n) << 2) /* of MAIR */
-#define STAGE1_AP1	       (1ull << 6)  /* for EL0 too; of EL2 alone it is 1 */
+#define STAGE1_AP1	       (1ull << 6)  /* EL0 has access; RES1 in tables for EL2 only */
 #define STAGE1_READ_ONLY       (1ull << 7)  /* AP[2] */
-#define STAGE1_NO_EXECUTE      (3ull << 53) /* neither EL */
-#define STAGE1_TABLE_READ_ONLY (1ull << 62) /* APTable[1]: all below it */
+#define STAGE1_NO_EXECUTE      (3ull << 53) /* PXN and UXN */
+#define STAGE1_TABLE_READ_ONLY (1ull << 62) /* APTable[1]: everything below it */
 #define LEAF_MEMORY	       (15ull << 2) /* MemAttr: all ones is write-back */
 #define LEAF_READ	       (1ull << 6)
 #define LEAF_WRITE	       (1ull << 7)
@@ -330,12 +330,12 @@
 #define ICC_SRE_SRE    1ull /* system registers */
 #define ICC_SRE_DFB    2ull /* no bypass: FIQ, IRQ */
 #define ICC_SRE_DIB    4ull
-#define ICC_SRE_ENABLE 8ull /* EL1 may use its own */
+#define ICC_SRE_ENABLE 8ull /* EL1 may access ICC_SRE_EL1 */
 
-#define ICC_CTLR_EOIMODE 2ull /* the end drops the priority, and ICC_DIR deactivates */
+#define ICC_CTLR_EOIMODE 2ull /* EOI only drops the priority; ICC_DIR deactivates */
 
 #define INTID_MASK    0xffffff
-#define INTID_SPECIAL 1020 /* from here on: there is none */
+#define INTID_SPECIAL 1020 /* from here on: no interrupt */
 
 /* ICC_SGI<n>R_EL1. */
 #define SGI_AFF1_SHIFT 16
@@ -349,7 +349,7 @@
 #define ICH_LR_ACTIVE	      (1ull << 63)
 #define ICH_LR_PENDING	      (1ull << 62)
 #define ICH_LR_STATE	      (ICH_LR_ACTIVE | ICH_LR_PENDING)
-#define ICH_LR_HW	      (1ull << 61) /* its end ends a physical interrupt */
+#define ICH_LR_HW	      (1ull << 61) /* its end deactivates a physical interrupt */
 #define ICH_LR_GROUP1	      (1ull << 60)
 #define ICH_LR_PRIORITY_SHIFT 48
 #define ICH_LR_EOI	      (1ull << 41) /* without HW: a maintenance interrupt at its end */
@@ -359,10 +359,10 @@
 #define ICH_LR_RES0	      (3ull << 58)
 
 #define ICH_HCR_EN	   (1ull << 0)
-#define ICH_HCR_UIE	   (1ull << 1)	/* tell when one list register or none is in use */
-#define ICH_HCR_LRENPIE	   (1ull << 2)	/* ... when something ended that was in none */
-#define ICH_HCR_NPIE	   (1ull << 3)	/* ... when nothing is pending */
-#define ICH_HCR_VGRP	   (15ull << 4) /* ... when group 0 is on, off; group 1 on, off */
+#define ICH_HCR_UIE	   (1ull << 1)	/* maintenance interrupt if at most one is in use */
+#define ICH_HCR_LRENPIE	   (1ull << 2)	/* ... if one ended that is in no list register */
+#define ICH_HCR_NPIE	   (1ull << 3)	/* ... if nothing is pending */
+#define ICH_HCR_VGRP	   (15ull << 4) /* ... if group 0 is enabled, disabled; group 1 likewise */
 #define ICH_HCR_VGRP_SHIFT 4
 #define ICH_HCR_TC	   (1ull << 10) /* ICC registers trap, by kind */
 #define ICH_HCR_TALL0	   (1ull << 11)
@@ -379,7 +379,7 @@
 #define ICH_VMCR_VENG0	    (1ull << 0)
 #define ICH_VMCR_VPMR_SHIFT 24
 
-#define ICH_VTR_LISTREGS      0x1full /* less one */
-#define ICH_VTR_PREBITS_SHIFT 26      /* three bits; less one */
+#define ICH_VTR_LISTREGS      0x1full /* minus one */
+#define ICH_VTR_PREBITS_SHIFT 26      /* three bits; minus one */
 
 #endif

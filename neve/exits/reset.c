@@ -1,9 +1,10 @@
-/* How a CPU is made ready for guests, and how a vCPU begins. */
+/* Prepares a CPU for guests, and resets a vCPU. */
 #include "core/arch.h"
+#include "cpu/accessors.h"
+#include "exits/sysreg.h"
 #include "gic/gic.h"
-#include "machine/accessors.h"
+#include "kvm410/kvm410.h"
 #include "nested/nested.h"
-#include "vm/sysreg.h"
 #include "vm/vcpu.h"
 
 /* 4 KiB, walks write-back and inner shareable. */
@@ -19,7 +20,8 @@ static uint64_t id_field(uint64_t value, unsigned bit)
 
 /* ---- This CPU ------------------------------------------------------------------------------- */
 
-/* What the hardware leaves unknown at reset, and no VM may use, nor see in a virtual system error (VSESR). */
+/* Switches off extensions that no VM may use, whose registers are unknown at reset. VSESR_EL2 is the
+ * syndrome of a virtual SError. */
 static void switch_off_extensions(void)
 {
 	if (id_field(READ_REGISTER(id_aa64pfr0_el1), PFR0_RAS))
@@ -35,11 +37,11 @@ static void switch_off_extensions(void)
 	}
 }
 
-/* A deferred page for each CPU. In an image that is built without them, patch-hyp's. */
+/* A deferred page for each CPU. In an image without PARAVIRT=neve, space for patch-hyp. */
 static uint8_t deferred_pages[MAX_CPUS][PAGE_BYTES]
 	__attribute__((aligned(4096), used, section(".bss.deferred")));
 
-/* Tells who runs us where this CPU's deferred page is. */
+/* Gives the hypervisor below the address of this CPU's deferred page. */
 static void share_page(const struct cpu *cpu)
 {
 #if PARAVIRT == PARAVIRT_neve

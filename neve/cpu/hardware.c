@@ -1,7 +1,7 @@
-/* See hardware.h. */
-#include "machine/hardware.h"
+/* Registers by number; see hardware.h. */
+#include "cpu/hardware.h"
 
-#include "machine/accessors.h"
+#include "cpu/accessors.h"
 
 uint64_t hardware_read(enum register_number number)
 {

@@ -1,11 +1,11 @@
 /* Emulates system registers by their class, and resets them; see sysreg.h. */
-#include "vm/sysreg.h"
+#include "exits/sysreg.h"
 
 #include "core/arch.h"
+#include "cpu/cpu.h"
+#include "cpu/hardware.h"
+#include "cpu/registers.h"
 #include "gic/gic.h"
-#include "machine/cpu.h"
-#include "machine/hardware.h"
-#include "machine/registers.h"
 #include "nested/nested.h"
 #include "vm/vcpu.h"
 

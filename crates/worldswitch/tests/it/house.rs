@@ -1,0 +1,293 @@
+//! docs/architecture.md draws the tree as it is: its lists and pictures are made here, and no arrow in them goes up.
+//!
+//! `WS_BLESS=1 cargo test -p worldswitch house` writes them anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const PAGE: &str = "docs/architecture.md";
+
+/// Rooms of C, each before those that it may use.
+const C_ROOMS: [&str; 18] = [
+    "dom0",
+    "guest/bench",
+    "guest/arch",
+    "guest/platform",
+    "guest/core",
+    "guest/include",
+    "guest/arch/*/include",
+    "neve/exits",
+    "neve/nested",
+    "neve/kvm410",
+    "neve/vm",
+    "neve/gic",
+    "neve/tables",
+    "neve/machine",
+    "neve/core",
+    "vmm/arch",
+    "vmm",
+    "common",
+];
+
+/// Folders of the command's source, in the same order; `src/main.rs` checks what they use.
+const COMMAND: &str = "crates/worldswitch/src";
+
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = Path::new(ROOT).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All files below a folder, by their paths from the root.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::from(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(Path::new(ROOT).join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => open.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The folders that the page lists, each with the sentence that says what it is.
+fn folders() -> BTreeMap<String, String> {
+    let mut list = BTreeMap::new();
+    let tops = ["common", "crates", "dom0", "elvis", "guest", "lab", "neve", "reference", "tests", "tools", "vmm"];
+    for file in tops.iter().flat_map(|top| files(top)) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let folder = file.parent().unwrap();
+        let sentence = match name {
+            "README.md" => first_sentence(read(&file).lines().filter(|line| !line.starts_with('#'))),
+            "lib.rs" | "main.rs" | "mod.rs" if is_room(folder) => {
+                let text = read(&file);
+                first_sentence(text.lines().map_while(|line| line.strip_prefix("//!")))
+            }
+            _ => continue,
+        };
+        let folder = folder.to_str().unwrap().trim_end_matches("/src").to_owned();
+        list.insert(folder, sentence);
+    }
+    list
+}
+
+/// A package's source, or a folder of the command's.
+fn is_room(folder: &Path) -> bool {
+    folder.ends_with("src") || folder.parent() == Some(Path::new(COMMAND))
+}
+
+fn first_sentence<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let lines = lines.map(str::trim).skip_while(|line| line.is_empty());
+    let paragraph: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let paragraph = paragraph.join(" ");
+    let end = paragraph.find(". ").map_or(paragraph.len(), |end| end + 1);
+    paragraph[..end].trim_end_matches('.').to_owned()
+}
+
+/// Which package uses which.
+fn packages() -> Arrows {
+    let mut arrows = Arrows::new();
+    let mut folder_of = BTreeMap::new();
+    let mut uses = Vec::new();
+    for file in [files("crates"), files("elvis")].concat() {
+        if !file.ends_with("Cargo.toml") {
+            continue;
+        }
+        let manifest: toml::Table = read(&file).parse().unwrap();
+        let package = manifest["package"]["name"].as_str().unwrap().to_owned();
+        let folder = file.parent().unwrap().to_str().unwrap().to_owned();
+        folder_of.insert(package, folder.clone());
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for name in dependencies.into_iter().flat_map(toml::Table::keys) {
+            uses.push((folder.clone(), name.clone()));
+        }
+    }
+    for (folder, package) in uses {
+        let from = arrows.entry(folder).or_default();
+        from.extend(folder_of.get(&package).cloned());
+    }
+    arrows
+}
+
+/// Which room of C includes headers of which.
+fn c_rooms() -> Arrows {
+    let mut arrows = Arrows::new();
+    for program in ["common", "dom0", "guest", "neve", "vmm"] {
+        for file in files(program) {
+            let kind = file.extension().and_then(|kind| kind.to_str());
+            if !matches!(kind, Some("c" | "h" | "S")) || file.iter().any(|part| part == "tests") {
+                continue;
+            }
+            let from = room(&file);
+            for line in read(&file).lines() {
+                let included = line.strip_prefix("#include ").and_then(|rest| rest.get(1..));
+                let Some(included) = included.and_then(|rest| rest.split(['"', '>']).next()) else {
+                    continue;
+                };
+                let Some(header) = resolve(&file, program, included) else {
+                    continue;
+                };
+                let to = room(&header);
+                if to != from {
+                    arrows.entry(from.clone()).or_default().insert(to);
+                }
+            }
+        }
+    }
+    arrows
+}
+
+/// The file in the tree that an include names; None for the C library's.
+fn resolve(file: &Path, program: &str, included: &str) -> Option<PathBuf> {
+    let program = Path::new(program);
+    let beside = file.parent().unwrap().join(included);
+    let arch = |program: &str, arch: &str| format!("{program}/arch/{arch}/include");
+    let mut tries = vec![beside, included.into(), program.join(included)];
+    for program in [program.to_str().unwrap(), "guest"] {
+        tries.push(Path::new(program).join("include").join(included));
+        for name in ["x86_64", "aarch64"] {
+            tries.push(Path::new(&arch(program, name)).join(included));
+        }
+    }
+    tries.into_iter().find(|path| Path::new(ROOT).join(path).is_file())
+}
+
+fn room(file: &Path) -> String {
+    let path = file.to_str().unwrap();
+    if path.starts_with("guest/arch/") && path.contains("/include/") {
+        return "guest/arch/*/include".to_owned();
+    }
+    let rooms = C_ROOMS.iter().filter(|room| file.starts_with(room));
+    let closest = rooms.max_by_key(|room| room.len());
+    closest.unwrap_or_else(|| panic!("{path} is in no room")).to_string()
+}
+
+/// The arrows that no way over other rooms replaces.
+fn reduced(arrows: &Arrows) -> Vec<(&str, &str)> {
+    let direct = |from: &str| arrows.get(from).into_iter().flatten().map(String::as_str);
+    let mut kept = Vec::new();
+    for from in arrows.keys() {
+        for to in direct(from) {
+            let mut open: Vec<&str> = direct(from).filter(|next| *next != to).collect();
+            let mut seen = BTreeSet::new();
+            while let Some(next) = open.pop() {
+                if seen.insert(next) {
+                    open.extend(direct(next));
+                }
+            }
+            if !seen.contains(to) {
+                kept.push((from.as_str(), to));
+            }
+        }
+    }
+    kept
+}
+
+/// A picture in Mermaid's language.
+fn picture(arrows: &Arrows) -> String {
+    let mut text = String::from("```mermaid\nflowchart TD\n");
+    for (from, to) in reduced(arrows) {
+        let id = |room: &str| room.replace(['/', '*', '-'], "_");
+        let _ = writeln!(text, "    {}[\"{from}\"] --> {}[\"{to}\"]", id(from), id(to));
+    }
+    text + "```\n"
+}
+
+fn list(folders: &BTreeMap<String, String>) -> String {
+    let mut text = String::from("| folder | what it is |\n|---|---|\n");
+    for (folder, sentence) in folders {
+        let _ = writeln!(text, "| `{folder}/` | {sentence} |");
+    }
+    text
+}
+
+/// Compares a part of the page with what the tree says, or writes it.
+fn keep(name: &str, wanted: &str) {
+    let page = read(PAGE);
+    let (begin, end) = (format!("<!-- {name}: made by tests/it/house.rs -->\n"), format!("<!-- {name} ends -->"));
+    let from = page.find(&begin).unwrap_or_else(|| panic!("{PAGE} has no {begin}")) + begin.len();
+    let to = from + page[from..].find(&end).unwrap_or_else(|| panic!("{PAGE} has no {end}"));
+    if std::env::var_os("WS_BLESS").is_some() {
+        fs::write(Path::new(ROOT).join(PAGE), format!("{}{wanted}{}", &page[..from], &page[to..])).unwrap();
+        return;
+    }
+    assert_eq!(&page[from..to], wanted, "{PAGE} is out of date: WS_BLESS=1 cargo test -p worldswitch house");
+}
+
+/// One test, as its parts write the same file.
+#[test]
+fn the_page_shows_the_tree() {
+    let folders = folders();
+    for room in C_ROOMS.iter().filter(|room| !room.contains('*')) {
+        assert!(folders.contains_key(*room), "{room}/README.md does not say what it is");
+    }
+    for (folder, sentence) in &folders {
+        assert!(!sentence.is_empty(), "nothing says what {folder} is");
+    }
+    keep("folders", &list(&folders));
+    keep("packages", &picture(&packages()));
+    keep("rooms of C", &picture(&c_rooms()));
+}
+
+#[test]
+fn no_room_of_c_uses_one_above_it() {
+    let place = |room: &str| C_ROOMS.iter().position(|known| *known == room).unwrap();
+    for (from, to) in c_rooms().iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to))) {
+        assert!(place(from) < place(to), "{from} includes headers of {to}, which is above it");
+    }
+}
+
+/// Lines of a table of the page whose first cell is code, as cells.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let page = read(PAGE);
+    let (_, part) = page.split_once(heading).unwrap_or_else(|| panic!("{PAGE} has no {heading}"));
+    let part = part.split("\n## ").next().unwrap();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).skip(1).collect();
+    part.lines().filter(|line| line.starts_with("| ") && line.contains('`')).map(cells).collect()
+}
+
+fn code(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// From a line of the guest's to a cell of the table.
+#[test]
+fn the_types_of_a_records_way_are_where_the_page_says() {
+    let rows = rows("## A record's way");
+    let types: usize = rows.iter().map(|row| code(&row[0]).count()).sum();
+    assert!((10..=12).contains(&types), "{types} types");
+    for row in rows {
+        let file = code(&row[1]).next().unwrap();
+        let text = read(format!("crates/{file}"));
+        for name in code(&row[0]) {
+            let defined = ["struct", "enum"].map(|word| text.contains(&format!("pub {word} {name}")));
+            assert!(defined.contains(&true), "{file} does not define {name}");
+        }
+    }
+}
+
+/// What a newcomer opens besides tests and docs.
+#[test]
+fn a_newcomers_tasks_take_few_files_and_all_of_them_exist() {
+    let rows = rows("## Three tasks");
+    let most = [3, 4, 3];
+    assert_eq!(rows.len(), most.len());
+    for (row, most) in rows.iter().zip(most) {
+        let files: Vec<&str> = code(&row[1]).collect();
+        assert!((1..=most).contains(&files.len()), "{}: {files:?}", row[0]);
+        for file in files {
+            let exists = Path::new(ROOT).join(file.replace("NAME", "sidt")).is_file();
+            assert!(exists, "{}: there is no {file}", row[0]);
+        }
+    }
+}
