@@ -306,13 +306,13 @@ calls() { grep -c "$1" "$CALLS" || true; }
     mkdir empty
     PATH=$PWD/empty run "$WORLDSWITCH" lab fetch "${ARGS[@]}" linux-1
     [ "$status" -eq 1 ]
-    [[ $output == *'there is no apt-config here'*'worldswitch lab import FILE'* ]]
+    [[ $output == *'apt-config is not installed'*'worldswitch lab import FILE'* ]]
     run ws lab fetch --mirror http://archive.example/debian linux-1
     [ "$status" -eq 2 ]
     [[ $output == *'--keyring'* ]]
     run ws lab fetch --mirror 'http://archive.example/x y' --keyring keys.gpg --lab-dir mine linux-1
     [ "$status" -eq 1 ]
-    [[ $output == *'has a blank'* ]]
+    [[ $output == *'has a space'* ]]
 }
 
 # bats test_tags=live
@@ -324,7 +324,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     # The waiting one of two at once says so.
     timeout 60 "$WORLDSWITCH" lab fetch "${ARGS[@]}" linux-1 >second.txt 2>&1 3>&- &
     second=$!
-    eventually grep -q 'another worldswitch puts something' second.txt
+    eventually grep -q 'another worldswitch is writing' second.txt
     [ ! -e "$CACHE/sets/linux-1" ]
     compgen -G "$CACHE/new-*"
     kill -KILL "$fetching"

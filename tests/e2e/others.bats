@@ -29,7 +29,7 @@ boots() {
 @test "what was named is booted or refused: nothing else is run in its place" {
     head -c 100000 /dev/urandom >random
     for machine in native kvm arm-native kvm-vhe arm-xen neve; do
-        boots 1 "lab:$machine can't boot random, which is no kernel" "$machine" random
+        boots 1 "lab:$machine can't boot random, which is no known kind of kernel" "$machine" random
         [ -z "$output" ]
     done
     boots 1 'an ELF file for x86: its processor is an ARM' arm-native "$GUEST/guest.elf"

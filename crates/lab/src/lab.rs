@@ -153,8 +153,8 @@ impl Lab {
         Ok(recipe.with_variant(variant, &sets, &own)?)
     }
 
-    /// The variants of a recipe: its own, and those that sets of packages offer. A folder of the
-    /// user's is another.
+    /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a
+    /// variant too, but not listed.
     ///
     /// # Errors
     /// There is no such recipe, or it is wrong.

@@ -240,8 +240,8 @@ impl Neve {
             OptionName::Policy if POLICIES.contains(&value) => self.policy = value.to_owned(),
             OptionName::Policy => {
                 return Err(
-                    "it must be lean or kvm-4.10, the latter optionally with -authors, -gicv3, -notimer or \
-                            -gicv3-notimer appended",
+                    "it must be lean or kvm-4.10, the latter optionally with -authors, -gicv3, \
+                            -notimer or -gicv3-notimer appended",
                 );
             }
             OptionName::Depth => match (value, self.nest) {
@@ -291,7 +291,7 @@ const POLICIES: [&str; 6] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Monitor {
-    /// No program: the hypervisor starts the guest.
+    /// None: the guest is booted directly, or by the hypervisor.
     None,
     /// vmm, as the only program of the machine.
     Vmm {
@@ -322,7 +322,7 @@ pub enum OptionName {
 /// Why a variant or an option can't be applied to a recipe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    #[error("lab:{0} has no variants: leave out the '@' and what follows it")]
+    #[error("lab:{0} has no variants: leave out '@' and the variant")]
     NoVariants(String),
     #[error("lab:{recipe} has no variant \"{variant}\"; it has {known}")]
     OwnVariants {

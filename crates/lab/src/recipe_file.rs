@@ -277,7 +277,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
             return Err(format!("{what} \"{}\" is not a word", word.escape_debug()));
         }
         if why.trim().is_empty() {
-            return Err(format!("{what} \"{word}\" does not say why"));
+            return Err(format!("{what} \"{word}\" gives no reason (why)"));
         }
     }
     Ok(())

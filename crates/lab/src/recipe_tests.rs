@@ -132,7 +132,7 @@ fn what_is_wrong_is_said_with_its_key_and_line() {
         ),
         (
             "extends = \"base\"\n[[emulator.flag]]\nwords = [\"-x\"]\nwhy = \" \"",
-            "does not say why",
+            "gives no reason",
         ),
         (
             "extends = \"base\"\n[[emulator.flag]]\nwords = []\nwhy = \"x\"",

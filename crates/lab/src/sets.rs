@@ -147,7 +147,7 @@ fn check(name: &str, set: &Set) -> Result<(), String> {
     }
 }
 
-/// Whether Debian's names, versions, suites and architectures can look like this.
+/// Whether `word` is well formed as Debian's name of a package, version, suite or architecture.
 pub(crate) fn is_word(word: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || ".+-~:_".contains(c);
     !word.is_empty() && !word.starts_with('-') && word.chars().all(good)

@@ -87,7 +87,7 @@ fn a_hypercall_instruction_in_the_timed_code_is_found() {
 
 #[test]
 fn the_calls_of_a64_are_found_whatever_their_immediate() {
-    // hvc #0, hvc #0xea1, smc #0; behind a nop each.
+    // hvc #0, hvc #0xea1, smc #0; each after a nop.
     for call in [0xd400_0002u32, 0xd41d_4422, 0xd400_0003] {
         let mut code = 0xd503_201fu32.to_le_bytes().to_vec();
         code.extend(call.to_le_bytes());

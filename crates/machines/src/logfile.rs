@@ -75,7 +75,7 @@ impl Machine for LogFile {
         identity
             .subject
             .insert("log".into(), self.path.display().to_string().into());
-        // A log does not contain how its machine was pinned.
+        // How the machine was pinned is not in the log.
         identity
             .conditions
             .insert("pinning".into(), "unknown".into());

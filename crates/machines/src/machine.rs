@@ -197,9 +197,8 @@ pub trait Machine: Send {
     /// The console can't be read.
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError>;
 
-    /// Appends to `chunks` the chunks, with timestamps, in which the bytes arrived that
-    /// [`Machine::console`] returned since the last call of this, in order. Appends nothing unless
-    /// the launch was `timed`.
+    /// Appends the timestamped chunks of the bytes that [`Machine::console`] returned since the
+    /// last call of this, in order. Appends nothing unless the launch was `timed`.
     fn heard(&mut self, chunks: &mut Vec<Chunk>) {
         if let Some(child) = self.child() {
             child.heard(chunks);

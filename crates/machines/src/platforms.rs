@@ -374,7 +374,7 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
         Kind::Serial => {
             Err("this host's counter is not that of the machine at the line's other end")
         }
-        Kind::Log => Err("a saved console does not contain when its bytes arrived"),
+        Kind::Log => Err("a saved console has no arrival times"),
     }
 }
 

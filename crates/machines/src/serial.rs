@@ -114,7 +114,7 @@ impl Machine for SerialLine {
         identity
             .subject
             .insert("device".into(), self.device.display().to_string().into());
-        // How the machine at the other end is pinned is not known here.
+        // How the machine at the other end is pinned is not known.
         identity
             .conditions
             .insert("pinning".into(), "unknown".into());

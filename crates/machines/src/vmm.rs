@@ -69,8 +69,8 @@ struct Answer {
     reason: Option<String>,
     #[serde(default)]
     exit_ns: u64,
-    /// Software if the probe does not report it: then no instruction is executed that hangs such a
-    /// KVM.
+    /// Taken to be software if the probe does not report it, so that no instruction is executed
+    /// that hangs such a KVM.
     #[serde(default = "yes")]
     software: bool,
 }
@@ -80,8 +80,8 @@ fn yes() -> bool {
 }
 
 impl Kvm {
-    /// Runs the monitor's probe, which executes a few instructions in a virtual machine. That
-    /// /dev/kvm can be opened would prove nothing.
+    /// Runs the monitor's probe, which executes a few instructions in a virtual machine. Opening
+    /// /dev/kvm alone would prove nothing.
     ///
     /// # Errors
     /// KVM can't be used here, with the reason and the cure; or the monitor does not work.
@@ -217,7 +217,7 @@ impl Settings {
             request.vcpus.to_string(),
             "--memory".into(),
             self.memory_mib().to_string(),
-            // Higher than the runner's own limit, at which it ends a flood.
+            // Above the runner's own limit, so that the runner stops a flood first.
             "--console-max".into(),
             (CONSOLE_LIMIT_BYTES + (1 << 20)).to_string(),
         ];

@@ -19,7 +19,7 @@ pub const SECOND_MODULE: u64 = MODULE + (16 << 20);
 
 /// The event channels between the two domains (guest/include/event_channel.h), by port, which is
 /// the same at both ends: an answer, a timestamped answer, the timestamp's end and its bits. Xen
-/// lets domains other than dom0 share no memory.
+/// does not let domains other than dom0 share memory.
 const PORTS: std::ops::Range<u32> = 10..12;
 const STAMP_PORTS: std::ops::Range<u32> = 31..64;
 /// Xen puts the tree 128 MiB above the start of a domain's memory, and the guest's heap is above
