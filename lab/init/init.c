@@ -1,12 +1,12 @@
 /*
- * The first process of a lab machine whose monitor is somebody else's: mounts what such a program
- * reads, loads kernel modules, runs one program, and powers the machine off when that ends.
+ * The first process of a lab machine whose monitor is not vmm: mounts file systems, loads kernel
+ * modules, runs one program, the monitor, and powers the machine off when that exits.
  *
- * /init.conf, a line each:
- *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters, loaded in this order
+ * /init.conf has lines of two kinds:
+ *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters; loaded in the order of lines
  *	word=TEXT			a word of the program's command line; the first is its path
  *
- * It never returns: a kernel whose first process ends panics.
+ * It never returns: the kernel panics if its first process exits.
  */
 #include <stdarg.h>
 #include <stdio.h>

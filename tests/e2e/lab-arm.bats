@@ -153,10 +153,10 @@ QEMU
     [[ $output == *'QEMU 7.2.22'*'older than 9.0'*'FEAT_NV2'*'--qemu PATH'* ]]
     run ws run --on lab:kvm-vhe --qemu "$QEMU"
     [ "$status" -eq 1 ]
-    [[ $output == *'knows no -machine virt'*'qemu-system-aarch64'* ]]
+    [[ $output == *'has no -machine virt'*'qemu-system-aarch64'* ]]
     run ws run --on lab:kvm-vhe+cpu=cortex-a99
     [ "$status" -eq 1 ]
-    [[ $output == *'knows no -cpu cortex-a99'* ]]
+    [[ $output == *'has no -cpu cortex-a99'* ]]
     [ ! -e booted ]
     [ ! -e ws-runs ]
 }

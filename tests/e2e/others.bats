@@ -29,11 +29,11 @@ boots() {
 @test "what was named is booted or refused: nothing else is run in its place" {
     head -c 100000 /dev/urandom >random
     for machine in native kvm arm-native kvm-vhe arm-xen neve; do
-        boots 1 "lab:$machine can't boot random, which is no kernel" "$machine" random
+        boots 1 "lab:$machine can't boot random, which is no known kind of kernel" "$machine" random
         [ -z "$output" ]
     done
     boots 1 'an ELF file for x86: its processor is an ARM' arm-native "$GUEST/guest.elf"
-    boots 1 'name that, which a kernel' arm-native "$ROOT/build/guest/aarch64/guest.elf"
+    boots 1 'name the one that the kernel' arm-native "$ROOT/build/guest/aarch64/guest.elf"
     boots 1 'its processor is an x86' native "$ROOT/build/guest/aarch64/guest.img"
     boots 2 "is for x86_64, and no machine" arm-native "$ROOT/build/guest/aarch64/guest.img" \
         --vmm "$ROOT/build/vmm/x86_64/vmm"

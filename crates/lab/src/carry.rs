@@ -1,6 +1,7 @@
-//! A store carried to another host: one gzipped tar archive. It holds regular files only, each
-//! set's manifest first; links are in the manifest alone. Import trusts nothing of it: a set goes
-//! into the store only when every file of its manifest came, with its hash, and no other.
+//! Carries a store to another host in one gzipped tar archive. The archive holds regular files
+//! only, each set's manifest first; links are only in the manifest. Import trusts nothing in it: a
+//! set goes into the store only if every file of its manifest came, with its hash, and no other
+//! file.
 
 use crate::fetch::counted;
 use crate::files;
@@ -17,23 +18,23 @@ use std::path::{Path, PathBuf};
 use tar::{Builder, EntryType, Header};
 use tempfile::{NamedTempFile, TempDir};
 
-/// A manifest is far smaller.
+/// The limit on the size of a manifest; real ones are far smaller.
 const MANIFEST_BYTES: u64 = 16 << 20;
 
-/// Why a store could not be carried. Neither store nor archive is changed.
+/// Why an export or import failed. Neither store nor archive is changed.
 #[derive(Debug, thiserror::Error)]
 pub enum CarryError {
-    #[error("there is nothing in {} to export: worldswitch lab fetch", _0.display())]
+    #[error("nothing to export in {}: run worldswitch lab fetch first", _0.display())]
     Nothing(PathBuf),
     #[error("can't write {}: {cause}", path.display())]
     Write { path: PathBuf, cause: io::Error },
-    #[error("{} is no whole archive of worldswitch lab export: {what}. Nothing was imported", path.display())]
+    #[error("{} is not a complete archive of worldswitch lab export: {what}. Nothing was imported", path.display())]
     Archive { path: PathBuf, what: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Writes sets of the store to a file, whole or not at all: those of `sets`, or all.
+/// Writes sets of the store to a file, whole or not at all: those in `sets`, or all if it is empty.
 ///
 /// # Errors
 /// A set is not there or damaged, or the file can't be written.
@@ -61,7 +62,7 @@ pub fn export(
         cause,
     };
     if std::fs::symlink_metadata(to).is_ok_and(|there| !there.is_file()) {
-        let reason = "it is no regular file, and a rename would put one in its place";
+        let reason = "it is not a regular file, and would be replaced by one";
         return Err(fail(io::Error::other(reason)));
     }
     let folder = to.parent().filter(|folder| *folder != Path::new(""));
@@ -80,7 +81,7 @@ pub fn export(
         .and_then(GzEncoder::finish)
         .and_then(|mut buffer| buffer.flush());
     written.map_err(fail)?;
-    // As any other file that the user makes, not for the user's eyes alone as a temporary one.
+    // The mode of any other new file; a temporary file is readable only by the user.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(mode).map_err(fail)?;
     file.persist(to).map_err(|e| fail(e.error))?;
@@ -90,7 +91,7 @@ pub fn export(
 fn add(archive: &mut Builder<impl Write>, set: &Unpacked) -> io::Result<()> {
     let manifest = serde_json::to_vec(set.manifest()).map_err(io::Error::other)?;
     let header = |bytes, executable| {
-        // Neither owner nor date: the same store gives the same archive.
+        // No owner and no date: the same store gives the same archive.
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Regular);
         header.set_size(bytes);
@@ -119,11 +120,10 @@ fn add(archive: &mut Builder<impl Write>, set: &Unpacked) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads an archive into the store; sets of the same names are exchanged for those in it. Returns
-/// the names.
+/// Reads an archive into the store; sets of the same names are replaced. Returns the names.
 ///
 /// # Errors
-/// The archive is not whole or not of this kind; or the store can't be written.
+/// The archive is damaged or not of this kind, or the store can't be written.
 pub fn import(
     store: &Store,
     from: &Path,
@@ -146,19 +146,19 @@ pub fn import(
     import.put(&guard, say)
 }
 
-/// Sets in the course of being read.
+/// Sets being read.
 #[derive(Debug)]
 struct Import<'a> {
     workshop: &'a TempDir,
     sets: Vec<Part>,
 }
 
-/// A set of which files are still to come.
+/// A set being read.
 #[derive(Debug)]
 struct Part {
     manifest: Manifest,
     folder: PathBuf,
-    /// Paths of the files that have not come.
+    /// Paths of the files that were not read yet.
     missing: BTreeSet<String>,
 }
 
@@ -169,7 +169,7 @@ impl Import<'_> {
         for entry in archive.entries().map_err(text)? {
             self.entry(&mut entry.map_err(text)?)?;
         }
-        // What the compression says of the end, and whether anything is behind it.
+        // Read to the end, so that the checksum of the compression is verified.
         let mut stream = archive.into_inner();
         io::copy(&mut stream, &mut io::sink()).map_err(text)?;
         for part in &self.sets {
@@ -179,7 +179,7 @@ impl Import<'_> {
             files::link(&part.folder.join("root"), &part.manifest.files).map_err(text)?;
         }
         match self.sets.is_empty() {
-            true => Err("it holds no set".into()),
+            true => Err("it contains no set".into()),
             false => Ok(()),
         }
     }
@@ -188,23 +188,23 @@ impl Import<'_> {
         let raw = entry.path_bytes().into_owned();
         let shown = String::from_utf8_lossy(&raw).escape_debug().to_string();
         if entry.header().entry_type() != EntryType::Regular {
-            return Err(format!("{shown} is no regular file"));
+            return Err(format!("{shown} is not a regular file"));
         }
         let path = std::str::from_utf8(&raw).ok();
         let (set, path) = path
             .and_then(|path| path.strip_prefix("sets/")?.split_once('/'))
-            .ok_or_else(|| format!("{shown} is no file of a set"))?;
+            .ok_or_else(|| format!("{shown} is not a file of a set"))?;
         if path == "manifest.json" {
             return self.begin(set, entry);
         }
         let path = path.strip_prefix("root/");
         let part = self.sets.last_mut().filter(|part| part.manifest.set == set);
-        // It is in the manifest, so it is a clean path, and it has not come yet.
+        // A path in `missing` is in the manifest, so it is clean, and was not read yet.
         let (path, part) = path
             .zip(part)
             .and_then(|(path, part)| part.missing.remove(path).then_some((path, part)))
             .ok_or_else(|| {
-                format!("{shown} is not in the manifest before it, or is there twice")
+                format!("{shown} is not in the manifest before it, or is in the archive twice")
             })?;
         let wanted = part.manifest.files.get(path);
         let (

@@ -1,3 +1,5 @@
+//! Tests of export and import.
+
 use super::*;
 use crate::files::Files;
 use crate::manifest::VERSION;
@@ -49,7 +51,7 @@ fn silent() -> impl FnMut(&str) {
     |_: &str| {}
 }
 
-/// What an import of these bytes into an empty store says; a refused one leaves nothing there.
+/// The result of an import of these bytes into an empty store; a refused one leaves nothing there.
 fn import_bytes(bytes: &[u8]) -> Result<Vec<String>, String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x");
@@ -76,7 +78,7 @@ fn archive(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
         header.set_entry_type(*kind);
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
-        // By hand, for the library refuses to write the paths that are to be refused here.
+        // Written by hand: the library refuses to write the paths that are tested here.
         let name = &mut header.as_old_mut().name;
         name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_cksum();
@@ -170,7 +172,7 @@ fn what_leads_out_of_the_store_is_refused() {
         let manifest = with_files(&[(path, entry)]);
         let error = import_bytes(&archive(&[(MANIFEST, FILE, &manifest)])).unwrap_err();
         assert!(
-            error.contains("is no path in it") || error.contains("leads out"),
+            error.contains("is not a path in it") || error.contains("leads out"),
             "{error}"
         );
     }
@@ -199,7 +201,7 @@ fn only_what_the_manifest_names_is_taken() {
         ),
         (vec![begin, ("sets/q/x", FILE, "x")], "manifest before"),
         (vec![begin, ("sets/r/root/x", FILE, "x")], "manifest before"),
-        (vec![begin, ("../evil", FILE, "x")], "no file of a set"),
+        (vec![begin, ("../evil", FILE, "x")], "not a file of a set"),
         (
             vec![begin, ("sets/../../evil", FILE, "x")],
             "manifest before",
@@ -210,15 +212,15 @@ fn only_what_the_manifest_names_is_taken() {
         ),
         (
             vec![begin, ("sets/q/root/x", EntryType::Symlink, "")],
-            "no regular file",
+            "not a regular file",
         ),
         (
             vec![begin, ("sets/q/root/x", EntryType::Link, "")],
-            "no regular file",
+            "not a regular file",
         ),
         (
             vec![begin, ("sets/q/root/x", EntryType::Directory, "")],
-            "no regular file",
+            "not a regular file",
         ),
         (
             vec![begin, ("sets/q/root/x", FILE, "y")],
@@ -240,7 +242,7 @@ thread_local! {
     static WORKSHOP: TempDir = tempfile::tempdir().unwrap();
 }
 
-/// Reads what an import reads, into [`WORKSHOP`], where nothing else may appear than the set `q`.
+/// Reads an archive into [`WORKSHOP`], where nothing may appear but the set `q`.
 fn read_bytes(bytes: &[u8]) -> Result<(), String> {
     WORKSHOP.with(|workshop| {
         let mut import = Import {
@@ -274,7 +276,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         bit in 0..8u32,
     ) {
-        // Behind the compression, whose own check would find most changes.
+        // Changed below the compression, whose checksum would find most changes.
         let one = with_files(&[("x", file("hello")), ("y", Entry::Link { to: "x".into() })]);
         let bytes = archive(&[(MANIFEST, FILE, &one), ("sets/q/root/x", FILE, "hello")]);
         let mut plain = Vec::new();

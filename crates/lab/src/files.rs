@@ -1,6 +1,6 @@
-//! Files of a set: which paths are harmless, how they are written and verified. The only place
-//! that writes below the `root` of a set; links are made when all files are, so that nothing is
-//! ever written through one.
+//! The files of a set: which paths are safe, and how files are written and verified. Only this file
+//! writes below a set's `root`. Links are made after all files, so that nothing is ever written
+//! through one.
 
 use crate::manifest::Entry;
 use crate::recipe::hex;
@@ -11,12 +11,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-/// What a set consists of, by path.
+/// The files of a set, by path.
 pub type Files = BTreeMap<String, Entry>;
 
-/// A path below `root` in its one spelling, as `usr/bin/x`; `./` before it is dropped. Nothing if
-/// it leads anywhere else or has control characters, which no package's path has. A backslash is a
-/// character as any other: systemd's units have it.
+/// The canonical form of a path below `root`, as `usr/bin/x`; a leading `./` is dropped. Nothing if
+/// it leads elsewhere or has control characters, which no package's path has. A backslash is an
+/// ordinary character: paths of systemd units contain it.
 pub(crate) fn clean(path: &str) -> Option<String> {
     if path.is_empty() || path.len() > 1024 || path.contains(char::is_control) {
         return None;
@@ -32,8 +32,8 @@ pub(crate) fn clean(path: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// Where a link at `path` that points `to` leads, both below `root`; an absolute `to` counts from
-/// `root`. Nothing if it leads out of it.
+/// The target, below `root`, of a link at `path` that points to `to`; an absolute `to` starts at
+/// `root`. Nothing if it leads out of `root`.
 pub(crate) fn follow(path: &str, to: &str) -> Option<String> {
     if to.is_empty() {
         return None;
@@ -59,10 +59,10 @@ pub(crate) fn follow(path: &str, to: &str) -> Option<String> {
     clean(&parts.join("/"))
 }
 
-/// `to`, a path below `root`, as a link at `path` has it: relative to its folder.
+/// The text of a link at `path` to `to`, a path below `root`: relative to the link's folder.
 pub(crate) fn relative(path: &str, to: &str) -> String {
     let depth = |path: &str| path.matches('/').count();
-    // Of both only the folders: the last word of `to` stands in the link.
+    // Compare only the folders: the last component of `to` stays in the link.
     let shared = path
         .split('/')
         .zip(to.split('/'))
@@ -74,11 +74,11 @@ pub(crate) fn relative(path: &str, to: &str) -> String {
     words.join("/")
 }
 
-/// Whether all paths are harmless, and none lies below another: else what is wrong.
+/// Checks that all paths are safe, and that none is below another.
 pub(crate) fn check(files: &Files) -> Result<(), String> {
     for (path, entry) in files {
         if clean(path).as_ref() != Some(path) {
-            return Err(format!("\"{}\" is no path in it", path.escape_debug()));
+            return Err(format!("\"{}\" is not a path in it", path.escape_debug()));
         }
         let mut above = path.as_str();
         while let Some((folder, _)) = above.rsplit_once('/') {
@@ -89,7 +89,7 @@ pub(crate) fn check(files: &Files) -> Result<(), String> {
         }
         if let Entry::Link { to } = entry {
             if to.starts_with('/') || follow(path, to).is_none() {
-                return Err(format!("the link {path} leads out of it"));
+                return Err(format!("the link {path} leads out of the set"));
             }
         }
     }
@@ -112,7 +112,7 @@ pub(crate) fn write(
         .mode(mode)
         .open(&place)?;
     let (bytes, sha256) = copy(content, &mut file)?;
-    // The user's umask has no say in what a set is.
+    // The mode must not depend on the user's umask.
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     Ok(Entry::File {
         bytes,
@@ -137,7 +137,7 @@ fn make_folder(place: &Path) -> io::Result<()> {
     place.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
-/// Copies all of `from`: how many bytes, and their SHA-256.
+/// Copies all of `from`; returns the number of bytes and their SHA-256.
 pub(crate) fn copy(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(u64, String)> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -161,13 +161,13 @@ pub(crate) fn sha256(path: &Path) -> io::Result<String> {
     Ok(copy(&mut File::open(path)?, &mut io::sink())?.1)
 }
 
-/// Compares what lies below `root` with what should: else what differs.
+/// Compares the files below `root` with `files`; the error names the first difference.
 pub(crate) fn verify(root: &Path, files: &Files) -> Result<(), String> {
     for (path, wanted) in files {
         let place = root.join(path);
         let found = look(&place, wanted).map_err(|e| format!("{path}: {e}"))?;
         if found != *wanted {
-            return Err(format!("{path} is not what was put there"));
+            return Err(format!("{path} was changed"));
         }
     }
     Ok(())
@@ -182,7 +182,7 @@ fn look(place: &PathBuf, wanted: &Entry) -> io::Result<Entry> {
     }
     let data = fs::symlink_metadata(place)?;
     if !data.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     Ok(Entry::File {
         bytes: data.len(),

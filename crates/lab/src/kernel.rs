@@ -1,4 +1,4 @@
-//! A Linux kernel and its modules, in unpacked packages or in a developer's own folder.
+//! A Linux kernel and its modules, in unpacked packages or in a user's own folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 pub struct Kernel {
     /// The bootable image.
     pub image: PathBuf,
-    /// What `uname -r` says in it.
+    /// The release, as `uname -r` prints it.
     pub release: String,
-    /// Where its modules lie, in folders of any depth.
+    /// The folder of its modules, which may be in subfolders.
     pub modules: PathBuf,
 }
 
-/// Where a developer's folder may have its image: as copied there, as a build leaves it, as
-/// `make install` and `make tar-pkg` do.
+/// Paths of the image in a user's folder: copied there, in a build tree, or installed by `make
+/// install` or `make tar-pkg`.
 const IMAGES: [&str; 6] = [
     "bzImage",
     "Image",
@@ -26,7 +26,7 @@ const IMAGES: [&str; 6] = [
 ];
 
 impl Kernel {
-    /// The kernel in the root of unpacked packages.
+    /// The kernel in unpacked packages, below their `root`.
     pub(crate) fn in_packages(root: &Path) -> Option<Self> {
         let (image, release) = match starting_with(&root.join("boot"), "vmlinuz-") {
             Some(image) => {
@@ -34,7 +34,7 @@ impl Kernel {
                 let release = name.to_owned();
                 (image, release)
             }
-            // From Linux 7 on, Debian has it among the modules.
+            // From Linux 7 on, Debian puts it into the folder of the modules.
             None => {
                 let folder = starting_with(&root.join("usr/lib/modules"), "")?;
                 let release = folder.file_name()?.to_str()?.to_owned();
@@ -51,11 +51,11 @@ impl Kernel {
         })
     }
 
-    /// The kernel in a developer's folder: `bzImage` or `vmlinuz`, or a build tree; its modules
+    /// The kernel in a user's folder: `bzImage` or `vmlinuz`, or a build tree; its modules may be
     /// anywhere below.
     ///
     /// # Errors
-    /// There is none: what was looked for.
+    /// There is none, with the names that were tried.
     pub fn in_folder(folder: &Path) -> Result<Self, String> {
         let known = IMAGES.iter().map(|path| folder.join(path));
         let image = known
@@ -65,7 +65,7 @@ impl Kernel {
             .next()
             .ok_or_else(|| {
                 format!(
-                    "there is no kernel in {}: it should have bzImage, vmlinuz or {}",
+                    "there is no kernel in {}: it should contain bzImage, vmlinuz or {}",
                     folder.display(),
                     IMAGES[3]
                 )
@@ -78,7 +78,7 @@ impl Kernel {
         })
     }
 
-    /// The file of a module, '-' and '_' in its name alike.
+    /// The file of a module; '-' and '_' in its name are the same.
     ///
     /// # Errors
     /// There is none.
@@ -98,7 +98,7 @@ impl Kernel {
     }
 }
 
-/// The first file, by name, that starts so.
+/// The first file, by name, whose name begins with `start`.
 fn starting_with(folder: &Path, start: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut paths: Vec<PathBuf> = entries
@@ -109,8 +109,8 @@ fn starting_with(folder: &Path, start: &str) -> Option<PathBuf> {
     paths.into_iter().next()
 }
 
-/// The first file below, in the order of names, that is wanted. Links to folders are not
-/// followed: a build tree has some that lead in circles.
+/// The first wanted file below `folder`, in the order of names. Links to folders are not followed:
+/// in a build tree some lead in circles.
 fn find(folder: &Path, depth: u32, wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).ok()?.flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -171,7 +171,7 @@ mod tests {
         );
         put(&root.join("arch/x86/kvm/kvm-amd.ko"), b"");
         put(&root.join("virt/lib/irqbypass.ko"), b"");
-        // As a build tree has them: in circles.
+        // A link in a circle, as in a build tree.
         std::os::unix::fs::symlink("..", root.join("virt/source")).unwrap();
         let kernel = Kernel::in_folder(root).unwrap();
         assert_eq!(kernel.release, "6.9.0-mine");
@@ -180,7 +180,7 @@ mod tests {
         kernel.module("irqbypass").unwrap();
         let error = kernel.module("kvm").unwrap_err();
         assert!(error.contains("6.9.0-mine has no module kvm"), "{error}");
-        // What was copied there goes before what was built there.
+        // A copied image takes precedence over a built one.
         put(&root.join("bzImage"), b"short");
         let kernel = Kernel::in_folder(root).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The folders that hold recipes, sets and pins: the user's first, then the installed one.
+//! The folders with recipes, sets and pins: the user's first, then the installed one.
 
 use crate::quirks::{self, Quirks};
 use crate::recipe::{Recipe, Word};
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Why recipes or sets can't be had.
+/// Why recipes or sets can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     #[error("can't {doing} {}: {cause}", path.display())]
@@ -20,7 +20,7 @@ pub enum LabError {
         path: PathBuf,
         cause: io::Error,
     },
-    /// The text says line and key.
+    /// The text names line and key.
     #[error("{}: {text}", path.display())]
     Toml { path: PathBuf, text: String },
     #[error("recipe {}: {what}", path.display())]
@@ -61,21 +61,22 @@ impl LabError {
 /// The name of a folder's lock file.
 const LOCK: &str = "lock.toml";
 
-/// What recipes and sets there are. A folder has `recipes/NAME.toml`, `packages.toml`, `lock.toml`
-/// and `quirks.toml`; each may be missing.
+/// All recipes and sets. A folder may have `recipes/NAME.toml`, `packages.toml`, `lock.toml` and
+/// `quirks.toml`.
 #[derive(Clone, Debug)]
 pub struct Lab {
     folders: Vec<PathBuf>,
     sets: Sets,
-    /// The folder of each set, by its place in `folders`.
+    /// The folder of each set, as an index of `folders`.
     homes: BTreeMap<String, usize>,
-    /// What each folder pins.
+    /// The pins of each folder.
     locks: Vec<Lock>,
     quirks: Quirks,
 }
 
 impl Lab {
-    /// Reads the sets and pins of `folders`; where two name the same, the first folder's stands.
+    /// Reads the sets, pins and quirks of `folders`. If two folders have the same name, the first
+    /// wins.
     ///
     /// # Errors
     /// A file can't be read or is wrong, with its line.
@@ -109,10 +110,10 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The recipe `name`, resolved, with the variant that stands behind `@`.
+    /// The recipe `name`, resolved, with the variant that follows `@`.
     ///
     /// # Errors
-    /// There is none, it is wrong, or it has no such variant.
+    /// There is no such recipe, it is wrong, or it has no such variant.
     pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
         let (file, path) = self.resolve(name)?;
         let recipe = self.complete(name, variant, file, &path)?;
@@ -152,8 +153,8 @@ impl Lab {
         Ok(recipe.with_variant(variant, &sets, &own)?)
     }
 
-    /// The variants of a recipe: its own, and those that sets of packages offer. A folder of the
-    /// user's is another.
+    /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a
+    /// variant too, but not listed.
     ///
     /// # Errors
     /// There is no such recipe, or it is wrong.
@@ -212,26 +213,26 @@ impl Lab {
         &self.sets
     }
 
-    /// All faults of which cures are known or asked for.
+    /// All known faults, with or without cures.
     pub fn quirks(&self) -> &Quirks {
         &self.quirks
     }
 
-    /// The faults of a set in the store of which `lab fetch` would cure it.
+    /// The faults of a set in the store that `lab fetch` would cure.
     pub fn curable(&self, set: &Unpacked) -> Vec<&str> {
         quirks::curable(&self.quirks, set.manifest())
     }
 
-    /// The packages that a set is pinned to, by the lock file beside the file that has the set;
-    /// none: it is not pinned.
+    /// The packages that a set is pinned to, from the lock file in the folder of the set; empty if
+    /// it is not pinned.
     pub fn pins(&self, set: &str) -> &[Package] {
         let lock = self.homes.get(set).and_then(|home| self.locks.get(*home));
         let pins = lock.and_then(|lock| lock.get(set));
         pins.map_or(&[], |pins| &**pins)
     }
 
-    /// Writes new pins of these sets into the lock files beside the files that have them, and says
-    /// which it wrote.
+    /// Writes new pins of these sets into the lock files in the sets' folders; returns the files
+    /// written.
     pub(crate) fn pin(
         &self,
         pins: BTreeMap<String, Vec<Package>>,
@@ -245,7 +246,7 @@ impl Lab {
                     .filter(|(set, _)| at_home(set))
                     .map(|(s, p)| (s.clone(), p.clone())),
             );
-            // Sets that are no more need no pins.
+            // Drop the pins of sets that no longer exist.
             lock.retain(|set, _| at_home(set));
             if !pins.keys().any(|set| at_home(set)) {
                 continue;
@@ -266,11 +267,11 @@ impl Lab {
         Ok(written)
     }
 
-    /// The sets that a name stands for: its own where it is a set's; else those of a recipe, which
-    /// is written as platforms are, with or without `lab:`, and may have a variant.
+    /// The sets that a name stands for: the set of that name, or those of a recipe, written like a
+    /// platform, with or without `lab:` and a variant.
     ///
     /// # Errors
-    /// There is neither, or the recipe is wrong.
+    /// There is no such set or recipe, or the recipe is wrong.
     pub fn sets_of(&self, name: &str) -> Result<Vec<String>, LabError> {
         if self.sets.contains_key(name) {
             return Ok(vec![name.to_owned()]);
@@ -289,7 +290,7 @@ impl Lab {
         Ok(recipe.sets().into_iter().map(str::to_owned).collect())
     }
 
-    /// A recipe's file over all that it extends, and its path.
+    /// A recipe's file merged with all that it extends, and its path.
     fn resolve(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
         let (mut file, path) = self.file(name)?;
         let mut seen = vec![name.to_owned()];
@@ -297,7 +298,7 @@ impl Lab {
             if seen.contains(&parent) {
                 return Err(LabError::Recipe {
                     path,
-                    what: format!("it extends itself, by {} and {parent}", seen.join(", ")),
+                    what: format!("it extends itself, via {} and {parent}", seen.join(", ")),
                 });
             }
             let (parents, _) = self.file(&parent)?;
@@ -308,7 +309,7 @@ impl Lab {
     }
 
     fn file(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
-        // A name is no path.
+        // A name is not a path.
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.chars().all(good) {
             for folder in &self.folders {
@@ -342,7 +343,7 @@ fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     }
 }
 
-/// A file's text; nothing where there is no such file.
+/// The text of a file; nothing if there is no such file.
 fn read(path: &Path) -> Result<Option<String>, LabError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

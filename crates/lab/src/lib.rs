@@ -1,9 +1,10 @@
-//! The deterministic lab's data: recipes of machines, and the store of packages that they are
-//! made of.
+//! The deterministic lab's data: recipes of machines, and the store of packages that the machines
+//! are made of.
 //!
 //! A [`lab::Lab`] reads the folders with recipes ([`recipe::Recipe`]), sets of packages
-//! ([`sets::Set`]), pins, and cures of what packages have wrong ([`quirks::Quirk`]). A [`store::Store`] holds sets, unpacked, in the user's cache; from it
-//! come kernels, hypervisors and the emulator itself. Booting a recipe is `ws-machines`' business.
+//! ([`sets::Set`]), pins, and cures of known faults in packages ([`quirks::Quirk`]). A
+//! [`store::Store`] holds unpacked sets in the user's cache; they contain the kernels, the
+//! hypervisors and the emulator itself. `ws-machines` boots recipes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -1,4 +1,4 @@
-//! What a set in the store consists of: `manifest.json`.
+//! The manifest of a set in the store, `manifest.json`: its packages and files.
 
 use crate::files;
 use crate::recipe::hex;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The version of the format.
 pub const VERSION: u32 = 1;
 
-/// A set that was unpacked.
+/// The manifest of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -23,19 +23,20 @@ pub struct Manifest {
     pub set: String,
     pub kind: SetKind,
     pub architecture: Architecture,
-    /// Debian's name of the suite that it was fetched from.
+    /// The Debian suite that it was fetched from.
     pub suite: String,
     /// Whether the packages are those of the lock file.
     pub pinned: bool,
-    /// The digest of the pins in whose place these were taken, as the archive no longer had them.
+    /// The digest of the pins, if other packages were fetched because the archive no longer had the
+    /// pinned ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
-    /// The faults of [`crate::quirks`] of which it was cured, and the file of each.
+    /// The faults of [`crate::quirks`] that were cured, and the file of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cured: BTreeMap<String, String>,
-    /// In the order of their names.
+    /// Sorted by name.
     pub packages: Vec<Package>,
-    /// By their paths below `root`, with '/' between.
+    /// By path below `root`, with '/' as separator.
     pub files: BTreeMap<String, Entry>,
 }
 
@@ -45,11 +46,11 @@ pub struct Manifest {
 pub enum Entry {
     File {
         bytes: u64,
-        /// In hexadecimal.
+        /// SHA-256, in hexadecimal.
         sha256: String,
         executable: bool,
     },
-    /// Where it leads, relative to its own folder; never out of `root`.
+    /// The target, relative to its own folder; never outside of `root`.
     Link { to: String },
 }
 
@@ -74,7 +75,7 @@ impl Manifest {
     /// Reads the manifest of a set's folder.
     ///
     /// # Errors
-    /// There is none, or it is no manifest of this set.
+    /// There is none, or it is not a manifest of this set.
     pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join("manifest.json");
         let text = match fs::read_to_string(&path) {
@@ -109,7 +110,7 @@ impl Manifest {
             ));
         }
         if !manifest.packages.iter().all(is_whole) {
-            return Err("manifest.json has packages that can be none of Debian's".into());
+            return Err("manifest.json has packages that can't be Debian's".into());
         }
         files::check(&manifest.files)?;
         if manifest.set != set {
@@ -135,7 +136,7 @@ impl Manifest {
         hex(&hash.finalize())
     }
 
-    /// The bytes of all files.
+    /// The total size of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |entry: &Entry| match entry {
             Entry::File { bytes, .. } => *bytes,

@@ -1,10 +1,10 @@
-//! How a program of unpacked packages is started without being installed.
+//! Starts programs of unpacked packages without installing them.
 
 use crate::sets::Architecture;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Where Debian's loader and libraries lie, below the root of the packages.
+/// The paths of Debian's loader and libraries, below the root of the packages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub loader: &'static str,
@@ -24,14 +24,15 @@ pub(crate) fn place(architecture: Architecture) -> Place {
     }
 }
 
-/// Where QEMU looks for firmware.
+/// The folders of QEMU's firmware.
 const QEMU_DATA: [&str; 2] = ["usr/share/qemu", "usr/share/seabios"];
 
-/// The loader with the libraries' folder, the program, and for QEMU the folders of its data.
+/// The command line: the loader with the libraries' folder, the program, and for QEMU the folders
+/// of its data.
 pub(crate) fn words(root: &Path, architecture: Architecture, name: &str) -> Option<Vec<OsString>> {
     let place = place(architecture);
     let (loader, program) = (root.join(place.loader), root.join("usr/bin").join(name));
-    // A name is no path.
+    // A name is not a path.
     if name.contains('/') || !program.is_file() || !loader.is_file() {
         return None;
     }

@@ -1,5 +1,6 @@
-//! Faults of programs in sets, and their cures (`quirks.toml`): some bytes of a file that is known by its hash are
-//! exchanged when its set is put into the store. A file that no cure knows is left as it is.
+//! Faults of programs in sets, and their cures (`quirks.toml`). A cure replaces some bytes of a
+//! file that is identified by its hash, when its set is put into the store. A file with another
+//! hash is left as it is.
 
 use crate::files::{self, Files};
 use crate::lab::LabError;
@@ -16,35 +17,35 @@ use std::path::Path;
 pub struct Quirk {
     /// The fault, in one line.
     pub summary: String,
-    /// What is known of it, and why the cures are right.
+    /// What is known about it, and why the cures are correct.
     pub reason: String,
     /// The file's path in its set, as `usr/bin/x`.
     pub file: String,
-    /// One for each build of the file that can be cured.
+    /// One cure for each known build of the file.
     #[serde(default, rename = "cure")]
     pub cures: Vec<Cure>,
 }
 
-/// What cures one build of a file.
+/// The cure of one build of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cure {
     /// Which build it is, for people.
     pub version: String,
-    /// Of the whole file as its package has it, in hexadecimal.
+    /// SHA-256 of the whole file as it is in its package, in hexadecimal.
     pub sha256: String,
-    /// Where in the file, in bytes.
+    /// The offset of the bytes in the file.
     pub at: u64,
     /// The bytes there, in hexadecimal.
     pub before: String,
-    /// As many others.
+    /// As many bytes to replace them, in hexadecimal.
     pub after: String,
 }
 
 /// All faults by name.
 pub type Quirks = BTreeMap<String, Quirk>;
 
-/// Reads faults and cures.
+/// Parses `quirks.toml`.
 ///
 /// # Errors
 /// What is wrong, with its line or name.
@@ -61,17 +62,17 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Quirks, LabError> {
 
 fn check(quirk: &Quirk) -> Result<(), String> {
     if files::clean(&quirk.file).as_ref() != Some(&quirk.file) {
-        return Err("file is no path in a set".into());
+        return Err("file is not a path in a set".into());
     }
     if quirk.reason.trim().is_empty() {
-        return Err("it does not say its reason".into());
+        return Err("it gives no reason".into());
     }
     for cure in &quirk.cures {
         let hash = bytes(&cure.sha256).filter(|hash| hash.len() == 32);
-        hash.ok_or("a cure's sha256 is no SHA-256 in hexadecimal")?;
+        hash.ok_or("a cure's sha256 is not a SHA-256 in hexadecimal")?;
         match (bytes(&cure.before), bytes(&cure.after)) {
             (Some(before), Some(after)) if before.len() == after.len() && !before.is_empty() => {}
-            _ => return Err("before and after are not as many bytes in hexadecimal".into()),
+            _ => return Err("before and after must be equally long hexadecimal bytes".into()),
         }
     }
     Ok(())
@@ -87,7 +88,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// The cure of a file that is known.
+/// The cure for a set's file, if its hash is known.
 fn cure<'a>(quirk: &'a Quirk, files: &Files) -> Option<&'a Cure> {
     let Some(Entry::File { sha256, .. }) = files.get(&quirk.file) else {
         return None;
@@ -95,7 +96,7 @@ fn cure<'a>(quirk: &'a Quirk, files: &Files) -> Option<&'a Cure> {
     quirk.cures.iter().find(|cure| cure.sha256 == *sha256)
 }
 
-/// The faults of a set in the store of which a cure is known that was not applied.
+/// The faults of a set in the store that have a cure that was not applied.
 pub(crate) fn curable<'a>(quirks: &'a Quirks, manifest: &Manifest) -> Vec<&'a str> {
     let known = quirks.iter();
     known
@@ -104,17 +105,18 @@ pub(crate) fn curable<'a>(quirks: &'a Quirks, manifest: &Manifest) -> Vec<&'a st
         .collect()
 }
 
-/// Cures the files of a set in the making, below `root`, and says of what: each fault's name and file.
+/// Cures the files, below `root`, of a set that is being made; returns the name and file of each
+/// cured fault.
 ///
 /// # Errors
-/// A file can't be read or written, or has not the bytes that its hash promised.
+/// A file can't be read or written, or lacks the bytes that its hash implies.
 pub(crate) fn apply(
     quirks: &Quirks,
     root: &Path,
     files: &mut Files,
 ) -> io::Result<BTreeMap<String, String>> {
     let mut cured = BTreeMap::new();
-    // Two cures of one file both know it as its package had it.
+    // Two cures of one file both have its hash in the package.
     let before = files.clone();
     for (name, quirk) in quirks {
         let Some(cure) = cure(quirk, &before) else {
@@ -208,15 +210,15 @@ mod tests {
             ),
             (
                 &format!("sha256 = \"{HASH}\"\nat = 0\nbefore = \"00\"\nafter = \"0000\""),
-                "as many",
+                "equally long",
             ),
             (
                 &format!("sha256 = \"{HASH}\"\nat = 0\nbefore = \"\"\nafter = \"\""),
-                "as many",
+                "equally long",
             ),
             (
                 &format!("sha256 = \"{HASH}\"\nat = 0\nbefore = \"0g\"\nafter = \"00\""),
-                "as many",
+                "equally long",
             ),
             (
                 &format!("sha256 = \"{HASH}\"\nat = -1\nbefore = \"00\"\nafter = \"00\""),

@@ -1,33 +1,33 @@
-//! A recipe: one lab machine as data. What a machine layer boots from, and what
-//! `worldswitch lab show` tells.
+//! A recipe: one lab machine as data. `ws-machines` boots machines from it, and `worldswitch lab
+//! show` prints it.
 //!
-//! These types are whole and checked; `recipe_file` reads them from TOML and resolves `extends`.
+//! These types are complete and checked; `recipe_file` reads them from TOML and resolves `extends`.
 
 use crate::sets::Architecture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
-/// A lab machine, resolved: all that it extends is in it.
+/// A lab machine, with everything that its recipe extends merged in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recipe {
     /// The name behind `lab:`, without variant and options.
     pub name: String,
-    /// The variant that was applied: what stands behind `@`.
+    /// The variant that was applied: the part after `@`.
     pub variant: Option<String>,
     /// What it is, in one line.
     pub summary: String,
-    /// What whoever reads its figures must know, and every table of it says.
+    /// What a reader of its results must know; every table of the machine shows it.
     pub caveat: Option<String>,
     pub architecture: Architecture,
     pub emulator: Emulator,
-    /// The kernel that the machine boots; none where a hypervisor or the guest itself is booted.
+    /// The kernel that the machine boots; none if it boots a hypervisor or the guest itself.
     pub kernel: Option<Kernel>,
     pub hypervisor: Hypervisor,
     pub monitor: Monitor,
-    /// A hypervisor between the machine's and the guest; most machines have none.
+    /// A hypervisor between the machine's hypervisor and the guest; most machines have none.
     pub nested: Option<Nested>,
-    /// The `+key=value` that its name takes.
+    /// The options (`+key=value`) of the machine.
     pub options: Vec<OptionName>,
 }
 
@@ -35,25 +35,25 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Emulator {
     pub kind: EmulatorKind,
-    /// The set of packages that holds it.
+    /// The set of packages that contains it.
     pub package: String,
     /// The program's name in that set, as `qemu-system-x86_64`.
     pub program: String,
-    /// The oldest version that will do, where not every one does.
+    /// The oldest version that can run the machine, if not every version can.
     pub since: Option<Since>,
-    /// Faults ([`crate::quirks`]) that would change what the machine measures, and why; an emulator that is
-    /// not known to be cured of them is told with the figures.
+    /// Faults ([`crate::quirks`]) that would change what the machine measures, and why. Tables show
+    /// a warning if the emulator is not known to be cured of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub free_of: Vec<Word>,
     /// The machine model, as `pc`, and its properties.
     pub machine: String,
     pub cpu: Cpu,
-    /// What the guest gets.
+    /// The guest's memory.
     pub memory_mib: u64,
-    /// What the machine has beside that, for whatever runs the guest.
+    /// The machine's memory besides the guest's, for whatever runs the guest.
     pub memory_beside_mib: u64,
-    /// Words of its command line, in this order. What differs from launch to launch (vCPUs,
-    /// memory, console, images) is the machine layer's to add.
+    /// Words of its command line, in this order. The machine layer adds what differs from launch to
+    /// launch (vCPUs, memory, console, images).
     pub flags: Vec<Flag>,
 }
 
@@ -64,25 +64,25 @@ impl Emulator {
     }
 }
 
-/// Which emulator: only the machine layer knows what that means.
+/// Which emulator it is; only the machine layer uses this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EmulatorKind {
     Qemu,
 }
 
-/// The CPU that the emulator shows.
+/// The CPU that the emulator emulates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cpu {
     /// The model, as `max` or `EPYC`.
     pub model: String,
-    /// What is added to the model or taken from it, as `-rdrand`; kept where `+cpu=` names
-    /// another model.
+    /// Features added to the model or removed from it, as `-rdrand`; kept if `+cpu=` names another
+    /// model.
     pub properties: Vec<Word>,
 }
 
 impl Cpu {
-    /// As QEMU's `-cpu` takes it: `max,-rdrand,-rdseed`.
+    /// The argument of QEMU's `-cpu`: `max,-rdrand,-rdseed`.
     pub fn to_argument(&self) -> String {
         let properties = self.properties.iter().map(|property| &*property.word);
         let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
@@ -99,7 +99,7 @@ pub struct Flag {
     pub why: String,
 }
 
-/// One word, as a kernel's parameter.
+/// One word, such as a kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Word {
@@ -108,23 +108,23 @@ pub struct Word {
     pub why: String,
 }
 
-/// A version of the emulator from which on it can be the machine.
+/// The first version of the emulator that can run the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Since {
     /// As `9.0`.
     pub version: String,
-    /// What the machine needs that older ones lack.
+    /// What older versions lack.
     pub why: String,
 }
 
 impl Since {
-    /// Whether `version`, as `7.2.22`, is this one or newer; one that can't be read is not.
+    /// Whether `version`, as `7.2.22`, is this version or newer; false if it can't be parsed.
     pub fn is_met_by(&self, version: &str) -> bool {
         let parts = |text: &str| -> Option<Vec<u32>> {
             text.split('.').map(|part| part.parse().ok()).collect()
         };
-        // What follows the numbers, as in `9.0.50-rc1`, is no part of them.
+        // A suffix, as in `9.0.50-rc1`, is ignored.
         let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
         let version = version.get(..end.unwrap_or(version.len()));
         match (version.and_then(parts), parts(&self.version)) {
@@ -134,11 +134,11 @@ impl Since {
     }
 }
 
-/// A Linux that runs in the place of the guest, with KVM and the project's own monitor, which runs
-/// the guest. Its kernel is that of the machine.
+/// A Linux that runs in place of the guest, with KVM and vmm, which run the guest. Its kernel is
+/// that of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Nested {
-    /// What it has beside the guest's memory, in MiB.
+    /// Its memory besides the guest's, in MiB.
     pub memory_beside_mib: u64,
     /// Its kernel's command line.
     pub parameters: Vec<Word>,
@@ -157,7 +157,7 @@ pub struct Kernel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Module {
-    /// As modinfo(8) has it, '-' and '_' alike.
+    /// The name as in modinfo(8); '-' and '_' are the same.
     pub name: String,
     /// Its parameters, as `npt=0`, or nothing.
     #[serde(default)]
@@ -172,44 +172,45 @@ pub struct Module {
 pub enum Source {
     /// A set of packages in the store.
     Package(String),
-    /// The user's own: a folder with a kernel and its modules.
+    /// A user's path: the folder of a kernel and its modules, or the file of a Xen.
     Folder(PathBuf),
 }
 
-/// What runs the machine's guest.
+/// The hypervisor that runs the machine's guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Hypervisor {
-    /// Nothing: the guest has the machine for itself.
+    /// None: the guest runs directly on the machine.
     None,
-    /// That of the machine's kernel.
+    /// KVM, of the machine's kernel.
     Kvm,
-    /// Xen, which the machine boots; the guest's own image is its dom0.
+    /// Xen, which the machine boots.
     Xen {
         source: Source,
         parameters: Vec<Word>,
     },
-    /// The project's own for ARM, neve, which the machine boots.
+    /// neve, the project's own hypervisor for ARM, which the machine boots.
     Neve(Neve),
 }
 
-/// How neve runs the guest: in a VM of its own, or in one of a guest hypervisor, neve again.
+/// How neve runs the guest: in a VM of the host's neve, or in one of a guest hypervisor, which is
+/// neve again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Neve {
-    /// Words of the command line that each of them has.
+    /// Words of each neve's command line.
     pub parameters: Vec<Word>,
-    /// How guest hypervisors are run; nothing where there is none.
+    /// How guest hypervisors are run; nothing if there are none.
     pub nest: Option<Mechanism>,
     /// Whether the guest hypervisors, or the only hypervisor, use FEAT_VHE.
     pub vhe: bool,
-    /// What a world switch of the guest's own hypervisor saves and restores.
+    /// What the hypervisor that runs the guest saves and restores in a world switch.
     pub policy: String,
-    /// The hypervisors below the guest.
+    /// The number of hypervisors below the guest.
     pub depth: u8,
 }
 
 impl Neve {
-    /// The images of the hypervisors, the host's first: their folders' names.
+    /// The folder names of the hypervisors' images, the host's first.
     pub fn images(&self) -> Vec<String> {
         let image = |paravirt: &str, vhe| {
             let vhe = if vhe { "-vhe" } else { "" };
@@ -234,19 +235,19 @@ impl Neve {
             OptionName::Vhe => match value {
                 "0" => self.vhe = false,
                 "1" => self.vhe = true,
-                _ => return Err("it is 0 or 1"),
+                _ => return Err("it must be 0 or 1"),
             },
             OptionName::Policy if POLICIES.contains(&value) => self.policy = value.to_owned(),
             OptionName::Policy => {
                 return Err(
-                    "it is lean or kvm-4.10, the latter with -authors, -gicv3, -notimer or \
-                            -gicv3-notimer behind it",
+                    "it must be lean or kvm-4.10, the latter optionally with -authors, -gicv3, \
+                            -notimer or -gicv3-notimer appended",
                 );
             }
             OptionName::Depth => match (value, self.nest) {
                 ("2", Some(_)) => self.depth = 2,
                 ("3", Some(_)) => self.depth = 3,
-                _ => return Err("it is 2 or 3"),
+                _ => return Err("it must be 2 or 3"),
             },
             OptionName::Cpu | OptionName::Memory => {}
         }
@@ -265,7 +266,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// As neve's command line has it.
+    /// The value on neve's command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Nv => "nv",
@@ -276,7 +277,7 @@ impl Mechanism {
     }
 }
 
-/// World switches that neve knows.
+/// The world switch policies of neve.
 const POLICIES: [&str; 6] = [
     "lean",
     "kvm-4.10",
@@ -286,19 +287,19 @@ const POLICIES: [&str; 6] = [
     "kvm-4.10-gicv3-notimer",
 ];
 
-/// The user-space program of the machine that creates the guest.
+/// The user-space program that creates the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Monitor {
-    /// There is none.
+    /// None: the guest is booted directly, or by the hypervisor.
     None,
-    /// The project's own, as the only program of the machine.
+    /// vmm, as the only program of the machine.
     Vmm {
         /// Further lines of its configuration, as `el2`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         words: Vec<Word>,
     },
-    /// QEMU, from this set of packages.
+    /// QEMU, from a set of packages.
     Qemu { package: String, program: String },
 }
 
@@ -310,18 +311,18 @@ pub enum OptionName {
     Cpu,
     /// `+memory=MIB`.
     Memory,
-    /// `+vhe=0|1`, of neve.
+    /// `+vhe=0|1`, only for neve.
     Vhe,
-    /// `+policy=NAME`, of neve.
+    /// `+policy=NAME`, only for neve.
     Policy,
-    /// `+depth=2|3`, of neve with guest hypervisors.
+    /// `+depth=2|3`, only for neve with guest hypervisors.
     Depth,
 }
 
 /// Why a variant or an option can't be applied to a recipe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    #[error("lab:{0} has no variants: leave out what stands behind '@'")]
+    #[error("lab:{0} has no variants: leave out '@' and the variant")]
     NoVariants(String),
     #[error("lab:{recipe} has no variant \"{variant}\"; it has {known}")]
     OwnVariants {
@@ -353,11 +354,11 @@ pub enum ApplyError {
     },
 }
 
-/// Memory sizes that the guest and a small host can bear, in MiB.
+/// Memory sizes, in MiB, that suit the guest and a small host.
 pub(crate) const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
 
 impl Recipe {
-    /// The sets of packages that the machine is made of, each once: emulator first.
+    /// The sets of packages that the machine is made of, each once, the emulator's first.
     pub fn sets(&self) -> Vec<&str> {
         let mut sets = vec![&*self.emulator.package];
         let mut add = |set| {
@@ -381,7 +382,7 @@ impl Recipe {
         sets
     }
 
-    /// What `@` may exchange: the kernel, or in a machine without one the hypervisor.
+    /// What `@` may replace: the kernel, or in a machine without one the hypervisor.
     fn varied(&self) -> Option<&Source> {
         match (&self.kernel, &self.hypervisor) {
             (Some(kernel), _) => Some(&kernel.source),
@@ -390,7 +391,7 @@ impl Recipe {
         }
     }
 
-    /// What stands before the version in the name of the set that `@` exchanges, as `linux-`.
+    /// The part before the version in the name of the set that `@` replaces, as `linux-`.
     pub(crate) fn varied_prefix(&self) -> Option<&str> {
         match self.varied()? {
             Source::Package(set) => set.rfind('-').and_then(|end| set.get(..=end)),
@@ -398,13 +399,13 @@ impl Recipe {
         }
     }
 
-    /// Exchanges the kernel (in a machine without one the hypervisor): `6.12` takes that version
-    /// of the same set, what begins with `/`, `./` or `../` is a folder of the user's. `sets`:
-    /// the names of all sets of its architecture. `own`: the variants that the recipe itself has,
-    /// of which this is none.
+    /// Replaces the kernel, or in a machine without one the hypervisor: `6.12` selects that version
+    /// of the same set; a variant that begins with `/`, `./` or `../` is a user's path. `sets`: the
+    /// names of all sets of the machine's architecture. `own`: the recipe's own variants; `variant`
+    /// is not one of them.
     ///
     /// # Errors
-    /// The machine has nothing to exchange, or there is no such set.
+    /// There is nothing to replace, or no such set.
     pub(crate) fn with_variant(
         mut self,
         variant: &str,
@@ -487,9 +488,8 @@ impl Recipe {
         }
     }
 
-    /// SHA-256, in hexadecimal, of what the recipe does to a machine. Names, summary and reasons
-    /// are left out, and so is the content of packages and folders, which have digests of their
-    /// own.
+    /// SHA-256, in hexadecimal, of what the recipe does to a machine. It leaves out names, summary
+    /// and reasons, and the content of packages and folders, which have their own digests.
     pub fn digest(&self) -> String {
         let mut value = serde_json::json!({
             "architecture": self.architecture,
@@ -500,12 +500,12 @@ impl Recipe {
             "nested": self.nested,
         });
         strip(&mut value);
-        // The keys of serde_json's objects are sorted, so that the text is one for all.
+        // serde_json sorts the keys of objects, so the text is always the same.
         hex(&Sha256::digest(value.to_string()))
     }
 }
 
-/// Takes out what only people read, and where a folder lies.
+/// Removes what is only for people, and the paths of folders.
 fn strip(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -522,13 +522,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a variant is a folder of the user's.
+/// Whether a variant is a user's path.
 pub fn is_path(variant: &str) -> bool {
     ["/", "./", "../"].iter().any(|s| variant.starts_with(s))
 }
 
 impl OptionName {
-    /// As it is typed.
+    /// The name as users type it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -540,7 +540,7 @@ impl OptionName {
     }
 }
 
-/// A CPU model's name; a comma would begin another property of QEMU's.
+/// Checks the name of a CPU model: a comma would begin another property of QEMU's `-cpu`.
 fn cpu_model(value: &str) -> Result<String, &'static str> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !value.is_empty() && value.chars().all(good) {
@@ -553,7 +553,7 @@ fn cpu_model(value: &str) -> Result<String, &'static str> {
 fn memory_mib(value: &str) -> Result<u64, &'static str> {
     let mib = value.parse().ok();
     mib.filter(|mib| MEMORY_MIB.contains(mib))
-        .ok_or("it is a number of MiB, 64 to 65536")
+        .ok_or("it must be a number of MiB, 64 to 65536")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Recipes as TOML: read, checked key by key, and resolved along `extends`.
+//! Recipes as TOML: parsed, checked key by key, and resolved along `extends`.
 //!
-//! A recipe that extends another takes all of it, and says what differs: a value takes the place
-//! of its parent's, and so does a flag, parameter, property or module with the same first word
-//! (up to '=') or name; others are added behind their parent's.
+//! A recipe that extends another inherits everything and gives only the differences: a value
+//! replaces the parent's, and so does a flag, parameter, property or module with the same first
+//! word (up to '=') or name. Others are appended to the parent's.
 
 use crate::lab::LabError;
 use crate::recipe::{
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A recipe's file, or what several together say.
+/// A recipe's file, or several merged.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecipeFile {
@@ -31,7 +31,7 @@ pub(crate) struct RecipeFile {
     #[serde(default)]
     monitor: MonitorPart,
     nested: Option<NestedPart>,
-    /// What is other where one of these stands behind `@`.
+    /// The differences of each variant, by the name that follows `@`.
     #[serde(default)]
     variant: BTreeMap<String, RecipeFile>,
 }
@@ -122,12 +122,12 @@ impl RecipeFile {
         toml::from_str(text).map_err(|e| LabError::toml(path, &e))
     }
 
-    /// The names of its own variants.
+    /// The names of the variants that the file itself defines.
     pub(crate) fn variants(&self) -> impl Iterator<Item = &String> {
         self.variant.keys()
     }
 
-    /// The recipe that one of its own variants makes of it; nothing where it has no such variant.
+    /// The recipe with one of the file's own variants applied; nothing if it has no such variant.
     pub(crate) fn varied(&self, variant: &str) -> Option<Self> {
         let part = self.variant.get(variant)?.clone();
         Some(part.over(self.clone()))
@@ -136,7 +136,7 @@ impl RecipeFile {
     /// This recipe over the one that it extends.
     pub(crate) fn over(self, parent: Self) -> Self {
         Self {
-            // Of the recipe that is named only: a variant says what is other there.
+            // Variants are not inherited.
             variant: self.variant,
             extends: parent.extends,
             summary: self.summary.or(parent.summary),
@@ -165,13 +165,13 @@ impl RecipeFile {
         }
     }
 
-    /// The whole recipe.
+    /// The finished recipe.
     pub(crate) fn complete(self, name: &str, path: &Path) -> Result<Recipe, LabError> {
         let fail = |what: String| LabError::Recipe {
             path: path.to_owned(),
             what,
         };
-        let lacks = |key: &str| fail(format!("it lacks {key}, and so does all that it extends"));
+        let lacks = |key: &str| fail(format!("it lacks {key}, as do the recipes it extends"));
         let emulator = self.emulator;
         let memory_mib = emulator.memory_mib.ok_or(lacks("emulator.memory_mib"))?;
         if !MEMORY_MIB.contains(&memory_mib) {
@@ -226,7 +226,7 @@ impl RecipeFile {
     }
 }
 
-/// What the types alone do not say.
+/// Checks what the types alone do not.
 fn check(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
     match &recipe.hypervisor {
@@ -266,7 +266,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         .map(|word| ("word", &*word.word, &*word.why));
     let flags = recipe.emulator.flags.iter().flat_map(|flag| {
         let words = flag.words.iter().map(|word| ("flag", &**word, &*flag.why));
-        // A flag without words stands for its empty first one.
+        // A flag without words is reported as an empty word.
         let none = flag.words.is_empty().then_some(("flag", "", &*flag.why));
         words.chain(none)
     });
@@ -274,10 +274,10 @@ fn check(recipe: &Recipe) -> Result<(), String> {
     let modules = modules.map(|module| ("module", &*module.name, &*module.why));
     for (what, word, why) in words.chain(flags).chain(modules) {
         if word.is_empty() || word.chars().any(|c| c.is_control() || c == ' ') {
-            return Err(format!("{what} \"{}\" is no word", word.escape_debug()));
+            return Err(format!("{what} \"{}\" is not a word", word.escape_debug()));
         }
         if why.trim().is_empty() {
-            return Err(format!("{what} \"{word}\" does not say why"));
+            return Err(format!("{what} \"{word}\" gives no reason (why)"));
         }
     }
     Ok(())
@@ -370,7 +370,7 @@ impl MonitorPart {
     }
 }
 
-/// What two words are the same by: all up to '='.
+/// The key by which two words are the same: all up to '='.
 fn key(word: &str) -> String {
     word.split('=').next().unwrap_or_default().to_owned()
 }
@@ -379,7 +379,8 @@ fn word_key(word: &Word) -> String {
     key(&word.word)
 }
 
-/// The parent's items, those of the same key exchanged for the child's, then the child's others.
+/// The parent's items, those with the same key replaced by the child's, then the child's other
+/// items.
 fn merge<T>(mine: Vec<T>, parents: Vec<T>, key: impl Fn(&T) -> String) -> Vec<T> {
     let keys: Vec<String> = mine.iter().map(&key).collect();
     let mut mine: Vec<Option<T>> = mine.into_iter().map(Some).collect();
@@ -390,7 +391,7 @@ fn merge<T>(mine: Vec<T>, parents: Vec<T>, key: impl Fn(&T) -> String) -> Vec<T>
             merged.push(item);
             continue;
         }
-        // All of the child's of this key stand where the parent's first stood.
+        // All of the child's items with this key take the place of the parent's first.
         for (slot, _) in mine.iter_mut().zip(&keys).filter(|(_, k)| **k == of_parent) {
             merged.extend(slot.take());
         }

@@ -1,4 +1,4 @@
-//! Recipes from their text to a resolved machine, in folders as users have them.
+//! Tests of recipes from their text to a resolved machine, in folders as users have them.
 
 use crate::lab::Lab;
 use crate::recipe::{Hypervisor, Monitor, Recipe};
@@ -132,15 +132,15 @@ fn what_is_wrong_is_said_with_its_key_and_line() {
         ),
         (
             "extends = \"base\"\n[[emulator.flag]]\nwords = [\"-x\"]\nwhy = \" \"",
-            "does not say why",
+            "gives no reason",
         ),
         (
             "extends = \"base\"\n[[emulator.flag]]\nwords = []\nwhy = \"x\"",
-            "is no word",
+            "is not a word",
         ),
         (
             "extends = \"base\"\n[[emulator.flag]]\nwords = [\"a b\"]\nwhy = \"x\"",
-            "\"a b\" is no word",
+            "\"a b\" is not a word",
         ),
         ("extends = \"base\"\nemulator.memory_mib = 4", "64 to 65536"),
         (

@@ -24,11 +24,11 @@ impl Architecture {
     }
 }
 
-/// What a set is for, and so what is asked of it once it is unpacked.
+/// What a set is for, which decides what is checked once it is unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetKind {
-    /// Programs of this host's, with all libraries that they need.
+    /// Programs that run on this host, with all libraries that they need.
     Program,
     /// A Linux kernel with its modules.
     Kernel,
@@ -37,8 +37,8 @@ pub enum SetKind {
 }
 
 impl SetKind {
-    /// The files that every set of the kind keeps, as [`Set::keep`] has them. A kernel's modules
-    /// are those of KVM: a lab machine loads no others.
+    /// The files that every set of the kind keeps, as patterns of [`Set::keep`]. Of a kernel's
+    /// modules only KVM's are kept: a lab machine loads no others.
     pub(crate) fn keep(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
             (Self::Program, _) => &[],
@@ -56,7 +56,7 @@ impl SetKind {
     }
 }
 
-/// Some packages of Debian's that are fetched, kept and named together.
+/// Debian packages that are fetched, stored and named together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Set {
@@ -64,22 +64,21 @@ pub struct Set {
     pub summary: String,
     pub kind: SetKind,
     pub architecture: Architecture,
-    /// Debian's name of the suite, as `bookworm`.
+    /// The Debian suite, as `bookworm`.
     pub suite: String,
-    /// The packages that are asked for; what they need comes with them.
+    /// The packages to fetch; their dependencies are fetched too.
     pub packages: Vec<String>,
-    /// Of what comes, only the packages that match one of these are taken ('*' is any text).
-    /// Nothing: all.
+    /// If not empty, only packages that match one of these patterns are used ('*' is any text).
     #[serde(default)]
     pub take: Vec<String>,
-    /// Of kind `program`: those of /usr/bin that are kept, with all libraries that they need.
+    /// For kind `program`: the programs of /usr/bin to keep, with all libraries that they need.
     #[serde(default)]
     pub programs: Vec<String>,
-    /// The files that are kept beside those of the kind, as paths in the packages ('*' is any
-    /// text, '/' too; what packages have in /lib is in usr/lib).
+    /// The files to keep besides those of the kind, as patterns of paths in the packages ('*' is
+    /// any text, including '/'; /lib of a package becomes usr/lib).
     #[serde(default)]
     pub keep: Vec<String>,
-    /// Whether `lab fetch --all` takes it.
+    /// Whether `lab fetch --all` leaves it out.
     #[serde(default)]
     pub on_request: bool,
 }
@@ -93,17 +92,17 @@ pub struct Package {
     pub version: String,
     /// Debian's name of the architecture: `amd64`, `arm64`, `all`.
     pub architecture: String,
-    /// Of the package file, in hexadecimal.
+    /// SHA-256 of the package file, in hexadecimal.
     pub sha256: String,
 }
 
 /// All sets by name.
 pub type Sets = BTreeMap<String, Set>;
 
-/// The pinned packages of each set, in the order of their names.
+/// The pinned packages of each set, sorted by name.
 pub type Lock = BTreeMap<String, Vec<Package>>;
 
-/// Reads sets.
+/// Parses `packages.toml`.
 ///
 /// # Errors
 /// What is wrong, with its line.
@@ -118,13 +117,13 @@ pub(crate) fn parse_sets(text: &str, path: &Path) -> Result<Sets, LabError> {
     Ok(sets)
 }
 
-/// Whether a set's name can be a folder's: lower case, as Debian's names of packages.
+/// Whether a set's name can be a folder's name: lower case, as Debian's package names.
 pub(crate) fn is_set_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.+_".contains(c);
     name.len() <= 64 && name.chars().all(good) && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// What the types alone do not say. Words go to apt's command line and settings.
+/// Checks what the types alone do not. Words end up on apt's command line and in its settings.
 fn check(name: &str, set: &Set) -> Result<(), String> {
     if !is_set_name(name) {
         return Err("a set's name has only a-z, 0-9, '-', '.', '+' and '_'".into());
@@ -141,20 +140,20 @@ fn check(name: &str, set: &Set) -> Result<(), String> {
         .chain(&set.programs);
     match words.into_iter().find(|word| !is_word(word)) {
         Some(word) => Err(format!(
-            "\"{}\" is no word of Debian's",
+            "\"{}\" is not a valid Debian name",
             word.escape_debug()
         )),
         None => Ok(()),
     }
 }
 
-/// What Debian's names, versions, suites and architectures consist of.
+/// Whether `word` is well formed as Debian's name of a package, version, suite or architecture.
 pub(crate) fn is_word(word: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || ".+-~:_".contains(c);
     !word.is_empty() && !word.starts_with('-') && word.chars().all(good)
 }
 
-/// Reads pins.
+/// Parses `lock.toml`.
 ///
 /// # Errors
 /// What is wrong, with its line.
@@ -178,7 +177,7 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> Result<Lock, LabError> {
     Ok(lock)
 }
 
-/// Whether a package's fields can be what they say they are.
+/// Whether a package's fields are well formed.
 pub(crate) fn is_whole(package: &Package) -> bool {
     let hash = &package.sha256;
     let lower_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
@@ -189,7 +188,7 @@ pub(crate) fn is_whole(package: &Package) -> bool {
         && hash.chars().all(lower_hex)
 }
 
-/// Pins as the text of a lock file: one line a package, so that a change of one is a change of one
+/// The text of a lock file: one line a package, so that a diff shows each changed package as one
 /// line.
 pub(crate) fn write_lock(lock: &Lock) -> String {
     let mut text = String::from(
@@ -199,7 +198,7 @@ pub(crate) fn write_lock(lock: &Lock) -> String {
     for (set, packages) in lock {
         text += &format!("\n\"{set}\" = [\n");
         for package in packages {
-            // All four are plain words.
+            // All four are plain words, so none needs escaping.
             text += &format!(
                 "    {{ name = \"{}\", version = \"{}\", architecture = \"{}\", sha256 = \"{}\" }},\n",
                 package.name, package.version, package.architecture, package.sha256
@@ -285,7 +284,7 @@ mod tests {
         assert!(set("packages = [\"a\"]").is_ok());
         for (more, said) in [
             ("packages = []", "packages is empty"),
-            ("packages = [\"-o\"]", "no word of Debian's"),
+            ("packages = [\"-o\"]", "not a valid Debian name"),
             (
                 "packages = [\"a\"]\nprograms = [\"x\"]",
                 "kind = \"program\"",

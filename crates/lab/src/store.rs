@@ -1,11 +1,11 @@
-//! The store: unpacked sets of packages in a folder of the user's.
+//! The store: unpacked sets of packages in the user's cache.
 //!
 //! ```text
-//! STORE/lock               held while a set is put in
+//! STORE/lock               locked while a set is put in
 //! STORE/sets/NAME/         one set, put in by one rename
 //!     manifest.json        packages, files and their hashes
 //!     root/                the files
-//! STORE/new-XXXX/          sets in the making; the next who holds the lock removes it
+//! STORE/new-XXXX/          sets being made; the next holder of the lock removes leftovers
 //! ```
 
 use crate::files;
@@ -20,14 +20,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Why a set can't be had or put in. A text has its cause in it, so the cause is no `source`.
+/// Why a set can't be read or put in. The message contains the cause, so the cause is not a
+/// `source`.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(
         "the lab's packages {set} are not fetched: worldswitch lab fetch {set} (without network: worldswitch lab import FILE)"
     )]
     Missing { set: String },
-    #[error("the set {set} in {} is damaged: {what}; worldswitch lab fetch {set} renews it", path.display())]
+    #[error("the set {set} in {} is damaged: {what}; worldswitch lab fetch {set} replaces it", path.display())]
     Damaged {
         set: String,
         path: PathBuf,
@@ -60,18 +61,18 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in a folder, which need not be there yet.
+    /// The store in a folder, which need not exist yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
-        // Programs that run in another folder are given paths in it.
+        // Absolute, as its paths are passed to programs that run in another folder.
         Self {
             root: std::path::absolute(&root).unwrap_or(root),
         }
     }
 
-    /// Where the store lies if nobody says: `$XDG_CACHE_HOME/worldswitch`, or
-    /// `~/.cache/worldswitch`. `variable` reads the environment. Nothing where neither
-    /// `XDG_CACHE_HOME` nor `HOME` is an absolute path.
+    /// The default folder of the store: `$XDG_CACHE_HOME/worldswitch`, or `~/.cache/worldswitch`.
+    /// `variable` reads the environment. Nothing if neither `XDG_CACHE_HOME` nor `HOME` is an
+    /// absolute path.
     pub fn default_root(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let absolute = |name| {
             let path = variable(name).map(PathBuf::from);
@@ -86,7 +87,7 @@ impl Store {
         &self.root
     }
 
-    /// The folder of a set, there or not.
+    /// The folder of a set, whether it exists or not.
     pub(crate) fn folder(&self, set: &str) -> PathBuf {
         self.root.join("sets").join(set)
     }
@@ -94,14 +95,14 @@ impl Store {
     /// An unpacked set.
     ///
     /// # Errors
-    /// It is not there, with what to run; or its manifest can't be read.
+    /// It is not there, with the command to run; or its manifest can't be read.
     pub fn find(&self, set: &str) -> Result<Unpacked, StoreError> {
         let folder = self.folder(set);
         let manifest = Manifest::read(set, &folder)?;
         Ok(Unpacked::of(manifest, folder.join("root")))
     }
 
-    /// The sets that are there, damaged ones too, sorted.
+    /// The names of all sets in the store, also of damaged ones, sorted.
     ///
     /// # Errors
     /// The folder can't be read.
@@ -118,8 +119,8 @@ impl Store {
         Ok(names)
     }
 
-    /// Makes the store if it is not there, and keeps others from putting sets in until the guard
-    /// is dropped. `say` is told if that takes waiting.
+    /// Makes the store if it does not exist, and locks it until the guard is dropped. `say` gets a
+    /// message if that has to wait.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -133,7 +134,7 @@ impl Store {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => {
                 say(&format!(
-                    "another worldswitch puts something into {}; waiting for it",
+                    "another worldswitch is writing to {}; waiting for it",
                     self.root.display()
                 ));
                 let wait = || flock(&file, FlockOperation::LockExclusive);
@@ -150,14 +151,14 @@ impl Store {
     }
 }
 
-/// The right to put sets into a store. It ends with the process at the latest, however that ends.
+/// The lock on a store, needed to put sets in. It ends with the process at the latest.
 #[derive(Debug)]
 pub struct Guard<'a> {
     store: &'a Store,
     _lock: File,
 }
 
-/// How folders of sets in the making begin.
+/// The prefix of folders in which sets are made.
 const WORKSHOP: &str = "new-";
 
 impl Guard<'_> {
@@ -165,8 +166,8 @@ impl Guard<'_> {
         self.store
     }
 
-    /// Removes what was in the making when its maker was killed. What can't be removed, as a
-    /// program of that maker's still writes there, is left for the next time.
+    /// Removes what a killed process left behind. What can't be removed, because a program of that
+    /// process still writes there, is left for the next time.
     fn clear(&self) {
         let entries = fs::read_dir(&self.store.root);
         for entry in entries.into_iter().flatten().flatten() {
@@ -176,15 +177,15 @@ impl Guard<'_> {
         }
     }
 
-    /// A folder to make sets in, on the file system of the store; removed when it is dropped.
+    /// A folder to make sets in, on the file system of the store; dropping it removes it.
     pub(crate) fn workshop(&self) -> Result<TempDir, StoreError> {
         let root = &self.store.root;
         let made = tempfile::Builder::new().prefix(WORKSHOP).tempdir_in(root);
         made.map_err(|e| StoreError::io("make a folder in", root, e))
     }
 
-    /// Puts a set in: writes its manifest into `made`, where its `root` is already, and gives the
-    /// folder its place. A set that was there before is then in `made`.
+    /// Puts a set in: writes its manifest into `made`, which already contains its `root`, and moves
+    /// the folder into place. An earlier set of that name is in `made` afterwards.
     pub(crate) fn put(&self, manifest: &Manifest, made: &Path) -> Result<(), StoreError> {
         let path = made.join("manifest.json");
         let text = serde_json::to_string_pretty(manifest).map_err(io::Error::other);
@@ -197,7 +198,7 @@ impl Guard<'_> {
                 return fs::rename(made, &place);
             }
             match renameat_with(CWD, made, CWD, &place, RenameFlags::EXCHANGE) {
-                // A file system that can't exchange two names.
+                // The file system can't exchange two names.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                     fs::rename(&place, made.with_extension("old"))?;
                     fs::rename(made, &place)
@@ -227,23 +228,23 @@ impl Unpacked {
         }
     }
 
-    /// The packages, in the order of their names.
+    /// The packages, sorted by name.
     pub fn packages(&self) -> &[Package] {
         &self.manifest.packages
     }
 
-    /// Whether they are those that the lock file of the fetch pinned.
+    /// Whether they are those that the lock file pinned when they were fetched.
     pub fn pinned(&self) -> bool {
         self.manifest.pinned
     }
 
-    /// What was unpacked, and its files' hashes.
+    /// The packages, the files and their hashes.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and over
-    /// what was cured: what is the same for all who fetched the same packages.
+    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and
+    /// over what was cured: the same for everybody who fetched the same packages.
     pub fn digest(&self) -> String {
         self.manifest.digest()
     }
@@ -251,17 +252,17 @@ impl Unpacked {
     /// The kernel of a set of kind `kernel`.
     ///
     /// # Errors
-    /// It holds none.
+    /// It has none.
     pub fn kernel(&self) -> Result<Kernel, StoreError> {
         self.is(SetKind::Kernel, "kernel")?;
         Kernel::in_packages(&self.root).ok_or_else(|| self.lacks("kernel"))
     }
 
-    /// Xen's hypervisor, of a set of kind `xen`: for x86_64 an ELF file that a boot loader may
-    /// start, for aarch64 an arm64 Image.
+    /// Xen's image, of a set of kind `xen`: for x86_64 an ELF file that a boot loader can start,
+    /// for aarch64 an arm64 Image.
     ///
     /// # Errors
-    /// It holds none.
+    /// It has none.
     pub fn xen(&self) -> Result<PathBuf, StoreError> {
         self.is(SetKind::Xen, "Xen")?;
         ["boot/xen.elf", "boot/xen.img"]
@@ -271,11 +272,11 @@ impl Unpacked {
             .ok_or_else(|| self.lacks("Xen"))
     }
 
-    /// The words that start a program of a set of kind `program`: it runs on the libraries that
-    /// were fetched with it, by their own loader, and nothing of it need be installed.
+    /// The words that start a program of a set of kind `program`: its dynamic loader runs it with
+    /// the libraries that were fetched with it, so that nothing needs to be installed.
     ///
     /// # Errors
-    /// It holds no such program.
+    /// It has no such program.
     pub fn program(&self, name: &str) -> Result<Vec<OsString>, StoreError> {
         self.is(SetKind::Program, "programs")?;
         crate::program::words(&self.root, self.manifest.architecture, name)
@@ -294,7 +295,7 @@ impl Unpacked {
         })
     }
 
-    /// Whether the set has what it is for: else what it lacks.
+    /// Checks that the set has what its kind requires; the error names what it lacks.
     pub(crate) fn check_use(&self, set: &Set) -> Result<(), String> {
         let checked = match set.kind {
             SetKind::Kernel => self.kernel().map(drop),

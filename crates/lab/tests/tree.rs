@@ -1,4 +1,4 @@
-//! The recipes and sets that come with the tree.
+//! Tests of the recipes and sets in `lab/`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -118,7 +118,7 @@ fn a_recipe_has_variants_of_its_own() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("it has el2"), "{error}");
-    // What extends it has them not.
+    // Recipes that extend it do not inherit its variants.
     assert!(lab.recipe("arm-xen", Some("el2")).is_err());
 }
 

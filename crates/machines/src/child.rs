@@ -1,4 +1,5 @@
-//! A machine that is a process of ours, with its console: what QEMU and the monitor have in common.
+//! A machine that is a child process, with its console: the common part of the QEMU and vmm
+//! machines.
 
 use crate::console::{Found, ProcessConsole};
 use crate::earshot::Chunk;
@@ -9,35 +10,35 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-/// A machine's process. Dropped, it is killed.
+/// A machine's process. Dropping it kills it.
 #[derive(Debug)]
 pub struct Child {
     program: PathBuf,
     command_line: String,
     process: Process,
     console: ProcessConsole,
-    /// When the console said what, until somebody asks.
+    /// The timestamped chunks of console output that [`Child::heard`] has not returned yet.
     chunks: Vec<Chunk>,
 }
 
-/// What a look at the console of a process found.
+/// The result of [`Child::look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// New bytes.
     Data,
     /// Nothing new.
     Nothing,
-    /// The process has ended, and all that it wrote was read.
+    /// The process has ended, and all its output was read.
     Over(ExitStatus),
 }
 
 impl Child {
-    /// Starts `command` with its console on its standard output. `timed`: the host takes the time
-    /// of what it hears. No file of the process grows longer than `limit_bytes`. It gets
-    /// `inherited` beside its standard files.
+    /// Starts `command` with its console on its standard output. `timed`: the host timestamps the
+    /// output. No file that the process writes grows beyond `limit_bytes`. The process inherits
+    /// `inherited` besides its standard files.
     ///
     /// # Errors
-    /// The program can't be started, or there is no room for its console.
+    /// The program can't be started, or the disk has no room for its console.
     pub fn start(
         command: Command,
         timed: bool,
@@ -57,16 +58,16 @@ impl Child {
         })
     }
 
-    /// Adds what the process wrote since the last call to `buffer`. Does not wait.
+    /// Appends what the process wrote since the last call to `buffer`. Does not wait.
     ///
     /// # Errors
     /// The system can't read the console, or does not know the process.
     pub fn look(&mut self, buffer: &mut Vec<u8>) -> Result<Look, MachineError> {
-        // Asked before the console is read: what an ended process wrote is then all there.
+        // Checked before the console is read: an ended process has then written all its output.
         let ended = self
             .process
             .ended()
-            .map_err(|e| MachineError::io("look after", &self.program, e))?;
+            .map_err(|e| MachineError::io("get the state of", &self.program, e))?;
         let found = self
             .console
             .read(buffer, &mut self.chunks, ended.is_some())
@@ -78,22 +79,22 @@ impl Child {
         })
     }
 
-    /// Moves what is known of when the console said what, since the last call, to `chunks`.
+    /// Moves the timestamped chunks of console output since the last call to `chunks`.
     pub fn heard(&mut self, chunks: &mut Vec<Chunk>) {
         chunks.append(&mut self.chunks);
     }
 
-    /// Its command line as a shell takes it.
+    /// The command line in shell syntax.
     pub fn command_line(&self) -> &str {
         &self.command_line
     }
 
-    /// The last that the process wrote to its standard error.
+    /// The last 4 KiB of the process's standard error.
     pub fn stderr(&self) -> String {
         self.process.stderr()
     }
 
-    /// How long it was ready to run and got no processor.
+    /// How long the process was runnable without getting a CPU.
     pub fn waited(&self) -> Duration {
         self.process.waited()
     }

@@ -1,8 +1,8 @@
-//! The console of a machine that is a process of ours: a file that is followed, or, where a host
-//! times the guest from outside, a pipe that is heard.
+//! The console of a machine that is a child process: a file that is polled, or a pipe if the host
+//! times the guest from outside.
 //!
-//! The file is the rule, because a reader that is slow never holds up the guest, which must not
-//! change what it counts. The pipe is for units of time only.
+//! The file is the default: with it a slow reader never blocks the guest, which would change
+//! instruction counts. The pipe is only for units of time.
 
 use crate::earshot::{Chunk, Earshot};
 use crate::machine::{CONSOLE_LIMIT_BYTES, MachineError};
@@ -12,14 +12,15 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// After its process, so long a console may take to end; then somebody else holds it open.
+/// How long a console may stay open after its process ended: another process may hold the pipe
+/// open.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// Our end of a console.
 #[derive(Debug)]
 pub struct ProcessConsole {
     end: End,
-    /// When the process was first known to have ended.
+    /// When the process was first seen to have ended.
     ended: Option<Instant>,
     /// [`END_LIMIT`].
     patience: Duration,
@@ -31,23 +32,23 @@ enum End {
     Pipe(Earshot),
 }
 
-/// What a look at the console found.
+/// The result of [`ProcessConsole::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// New bytes.
     Data,
     /// Nothing new.
     Nothing,
-    /// Nothing new, and nothing will come.
+    /// Nothing new, and nothing more will come.
     End,
 }
 
 impl ProcessConsole {
-    /// A console of which nothing was read, and the file that the process writes to. `timed`: the
-    /// host takes the time of what it hears.
+    /// A new console, and the file that the process writes to. `timed`: the host timestamps the
+    /// output.
     ///
     /// # Errors
-    /// The temporary folder has no room, or the system no pipe.
+    /// The temporary folder has no room, or no pipe can be made.
     pub fn open(timed: bool) -> Result<(Self, File), MachineError> {
         let (end, theirs) = if timed {
             let (earshot, theirs) = Earshot::listen()?;
@@ -56,7 +57,7 @@ impl ProcessConsole {
             let file = unnamed_file(CONSOLE_LIMIT_BYTES)?;
             let theirs = file
                 .try_clone()
-                .map_err(|e| MachineError::Other(format!("can't share a console's file: {e}")))?;
+                .map_err(|e| MachineError::Other(format!("can't duplicate a console file: {e}")))?;
             (End::File { file, position: 0 }, theirs)
         };
         let console = Self {
@@ -67,12 +68,12 @@ impl ProcessConsole {
         Ok((console, theirs))
     }
 
-    /// Adds what the process wrote since the last call to `bytes`, at most 64 KiB, and where the
-    /// time is taken its chunks to `chunks`. Does not wait. `ended`: the process was seen to have
-    /// ended before this call.
+    /// Appends what the process wrote since the last call to `bytes`, at most 64 KiB, and if it is
+    /// timed, the chunks to `chunks`. Does not wait. `ended`: the process was seen to have ended
+    /// before this call.
     ///
     /// # Errors
-    /// The system can't read it.
+    /// It can't be read.
     pub fn read(
         &mut self,
         bytes: &mut Vec<u8>,

@@ -1,10 +1,10 @@
-//! The host's counter: the one that a guest's clock is made from, read by whoever times a guest
-//! from outside (`earshot`).
+//! The host's counter, from which a guest's clock is derived; read to time a guest from outside
+//! (`earshot`).
 //!
 //! One of two places in this crate with `unsafe`; the other is `process`.
 
-/// The unit of [`read`]'s ticks, as result files name it; none where this host's CPU has no
-/// counter that is known here.
+/// The unit of [`read`]'s ticks, as result files name it; none if this host's CPU has no supported
+/// counter.
 pub const UNIT: Option<&str> = if cfg!(target_arch = "x86_64") {
     Some("tsc_ticks")
 } else if cfg!(target_arch = "aarch64") {
@@ -13,20 +13,20 @@ pub const UNIT: Option<&str> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Reads the time stamp counter, after all that stands before and before all that follows.
+/// Reads the time stamp counter, after all earlier and before all later instructions.
 ///
 /// The fences are those of the guest's own clock, for the same reason (Intel SDM vol. 2B, RDTSC):
-/// without them the CPU may read the counter before the system call that told of a byte has
-/// returned, or do part of what follows first.
+/// without them the CPU may read the counter before the system call that received a byte has
+/// returned, or execute some of the later instructions first.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-// Newer compilers take these for safe, as SSE2 is part of x86_64; 1.85 does not.
+// Newer compilers treat these as safe, as SSE2 is part of x86_64; 1.85 does not.
 #[allow(unused_unsafe)]
 pub fn read() -> u64 {
     use core::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
-    // SAFETY: MFENCE and LFENCE are SSE2, which every x86_64 CPU has, and order memory accesses
-    // only. RDTSC reads a counter; a system that forbids it to programs (CR4.TSD) ends this one
-    // with a signal, and harms no memory.
+    // SAFETY: MFENCE and LFENCE are SSE2, which every x86_64 CPU has, and only order memory
+    // accesses. RDTSC reads a counter; if the system forbids it to programs (CR4.TSD), this program
+    // ends with a signal and no memory is harmed.
     unsafe {
         _mm_mfence();
         _mm_lfence();
@@ -36,8 +36,8 @@ pub fn read() -> u64 {
     }
 }
 
-/// Reads the virtual counter, after all that stands before and before all that follows: ISB keeps
-/// the read from being done early (Arm ARM, CNTVCT_EL0).
+/// Reads the virtual counter, after all earlier and before all later instructions: ISB keeps the
+/// read from being executed early (Arm ARM, CNTVCT_EL0).
 #[cfg(target_arch = "aarch64")]
 #[inline(never)]
 pub fn read() -> u64 {
@@ -50,7 +50,7 @@ pub fn read() -> u64 {
     ticks
 }
 
-/// There is no counter; [`UNIT`] says so, and nobody is timed.
+/// There is no counter, so [`UNIT`] is none and nothing is timed.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn read() -> u64 {
     0
@@ -70,8 +70,8 @@ mod tests {
         let least = inner.elapsed();
         let ticks = (read() - first) as f64;
         let most = outer.elapsed();
-        // 1 MHz to 10 GHz holds every counter in use, and no counter that stands. The counter is read
-        // between two looks at the clock, so it does not matter how long a thread is stopped.
+        // Every counter in use runs at 1 MHz to 10 GHz. The counter is read between two reads of
+        // the clock, so it does not matter how long the thread is preempted.
         assert!(ticks > 1e6 * least.as_secs_f64(), "{ticks} in {least:?}");
         assert!(ticks < 1e10 * most.as_secs_f64(), "{ticks} in {most:?}");
         assert!(UNIT.is_some());

@@ -1,10 +1,9 @@
-//! A console that is heard as it speaks: a thread that waits in `read` on a pipe, and takes the
-//! host's counter the moment that something comes.
+//! A console whose output is timestamped as it arrives: a thread blocks in `read` on a pipe, and
+//! reads the host's counter as soon as `read` returns.
 //!
-//! For external measurement (HyperBench, 5.1), where a console in a file, looked at now and then,
-//! would be heard milliseconds late. Used by machines whose program writes its console to its
-//! standard output, or to any other descriptor that it is handed. What the bytes mean is the
-//! business of whoever takes them.
+//! For external measurement (HyperBench, 5.1): a console in a file, polled now and then, would give
+//! timestamps milliseconds late. Used by machines whose program writes its console to its standard
+//! output or to another descriptor that it inherits. This file does not interpret the bytes.
 
 use crate::counter;
 use crate::machine::MachineError;
@@ -19,23 +18,23 @@ use std::time::{Duration, Instant};
 /// One `read` of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// How many bytes it gave.
+    /// The number of bytes that it returned.
     pub bytes: usize,
-    /// The host's counter as it returned ([`counter::read`]).
+    /// The host's counter when it returned ([`counter::read`]).
     pub ticks: u64,
 }
 
-/// So much is read at once at most.
+/// The most that is read at once.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// So much is kept at most. When nobody takes it, the thread stops reading, the pipe fills, and
-/// the machine waits: a flood costs no memory beyond this.
+/// The most that is buffered. If the caller takes nothing, the thread stops reading, the pipe
+/// fills, and the machine blocks: a flood uses no more memory than this.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// How long the thread may take to end after its machine has.
+/// How long the thread may take to exit after its machine ended.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
-/// The listening end of a console.
+/// The reading end of a console.
 #[derive(Debug)]
 pub struct Earshot {
     shared: Arc<Shared>,
@@ -54,25 +53,25 @@ struct Shared {
 struct Heard {
     bytes: VecDeque<u8>,
     chunks: VecDeque<Chunk>,
-    /// Nothing more will come, with the reason where it is none of the other end's making.
+    /// Set when nothing more will come; an error if the console could not be read.
     over: Option<Result<(), std::io::Error>>,
-    /// Nobody listens any more.
+    /// The reader is dropped.
     unwanted: bool,
 }
 
 impl Shared {
-    /// A thread that panicked with the lock held would have left whole values behind.
+    /// Ignores poisoning: a thread that panics with the lock held leaves consistent values.
     fn lock(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Earshot {
-    /// Begins to listen. The file is the speaking end, for the machine's program alone: the
+    /// Starts reading. The returned file is the writing end, for the machine's program only: the
     /// console ends when the last copy of it is closed.
     ///
     /// # Errors
-    /// The system has no pipe or no thread left.
+    /// No pipe or no thread can be made.
     pub fn listen() -> Result<(Self, File), MachineError> {
         let failed = |e: std::io::Error| {
             MachineError::Other(format!("can't listen to a machine's console: {e}"))
@@ -95,8 +94,9 @@ impl Earshot {
         Ok((earshot, File::from(theirs)))
     }
 
-    /// Adds to `bytes` and `chunks` what was heard since, at most about 64 KiB, and does not wait.
-    /// The chunks are those of these bytes, in order. False when nothing came and nothing will.
+    /// Appends what arrived since the last call to `bytes` and `chunks`, at most about 64 KiB. Does
+    /// not wait. The chunks are those of these bytes, in order. Returns false if there is nothing
+    /// and nothing more will come.
     ///
     /// # Errors
     /// The console could not be read.
@@ -135,8 +135,8 @@ impl Earshot {
 }
 
 impl Drop for Earshot {
-    /// The machine is gone by now, and with it the speaking end, so the thread ends at once. One
-    /// whose speaking end somebody else still holds is left to itself: it ends with that.
+    /// The machine is gone by now, and with it the writing end, so the thread exits at once. If
+    /// another process still holds the writing end, the thread is left to run until that is closed.
     fn drop(&mut self) {
         self.shared.lock().unwanted = true;
         self.shared.taken.notify_one();
@@ -146,14 +146,14 @@ impl Drop for Earshot {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {
-                // It has nothing to say, and a panic in it has shown itself on standard error.
+                // It returns nothing, and a panic was already printed on standard error.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// The thread. Nothing stands between `read` and the counter.
+/// The thread. It does nothing between `read` and the counter.
 fn hear(mut console: File, shared: &Shared) {
     let mut chunk = [0u8; CHUNK_BYTES];
     let over = loop {
@@ -174,7 +174,8 @@ fn hear(mut console: File, shared: &Shared) {
     shared.lock().over = Some(over);
 }
 
-/// Keeps what was heard, and waits while too much of it is there. False when nobody listens.
+/// Buffers what was read, and waits while the buffer is full. Returns false if the reader is
+/// dropped.
 fn keep(shared: &Shared, bytes: &[u8], ticks: u64) -> bool {
     let mut heard = shared.lock();
     heard.bytes.extend(bytes);

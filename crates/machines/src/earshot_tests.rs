@@ -1,9 +1,9 @@
-//! What is heard, when, and how listening ends.
+//! Tests of a timed console: which bytes arrive, their timestamps, and its end.
 
 use super::*;
 use std::io::Write;
 
-/// Takes until `wanted` bytes are there, or nothing more will come.
+/// Takes until there are `wanted` bytes, or nothing more will come.
 fn take(earshot: &mut Earshot, wanted: usize) -> (Vec<u8>, Vec<Chunk>, bool) {
     let (mut bytes, mut chunks, mut more) = (Vec::new(), Vec::new(), true);
     let started = Instant::now();
@@ -22,10 +22,10 @@ fn bytes_that_come_one_by_one_are_heard_one_by_one_and_at_once() {
     for (count, byte) in b"abc".iter().enumerate() {
         sent.push(counter::read());
         theirs.write_all(&[*byte]).unwrap();
-        // Heard, though nobody asks.
+        // It arrives though nobody calls `take`.
         let started = Instant::now();
         while earshot.shared.lock().bytes.len() <= count {
-            assert!(started.elapsed() < Duration::from_secs(60), "not heard");
+            assert!(started.elapsed() < Duration::from_secs(60), "nothing came");
             std::thread::sleep(Duration::from_millis(1));
         }
         heard.push(counter::read());
@@ -36,7 +36,7 @@ fn bytes_that_come_one_by_one_are_heard_one_by_one_and_at_once() {
         chunks.iter().map(|c| c.bytes).collect::<Vec<_>>(),
         [1, 1, 1]
     );
-    // When they came, not when somebody asked.
+    // Timestamped on arrival, not when they were taken.
     for (chunk, (sent, heard)) in chunks.iter().zip(sent.iter().zip(&heard)) {
         assert!((sent..=heard).contains(&&chunk.ticks));
     }
@@ -64,7 +64,7 @@ fn chunks_and_bytes_belong_together_however_much_there_is() {
 fn a_call_gives_no_more_than_64_kib() {
     let (mut earshot, mut theirs) = Earshot::listen().unwrap();
     theirs.write_all(&[b'x'; 200_000]).unwrap();
-    // All but what the pipe and one read hold was heard before the last of it could be written.
+    // All but what the pipe and one read hold was read before the last of it could be written.
     let (mut bytes, mut chunks) = (Vec::new(), Vec::new());
     assert!(earshot.take(&mut bytes, &mut chunks).unwrap());
     assert!(
@@ -80,7 +80,7 @@ fn a_flood_that_nobody_takes_waits_in_the_pipe() {
     rustix::fs::fcntl_setfl(&theirs, rustix::fs::OFlags::NONBLOCK).unwrap();
     let kept = || earshot.shared.lock().bytes.len();
     let (started, mut written, mut refusals) = (Instant::now(), 0usize, 0);
-    // Until as much is kept as may be, and then until the pipe has refused more for a while.
+    // Until the buffer is full, and then until the pipe has refused more for a while.
     while kept() < KEPT_BYTES || refusals < 50 {
         assert!(started.elapsed() < Duration::from_secs(60), "{written}");
         match theirs.write(&[b'x'; 4096]) {
@@ -94,12 +94,12 @@ fn a_flood_that_nobody_takes_waits_in_the_pipe() {
         assert!(written < 4 << 20, "nobody waits");
     }
     assert!(kept() < KEPT_BYTES + CHUNK_BYTES, "{}", kept());
-    // And nobody is left waiting when the listener leaves.
+    // And the thread does not wait on when the reader is dropped.
     drop(earshot);
     let gone = loop {
         match theirs.write(b"x") {
             Err(error) if error.kind() != ErrorKind::WouldBlock => break error.kind(),
-            _ => assert!(started.elapsed() < Duration::from_secs(60), "it listens on"),
+            _ => assert!(started.elapsed() < Duration::from_secs(60), "it reads on"),
         }
     };
     assert_eq!(gone, ErrorKind::BrokenPipe);

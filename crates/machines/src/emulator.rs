@@ -1,4 +1,5 @@
-//! Which QEMU there is: found, asked for its version, and whether it was built with KVM.
+//! Finds QEMU, and asks it for its version, its machines and CPUs, and whether it was built with
+//! KVM.
 
 use crate::machine::MachineError;
 use crate::process::describe;
@@ -8,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use ws_lab::recipe::Recipe;
 
-/// The program, as it is called in the search path.
+/// The program's name in the search path.
 pub const PROGRAM: &str = "qemu-system-x86_64";
 
-/// PVH images are loaded from this major version on.
+/// The first major version that loads PVH images.
 const MAJOR_MIN: u32 = 4;
 
 /// An installed QEMU.
@@ -19,11 +20,11 @@ const MAJOR_MIN: u32 = 4;
 pub struct Emulator {
     /// The program that is started.
     pub program: PathBuf,
-    /// Arguments before all others: of a loader, where to find the emulator and its libraries.
+    /// Arguments before all others: those of a loader, which name the emulator and its libraries.
     pub leading: Vec<String>,
     /// Its version, as `7.2.22`.
     pub version: String,
-    /// All that it says about its version, as `QEMU emulator version 7.2.22 (Debian ...)`.
+    /// The first line of its `--version`, as `QEMU emulator version 7.2.22 (Debian ...)`.
     pub build: String,
 }
 
@@ -44,7 +45,7 @@ impl Emulator {
         Self::asked(program, Vec::new())
     }
 
-    /// The emulator that `words` start: the program, and arguments before all others.
+    /// The emulator that `words` start: the program, then arguments before all others.
     ///
     /// # Errors
     /// It does not work; with the cure.
@@ -76,13 +77,13 @@ impl Emulator {
         let version = parse_version(&build).filter(|_| output.status.success());
         let Some((version, major)) = version else {
             return Err(MachineError::Other(format!(
-                "{} --version does not answer as QEMU does: name another program with --qemu PATH",
+                "{} --version does not print a version of QEMU: name another program with --qemu PATH",
                 program.display()
             )));
         };
         if major < MAJOR_MIN {
             return Err(MachineError::Other(format!(
-                "{} is QEMU {version}, and {MAJOR_MIN}.0 or newer is needed: install a newer one, or name it with --qemu PATH",
+                "{} is QEMU {version}, but {MAJOR_MIN}.0 or newer is needed: install a newer one, or name one with --qemu PATH",
                 program.display()
             )));
         }
@@ -99,7 +100,7 @@ impl Emulator {
         self.leading.iter().cloned().chain(arguments).collect()
     }
 
-    /// The words that it answers to a question, as `-accel help`.
+    /// The words of its output for an option such as `-accel help`.
     fn words(&self, question: [&str; 2]) -> Result<Vec<String>, MachineError> {
         let output = Command::new(&self.program)
             .args(&self.leading)
@@ -110,20 +111,20 @@ impl Emulator {
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// Looks whether it can be a recipe's machine: in its architecture, with its machine model and
-    /// CPU, and new enough.
+    /// Checks that it can run a recipe's machine: that it has the architecture, the machine model
+    /// and the CPU, and is new enough.
     ///
     /// # Errors
     /// What it lacks, with the cure.
     pub fn suits(&self, recipe: &Recipe) -> Result<(), MachineError> {
         let lacks = |what: String| {
-            // Of the lab's own the program is a loader.
+            // The program of the lab's own emulator is a loader, so its path would not help.
             let program = match self.leading.is_empty() {
                 true => self.program.display().to_string(),
                 false => format!("the lab's {}", recipe.emulator.program),
             };
             Err(MachineError::Other(format!(
-                "{program} is QEMU {} and {what}: lab:{} needs a {} that does, by --qemu PATH, or without --qemu takes the lab's own",
+                "{program} is QEMU {} and {what}: lab:{} needs another {}: name one with --qemu PATH, or leave out --qemu to use the lab's own",
                 self.version, recipe.name, recipe.emulator.program
             )))
         };
@@ -137,19 +138,19 @@ impl Emulator {
                 .iter()
                 .any(|word| word == name)
             {
-                return lacks(format!("knows no {option} {name}"));
+                return lacks(format!("has no {option} {name}"));
             }
         }
         match &recipe.emulator.since {
             Some(since) if !since.is_met_by(&self.version) => lacks(format!(
-                "older than {}, from which on it has {}",
+                "is older than {}, the first version with {}",
                 since.version, since.why
             )),
             _ => Ok(()),
         }
     }
 
-    /// Looks whether it was built with KVM.
+    /// Checks that it was built with KVM.
     ///
     /// # Errors
     /// It was not, with the cure.
@@ -175,7 +176,7 @@ fn in_search_path() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// (version, its first number) from QEMU's first line.
+/// The version and its first number, from QEMU's first line.
 fn parse_version(line: &str) -> Option<(String, u32)> {
     let rest = line.strip_prefix("QEMU emulator version ")?;
     let version = rest.split([' ', '(']).next()?.to_owned();
@@ -183,11 +184,12 @@ fn parse_version(line: &str) -> Option<(String, u32)> {
     Some((version, major))
 }
 
-/// What its exit status 0 means: with `-no-reboot` it answers a reset and a power-off alike.
+/// The meaning of exit status 0: with `-no-reboot` QEMU exits with it both after a reset and after
+/// a power-off.
 pub const RESET_OR_OFF: &str =
     "the machine reset itself, as after a triple fault, or powered itself off";
 
-/// What its exit status means.
+/// The meaning of an exit status.
 pub fn how(status: ExitStatus) -> String {
     if status.success() {
         RESET_OR_OFF.into()
@@ -196,10 +198,10 @@ pub fn how(status: ExitStatus) -> String {
     }
 }
 
-/// Can it be given this image of the guest?
+/// Checks that the guest image can be read and named on the command line.
 ///
 /// # Errors
-/// It can't be read, or its path stands in no command line.
+/// It can't be read, or its path is not UTF-8.
 pub fn check_guest(guest: &Path) -> Result<(), MachineError> {
     if guest.to_str().is_none() {
         return Err(MachineError::Other(format!(
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(read("QEMU emulator version x"), None);
     }
 
-    /// A QEMU of this version that knows one machine and one CPU.
+    /// A fake QEMU of this version with one machine and one CPU.
     fn fake(folder: &Path, version: &str) -> Emulator {
         use std::os::unix::fs::PermissionsExt;
         let path = folder.join("qemu");
@@ -258,10 +260,10 @@ mod tests {
         );
         let vhe = lab.recipe("kvm-vhe", None).unwrap();
         let error = old.suits(&vhe).unwrap_err().to_string();
-        assert!(error.contains("knows no -cpu neoverse-n1"), "{error}");
+        assert!(error.contains("has no -cpu neoverse-n1"), "{error}");
         let x86 = lab.recipe("kvm", None).unwrap();
         let error = old.suits(&x86).unwrap_err().to_string();
-        assert!(error.contains("knows no -machine pc"), "{error}");
+        assert!(error.contains("has no -machine pc"), "{error}");
         assert!(error.contains("qemu-system-x86_64"), "{error}");
     }
 

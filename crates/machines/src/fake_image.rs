@@ -3,17 +3,17 @@
 const BASE: u64 = 0x10_0000;
 const TEXT: usize = 0x100;
 
-/// An image, and where its parts lie in the file.
+/// An image, and the offsets of its parts in the file.
 pub struct FakeImage {
     pub bytes: Vec<u8>,
-    /// Code: `timed_call` (5 bytes), then 16 bytes for each row: its run (2), and 8 on its
-    /// control (1).
+    /// Code: `timed_call` (5 bytes), then 16 bytes for each row: its run (2 bytes), and at offset 8
+    /// its control (1 byte).
     pub text: usize,
     /// The first row's texts: name, category, summary, requires, each with its NUL.
     pub texts: usize,
     /// The table of benchmarks.
     pub rows: usize,
-    /// Names of symbols; the first is that of `__benchmarks_start`, at 1.
+    /// The names of symbols; the first, `__benchmarks_start`, is at offset 1.
     pub names: usize,
 }
 
@@ -21,7 +21,7 @@ pub struct FakeImage {
 pub struct FakeRow<'a> {
     /// Name, category, summary, requires.
     pub texts: [&'a str; 4],
-    /// vCPUs, iterations (least, most, on insns), samples on insns, parameters.
+    /// vCPUs, iterations (fewest, most, on insns), samples on insns, parameters.
     pub numbers: [u64; 6],
 }
 

@@ -1,9 +1,9 @@
-//! What this host is: facts that numbers in units of time depend on.
+//! Facts about this host on which results in units of time depend.
 
 use std::fs;
 use ws_results::Identity;
 
-/// Facts about the host; empty text where the system does not tell.
+/// Facts about the host; an empty text where the system does not report one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// Kernel release.
@@ -12,19 +12,19 @@ pub struct Host {
     pub cpu: String,
     /// Microcode revision.
     pub microcode: String,
-    /// Whether the CPU says that it runs in a virtual machine itself.
+    /// Whether the host is itself a virtual machine, by its CPU's flags.
     pub virtualized: bool,
 }
 
 impl Host {
-    /// The host that we run on.
+    /// Reads the facts about this host.
     pub fn read() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Self::parse(&cpuinfo, &kernel)
     }
 
-    /// Adds what numbers in the host's time depend on.
+    /// Adds the facts to a result's identity.
     pub fn describe(self, identity: &mut Identity) {
         let mut subject = |key: &str, value: String| {
             identity.subject.insert(key.into(), value.into());

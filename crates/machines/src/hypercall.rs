@@ -1,14 +1,15 @@
-//! Which hypercall a guest may execute: decided here, for every platform, before its machine
-//! starts. Nothing else puts a value behind `hypercall=`.
+//! Which hypercalls a guest may execute on each platform, decided before its machine starts. This
+//! is the only source of the guest's `hypercall=`.
 //!
-//! A guest executes a hypercall instruction only if its command line says whose. On hardware the
-//! instruction leaves the guest and KVM answers it. A *software* KVM has no such exit: in ring 0 its
-//! emulator never gets over the instruction, and from ring 3 it may reach whatever runs below this
-//! KVM, not the KVM that runs the guest. An emulator without a hypervisor raises an exception.
+//! A guest executes a hypercall instruction only if its command line names the hypervisor. With
+//! hardware virtualization the instruction exits to KVM, which handles it. A *software* KVM gets no
+//! such exit: in ring 0 its emulator never gets past the instruction, and from ring 3 the
+//! instruction may reach whatever runs below this KVM instead. An emulator without a hypervisor
+//! raises an exception.
 
 use crate::machine::Engine;
 
-/// Whose hypercalls a guest may make.
+/// The hypervisor whose hypercalls a guest may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hypercall {
     None,
@@ -17,7 +18,7 @@ pub enum Hypercall {
 }
 
 impl Hypercall {
-    /// What `engine` is known to answer.
+    /// The hypercalls that `engine` is known to handle.
     pub fn answered_by(engine: Engine) -> Self {
         match engine {
             Engine::HardwareKvm | Engine::Neve => Hypercall::Kvm,
@@ -26,7 +27,7 @@ impl Hypercall {
         }
     }
 
-    /// As the guest's command line has it.
+    /// The value of `hypercall=` on the guest's command line.
     pub fn word(self) -> &'static str {
         match self {
             Hypercall::None => "none",
@@ -36,11 +37,11 @@ impl Hypercall {
     }
 }
 
-/// Why a benchmark that has a hypercall instruction in it is not even started on `engine`; nothing
-/// where it may try. The guest would skip it by itself: this is for the guest that would not.
+/// Why a benchmark that contains a hypercall instruction must not start on `engine`; nothing if it
+/// may. Our guest would skip the benchmark itself: this is for a guest that does not.
 pub fn forbidden(engine: Engine) -> Option<&'static str> {
     (engine == Engine::SoftwareKvm).then_some(
-        "this is a software KVM: a hypercall instruction would hang the guest or reach beyond it, so none is executed",
+        "this is a software KVM: a hypercall instruction would hang the guest or reach the hypervisor below KVM, so none is executed",
     )
 }
 

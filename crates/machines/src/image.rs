@@ -1,8 +1,8 @@
-//! The guest image's table of benchmarks, read from the ELF file.
+//! Reads the table of benchmarks from the guest image's ELF file.
 //!
-//! The table lies between the symbols `__benchmarks_start` and `__benchmarks_end`: rows of
-//! sixteen little-endian 64-bit words. An image may come from anywhere, so this is total: what
-//! does not fit is an error, never a panic.
+//! The table lies between the symbols `__benchmarks_start` and `__benchmarks_end`; its rows are
+//! sixteen little-endian 64-bit words. An image may come from anywhere, so malformed input is an
+//! error, never a panic.
 
 use crate::machine::MachineError;
 use object::read::elf::ElfFile64;
@@ -14,39 +14,39 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const ROW_BYTES: u64 = 128;
-/// An image has no more benchmarks.
+/// The most benchmarks that an image may have.
 pub const ROWS_MAX: u64 = 1024;
 const IMAGE_BYTES_MAX: u64 = 16 << 20;
 const TEXT_BYTES_MAX: usize = 1024;
 const NAME_BYTES_MAX: usize = 64;
 const VCPUS_MAX: u64 = 64;
 
-/// The guest touches so much of a loop's code before it runs (guest/include/timed_shared.h): the first
-/// touch of more would be one of the row's operations.
+/// The guest touches this much of a loop's code before it runs (guest/include/timed_shared.h); the
+/// first touch of code beyond would be counted as part of an operation.
 const LOOP_BYTES_MAX: usize = 512;
 
-/// The parameters' names by their bit in a row's last word.
+/// The names of the parameters, by their bit in a row's last word.
 const PARAMETERS: [&str; 6] = ["page", "ws", "in", "out", "print", "hypercall"];
 
-/// The bit of `hypercall` among them.
+/// The bit of `hypercall` in the parameters.
 const HYPERCALL_BIT: u32 = 5;
 
 /// `vmcall` and `vmmcall` (Intel SDM vol. 2, VMCALL; AMD APM vol. 3, VMMCALL).
 const HYPERCALLS: [[u8; 3]; 2] = [[0x0f, 0x01, 0xc1], [0x0f, 0x01, 0xd9]];
 
-/// The bits of an A64 instruction that say whether it is `hvc` or `smc`, and what they are then (Arm
-/// DDI 0487, C6.2, HVC and SMC); between them lies the immediate.
+/// The mask that leaves out the immediate of an A64 instruction, and the values of `hvc` and `smc`
+/// under it (Arm DDI 0487, C6.2, HVC and SMC).
 const A64_CALL_MASK: u32 = 0xffe0_001f;
 const A64_CALLS: [u32; 2] = [0xd400_0002, 0xd400_0003];
 
-/// A guest image and what it can measure.
+/// A guest image and its benchmarks.
 #[derive(Clone, Debug)]
 pub struct GuestImage {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
     /// SHA-256 of the whole file, hex.
     pub sha256: String,
-    /// Its benchmarks, in its order. Names are unique.
+    /// Its benchmarks, in the table's order. Names are unique.
     pub rows: Vec<BenchmarkRow>,
 }
 
@@ -57,34 +57,35 @@ pub struct BenchmarkRow {
     pub name: String,
     /// `[a-z0-9_-]`, at most 64 bytes.
     pub category: String,
-    /// What it measures, in words. As hostile as the image.
+    /// What it measures, in words. Untrusted text.
     pub summary: String,
-    /// What the machine must have, in words; empty where any will do. As hostile as the image.
+    /// What the machine must have, in words; empty if any machine will do. Untrusted text.
     pub requires: String,
     /// How many vCPUs it needs.
     pub cpus: u32,
-    /// The least operations in a batch, on units of time.
+    /// The fewest operations in a batch, on units of time.
     pub min_iterations: u64,
-    /// The most.
+    /// The most operations in a batch, on units of time.
     pub max_iterations: u64,
     /// Operations in a batch on `insns`.
     pub insns_iterations: u64,
     /// Samples on `insns`.
     pub insns_samples: u64,
-    /// Which of `page`, `ws`, `in`, `out`, `print`, `hypercall` on the command line it heeds.
+    /// Which of the command line's `page`, `ws`, `in`, `out`, `print`, `hypercall` affect it.
     pub parameters: Vec<&'static str>,
-    /// It says that it makes hypercalls, or its timed code has such an instruction in it.
+    /// It declares hypercalls, or its timed code contains such an instruction.
     pub has_hypercall: bool,
-    /// SHA-256, hex, of its machine code, its control loop's, the timed harness and its counts.
+    /// SHA-256, in hexadecimal, of its machine code, its control loop's, the timed harness, and its
+    /// counts.
     pub digest: String,
 }
 
-/// Why a file is no guest image.
+/// Why a file is not a guest image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     #[error(transparent)]
     File(#[from] MachineError),
-    #[error("{path} is no guest image: {why}", path = path.display())]
+    #[error("{path} is not a guest image: {why}", path = path.display())]
     Malformed { path: PathBuf, why: String },
 }
 
@@ -92,7 +93,7 @@ impl GuestImage {
     /// Reads the image at `path`.
     ///
     /// # Errors
-    /// It can't be read, is larger than 16 MiB, or is no guest image.
+    /// It can't be read, is larger than 16 MiB, or is not a guest image.
     pub fn read(path: &Path) -> Result<Self, ImageError> {
         let error = |e| MachineError::io("read the guest image", path, e);
         let mut bytes = Vec::new();
@@ -111,13 +112,13 @@ impl GuestImage {
     }
 }
 
-/// Whether the file at `path` is an ELF file; one that can't be read is none.
+/// Whether the file at `path` is an ELF file; false if it can't be read.
 pub fn is_elf(path: &Path) -> bool {
     start(path).starts_with(&object::elf::ELFMAG)
 }
 
-/// Whether the file at `path` is for aarch64: an ELF file that says so, or an arm64 Image (Linux,
-/// Documentation/arch/arm64/booting.rst). One that can't be read is not.
+/// Whether the file at `path` is for aarch64: an ELF file with that machine type, or an arm64 Image
+/// (Linux, Documentation/arch/arm64/booting.rst). False if it can't be read.
 pub fn is_aarch64(path: &Path) -> bool {
     const MACHINE: usize = 18;
     const MAGIC: usize = 56;
@@ -130,7 +131,7 @@ pub fn is_aarch64(path: &Path) -> bool {
     }
 }
 
-/// A file's first bytes, as many as there are up to 64.
+/// The first 64 bytes of a file, or fewer if it is shorter.
 fn start(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut bytes));
@@ -196,7 +197,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
     let longest = run.len().max(control.len());
     if longest > LOOP_BYTES_MAX {
         return Err(format!(
-            "its loop has {longest} bytes of code, and only {LOOP_BYTES_MAX} are there before its first pass: make it shorter"
+            "its loop has {longest} bytes of code, and the guest touches only {LOOP_BYTES_MAX} before its first pass: make it shorter"
         ));
     }
     let mut digest = Sha256::new();
@@ -227,14 +228,14 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
     })
 }
 
-/// Whether the bytes of a hypercall instruction are anywhere in `code`. They may also be part of
-/// another instruction: that is taken for one too.
+/// Whether `code` contains the bytes of a hypercall instruction. They may also lie within or across
+/// other instructions; that counts as well.
 fn holds_hypercall(code: &[u8]) -> bool {
     code.windows(3)
         .any(|bytes| HYPERCALLS.iter().any(|call| call == bytes))
 }
 
-/// The same for A64, in which every instruction has four bytes.
+/// The same for A64, where every instruction has four bytes.
 fn holds_a64_hypercall(code: &[u8]) -> bool {
     code.chunks_exact(4).any(|bytes| {
         let mut word = [0u8; 4];
@@ -243,7 +244,7 @@ fn holds_a64_hypercall(code: &[u8]) -> bool {
     })
 }
 
-/// A word that may stand in a command line's `bench=` without meaning anything but itself.
+/// Checks a word that is used in a command line's `bench=`, where other characters have a meaning.
 fn plain(text: String) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.bytes().all(good) {
@@ -259,13 +260,13 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// An image as it lies in the guest's memory.
+/// An image as it is loaded into the guest's memory.
 struct Image<'data> {
-    /// (first address, bytes) of each loaded segment's part that the file holds.
+    /// The first address and the bytes of each loaded segment, as far as the file contains them.
     segments: Vec<(u64, &'data [u8])>,
     symbols: HashMap<&'data str, u64>,
     function_bytes: HashMap<u64, u64>,
-    /// Whether a function's bytes hold a hypercall instruction of its architecture.
+    /// Whether code contains a hypercall instruction, for the image's architecture.
     holds_hypercall: fn(&[u8]) -> bool,
 }
 
@@ -303,7 +304,7 @@ impl<'data> Image<'data> {
             .ok_or_else(|| format!("it has no symbol {name}"))
     }
 
-    /// The rest of the segment that holds `address`.
+    /// The rest of the segment from `address` on.
     fn from(&self, address: u64) -> Result<&'data [u8], String> {
         self.segments
             .iter()
@@ -325,11 +326,11 @@ impl<'data> Image<'data> {
         let length = self
             .function_bytes
             .get(&address)
-            .ok_or_else(|| format!("{what} at {address:#x} is no function with a size"))?;
+            .ok_or_else(|| format!("{what} at {address:#x} is not a function with a size"))?;
         self.bytes(address, *length)
     }
 
-    /// The NUL-terminated text at `address`; none at 0, where a row leaves it out.
+    /// The NUL-terminated text at `address`; empty at 0, for a text that the row leaves out.
     fn text(&self, address: u64) -> Result<String, String> {
         if address == 0 {
             return Ok(String::new());

@@ -1,4 +1,4 @@
-//! Tests of the image reader, on a small ELF made byte by byte.
+//! Tests of the image reader, on a small ELF file made byte by byte.
 
 use super::*;
 use crate::fake_image::{FakeImage, FakeRow, fake_image};
@@ -87,7 +87,7 @@ fn a_hypercall_instruction_in_the_timed_code_is_found() {
 
 #[test]
 fn the_calls_of_a64_are_found_whatever_their_immediate() {
-    // hvc #0, hvc #0xea1, smc #0; behind a nop each.
+    // hvc #0, hvc #0xea1, smc #0; each after a nop.
     for call in [0xd400_0002u32, 0xd41d_4422, 0xd400_0003] {
         let mut code = 0xd503_201fu32.to_le_bytes().to_vec();
         code.extend(call.to_le_bytes());
@@ -132,7 +132,7 @@ fn what_is_wrong_is_said() {
     assert!(with(names + 1, b"x").contains("no symbol __benchmarks_start"));
     assert!(with(rows + 80, &0u64.to_le_bytes()).contains("0 vCPUs"));
     assert!(with(rows + 80, &u64::MAX.to_le_bytes()).contains("vCPUs"));
-    assert!(with(rows + 48, &1u64.to_le_bytes()).contains("no function"));
+    assert!(with(rows + 48, &1u64.to_le_bytes()).contains("not a function"));
     assert!(with(rows, &u64::MAX.to_le_bytes()).contains("nothing is loaded"));
     assert!(with(texts, b"a|b").contains("is no name"));
     let name_of_first: [u8; 8] = image()[rows..rows + 8].try_into().unwrap();

@@ -1,4 +1,4 @@
-//! A file without a name, in memory only, that a child process inherits.
+//! A file in memory (memfd) that a child process inherits.
 
 use crate::machine::MachineError;
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -6,22 +6,22 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Such a file.
+/// A sealed memfd.
 #[derive(Debug)]
 pub struct Inherited(OwnedFd);
 
 impl Inherited {
-    /// A file of these bytes. `what` it is, as in "an initramfs".
+    /// A file with these bytes. `what` names it in errors, as in "an initramfs".
     ///
     /// # Errors
-    /// No memory for it.
+    /// There is no memory for it.
     pub fn of(what: &str, bytes: &[u8]) -> Result<Self, MachineError> {
         let failed = |e: io::Error| MachineError::Other(format!("can't make {what}: {e}"));
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("worldswitch", flags).map_err(|e| failed(e.into()))?;
         let mut file = File::from(file);
         file.write_all(bytes).map_err(failed)?;
-        // Whoever reads it, reads these bytes.
+        // Sealed, so that every reader gets these bytes.
         let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
         rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| failed(e.into()))?;
         Ok(Self(file.into()))
@@ -32,7 +32,7 @@ impl Inherited {
         format!("/dev/fd/{}", self.0.as_raw_fd())
     }
 
-    /// The file, to be inherited.
+    /// The file, for the child to inherit.
     pub fn into_file(self) -> OwnedFd {
         self.0
     }

@@ -1,13 +1,13 @@
-//! The first file system of a lab machine's kernel: a cpio archive, not compressed.
+//! The initramfs of a lab machine's kernel: an uncompressed cpio archive.
 //!
-//! The same entries give the same bytes, whoever makes it and when: no times, no owners, and
-//! inodes by order.
+//! The same entries always give the same bytes: there are no times and no owners, and inodes are
+//! numbered in order.
 
 use crate::machine::MachineError;
 use cpio::newc::{self, Builder};
 use std::io::{self, Write};
 
-/// Linux' S_IFDIR, S_IFREG and S_IFLNK, with their permissions.
+/// Linux's S_IFDIR, S_IFREG and S_IFLNK, with permissions.
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
@@ -15,14 +15,14 @@ const LINK: u32 = 0o120_777;
 /// Where the kernel's own file systems are mounted.
 const MOUNT_POINTS: [&str; 3] = ["dev", "proc", "sys"];
 
-/// A file of the archive: its path without a leading slash, and what is in it.
+/// A file of the archive: its path without a leading slash, and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub path: String,
     pub content: Content,
 }
 
-/// What a file of the archive is.
+/// The content of a file of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Bytes, executable.
@@ -41,8 +41,8 @@ impl Entry {
     }
 }
 
-/// Packs `entries` beside empty folders for /dev, /proc and /sys. Folders that an entry's path needs
-/// come before it.
+/// Packs `entries` and empty folders /dev, /proc and /sys. The folders of an entry's path come
+/// before it.
 ///
 /// # Errors
 /// An entry has 4 GiB or more.

@@ -1,7 +1,7 @@
-//! What kind of kernel a file of the user's is, and whether a lab machine can boot it.
+//! What kind of kernel a user's file is, and whether a lab machine can boot it.
 //!
-//! What was named is booted or refused: an emulator takes a file that it does not know for a program
-//! without a header and runs whatever is in it.
+//! A file of an unknown kind is refused: QEMU would take it for a program without a header and
+//! execute whatever it contains.
 
 use crate::machine::MachineError;
 use std::fmt;
@@ -11,18 +11,20 @@ use std::path::Path;
 use ws_lab::recipe::{Hypervisor, Recipe};
 use ws_lab::sets::Architecture;
 
-/// Where a multiboot header must lie (Multiboot specification 0.6.96, 3.1).
+/// The multiboot header lies within this many bytes (Multiboot specification 0.6.96, 3.1).
 const SEARCHED_BYTES: u64 = 8192;
 const MULTIBOOT_MAGIC: u32 = 0x1bad_b002;
-/// A header's first three words: magic, flags, and what makes their sum zero.
+/// A header's first three words: magic, flags, and a checksum that makes their sum zero.
 const MULTIBOOT_HEADER_BYTES: usize = 12;
 
-/// Where a bzImage has its two marks (Linux, Documentation/arch/x86/boot.rst).
+/// The offsets and values of a bzImage's two magic numbers (Linux,
+/// Documentation/arch/x86/boot.rst).
 const BOOT_FLAG: (usize, &[u8]) = (0x1fe, &[0x55, 0xaa]);
 const SETUP_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
-/// Where an arm64 Image has its own (Linux, Documentation/arch/arm64/booting.rst).
+/// The offset and value of an arm64 Image's magic number (Linux,
+/// Documentation/arch/arm64/booting.rst).
 const IMAGE_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
-/// Where an ELF file says for which processor it is (System V ABI, chapter 4).
+/// The offset of e_machine in an ELF file (System V ABI, chapter 4).
 const ELF_MACHINE: usize = 18;
 
 /// A kind of kernel.
@@ -31,13 +33,14 @@ pub enum Kind {
     /// For x86, of 32 or 64 bits.
     Elf,
     BzImage,
-    /// A multiboot kernel that is no ELF file.
+    /// A multiboot kernel that is not an ELF file.
     Multiboot,
     /// For aarch64.
     ArmElf,
     /// An arm64 Image.
     Image,
-    /// For aarch64, without any header: it is known by its name, as kvm-unit-tests' programs are.
+    /// For aarch64, without any header: known only by the end of its name, as kvm-unit-tests'
+    /// programs.
     Flat,
     Unknown,
 }
@@ -51,7 +54,7 @@ impl fmt::Display for Kind {
             Kind::ArmElf => "an ELF file for aarch64",
             Kind::Image => "an arm64 Image",
             Kind::Flat => "a program for aarch64 without an Image header",
-            Kind::Unknown => "no kernel that is known here",
+            Kind::Unknown => "no known kind of kernel",
         })
     }
 }
@@ -71,7 +74,7 @@ pub fn kind(path: &Path) -> Result<Kind, MachineError> {
     })
 }
 
-/// The same of a file's first bytes, as far as they tell.
+/// The kind of kernel by a file's first bytes.
 fn of_bytes(start: &[u8]) -> Kind {
     let has = |(at, bytes): (usize, &[u8])| start.get(at..at + bytes.len()) == Some(bytes);
     if start.starts_with(&object::elf::ELFMAG) {
@@ -106,17 +109,17 @@ fn has_multiboot_header(start: &[u8]) -> bool {
     })
 }
 
-/// Can a machine of this recipe boot the file? What is said here is not all that can be wrong with a
-/// kernel: the loader looks closer.
+/// Checks that a machine of this recipe can boot the file. The kernel may still be faulty: its
+/// loader checks more.
 ///
 /// # Errors
-/// It can't be read, or no machine of this recipe takes such a kernel, with the cure.
+/// It can't be read, or a machine of this recipe can't boot such a kernel, with the cure.
 pub fn check(recipe: &Recipe, path: &Path) -> Result<Kind, MachineError> {
     let kind = kind(path)?;
     let cure = match (recipe.architecture, &recipe.hypervisor, kind) {
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return Ok(kind),
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::BzImage | Kind::Multiboot) => {
-            "its dom0 starts ELF files with a PVH entry alone; lab:native and lab:kvm take this"
+            "its dom0 only starts ELF files with a PVH entry: use lab:native or lab:kvm for this one"
         }
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
         | (Architecture::Aarch64, _, Kind::Image)
@@ -127,19 +130,19 @@ pub fn check(recipe: &Recipe, path: &Path) -> Result<Kind, MachineError> {
             "it takes a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel"
         }
         (Architecture::X86_64, _, Kind::ArmElf | Kind::Image | Kind::Flat) => {
-            "its processor is an x86: lab:arm-native or lab:kvm-vhe is a machine for it"
+            "its processor is an x86: use an ARM machine such as lab:arm-native or lab:kvm-vhe"
         }
         (Architecture::Aarch64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot) => {
-            "its processor is an ARM: lab:native or lab:kvm is a machine for it"
+            "its processor is an ARM: use an x86 machine such as lab:native or lab:kvm"
         }
         (Architecture::Aarch64, _, Kind::ArmElf) => {
-            "it takes an arm64 Image: name that, which a kernel's build makes beside its ELF file (objcopy -O binary)"
+            "it takes an arm64 Image: name the one that the kernel's build makes from its ELF file (objcopy -O binary)"
         }
         (Architecture::Aarch64, _, Kind::Flat) => {
-            "it takes an arm64 Image; lab:arm-native and machines with KVM take such a program"
+            "it takes an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
         }
         (Architecture::Aarch64, _, Kind::Unknown) => {
-            "it takes an arm64 Image, not compressed, or a program without a header whose name ends in .flat, as those of kvm-unit-tests"
+            "it takes an uncompressed arm64 Image, or a program without a header whose name ends in .flat, as in kvm-unit-tests"
         }
     };
     Err(MachineError::Other(format!(
@@ -155,7 +158,7 @@ mod tests {
     use std::path::PathBuf;
     use ws_lab::lab::Lab;
 
-    /// A file with `bytes` at `at`, and how a test calls it.
+    /// Writes a file in which each part's bytes are at its offset; returns its path.
     fn file(folder: &Path, name: &str, parts: &[(usize, &[u8])]) -> PathBuf {
         let mut bytes = vec![0u8; 9000];
         for (at, part) in parts {

@@ -1,8 +1,8 @@
-//! Platforms: their names, what they need, how their machines are launched and what their
-//! console says, and the guest image that they boot.
+//! Platforms: their names, requirements, the launching of their machines, their consoles, and the
+//! guest image that they boot.
 //!
-//! The runner uses [`machine::Machine`] and knows no emulator's flag; each emulator or monitor
-//! has one file here. Nothing here knows records or statistics.
+//! The runner uses [`machine::Machine`] and knows no emulator options: each emulator or monitor has
+//! one file here. This crate knows neither records nor statistics.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

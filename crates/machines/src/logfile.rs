@@ -1,4 +1,4 @@
-//! The log platform: the saved console of a run that somebody else booted.
+//! The log platform: the saved console of an earlier run.
 
 use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
 use std::fs::File;
@@ -41,7 +41,7 @@ impl Machine for LogFile {
         let file = File::open(&self.path).map_err(error)?;
         if file.metadata().map_err(error)?.is_dir() {
             return Err(MachineError::Other(format!(
-                "{} is a folder; log: takes the file that holds a console's output",
+                "{} is a folder; log: takes a file with a console's output",
                 self.path.display()
             )));
         }
@@ -50,7 +50,7 @@ impl Machine for LogFile {
     }
 
     fn launch(&mut self, _: &LaunchRequest) -> Result<(), MachineError> {
-        // What a log holds was launched long ago.
+        // There is nothing to launch.
         Ok(())
     }
 
@@ -75,7 +75,7 @@ impl Machine for LogFile {
         identity
             .subject
             .insert("log".into(), self.path.display().to_string().into());
-        // A log does not say how its machine was pinned.
+        // How the machine was pinned is not in the log.
         identity
             .conditions
             .insert("pinning".into(), "unknown".into());

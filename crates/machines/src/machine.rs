@@ -1,7 +1,7 @@
-//! The machine interface: what the runner may ask of any platform's machine.
+//! The interface to a platform's machine, as the runner uses it.
 //!
-//! In order: `prepare` once, then for each launch `launch`, `console` until it says that the
-//! machine ended, `kill` at any time. `identity` answers at any time after `prepare`.
+//! Order of calls: `prepare` once, then for each launch `launch`, and `console` until it returns
+//! [`Console::Ended`]. `kill` may be called at any time, `identity` at any time after `prepare`.
 //! Dropping a machine kills it.
 
 use crate::child::Child;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use ws_lab::sets::Architecture;
 use ws_results::Identity;
 
-/// The console of one launch may not be longer than this: 16 MiB. The longest honest console,
-/// all samples of a whole suite, stays under 2 MiB.
+/// The limit on the console output of one launch: 16 MiB. The longest legitimate output, all
+/// samples of a whole suite, is under 2 MiB.
 pub const CONSOLE_LIMIT_BYTES: u64 = 16 << 20;
 
-/// So long [`Machine::wait`] waits at most.
+/// The longest time that [`Machine::wait`] waits.
 pub const WAIT: Duration = Duration::from_millis(5);
 
 /// What the runner asks of one launch.
@@ -25,10 +25,11 @@ pub struct LaunchRequest {
     pub vcpus: u32,
     /// The guest's command line.
     pub command_line: String,
-    /// Another size of the guest's memory than the platform's. Only of machines that have a digest.
+    /// The guest's memory, where it differs from the platform's. Only for machines that have a
+    /// digest.
     pub memory_mib: Option<u64>,
-    /// The host takes the time of all that the console says, and [`Machine::heard`] has it. Only
-    /// of platforms that [`crate::platforms::external`] allows it.
+    /// The host timestamps the console output; [`Machine::heard`] returns the timestamps. Only for
+    /// platforms that [`crate::platforms::external`] permits.
     pub timed: bool,
 }
 
@@ -39,46 +40,47 @@ pub enum Console {
     Data,
     /// Nothing new; the machine runs.
     Quiet,
-    /// The machine ended, and everything that it wrote has been handed out.
+    /// The machine ended, and all its output was returned. The text says how it ended.
     Ended(String),
 }
 
-/// Who chooses what is booted, and when.
+/// Who boots the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// The runner launches the machine, as often as it needs, with a command line of its own.
+    /// The runner launches the machine as often as it needs, each time with its own command line.
     Launched,
-    /// Somebody else boots; the runner listens. More boots may come.
+    /// The user boots the machine; the runner reads its console. More boots may follow.
     Listened,
-    /// Somebody else booted, long ago; the record ends.
+    /// A saved console of earlier boots; it has an end.
     Replayed,
 }
 
-/// What carries out the guest's instructions.
+/// What executes the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// A program that translates them.
+    /// An emulator, which translates them.
     Emulator,
-    /// A KVM without VMX or SVM below it: ring 0 is emulated, one instruction after another.
+    /// KVM on a host without VMX or SVM: ring 0 is emulated instruction by instruction.
     SoftwareKvm,
-    /// KVM on the processor's own virtualization; in the lab, on that of an emulated processor.
+    /// KVM on hardware virtualization (in the lab, that of an emulated processor).
     HardwareKvm,
-    /// Xen, likewise.
+    /// Xen on hardware virtualization.
     Xen,
-    /// The project's own for ARM, neve, likewise.
+    /// neve, the project's own hypervisor for ARM, on hardware virtualization.
     Neve,
-    /// Somebody else's machine.
+    /// Not known: a machine that the user boots.
     Unknown,
 }
 
-/// What shows that the guest powered its machine off, and did not end in a fault or a reset.
+/// What proves that the guest powered its machine off, rather than faulted or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// Whoever runs the guest says `bye` with the status `ok`. The line has the hellos of so many.
+    /// The program that runs the guest sends the record `bye` with the status `ok`. `speakers`: how
+    /// many programs on the console send a `hello`; the last one runs the guest.
     Bye { speakers: u64 },
-    /// This is among what the machine's program complains about.
+    /// The standard error of the machine's program contains this.
     Complaint(&'static str),
-    /// This is on the console.
+    /// The console contains this.
     Console(&'static str),
 }
 
@@ -92,11 +94,10 @@ pub struct Sizes {
     pub boots: u32,
 }
 
-/// Why a machine could not do what was asked. The message says what to do about it where that
-/// is known.
+/// Why an operation on a machine failed. The message says what to do about it where that is known.
 ///
-/// The text has its cause in it, so the cause is no `source`: whoever shows a chain of errors would
-/// say it twice.
+/// The message contains the cause, so the cause is not a `source`: a printed chain of errors would
+/// repeat it.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     #[error("can't {what} {path}: {cause}", path = path.display())]
@@ -120,38 +121,38 @@ impl MachineError {
     }
 }
 
-/// A platform's machine. Machines whose digits no other load can change run side by side, each in
-/// a thread.
+/// A platform's machine. Machines whose results do not depend on the host's load run in parallel,
+/// each in a thread.
 pub trait Machine: Send {
-    /// Who boots it.
+    /// Who boots the machine.
     fn control(&self) -> Control;
 
-    /// The unit that the guest should count in (`insns` or `tsc_ticks`), where the platform
-    /// decides it; where it does not, the guest's `hello` says it.
+    /// The unit that the guest counts in (`insns` or `tsc_ticks`) where the platform determines it;
+    /// elsewhere the guest's `hello` names it.
     fn unit(&self) -> Option<&'static str>;
 
-    /// What carries out the guest's instructions.
+    /// What executes the guest's instructions.
     fn engine(&self) -> Engine;
 
-    /// How much to measure where the user leaves it open and the guest's own choice would take
-    /// too long; nothing where that will do.
+    /// How much to measure by default where the guest's own defaults would take too long; nothing
+    /// elsewhere.
     fn sizes(&self) -> Option<Sizes> {
         None
     }
 
-    /// From a machine's start to its guest's first record, where that may take longer than on
-    /// most; as long again it may be silent later.
+    /// The time limit from a machine's start to its guest's first record, where the usual limit is
+    /// too short. It also limits how long the guest may be silent later.
     fn boot_limit(&self) -> Option<Duration> {
         None
     }
 
-    /// The guest's memory, where a launch may have another.
+    /// The guest's default memory, where a launch may override it.
     fn memory_mib(&self) -> Option<u64> {
         None
     }
 
-    /// What the whole machine is, as SHA-256 in hexadecimal, where its digits depend on nothing
-    /// else: a machine of the same digest that is launched alike gives the same digits.
+    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend
+    /// on nothing else: machines with the same digest and the same launch give the same results.
     fn digest(&self) -> Option<&str> {
         None
     }
@@ -161,13 +162,13 @@ pub trait Machine: Send {
         Architecture::X86_64
     }
 
-    /// The port, on aarch64 the address, at which its monitor waits for the guest's word that a
+    /// The port (on aarch64 the address) to which the guest writes to tell its monitor that a
     /// benchmark begins or ends.
     fn doorbell(&self) -> Option<u64> {
         None
     }
 
-    /// Words for the guest's command line that every launch has: which ports are free for it.
+    /// Words on the guest's command line in every launch: which ports the guest may use.
     fn words(&self) -> &'static [&'static str] {
         &[]
     }
@@ -183,22 +184,21 @@ pub trait Machine: Send {
     /// What is missing, and the cure.
     fn prepare(&mut self) -> Result<(), MachineError>;
 
-    /// Starts the machine anew. An earlier launch is killed first.
+    /// Starts the machine; an earlier launch is killed first.
     ///
     /// # Errors
     /// The machine could not be started at all.
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError>;
 
-    /// Adds what the console wrote since the last call to `buffer`, at most 64 KiB a call, and
-    /// does not wait.
+    /// Appends the console output since the last call to `buffer`, at most 64 KiB a call. Does not
+    /// wait.
     ///
     /// # Errors
     /// The console can't be read.
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError>;
 
-    /// Adds when the host heard the bytes that the calls of [`Machine::console`] since the last
-    /// one of this added: the chunks in which they came, in order. Nothing where the launch did
-    /// not ask for it.
+    /// Appends the timestamped chunks of the bytes that [`Machine::console`] returned since the
+    /// last call of this, in order. Appends nothing unless the launch was `timed`.
     fn heard(&mut self, chunks: &mut Vec<Chunk>) {
         if let Some(child) = self.child() {
             child.heard(chunks);
@@ -208,25 +208,25 @@ pub trait Machine: Send {
     /// What this platform's numbers depend on, as far as the platform knows it.
     fn identity(&self) -> Identity;
 
-    /// Ends the machine and waits until it is gone. Nothing happens where none runs.
+    /// Kills the machine and waits for it. Does nothing if none runs.
     fn kill(&mut self) {
         if let Some(child) = self.child() {
             child.kill();
         }
     }
 
-    /// What the machine's own program complained about in this launch, at most 4 KiB.
+    /// The standard error of the machine's program in this launch: the last 4 KiB.
     fn complaints(&mut self) -> String {
         self.child().map(|child| child.stderr()).unwrap_or_default()
     }
 
-    /// What shows that a kernel of the user's powered the machine off; nothing of other machines, whose
-    /// guest says itself how it went.
+    /// What proves that a user's kernel powered the machine off. Nothing for other machines: their
+    /// guest reports how it ended.
     fn witness(&self) -> Option<Witness> {
         None
     }
 
-    /// After the machine's end: how KVM met an instruction that it could not emulate, if it did.
+    /// After the machine ended: KVM's error, if KVM could not emulate an instruction.
     fn could_not_emulate(&self) -> Option<String> {
         None
     }
@@ -236,23 +236,23 @@ pub trait Machine: Send {
         &[]
     }
 
-    /// vCPU threads that are not where they were pinned at this moment, in words.
+    /// A message for each vCPU thread that is not on the CPU to which it was pinned.
     fn strayed(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// How long the machine was ready to run and got no processor: no time limit of a guest counts that.
+    /// How long the machine was runnable without getting a CPU. A guest's time limits do not count
+    /// this time.
     fn waited(&mut self) -> Duration {
         self.child().map_or(Duration::ZERO, |child| child.waited())
     }
 
-    /// The command line of the last launch as a shell takes it, for the user to read.
+    /// The command line of the last launch in shell syntax, to show to the user.
     fn command_line(&mut self) -> Option<String> {
         self.child().map(|child| child.command_line().to_owned())
     }
 
-    /// Waits after [`Console::Quiet`] until there may be more, a few milliseconds at most, so
-    /// that its caller sees time pass.
+    /// Waits a short time, at most [`WAIT`], for more output. Called after [`Console::Quiet`].
     fn wait(&self) {
         std::thread::sleep(WAIT);
     }

@@ -1,12 +1,12 @@
-//! Platform names as users type them and results carry them: one parser, one spelling.
+//! Platform names, as users type them and results contain them: one parser, one spelling.
 //!
-//! `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option, in any order:
-//! the canonical spelling sorts the options. Two families, `serial:` and `log:`, name a path:
-//! all that follows their colon is the path as it stands, '@', '+' and ':' included, and they
-//! take no variant and no options. Lists split at commas; in a list a comma that belongs to a
-//! name is written `\,` and a backslash `\\`.
+//! A name is `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option. Options
+//! may come in any order; the canonical spelling sorts them. Two families, `serial:` and `log:`,
+//! name a path: everything after the colon is the path, including '@', '+' and ':', and there is no
+//! variant and no option. Lists are separated by commas; within a list, a comma in a name is
+//! written `\,` and a backslash `\\`.
 //!
-//! A parsed name is well formed; whether such a platform exists is `platforms`' business.
+//! A parsed name is only well formed; `platforms` checks that such a platform exists.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,24 +18,24 @@ pub const PATH_FAMILIES: [&str; 2] = ["serial", "log"];
 /// A platform's name, well formed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlatformName {
-    /// What stands before the colon; absent in a bare name.
+    /// The part before the colon, if any.
     pub family: Option<String>,
     /// The name, or for a family of [`PATH_FAMILIES`] the path.
     pub name: String,
-    /// What stands after '@'.
+    /// The part after '@'.
     pub variant: Option<String>,
     /// `+key=value`, by key.
     pub options: BTreeMap<String, String>,
 }
 
-/// Why a text is no platform name. The message names the text and what is wrong in it.
+/// Why a text is not a platform name. The message names the text and what is wrong in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("a platform's name is empty")]
     Empty,
-    #[error("platform \"{0}\": control characters have no place in a name")]
+    #[error("platform \"{0}\": a name can't contain control characters")]
     Control(String),
-    #[error("platform \"{text}\": {what} \"{part}\" may have only a-z, 0-9, '-' and '_'")]
+    #[error("platform \"{text}\": {what} \"{part}\" may contain only a-z, 0-9, '-' and '_'")]
     Word {
         text: String,
         what: &'static str,
@@ -47,9 +47,9 @@ pub enum NameError {
     NoVariant(String),
     #[error("platform \"{0}\": an option is written +key=value")]
     Option(String),
-    #[error("platform \"{0}\": option \"{1}\" stands there twice")]
+    #[error("platform \"{0}\": option \"{1}\" is given twice")]
     Twice(String, String),
-    #[error("\"{0}\": in a list a backslash stands before ',' or another backslash only")]
+    #[error("\"{0}\": in a list a backslash must be followed by ',' or another backslash")]
     Escape(String),
 }
 
@@ -151,7 +151,7 @@ impl fmt::Display for PlatformName {
     }
 }
 
-/// The names of a list as `--on` takes it.
+/// The names of a list as `--on` accepts it.
 ///
 /// # Errors
 /// The first name that is not well formed, or a backslash that escapes nothing.
@@ -225,7 +225,7 @@ mod tests {
         assert!(error("kvm+cpu").contains("+key=value"));
         assert!(error("kvm+cpu=").contains("+key=value"));
         assert!(error("kvm+a=1+a=2").contains("twice"));
-        assert!(error("KVM").contains("\"KVM\" may have only"));
+        assert!(error("KVM").contains("\"KVM\" may contain only"));
         assert!(error("lab:").contains("the name"));
         assert!(error(":kvm").contains("the family"));
         assert!(error("a\u{1b}[31m").contains("\\u{1b}"));

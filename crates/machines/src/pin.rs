@@ -1,5 +1,5 @@
-//! Where vCPU threads may run: which CPUs there are, pinning a thread to one, and looking whether
-//! it is there.
+//! Where vCPU threads may run: which CPUs there are, pinning a thread to one, and checking that it
+//! is there.
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -9,12 +9,12 @@ use std::io;
 /// The field of /proc/PID/stat that names the CPU on which the thread ran last (proc(5)).
 const STAT_PROCESSOR: usize = 39;
 
-/// The CPUs of a list as the kernel and `--pin` write them: `0,2-3`. Their order is kept.
+/// Parses a list of CPUs as the kernel and `--pin` write it: `0,2-3`. Keeps its order.
 ///
 /// # Errors
-/// What a list is.
+/// The text is not a list; the message shows what one looks like.
 pub fn parse(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("\"{text}\" is no list of CPUs, as 2,3 or 0,4-7");
+    let wrong = || format!("\"{text}\" is not a list of CPUs, such as 2,3 or 0,4-7");
     let number = |text: &str| {
         let number = text.trim().parse::<u32>().ok();
         number.filter(|cpu| (*cpu as usize) < CpuSet::MAX_CPU)
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
-/// CPUs that the kernel's scheduler leaves alone (`isolcpus=`) and that we may use.
+/// CPUs that the kernel's scheduler does not use (`isolcpus=`) and that we may use.
 pub fn isolated() -> Vec<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
     let mut cpus = parse(&text).unwrap_or_default();
@@ -38,24 +38,24 @@ pub fn isolated() -> Vec<u32> {
     cpus
 }
 
-/// Whether a thread of ours can be pinned to this CPU: tried on a thread made for it. Asking for
-/// our own affinity would not do, for that leaves isolated CPUs out.
+/// Tries whether a thread of ours can be pinned to this CPU, on a thread made for that. Reading our
+/// own affinity would not do: it leaves out isolated CPUs.
 ///
 /// # Errors
-/// There is no such CPU, or a control group keeps us from it.
+/// There is no such CPU, or a control group forbids it.
 pub fn may_use(cpu: u32) -> io::Result<()> {
     let tried = std::thread::spawn(move || pin(rustix::thread::gettid(), cpu)).join();
-    tried.unwrap_or_else(|_| Err(io::Error::other("the trial's thread died")))
+    tried.unwrap_or_else(|_| Err(io::Error::other("the test thread panicked")))
 }
 
-/// The CPUs that a thread may use; without one, we ourselves.
+/// The CPUs that a thread may use; without `thread`, the calling thread.
 fn allowed_to(thread: Option<Pid>) -> io::Result<Vec<u32>> {
     let set = sched_getaffinity(thread)?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
     Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
 }
 
-/// Pins a thread to one CPU, and looks whether the kernel took it so.
+/// Pins a thread to one CPU, and checks that the kernel accepted it.
 ///
 /// # Errors
 /// There is no such thread or CPU, or a control group forbids it.
@@ -71,7 +71,7 @@ pub fn pin(thread: Pid, cpu: u32) -> io::Result<()> {
     }
 }
 
-/// What the conditions of a result say of pinning.
+/// The value of a result's condition `pinning`.
 pub fn condition(pins: &[u32]) -> String {
     match pins {
         [] => "none".into(),
@@ -88,9 +88,9 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// How the thread is not where it should be, now: it may run elsewhere (somebody changed its
-    /// affinity) or it ran elsewhere last. What happens between two looks is not seen. Nothing
-    /// where all is well, or the thread is gone.
+    /// A message if the thread is not where it should be: it may now run elsewhere (somebody
+    /// changed its affinity), or it last ran elsewhere. What happened between two checks is not
+    /// noticed. Nothing if all is well or the thread is gone.
     pub fn strayed(&self) -> Option<String> {
         let Pinned { vcpu, thread, cpu } = *self;
         let allowed = allowed_to(Some(thread)).ok()?;
@@ -109,15 +109,15 @@ impl Pinned {
     }
 }
 
-/// The CPU in a line of /proc/PID/stat. The name, field 2, may hold anything, and ends in the last
-/// parenthesis.
+/// The CPU in a line of /proc/PID/stat. The name, field 2, may contain anything and ends at the
+/// last parenthesis.
 fn processor(stat: &str) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(')')?;
     let field = rest.split_whitespace().nth(STAT_PROCESSOR - 3)?;
     field.parse().ok()
 }
 
-/// CPUs as [`parse`] takes them.
+/// CPUs as text that [`parse`] accepts.
 pub fn list(cpus: &[u32]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     cpus.join(",")
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(processor(""), None);
     }
 
-    /// A thread of our own, so that the tests beside this one keep their CPUs.
+    /// A thread of its own, so that the other tests keep their CPUs.
     fn on_a_thread(test: impl FnOnce(Pid) + Send) {
         std::thread::scope(|scope| {
             let test = scope.spawn(|| test(rustix::thread::gettid()));

@@ -1,4 +1,4 @@
-//! Which platforms there are, whether they can be used here, and the machine of each.
+//! Which platforms there are, whether each can be used here, and the machine of each.
 
 use crate::counter;
 use crate::lab::{self, LabMachine};
@@ -15,22 +15,22 @@ use ws_lab::sets::Architecture;
 /// A kind of platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
-    /// How it is named: `lab:native`, or `log:FILE` where the user chooses a path.
+    /// Its name: `lab:native`, or `log:FILE` where the user chooses a path.
     pub name: String,
     /// What it is.
     pub summary: String,
     /// What it needs.
     pub needs: String,
-    /// The unit of its numbers, or where it comes from.
+    /// The unit of its results, or where the unit comes from.
     pub unit: &'static str,
-    /// Whether `run` takes it where no platform is named. One that is [`Usable::Software`] is
-    /// left out all the same.
+    /// Whether `run` uses it if no platform is named. One that is [`Usable::Software`] is left out
+    /// even so.
     pub default: bool,
     kind: Kind,
 }
 
 impl Platform {
-    /// The architecture of its guest; of one that somebody else boots, this host's.
+    /// The architecture of its guest; this host's if the user boots the guest.
     pub fn architecture(&self) -> Architecture {
         match &self.kind {
             Kind::Lab(recipe) => recipe.architecture,
@@ -42,7 +42,7 @@ impl Platform {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Lab(Box<Recipe>),
-    /// The lab's recipes are not to be had, and why.
+    /// The lab's recipes can't be read, with the reason.
     NoLab(String),
     Qemu,
     Vmm,
@@ -51,12 +51,12 @@ enum Kind {
     Log,
 }
 
-/// Lab machines that `run` takes where no platform is named.
+/// Lab machines that `run` uses if no platform is named.
 const DEFAULT_LAB: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 
-/// Every platform, in the order in which they are listed and run: the lab's machines, by their
-/// recipes' names but the guest alone first, and then what this host has. Without recipes the lab
-/// is one platform that says why it can't be used.
+/// Every platform, in the order in which they are listed and run: `lab:native`, the other lab
+/// machines by their recipes' names, then the host's platforms. Without recipes the lab is one
+/// platform that contains the reason.
 ///
 /// # Errors
 /// One of the lab's recipes is wrong.
@@ -90,7 +90,7 @@ fn of_recipe(recipe: Recipe) -> Platform {
     }
     let sets = recipe.sets().join(" ");
     needs.push(format!(
-        "what worldswitch lab fetch {} brings ({sets})",
+        "the packages of worldswitch lab fetch {} ({sets})",
         recipe.name
     ));
     Platform {
@@ -103,7 +103,7 @@ fn of_recipe(recipe: Recipe) -> Platform {
     }
 }
 
-/// The lab where there are no recipes.
+/// The lab, if there are no recipes.
 fn no_lab(why: String) -> Platform {
     Platform {
         name: "lab:NAME".into(),
@@ -115,7 +115,7 @@ fn no_lab(why: String) -> Platform {
     }
 }
 
-/// The platforms that are no lab machines.
+/// The platforms that are not lab machines.
 fn of_host() -> [Platform; 5] {
     let platform = |name: &str, kind, summary: &str, needs: &str| Platform {
         name: name.into(),
@@ -132,7 +132,7 @@ fn of_host() -> [Platform; 5] {
         platform(
             "kvm",
             Kind::Vmm,
-            "this host's KVM, with nothing above it but our own small monitor",
+            "this host's KVM under vmm, the project's own small monitor",
             "/dev/kvm, the monitor vmm and the guest image",
         ),
         platform(
@@ -144,19 +144,19 @@ fn of_host() -> [Platform; 5] {
         platform(
             "qemu-tcg",
             Kind::Qemu,
-            "QEMU TCG in the host's time: a software CPU, on any machine",
+            "QEMU TCG in real time: an emulated CPU, on any host",
             "qemu-system-x86_64 and the guest image",
         ),
         platform(
             "serial:DEVICE",
             Kind::Serial,
-            "a machine that you boot, listened to over a serial line (115200 8N1)",
+            "a machine that you boot, read over a serial line (115200 8N1)",
             "a serial line or pseudo-terminal, and a machine that boots the guest image",
         ),
         platform(
             "log:FILE",
             Kind::Log,
-            "a run that somebody else booted, read from its saved console",
+            "an earlier run, read from its saved console",
             "a file with the console's output",
         ),
     ]
@@ -182,7 +182,7 @@ pub enum UnknownPlatform {
         value: String,
         why: &'static str,
     },
-    /// Of the lab: no such recipe, variant or option, or the recipe is wrong.
+    /// For the lab: no such recipe, variant or option, or the recipe is wrong.
     #[error("{0}")]
     Lab(String),
 }
@@ -191,16 +191,16 @@ pub enum UnknownPlatform {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usable {
     Yes,
-    /// Yes, but it is a software KVM: what is measured there says nothing about hardware.
+    /// Yes, but it is a software KVM: its results say nothing about hardware.
     Software,
     /// Why not, and the cure.
     No(String),
-    /// Nobody can say before a device or a file is named.
+    /// Not known before a device or a file is named.
     Depends,
 }
 
 impl Kind {
-    /// What may stand behind `+`; a recipe says it of its own machine.
+    /// The options that may follow `+`; a recipe lists those of its own machine.
     fn options(&self) -> &'static [&'static str] {
         match self {
             Kind::Qemu | Kind::QemuKvm => &["cpu", "memory"],
@@ -210,13 +210,13 @@ impl Kind {
     }
 }
 
-/// Memory sizes that the guest and a small host can bear, in MiB.
+/// Memory sizes, in MiB, that suit the guest and a small host.
 const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
 
-/// The platform that `name` means, its variant and options checked and applied.
+/// The platform `name`, with its variant and options checked and applied.
 ///
 /// # Errors
-/// There is none, with the nearest names; or it has no such variant or option.
+/// There is no such platform, with the nearest names; or it has no such variant or option.
 pub fn check(name: &PlatformName, resources: &Resources) -> Result<Platform, UnknownPlatform> {
     if name.family.as_deref() == Some("lab") {
         return lab_machine(name, resources);
@@ -260,7 +260,7 @@ pub fn check(name: &PlatformName, resources: &Resources) -> Result<Platform, Unk
     Ok(platform)
 }
 
-/// The lab machine that `name` means.
+/// The lab machine `name`.
 fn lab_machine(name: &PlatformName, resources: &Resources) -> Result<Platform, UnknownPlatform> {
     let wrong = |e: &dyn std::error::Error| UnknownPlatform::Lab(e.to_string());
     let lab = resources.lab().map_err(|e| wrong(&e))?;
@@ -278,7 +278,7 @@ fn lab_machine(name: &PlatformName, resources: &Resources) -> Result<Platform, U
 }
 
 fn unknown(name: &PlatformName, resources: &Resources) -> UnknownPlatform {
-    // Where recipes can't be read, that is said when a lab machine is asked for.
+    // If recipes can't be read, the error is reported when a lab machine is opened.
     let all = all(resources).unwrap_or_else(|_| of_host().into());
     UnknownPlatform::Name {
         name: name.base(),
@@ -286,7 +286,7 @@ fn unknown(name: &PlatformName, resources: &Resources) -> UnknownPlatform {
     }
 }
 
-/// A CPU model's name; a comma would begin another property of QEMU's.
+/// Checks the name of a CPU model: a comma would begin another property of QEMU's `-cpu`.
 fn cpu(value: &str) -> Result<String, &'static str> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if value.chars().all(good) {
@@ -301,10 +301,10 @@ fn memory_mib(value: &str) -> Result<u64, &'static str> {
         .parse()
         .ok()
         .filter(|mib| MEMORY_MIB.contains(mib))
-        .ok_or("it is a number of MiB, 64 to 65536")
+        .ok_or("it must be a number of MiB, 64 to 65536")
 }
 
-/// The two known names that need the fewest changes to become `text`.
+/// The two known names with the smallest edit distance to `text`.
 fn nearest(text: &str, all: &[Platform]) -> Vec<String> {
     let text = text.to_lowercase();
     let mut names: Vec<_> = all
@@ -315,7 +315,7 @@ fn nearest(text: &str, all: &[Platform]) -> Vec<String> {
     names.into_iter().take(2).map(|(_, name)| name).collect()
 }
 
-/// Levenshtein's distance, in characters.
+/// The Levenshtein distance, in characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut costs: Vec<usize> = (0..=b.len()).collect();
@@ -336,7 +336,7 @@ fn distance(a: &str, b: &str) -> usize {
     costs.last().copied().unwrap_or_default()
 }
 
-/// Whether `platform` can be used here. The first to ask about KVM pays for its probe.
+/// Whether `platform` can be used here. The first call that involves KVM probes it.
 pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
     let needs = match &platform.kind {
         Kind::Serial | Kind::Log => return Usable::Depends,
@@ -357,8 +357,8 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
     }
 }
 
-/// Whether a platform's guest can be timed from outside: it measures time by a counter that this
-/// host has too, and the host hears its console byte by byte.
+/// Whether a platform's guest can be timed from outside: its clock is a counter that this host also
+/// has, and the host receives its console byte by byte.
 ///
 /// # Errors
 /// Why not.
@@ -366,19 +366,19 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
     match platform.kind {
         Kind::Qemu | Kind::Vmm | Kind::QemuKvm if counter::UNIT == Some(platform.unit) => Ok(()),
         Kind::Qemu | Kind::Vmm | Kind::QemuKvm => {
-            Err("this host's CPU has another counter than its guest")
+            Err("this host's CPU has a different counter than the guest")
         }
         Kind::Lab(_) | Kind::NoLab(_) => Err(
-            "it counts instructions, which no clock outside of it can see, and its console is a file so that no reader changes its digits",
+            "it counts instructions, which no outside clock can measure, and its console is a file, so that no reader can change its counts",
         ),
         Kind::Serial => {
             Err("this host's counter is not that of the machine at the line's other end")
         }
-        Kind::Log => Err("a saved console does not tell when its bytes came"),
+        Kind::Log => Err("a saved console has no arrival times"),
     }
 }
 
-/// The machine of the platform that `name` means; nothing is started.
+/// The machine of the platform `name`; nothing is started.
 ///
 /// # Errors
 /// What is missing, and the cure. Names that [`check`] refuses are refused here too.

@@ -1,11 +1,11 @@
-//! Tests of platforms' names, and of what is missing for them.
+//! Tests of platforms' names, and of the errors for missing parts.
 
 use super::*;
 use crate::resources::LabFiles;
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
 
-/// The tree's own recipes, and a store with nothing in it.
+/// The tree's own recipes, and an empty store.
 fn resources() -> Resources {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
     Resources {

@@ -1,10 +1,11 @@
-//! Child processes that never outlive us, and unlinked files for what they write.
+//! Child processes that never outlive this process, and unlinked files for their output.
 //!
-//! Used by machines that are processes (QEMU). One of two places in this crate with `unsafe`; the
-//! other is `counter`.
-//! A child is killed when its handle is dropped, and by the kernel when the thread that started
-//! it ends for any reason, SIGKILL included: so spawn from a thread that lives as long as the
-//! child should (the runner uses its main thread).
+//! Used by machines that are processes (QEMU, vmm). One of two places in this crate with `unsafe`;
+//! the other is `counter`.
+//!
+//! A child is killed when its handle is dropped, and by the kernel when the thread that started it
+//! ends for any reason, including SIGKILL. So spawn from a thread that lives as long as the child
+//! should (the runner uses its main thread).
 
 use crate::machine::MachineError;
 use rustix::fs::OFlags;
@@ -27,12 +28,12 @@ pub struct Process {
     status: Option<ExitStatus>,
 }
 
-/// A file in the temporary folder that has no name any more, so that nothing is left behind
-/// however we end.
+/// An unlinked file in the temporary folder, so that nothing is left behind however this process
+/// ends.
 ///
 /// # Errors
 /// The temporary folder can't be written, or has less than `room_bytes` free: a full disk would
-/// otherwise show only as records missing in a console.
+/// otherwise show only as missing records in a console.
 pub fn unnamed_file(room_bytes: u64) -> Result<File, MachineError> {
     let folder = std::env::temp_dir();
     let file = tempfile::tempfile().map_err(|e| {
@@ -57,10 +58,10 @@ pub fn unnamed_file(room_bytes: u64) -> Result<File, MachineError> {
 }
 
 impl Process {
-    /// Starts `command` with no input, its standard output going to `stdout`, its standard error
-    /// kept for [`Process::stderr`], and no file that it writes longer than `file_limit_bytes`.
-    /// It gets a process group of its own: the terminal's Ctrl-C reaches us alone, and we then
-    /// end it in order.
+    /// Starts `command` with no input, its standard output going to `stdout`, and its standard
+    /// error kept for [`Process::stderr`]. No file that it writes grows beyond `file_limit_bytes`.
+    /// It gets its own process group: the terminal's Ctrl-C reaches only this process, which then
+    /// ends the child in order.
     ///
     /// # Errors
     /// The program can't be started.
@@ -72,7 +73,8 @@ impl Process {
         Self::spawn_with(command, stdout, file_limit_bytes, None)
     }
 
-    /// The same; the child also gets `inherited`, under the number that it has here.
+    /// As [`Process::spawn`]; the child also gets `inherited`, under the same descriptor number as
+    /// here.
     ///
     /// # Errors
     /// The program can't be started.
@@ -85,8 +87,8 @@ impl Process {
         let program = command.get_program().to_owned();
         let stderr = unnamed_file(0)?;
         let keep = |e| MachineError::io("keep the errors of", &program, e);
-        // A machine's second serial line may be the same file by another descriptor (/dev/stderr), and must
-        // not write over what the program says, nor that over it.
+        // A machine's second serial line may open the same file through another descriptor
+        // (/dev/stderr). With O_APPEND neither overwrites what the other wrote.
         rustix::fs::fcntl_setfl(&stderr, OFlags::APPEND).map_err(|e| keep(e.into()))?;
         let stderr_of_child = stderr.try_clone().map_err(keep)?;
         command
@@ -95,12 +97,12 @@ impl Process {
             .stderr(stderr_of_child)
             .process_group(0);
         let parent = rustix::process::getpid();
-        // A limit that we live under ourselves can't be raised.
+        // A process can't raise the hard limit that it inherited.
         let ours = rustix::process::getrlimit(Resource::Fsize).maximum;
         let file_limit_bytes = ours.map_or(file_limit_bytes, |most| most.min(file_limit_bytes));
         let before_exec = move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have ended before the line above; then the signal never comes.
+            // If the parent ended before the line above, the signal never comes.
             if rustix::process::getppid() != Some(parent) {
                 return Err(Errno::SRCH.into());
             }
@@ -116,7 +118,7 @@ impl Process {
         };
         // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are
         // allowed. It makes four system calls (prctl, getppid, setrlimit, fcntl), takes no lock and
-        // allocates nothing: its errors are numbers of the system's.
+        // allocates nothing: its errors are plain error numbers.
         unsafe {
             command.pre_exec(before_exec);
         }
@@ -130,11 +132,11 @@ impl Process {
         })
     }
 
-    /// How the process ended, or nothing while it runs; [`describe`] puts it in words. What is left of its
-    /// group then is killed.
+    /// How the process ended, or nothing while it runs; [`describe`] formats the status. Once the
+    /// process has ended, the rest of its process group is killed.
     ///
     /// # Errors
-    /// The system does not know the process.
+    /// There is no such process.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() && self.has_ended()? {
             self.kill_group();
@@ -143,7 +145,8 @@ impl Process {
         Ok(self.status)
     }
 
-    /// Has it ended? It is not waited for: until then its number, which is its group's too, is no other's.
+    /// Whether it has ended, without reaping it: until it is reaped, its PID, which is also its
+    /// group's, is not reused.
     fn has_ended(&self) -> io::Result<bool> {
         let Some(pid) = self.pid() else {
             return Ok(false);
@@ -156,18 +159,18 @@ impl Process {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Only while the process runs or was not waited for.
+    /// Call only while the process is not reaped, since its PID may be reused afterwards.
     fn kill_group(&self) {
         if let Some(pid) = self.pid() {
-            // A group that is gone already is what we want.
+            // It is no error if the group is already gone.
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         }
     }
 
-    /// How long it was ready to run and got no processor: the thread that waited longest. Nothing where
-    /// the kernel does not count that (CONFIG_SCHED_INFO).
+    /// How long it was runnable without getting a CPU: the time of the thread that waited longest.
+    /// Zero where the kernel does not count this (CONFIG_SCHED_INFO).
     pub fn waited(&self) -> Duration {
-        // Of each thread: nanoseconds on a processor, nanoseconds ready to run, how often
+        // The fields of each thread: nanoseconds on a CPU, nanoseconds runnable, how often
         // (Documentation/scheduler/sched-stats.rst).
         let waited = |thread: io::Result<DirEntry>| -> Option<u64> {
             let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
@@ -193,7 +196,7 @@ impl Process {
         const KEPT: u64 = 4096;
         let length = self.stderr.metadata().map_or(0, |m| m.len());
         let mut text = [0u8; KEPT as usize];
-        // Reading by position leaves the place alone at which the child writes next.
+        // Reading by position leaves the file offset alone, at which the child writes next.
         let count = self
             .stderr
             .read_at(&mut text, length.saturating_sub(KEPT))
@@ -209,16 +212,16 @@ impl Drop for Process {
     }
 }
 
-/// How a process ended, in words.
+/// How a process ended, as a message.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("its process ended with status {code}"),
+        (Some(code), _) => format!("its process exited with status {code}"),
         (None, Some(signal)) => format!("its process was killed by signal {signal}"),
-        (None, None) => "its process ended".to_owned(),
+        (None, None) => "its process exited".to_owned(),
     }
 }
 
-/// A command as a shell takes it.
+/// A command in shell syntax.
 pub fn shell_words(command: &Command) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
     let quote = |word: &OsStr| {
@@ -261,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Whether a process runs; a zombie that nobody waits for does not.
+    /// Whether a process runs; a zombie does not.
     fn runs(pid: &str) -> bool {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         !state.is_empty() && !state.contains(") Z")
@@ -270,7 +273,7 @@ mod tests {
     #[test]
     fn output_errors_and_status_are_told() {
         let (mut process, out) = shell("echo data; echo oops >&2; exit 3", 1 << 20);
-        assert_eq!(wait(&mut process), "its process ended with status 3");
+        assert_eq!(wait(&mut process), "its process exited with status 3");
         assert_eq!(process.stderr(), "oops");
         let mut text = String::new();
         let mut out = out;
@@ -300,7 +303,7 @@ mod tests {
         assert!(text.len() <= 4096 && text.ends_with("end"));
     }
 
-    /// The number that a process wrote, once it did.
+    /// The PID that a process wrote, once it did.
     fn told(out: &File) -> String {
         let start = Instant::now();
         let mut text = [0u8; 16];
@@ -323,7 +326,7 @@ mod tests {
         while runs(pid) {
             assert!(
                 start.elapsed() < Duration::from_secs(60),
-                "its child lives on"
+                "its child still runs"
             );
         }
     }
@@ -343,11 +346,11 @@ mod tests {
     fn a_process_that_ended_before_its_children_does_not_leave_them_behind() {
         let (mut process, out) = shell("sleep 600 & echo $!; exit 3", 1 << 20);
         let sleeper = told(&out);
-        assert_eq!(wait(&mut process), "its process ended with status 3");
+        assert_eq!(wait(&mut process), "its process exited with status 3");
         ends(&sleeper);
-        // Its number may be somebody else's by now.
+        // Its PID may belong to another process by now.
         process.kill();
-        assert_eq!(wait(&mut process), "its process ended with status 3");
+        assert_eq!(wait(&mut process), "its process exited with status 3");
     }
 
     #[test]
@@ -386,7 +389,8 @@ mod tests {
         let pid = std::thread::spawn(|| {
             let (process, _out) = shell("exec sleep 600", 1 << 20);
             let pid = process.child.id();
-            // Without the handle's own kill, as after a SIGKILL of the whole program.
+            // Forgotten, so that the handle does not kill it: as after a SIGKILL of the whole
+            // program.
             std::mem::forget(process);
             pid
         })
@@ -394,7 +398,7 @@ mod tests {
         .unwrap();
         let start = Instant::now();
         while runs(&pid.to_string()) {
-            assert!(start.elapsed() < Duration::from_secs(60), "it lives on");
+            assert!(start.elapsed() < Duration::from_secs(60), "it still runs");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

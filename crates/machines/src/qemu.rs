@@ -1,8 +1,7 @@
-//! QEMU in the host's time: the one place that knows its command line there (`lab` has that of
-//! machines that count instructions).
+//! QEMU in real time: the only file that knows its command line there (`lab` has that of machines
+//! that count instructions).
 //!
-//! Two platforms use it. `qemu-tcg` is its emulator. `qemu-kvm` is QEMU's machine with KVM instead
-//! of the emulator.
+//! Two platforms use it: `qemu-tcg` runs the guest in QEMU's emulator, `qemu-kvm` in QEMU with KVM.
 
 use crate::child::{Child, Look};
 use crate::emulator::{self, Emulator};
@@ -21,18 +20,18 @@ use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
 
-/// What a QEMU machine is made of.
+/// The parts and settings of a QEMU machine.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub emulator: Emulator,
     pub guest: PathBuf,
-    /// Another CPU model than `max`.
+    /// The CPU model, where it is not the default (`max`, with KVM `host`).
     pub cpu: Option<String>,
-    /// Another memory size than 512 MiB.
+    /// The memory size, where it is not 512 MiB.
     pub memory_mib: Option<u64>,
-    /// KVM runs the guest, and not the emulator.
+    /// This host's KVM if it runs the guest instead of the emulator.
     pub kvm: Option<Kvm>,
-    /// The host CPU of each vCPU's thread; empty: where the host likes.
+    /// The host CPU of each vCPU's thread; empty if threads are not pinned.
     pub pins: Vec<u32>,
 }
 
@@ -41,8 +40,8 @@ impl Settings {
         let default = if self.kvm.is_some() { "host" } else { "max" };
         let model = self.cpu.as_deref().unwrap_or(default);
         match self.engine() {
-            // It offers the register of this feature (MSR 0x10a) and then refuses to take it, at
-            // which QEMU aborts.
+            // A software KVM offers the register of this feature (MSR 0x10a) but then refuses
+            // writes of it, and QEMU aborts.
             Engine::SoftwareKvm => format!("{model},-arch-capabilities"),
             _ => model.to_owned(),
         }
@@ -52,8 +51,8 @@ impl Settings {
         self.kvm.as_ref().map_or(Engine::Emulator, |kvm| kvm.engine)
     }
 
-    /// Whether QEMU gets a control channel: to pin threads, or to say that KVM gave the guest up,
-    /// after which it would stand still for ever.
+    /// Whether QEMU gets a control channel: to pin threads, or to report that KVM stopped the
+    /// guest, after which QEMU would otherwise wait forever.
     fn is_controlled(&self) -> bool {
         self.kvm.is_some() || !self.pins.is_empty()
     }
@@ -64,9 +63,9 @@ impl Settings {
 
     /// QEMU's arguments for one launch.
     ///
-    /// The console goes to QEMU's standard output by name, not by `-serial stdio`: that one
-    /// would read standard input and change the terminal. Its second serial port is where the
-    /// guest's Print goes, and nobody listens.
+    /// The console goes to QEMU's standard output by file name, not by `-serial stdio`, which would
+    /// read standard input and change the terminal. The guest's Print goes to the second serial
+    /// port, whose output is dropped.
     fn arguments(&self, request: &LaunchRequest) -> Vec<String> {
         let mut arguments: Vec<String> = Vec::new();
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
@@ -96,7 +95,7 @@ struct Running {
     child: Child,
     control: Option<Qmp>,
     pinned: Vec<Pinned>,
-    /// Why the machine stands still.
+    /// Why QEMU stopped the machine.
     stopped: Option<String>,
 }
 
@@ -109,7 +108,7 @@ impl Qemu {
         }
     }
 
-    /// Pins the vCPU threads of a machine that was started stopped, and lets it go.
+    /// Pins the vCPU threads of a machine that was started stopped, and lets it run.
     fn pin_and_go(qmp: &mut Qmp, pins: &[u32]) -> Result<Vec<Pinned>, Trouble> {
         qmp.greet()?;
         let mut pinned = Vec::new();
@@ -179,14 +178,14 @@ impl Machine for Qemu {
         let arguments = self.settings.emulator.with_leading(arguments);
         let mut command = Command::new(&self.settings.emulator.program);
         command.args(&arguments);
-        // The runner stops a flood at the limit; this is for the time in which it does not look.
+        // The runner stops a flood at the limit when it next reads; this leaves room until then.
         let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
         let child = Child::start(command, request.timed, limit, inherited)?;
         let pinned = match &mut control {
             None => Vec::new(),
             Some(qmp) => match Self::pin_and_go(qmp, &self.settings.pins) {
                 Ok(pinned) => pinned,
-                // Its end is found in the console's place, with what it said.
+                // That it exited, and what it printed, is found when the console is read.
                 Err(Trouble::Closed) => {
                     control = None;
                     Vec::new()
@@ -236,7 +235,8 @@ impl Machine for Qemu {
         };
         let version = format!("qemu {}", settings.emulator.version);
         if let Some(kvm) = &settings.kvm {
-            // No emulator executes the guest: what runs it may be compared with another monitor.
+            // No emulator executes the guest, so QEMU is a subject: it may be compared with another
+            // monitor.
             subject("monitor", version);
             subject("monitor_cpu", settings.cpu());
             kvm.describe(&mut identity);

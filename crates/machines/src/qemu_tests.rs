@@ -1,13 +1,13 @@
-//! Tests of QEMU's command line and of a QEMU machine, the program played by a shell script.
+//! Tests of QEMU's command line and of a QEMU machine, with a shell script in place of QEMU.
 
 use super::*;
 use crate::counter;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A script that answers `--version` as QEMU 7.2.22 and otherwise runs `body`. Another process
-/// writes it: a file that we have open for writing, or a test beside us that is just starting a
-/// process, can't be executed.
+/// A script that prints QEMU's version for `--version` and otherwise runs `body`. Another process
+/// writes it: a file that is open for writing, here or in a process that another test is just
+/// starting, can't be executed.
 fn fake(folder: &Path, body: &str) -> PathBuf {
     let path = folder.join("qemu");
     let script = format!(
@@ -124,7 +124,7 @@ fn a_qemu_that_dies_before_it_speaks_is_found_at_its_console() {
     timed.pins = vec![0, 0];
     let mut machine = Qemu::new(timed);
     machine.launch(&request()).unwrap();
-    assert_eq!(follow(&mut machine).1, "its process ended with status 1");
+    assert_eq!(follow(&mut machine).1, "its process exited with status 1");
     assert_eq!(machine.complaints(), "no such CPU");
     let line = machine.command_line().unwrap();
     assert!(line.contains("-chardev socket,id=qmp,fd="), "{line}");
@@ -171,7 +171,7 @@ fn the_console_is_followed_to_its_end_and_errors_are_kept() {
         machine.launch(&request()).unwrap();
         let (text, how) = follow(&mut machine);
         assert_eq!(text, "first\nlast\n");
-        assert_eq!(how, "its process ended with status 1");
+        assert_eq!(how, "its process exited with status 1");
         assert_eq!(machine.complaints(), "bad flag");
     }
     assert!(
@@ -185,7 +185,7 @@ fn the_console_is_followed_to_its_end_and_errors_are_kept() {
 #[test]
 fn a_timed_console_says_when_each_piece_came() {
     let folder = tempfile::tempdir().unwrap();
-    // The last piece is said when somebody has heard the first.
+    // The last piece is written only after the first was read.
     let heard = folder.path().join("heard");
     let program = fake(
         folder.path(),
@@ -202,7 +202,7 @@ fn a_timed_console_says_when_each_piece_came() {
     machine.launch(&timed).unwrap();
     let (start, mut first) = (Instant::now(), Vec::new());
     while first.len() < 5 {
-        assert!(start.elapsed() < Duration::from_secs(60), "it says nothing");
+        assert!(start.elapsed() < Duration::from_secs(60), "no output");
         machine.console(&mut first).unwrap();
         machine.wait();
     }
@@ -213,7 +213,7 @@ fn a_timed_console_says_when_each_piece_came() {
     machine.heard(&mut chunks);
     let bytes: Vec<usize> = chunks.iter().map(|chunk| chunk.bytes).collect();
     assert_eq!(bytes, [5, 4]);
-    // When each came, and not when it was taken.
+    // Timestamped on arrival, not when taken.
     assert!(chunks[0].ticks < between && between < chunks[1].ticks);
     chunks.clear();
     machine.heard(&mut chunks);
@@ -221,7 +221,7 @@ fn a_timed_console_says_when_each_piece_came() {
     machine.launch(&request()).unwrap();
     assert_eq!(follow(&mut machine).0, "firstlast");
     machine.heard(&mut chunks);
-    assert!(chunks.is_empty(), "not asked for");
+    assert!(chunks.is_empty(), "not timed");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_killed_machine_is_gone() {
     let mut buffer = Vec::new();
     let start = Instant::now();
     while buffer.last() != Some(&b'\n') {
-        assert!(start.elapsed() < Duration::from_secs(60), "it says nothing");
+        assert!(start.elapsed() < Duration::from_secs(60), "no output");
         machine.console(&mut buffer).unwrap();
         std::thread::sleep(Duration::from_millis(1));
     }

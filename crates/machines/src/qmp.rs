@@ -1,7 +1,7 @@
-//! QEMU's control channel (QMP, docs/interop/qmp-spec of QEMU): as much of it as it takes to pin
-//! vCPU threads before the guest starts, and to notice a machine that stopped without ending.
+//! QEMU's control channel (QMP; docs/interop/qmp-spec in QEMU): only what is needed to pin vCPU
+//! threads before the guest starts, and to notice that QEMU stopped the machine but did not exit.
 //!
-//! It runs over a socket pair: one end is inherited by QEMU, and no name of it lies in any folder.
+//! It uses a socket pair of which QEMU inherits one end, so no socket appears in the file system.
 
 use crate::machine::MachineError;
 use rustix::process::Pid;
@@ -11,26 +11,26 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// An answer may take so long: QEMU makes its machine first, and the host may be busy.
+/// The time limit of an answer: QEMU creates its machine first, and the host may be busy.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// A line of QEMU's is never longer than this unless something is very wrong.
+/// QEMU's lines are far shorter.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The channel to one QEMU.
 #[derive(Debug)]
 pub struct Qmp {
     socket: UnixStream,
-    /// What came and is no whole line yet.
+    /// Input that is not yet a whole line.
     rest: Vec<u8>,
     /// [`ANSWER_LIMIT`].
     patience: Duration,
 }
 
-/// What can come of a conversation.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum Trouble {
-    /// QEMU closed its end: it has died, and its process tells how.
+    /// QEMU closed its end: it has exited, and its process has the reason.
     Closed,
     Other(MachineError),
 }
@@ -45,7 +45,7 @@ impl Qmp {
     /// A channel, and the end that QEMU inherits.
     ///
     /// # Errors
-    /// The system has no socket left.
+    /// No socket can be made.
     pub fn pair() -> Result<(Self, OwnedFd), MachineError> {
         let error = |e| MachineError::io("make a socket for", "QMP", e);
         let (ours, its) = UnixStream::pair().map_err(error)?;
@@ -57,7 +57,7 @@ impl Qmp {
         Ok((channel, its.into()))
     }
 
-    /// QEMU's arguments for its end, whose number in QEMU is `fd`.
+    /// QEMU's arguments for its end of the channel, descriptor `fd` in QEMU.
     pub fn arguments(fd: i32) -> [String; 4] {
         [
             "-chardev".into(),
@@ -67,10 +67,10 @@ impl Qmp {
         ]
     }
 
-    /// Waits for QEMU's greeting and begins the conversation.
+    /// Waits for QEMU's greeting and enters command mode.
     ///
     /// # Errors
-    /// It closed the channel, was silent, or spoke something else.
+    /// QEMU closed the channel, did not answer in time, or sent something that is not QMP.
     pub fn greet(&mut self) -> Result<(), Trouble> {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -82,7 +82,7 @@ impl Qmp {
         self.ask("qmp_capabilities").map(|_| ())
     }
 
-    /// The thread of each vCPU, in their order.
+    /// The thread of each vCPU, in the order of vCPUs.
     ///
     /// # Errors
     /// As [`Qmp::greet`].
@@ -94,14 +94,14 @@ impl Qmp {
             let thread = number("thread-id").and_then(|id| i32::try_from(id).ok());
             match (number("cpu-index"), thread.and_then(Pid::from_raw)) {
                 (Some(index), Some(thread)) => vcpus.push((index, thread)),
-                _ => return Err(Trouble::other("QEMU does not say which thread a vCPU has")),
+                _ => return Err(Trouble::other("QEMU reported a vCPU without a thread")),
             }
         }
         vcpus.sort_by_key(|(index, _)| *index);
         Ok(vcpus.into_iter().map(|(_, thread)| thread).collect())
     }
 
-    /// Lets a machine go on that was started stopped.
+    /// Starts a machine that was launched stopped.
     ///
     /// # Errors
     /// As [`Qmp::greet`].
@@ -109,8 +109,8 @@ impl Qmp {
         self.ask("cont").map(|_| ())
     }
 
-    /// How the machine stopped by itself, if it did and will not go on: where KVM can't run the
-    /// guest any further, QEMU stands still and does not end. Waits only where it has stopped.
+    /// Whether QEMU stopped the machine for good, and its state: where KVM can't continue the
+    /// guest, QEMU stops it but does not exit. Waits only if the machine has stopped.
     pub fn stopped(&mut self) -> Option<String> {
         let _ = self.socket.set_nonblocking(true);
         while matches!(self.receive(), Ok(1..)) {}
@@ -124,7 +124,7 @@ impl Qmp {
         let state = self.ask("query-status").ok()?;
         let state = state.get("status").and_then(Value::as_str)?;
         (!["running", "shutdown"].contains(&state))
-            .then(|| format!("QEMU has stopped its machine ({state})"))
+            .then(|| format!("QEMU stopped the machine ({state})"))
     }
 
     fn ask(&mut self, command: &str) -> Result<Value, Trouble> {
@@ -139,7 +139,7 @@ impl Qmp {
                 return Ok(answer.take());
             }
             if let Some(error) = message.get("error") {
-                return Err(Trouble::other(format!("QEMU refuses {command}: {error}")));
+                return Err(Trouble::other(format!("QEMU refused {command}: {error}")));
             }
             // Anything else is an event.
         }
@@ -151,7 +151,7 @@ impl Qmp {
         loop {
             if let Some(line) = self.take_line() {
                 return serde_json::from_slice(&line)
-                    .map_err(|_| Trouble::other("QEMU's control channel speaks no JSON"));
+                    .map_err(|_| Trouble::other("QEMU sent no JSON on its control channel"));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -169,7 +169,7 @@ impl Qmp {
         }
     }
 
-    /// A whole line that says something.
+    /// The next whole line that is not empty.
     fn take_line(&mut self) -> Option<Vec<u8>> {
         loop {
             let end = self.rest.iter().position(|byte| *byte == b'\n')?;
@@ -180,7 +180,7 @@ impl Qmp {
         }
     }
 
-    /// Reads once; how many bytes came, 0 where the channel is closed.
+    /// Reads once; returns the number of bytes, 0 if the channel is closed.
     fn receive(&mut self) -> std::io::Result<usize> {
         if self.rest.len() > LINE_BYTES_MAX {
             return Err(ErrorKind::InvalidData.into());
@@ -201,14 +201,15 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
 
-    /// A peer of these tests answers, or closes its end: nobody waits for the clock.
+    /// The peer of these tests always answers or closes its end, so no test waits for the time
+    /// limit.
     fn pair() -> (Qmp, OwnedFd) {
         let (mut qmp, end) = Qmp::pair().unwrap();
         qmp.patience = Duration::from_secs(3600);
         (qmp, end)
     }
 
-    /// A QEMU that says `first`, and then answers each line with the next of `answers`.
+    /// A QEMU that sends `first`, and then answers each line with the next of `answers`.
     fn peer(end: OwnedFd, first: &str, answers: &[&str]) -> std::thread::JoinHandle<Vec<String>> {
         let first = first.to_owned();
         let answers: Vec<String> = answers.iter().map(|a| (*a).to_owned()).collect();
@@ -267,7 +268,7 @@ mod tests {
         }
         assert_eq!(
             told.as_deref(),
-            Some("QEMU has stopped its machine (internal-error)")
+            Some("QEMU stopped the machine (internal-error)")
         );
     }
 
@@ -280,7 +281,7 @@ mod tests {
         while !peer.is_finished() && started.elapsed() < Duration::from_secs(60) {
             assert_eq!(qmp.stopped(), None);
         }
-        // One that was never asked hears that nobody will.
+        // If the peer was not asked yet, this ends its read.
         drop(qmp);
         assert_eq!(peer.join().unwrap(), ["{\"execute\":\"query-status\"}"]);
     }

@@ -1,4 +1,4 @@
-//! What machines are made from: the programs and images that were found, or why they were not.
+//! The programs and images that machines are made from, or why each was not found.
 
 use crate::emulator::Emulator;
 use crate::machine::MachineError;
@@ -9,31 +9,32 @@ use ws_lab::lab::Lab;
 use ws_lab::sets::Architecture;
 use ws_lab::store::Store;
 
-/// What machines are made from.
+/// The parts that machines are made from.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    /// The emulator to use, where the user named one.
+    /// The emulator that the user named, if any.
     pub qemu: Option<PathBuf>,
-    /// The guest image of this host's architecture, or why there is none and the cure.
+    /// The guest image of this host's architecture; or why there is none, and the cure.
     pub guest: Option<Result<PathBuf, String>>,
-    /// That of the lab's ARM machines: an ELF file, and beside it the arm64 Image that is booted.
+    /// The guest image of the lab's ARM machines: an ELF file, next to the arm64 Image that is
+    /// booted.
     pub arm_guest: Option<Result<PathBuf, String>>,
-    /// Somebody else's kernel, which a lab machine boots in the guest image's place.
+    /// A user's kernel, which a lab machine boots instead of the guest image.
     pub kernel: Option<PathBuf>,
-    /// Its initramfs, if it has one.
+    /// The initramfs of that kernel, if it has one.
     pub initrd: Option<PathBuf>,
-    /// The monitor, or why there is none and the cure.
+    /// The monitor; or why there is none, and the cure.
     pub vmm: Option<Result<PathBuf, String>>,
-    /// That of the lab's ARM machines.
+    /// The monitor of the lab's ARM machines.
     pub arm_vmm: Option<Result<PathBuf, String>>,
-    /// The first process of a lab machine whose monitor is not ours, or why there is none and the
+    /// The first process of a lab machine whose monitor is not vmm; or why there is none, and the
     /// cure.
     pub init: Option<Result<PathBuf, String>>,
-    /// The host CPU of each vCPU's thread where time is measured; empty: where the host likes.
+    /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
-    /// The lab's recipes, and where the packages of its machines lie; or why they can't be had.
+    /// The lab's recipes and the store of its packages; or why they can't be used.
     pub lab: Option<Result<LabFiles, String>>,
-    /// This host's KVM, once it was probed.
+    /// The result of probing this host's KVM, once it was probed.
     pub probed: OnceLock<Result<Kvm, String>>,
 }
 
@@ -56,7 +57,7 @@ impl Resources {
     /// The lab's packages.
     ///
     /// # Errors
-    /// It is not known where they lie.
+    /// The folder of the store is not known.
     pub fn store(&self) -> Result<&Store, MachineError> {
         self.lab_files().map(|files| &files.store)
     }
@@ -69,7 +70,7 @@ impl Resources {
         }
     }
 
-    /// The guest's tool stack for Xen's dom0, which is made beside the guest image.
+    /// The guest's tool stack for Xen's dom0, which is built next to the guest image.
     ///
     /// # Errors
     /// There is none, and the cure.
@@ -84,7 +85,7 @@ impl Resources {
         }
     }
 
-    /// An image of the hypervisor neve, by its folder's name; they lie beside the folder of the
+    /// An image of the hypervisor neve, by its folder's name. These folders lie next to that of the
     /// guest for aarch64.
     ///
     /// # Errors
@@ -107,7 +108,7 @@ impl Resources {
         }
     }
 
-    /// This host's KVM: probed once, by running something in it.
+    /// This host's KVM. Probed on the first call, by running a guest in it.
     ///
     /// # Errors
     /// Why it can't be used, and the cure.
@@ -139,7 +140,7 @@ impl Resources {
         }
     }
 
-    /// The first process of a lab machine whose monitor is not ours.
+    /// The first process of a lab machine whose monitor is not vmm.
     ///
     /// # Errors
     /// There is none, and the cure.
@@ -166,7 +167,7 @@ impl Resources {
         }
     }
 
-    /// The QEMU.
+    /// The QEMU that the user named, or the one in the search path.
     ///
     /// # Errors
     /// There is none, and the cure.
@@ -185,7 +186,7 @@ impl Resources {
     }
 }
 
-/// What was looked for.
+/// The path of a part, or the error why there is none.
 fn found(place: &Option<Result<PathBuf, String>>, what: &str) -> Result<PathBuf, MachineError> {
     match place {
         Some(Ok(path)) => Ok(path.clone()),

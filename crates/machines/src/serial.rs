@@ -1,5 +1,5 @@
-//! The serial line platform: somebody else boots the guest, and its records come in over a
-//! serial device, 115200 8N1, raw. A pseudo-terminal will do as well.
+//! The serial line platform: the user boots the guest, and its records arrive over a serial device,
+//! 115200 8N1, raw. A pseudo-terminal works as well.
 
 use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError, WAIT};
 use rustix::event::{PollFd, PollFlags};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ws_results::Identity;
 
-/// A serial device that is listened to.
+/// A serial device whose input is read.
 #[derive(Debug)]
 pub struct SerialLine {
     device: PathBuf,
@@ -27,24 +27,24 @@ impl SerialLine {
         }
     }
 
-    /// Opens and sets the line; answers with its earlier settings.
+    /// Opens and configures the line; returns it with its earlier settings.
     fn open(&self) -> Result<(OwnedFd, Termios), MachineError> {
         let error = |what| move |e: Errno| MachineError::io(what, &self.device, e.into());
-        // Without O_NONBLOCK the open itself would wait for a carrier.
+        // Without O_NONBLOCK, open() would wait for a carrier.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let line = rustix::fs::open(&self.device, flags, Mode::empty())
             .map_err(error("open the serial line"))?;
         if !rustix::termios::isatty(&line) {
             return Err(MachineError::Other(format!(
-                "{} is no serial line: name a device such as /dev/ttyUSB0, or read a saved console with log:FILE",
+                "{} is not a serial line: name a device such as /dev/ttyUSB0, or read a saved console with log:FILE",
                 self.device.display()
             )));
         }
-        // Two readers of one line would each get a part of it.
+        // Each of two readers would get only a part of the input.
         rustix::fs::flock(&line, FlockOperation::NonBlockingLockExclusive).map_err(|e| {
             if e == Errno::WOULDBLOCK {
                 MachineError::Other(format!(
-                    "{} is read by another program: end that one first",
+                    "{} is in use by another program: end that program first",
                     self.device.display()
                 ))
             } else {
@@ -86,8 +86,8 @@ impl Machine for SerialLine {
     }
 
     fn launch(&mut self, _: &LaunchRequest) -> Result<(), MachineError> {
-        // The other side is booted by its user; the line stays as it is, so that nothing that
-        // came between two boots is lost.
+        // The user boots the machine. The line stays open and configured, so that nothing between
+        // two boots is lost.
         Ok(())
     }
 
@@ -114,23 +114,23 @@ impl Machine for SerialLine {
         identity
             .subject
             .insert("device".into(), self.device.display().to_string().into());
-        // Nobody here sees how the other side is pinned.
+        // How the machine at the other end is pinned is not known.
         identity
             .conditions
             .insert("pinning".into(), "unknown".into());
         identity
     }
 
-    /// Wakes as soon as something comes: when the other end of a pseudo-terminal closes, what
-    /// nobody read by then is lost.
+    /// Returns as soon as input arrives: when the other end of a pseudo-terminal closes, unread
+    /// input is lost.
     fn wait(&self) {
-        // However it ends, the next read tells what there is.
+        // The next read reports any error.
         let _ = self.wakes_within(WAIT);
     }
 }
 
 impl SerialLine {
-    /// Waits until something comes, so long at most; says whether something did.
+    /// Waits for input, at most `limit`; returns whether there is any.
     fn wakes_within(&self, limit: Duration) -> bool {
         let Some((line, _)) = &self.line else {
             return false;
@@ -144,7 +144,7 @@ impl SerialLine {
 impl Drop for SerialLine {
     fn drop(&mut self) {
         if let Some((line, before)) = &self.line {
-            // A line that has gone away has no settings to give back.
+            // The device may be gone; then there is nothing to restore.
             let _ = rustix::termios::tcsetattr(line, OptionalActions::Now, before);
         }
     }
@@ -168,7 +168,7 @@ mod tests {
     fn read_all(line: &mut SerialLine, wanted: usize) -> Vec<u8> {
         let mut buffer = Vec::new();
         while buffer.len() < wanted {
-            // A kernel thread carries bytes from one end to the other.
+            // A kernel thread moves bytes from one end to the other, so they may arrive later.
             assert!(line.wakes_within(Duration::from_secs(60)), "{buffer:?}");
             line.console(&mut buffer).unwrap();
         }
@@ -199,7 +199,7 @@ mod tests {
         line.prepare().unwrap();
         rustix::io::write(&ours, b"x").unwrap();
         assert!(line.wakes_within(Duration::from_secs(60)));
-        // It sleeps not at all while there is something to read.
+        // It does not sleep while there is input.
         assert!(line.wakes_within(Duration::ZERO));
         line.console(&mut Vec::new()).unwrap();
         assert!(!line.wakes_within(WAIT));
@@ -269,7 +269,7 @@ mod tests {
             .prepare()
             .unwrap_err()
             .to_string();
-        assert!(error.contains("no serial line"), "{error}");
+        assert!(error.contains("not a serial line"), "{error}");
         let error = SerialLine::new("/dev/nonexistent")
             .prepare()
             .unwrap_err()

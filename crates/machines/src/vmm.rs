@@ -1,5 +1,5 @@
-//! vmm, our own KVM monitor: the one place that knows its command line. Platform `kvm` is the
-//! guest in it, and its probe says what this host's /dev/kvm is, for every platform that uses it.
+//! vmm, the project's own KVM monitor: the only file that knows its command line. Platform `kvm`
+//! runs the guest in it. Its probe examines this host's /dev/kvm for every platform that uses KVM.
 
 use crate::child::{Child, Look};
 use crate::host::Host;
@@ -18,26 +18,26 @@ use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
 
-/// The probe has a time limit of its own, 10 s; this is for a monitor that hangs.
+/// The probe itself stops after 10 s; this limit is for a monitor that hangs.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
-/// Where the monitor listens for the guest's word that a benchmark's samples begin or end: a
-/// port that none of its devices has.
+/// The port to which the guest writes to tell the monitor that a benchmark's samples begin or end;
+/// none of the monitor's devices uses it.
 pub const DOORBELL: u64 = 0x510;
 
-/// The same on aarch64, where ports are addresses.
+/// The same on aarch64, as an address.
 pub const DOORBELL_ARM: u64 = 0x0910_0000;
 
-/// On a software KVM a batch is as many operations as exits fit into this, so that a boot takes
-/// seconds. Little fits: what is measured there is an emulator.
+/// On a software KVM, a batch has as many operations as exits fit into this time, so that a boot
+/// takes seconds. Few fit; there the result only measures an emulator.
 const SOFTWARE_BATCH_NS: u64 = 200_000;
 const SOFTWARE_ITERS: std::ops::RangeInclusive<u64> = 5..=100;
 const SOFTWARE_SAMPLES: u64 = 5;
 const SOFTWARE_BOOTS: u32 = 3;
-/// QEMU's firmware runs emulated too: 8 s on an idle host, far more beside other work.
+/// QEMU's firmware is emulated too: it takes 8 s on an idle host, far more on a loaded one.
 const SOFTWARE_BOOT_LIMIT: Duration = Duration::from_secs(90);
 
-/// Parameters of KVM's modules on which world switches depend, where the kernel has them.
+/// Parameters of KVM's modules that affect world switches; not every kernel has all of them.
 const PARAMETERS: [(&str, &str); 8] = [
     ("kvm", "halt_poll_ns"),
     ("kvm_intel", "ept"),
@@ -49,11 +49,11 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("kvm_amd", "nested"),
 ];
 
-/// This host's KVM, in which the probe's guest ran.
+/// This host's KVM, as the probe found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kvm {
     pub engine: Engine,
-    /// What an exit to the monitor and back takes.
+    /// The time of an exit to the monitor and back.
     pub exit_ns: u64,
     /// The monitor that probed it.
     pub monitor: PathBuf,
@@ -61,7 +61,7 @@ pub struct Kvm {
     pub monitor_version: String,
 }
 
-/// The probe's answer.
+/// The probe's output.
 #[derive(Debug, Deserialize)]
 struct Answer {
     usable: bool,
@@ -69,8 +69,8 @@ struct Answer {
     reason: Option<String>,
     #[serde(default)]
     exit_ns: u64,
-    /// Where nobody says, it is taken for software: then nothing is executed that such a KVM does
-    /// not survive.
+    /// Taken to be software if the probe does not report it, so that no instruction is executed
+    /// that hangs such a KVM.
     #[serde(default = "yes")]
     software: bool,
 }
@@ -80,23 +80,23 @@ fn yes() -> bool {
 }
 
 impl Kvm {
-    /// Runs the monitor's probe: a few instructions in a virtual machine. A node that can be
-    /// opened would prove nothing.
+    /// Runs the monitor's probe, which executes a few instructions in a virtual machine. Opening
+    /// /dev/kvm alone would prove nothing.
     ///
     /// # Errors
-    /// Why KVM can't be used here, with the cure; or the monitor does not work.
+    /// KVM can't be used here, with the reason and the cure; or the monitor does not work.
     pub fn probe(monitor: &Path) -> Result<Self, MachineError> {
         let answer = ask(monitor, "--probe")?;
         let answer: Answer = serde_json::from_str(&answer).map_err(|_| {
             MachineError::Other(format!(
-                "{} --probe does not answer as our monitor does: make build makes it, and --vmm FILE names another",
+                "{} --probe did not print what vmm prints: make build makes vmm, and --vmm FILE names another",
                 monitor.display()
             ))
         })?;
         if !answer.usable {
             let reason = answer.reason.unwrap_or_default();
             return Err(MachineError::Other(match reason.as_str() {
-                "" => "/dev/kvm can't be used, and the monitor does not say why".into(),
+                "" => "/dev/kvm can't be used, and the monitor gave no reason".into(),
                 reason => reason.to_owned(),
             }));
         }
@@ -122,12 +122,12 @@ impl Kvm {
         })
     }
 
-    /// How long a guest may take to its first record, where that is long.
+    /// How long a guest may take until its first record, where the usual limit is too short.
     pub fn boot_limit(&self) -> Option<Duration> {
         (self.engine == Engine::SoftwareKvm).then_some(SOFTWARE_BOOT_LIMIT)
     }
 
-    /// Adds what world switches depend on.
+    /// Adds the settings of the host that affect world switches.
     pub fn describe(&self, identity: &mut Identity) {
         let mut subject = |key: &str, value: String| {
             identity.subject.insert(key.into(), value.into());
@@ -150,20 +150,21 @@ impl Kvm {
     }
 }
 
-/// What the monitor calls itself, as `vmm 0.1.0`.
+/// The monitor's version, as `vmm 0.1.0`.
 ///
 /// # Errors
-/// It can't be started, or does not answer.
+/// It can't be started, or does not exit in time.
 pub fn version(monitor: &Path) -> Result<String, MachineError> {
     Ok(ask(monitor, "--version")?.trim().to_owned())
 }
 
-/// What the monitor answers to one switch. How it ended does not matter: the answer says it.
+/// The monitor's output when run with one option. Its exit status is ignored: the output has the
+/// result.
 fn ask(monitor: &Path, switch: &str) -> Result<String, MachineError> {
     let out = unnamed_file(0)?;
     let stdout = out
         .try_clone()
-        .map_err(|e| MachineError::io("share the output of", monitor, e))?;
+        .map_err(|e| MachineError::io("duplicate the output of", monitor, e))?;
     let mut command = Command::new(monitor);
     command.arg(switch);
     let mut process = Process::spawn(command, stdout, 1 << 20)?;
@@ -171,13 +172,13 @@ fn ask(monitor: &Path, switch: &str) -> Result<String, MachineError> {
     loop {
         let ended = process
             .ended()
-            .map_err(|e| MachineError::io("look after", monitor, e))?;
+            .map_err(|e| MachineError::io("get the state of", monitor, e))?;
         if ended.is_some() {
             break;
         }
         if started.elapsed() > PROBE_LIMIT {
             return Err(MachineError::Other(format!(
-                "{} {switch} did not end within {} s",
+                "{} {switch} did not exit within {} s",
                 monitor.display(),
                 PROBE_LIMIT.as_secs()
             )));
@@ -187,18 +188,18 @@ fn ask(monitor: &Path, switch: &str) -> Result<String, MachineError> {
     let mut answer = [0u8; 4096];
     let count = out
         .read_at(&mut answer, 0)
-        .map_err(|e| MachineError::io("read the answer of", monitor, e))?;
+        .map_err(|e| MachineError::io("read the output of", monitor, e))?;
     Ok(String::from_utf8_lossy(answer.get(..count).unwrap_or_default()).into_owned())
 }
 
-/// What a machine of the monitor is made of.
+/// The parts and settings of a machine of the monitor.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub kvm: Kvm,
     pub guest: PathBuf,
-    /// Another memory size than 512 MiB.
+    /// The memory size, where it is not 512 MiB.
     pub memory_mib: Option<u64>,
-    /// The host CPU of each vCPU's thread; empty: where the host likes.
+    /// The host CPU of each vCPU's thread; empty if threads are not pinned.
     pub pins: Vec<u32>,
 }
 
@@ -216,7 +217,7 @@ impl Settings {
             request.vcpus.to_string(),
             "--memory".into(),
             self.memory_mib().to_string(),
-            // The runner ends a flood at its own limit, which is lower.
+            // Above the runner's own limit, so that the runner stops a flood first.
             "--console-max".into(),
             (CONSOLE_LIMIT_BYTES + (1 << 20)).to_string(),
         ];
@@ -333,14 +334,14 @@ impl Machine for Vmm {
     }
 }
 
-/// What the monitor's exit status means.
+/// The meaning of the monitor's exit status (docs/vmm.md).
 fn how(status: ExitStatus) -> String {
     let words = match status.code() {
         Some(0) => "the machine powered itself off",
         Some(10) => "the machine reset itself, as after a triple fault",
         Some(11) => "KVM could not run the guest any further",
-        Some(12) => "its console wrote more than the monitor takes",
-        Some(14) => "KVM could not be used any more",
+        Some(12) => "its console output exceeded the monitor's limit",
+        Some(14) => "/dev/kvm could no longer be used",
         _ => return describe(status),
     };
     words.into()

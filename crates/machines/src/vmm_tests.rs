@@ -1,5 +1,5 @@
-//! Tests of the monitor's command line, of its probe and of a machine in it, the monitor played by
-//! a shell script.
+//! Tests of the monitor's command line, of its probe and of a machine in it, with a shell script in
+//! place of the monitor.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn fake(folder: &Path, body: &str) -> PathBuf {
     path
 }
 
-/// A monitor whose probe answers so.
+/// Probes a monitor that prints `answer`.
 fn probed(answer: &str) -> Result<Kvm, String> {
     let folder = tempfile::tempdir().unwrap();
     let body =
@@ -156,5 +156,5 @@ fn how_a_machine_ended_is_told_in_words() {
     assert_eq!(machine.could_not_emulate(), None);
     let mut machine = Vmm::new(settings(&fake(folder.path(), "exit 3")));
     machine.launch(&request(1)).unwrap();
-    assert_eq!(follow(&mut machine).1, "its process ended with status 3");
+    assert_eq!(follow(&mut machine).1, "its process exited with status 3");
 }

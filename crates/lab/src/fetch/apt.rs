@@ -1,6 +1,6 @@
-//! apt with a folder of its own: its lists, its cache and the state of an empty system lie there,
-//! so that nothing of this system changes and no root is needed. Of this system's settings it
-//! takes those that say how to reach an archive (`Acquire::`), and none that run programs.
+//! apt with its own folder for its lists, its cache and the state of an empty system, so that
+//! nothing on this system changes and no root is needed. Of this system's settings it uses only
+//! those on how to reach an archive (`Acquire::`), and none that run programs.
 
 use super::sources::{Archive, Keys};
 use super::{FetchError, Tools};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between two words on how far a download is.
+/// The least time between two progress messages of a download.
 const WORD: Duration = Duration::from_secs(3);
 
 /// apt for one suite and architecture.
@@ -23,14 +23,14 @@ pub(crate) struct Apt<'a> {
     folder: PathBuf,
 }
 
-/// What ends a word in apt's sources.
+/// The characters that end a word in apt's sources.
 const BLANK: &str = " #]";
 
-/// A package of a version, before its file is there.
+/// A package's name and version, before its file is downloaded.
 pub(crate) type Version = (String, String);
 
 impl<'a> Apt<'a> {
-    /// Sets up a folder that is not there yet.
+    /// Sets up a folder that does not exist yet.
     pub(crate) fn new(
         tools: &'a Tools,
         folder: &Path,
@@ -93,7 +93,7 @@ impl<'a> Apt<'a> {
             ("APT::Architectures::", architecture.to_owned()),
             ("APT::Get::AllowUnauthenticated", "false".to_owned()),
             ("APT::Install-Recommends", "false".to_owned()),
-            // The user's own rights do: all that is written is the user's.
+            // No other user is needed: everything is written to the user's own folder.
             ("APT::Sandbox::User", "root".to_owned()),
             ("APT::Update::Error-Mode", "any".to_owned()),
             ("Acquire::AllowInsecureRepositories", "false".to_owned()),
@@ -129,7 +129,7 @@ impl<'a> Apt<'a> {
         run(self.command(&self.tools.apt_get).args(["-q", "update"])).map(drop)
     }
 
-    /// The newest versions of `packages` and all that they need.
+    /// The newest versions of `packages` and of all their dependencies.
     pub(crate) fn newest(&self, packages: &[String]) -> Result<Vec<Version>, FetchError> {
         let mut command = self.command(&self.tools.apt_get);
         command.args(["-q", "--simulate", "install", "--"]);
@@ -138,7 +138,7 @@ impl<'a> Apt<'a> {
         Ok(text.lines().filter_map(installation).collect())
     }
 
-    /// The versions of `packages` that the archive has; newest first.
+    /// The versions of `packages` in the archive, the newest first.
     pub(crate) fn versions(
         &self,
         packages: &[Package],
@@ -155,7 +155,7 @@ impl<'a> Apt<'a> {
         Ok(versions)
     }
 
-    /// Downloads packages, and tells now and then how far it is. Returns their files.
+    /// Downloads packages, with progress messages. Returns their files.
     pub(crate) fn download(
         &self,
         packages: &[Version],
@@ -195,7 +195,8 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// A path or address as apt's files can have it: without control characters and those of `not`.
+/// Checks that a path or address can be written in apt's files: it has no control characters and
+/// none of `not`.
 fn plain<'a>(path: &'a Path, not: &str) -> Result<&'a str, FetchError> {
     let bad = |c: char| c.is_control() || not.contains(c);
     path.to_str()
@@ -203,7 +204,7 @@ fn plain<'a>(path: &'a Path, not: &str) -> Result<&'a str, FetchError> {
         .ok_or_else(|| FetchError::NotPlain(path.to_owned()))
 }
 
-/// What a package file says of itself.
+/// The name, version and architecture that a package file contains, and its hash.
 pub(crate) fn identify(tools: &Tools, file: &Path) -> Result<Package, FetchError> {
     let mut command = Command::new(&tools.dpkg_deb);
     let format = "--showformat=${Package}\t${Version}\t${Architecture}\n";
@@ -222,12 +223,12 @@ pub(crate) fn identify(tools: &Tools, file: &Path) -> Result<Package, FetchError
         }),
         _ => Err(FetchError::Package {
             file: file.to_owned(),
-            what: "does not say what it is".to_owned(),
+            what: "it has no valid name, version or architecture".to_owned(),
         }),
     }
 }
 
-/// The tar archive of a package's files, for `take` to read.
+/// Passes the tar archive of a package's files to `take`.
 pub(crate) fn open_package<T>(
     tools: &Tools,
     file: &Path,
@@ -244,11 +245,11 @@ pub(crate) fn open_package<T>(
         Some(mut stdout) => take(&mut stdout),
         None => Err(std::io::Error::other("it has no output")),
     };
-    // With an error of ours nobody reads any more, at which it ends.
+    // If `take` failed, the pipe is closed by now, which ends the program.
     let status = child.wait().map_err(|e| fail(e.to_string()))?;
     let taken = taken.map_err(|e| fail(e.to_string()))?;
     if !status.success() {
-        return Err(fail("is no whole package".to_owned()));
+        return Err(fail("it is not a complete package".to_owned()));
     }
     Ok(taken)
 }
@@ -293,15 +294,15 @@ fn run(command: &mut Command) -> Result<Output, FetchError> {
     Ok(output)
 }
 
-/// Runs a program and hands each line of its output to `hear`.
+/// Runs a program and passes each line of its output to `hear`.
 fn run_heard(command: &mut Command, hear: &mut dyn FnMut(&str)) -> Result<(), FetchError> {
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-    // What it has to complain of is read by the side, or a full pipe would stop it.
+    // Standard error is read by another thread, or a full pipe would block the program.
     let mut stderr = child.stderr.take();
     let complaints = std::thread::spawn(move || {
         let mut text = Vec::new();
         if let Some(stderr) = &mut stderr {
-            // What can't be read is missing in a message, no more.
+            // A read error only shortens an error message.
             let _ = stderr.read_to_end(&mut text);
         }
         text

@@ -1,27 +1,27 @@
-//! Why fetching fails, and what to do about it.
+//! Errors of fetching, and what to do about each.
 
 use crate::lab::LabError;
 use crate::store::StoreError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a set could not be fetched. The store is as it was.
+/// Why a set could not be fetched. The store is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(
-        "there is no {0} here: fetching needs apt and dpkg, as Debian and its kin have them. Elsewhere: worldswitch lab export FILE on a Debian, then worldswitch lab import FILE here"
+        "{0} is not installed: fetching needs apt and dpkg, as on Debian and its derivatives. Otherwise run worldswitch lab export FILE on a Debian host, and worldswitch lab import FILE here"
     )]
     NoTool(String),
     #[error(
         "apt's sources on this system name no Debian archive: name one with --mirror URL and its keys with --keyring FILE (without network: worldswitch lab import FILE)"
     )]
     NoArchive,
-    #[error("apt can't take {_0:?}: it has a blank, a quote or the like; choose another place")]
+    #[error("apt can't use {_0:?}: it has a space, a quote or the like in it; choose another path")]
     NotPlain(PathBuf),
     #[error("{program} failed: {said}\nwithout network: worldswitch lab import FILE")]
     Tool { program: String, said: String },
     #[error(
-        "the archive no longer has what lock.toml pins for {set}: {gone}. The newest {newest}: worldswitch lab fetch --newest {set} takes it, and marks it as not pinned"
+        "the archive no longer has what lock.toml pins for {set}: {gone}. The newest {newest}: worldswitch lab fetch --newest {set} fetches that, marked as not pinned"
     )]
     Vanished {
         set: String,
@@ -29,7 +29,7 @@ pub enum FetchError {
         newest: String,
     },
     #[error(
-        "{name} {version} of the archive is not the file that lock.toml pins: its SHA-256 is {found}, not {pinned}. Nothing was taken"
+        "{name} {version} of the archive is not the file that lock.toml pins: its SHA-256 is {found}, not {pinned}. It was not used"
     )]
     Hash {
         name: String,
@@ -37,7 +37,7 @@ pub enum FetchError {
         found: String,
         pinned: String,
     },
-    #[error("asked apt for {asked} of {set}, and it brought {brought}")]
+    #[error("apt was to download {asked} for {set}, but downloaded {brought}")]
     Other {
         set: String,
         asked: String,
@@ -45,7 +45,7 @@ pub enum FetchError {
     },
     #[error("package {}: {what}", file.display())]
     Package { file: PathBuf, what: String },
-    #[error("the packages of {set} are not what it is for: {what}")]
+    #[error("the packages of {set} can't be used: {what}")]
     Useless { set: String, what: String },
     #[error("can't {doing} {}: {cause}", path.display())]
     Io {
@@ -68,7 +68,8 @@ impl FetchError {
         }
     }
 
-    /// Whether only the archive is out of reach or has moved on, so that an older set still does.
+    /// Whether the archive is unreachable or no longer has the pinned versions, so that an older
+    /// set can still be used.
     pub(super) fn is_the_archives(&self) -> bool {
         matches!(
             self,

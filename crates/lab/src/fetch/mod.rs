@@ -1,7 +1,7 @@
-//! Fetching: sets of packages from a Debian archive into the store, by apt with a folder of its
-//! own, in the versions that the lock file pins.
+//! Fetches sets of packages from a Debian archive into the store, by an apt with its own folder, in
+//! the versions that the lock file pins.
 //!
-//! Nothing of this system changes and no root is needed. A set appears in the store whole, by one
+//! It changes nothing on this system and needs no root. A set appears in the store whole, by one
 //! rename, or not at all.
 
 mod apt;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use unpack::{Unpacking, matches};
 
-/// The programs that fetching needs; by default those of the search path.
+/// The programs that fetching needs; by default found in the search path.
 #[derive(Clone, Debug)]
 pub struct Tools {
     pub apt_get: OsString,
@@ -51,22 +51,22 @@ impl Default for Tools {
 pub struct Request {
     /// Names of sets.
     pub sets: Vec<String>,
-    /// Where from; nothing: the Debian archive of this system's own apt.
+    /// The archive to fetch from; by default the Debian archive of this system's apt.
     pub archive: Option<Archive>,
-    /// Take the newest versions where the archive no longer has the pinned ones.
+    /// Fetch the newest versions if the archive no longer has the pinned ones.
     pub newest: bool,
-    /// Take the newest versions of all, and pin them.
+    /// Fetch the newest versions of all packages, and pin them.
     pub update_lock: bool,
 }
 
-/// Fetches what is not in the store yet, and renews what is damaged there. `say` is told of the
-/// progress, line by line.
+/// Fetches sets that are not in the store yet, and replaces damaged ones. `say` gets the progress,
+/// line by line.
 ///
-/// A set that is there in other versions than the pinned ones is exchanged for them; where they
-/// can't be had, it stays, and that is said.
+/// A set in the store with other versions than the pinned ones is replaced. If the pinned versions
+/// can't be fetched, the old set stays, with a message.
 ///
 /// # Errors
-/// The first set that could not be fetched; those before it are in the store.
+/// The first set that could not be fetched; earlier ones are in the store.
 pub fn fetch(
     lab: &Lab,
     store: &Store,
@@ -108,7 +108,7 @@ pub fn fetch(
                 (Err(error), Some(there)) if error.is_the_archives() && !request.update_lock => {
                     say(&format!("{name}: {error}"));
                     say(&format!(
-                        "{name}: what is there stays, other versions than lock.toml's"
+                        "{name}: keeping the set that is there, with other versions than lock.toml pins"
                     ));
                     there
                 }
@@ -131,12 +131,12 @@ struct Fetching<'a> {
     tools: &'a Tools,
     guard: &'a Guard<'a>,
     workshop: &'a Path,
-    /// One for each suite and architecture, its lists read.
+    /// One apt for each suite and architecture, with its lists read.
     apts: BTreeMap<(String, Architecture), Rc<Apt<'a>>>,
 }
 
 impl<'a> Fetching<'a> {
-    /// A set that is in the store, whole.
+    /// The set in the store, if it is there and not damaged.
     fn there(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Option<Unpacked>, FetchError> {
         let found = self.guard.store().find(name).and_then(|set| {
             set.verify()?;
@@ -153,8 +153,8 @@ impl<'a> Fetching<'a> {
         }
     }
 
-    /// Whether a set that is there need not be fetched: it has the pinned versions, or was taken in the place of
-    /// these very pins, which the archive no longer had.
+    /// Whether a set in the store need not be fetched: it has the pinned versions, or was fetched
+    /// in place of these same pins, which the archive no longer had.
     fn is_wanted(&self, there: &Unpacked) -> bool {
         let pins = self.lab.pins(&there.set);
         let in_their_place = || {
@@ -165,7 +165,7 @@ impl<'a> Fetching<'a> {
             && (pins.is_empty() || pins == there.packages() || in_their_place())
     }
 
-    /// Cures a set that was put into the store before its cure was known.
+    /// Cures a set that was put into the store before the cure was known.
     fn cure(&self, there: &Unpacked) -> Result<(), FetchError> {
         let folder = self.workshop.join(&there.set);
         let root = folder.join("root");
@@ -182,7 +182,7 @@ impl<'a> Fetching<'a> {
         copied()
             .and_then(|()| quirks::apply(self.lab.quirks(), &root, &mut manifest.files))
             .map(|cured| manifest.cured.extend(cured))
-            .map_err(|e| FetchError::io("cure what is in", &there.root, e))?;
+            .map_err(|e| FetchError::io("cure the files in", &there.root, e))?;
         Ok(self.guard.put(&manifest, &folder)?)
     }
 
@@ -213,7 +213,7 @@ impl<'a> Fetching<'a> {
         if manifest.instead_of.is_some() {
             let other = manifest.packages.iter().filter(|p| !pins.contains(p));
             say(&format!(
-                "{name}: the archive no longer has all that lock.toml pins, so digits may differ from others'. Other than pinned: {}. An archive of old versions, given by --mirror, has the pinned ones",
+                "{name}: the archive no longer has all that lock.toml pins, so results may differ from those of other hosts. Versions that are not pinned: {}. For the pinned ones, name an archive of old versions with --mirror",
                 listed(other.map(|p| (&*p.name, &*p.version)).collect()),
             ));
         }
@@ -248,7 +248,7 @@ impl<'a> Fetching<'a> {
         Ok(apt)
     }
 
-    /// Which versions to take: the pinned ones, or the newest.
+    /// Which versions to fetch: the pinned ones, or the newest.
     fn choose(
         &self,
         apt: &Apt,
@@ -295,13 +295,13 @@ impl<'a> Fetching<'a> {
                     .map(|(name, version)| (&**name, &**version))
                     .collect(),
             ) {
-                text if text.is_empty() => "is what is left of it".to_owned(),
+                text if text.is_empty() => "has only the other packages".to_owned(),
                 text => format!("is {text}"),
             },
         })
     }
 
-    /// Looks what the files are: the wanted packages, and where they are pinned the very files.
+    /// Checks that the files are the wanted packages, and if pinned, exactly the pinned files.
     fn identify(
         &self,
         name: &str,
@@ -346,7 +346,7 @@ impl<'a> Fetching<'a> {
         Ok(packages)
     }
 
-    /// Unpacks into `folder`, which is not there yet.
+    /// Unpacks into `folder`, which must not exist yet.
     fn unpack(
         &self,
         name: &str,
@@ -395,7 +395,7 @@ impl<'a> Fetching<'a> {
     }
 }
 
-/// Packages and their versions, the first of them.
+/// The first three packages with their versions, as text.
 fn listed(list: Vec<(&str, &str)>) -> String {
     let more = list.len().saturating_sub(3);
     let words = list
@@ -409,7 +409,7 @@ fn listed(list: Vec<(&str, &str)>) -> String {
     }
 }
 
-/// A number of packages in words.
+/// A number of packages, as text.
 pub(crate) fn counted(packages: usize) -> String {
     match packages {
         1 => "1 package".to_owned(),
@@ -417,7 +417,7 @@ pub(crate) fn counted(packages: usize) -> String {
     }
 }
 
-/// Whether a package that comes along belongs to the set.
+/// Whether a fetched package belongs to the set.
 fn takes(set: &Set, package: &str) -> bool {
     set.take.is_empty() || set.take.iter().any(|pattern| matches(pattern, package))
 }

@@ -1,6 +1,6 @@
-//! Which libraries a set's programs need: what their ELF files name (DT_NEEDED), and what those
-//! name in turn. Libraries that QEMU loads by itself at run time, for sound and screens, are no
-//! part of a lab machine.
+//! Which libraries a set's programs need: those that their ELF files name (DT_NEEDED), and those
+//! that these name in turn. Libraries that QEMU loads itself at run time, for sound and graphics,
+//! are left out.
 
 use crate::files::{self, Files};
 use crate::manifest::Entry;
@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Whether a file is a program of the set, the loader, or a library that a program may need.
+/// Whether a file is a program of the set, the loader, or a library that a program might need.
 pub(crate) fn may_be(set: &Set, path: &str) -> bool {
     let place = program::place(set.architecture);
     let library = path.strip_prefix(place.libraries);
@@ -26,7 +26,8 @@ pub(crate) fn may_be(set: &Set, path: &str) -> bool {
             .is_some_and(|name| set.programs.iter().any(|p| p == name))
 }
 
-/// The set's programs, their loader, and all that they need, with the links on the way.
+/// The set's programs, their loader, and all libraries that they need, with the links that lead
+/// there.
 pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTreeSet<String>> {
     let place = program::place(set.architecture);
     let mut needed = BTreeSet::new();
@@ -58,10 +59,10 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
     Ok(needed)
 }
 
-/// The names of the libraries that an ELF file asks for.
+/// The names of the libraries that an ELF file needs.
 fn names(path: &Path) -> Result<Vec<String>, String> {
     let bytes = fs::read(path).map_err(|e| e.to_string())?;
-    parse(&bytes).map_err(|e| format!("it is no ELF file of 64 bits: {e}"))
+    parse(&bytes).map_err(|e| format!("it is not a 64-bit ELF file: {e}"))
 }
 
 fn parse(bytes: &[u8]) -> object::Result<Vec<String>> {

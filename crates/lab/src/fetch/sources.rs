@@ -1,5 +1,5 @@
-//! The Debian archive that this system's own apt is configured with: its sources are read, in both
-//! of apt's formats (sources.list(5)), and nothing is changed.
+//! The Debian archive of this system's apt: reads apt's sources, in both formats (sources.list(5)),
+//! and changes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// An archive of packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// As apt takes it.
+    /// As in apt's sources.
     pub uri: String,
-    /// What proves its packages; nothing: the keys that apt trusts for every source.
+    /// The keys that sign it; by default the keys that apt trusts for every source.
     pub keys: Option<Keys>,
 }
 
@@ -17,7 +17,7 @@ pub struct Archive {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
     File(PathBuf),
-    /// An ASCII-armoured key that stands in the sources themselves.
+    /// An ASCII-armoured key in the sources themselves.
     Text(String),
 }
 
@@ -30,7 +30,7 @@ struct Entry {
     signed_by: String,
 }
 
-/// Debian's suites, by the names that a system's sources have.
+/// Debian's suites, by the names used in sources.
 const SUITES: [&str; 11] = [
     "bullseye",
     "bookworm",
@@ -45,13 +45,13 @@ const SUITES: [&str; 11] = [
     "unstable",
 ];
 
-/// Where Debian's own keys lie, by the package debian-archive-keyring.
+/// The paths of Debian's own keys, from the package debian-archive-keyring.
 const KEYRINGS: [&str; 2] = [
     "usr/share/keyrings/debian-archive-keyring.gpg",
     "usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
-/// The Debian archive in the sources of the system at `root` ("/").
+/// The Debian archive in the sources of the system below `root` (normally "/").
 pub fn debian_archive(root: &Path) -> Option<Archive> {
     let mut entries = Vec::new();
     let mut read = |path: &Path| {
@@ -82,8 +82,8 @@ pub fn debian_archive(root: &Path) -> Option<Archive> {
     Some(archive)
 }
 
-/// The first entry that is Debian's own archive. Others use its suites' names too, so its keys or
-/// its path must be Debian's as well.
+/// The first entry that is Debian's own archive. Other archives use its suites' names too, so the
+/// keys or the path must be Debian's as well.
 fn choose(entries: &[Entry]) -> Option<Archive> {
     entries.iter().find_map(|entry| {
         let has =
@@ -108,7 +108,7 @@ fn keys(signed_by: &str) -> Option<Keys> {
     if signed_by.contains("-----BEGIN PGP") {
         Some(Keys::Text(signed_by.to_owned()))
     } else {
-        // Else it is a fingerprint among the keys that apt trusts anyway.
+        // Otherwise it is the fingerprint of a key that apt trusts anyway.
         let mut words = signed_by.split([' ', '\t', '\n', ',']);
         let file = words.find(|word| word.starts_with('/'));
         file.map(|file| Keys::File(file.into()))
@@ -142,8 +142,8 @@ fn one_line(line: &str) -> Option<Entry> {
     })
 }
 
-/// Stanzas of `Key: value`, parted by empty lines; a line that begins with a blank goes on with the
-/// value above, and one of a single '.' is an empty line of it.
+/// Stanzas of `Key: value`, separated by empty lines; a line that begins with a blank continues the
+/// value above, and one with a single '.' is an empty line in it.
 fn stanzas(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut fields: Vec<(String, String)> = Vec::new();
@@ -188,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The archive of a system whose folder of apt's settings has these files.
+    /// The archive of a system with these files of apt settings.
     fn archive(files: &[(&str, &str)]) -> Option<Archive> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -1,5 +1,5 @@
-//! Packages unpacked: of each only the files that the set keeps, laid out with /bin, /lib and
-//! /sbin below /usr, modules and Xen uncompressed, so that using them needs no tool.
+//! Unpacks packages: only the files that the set keeps, with /bin, /lib and /sbin moved below /usr,
+//! and modules and Xen decompressed, so that using them needs no tool.
 
 use super::needed;
 use crate::files::{self, Files};
@@ -12,19 +12,19 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use tar::EntryType;
 
-/// Packages in the course of being unpacked.
+/// Packages being unpacked.
 #[derive(Debug)]
 pub(crate) struct Unpacking<'a> {
     set: &'a Set,
     root: PathBuf,
     files: Files,
-    /// Which package each file is from.
+    /// The index of each file's package.
     owners: BTreeMap<String, usize>,
     packages: usize,
 }
 
 impl<'a> Unpacking<'a> {
-    /// `root`: a folder that is not there yet.
+    /// `root`: a folder that does not exist yet.
     pub(crate) fn new(set: &'a Set, root: &Path) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         Ok(Self {
@@ -36,7 +36,7 @@ impl<'a> Unpacking<'a> {
         })
     }
 
-    /// Unpacks the next package: the tar archive of its files.
+    /// Unpacks the next package from the tar archive of its files.
     pub(crate) fn package(&mut self, archive: impl Read) -> io::Result<()> {
         let mut archive = tar::Archive::new(archive);
         for entry in archive.entries()? {
@@ -54,7 +54,7 @@ impl<'a> Unpacking<'a> {
         let raw = entry.path_bytes().into_owned();
         let path = std::str::from_utf8(&raw).ok().and_then(files::clean);
         let path =
-            path.ok_or_else(|| bad(&String::from_utf8_lossy(&raw), "is no path in a package"))?;
+            path.ok_or_else(|| bad(&String::from_utf8_lossy(&raw), "is not a path in a package"))?;
         let path = below_usr(&path);
         if !self.keeps(&path) {
             return Ok(());
@@ -69,10 +69,10 @@ impl<'a> Unpacking<'a> {
                 let to = files::relative(&path, &below_usr(&to));
                 (path, Entry::Link { to })
             }
-            _ => return Err(bad(&path, "is neither a file nor a symbolic link")),
+            _ => return Err(bad(&path, "is neither a regular file nor a symbolic link")),
         };
         if self.files.insert(path.clone(), found).is_some() {
-            return Err(bad(&path, "is there twice"));
+            return Err(bad(&path, "is in it twice"));
         }
         self.owners.insert(path, self.packages);
         Ok(())
@@ -89,7 +89,7 @@ impl<'a> Unpacking<'a> {
         {
             let mut bytes = Vec::new();
             lzma_rs::xz_decompress(&mut BufReader::new(content), &mut bytes)
-                .map_err(|e| bad(path, &format!("can't be uncompressed: {e:?}")))?;
+                .map_err(|e| bad(path, &format!("can't be decompressed: {e:?}")))?;
             return write(module, &mut &bytes[..], false);
         }
         if path.ends_with(".ko.zst") {
@@ -107,7 +107,7 @@ impl<'a> Unpacking<'a> {
         write(path, content, is_program(path))
     }
 
-    /// Whether the set has a use for a file. For programs, all libraries are taken first.
+    /// Whether the set keeps a file. For programs, all libraries are kept at first.
     fn keeps(&self, path: &str) -> bool {
         let own = self.set.keep.iter().map(|pattern| &**pattern);
         let of_kind = self.set.kind.keep(self.set.architecture);
@@ -118,7 +118,8 @@ impl<'a> Unpacking<'a> {
 
     /// Drops libraries that no program of the set needs, and makes the links.
     ///
-    /// Returns the files, and by the order in which they came whether each package has any.
+    /// Returns the files, and for each package, in the order of unpacking, whether any file of it
+    /// is left.
     pub(crate) fn finish(mut self) -> io::Result<(Files, Vec<bool>)> {
         if self.set.kind == SetKind::Program {
             let needed: BTreeSet<String> = needed::closure(self.set, &self.root, &self.files)?;
@@ -152,7 +153,7 @@ fn bad(path: &str, what: &str) -> io::Error {
     )
 }
 
-/// The path as systems with a merged /usr have it.
+/// The path on a system with a merged /usr.
 fn below_usr(path: &str) -> String {
     let first = path.split('/').next().unwrap_or_default();
     match first {
@@ -161,7 +162,7 @@ fn below_usr(path: &str) -> String {
     }
 }
 
-/// Programs and the loader of libraries are executed; nothing else is.
+/// Whether a file is executable: only programs and the dynamic loader are.
 fn is_program(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     path.starts_with("usr/bin/") || name.starts_with("ld-linux")
@@ -216,7 +217,7 @@ mod tests {
         for (path, kind, content) in entries {
             let mut header = tar::Header::new_gnu();
             header.set_entry_type(*kind);
-            // By hand, for the library refuses to write what is to be refused here.
+            // Written by hand: the library refuses to write the paths that are tested here.
             header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
             let is_link = [EntryType::Symlink, EntryType::Link].contains(kind);
             if is_link {
@@ -279,9 +280,9 @@ mod tests {
     fn what_is_no_harmless_file_is_refused() {
         let set = set(SetKind::Kernel, &["*"]);
         for (entries, said) in [
-            (vec![("../x", FILE, &b"x"[..])], "is no path"),
-            (vec![("/../x", FILE, b"x")], "is no path"),
-            (vec![("a/../../x", FILE, b"x")], "is no path"),
+            (vec![("../x", FILE, &b"x"[..])], "is not a path"),
+            (vec![("/../x", FILE, b"x")], "is not a path"),
+            (vec![("a/../../x", FILE, b"x")], "is not a path"),
             (vec![("x", LINK, b"../x")], "leads out"),
             (vec![("x", EntryType::Link, b"y")], "neither"),
             (vec![("x", EntryType::Char, b"")], "neither"),
@@ -291,7 +292,7 @@ mod tests {
                 vec![("x", LINK, b"y"), ("x/z", FILE, b"z")],
                 "a folder and a file",
             ),
-            (vec![("kvm.ko.xz", FILE, b"no xz")], "can't be uncompressed"),
+            (vec![("kvm.ko.xz", FILE, b"no xz")], "can't be decompressed"),
             (vec![("kvm.ko.zst", FILE, b"")], "zstd"),
         ] {
             let error = unpack(&set, &[archive(&entries)]).unwrap_err();
@@ -317,7 +318,7 @@ mod tests {
     }
 
     thread_local! {
-        /// One for all cases: making one for each takes longer than the case.
+        /// One folder for all cases: making one for each takes longer than the case.
         static FOLDER: tempfile::TempDir = tempfile::tempdir().unwrap();
     }
 

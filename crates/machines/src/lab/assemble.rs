@@ -1,4 +1,4 @@
-//! From a recipe to a machine: finds the parts that it names, and says what they are.
+//! Makes a machine of a recipe: finds the parts that it names, and describes them for the result.
 
 use super::machine::Settings;
 use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
@@ -20,7 +20,7 @@ use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
 /// What is missing for a machine of this recipe, and the cure; nothing if it can be launched. Only
-/// looks whether the parts are there.
+/// checks that the parts are there.
 pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     let store = resources.store()?;
     for set in recipe.sets() {
@@ -45,14 +45,14 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     guest(recipe, resources).map(|_| ())
 }
 
-/// Under Xen on x86 a tool stack of ours starts the guest; on ARM Xen does that itself.
+/// Under Xen on x86 the project's own tool stack starts the guest; on ARM Xen itself does.
 fn has_dom0(recipe: &Recipe) -> bool {
     matches!(recipe.hypervisor, Hypervisor::Xen { .. })
         && recipe.architecture == Architecture::X86_64
 }
 
-/// What is booted: somebody else's kernel, or the guest image. An ELF file is that itself on x86_64; on
-/// aarch64 the arm64 Image of the same link lies beside it.
+/// The file to boot: a user's kernel, or the guest image. On x86_64 the ELF file itself is booted;
+/// on aarch64 the arm64 Image of the same link, which lies next to it.
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if let Some(kernel) = &resources.kernel {
         kernel_file::check(recipe, kernel)?;
@@ -91,7 +91,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         warn_of(&mut recipe, |fault| cured.contains_key(fault), UNCURED);
     } else {
         warn_of(&mut recipe, |_| false, UNKNOWN);
-        // Nobody knows what its libraries are; the version and the program itself must do.
+        // Its libraries are not known; the digest covers only its version and the program itself.
         described.file("emulator", &emulator.program)?;
         described.part("emulator_from", json!("--qemu"));
     }
@@ -100,7 +100,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
         Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
             return Err(MachineError::Other(
-                "under Xen and neve the guest is started without an initramfs: choose a machine with KVM"
+                "Xen and neve start the guest without an initramfs: choose a machine with KVM"
                     .into(),
             ));
         }
@@ -141,7 +141,8 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
                     parameters,
                 }
             } else {
-                // All that the tree says beside the launch's words is in the program.
+                // Besides the launch's words, this program alone determines the content of the
+                // tree.
                 described.sum("device tree", env!("CARGO_PKG_VERSION"));
                 Payload::Dom0less {
                     hypervisor,
@@ -256,7 +257,7 @@ fn linux(
     }))
 }
 
-/// What the monitor says that it is; one for another architecture can't be asked here, and is known
+/// The monitor's name and version. One for another architecture can't be run here, so it is named
 /// by its content.
 fn monitor_name(monitor: &Path, architecture: Architecture) -> Result<String, MachineError> {
     match architecture {
@@ -269,8 +270,8 @@ fn monitor_name(monitor: &Path, architecture: Architecture) -> Result<String, Ma
     }
 }
 
-/// A QEMU for the inside of the machine: its files, under the paths that they have in their
-/// packages, and the words that start it there.
+/// A QEMU to run inside the machine: its files, under the paths that they have in their packages,
+/// and the words that start it there.
 fn qemu(
     package: &str,
     program: &str,
@@ -283,7 +284,7 @@ fn qemu(
     let outer = set.program(program).map_err(|e| said(&e))?;
     let version = Emulator::started_by(&outer)?.version;
     described.part("monitor", json!(format!("qemu {version}")));
-    // What the set has of other programs is of no use there, and costs boot time.
+    // Other programs of the set are not used there, and would cost boot time.
     let other = |path: &str| path.starts_with("usr/bin/") && !path.ends_with(program);
     for (path, entry) in set.manifest().files.iter().filter(|(path, _)| !other(path)) {
         let content = match entry {
@@ -295,7 +296,7 @@ fn qemu(
             content,
         });
     }
-    // The store's folder is the root there.
+    // Inside the machine, the set's folder is the root.
     let root = set.root.to_string_lossy().into_owned();
     let words = outer
         .iter()
@@ -303,11 +304,11 @@ fn qemu(
     Ok(LinuxMonitor::Qemu(words.collect()))
 }
 
-/// What is said of the lab's own emulator, and of the user's.
+/// The warning about the lab's own emulator, and about the user's.
 const UNCURED: &str = "this QEMU is not cured of the fault";
-const UNKNOWN: &str = "nobody knows whether the QEMU of --qemu has the fault";
+const UNKNOWN: &str = "the QEMU of --qemu may have the fault";
 
-/// Adds to what every table of the machine says: faults that its emulator is not known to be free of.
+/// Adds a warning, which every table of the machine shows, about faults that its emulator may have.
 pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says: &str) {
     let faults = recipe.emulator.free_of.iter();
     let faults: Vec<&str> = faults
@@ -326,7 +327,7 @@ pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says
     recipe.caveat = Some(said.collect::<Vec<_>>().join("; "));
 }
 
-/// The emulator that the user named, else the lab's own.
+/// The emulator that the user named, or the lab's own.
 fn emulator(recipe: &Recipe, resources: &Resources) -> Result<Emulator, MachineError> {
     let emulator = if resources.qemu.is_some() {
         resources.emulator()?
@@ -356,7 +357,7 @@ fn words(words: &[Word]) -> String {
     words.join(" ")
 }
 
-/// What a machine is made of: for people, and as one digest.
+/// What a machine is made of, in readable form and as one digest.
 #[derive(Default)]
 struct Described {
     hash: Sha256,
@@ -366,24 +367,25 @@ struct Described {
 }
 
 impl Described {
-    /// A part of the digest.
+    /// Adds a part to the digest.
     fn sum(&mut self, what: &str, value: impl AsRef<[u8]>) {
         self.hash
             .update(format!("{what} {}\n", value.as_ref().len()));
         self.hash.update(value);
     }
 
-    /// The content of a file becomes part of the digest; its path does not.
+    /// Adds the content of a file to the digest, but not its path.
     fn file(&mut self, what: &str, path: &Path) -> Result<(), MachineError> {
         self.sum(what, Sha256::digest(read(path)?));
         Ok(())
     }
 
-    /// A set of packages becomes part of the digest and of the identity.
+    /// Adds a set of packages to the digest and to the identity.
     fn set(&mut self, set: &Unpacked) {
         self.sum(&set.set, set.digest());
         self.pinned = (self.pinned || self.packages.is_empty()) && set.pinned();
-        // The whole closure of a program is as good as its digest: who wants it has the lock file.
+        // The identity names only the main packages; the digest covers the libraries, and the lock
+        // file lists them.
         let main = set.packages().iter().filter(|package| {
             [
                 "linux-image",

@@ -1,13 +1,14 @@
-//! The command line of a lab machine's emulator: the one place that knows which emulator it is.
+//! The command line of a lab machine's emulator: the only file that knows which emulator it is.
 
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use std::path::PathBuf;
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Neve, Recipe};
 
-/// With these QEMU tells who asked it to shut its machine down, and so a power-off from a reset: by
-/// `-no-reboot` it takes a triple fault for a reset, and ends with status 0 either way. A reset asks for no
-/// shutdown, and 6 is the guest's own (SHUTDOWN_CAUSE_GUEST_SHUTDOWN, include/sysemu/runstate.h).
+/// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
+/// a reset: with `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset
+/// requests no shutdown, and 6 is the guest's own request (SHUTDOWN_CAUSE_GUEST_SHUTDOWN,
+/// include/sysemu/runstate.h).
 pub const WITNESSED: [&str; 2] = ["-trace", "qemu_system_shutdown_request"];
 pub const POWERED_OFF: &str = "qemu_system_shutdown_request reason=6";
 
@@ -15,17 +16,18 @@ pub const POWERED_OFF: &str = "qemu_system_shutdown_request reason=6";
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     pub vcpus: u32,
-    /// What the whole machine has.
+    /// The memory of the whole machine.
     pub memory_mib: u64,
-    /// What of it is the guest's.
+    /// The guest's part of it.
     pub guest_memory_mib: u64,
-    /// The guest's own command line, where the emulator hands it over.
+    /// The guest's command line, where the emulator passes it on.
     pub command_line: &'a str,
     /// The path of the guest image.
     pub guest: &'a str,
     /// The path of the guest's own initramfs.
     pub initrd: Option<&'a str>,
-    /// The path of what was made for this launch: the initramfs, under Xen on ARM the device tree.
+    /// The path of the file made for this launch: the initramfs, or under Xen on ARM the device
+    /// tree.
     pub made: &'a str,
 }
 
@@ -40,8 +42,7 @@ pub struct Inner<'a> {
     pub initrd: Option<String>,
 }
 
-/// The arguments of such a QEMU: as `qemu-kvm` on a host, and nothing that differs from boot to
-/// boot.
+/// The arguments of such a QEMU: as those of `qemu-kvm` on a host, but the same for every boot.
 pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
     let mut arguments: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
@@ -66,8 +67,9 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
     }
 }
 
-/// QEMU's. The console goes there by name, not by `-serial stdio`: that one would read standard
-/// input and change the terminal. Nobody listens at the serial port to which the guest's Print goes.
+/// QEMU's arguments. The console goes to standard output by file name, not by `-serial stdio`,
+/// which would read standard input and change the terminal. The output of the serial port of the
+/// guest's Print is dropped.
 fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
     let emulator = &recipe.emulator;
     let mut arguments: Vec<String> = Vec::new();
@@ -100,10 +102,10 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
             dom0,
             parameters,
         } => {
-            // What Xen itself says goes where complaints go; the third port is for Print.
+            // Xen's own output goes to standard error; the third port is for Print.
             add(&["-serial", "file:/dev/stderr", "-serial", "null"]);
-            // Multiboot modules: each a path and its words; a comma begins the next, and one in
-            // the words is written twice.
+            // Multiboot modules, separated by commas: each a path and its words. A comma in the
+            // words is doubled.
             let words = launch.command_line.replace(',', ",,");
             let (memory, cpus) = (launch.guest_memory_mib, launch.vcpus);
             let dom0 = format!("{} memory={memory} cpus={cpus}", dom0.display());
@@ -121,7 +123,7 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
             add(&["-serial", "null"]);
             add(&["-kernel", &hypervisor.to_string_lossy()]);
             add(&["-dtb", launch.made]);
-            // A comma in the path would begin another word of the device's.
+            // A comma in the path would begin another property of the device.
             let file = launch.guest.replace(',', ",,");
             for address in [MODULE, SECOND_MODULE] {
                 let loader = format!("loader,file={file},addr={address:#x},force-raw=on");
@@ -132,14 +134,15 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
     arguments
 }
 
-/// Where QEMU's `virt` has its memory, and what each hypervisor needs beside its guest's.
+/// The base of the memory of QEMU's `virt`, and the memory that each hypervisor needs besides its
+/// guest's.
 const MEMORY: u64 = 0x4000_0000;
 const BESIDE_MIB: u64 = 64;
-/// What is loaded lies at the end of the memory, in pieces of this size.
+/// The images are loaded at the end of the memory, each into a piece of this size.
 const PIECE: u64 = 16 << 20;
 
-/// The words that start neve and what is above it: a kernel with its command line, and behind it what
-/// that gets as its own modules (docs/neve.md).
+/// The words that start neve and the images above it: the first image as a kernel with its command
+/// line, then the images that it gets as modules (docs/neve.md).
 fn neve(recipe: &Recipe, hypervisors: &[PathBuf], launch: &Launch<'_>) -> Vec<String> {
     let Hypervisor::Neve(neve) = &recipe.hypervisor else {
         return Vec::new();
@@ -174,7 +177,7 @@ fn neve(recipe: &Recipe, hypervisors: &[PathBuf], launch: &Launch<'_>) -> Vec<St
     words
 }
 
-/// The command line of the hypervisor that has `level` others below it, of `depth`.
+/// The command line of the hypervisor with `level` others below it, of `depth` in all.
 fn level_words(neve: &Neve, level: usize, depth: usize, launch: &Launch<'_>) -> String {
     let above = (depth - 1 - level) as u64;
     let mut words: Vec<String> = neve

@@ -17,47 +17,47 @@ use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
 use ws_results::Identity;
 
-/// Under Xen the second serial port is Xen's own, so the guest prints to the third.
+/// Under Xen the second serial port is Xen's console, so the guest prints to the third.
 const XEN_WORDS: &[&str] = &["print=0x3e8"];
 
 /// The test device of a VM of neve (neve/core/guest_tree.h).
 const NEVE_WORDS: &[&str] = &["in=0xa000000"];
 const NEVE_DOORBELL: u64 = 0xa00_0008;
 
-/// A kernel and a hypervisor boot before the guest does: some 6 s on an idle host, and how loaded
-/// it is must not matter.
+/// A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must hold
+/// on a loaded host too.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 
-/// A kernel below that kernel takes ten times as long: 180 s were seen not to do on a host that had
-/// seven times as much to do as cores.
+/// Two nested kernels take ten times as long: 180 s were not enough on a host with a load of seven
+/// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
-/// All that a lab machine is made of, found and looked at.
+/// Everything that a lab machine is made of, found and checked.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub recipe: Recipe,
     pub emulator: Emulator,
     pub payload: Payload,
     pub guest: PathBuf,
-    /// The guest is ours, and says itself how it ended; a kernel of the user's does not.
+    /// The guest is the project's own, which reports how it ended; a user's kernel does not.
     pub is_own: bool,
     /// The guest's initramfs, if it has one.
     pub initrd: Option<PathBuf>,
-    /// What the guest gets.
+    /// The guest's memory.
     pub memory_mib: u64,
-    /// What the whole machine is, as SHA-256 in hexadecimal.
+    /// SHA-256, in hexadecimal, of everything that the machine is made of.
     pub digest: String,
-    /// What the parts are, for the identity: kernel, packages and so on.
+    /// The parts, for the identity: kernel, packages and so on.
     pub parts: Vec<(String, serde_json::Value)>,
 }
 
 impl Settings {
-    /// What the guest of a launch gets.
+    /// The guest's memory in a launch.
     fn guest_memory_mib(&self, request: &LaunchRequest) -> u64 {
         request.memory_mib.unwrap_or(self.memory_mib)
     }
 
-    /// What the machine has: the guest's memory, and that of whatever runs it.
+    /// The machine's memory: the guest's, and that of whatever runs the guest.
     fn machine_memory_mib(&self, request: &LaunchRequest) -> u64 {
         self.guest_memory_mib(request) + self.recipe.emulator.memory_beside_mib
     }
@@ -79,7 +79,7 @@ impl LabMachine {
         }
     }
 
-    /// What a launch needs that is no file yet: an initramfs, or a device tree.
+    /// The file that is made anew for a launch: an initramfs or a device tree.
     fn made(&self, request: &LaunchRequest) -> Result<Option<Inherited>, MachineError> {
         match &self.settings.payload {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
@@ -233,7 +233,7 @@ impl Machine for LabMachine {
         let arguments = settings.emulator.with_leading(arguments);
         let mut command = Command::new(&settings.emulator.program);
         command.args(&arguments);
-        // The runner stops a flood at the limit; this is for the time in which it does not look.
+        // The runner stops a flood at the limit when it next reads; this leaves room until then.
         let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
         let inherited = made.map(Inherited::into_file);
         self.running = Some(Child::start(command, request.timed, limit, inherited)?);
@@ -295,14 +295,14 @@ impl Machine for LabMachine {
             identity.conditions.insert(key.into(), value);
         };
         condition("emulator", format!("qemu {}", emulator.version).into());
-        // Its properties are what the machine is for: with EL2 for a hypervisor, without for none.
+        // Its properties are left out: they depend on the hypervisor (EL2 or none).
         condition("emulator_machine", settings.recipe.emulator.model().into());
         condition(
             "emulator_cpu",
             settings.recipe.emulator.cpu.to_argument().into(),
         );
         condition("memory_mib", settings.memory_mib.into());
-        // Where nothing is timed, no thread's place can matter.
+        // Nothing is timed, so it does not matter where threads run.
         condition("pinning", "none".into());
         identity
     }

@@ -1,7 +1,7 @@
 //! Lab machines: an emulator that counts instructions, with a real hypervisor inside it.
 //!
-//! `assemble` finds what a recipe names, `payload` is what the emulator boots, `machine` runs it.
-//! Which emulator it is, is known in `command` alone.
+//! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
+//! runs it. Only `command` knows which emulator it is.
 
 mod assemble;
 mod command;

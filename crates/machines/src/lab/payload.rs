@@ -4,21 +4,21 @@ use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
 
-/// Where things lie in the initramfs of a machine whose `/init` is the monitor.
+/// Paths in the initramfs of a machine whose `/init` is the monitor.
 pub const GUEST: &str = "guest.elf";
 pub const INITRD: &str = "initrd";
 const INIT: &str = "init";
-/// The kernel of a machine in the machine.
+/// The kernel of a nested machine.
 const KERNEL: &str = "vmlinuz";
 
 /// What the emulator boots.
 #[derive(Clone, Debug)]
 pub enum Payload {
-    /// The guest itself: it has the machine for itself.
+    /// The guest itself, without a hypervisor.
     Guest,
-    /// A kernel, and in its initramfs the monitor as `/init`, the kernel's modules and the guest.
+    /// A kernel; its initramfs contains the monitor as `/init`, the kernel's modules and the guest.
     Linux(Linux),
-    /// Xen, the guest's tool stack as its dom0, and the guest for that to start.
+    /// Xen, the project's tool stack as its dom0, and the guest, which the dom0 starts.
     Xen {
         hypervisor: PathBuf,
         dom0: PathBuf,
@@ -38,47 +38,47 @@ pub enum Payload {
     },
 }
 
-/// A Linux that runs our monitor and nothing else.
+/// A Linux that runs only a monitor.
 #[derive(Clone, Debug)]
 pub struct Linux {
     pub kernel: PathBuf,
     /// The kernel's command line.
     pub parameters: String,
-    /// `/init`, the guest, and what else is needed: modules under their files' names.
+    /// `/init`, the guest, and the modules under their files' names.
     pub files: Vec<Entry>,
-    /// What `/init` is.
+    /// The monitor that runs the guest.
     pub monitor: LinuxMonitor,
-    /// The lines of its configuration that each launch has: those that load the modules, and the
+    /// The lines of its configuration in every launch: those that load the modules, and the
     /// recipe's own.
     pub lines: Vec<String>,
     /// A Linux between this one and the guest.
     pub nested: Option<Nested>,
 }
 
-/// A Linux in a machine of the machine, which runs the guest: the same kernel with the same monitor.
+/// A Linux in a nested machine, which runs the guest: the same kernel with the same monitor.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// Of its image.
+    /// The bytes of its image.
     pub kernel: Vec<u8>,
-    /// Its command line.
+    /// The kernel's command line.
     pub parameters: String,
-    /// Of its own initramfs: `/init` and the guest.
+    /// The files of its own initramfs: `/init` and the guest.
     pub files: Vec<Entry>,
-    /// What it has beside the guest's memory.
+    /// Its memory besides the guest's.
     pub memory_beside_mib: u64,
 }
 
-/// What creates the guest.
+/// The program that creates the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinuxMonitor {
-    /// Our own, which is `/init` itself. Flat: the guest has no header.
+    /// vmm, which is `/init` itself. `is_flat`: the guest has no header.
     Vmm { is_flat: bool },
-    /// QEMU, which `/init` starts by these words.
+    /// QEMU, which `/init` starts with these words.
     Qemu(Vec<String>),
 }
 
 impl LinuxMonitor {
-    /// Where `/init` reads what to do.
+    /// The file from which `/init` reads its configuration.
     fn config(&self) -> &'static str {
         match self {
             LinuxMonitor::Vmm { .. } => "vmm.conf",
@@ -88,8 +88,8 @@ impl LinuxMonitor {
 }
 
 impl Linux {
-    /// The initramfs of one launch: all files, and the configuration with `lines` behind those
-    /// that every launch has.
+    /// The initramfs of one launch: all files, and the configuration, which is the lines of every
+    /// launch, then `lines`.
     ///
     /// # Errors
     /// A file is too large for one.
@@ -97,8 +97,8 @@ impl Linux {
         with_config(&self.files, self.monitor.config(), &self.lines, lines)
     }
 
-    /// The same where another Linux stands between this one and the guest. `lines` are for its
-    /// monitor; it has this many CPUs, and so much memory.
+    /// The same with another Linux between this one and the guest. `lines` are for its monitor;
+    /// `cpus` and `memory_mib` are its own.
     ///
     /// # Errors
     /// A file is too large for one.
@@ -125,7 +125,7 @@ impl Linux {
     }
 }
 
-/// An initramfs of these files, and of a configuration of these lines.
+/// An initramfs of these files and a configuration of these lines.
 fn with_config(
     files: &[Entry],
     config: &str,
@@ -141,7 +141,7 @@ fn with_config(
     initramfs::pack(&files)
 }
 
-/// The first process.
+/// The file of the first process.
 pub fn init(bytes: Vec<u8>) -> Entry {
     Entry::file(INIT, bytes)
 }

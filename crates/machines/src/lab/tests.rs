@@ -157,7 +157,7 @@ fn an_inner_linux_gets_the_guest_and_its_words() {
     ] {
         assert!(text.contains(part), "{part}");
     }
-    // The inner one has its own initramfs, in which are only its own words.
+    // The inner Linux has its own initramfs, with only its own lines.
     assert_eq!(text.matches("vmm.conf").count(), 2);
     assert!(text.contains("cpus=2\n") && !text.contains("module=/kvm.ko\ncpus=2\n"));
 }

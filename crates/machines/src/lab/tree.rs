@@ -1,33 +1,35 @@
-//! The device tree of an ARM machine on which Xen starts the guest: QEMU's `virt`, as far as Xen and
-//! the guest need it, the guest's domain, and another one that answers its events.
+//! The device tree of an ARM machine on which Xen starts the guest. It describes QEMU's `virt`, as
+//! far as Xen and the guest need it, the guest's domain, and a second domain that answers the
+//! guest's events.
 //!
-//! QEMU's own tree knows no domains, so the machine is described here: addresses and interrupts are
-//! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux' `Documentation/devicetree` and of
+//! QEMU's own tree has no domains, so the machine is described here: addresses and interrupts are
+//! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux's `Documentation/devicetree` and of
 //! Xen's `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory and PSCI.
 
 use vm_fdt::{Error, FdtWriter};
 
-/// Where QEMU's `virt` has its memory.
+/// The base of the memory of QEMU's `virt`.
 const MEMORY: u64 = 0x4000_0000;
 
-/// Where the guest's image is put: above Xen, which QEMU puts at the bottom, and the tree, at 128 MiB.
-/// Xen copies it into the domain.
+/// The address of the guest's image: above Xen, which QEMU puts at the bottom, and the tree, at 128
+/// MiB. Xen copies the image into the domain.
 pub const MODULE: u64 = MEMORY + (192 << 20);
-/// ... and once more, for the domain that answers its events: two modules may not overlap.
+/// The address of the same image for the second domain: two modules may not overlap.
 pub const SECOND_MODULE: u64 = MODULE + (16 << 20);
 
-/// The event channels between the two (guest/include/event_channel.h), by their port, which is the
-/// same at both ends: an answer, one that is stamped, the stamp's end and its bits. Xen lets domains
-/// that are not dom0 share no memory.
+/// The event channels between the two domains (guest/include/event_channel.h), by port, which is
+/// the same at both ends: an answer, a timestamped answer, the timestamp's end and its bits. Xen
+/// does not let domains other than dom0 share memory.
 const PORTS: std::ops::Range<u32> = 10..12;
 const STAMP_PORTS: std::ops::Range<u32> = 31..64;
-/// Xen puts the tree 128 MiB above the start of a domain's memory, and the guest's heap lies behind.
+/// Xen puts the tree 128 MiB above the start of a domain's memory, and the guest's heap is above
+/// that.
 const SECOND_MEMORY_MIB: u64 = 160;
 
-/// What the tree says of the guest's domain, and of the machine for Xen.
+/// What the tree describes: the guest's domain, and the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Domain<'a> {
-    /// The CPUs of the machine, and of the domain.
+    /// The number of CPUs of the machine and of the domain.
     pub cpus: u32,
     /// The domain's memory.
     pub memory_mib: u64,
@@ -35,17 +37,17 @@ pub struct Domain<'a> {
     pub image_bytes: u64,
     /// The guest's command line.
     pub command_line: &'a str,
-    /// Xen's.
+    /// Xen's command line.
     pub parameters: &'a str,
 }
 
-/// The interrupt controller, as others refer to it.
+/// The phandle of the interrupt controller.
 const GIC: u32 = 1;
 
-/// The first cell of an interrupt: of a device, of a CPU's own.
+/// The first cell of an interrupt: shared (a device's), or private to a CPU.
 const SPI: u32 = 0;
 const PPI: u32 = 1;
-/// Its third.
+/// The third cell of an interrupt.
 const LEVEL_HIGH: u32 = 4;
 
 /// The tree as bytes.
@@ -68,7 +70,7 @@ pub fn tree(domain: &Domain<'_>) -> Result<Vec<u8>, Error> {
     to.property_u32("#address-cells", 1)?;
     to.property_u32("#size-cells", 0)?;
     for cpu in 0..domain.cpus {
-        // Affinity as QEMU counts it: sixteen CPUs a cluster where the controller is a GICv3.
+        // Affinity as QEMU numbers it: sixteen CPUs a cluster with a GICv3.
         let affinity = ((cpu / 16) << 8) | (cpu % 16);
         let node = to.begin_node(&format!("cpu@{affinity:x}"))?;
         to.property_string("device_type", "cpu")?;
@@ -95,7 +97,7 @@ pub fn tree(domain: &Domain<'_>) -> Result<Vec<u8>, Error> {
         "compatible",
         vec!["arm,armv8-timer".into(), "arm,armv7-timer".into()],
     )?;
-    // Secure, non-secure, virtual, and EL2's.
+    // The secure, non-secure, virtual and EL2 timers.
     let interrupts = [13, 14, 11, 10].map(|number| [PPI, number, LEVEL_HIGH]);
     to.property_array_u32("interrupts", interrupts.as_flattened())?;
     to.property_null("always-on")?;
@@ -114,7 +116,7 @@ pub fn tree(domain: &Domain<'_>) -> Result<Vec<u8>, Error> {
     to.finish()
 }
 
-/// The second domain has no serial port: what it said would go between the guest's records.
+/// The second domain has no serial port: its output would mix with the guest's records.
 fn chosen(to: &mut FdtWriter, domain: &Domain<'_>) -> Result<(), Error> {
     let chosen = to.begin_node("chosen")?;
     two_cells(to)?;
@@ -148,13 +150,13 @@ struct Guest<'a> {
     number: u32,
     memory_mib: u64,
     cpus: u32,
-    /// Where its image lies, and its size.
+    /// The address and size of its image.
     module: [u64; 2],
     command_line: &'a str,
     has_console: bool,
 }
 
-/// What a domain's end of a channel is called.
+/// The phandle of a domain's end of a channel.
 fn end_of(number: u32, port: u32) -> u32 {
     number * 0x100 + port
 }
@@ -190,7 +192,7 @@ impl Guest<'_> {
     }
 }
 
-/// Addresses and sizes have 64 bits.
+/// Makes addresses and sizes 64 bits long.
 fn two_cells(to: &mut FdtWriter) -> Result<(), Error> {
     to.property_u32("#address-cells", 2)?;
     to.property_u32("#size-cells", 2)
@@ -208,7 +210,7 @@ mod tests {
         parameters: "console=dtuart",
     };
 
-    /// Whether a property of this name's length and value is in the tree's structure.
+    /// Whether the tree's structure has a property with this value.
     fn has(tree: &[u8], value: &[u8]) -> bool {
         let length = u32::try_from(value.len()).unwrap().to_be_bytes();
         let at = |start: usize| {

@@ -81,7 +81,7 @@ fn what_no_host_can_time_is_refused_with_the_reason() {
         ("lab:native", "it counts instructions"),
         ("qemu-tcg,lab:native", "it counts instructions"),
         ("serial:/dev/ttyS0", "this host's counter is not that"),
-        ("log:x", "does not tell when its bytes came"),
+        ("log:x", "has no arrival times"),
     ] {
         let output = worldswitch()
             .args(["run", "--external", "--on", platform])

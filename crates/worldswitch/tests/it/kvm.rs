@@ -277,7 +277,7 @@ fn wrong_pins_are_wrong_usage() {
     for (pin, wanted) in [
         ("0", "up to 2 vCPUs"),
         ("1000,0", "CPU 1000 can't be used here"),
-        ("a", "no list of CPUs"),
+        ("a", "not a list of CPUs"),
     ] {
         let output = lab
             .run("kvm", &["--pin", pin])

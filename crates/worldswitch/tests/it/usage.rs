@@ -13,7 +13,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
     let cases: [(&[&str], &str); 12] = [
         (&[], "Usage"),
         (&["run", "--on", "lab:natve"], "did you mean lab:native"),
-        (&["run", "--on", "LAB:NATIVE"], "may have only a-z"),
+        (&["run", "--on", "LAB:NATIVE"], "may contain only a-z"),
         (&["run", "--on", "log:"], "followed by a path"),
         (&["run", "--on", "lab:native@6"], "no variants"),
         (&["run", "--on", "qemu-tcg,qemu-tcg"], "named twice"),
@@ -91,7 +91,7 @@ fn what_is_missing_ends_with_1_and_the_cure() {
     let told = run(&|c| {
         c.args(["--on", "serial:/dev/null"]);
     });
-    assert!(told.contains("no serial line"), "{told}");
+    assert!(told.contains("not a serial line"), "{told}");
     let told = run(&|c| {
         c.args(["--on", "log:guest.elf", "-o", "guest.elf/x"]);
     });
@@ -105,7 +105,7 @@ fn a_file_that_is_no_image_is_refused() {
     let output = lab.run("lab:native", &[]).output().unwrap();
     expect_code(&output, 1);
     assert!(
-        stderr(&output).contains("is no guest image"),
+        stderr(&output).contains("is not a guest image"),
         "{}",
         stderr(&output)
     );
