@@ -110,7 +110,7 @@ sum() {
     [[ $output = *'elvis ended (exit status: 0): a client ended: '*'0.sock: No such file'* ]]
     run ws io --server elvis --elvis nowhere -o none
     [ "$status" -eq 1 ]
-    [[ $output = *'--elvis FILE names another'* ]]
+    [[ $output = *'name it with --elvis FILE'* ]]
     run ws io --server spdk
     [ "$status" -eq 2 ]
     [[ $output = *'none of elvis'* ]]

@@ -1,11 +1,10 @@
 //! `worldswitch`: measures what virtualization costs.
 //!
-//! The rooms stand below in their order; none uses one above it:
-//! `commands` (what each command does), `cli` (what may be typed), `rounds` (what is booted when),
+//! Layers, top to bottom; none uses one above it:
+//! `commands` (what each command does), `cli` (the command line), `rounds` (what is booted when),
 //! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `terminal`.
 //!
-//! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage, 3 regression, 4
-//! inconclusive.
+//! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -26,7 +25,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody is left to be told when the terminal is gone.
+            // If the terminal is gone, there is nowhere to report the error.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -47,10 +46,10 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// As the head of this file has them.
+    /// In the order of this file's head.
     const ROOMS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "terminal"];
 
-    /// Looks at every file below `folder`, which is `room` or in it.
+    /// Checks every file in `folder`, which belongs to layer number `room`.
     fn check(folder: &Path, room: usize) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! Dates and lengths of time as text.
+//! Dates and durations as text.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,7 +39,7 @@ pub fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// As a folder's name.
+/// As a folder name.
 pub fn for_folder(time: SystemTime) -> String {
     let (year, month, day, hour, minute, second) = civil(time);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
@@ -55,7 +55,7 @@ pub fn short(length: Duration) -> String {
     }
 }
 
-/// Milliseconds, as many as fit.
+/// Milliseconds, saturating.
 pub fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }

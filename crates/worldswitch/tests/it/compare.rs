@@ -325,7 +325,7 @@ fn a_model_that_cannot_be_says_why() {
     let nested = ["--paging", "nested", "--events", "bad.toml"];
     assert!(why(&nested).contains("no cost of nothing; it has in"));
     std::fs::write(runs.path("bad.toml"), "[events\n").unwrap();
-    assert!(why(&nested).contains("no file of events"));
+    assert!(why(&nested).contains("not an events file"));
     assert!(
         why(&["--paging", "nested", "--events-of", "guest", "out"]).contains("no benchmark out")
     );

@@ -225,12 +225,12 @@ fn digits_that_differ_are_told_loudly() {
     );
     let told = stderr(&output);
     assert!(
-        told.contains("NOT EXACT: boots gave different digits for unsteady."),
+        told.contains("NOT EXACT: boots gave different counts for unsteady."),
         "{told}"
     );
     assert!(
         told.contains(
-            "lab:native: THE LAB IS BROKEN: this very machine once gave other digits: unsteady: "
+            "lab:native: THE LAB IS BROKEN: the same machine gave other counts before: unsteady: "
         ),
         "{told}"
     );

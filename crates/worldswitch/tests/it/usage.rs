@@ -19,7 +19,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
         (&["run", "--on", "qemu-tcg,qemu-tcg"], "named twice"),
         (
             &["run", "--on", "log:x", "--baseline", "kvm"],
-            "none of the platforms",
+            "is not one of the platforms",
         ),
         (&["run", "--bench", "("], "regex"),
         (&["run", "--ws", "1X"], "a number of bytes"),
