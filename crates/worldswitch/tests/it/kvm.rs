@@ -28,7 +28,7 @@ fn a_software_kvm_is_labelled_tiny_and_gets_no_hypercall() {
         told.contains("kvm: a software KVM, without VMX or SVM"),
         "{told}"
     );
-    assert!(!told.contains("for compare to find"), "{told}");
+    assert!(!told.contains("for compare to detect"), "{told}");
     let table = text(&output.stdout);
     assert!(table.contains("kvm [1]"), "{table}");
     assert!(table.contains("[1] a software KVM"), "{table}");
