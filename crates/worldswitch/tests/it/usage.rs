@@ -1,4 +1,4 @@
-//! Wrong usage, what is missing, and what `list` and `show` say.
+//! Tests of wrong usage, of missing parts, and of the output of `list` and `show`.
 
 use crate::common::{Lab, expect_code, stderr, text, worldswitch};
 use std::fs::File;
