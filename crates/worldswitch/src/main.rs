@@ -47,29 +47,29 @@ mod tests {
     use std::path::Path;
 
     /// In the order of this file's head.
-    const ROOMS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "terminal"];
+    const LAYERS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "terminal"];
 
-    /// Checks every file in `folder`, which belongs to layer number `room`.
-    fn check(folder: &Path, room: usize) {
+    /// Checks every file in `folder`, which belongs to layer number `layer`.
+    fn check(folder: &Path, layer: usize) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                check(&path, room);
+                check(&path, layer);
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap();
             for used in text.split("crate::").skip(1) {
-                let above = ROOMS[..room].iter().find(|above| used.starts_with(**above));
-                assert_eq!(above, None, "{} uses a room above it", path.display());
+                let above = LAYERS[..layer].iter().find(|above| used.starts_with(**above));
+                assert_eq!(above, None, "{} uses a layer above it", path.display());
             }
         }
     }
 
     #[test]
-    fn no_room_uses_one_above_it() {
+    fn no_layer_uses_one_above_it() {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        for (index, room) in ROOMS.iter().enumerate() {
-            check(&src.join(room), index);
+        for (index, layer) in LAYERS.iter().enumerate() {
+            check(&src.join(layer), index);
         }
     }
 }

@@ -16,7 +16,7 @@ Without apt: run worldswitch lab export on a system that has it, and worldswitch
 const BOOT_HELP: &str = "\
 The kernel needs no changes: it runs under the machine's hypervisor, as the project's guest does.
 Ctrl-C stops it. Exit codes: 0 the kernel powered the machine off; 1 it was refused, ended in a
-reset or a triple fault, ran out of time or was stopped; 2 wrong usage.
+reset or a triple fault, could not be run by KVM, or was stopped (--timeout, Ctrl-C); 2 wrong usage.
 
 Examples:
   worldswitch lab boot kvm --kernel grub-i386-xen_pvh.bin

@@ -17,7 +17,7 @@ Examples:
 pub struct NestedArgs {
     /// Platforms, separated by commas; may be repeated. Default: lab:neve-nested with the mechanisms
     /// nv, pv, neve and nv2, each with and without VHE and with both policies, and Linux KVM in Linux
-    /// KVM; for comparison, a VM that is not nested on each hypervisor.
+    /// KVM; for comparison also a VM on each hypervisor that is not nested.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms, conflicts_with = "short")]
     pub on: Vec<PlatformList>,
     /// Only the world switch of Linux 4.10, which the paper measured; without Linux itself.

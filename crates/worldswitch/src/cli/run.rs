@@ -50,9 +50,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
     /// Where instructions are counted: extra boots that vary what should not matter (passes of an
-    /// empty loop before each batch, memory size). The range of a figure over these boots is its
-    /// band: compare ignores changes within it. Default: 1; with --boots 0; with --quick as many
-    /// as fit.
+    /// empty loop before each batch, memory size). The range of a figure over all boots is its band:
+    /// compare reports a change only beyond the band. Default: 1, none if --boots is given, as many
+    /// as fit with --quick.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
     /// Samples of each benchmark per boot. Default: the guest chooses.

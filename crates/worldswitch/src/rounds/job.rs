@@ -103,7 +103,7 @@ impl Job {
         }
     }
 
-    /// Whether this program boots it.
+    /// Who boots it: this program or somebody else.
     pub fn control(&self) -> Control {
         self.machine.control()
     }

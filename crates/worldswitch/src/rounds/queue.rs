@@ -1,8 +1,8 @@
 //! One boot as a queue of launches: rows that a dead machine did not reach are launched again, and
 //! rows whose records were damaged are repeated once.
 //!
-//! Pure. It always ends: each launch settles a row; if two consecutive launches settle none, their
-//! first row is given up, or the boot if the guest sent no record.
+//! Pure. It always ends: if two consecutive launches settle no row, their first row is given up, or
+//! the boot if the guest sent no record.
 
 use crate::launch::state::LaunchReport;
 use crate::outcome::row::RowReport;
