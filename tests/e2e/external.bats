@@ -73,7 +73,7 @@ but() { jq -c "select($1 | not)" agree.json; }
             -o "$OUT" >table.txt 2>log.txt
         ! grep -qE "$row" table.txt || break
         # Only where the host was too busy to hear half of them it may be missing.
-        grep 'the host did not hear their marks apart' log.txt
+        grep 'the host did not receive their marks separately' log.txt
         echo "attempt $attempt"
     done
     grep -qE "$row" table.txt

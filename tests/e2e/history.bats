@@ -32,7 +32,7 @@ setup() {
     [ "$status" -eq 0 ]
     [[ "$stderr" = *'lab:kvm of 2031-01-01T00:00:00Z is run 2' ]]
     run --separate-stderr ws history add "$RUN"
-    [[ "$stderr" = *'was there before as run 1' ]]
+    [[ "$stderr" = *'was already there as run 1' ]]
     [ -s "$XDG_DATA_HOME/worldswitch/history.sqlite" ]
     ws history list --json | jq -e 'map([.run, .platform, .kernel]) ==
         [[1, "lab:native", null], [2, "lab:kvm", "6.9"]]'

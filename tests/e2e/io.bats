@@ -56,7 +56,7 @@ sum() {
     [ "$(grep -c 'with up to 14 clients on' page.html)" -eq $(($(nproc) < 15)) ]
     run ws io mixed --devices 3 --server elvis
     [ "$status" -eq 2 ]
-    [[ $output = *'--devices goes with'* ]]
+    [[ $output = *'--devices works only with'* ]]
 }
 
 @test "14 processes drive 14 disks of one I/O core: all they wrote is read back" {
@@ -110,7 +110,7 @@ sum() {
     [[ $output = *'elvis ended (exit status: 0): a client ended: '*'0.sock: No such file'* ]]
     run ws io --server elvis --elvis nowhere -o none
     [ "$status" -eq 1 ]
-    [[ $output = *'--elvis FILE names another'* ]]
+    [[ $output = *'name it with --elvis FILE'* ]]
     run ws io --server spdk
     [ "$status" -eq 2 ]
     [[ $output = *'none of elvis'* ]]

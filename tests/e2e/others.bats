@@ -35,11 +35,11 @@ boots() {
     boots 1 'an ELF file for x86: its processor is an ARM' arm-native "$GUEST/guest.elf"
     boots 1 'name the one that the kernel' arm-native "$ROOT/build/guest/aarch64/guest.elf"
     boots 1 'its processor is an x86' native "$ROOT/build/guest/aarch64/guest.img"
-    boots 2 "is for x86_64, and no machine" arm-native "$ROOT/build/guest/aarch64/guest.img" \
+    boots 2 "is for x86_64, and no selected machine" arm-native "$ROOT/build/guest/aarch64/guest.img" \
         --vmm "$ROOT/build/vmm/x86_64/vmm"
     for file in /etc/hostname /nonexistent "$GUEST/guest.elf"; do
         run -2 ws run --on lab:arm-native --bench '^idle$' --guest "$file" -o out
-        [[ $output == *"--guest $file is "*"no machine that was asked for takes it"* ]]
+        [[ $output == *"--guest $file is "*"no selected machine uses it"* ]]
     done
 }
 
@@ -86,7 +86,7 @@ CODE
     # One that the monitor refuses: a big-endian Image.
     cp "$ROOT/build/guest/aarch64/guest.img" big
     printf '\013' | dd of=big bs=1 seek=24 conv=notrunc status=none
-    boots 1 'the console has why' kvm-vhe big
+    boots 1 'the console shows why' kvm-vhe big
     [[ $output == *'the kernel is big-endian'* ]]
 
     # Xen's tool stack is the suite's own, whatever lies beside the kernel.

@@ -1,12 +1,12 @@
-//! A QEMU that is none, for the tests of the runner: it plays a guest whose benchmarks misbehave
-//! by their names.
+//! A fake QEMU for the tests of the runner: it imitates a guest whose benchmarks misbehave as their
+//! names say.
 //!
-//! `FAKE_STATE` names a folder in which it notes its process id (`pid-N`), and what it did
-//! before, as some misbehave only once. `FAKE_MODE=silent` never speaks, `FAKE_MODE=third-hangs`
-//! never ends the second benchmark of the third launch.
+//! `FAKE_STATE` names a folder in which it notes its process id (`pid-N`), and what has happened
+//! before, because some benchmarks misbehave only once. With `FAKE_MODE=silent` it sends no record,
+//! with `FAKE_MODE=third-hangs` the second benchmark of the third launch hangs.
 //!
-//! All records of a benchmark that behaves are one write: it has begun and ended, or neither, so
-//! that no time limit can end it however busy the host is.
+//! All records of a benchmark that behaves are one write: either all of them have arrived or none, so
+//! no time limit can end it, however busy the host is.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -60,13 +60,13 @@ struct Guest {
     names: Vec<String>,
     unit: String,
     external: bool,
-    /// Its member of the hello, where the command line has one.
+    /// The member `seed` of its `hello`, if the command line has one.
     seed: String,
     vcpus: u32,
     nonce: Nonce,
     encoder: Encoder,
     state: PathBuf,
-    /// What it has said and not yet written.
+    /// Output that is not yet written.
     said: Vec<u8>,
 }
 
@@ -101,7 +101,7 @@ impl Guest {
         Ok(())
     }
 
-    /// How many of its kind were started, itself among them.
+    /// How many fake QEMUs were started, this one included.
     fn launches(&self) -> Result<usize, Failure> {
         let mut count = 0;
         for entry in std::fs::read_dir(&self.state)? {
@@ -110,7 +110,7 @@ impl Guest {
         Ok(count)
     }
 
-    /// Does no more, and tells in the file `hangs` that all before was written.
+    /// Writes all output, then creates the file `hangs` and hangs.
     fn hang(&mut self) -> Result<(), Failure> {
         self.flush()?;
         std::fs::write(self.state.join("hangs"), "")?;
@@ -136,7 +136,7 @@ impl Guest {
         )
     }
 
-    /// True the first time that it is asked about `what`.
+    /// True on the first call with `what`.
     fn first_time(&self, what: &str) -> Result<bool, Failure> {
         let path = self.state.join(what);
         let first = !path.exists();
@@ -164,9 +164,9 @@ impl Guest {
         Ok(lines.concat())
     }
 
-    /// Marks of 8 samples, control batches of 2 ms and run batches of 6 ms. What is marked
-    /// "together" has two marks at once in its second sample. Between which two readings of the
-    /// host's counter each was heard goes to the file `marks-NAME`.
+    /// Sends marks of 8 samples, with control batches of 2 ms and run batches of 6 ms. Benchmarks
+    /// `together...` send two marks at once in the second sample. For each mark, the file `marks-NAME`
+    /// gets two readings of the host's counter, before and after the mark arrived.
     fn marks(&mut self, name: &str) -> Result<(), Failure> {
         let mut times = String::new();
         self.heard()?;
@@ -194,8 +194,8 @@ impl Guest {
         )?)
     }
 
-    /// Writes what was said, and waits until the runner's thread that reads consoles has taken it
-    /// and its time, and sleeps in its next read.
+    /// Writes the output, and waits until the runner's console thread has read it, taken the time, and
+    /// sleeps in its next read.
     fn heard(&mut self) -> Result<(), Failure> {
         self.flush()?;
         let runner = rustix::process::getppid().ok_or("an orphan")?;
@@ -254,7 +254,7 @@ impl Guest {
                 let mut line = self.result(name, 5, CheckVerdict::Proved)?;
                 let once = name.contains("once") && !self.first_time(name)?;
                 if !once {
-                    // One digit of the samples, so that the CRC does not hold.
+                    // Change one digit of the samples, so that the CRC is wrong.
                     let at = line.len() - 10;
                     line[at] ^= 1;
                 }

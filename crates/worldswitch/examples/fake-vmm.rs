@@ -1,5 +1,5 @@
-//! A KVM monitor that is none, for the tests of the runner: it never opens /dev/kvm, plays a guest
-//! and counts, well or badly, as the names of its benchmarks say.
+//! A fake KVM monitor for the tests of the runner: it never opens /dev/kvm. It imitates a guest and the
+//! monitor's counts, right or wrong, as the names of the benchmarks say.
 //!
 //! `FAKE_STATE` names a folder in which it notes its process id (`pid-N`) and the guest's command
 //! line. `FAKE_KVM` is what its probe finds: `hardware`, `software`, `denied`, `absent`, `nonsense`
@@ -65,7 +65,7 @@ struct Machine {
     guest: Encoder,
     monitor: Encoder,
     unit: String,
-    /// What was said and is not yet written.
+    /// Output that is not yet written.
     said: Vec<u8>,
 }
 
@@ -169,8 +169,8 @@ impl Machine {
         self.guest("end", &json!({"bench": name}))
     }
 
-    /// What is counted for a benchmark of the suite: each operation as it should be, but one of
-    /// `out` went missing. Its vCPU is where it was pinned, except in `in`.
+    /// The counts of a benchmark of the suite: correct, but one operation of `out` is missing. The vCPU
+    /// is on the CPU that it is pinned to, except in `in`.
     fn counts(&self, name: &str) -> Option<Value> {
         let n = OPERATIONS;
         let mut places = self.pins.clone();

@@ -1,12 +1,11 @@
 //! `worldswitch`: measures what virtualization costs.
 //!
-//! The rooms stand below in their order; none uses one above it:
-//! `commands` (what each command does), `cli` (what may be typed), `rounds` (what is booted when),
-//! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `patcher` (hypervisor images for
-//! virtual EL2), `terminal`.
+//! Layers, top to bottom; none uses one above it:
+//! `commands` (what each command does), `cli` (the command line), `rounds` (what is booted when),
+//! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `patcher` (hypervisor
+//! images for virtual EL2), `terminal`.
 //!
-//! Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage, 3 regression, 4
-//! inconclusive.
+//! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -28,7 +27,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody is left to be told when the terminal is gone.
+            // If the terminal is gone, there is nowhere to report the error.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -49,32 +48,32 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// As the head of this file has them.
-    const ROOMS: [&str; 7] = [
+    /// In the order of this file's head.
+    const LAYERS: [&str; 7] = [
         "commands", "cli", "rounds", "launch", "outcome", "patcher", "terminal",
     ];
 
-    /// Looks at every file below `folder`, which is `room` or in it.
-    fn check(folder: &Path, room: usize) {
+    /// Checks every file in `folder`, which belongs to layer number `layer`.
+    fn check(folder: &Path, layer: usize) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                check(&path, room);
+                check(&path, layer);
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap();
             for used in text.split("crate::").skip(1) {
-                let above = ROOMS[..room].iter().find(|above| used.starts_with(**above));
-                assert_eq!(above, None, "{} uses a room above it", path.display());
+                let above = LAYERS[..layer].iter().find(|above| used.starts_with(**above));
+                assert_eq!(above, None, "{} uses a layer above it", path.display());
             }
         }
     }
 
     #[test]
-    fn no_room_uses_one_above_it() {
+    fn no_layer_uses_one_above_it() {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        for (index, room) in ROOMS.iter().enumerate() {
-            check(&src.join(room), index);
+        for (index, layer) in LAYERS.iter().enumerate() {
+            check(&src.join(layer), index);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What both fakes read on a guest's command line.
+//! Parsing of a guest's command line, for both fakes.
 
-/// The value of a word; `""` where it is not there.
+/// The value of a word; `""` if it is not there.
 pub fn word<'a>(command_line: &'a str, key: &str) -> &'a str {
     let mut words = command_line.split(' ');
     words
@@ -8,7 +8,7 @@ pub fn word<'a>(command_line: &'a str, key: &str) -> &'a str {
         .unwrap_or("")
 }
 
-/// The benchmarks that it asks for, in its order.
+/// The benchmarks that it selects, in their order.
 pub fn names(command_line: &str) -> Vec<String> {
     let pattern = word(command_line, "bench")
         .trim_start_matches("^(")

@@ -1,4 +1,4 @@
-//! The words of `history`.
+//! Subcommands and options of `worldswitch history`.
 
 use super::JudgeArgs;
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,14 +11,14 @@ Examples:
   worldswitch history plot hypercall --platform lab:kvm --by kernel
   worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg
   worldswitch history pin 12
-  worldswitch history check               the newest of each platform against the pinned one
-Exit codes of check: those of compare.";
+  worldswitch history check               the newest run of each platform against the pinned one
+
+history check has the exit codes of worldswitch compare.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArgs {
-    /// The history's file. Default: worldswitch/history.sqlite in the user's data directory
-    /// ($XDG_DATA_HOME, ~/.local/share).
+    /// The history file. Default: worldswitch/history.sqlite in $XDG_DATA_HOME or ~/.local/share.
     #[arg(long, global = true, value_name = "FILE")]
     pub store: Option<PathBuf>,
     #[command(subcommand)]
@@ -27,39 +27,38 @@ pub struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum HistoryWhat {
-    /// Keep results: a folder, FOLDER:PLATFORM, or a file. The same result is kept once.
+    /// Add results: a folder, FOLDER:PLATFORM or a file. A result is kept only once.
     Add {
         #[arg(required = true, value_name = "RESULT")]
         runs: Vec<String>,
-        /// Pin those whose platform has no pinned run yet.
+        /// Pin the runs whose platform has no pinned run yet.
         #[arg(long)]
         pin_first: bool,
     },
-    /// The runs that are kept, the oldest first.
+    /// List the runs, oldest first.
     List {
         /// Only this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// All about one run.
+    /// Show one run in detail.
     Show {
-        /// Its number, as list has it.
+        /// Its number, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
     },
-    /// A benchmark over time or over kernels, on each platform that has it.
+    /// Plot a benchmark over time or over kernels, for each platform that has it.
     Plot(PlotArgs),
-    /// Pin a run: what newer ones of its platform are to be compared with.
+    /// Pin a run: history check compares newer runs of its platform with it.
     Pin {
-        /// Its number, as list has it.
+        /// Its number, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
     },
-    /// Judge the newest run of each pinned platform against the pinned one, as compare does and with
-    /// its exit codes.
+    /// Compare the newest run of each pinned platform with the pinned one; exit codes as compare.
     Check {
         /// Only this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
@@ -67,9 +66,9 @@ pub enum HistoryWhat {
         #[command(flatten)]
         how: Box<JudgeArgs>,
     },
-    /// Take a run out of the history.
+    /// Remove a run from the history.
     Remove {
-        /// Its number, as list has it.
+        /// Its number, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
     },
@@ -83,10 +82,10 @@ pub struct PlotArgs {
     /// Only this platform and its variants.
     #[arg(long, value_name = "PLATFORM")]
     pub platform: Option<String>,
-    /// What the runs are ordered by. By kernel, the runs of one kernel stand as their median.
+    /// Order of the runs. By kernel, the runs of one kernel are shown as their median.
     #[arg(long, value_enum, default_value = "date")]
     pub by: By,
-    /// Draw it into this file, for a browser or a document.
+    /// Write the plot to this SVG file instead.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }

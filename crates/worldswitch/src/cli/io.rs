@@ -1,4 +1,4 @@
-//! The words of `worldswitch io`.
+//! Options of `worldswitch io`.
 
 use super::Output;
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ pub const MODES: [&str; 4] = [
     "elvis@per-device",
     "elvis@per-device-pinned",
 ];
-/// What is measured where the user names nothing.
+/// The servers that are measured by default.
 pub const SERVERS: [&str; 5] = [
     MODES[0],
     MODES[1],
@@ -27,95 +27,96 @@ pub const CLIENT: &str = "io-client";
 
 const EXAMPLES: &str = "\
 Examples:
-  worldswitch io                                elvis in its modes and qemu-storage-daemon, 1 to 14 devices
+  worldswitch io                                elvis in all modes and qemu-storage-daemon, 1 to 14 devices
   worldswitch io scaling mixed ablation -o paper        the paper's figures; worldswitch report draws them
-  worldswitch io stuck shares --quick           what elvis promises beyond them
+  worldswitch io stuck shares --quick           features of elvis that are not in the paper
   worldswitch io --server elvis,qemu-storage-daemon --devices 1,4 --depth 1,32 --rounds 5 -o peers
   worldswitch io --server elvis --peer spdk=/run/spdk-0.sock,/run/spdk-1.sock --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
   worldswitch compare peers:qemu-storage-daemon peers:elvis
-Take the I/O CPU and those of clients from your other work: a polling thread that shares its CPU
-measures the scheduler. N clients and the server take N + 1 CPUs; with fewer it is said beside the table
-and in the report.";
+
+Keep other work off the I/O CPU and the clients' CPUs: a polling thread that shares its CPU measures
+the scheduler. N clients and the server need N + 1 CPUs; with fewer, a note below the table and the
+report say so.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct IoArgs {
-    /// Experiments, each with servers and loads of its own; what is said beside them wins. Without
-    /// any: devices that are alike, by --devices, --depth and --replies.
+    /// Experiments, each with its own servers and loads; options override them. Without any:
+    /// identical devices, as --devices, --depth and --replies say.
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub experiment: Vec<Experiment>,
-    /// Servers that are started here: elvis, elvis@MODE, qemu-storage-daemon. elvis takes constants of
-    /// its policy, as in elvis+stuck_rule=false. Default: the experiment's, else elvis in all modes and
+    /// Servers to start: elvis, elvis@MODE, qemu-storage-daemon. elvis takes constants of its policy,
+    /// as in elvis+stuck_rule=false. Default: the experiment's, else elvis in all modes and
     /// qemu-storage-daemon.
     #[arg(long, value_name = "SERVER,...", value_delimiter = ',')]
     pub server: Vec<Server>,
-    /// A server that runs already, with a socket for each of its devices; may be given again.
+    /// A server that is already running, with a socket for each of its devices; may be repeated.
     #[arg(long, value_name = "NAME=SOCKET[,SOCKET]...", value_parser = ws_io::server::peer)]
     pub peer: Vec<Server>,
     /// Numbers of devices. Default: the experiment's, else 1,4,14.
     #[arg(long, value_name = "N,...", value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub devices: Option<Vec<u16>>,
-    /// Requests outstanding on each device; experiments have their own. Default: 1,32.
+    /// Outstanding requests on each device; experiments have their own. Default: 1,32.
     #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with = "experiment",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub depth: Option<Vec<u16>>,
-    /// How clients learn of replies. Default: the experiment's, else both.
+    /// How clients detect replies. Default: the experiment's, else both.
     #[arg(long, value_enum, value_name = "HOW,...", value_delimiter = ',')]
     pub replies: Option<Vec<RepliesArg>>,
-    /// One client process drives all devices of a load, instead of each its own: for more clients that
-    /// look for replies than there are CPUs for them.
+    /// One client process drives all devices of a load, instead of one process for each: for loads
+    /// with more polling clients than CPUs.
     #[arg(long)]
     pub one_client: bool,
-    /// Mean pause of clients between a reply and the next request in its place, in us; they look for
-    /// replies then.
+    /// Mean pause of clients between a reply and the next request in its place, in us; needs
+    /// polling clients (--replies poll).
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub think: u64,
-    /// Time that elvis spends on each request of a null disk, in ns, so that the I/O CPU and nothing else
-    /// is what there is too little of.
+    /// Time that elvis spends on each request of a null disk, in ns, so that the I/O CPU is the only
+    /// bottleneck.
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..=1_000_000),
         conflicts_with = "disk")]
     pub work: Option<u64>,
-    /// Of 100 requests, those that write, by chance; the others read. Default: the experiment's, else
-    /// 30.
+    /// Percentage of requests that write, chosen at random; the others read. Default: the
+    /// experiment's, else 30.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub write: Option<u8>,
-    /// What disks are made of. Default: the experiment's, else null.
+    /// Type of the disks. Default: the experiment's, else null.
     #[arg(long, value_enum)]
     pub disk: Option<DiskArg>,
-    /// Clients compare what they read with what they wrote, and at the end read back each block that
-    /// they wrote. It takes them time.
+    /// Clients compare what they read with what they wrote, and read back every written block at the
+    /// end. This slows them down.
     #[arg(long, conflicts_with = "work")]
     pub verify: bool,
-    /// How often each server is started under each load, by turns. Default: 5.
+    /// How often each server is started for each load, in alternating order. Default: 5.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
-    /// How long a load is counted, in ms. Default: 1000.
+    /// How long each load is measured, in ms. Default: 1000.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
     pub measure: Option<u64>,
-    /// How long before that it runs, in ms. Default: 300.
+    /// How long each load runs before it is measured, in ms. Default: 300.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     pub warmup: Option<u64>,
-    /// For a first look: fewer steps of experiments, 2 rounds, 100 ms counted after 50 ms.
+    /// For a first look: fewer steps of experiments, 2 rounds, 100 ms measured after 50 ms.
     #[arg(long)]
     pub quick: bool,
-    /// The CPU of I/O threads. Default: the last that may be used; clients have the others.
+    /// The CPU of I/O threads. Default: the last usable one; clients get the others.
     #[arg(long, value_name = "CPU")]
     pub io_cpu: Option<usize>,
-    /// The elvis to be measured. Default: the one beside this program.
+    /// The elvis program to measure. Default: the one in this program's folder.
     #[arg(long, value_name = "FILE")]
     pub elvis: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// How clients learn of replies.
+/// How clients detect replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RepliesArg {
-    /// They are called, through an eventfd.
+    /// The server notifies them through an eventfd.
     Eventfd,
-    /// They look into memory, all the time.
+    /// They poll memory all the time.
     Poll,
 }
 
@@ -128,10 +129,10 @@ impl From<RepliesArg> for Replies {
     }
 }
 
-/// What disks are made of.
+/// Type of the disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DiskArg {
-    /// Nothing: the cost of the server alone.
+    /// No storage: the cost of the server alone.
     Null,
     /// Files on a tmpfs, the same for all servers.
     Tmpfs,
@@ -149,21 +150,21 @@ impl From<DiskArg> for Disk {
 /// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {
-    /// Figure 6: throughput and latency of 1 to 14 devices, four threads that read and four that
-    /// write on each.
+    /// Figure 6: throughput and latency of 1 to 14 devices, with four readers and four writers on
+    /// each.
     #[value(alias = "fig6")]
     Scaling,
-    /// Figure 7: of seven devices, 1 to 6 with 32 requests outstanding beside others with one.
+    /// Figure 7: seven devices, 1 to 6 of them with 32 outstanding requests, the others with one.
     #[value(alias = "fig7")]
     Mixed,
-    /// Figure 8: what fine-grained scheduling gives, and what polling, with 1 to 7 devices.
+    /// Figure 8: the gain from fine-grained scheduling and the gain from polling, with 1 to 7 devices.
     #[value(alias = "fig8")]
     Ablation,
-    /// One device with 32 requests outstanding beside six with one, an I/O core that has too little
-    /// time for them, and the rule about stuck queues on and off.
+    /// One device with 32 outstanding requests beside six with one, on an overloaded I/O core, with
+    /// the rule about stuck queues on and off.
     Stuck,
-    /// Fourteen devices of equal weight, then three of weights 1, 2 and 4, on such a core.
+    /// Fourteen devices of equal weight, then three of weights 1, 2 and 4, on an overloaded I/O core.
     Shares,
-    /// Fourteen devices, each driven by a process that compares all it reads with what it wrote.
+    /// Fourteen devices, each driven by a process that compares what it reads with what it wrote.
     Integrity,
 }

@@ -1,46 +1,47 @@
-//! How results are judged: the words of `compare`, and of `history check`.
+//! Options of `compare` and `history check`: how results are judged.
 
 use clap::Args;
 use std::path::PathBuf;
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  worldswitch compare before after            each platform of one run with the same of another
+  worldswitch compare before after            each platform of one run with the same in another
   worldswitch compare run:lab:kvm run:lab:kvm-shadow
                                               two platforms of one run
   worldswitch compare --min-effect 2% --allow digest base.json new.json
 
-Time is compared by what each boot says, never by pooled samples; it takes boots to tell.
+On time, each boot gives one value and samples are never pooled: a verdict needs many boots.
 Exit codes: 0 no regression, 3 a regression, 4 none found but some inconclusive, 1 error or a
-benchmark that may not be compared, 2 wrong usage.";
+benchmark that can't be compared, 2 wrong usage.";
+
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct CompareArgs {
-    /// What to compare with: FOLDER, FOLDER:PLATFORM or a file. A folder of several platforms is
+    /// What to compare with: a folder, FOLDER:PLATFORM or a file. A folder of several platforms is
     /// compared platform by platform.
     #[arg(value_name = "BASE")]
     pub base: String,
-    /// What to compare: the same.
+    /// What to compare, named in the same way.
     #[arg(required = true, value_name = "OTHER")]
     pub others: Vec<String>,
     #[command(flatten)]
     pub how: JudgeArgs,
 }
 
-/// How results are judged, and where what was found goes.
+/// How results are judged, and where the comparison is written.
 #[derive(Debug, Args)]
 pub struct JudgeArgs {
-    /// Only benchmarks in whose name this regular expression is found.
+    /// Only benchmarks whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// On time: the chance of one false alarm or more in a suite in which nothing changed.
+    /// On time: the probability of a false alarm in a whole suite in which nothing changed.
     #[arg(long, value_name = "LEVEL", default_value = "0.01", value_parser = significance)]
     pub significance: f64,
-    /// The least change that counts: on time a percentage (5%), on instruction counts a number of
-    /// instructions (1insn). May be given twice, once for each.
+    /// The smallest change that counts: on time a percentage (5%), on instruction counts a number
+    /// of instructions (1insn). May be given twice, once for each.
     #[arg(long, value_name = "EFFECT", value_parser = effect, default_values = ["5%", "1insn"])]
     pub min_effect: Vec<Effect>,
-    /// Let compared results differ in this condition; may be given again.
+    /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
     /// Also write the comparison as JSON (docs/comparison-schema.json).
@@ -54,7 +55,7 @@ pub struct JudgeArgs {
     pub export_markdown: Option<PathBuf>,
 }
 
-/// The least change that counts, on one kind of unit.
+/// The smallest change that counts, on one kind of unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
     /// A fraction, on time.
@@ -67,7 +68,7 @@ fn significance(text: &str) -> Result<f64, String> {
     text.parse::<f64>()
         .ok()
         .filter(|level| *level >= 1e-6 && *level <= 0.5)
-        .ok_or_else(|| "a level from 0.000001 to 0.5".to_owned())
+        .ok_or_else(|| "expected a level from 0.000001 to 0.5".to_owned())
 }
 
 fn effect(text: &str) -> Result<Effect, String> {
@@ -82,7 +83,7 @@ fn effect(text: &str) -> Result<Effect, String> {
         None => insns()
             .and_then(number)
             .map(Effect::Insns)
-            .ok_or_else(|| "a percentage, as 5%, or instructions, as 1insn".to_owned()),
+            .ok_or_else(|| "expected a percentage (5%) or instructions (1insn)".to_owned()),
     }
 }
 

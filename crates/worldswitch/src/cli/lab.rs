@@ -1,4 +1,4 @@
-//! What may be typed behind `worldswitch lab`.
+//! Subcommands and options of `worldswitch lab`.
 
 use crate::cli::{Output, Parts, PlatformList};
 use clap::{Args, Subcommand};
@@ -6,17 +6,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const FETCH_HELP: &str = "\
-A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list has both.
-apt fetches them as you, into a folder of their own: nothing on this system changes, and no root is
-needed. The archive is the Debian one that this system's apt is configured with; on a system
-without, name one:
+A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
+apt downloads the packages as your user, into a separate folder: it installs nothing on this system
+and needs no root. They come from the Debian archive that this system's apt is configured for. If
+there is none, name one:
   worldswitch lab fetch --mirror URL --keyring /usr/share/keyrings/debian-archive-keyring.gpg
-On a system without apt: worldswitch lab export on one that has it, then worldswitch lab import.";
+Without apt: run worldswitch lab export on a system that has it, and worldswitch lab import here.";
 
 const BOOT_HELP: &str = "\
-Nothing of the kernel need be changed: it runs under the machine's hypervisor as our own guest does.
-Ctrl-C ends it. Exit codes: 0 the kernel powered the machine off; 1 it was refused, ended in a reset or a
-triple fault, or was given up or stopped; 2 wrong usage. Examples:
+The kernel needs no changes: it runs under the machine's hypervisor, as the project's guest does.
+Ctrl-C stops it. Exit codes: 0 the kernel powered the machine off; 1 it was refused, ended in a
+reset or a triple fault, could not be run by KVM, or was stopped (--timeout, Ctrl-C); 2 wrong usage.
+
+Examples:
   worldswitch lab boot kvm --kernel grub-i386-xen_pvh.bin
   worldswitch lab boot kvm --kernel vmlinuz --initrd initrd.img --append 'console=ttyS0 quiet'
   worldswitch lab boot native --kernel vmexit.flat --append cpuid";
@@ -27,27 +29,28 @@ A budget names platforms and benchmarks, and how many instructions one operation
   hypercall = 3100
   in = 3500
 
-Exactly these are run, two boots each; a figure is exact or no figure. With --perturb, a figure
-counts as over only if all boots are: one whose band reaches down into the budget is in doubt.
+Only these benchmarks are run, two boots each; a figure counts only if both boots agree exactly.
+With --perturb a figure is over only if it is over in all boots: if its band reaches down to the
+budget, it is in doubt.
 
 Examples:
   worldswitch lab check --budget kvm.toml --write --on lab:kvm --bench '^(hypercall|in)$'
-                                         measure, and write what was measured as the budget
+                                         measure, and write the figures as a budget
   worldswitch lab check --budget kvm.toml
   worldswitch lab check --budget kvm.toml --json -o results
 
-A kernel of your own is named in the budget: [budget.\"lab:kvm@./my-build\"].
-Exit codes: 0 all within, 3 something over, 4 none over but some in doubt, 1 error or a benchmark
-without an exact figure, 2 wrong usage or a wrong budget.";
+A budget can name a kernel of your own: [budget.\"lab:kvm@./my-build\"].
+Exit codes: 0 all within, 3 some over, 4 none over but some in doubt, 1 error or a benchmark
+without an exact figure, 2 wrong usage or an invalid budget.";
 
-/// Where recipes and packages lie.
+/// Where recipes and packages are.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Places {
-    /// A folder with recipes/NAME.toml and packages.toml of your own, looked at before the
-    /// installed one; may be given again.
+    /// A folder with your own recipes/NAME.toml and packages.toml, searched before the installed
+    /// one; may be repeated.
     #[arg(long, value_name = "DIR")]
     pub lab_dir: Vec<PathBuf>,
-    /// Where fetched packages are kept. Default: $XDG_CACHE_HOME/worldswitch, or
+    /// The folder of fetched packages. Default: $XDG_CACHE_HOME/worldswitch, or
     /// ~/.cache/worldswitch.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
@@ -55,43 +58,43 @@ pub struct Places {
 
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Recipes and sets of packages, and which of these are fetched.
+    /// List recipes and sets of packages, and which sets are fetched.
     List {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         places: Places,
     },
-    /// A recipe as it is resolved: the machine's parts, and why each flag is there.
+    /// Show a resolved recipe: the machine's parts, and the reason for each flag.
     Show {
-        /// A recipe, as kvm or lab:kvm@6.12.
+        /// A recipe, such as kvm or lab:kvm@6.12.
         name: String,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         places: Places,
     },
-    /// Fetch the packages that lab machines are made of: emulator, kernels, hypervisors.
+    /// Fetch the packages of lab machines: emulator, kernels, hypervisors.
     #[command(after_help = FETCH_HELP)]
     Fetch(FetchArgs),
-    /// Boot a kernel of yours in a lab machine, its console on standard output.
+    /// Boot your own kernel in a lab machine, with its console on standard output.
     #[command(after_help = BOOT_HELP)]
     Boot(BootArgs),
-    /// Hold what benchmarks cost on lab machines against a budget: for a CI that must stay fast.
+    /// Check benchmarks' instruction counts on lab machines against a budget, for CI.
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
     /// Write fetched packages to one file, for a host without apt or network.
     Export {
-        /// The file to write, as lab.tar.gz.
+        /// The file to write, such as lab.tar.gz.
         file: PathBuf,
         /// Only these sets. Default: all that are fetched.
         sets: Vec<String>,
         #[command(flatten)]
         places: Places,
     },
-    /// Take fetched packages from a file that export wrote, once all of it proved whole.
+    /// Import packages from a file that export wrote, after checking all of it.
     Import {
         file: PathBuf,
         #[command(flatten)]
@@ -99,13 +102,13 @@ pub enum LabCommand {
     },
 }
 
-/// What `lab boot` boots.
+/// Options of `lab boot`.
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// The machine, as kvm or lab:kvm-shadow@6.12.
+    /// The machine, such as kvm or lab:kvm-shadow@6.12.
     pub name: String,
-    /// On x86 a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel; on ARM an arm64 Image,
-    /// or a program without a header whose name ends in .flat.
+    /// The kernel. On x86: a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel. On
+    /// ARM: an arm64 Image, or a program without a header whose name ends in .flat.
     #[arg(long, value_name = "FILE")]
     pub kernel: PathBuf,
     /// Its initramfs.
@@ -119,16 +122,16 @@ pub struct BootArgs {
         allow_hyphen_values = true
     )]
     pub append: String,
-    /// How many vCPUs it has.
+    /// Number of vCPUs.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: u32,
-    /// Stop the machine after so long.
+    /// Stop the machine after this time.
     #[arg(long, value_name = "SECONDS", value_parser = crate::cli::seconds)]
     pub timeout: Option<Duration>,
-    /// The QEMU to use. Default: the lab's own.
+    /// The QEMU program. Default: the one from worldswitch lab fetch.
     #[arg(long, value_name = "PATH")]
     pub qemu: Option<PathBuf>,
-    /// The KVM monitor to use. Default: the one that make build makes.
+    /// The KVM monitor (vmm). Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
     #[command(flatten)]
@@ -136,7 +139,7 @@ pub struct BootArgs {
 }
 
 impl BootArgs {
-    /// What the machine is made from, beside the user's kernel.
+    /// The files that the machine is made from, other than the user's kernel.
     pub fn parts(&self) -> Parts {
         Parts {
             guest: None,
@@ -147,26 +150,26 @@ impl BootArgs {
     }
 }
 
-/// What `lab check` checks.
+/// Options of `lab check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// The budget, a TOML file.
     #[arg(long, value_name = "FILE")]
     pub budget: PathBuf,
-    /// Measure, and write the budget that this just meets into a new file.
+    /// Measure, and write the figures as a budget into a new file.
     #[arg(long, requires = "on", conflicts_with = "json")]
     pub write: bool,
-    /// With --write: the platforms, separated by commas; may be given again.
+    /// With --write: the platforms, separated by commas; may be repeated.
     #[arg(long, value_name = "PLATFORM,...", requires = "write", value_parser = crate::cli::platforms)]
     pub on: Vec<PlatformList>,
-    /// With --write: only benchmarks in whose name this regular expression is found.
+    /// With --write: only benchmarks whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", requires = "write", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// So many boots more, in which something differs that should not matter: how far figures move
-    /// with it is their band. --write takes the greatest figure of the band.
+    /// Extra boots that vary what should not matter (memory size, an empty loop before each batch).
+    /// The range of a figure over all boots is its band; --write takes its upper end.
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -180,20 +183,20 @@ pub struct FetchArgs {
     /// What to fetch. Default: what lab:native, lab:kvm and lab:kvm-shadow need.
     #[arg(value_name = "NAME", conflicts_with = "all")]
     pub names: Vec<String>,
-    /// All sets but those on request only, as unstable's kernel.
+    /// All sets, except those that must be named, such as unstable's kernel.
     #[arg(long)]
     pub all: bool,
-    /// Where the archive no longer has the versions that lock.toml pins, take its newest, marked as
-    /// not pinned.
+    /// If the archive no longer has the versions that lock.toml pins, take its newest ones and mark
+    /// them as not pinned.
     #[arg(long)]
     pub newest: bool,
-    /// Take the newest versions, and pin them in lock.toml.
+    /// Take the newest versions and pin them in lock.toml.
     #[arg(long, conflicts_with = "newest")]
     pub update_lock: bool,
     /// A Debian archive. Default: the one of this system's apt.
     #[arg(long, value_name = "URL", requires = "keyring")]
     pub mirror: Option<String>,
-    /// The keys of that archive.
+    /// The keyring of that archive.
     #[arg(long, value_name = "FILE", requires = "mirror")]
     pub keyring: Option<PathBuf>,
     #[command(flatten)]

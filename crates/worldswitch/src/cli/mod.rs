@@ -1,4 +1,4 @@
-//! The command line: what may be typed, and what `--help` teaches.
+//! The command line: its definition and its help texts.
 
 pub mod bisect;
 mod history;
@@ -29,89 +29,89 @@ pub use values::{PlatformList, platforms, seconds};
 const EXAMPLES: &str = "\
 Examples:
   worldswitch run                         all benchmarks on every usable platform
-  worldswitch run --quick                 the same within two minutes
+  worldswitch run --quick                 the same, in at most two minutes
   worldswitch run --on lab:native --bench '^s[gli]dt$'
                                           three benchmarks, in exact instructions
   worldswitch run --on lab:native,qemu-tcg -o before
                                           two platforms, results in ./before
   worldswitch show before                 the table of an earlier run
-  worldswitch show before:lab:native      all about one of its platforms
-  worldswitch compare before after        what became better, what worse; for scripts too
-  worldswitch lab check --budget kvm.toml and against a budget, for a CI
+  worldswitch show before:lab:native      one of its platforms in detail
+  worldswitch compare before after        what got better or worse; exit code 3 on a regression
+  worldswitch lab check --budget kvm.toml instruction counts against a budget, for CI
   worldswitch bisect --kernel-tree linux --good v6.12 --bad v6.13 --bench hypercall
-                                          which commit of Linux changed it
-  worldswitch report before -o page.html  a page to look at, with plots
-  worldswitch list platforms              what can be used here, and what is missing
-  worldswitch doctor                      what on this host spoils measurements, and the cure
+                                          the Linux commit that changed it
+  worldswitch report before -o page.html  an HTML page with tables and plots
+  worldswitch list platforms              what is usable here, and what is missing for the rest
+  worldswitch doctor                      what disturbs measurements on this host, and the fix
 
-Results go to stdout, all else to stderr.
+Results go to stdout, everything else to stderr.
 Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage, 3 regression, 4 inconclusive.";
 
-/// Measures what virtualization costs: boots a small guest that times each operation which
-/// leaves a virtual machine, and shows the cost of one.
+/// Measures what virtualization costs: boots a small guest kernel that times every operation that
+/// can force an exit to the hypervisor.
 #[derive(Debug, Parser)]
 #[command(name = "worldswitch", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// When to colour what is shown.
+    /// When to use colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: When,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure, show the table, keep the results.
+    /// Measure; show the table and keep the results.
     Run(Box<RunArgs>),
-    /// What can be measured, and where.
+    /// List benchmarks or platforms, and what they need.
     List {
         #[command(subcommand)]
         what: ListWhat,
     },
     /// Show results of an earlier run.
     Show(ShowArgs),
-    /// The deterministic lab: its recipes, and the packages that its machines are made of.
+    /// The deterministic lab: list, fetch, boot and check its machines.
     Lab {
         #[command(subcommand)]
         what: LabCommand,
     },
-    /// Better, worse, no change or inconclusive: results against a base.
+    /// Compare results with a base: better, worse, no change or inconclusive.
     Compare(CompareArgs),
-    /// Find the commit of a kernel tree from which on a benchmark counts otherwise in the lab.
+    /// Find the kernel commit that changed a benchmark's instruction count.
     Bisect(Box<BisectArgs>),
-    /// Write a page of results: tables, plots, the papers' figures beside them.
+    /// Write an HTML page of results: tables, plots, and the papers' figures.
     Report(ReportArgs),
-    /// Keep results over time, and look at a benchmark by date or by kernel.
+    /// Keep results over time, and plot a benchmark by date or by kernel.
     History(HistoryArgs),
-    /// What each kind of event costs in a guest, and what a workload's events cost together.
+    /// Model what each kind of event costs in a guest, and predict a workload's cost.
     Model(ModelArgs),
-    /// Block I/O of many devices: elvis, its baselines and its peers, by turns.
+    /// Measure block I/O of many devices: elvis, its baselines and its peers.
     Io(Box<IoArgs>),
     /// One client of `io`.
     #[command(name = io::CLIENT, hide = true)]
     IoClient { task: String },
-    /// Nested virtualization on Arm by all mechanisms, beside the NEVE paper's tables.
+    /// Measure nested virtualization on Arm with every mechanism, beside the NEVE paper's tables.
     Nested(Box<NestedArgs>),
-    /// Rewrite a hypervisor's instructions, so that its image runs as a guest hypervisor on an Arm CPU
-    /// that does not trap them.
+    /// Rewrite a hypervisor's image so that it runs as a guest hypervisor on an Arm CPU that does
+    /// not trap its instructions.
     PatchHyp(PatchHypArgs),
-    /// What this host lacks, what on it spoils measurements, and the cure.
+    /// Check this host: what is missing, what disturbs measurements, and how to fix it.
     Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ListWhat {
-    /// What the guest image can measure, what that needs, and whether this host has it.
+    /// Benchmarks of the guest image, what each needs, and whether this host has it.
     Benchmarks {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         parts: Parts,
     },
-    /// Where it can be measured, what that needs, and whether it is usable here.
+    /// Platforms to measure on, what each needs, and whether it is usable here.
     Platforms {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -121,24 +121,24 @@ pub enum ListWhat {
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub parts: Parts,
 }
 
-/// What machines are made from, where the user names something else than what is found.
+/// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Parts {
-    /// The guest image to use. Default: the one that make build makes.
+    /// The guest image. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub guest: Option<PathBuf>,
-    /// The QEMU to use. Default: in the lab its own, which worldswitch lab fetch brings; elsewhere
-    /// qemu-system-x86_64 in the search path.
+    /// The QEMU program. Default: in the lab, the one from worldswitch lab fetch; elsewhere
+    /// qemu-system-x86_64 in PATH.
     #[arg(long, value_name = "PATH")]
     pub qemu: Option<PathBuf>,
-    /// The KVM monitor to use. Default: the one that make build makes.
+    /// The KVM monitor (vmm). Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The words of `worldswitch nested`.
+//! Options of `worldswitch nested`.
 
 use super::{Output, Parts, PlatformList, platforms};
 use clap::Args;
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  worldswitch nested -o nested                  all of it: three minutes of a core
-  worldswitch nested --short                    the paper's world switch only, without Linux: 20 s
+  worldswitch nested -o nested                  everything: three minutes of one core
+  worldswitch nested --short                    only the paper's world switch, without Linux: 20 s
   worldswitch nested --of nested --export-markdown nested.md
   worldswitch nested --on lab:neve+policy=kvm-4.10,lab:neve-nested@pv+cpu=cortex-a57+policy=kvm-4.10
-  worldswitch report nested -o nested.html      the same on a page, drawn";
+  worldswitch report nested -o nested.html      the same as an HTML page, with plots";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct NestedArgs {
-    /// Platforms, separated by commas; may be given again. Default: lab:neve-nested by nv, pv, neve and
-    /// nv2, with VHE and without, with both policies, and Linux KVM in Linux KVM; each beside a VM on
-    /// its hypervisor.
+    /// Platforms, separated by commas; may be repeated. Default: lab:neve-nested with the mechanisms
+    /// nv, pv, neve and nv2, each with and without VHE and with both policies, and Linux KVM in Linux
+    /// KVM; for comparison also a VM on each hypervisor that is not nested.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms, conflicts_with = "short")]
     pub on: Vec<PlatformList>,
-    /// Only with the world switch of Linux 4.10, as the paper's, and without Linux itself.
+    /// Only the world switch of Linux 4.10, which the paper measured; without Linux itself.
     #[arg(long)]
     pub short: bool,
-    /// Show these results of an earlier run, and measure nothing; may be given again.
+    /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "short", "boots", "output"])]
     pub of: Vec<String>,
-    /// How often to boot each platform; the second proves the digits.
+    /// Boots of each platform; the second proves that the counts are exact.
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,

@@ -1,4 +1,4 @@
-//! The words of `worldswitch patch-hyp`.
+//! Options of `worldswitch patch-hyp`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -9,44 +9,46 @@ Examples:
   worldswitch patch-hyp build/neve/aarch64/neve.elf -o patched.elf --to pv
   worldswitch patch-hyp build/neve/aarch64-vhe/neve.elf -o patched.elf --to neve --vhe
   worldswitch patch-hyp Image -o patched.img --to pv --code 0x800-0x10468
-An ELF file stays one; llvm-objcopy -O binary makes of it what a machine boots.";
+
+The output has the format of the input; llvm-objcopy -O binary makes an ELF file bootable.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PatchHypArgs {
-    /// A hypervisor's image: an ELF file with its symbols, or any other with --code.
+    /// The hypervisor's image: an ELF file with symbols, or any other file with --code.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
     /// The patched image.
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// By what its hypervisor instructions are to reach the hypervisor below.
+    /// What hypervisor instructions are replaced with.
     #[arg(long, value_name = "MECHANISM")]
     pub to: Mechanism,
-    /// It is a VHE hypervisor: names of EL1 are its own registers, those of EL12 and EL02 its VM's.
+    /// It is a VHE hypervisor: EL1 names are its own registers, EL12 and EL02 names are its VM's.
     #[arg(long)]
     pub vhe: bool,
-    /// These bytes of the file, and no others, are code, each word of them; may be given again. For files
-    /// that are no ELF files.
+    /// Every word in these bytes of the file is code, and no other; may be repeated. For files that
+    /// are not ELF.
     #[arg(long, value_name = "START-END", value_parser = range)]
     pub code: Vec<Range>,
-    /// These bytes of the file are executable, zero and free.
+    /// These bytes of the file are executable, zero and unused.
     #[arg(long, value_name = "START-END", value_parser = range)]
     pub veneers: Option<Range>,
-    /// The deferred pages, one a CPU, as if in the file: writable and free; they may lie behind its end.
+    /// The deferred pages, one per CPU, as offsets in the file: writable and unused; they may lie
+    /// beyond its end.
     #[arg(long, value_name = "START-END", value_parser = range)]
     pub pages: Option<Range>,
-    /// What was changed as JSON.
+    /// Print the changes as JSON.
     #[arg(long)]
     pub json: bool,
 }
 
-/// Of neve's mechanisms those for CPUs that have neither FEAT_NV nor FEAT_NV2.
+/// neve's mechanisms for CPUs that have neither FEAT_NV nor FEAT_NV2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mechanism {
-    /// Calls, hvc #imm16.
+    /// Hypercalls, hvc #imm16.
     Pv,
-    /// The paper's NEVE: loads and stores of the deferred page, registers of EL1, and calls.
+    /// The paper's NEVE: loads and stores in the deferred page, EL1 registers, and hypercalls.
     Neve,
 }
 
@@ -68,7 +70,7 @@ fn range(text: &str) -> Result<Range, String> {
     let ends = text.split_once('-');
     ends.and_then(|(start, end)| Range::new(number(start)?, number(end)?))
         .ok_or_else(|| {
-            "a range is START-END in bytes, as 0x800-0x10468, END beyond the last".into()
+            "expected START-END in bytes, such as 0x800-0x10468; END is not included".into()
         })
 }
 

@@ -1,4 +1,4 @@
-//! The words of commands that read results: `show`, `report`, `model`.
+//! Options of commands that read results: `show`, `report`, `model`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ const MODEL_EXAMPLES: &str = "\
 Examples:
   worldswitch model run --native run:lab:native
   worldswitch model i10 i100 i1000 --native native --paging nested
-                                   the operator too, from runs with --iters 10, 100 and 1000
+                                   also fits the operator, from runs with --iters 10, 100 and 1000
   worldswitch model run:kvm --native run:serial --events web.toml
-Events:
+A file for --events:
   [events]
   in = 2000
   cold-memory-access = 512
-  [time]                           may be left out: the whole workload, natively and as measured in the guest
+  [time]                           optional: the whole workload, natively and as measured in the guest
   unit = \"insns\"
   direct = 900000
   guest = 10200000";
 
-/// A paper whose benchmarks and table are asked for.
+/// A paper whose benchmarks and table layout can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
     /// Dall et al. 2015, Table 2: seven microbenchmarks of KVM and Xen on ARM and x86.
@@ -31,7 +31,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// As the reference calls it.
+    /// Its name in `reference/suites.csv`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dall2015 => "dall2015",
@@ -43,50 +43,50 @@ impl Suite {
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A folder of results or several results show as a table; one result, FOLDER:PLATFORM or a
-    /// file, shows in detail.
+    /// Results: a folder, FOLDER:PLATFORM or a file. A folder or several results are shown as a
+    /// table, a single result in detail.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
-    /// The table laid out as a paper's, with what it published beside.
+    /// Use a paper's table layout, with its published figures.
     #[arg(long, value_name = "PAPER")]
     pub suite: Option<Suite>,
-    /// Compare the other platforms with this one.
+    /// The platform that the others are compared with.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,
-    /// Let compared results differ in this condition; may be given again.
+    /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// The table as JSON.
+    /// Print the table as JSON.
     #[arg(long, group = "form")]
     pub json: bool,
-    /// The table as Markdown.
+    /// Print the table as Markdown.
     #[arg(long, group = "form")]
     pub markdown: bool,
-    /// The table as CSV.
+    /// Print the table as CSV.
     #[arg(long, group = "form")]
     pub csv: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results: a folder, FOLDER:PLATFORM, or a file.
+    /// Results: a folder, FOLDER:PLATFORM or a file.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
-    /// The page to write: one file, which needs no network.
+    /// The page to write: one self-contained HTML file.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// Compare the other platforms with this one. Default: lab:native and lab:arm-native, where they are
-    /// among them.
+    /// The platform that the others are compared with. Default: lab:native and lab:arm-native, if
+    /// they are among the results.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,
-    /// Older results: verdicts of each platform against the same of this run.
+    /// Older results: each platform is judged against the same platform in them.
     #[arg(long, value_name = "RUN")]
     pub base: Option<String>,
-    /// A workload's events, whose cost the model predicts: a file as `worldswitch model` takes it.
-    /// Default: one event of each term.
+    /// A workload's events, whose cost the model predicts: a file as for `worldswitch model
+    /// --events`. Default: one event of each term.
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
-    /// Let compared results differ in this condition; may be given again.
+    /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
 }
@@ -94,23 +94,24 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = MODEL_EXAMPLES)]
 pub struct ModelArgs {
-    /// Results of guests: FOLDER, FOLDER:PLATFORM or a file. Several of one platform, with different
-    /// --iters or --page, make one model together.
+    /// Results of guests: a folder, FOLDER:PLATFORM or a file. Several results of one platform,
+    /// with different --iters or --page, give one model.
     #[arg(required = true, value_name = "GUEST")]
     pub guests: Vec<String>,
-    /// The same measured natively; may be given again, for other --iters or --page.
+    /// Results of the same benchmarks, measured natively; may be repeated, for other --iters or
+    /// --page.
     #[arg(long, required = true, value_name = "NATIVE")]
     pub native: Vec<String>,
-    /// How the guests' addresses become the host's, where the results do not say.
+    /// How guest addresses are translated, if the results do not say.
     #[arg(long, value_name = "PAGING")]
     pub paging: Option<PagingKind>,
-    /// A workload's events: a TOML file with a table [events], by benchmark how often.
+    /// A workload's events: a TOML file whose table [events] has a count per benchmark.
     #[arg(long, value_name = "FILE", conflicts_with = "events_of")]
     pub events: Option<PathBuf>,
-    /// The same from what the host counted while a benchmark of a result ran.
+    /// Take the events from the host's counts of a benchmark in a result.
     #[arg(long, num_args = 2, value_names = ["RESULT", "BENCHMARK"])]
     pub events_of: Vec<String>,
-    /// Let guest and native differ in this condition; may be given again.
+    /// Use guest and native results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
     /// Also write the model as JSON (docs/model-schema.json).
@@ -118,13 +119,13 @@ pub struct ModelArgs {
     pub export_json: Option<PathBuf>,
 }
 
-/// How guest addresses become the host's.
+/// How guest addresses are translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PagingKind {
-    /// A second set of tables that the processor walks (EPT, NPT).
+    /// Second-stage tables that the CPU walks (EPT, NPT).
     Nested,
-    /// Tables that the hypervisor keeps in place of the guest's.
+    /// Shadow page tables that the hypervisor keeps.
     Shadow,
-    /// By an emulator.
+    /// In software, by an emulator.
     Software,
 }

@@ -1,4 +1,4 @@
-//! The words of `run`, and those of its that other commands share.
+//! Options of `run`, some of which other commands share.
 
 use super::values::{Cpus, PlatformList, bytes, cpus, platforms, seconds};
 use super::{Parts, Suite};
@@ -9,16 +9,17 @@ use std::time::Duration;
 use ws_machines::name::PlatformName;
 
 const RUN_EXAMPLES: &str = "\
-Platforms (worldswitch list platforms tells which are usable here):
-  lab:native       QEMU counting instructions; the same digits on every host
-  kvm              this host's KVM, under our own monitor
-  qemu-kvm         this host's KVM, under QEMU
-  qemu-tcg         QEMU in the host's time
-  serial:DEVICE    a machine that you boot, heard over a serial line
+Platforms (worldswitch list platforms shows which are usable here):
+  lab:native       QEMU counting instructions, no hypervisor; the same figures on every host
+  lab:kvm, ...     a hypervisor in that QEMU (worldswitch lab list has all recipes)
+  kvm              this host's KVM, with the project's own monitor (vmm)
+  qemu-kvm         this host's KVM, with QEMU
+  qemu-tcg         QEMU's TCG, in real time
+  serial:DEVICE    a machine that you boot, read over a serial line
   log:FILE         a saved console
 Options of the QEMU platforms: +cpu=MODEL, +memory=MIB, as in qemu-tcg+cpu=EPYC+memory=256;
 kvm has +memory=MIB.
-After serial: and log: the rest is a path as it stands; write a comma in it as '\\,'.
+After serial: and log: comes a path, taken literally; write a comma in it as '\\,'.
 
 Examples:
   worldswitch run --on lab:native --boots 1
@@ -26,89 +27,89 @@ Examples:
   worldswitch run --on qemu-tcg --bench '^(in|out)$' --samples 50
   worldswitch run --on qemu-tcg --page 2m --ws 64M --bench memory
   worldswitch run --on qemu-tcg --external --bench '^(idle|in|sgdt)$'
-                   the guest's clock against the host's; Idle shows how sure the latter is
+                   the guest's clock against the host's; Idle shows the host's accuracy
   worldswitch run --on serial:/dev/ttyUSB0 -o bare-metal
   worldswitch run --on log:console.txt --export-csv table.csv";
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArgs {
-    /// Platforms, separated by commas; may be given again. Default: the usable ones of
-    /// lab:native, kvm, qemu-kvm (on hardware) and qemu-tcg.
+    /// Platforms, separated by commas; may be repeated. Default: lab:native, kvm, qemu-kvm and
+    /// qemu-tcg, as far as usable here (KVM only with hardware virtualization).
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
-    /// Only benchmarks in whose name this regular expression is found.
+    /// Only benchmarks whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// The benchmarks of a paper, in a table laid out as the paper's, with what it published beside.
+    /// A paper's benchmarks; the table has the paper's layout and its published figures.
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,
-    /// How often to boot each platform. Default: 2 where instructions are counted (the second
-    /// proves the digits), 16 where time is measured (what compare needs to find 10 % in a row), 1 on
-    /// a serial line, all that a log holds.
+    /// Boots of each platform. Default: 2 where instructions are counted (the second proves that
+    /// the counts are exact), 16 where time is measured (compare needs 16 to detect 10 % in one
+    /// benchmark), 1 on a serial line, all that a log contains.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
-    /// Where instructions are counted: so many boots more, in which something differs that should
-    /// not matter (passes of an empty loop before each batch, the size of memory). How far figures
-    /// move with it is their invariance band, beyond which compare sees a difference. Default: 1,
-    /// none where --boots is given, and with --quick as many as fit.
+    /// Where instructions are counted: extra boots that vary what should not matter (passes of an
+    /// empty loop before each batch, memory size). The range of a figure over all boots is its band:
+    /// compare reports a change only beyond the band. Default: 1, none if --boots is given, as many
+    /// as fit with --quick.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
-    /// Samples of each benchmark in a boot. Default: the guest chooses.
+    /// Samples of each benchmark per boot. Default: the guest chooses.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub samples: Option<u64>,
     /// Operations in each sample. Default: the guest chooses.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub iters: Option<u64>,
-    /// Run all benchmarks on this many vCPUs. Default: as few as each needs.
+    /// Run all benchmarks with this many vCPUs. Default: as few as each needs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub smp: Option<u32>,
-    /// Page size of the memory that is measured.
+    /// Page size of the measured memory.
     #[arg(long, value_name = "SIZE")]
     pub page: Option<Page>,
     /// Working set of the memory benchmarks, in bytes or with K, M or G.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub ws: Option<u64>,
-    /// Passes of an empty loop before each timed batch: shows which figures move with the phase
-    /// of what ticks beside them.
+    /// Passes of an empty loop before each timed batch: shows which figures depend on the phase of
+    /// timers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
-    /// Where time is measured: boot N has the seed SEED + N - 1, by which benchmarks are run in another order,
-    /// the operation's loop or the control loop comes first, and data lie elsewhere. 0: all boots are alike.
+    /// Where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the
+    /// benchmarks, whether the operation's loop or the control loop is first, and where data lie.
+    /// 0: all boots are alike.
     #[arg(long, value_name = "SEED", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(0..=u64::from(u32::MAX)))]
     pub seed: u64,
-    /// Also time each batch from outside: the guest sends a byte before and after it, and this
-    /// program reads the host's counter when it comes. Shows both costs and how they differ. Only
-    /// where time is measured and the host hears the guest byte by byte: qemu-tcg. Batches are
-    /// made to last over 10 ms, so a boot takes longer.
+    /// Also time each batch on the host: the guest sends a byte before and after it, and this
+    /// program reads the host's counter when the byte arrives. The table has both costs and their
+    /// difference. Only on qemu-tcg. Batches last more than 10 ms, so a boot takes longer.
     #[arg(long)]
     pub external: bool,
-    /// Choose boots and samples so that all is done within two minutes.
+    /// Choose boots and samples so that the run ends within two minutes.
     #[arg(long, conflicts_with_all = ["boots", "samples", "iters"])]
     pub quick: bool,
-    /// Compare the other platforms with this one.
+    /// The platform that the others are compared with.
     #[arg(long, value_name = "PLATFORM")]
     pub baseline: Option<PlatformName>,
-    /// Let compared results differ in this condition; may be given again.
+    /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// How long one benchmark may take before its machine is stopped. Time in which the machine waits for a
-    /// processor of the host does not count.
+    /// Time limit of one benchmark; then its machine is stopped. Time in which the machine waits
+    /// for a host CPU does not count.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub timeout: Duration,
     #[command(flatten)]
     pub parts: Parts,
-    /// Pin the threads of vCPU 0, 1, ... to these CPUs of the host, on every platform that
-    /// measures time. Default: isolated CPUs where there are enough, else none.
+    /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time.
+    /// Default: isolated CPUs if there are enough, else no pinning.
     #[arg(long, value_name = "CPU,...", value_parser = cpus)]
     pub pin: Option<Cpus>,
-    /// Also write a page of the results, report.html beside them.
+    /// Also write an HTML page of the results: report.html in their folder.
     #[arg(long)]
     pub report: bool,
     #[command(flatten)]
     pub output: Output,
-    /// Tell the machines' command lines, their times to the first record, chosen iterations.
+    /// Show the machines' command lines, times to the first record, and chosen iterations.
     #[arg(short, long)]
     pub verbose: bool,
     /// Also write the table as JSON.
@@ -122,23 +123,23 @@ pub struct RunArgs {
     pub export_markdown: Option<PathBuf>,
 }
 
-/// What `--timeout` is if nobody says.
+/// The default of `--timeout`.
 const BENCH_LIMIT: Duration = Duration::from_secs(30);
 
 /// Where results go.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
-    /// Folder for the results, a file a platform. Default: ws-runs/TIME.
+    /// Folder for the results, one file per platform. Default: ws-runs/TIME.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace results that lie in the folder already.
+    /// Replace results that are already in the folder.
     #[arg(long)]
     pub force: bool,
 }
 
 impl RunArgs {
-    /// These benchmarks on these platforms, and all else as if nobody said: for other commands
-    /// that measure.
+    /// These benchmarks on these platforms, with defaults for all other options: for other
+    /// commands that measure.
     pub fn of(on: PlatformList, bench: regex::Regex, parts: Parts) -> Self {
         Self {
             on: vec![on],

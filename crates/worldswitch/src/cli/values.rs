@@ -1,4 +1,4 @@
-//! What stands behind options: lists, sizes, times.
+//! Parsers of option values: lists, sizes, times.
 
 use std::time::Duration;
 use ws_machines::name::{PlatformName, parse_list};
@@ -6,7 +6,7 @@ use ws_machines::name::{PlatformName, parse_list};
 /// The platforms of one `--on`.
 pub type PlatformList = Vec<PlatformName>;
 
-/// A list of platforms, as `--on` takes it.
+/// Parses a list of platforms for `--on`.
 pub fn platforms(text: &str) -> Result<PlatformList, String> {
     parse_list(text).map_err(|e| e.to_string())
 }
@@ -33,7 +33,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok()
         .and_then(|number| number.checked_mul(1 << shift))
         .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "a number of bytes, as 4096, 64K, 2M or 1G".to_owned())
+        .ok_or_else(|| "expected a number of bytes, such as 4096, 64K, 2M or 1G".to_owned())
 }
 
 /// A time limit.
@@ -42,7 +42,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|seconds| *seconds >= 0.1 && *seconds <= 86_400.0)
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| "a number of seconds from 0.1 to 86400".to_owned())
+        .ok_or_else(|| "expected a number of seconds from 0.1 to 86400".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `worldswitch compare`: finds the pairs, has them judged, shows and exports what was found. `history
-//! check` judges its pairs in the same way.
+//! `worldswitch compare`: finds pairs of results, judges them, and shows and exports the verdicts.
+//! `history check` judges its pairs in the same way.
 
 use crate::cli::{CompareArgs, Effect, JudgeArgs};
 use crate::commands::{Usage, export};
@@ -10,10 +10,10 @@ use ws_analysis::{CompareOptions, Outcome, Thresholds, compare_results};
 use ws_report::Comparisons;
 use ws_results::ResultFile;
 
-/// Compares.
+/// Compares results.
 ///
 /// # Errors
-/// There is no such result, it can't be read, platforms have no counterpart, conditions differ, or
+/// There is no such result, it can't be read, a platform has no counterpart, conditions differ, or
 /// something can't be written.
 pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
     let bases = ws_results::load(&args.base)?;
@@ -21,11 +21,11 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
     judge(&pairs(&bases, &others)?, &args.how, colours)
 }
 
-/// Judges pairs of a base and another, shows the tables, and exports them. A pair whose conditions
-/// differ hides no other's verdicts.
+/// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
+/// conditions differ does not hide the verdicts on other pairs.
 ///
 /// # Errors
-/// No benchmark is left, the conditions of all pairs differ, or something can't be written.
+/// No benchmark is left, the conditions differ in all pairs, or something can't be written.
 pub fn judge(
     pairs: &[(&ResultFile, &ResultFile)],
     args: &JudgeArgs,
@@ -93,15 +93,16 @@ fn thresholds(args: &JudgeArgs) -> Thresholds {
     thresholds
 }
 
-/// The benchmarks of either in whose name the expression is found.
+/// The benchmarks of either result whose name matches.
 fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String> {
     let rows = results.into_iter().flat_map(|result| &result.rows);
     let names = rows.map(|row| &row.benchmark);
     names.filter(|name| bench.is_match(name)).cloned().collect()
 }
 
-/// What is compared with what. With one base, all others; with several, each with the base of its
-/// platform. A base that a folder among the others names once more is not compared with itself.
+/// The pairs to compare. A single base is compared with all others; of several bases, each other
+/// result is compared with the one of its platform. A base that is also among the others, in a
+/// folder, is not compared with itself.
 fn pairs<'a>(
     bases: &'a [ResultFile],
     others: &'a [ResultFile],
@@ -119,7 +120,7 @@ fn pairs<'a>(
     others.iter().map(pair).collect()
 }
 
-/// The base that is of the same platform.
+/// The base of the same platform.
 ///
 /// # Errors
 /// There is none, or more than one.

@@ -1,5 +1,5 @@
-//! `worldswitch doctor`: what this host lacks, what on it spoils a measurement, and the cure; and
-//! the short form of it that `run` tells.
+//! `worldswitch doctor`: what this host lacks, what disturbs measurements on it, and how to fix it;
+//! and the short form that `run` prints.
 
 use crate::cli::DoctorArgs;
 use crate::commands::parts;
@@ -12,10 +12,10 @@ use ws_machines::name::PlatformName;
 use ws_machines::resources::Resources;
 use ws_results::Disturbance;
 
-/// Between two looks at what the CPUs do: enough of the kernel's ticks to tell a share.
+/// Interval of two readings of the CPUs' load: enough of the kernel's ticks for a percentage.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// Examines and tells.
+/// Examines the host and prints the report.
 ///
 /// # Errors
 /// Standard output can't be written.
@@ -29,15 +29,15 @@ pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
     })
 }
 
-/// Looks at the host for those who are about to measure time on these platforms, and tells what
-/// they should know. Nothing is said of a host that is in order.
+/// Examines the host before time is measured on these platforms, and prints what disturbs the
+/// measurement, if anything.
 pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) -> Report {
     let kvm = names.iter().any(uses_kvm);
     let report = examine(resources, kvm);
     let lines = ws_doctor::short(&report, kvm);
     if !lines.is_empty() {
         let text = format!(
-            "this host disturbs what is measured in time\n{}",
+            "this host disturbs measurements of time\n{}",
             lines.join("\n")
         );
         output::remark(&text, colours);
@@ -45,7 +45,7 @@ pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) -> 
     report
 }
 
-/// What of a report stands in the result of a platform.
+/// The findings that go into the result of a platform.
 pub fn disturbances(report: &Report, platform: &str) -> Vec<Disturbance> {
     let kvm = platform.parse().is_ok_and(|name| uses_kvm(&name));
     let findings = report.disturbing(kvm);
@@ -59,12 +59,12 @@ pub fn disturbances(report: &Report, platform: &str) -> Vec<Disturbance> {
     findings.map(disturbance).collect()
 }
 
-/// Does this platform run on the host's own KVM?
+/// Whether this platform runs on the host's own KVM.
 fn uses_kvm(platform: &PlatformName) -> bool {
     matches!(platform.base().as_str(), "kvm" | "qemu-kvm")
 }
 
-/// `kvm`: somebody wants to know whether KVM works.
+/// `kvm`: also checks whether KVM works.
 fn examine(resources: &Resources, kvm: bool) -> Report {
     let host = Root::at("/");
     let tools = Tools {
@@ -80,7 +80,7 @@ fn examine(resources: &Resources, kvm: bool) -> Report {
     } else {
         Probe::NotMade("no platform of this run needs it".into())
     };
-    // The programs that were started until here are no load of this host's.
+    // After the programs above have run: they must not count as load of the host.
     let earlier_stat = host.read("/proc/stat");
     std::thread::sleep(LOOK);
     ws_doctor::examine(
@@ -100,7 +100,7 @@ fn place(found: Result<PathBuf, MachineError>) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Whether KVM runs a guest is for the monitor to say, as the doctor makes no machine itself.
+/// Asks the monitor whether KVM runs a guest; the doctor itself starts no machine.
 fn probe(resources: &Resources) -> Probe {
     if resources.monitor().is_err() {
         return Probe::NotMade("there is no KVM monitor to try it with".into());

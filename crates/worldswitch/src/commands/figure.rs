@@ -1,4 +1,4 @@
-//! One benchmark of a lab result as those need it who judge it: its figure, and the band around it.
+//! One benchmark of a lab result for `lab check` and `bisect`: its figure and the figure's band.
 
 use ws_analysis::{Band, Summary};
 use ws_results::{COST, ResultFile, Status};
@@ -6,18 +6,18 @@ use ws_results::{COST, ResultFile, Status};
 /// What a lab machine counted for one benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// The mode over its operations, in instructions for one.
+    /// The mode of its samples, in instructions per operation.
     pub insns: f64,
-    /// The least and the greatest mode of all boots, perturbed ones with them. The same twice where
-    /// none was perturbed.
+    /// The lowest and the highest mode of all boots, perturbed ones included. Both are equal if no
+    /// boot was perturbed.
     pub band: (f64, f64),
 }
 
 impl Figure {
-    /// Of `benchmark` in a result.
+    /// The figure of `benchmark` in a result.
     ///
     /// # Errors
-    /// It has none that can be relied on, and why.
+    /// Why it has no reliable figure.
     pub fn of(result: &ResultFile, benchmark: &str) -> Result<Self, String> {
         let row = result.row(benchmark).ok_or("it was not measured")?;
         if row.status != Status::Ok {
@@ -30,7 +30,7 @@ impl Figure {
             return Err(format!("it is measured in {}", metric.unit));
         }
         if row.exact == Some(false) {
-            return Err("not exact: boots gave different digits".into());
+            return Err("not exact: boots gave different counts".into());
         }
         let summary = Summary::of(metric, &result.perturbed()).ok_or("it has no figures")?;
         let Band { low, high } = summary.range();
@@ -40,7 +40,7 @@ impl Figure {
         })
     }
 
-    /// The band for a reader; nothing where nothing in it moved.
+    /// The band as text; empty if its ends are equal.
     pub fn band_text(&self) -> String {
         let (low, high) = self.band;
         match low == high {
@@ -55,7 +55,7 @@ pub fn number(insns: f64) -> String {
     ws_report::value(insns, "insns")
 }
 
-/// What stands below every table of these figures: what they are, and what is said of the machines, the same words once.
+/// The legend below a table of these figures: their unit, and each caveat of the machines once.
 pub fn legend<'a>(results: impl Iterator<Item = &'a ResultFile>) -> String {
     let unit = "executed instructions for one operation (the mode): path length, not time; a trap itself costs nothing";
     let mut lines = vec![unit];

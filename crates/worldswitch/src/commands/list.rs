@@ -1,4 +1,4 @@
-//! `worldswitch list`: what can be measured, and where.
+//! `worldswitch list`: benchmarks and platforms.
 
 use crate::cli::ListWhat;
 use crate::commands::parts;
@@ -12,7 +12,7 @@ use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
 use ws_report::text::terminal;
 
-/// Lists.
+/// Prints the list.
 ///
 /// # Errors
 /// There is no guest image, or standard output can't be written.
@@ -58,12 +58,12 @@ fn benchmarks(json: bool, resources: &Resources) -> anyhow::Result<()> {
     })
 }
 
-/// Why no platform of this host can measure the row, and the cure.
+/// Why no platform of this host can measure the row, and what to do.
 fn missing(row: &BenchmarkRow, resources: &Resources) -> Option<&'static str> {
     let engine = resources.kvm().map_or(Engine::Emulator, |kvm| kvm.engine);
     let answered = Hypercall::answered_by(engine) != Hypercall::None;
     (row.parameters.contains(&"hypercall") && !answered).then_some(
-        "no hypervisor here is known to answer hypercalls; KVM on a processor with VMX or SVM is \
+        "no hypervisor here is known to answer hypercalls; use KVM on a processor with VMX or SVM \
          (worldswitch list platforms)",
     )
 }
@@ -94,9 +94,9 @@ fn needs(row: &BenchmarkRow) -> String {
     }
 }
 
-/// What there is to say of every platform on a software KVM.
+/// The note on every platform on a software KVM.
 const SOFTWARE: &str =
-    "a software KVM, without VMX or SVM: what is measured there says nothing about hardware";
+    "a software KVM, without VMX or SVM: its figures and counts say nothing about hardware";
 
 fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
     let all = platforms::all(resources)?;
@@ -118,7 +118,7 @@ fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
                     "summary": platform.summary,
                     "needs": platform.needs,
                     "unit": platform.unit,
-                    // Whether `run` takes it here where no platform is named.
+                    // Whether `run` without `--on` uses it on this host.
                     "default": default,
                     "usable": usable,
                     "why_not": why,
@@ -133,7 +133,7 @@ fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
                 Usable::Yes if platform.default => "usable, and run by default".to_owned(),
                 Usable::Yes => "usable".to_owned(),
                 Usable::Software => format!("usable, and not run by default: {SOFTWARE}"),
-                Usable::Depends => "usable with what you name".to_owned(),
+                Usable::Depends => "usable with the device or file that you name".to_owned(),
                 Usable::No(why) => format!("not usable here: {why}"),
             };
             format!(

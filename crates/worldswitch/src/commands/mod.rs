@@ -1,4 +1,4 @@
-//! One command a file or folder: `worldswitch NAME`.
+//! The commands, `worldswitch NAME`: one file or folder each.
 
 mod bisect;
 mod compare;
@@ -24,24 +24,24 @@ use std::path::Path;
 use std::time::SystemTime;
 use ws_analysis::Outcome;
 
-/// Wrong usage that the command line's definition alone does not show.
+/// Wrong usage that the command line parser does not detect.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(pub String);
 
-/// How a command ended that did not fail as a whole.
+/// How a command ended that returned no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// All that was asked for.
+    /// Everything was done.
     Whole,
-    /// Some of it; standard error has the rest.
+    /// Only a part was done; standard error says what is missing.
     InPart,
-    /// A comparison, with what came of it.
+    /// A comparison, and its outcome.
     Judged(Outcome),
 }
 
 impl Done {
-    /// What the shell gets.
+    /// The exit code.
     pub fn code(self) -> u8 {
         match self {
             Done::Whole | Done::Judged(Outcome::NoRegression) => 0,
@@ -52,10 +52,10 @@ impl Done {
     }
 }
 
-/// Does what was typed.
+/// Runs a command.
 ///
 /// # Errors
-/// What went wrong, with the cure; [`Usage`] where it was typed wrong.
+/// What went wrong and how to fix it; [`Usage`] if the command line is wrong.
 pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
     match command {
         Command::Run(args) => return run::run(args, colours),
@@ -76,7 +76,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// Writes a table to a file, where one was asked for.
+/// Writes a table to a file, if the user named one.
 ///
 /// # Errors
 /// It can't be made or written.
@@ -90,7 +90,7 @@ pub fn export(
     Ok(())
 }
 
-/// The folder that results come into.
+/// The folder for results.
 ///
 /// # Errors
 /// As [`Folder::make`].

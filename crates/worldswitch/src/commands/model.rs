@@ -1,5 +1,5 @@
-//! `worldswitch model`: finds the results, reads a workload's events, has the model fitted and used,
-//! and shows it.
+//! `worldswitch model`: loads results, reads a workload's events, fits the model, and shows the model
+//! and its prediction.
 
 use crate::cli::{ModelArgs, PagingKind};
 use crate::commands::export;
@@ -15,25 +15,25 @@ use ws_analysis::model::{
 use ws_report::{Modelled, Models};
 use ws_results::ResultFile;
 
-/// Larger files of events are refused.
+/// Of a larger events file only this much is read.
 const MAX_EVENT_BYTES: u64 = 1 << 20;
 
-/// Models.
+/// Fits and shows a model of each platform.
 ///
 /// # Errors
-/// A result or the events can't be found or read, results don't go together, or something can't be
-/// written.
+/// A result or the events can't be found or read, the results don't fit together, or something can't
+/// be written.
 pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
     let mut natives = ws_results::load_all(&args.native)?;
     let guests = ws_results::load_all(&args.guests)?;
-    // A folder of a run holds the native result too.
+    // A run's folder contains the native result too.
     let native = natives.first().map(|native| native.platform.clone());
     let (own, others): (Vec<_>, Vec<_>) = guests
         .into_iter()
         .partition(|guest| Some(&guest.platform) == native.as_ref());
     let runs_guests = own.iter().any(|own| Paging::of(own).is_some());
     let guests = if others.is_empty() && runs_guests {
-        let what = "guest and native are one platform: nothing is added, and only the operator says something";
+        let what = "guest and native are one platform: the added cost is zero, only the operator is meaningful";
         output::remark(what, colours);
         natives.clone_from(&own);
         own
@@ -53,7 +53,7 @@ pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
         allow: args.allow.clone(),
         ..ModelOptions::default()
     };
-    // A run's folder may hold platforms that have no native machine in it, as qemu-tcg beside the lab's.
+    // A run's folder may contain platforms without a native counterpart, such as qemu-tcg.
     let (mut models, mut refused) = (Vec::new(), Vec::new());
     for platform in platforms {
         let of_it = guests.iter().filter(|guest| guest.platform == platform);
@@ -88,7 +88,7 @@ fn paging(kind: PagingKind) -> Paging {
     }
 }
 
-/// The workload, where one was given.
+/// The workload, if one was given.
 fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
     if let Some(path) = &args.events {
         return Ok(Some(read(path)?));
@@ -99,7 +99,7 @@ fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
     let results = ws_results::load(spec)?;
     let [result] = results.as_slice() else {
         bail!(
-            "{spec} holds {} results: name one, as FOLDER:PLATFORM",
+            "{spec} has {} results: name one, as FOLDER:PLATFORM",
             results.len()
         );
     };
@@ -108,7 +108,7 @@ fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
     };
     if row.host.iter().all(|view| view.operations.is_none()) {
         bail!(
-            "nothing was counted on the host while {benchmark} ran in {spec}: platform kvm counts"
+            "the host counted nothing while {benchmark} ran in {spec}: measure it on platform kvm"
         );
     }
     let counted = row.host.iter().filter_map(|view| view.operations);
@@ -126,7 +126,7 @@ fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
     }))
 }
 
-/// A file of events: how often each occurs, by the name of the benchmark that measures it.
+/// An events file: how often each event occurs, by the name of the benchmark that measures it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EventFile {
@@ -134,24 +134,24 @@ struct EventFile {
     time: Option<Given>,
 }
 
-/// The workload's own time, as its user knows it.
+/// The workload's time, as the user states it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Of both: a unit of results.
+    /// The unit of both, one that results have.
     unit: String,
-    /// Natively: T_direct.
+    /// Native time: T_direct.
     direct: f64,
-    /// As measured in the guest, for eta.
+    /// Time as measured in the guest, for eta.
     guest: Option<f64>,
 }
 
-/// Whence a workload's own time is known.
+/// Where a workload's time comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Time {
-    /// From its file.
+    /// From its events file.
     Given(Given),
-    /// It is so many operations of a benchmark, measured on this platform and natively.
+    /// The time of a number of operations of a benchmark, on this platform and natively.
     OfRow {
         platform: String,
         benchmark: String,
@@ -162,18 +162,18 @@ pub enum Time {
 /// A workload.
 #[derive(Debug)]
 pub struct Workload {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How often each event occurs, by the benchmark that measures it.
     pub counts: BTreeMap<String, f64>,
     /// What could not be counted, in words.
     pub left_out: Vec<String>,
-    /// Its own time.
+    /// Its total time.
     pub time: Option<Time>,
 }
 
 impl Workload {
-    /// What it costs on a platform; its whole time where its own is known in the model's unit.
+    /// Its cost on a platform, with its total time if that is known in the model's unit.
     ///
     /// # Errors
     /// See [`PredictError`].
@@ -203,10 +203,10 @@ impl Workload {
     }
 }
 
-/// Reads a file of events.
+/// Reads an events file.
 ///
 /// # Errors
-/// It can't be read, or is none.
+/// It can't be read, or is not an events file.
 pub fn read(path: &Path) -> anyhow::Result<Workload> {
     let what = || format!("can't read the events in {}", path.display());
     let file = std::fs::File::open(path).with_context(what)?;
@@ -216,7 +216,7 @@ pub fn read(path: &Path) -> anyhow::Result<Workload> {
         .with_context(what)?;
     let file: EventFile = toml::from_str(&text).map_err(|error| {
         anyhow::anyhow!(
-            "{} is no file of events: {}",
+            "{} is not an events file: {}",
             path.display(),
             error.to_string().trim_end()
         )
@@ -228,7 +228,7 @@ pub fn read(path: &Path) -> anyhow::Result<Workload> {
             .flatten()
             .any(|t| !(t.is_finite() && t >= 0.0))
         {
-            bail!("{}: a time is a number from 0 on", path.display());
+            bail!("{}: a time must be 0 or more", path.display());
         }
     }
     Ok(Workload {
@@ -278,9 +278,9 @@ mod tests {
         );
         assert!(error("").contains("missing field `events`"));
         assert!(error("[events]\nin = \"many\"").contains("line 2"));
-        assert!(error("[event").contains("is no file of events"));
+        assert!(error("[event").contains("is not an events file"));
         let negative = "[events]\n[time]\nunit = \"ns\"\ndirect = -1\n";
-        assert!(error(negative).contains("a time is a number from 0 on"));
+        assert!(error(negative).contains("a time must be 0 or more"));
         assert!(read(Path::new("/nonexistent")).is_err());
     }
 

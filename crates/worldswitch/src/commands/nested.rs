@@ -1,5 +1,5 @@
-//! `worldswitch nested`: nested virtualization on Arm by all mechanisms, as the paper's Tables 1, 6 and 7
-//! have it.
+//! `worldswitch nested`: nested virtualization on Arm with every mechanism, in the layout of the NEVE
+//! paper's Tables 1, 6 and 7.
 
 use crate::cli::{NestedArgs, RunArgs, Suite};
 use crate::commands::run::measure;
@@ -12,14 +12,14 @@ use ws_report::Nested;
 use ws_results::ResultFile;
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
-/// The paper's world switch, and the least that there can be.
+/// The paper's world switch, and the minimal one.
 const POLICIES: [&str; 2] = ["+policy=kvm-4.10", ""];
-/// Of the kernel and on the CPU that can be nested, both.
+/// Both with the kernel and the CPU that support nesting.
 const LINUX: [&str; 2] = ["lab:kvm-vhe@unstable+cpu=max", "lab:kvm-nested@unstable"];
-/// An IPI of a VM in Linux in Linux takes longer than the default.
+/// The IPI benchmarks take longer than the default limit under Linux KVM in Linux KVM.
 const BENCH_LIMIT: Duration = Duration::from_secs(120);
 
-/// Measures, or takes what was measured, and shows it.
+/// Measures, or loads earlier results, and shows them.
 ///
 /// # Errors
 /// Nothing could be measured, there is no such result, or a table can't be written.
@@ -40,7 +40,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
 
 fn earlier(runs: &[String]) -> anyhow::Result<Vec<ResultFile>> {
     let mut results = ws_results::load_all(runs)?;
-    // As they are measured: platforms by name lie otherwise in a folder.
+    // In the order in which they are measured; a folder has them in the order of their names.
     let order = platforms(false);
     let place = |result: &ResultFile| order.iter().position(|name| *name == result.platform);
     results.sort_by_key(|result| (place(result).unwrap_or(usize::MAX), result.platform.clone()));
@@ -73,12 +73,12 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
     Ok((measured.results, done))
 }
 
-/// What is measured by default, each VM before the nested ones that are set beside it.
+/// The default platforms: each VM before the nested VMs that are compared with it.
 fn platforms(short: bool) -> Vec<String> {
     let policies = POLICIES.iter().take(if short { 1 } else { POLICIES.len() });
     let mut names = Vec::new();
     if short {
-        // A VM on the host hypervisor, whose world switch is the other policy's.
+        // The VM on the host hypervisor itself, which has the other policy's world switch.
         names.push("lab:neve".to_owned());
     }
     for policy in policies {

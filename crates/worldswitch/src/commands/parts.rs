@@ -1,4 +1,4 @@
-//! Where the guest image, the KVM monitor and the lab's recipes lie.
+//! Finds the guest image, the KVM monitor and the lab's recipes.
 
 use crate::cli::Parts;
 use crate::cli::lab::Places;
@@ -16,9 +16,9 @@ use ws_machines::resources::{LabFiles, Resources};
 #[derive(Clone, Copy, Debug)]
 struct Part {
     name: &'static str,
-    /// Its path where the program is installed.
+    /// Its path in an installation.
     path: &'static str,
-    /// The folder of the tree that has that path; `""` is the tree's own.
+    /// The folder of the source tree that has this path; `""` is the tree's root.
     tree: &'static str,
     cure: &'static str,
 }
@@ -27,47 +27,47 @@ const GUEST: Part = Part {
     name: "guest image",
     path: "guest/x86_64/guest.elf",
     tree: "build",
-    cure: "make build makes it (or make -C guest), and --guest FILE names another place",
+    cure: "run make build (or make -C guest), or name it with --guest FILE",
 };
 
 const ARM_GUEST: Part = Part {
     name: "guest image for aarch64",
     path: "guest/aarch64/guest.elf",
     tree: "build",
-    cure: "make build makes it (or make -C guest ARCH=aarch64), and --guest FILE names another place",
+    cure: "run make build (or make -C guest ARCH=aarch64), or name it with --guest FILE",
 };
 
 const MONITOR: Part = Part {
     name: "KVM monitor",
     path: "vmm/x86_64/vmm",
     tree: "build",
-    cure: "make build makes it (or make -C vmm), and --vmm FILE names another place",
+    cure: "run make build (or make -C vmm), or name it with --vmm FILE",
 };
 
 const ARM_MONITOR: Part = Part {
     name: "KVM monitor for aarch64",
     path: "vmm/aarch64/vmm",
     tree: "build",
-    cure: "make build makes it (or make -C vmm ARCH=aarch64), and --vmm FILE names another place",
+    cure: "run make build (or make -C vmm ARCH=aarch64), or name it with --vmm FILE",
 };
 
 const INIT: Part = Part {
     name: "first process of lab machines",
     path: "lab/x86_64/init",
     tree: "build",
-    cure: "make build makes it (or make -C lab/init)",
+    cure: "run make build (or make -C lab/init)",
 };
 
-/// One file of the folder with lab recipes and sets of packages.
+/// A file in the folder of lab recipes and sets of packages.
 const LAB: Part = Part {
     name: "folder of lab recipes",
     path: "lab/packages.toml",
     tree: "",
-    cure: "it lies in the source tree; WORLDSWITCH_DATA names another place",
+    cure: "it is in the source tree; if it is elsewhere, set WORLDSWITCH_DATA",
 };
 
-/// What machines are made from: what the user named, else what is found. `pins`: the host CPU of
-/// each vCPU's thread.
+/// The files that machines are made from: the user's, else those that are found. `pins`: the host
+/// CPU of each vCPU's thread.
 pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
     Resources {
         qemu: parts.qemu.clone(),
@@ -82,11 +82,11 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
     }
 }
 
-/// Is what the user named used by one of the machines, which have these architectures? For another
-/// architecture the tree's own part is taken, and what was named would be left aside without a word.
+/// Checks that a machine of these architectures uses each file that the user named. Machines of
+/// another architecture use the tree's own file: the user's would be ignored silently.
 ///
 /// # Errors
-/// A file is for none of them.
+/// No machine uses a file.
 pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), Usage> {
     for (option, named) in [("--guest", &parts.guest), ("--vmm", &parts.vmm)] {
         let Some(path) = named else { continue };
@@ -96,13 +96,13 @@ pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), 
         };
         if !architectures.contains(&its) {
             let what = match (path.is_file(), image::is_elf(path), its) {
-                (false, ..) => "is no file",
-                (true, false, _) => "is no ELF file",
+                (false, ..) => "is not a file",
+                (true, false, _) => "is not an ELF file",
                 (true, true, Architecture::X86_64) => "is for x86_64",
                 (true, true, Architecture::Aarch64) => "is for aarch64",
             };
             return Err(Usage(format!(
-                "{option} {} {what}, and no machine that was asked for takes it: ask for one that does, or leave {option} out",
+                "{option} {} {what}, and no selected machine uses it: select one that does, or leave {option} out",
                 path.display()
             )));
         }
@@ -110,7 +110,7 @@ pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), 
     Ok(())
 }
 
-/// Recipes and store together, for machines that are made of them.
+/// Recipes and store together, for lab machines.
 ///
 /// # Errors
 /// As those of [`recipes`] and [`store`].
@@ -130,7 +130,7 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
     match lab_folder() {
         Ok(folder) => folders.push(folder),
         Err(why) if folders.is_empty() => anyhow::bail!(why),
-        // The user's own may do without.
+        // The user's own folders suffice.
         Err(_) => {}
     }
     Ok(Lab::open(&folders)?)
@@ -139,24 +139,24 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
 /// The store that the user named, or the one in the user's cache.
 ///
 /// # Errors
-/// The environment does not say where that is.
+/// The environment names neither.
 pub fn store(places: &Places) -> anyhow::Result<Store> {
     let root = match &places.cache {
         Some(root) => root.clone(),
         None => Store::default_root(|name| env::var_os(name)).context(
-            "neither XDG_CACHE_HOME nor HOME says where fetched packages are kept: name a folder with --cache DIR",
+            "neither XDG_CACHE_HOME nor HOME is set: name the folder of fetched packages with --cache DIR",
         )?,
     };
     Ok(Store::at(root))
 }
 
-/// A part for one architecture: the file that the user named if it is for that, else the first of
-/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../share/worldswitch`, `build/PATH` of
-/// the tree around this program and around the current folder. With `$WORLDSWITCH_DATA` set, no
-/// other place is looked at.
+/// A part for one architecture: the user's file if it is for that architecture, else the first of
+/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../share/worldswitch`, `build/PATH` in
+/// the tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no
+/// other place is searched.
 ///
 /// # Errors
-/// There is none: where it was looked for, and how to make one.
+/// There is none: where it was searched, and how to build it.
 fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
     match named {
         Some(path) if image::is_aarch64(path) == part.path.contains("aarch64") => there(part, path),
@@ -164,17 +164,17 @@ fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
     }
 }
 
-/// The folder with the lab's recipes and sets, looked for as the guest image is; in the tree it is
-/// no built file.
+/// The folder of the lab's recipes and sets, found as the guest image is; in the tree it is not
+/// below `build`.
 ///
 /// # Errors
-/// There is none: where it was looked for.
+/// There is none: where it was searched.
 pub fn lab_folder() -> Result<PathBuf, String> {
     let file = found(LAB)?;
     Ok(file.parent().unwrap_or(&file).to_owned())
 }
 
-/// A path that the user named, if it is there.
+/// The user's path, if the file exists.
 fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
         Ok(path.to_owned())
@@ -200,7 +200,7 @@ fn find(
             Ok(path)
         } else {
             Err(format!(
-                "there is no {} {}, where WORLDSWITCH_DATA says: set it right, or leave it out",
+                "there is no {} {}, where WORLDSWITCH_DATA points: correct or unset WORLDSWITCH_DATA",
                 part.name,
                 path.display()
             ))

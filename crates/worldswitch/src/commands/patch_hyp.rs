@@ -1,5 +1,5 @@
-//! `worldswitch patch-hyp`: a hypervisor's image, rewritten for virtual EL2 of a CPU that does not trap its
-//! instructions.
+//! `worldswitch patch-hyp`: rewrites a hypervisor's image for virtual EL2 of a CPU that does not
+//! trap its instructions.
 
 use crate::cli::PatchHypArgs;
 use crate::terminal::output;
@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io::Read;
 use crate::patcher::{Access, Options, Outline, Report};
 
-/// A kernel is a tenth of it.
+/// Ten times the size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;
 
-/// Patches, and tells what was changed.
+/// Patches the image and prints what was changed.
 ///
 /// # Errors
-/// The image can't be read or written, or the patcher refuses it: nothing is written then.
+/// The image can't be read or written, or the patcher refuses it; then nothing is written.
 pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
     let name = args.input.display();
     let mut bytes = Vec::new();
@@ -23,7 +23,7 @@ pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
         .and_then(|file| file.take(IMAGE_BYTES_MAX + 1).read_to_end(&mut bytes))
         .with_context(|| format!("can't read {name}"))?;
     if bytes.len() as u64 > IMAGE_BYTES_MAX {
-        bail!("{name} is larger than 1 GiB: no hypervisor's image is");
+        bail!("{name} is larger than 1 GiB, too large for a hypervisor's image");
     }
     let options = Options {
         target: args.to.into(),
@@ -44,7 +44,7 @@ pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
     })
 }
 
-/// For people: by register, what its accesses become.
+/// The report for people: by register, what its accesses become.
 fn table(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
@@ -70,12 +70,12 @@ fn table(report: &Report) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{total} instructions of {} were rewritten; veneers take {} bytes. In data {} words look like more of them.",
+        "\n{total} instructions of {} were rewritten; veneers take {} bytes. {} words of data look like such instructions.",
         report.code_bytes / 4,
         report.veneer_bytes,
         report.in_data,
     );
-    text.push_str("It runs if this holds, which cannot be seen in the image:\n");
+    text.push_str("It runs only under these conditions, which the image does not show:\n");
     for need in &report.needs {
         let _ = writeln!(text, "- {need}");
     }

@@ -1,4 +1,4 @@
-//! `worldswitch report`: results in, one HTML page out. `run --report` ends in the same page.
+//! `worldswitch report` and `run --report`: writes results as one HTML page.
 
 use crate::cli::ReportArgs;
 use crate::commands::compare::counterpart;
@@ -12,28 +12,27 @@ use ws_report::page::Report;
 use ws_report::{Modelled, baselines, is_baseline};
 use ws_results::ResultFile;
 
-/// The name of a report beside the results that it is of.
+/// The name of the report in its results' folder.
 pub const FILE: &str = "report.html";
 
-/// The two lab machines that differ in nothing but their paging: where a run has both, the page
-/// compares them.
+/// Two lab machines that differ only in their paging: if a run has both, the page compares them.
 const NESTED: &str = "lab:kvm";
 const SHADOW: &str = "lab:kvm-shadow";
 
-/// What a page is made with, beside its results.
+/// Input of a page beside its results.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// The platform that others are compared with; where none is named see [`baselines`].
+    /// The platform that others are compared with. If none is named, see [`baselines`].
     pub baseline: Option<String>,
     /// Conditions that may differ.
     pub allow: Vec<String>,
-    /// Older results for verdicts.
+    /// Older results to judge against.
     pub bases: Vec<ResultFile>,
-    /// What the cost model predicts; one event of each term where there is none.
+    /// The workload whose cost the model predicts. Default: one event of each term.
     pub workload: Option<Workload>,
 }
 
-/// Makes the page.
+/// Writes the page of the command line's results.
 ///
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.
@@ -56,7 +55,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs in the order of their dates; in each the baseline first, then those in its unit.
+/// Sorts runs by date; in each, the baseline first, then the platforms in its unit.
 fn order(results: &mut [ResultFile], named: Option<&str>) {
     let base = results.iter().find(|r| is_baseline(&r.platform, named));
     let base_unit = base.and_then(unit).cloned();
@@ -90,8 +89,8 @@ pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Resul
     )?)
 }
 
-/// Verdicts: each result against its counterpart in the base, and shadow against nested paging in the
-/// newest run that has both.
+/// Adds verdicts: each result against its counterpart in the base, and shadow against nested paging
+/// in the newest run that has both.
 fn judge(page: &mut Report, asked: &Asked) {
     let mut pairs = Vec::new();
     if !asked.bases.is_empty() {
@@ -116,7 +115,7 @@ fn judge(page: &mut Report, asked: &Asked) {
     }
 }
 
-/// The newest run's results of the two pagings, with the same variant and options.
+/// The two pagings, with the same variant and options, of the newest run that has both.
 fn pagings(results: &[ResultFile]) -> Option<(&ResultFile, &ResultFile)> {
     let pairs = results.iter().filter_map(|shadow| {
         let variant = shadow.platform.strip_prefix(SHADOW)?;
@@ -127,8 +126,8 @@ fn pagings(results: &[ResultFile]) -> Option<(&ResultFile, &ResultFile)> {
     pairs.max_by(|a, b| a.1.created.cmp(&b.1.created))
 }
 
-/// The model of each guest's platform that has a native result in its unit: of the newest result, with
-/// the native one that it is compared with.
+/// Adds a model for each platform with guests: from its newest result and that result's baseline, if
+/// the baseline is native and in the same unit.
 fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
     let named = asked.baseline.as_deref();
     page.workload = match &asked.workload {
@@ -184,7 +183,7 @@ fn one_of_each(model: &Model) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// What is said when it is written.
+/// The message after it is written.
 pub fn told(path: &Path) -> String {
     format!("the report is {}; open it in a browser", path.display())
 }

@@ -5,14 +5,14 @@ use crate::commands::suite::Layout;
 use crate::terminal::{Colours, output};
 use std::path::Path;
 
-/// Shows.
+/// Prints a table, or one result in detail.
 ///
 /// # Errors
 /// There is no such result, it can't be read, or standard output can't be written.
 pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let results = ws_results::load_all(&args.paths)?;
     let form = args.json || args.markdown || args.csv;
-    // A folder is a run, and a run is shown as its table; a single result in detail.
+    // A folder is a run and is shown as a table; a single result is shown in detail.
     let run = args.paths.iter().any(|path| Path::new(path).is_dir());
     let table = form || run || args.baseline.is_some() || args.suite.is_some();
     if let ([one], false) = (results.as_slice(), table) {

@@ -1,11 +1,11 @@
-//! `--suite PAPER`: which benchmarks that are, and the table in the paper's layout.
+//! `--suite PAPER`: the paper's benchmarks, and the table in the paper's layout.
 
 use crate::cli::Suite;
 use regex::Regex;
 use ws_report::reference::{Reference, SuiteRow};
 use ws_report::Table;
 
-/// A suite with all that was published.
+/// A suite and all published figures.
 #[derive(Debug)]
 pub struct Layout {
     reference: Reference,
@@ -13,10 +13,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// That of a paper.
+    /// The layout of a paper.
     ///
     /// # Errors
-    /// What was compiled in is damaged.
+    /// The compiled-in data is damaged.
     pub fn of(suite: Suite) -> anyhow::Result<Self> {
         Ok(Self {
             reference: ws_report::reference::load()?,
@@ -28,7 +28,7 @@ impl Layout {
         self.reference.suite(self.name)
     }
 
-    /// Finds its benchmarks, and no others.
+    /// Matches its benchmarks, and no others.
     ///
     /// # Errors
     /// As [`Layout::of`].
@@ -41,7 +41,7 @@ impl Layout {
         Ok(Regex::new(&format!("^({})$", names.join("|")))?)
     }
 
-    /// The table as the paper has it.
+    /// The table in the paper's layout.
     pub fn lay_out(&self, table: Table) -> Table {
         table.as_suite(&self.rows(), &self.reference)
     }

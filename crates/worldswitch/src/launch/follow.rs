@@ -1,5 +1,5 @@
-//! Launches a machine and follows its console to the launch's end: the clock and the I/O around
-//! the state machine of `launch`.
+//! Launches a machine and reads its console until the launch is over: the clock and the I/O around the
+//! state machine in `state`.
 
 use crate::launch::limits::Limits;
 use crate::launch::line::Line;
@@ -14,10 +14,11 @@ use ws_machines::machine::{
 use ws_records::{Expect, Nonce};
 use ws_results::{Launch, LaunchEnd};
 
-/// After its `bye`, a guest has so long to power its machine off.
+/// Time that a guest has after its `bye` to power its machine off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(3);
 
-/// So much of the end of what a machine complained about goes into an end's detail: its last words say why.
+/// How much of the machine's standard error goes into the end's detail: its end, which usually has the
+/// reason.
 const COMPLAINTS_CHARS: usize = 400;
 
 /// A launch to make.
@@ -26,7 +27,7 @@ pub struct Order<'a> {
     pub vcpus: u32,
     pub rows: &'a [String],
     pub command_line: String,
-    /// Another memory size than the platform's.
+    /// A memory size other than the platform's.
     pub memory_mib: Option<u64>,
     pub nonce: Nonce,
     pub limits: Limits,
@@ -34,8 +35,8 @@ pub struct Order<'a> {
     pub timed: bool,
 }
 
-/// Launches the machine once and follows it until the launch is over; the machine is gone then.
-/// `watch` is called often, with the launch as it stands.
+/// Launches the machine once and follows it until the launch is over; then the machine is stopped.
+/// `watch` is called often, with the launch's state.
 ///
 /// # Errors
 /// The machine can't be started, or its console can't be read.
@@ -61,7 +62,7 @@ pub fn follow(
         first_record: None,
     };
     loop {
-        // Before the console: what the machine said until the user wanted to stop is heard.
+        // Read before the console, so that output from before the user's signal is not lost.
         let stopping = stop.requested();
         let (console, over) = follower.read(stopping)?;
         watch(&follower.state);
@@ -90,19 +91,19 @@ pub fn follow(
     Ok((report, launch))
 }
 
-/// A machine that runs, and the launch as it stands.
+/// A running machine and its launch.
 struct Follower<'a> {
     machine: &'a mut dyn Machine,
     state: LaunchState,
     line: Line,
     started: Instant,
-    /// How long the machine waited for a processor of the host.
+    /// How long the machine waited for a host CPU.
     waited: Duration,
     first_record: Option<Duration>,
 }
 
 impl Follower<'_> {
-    /// A guest's clock for its limits: what its machine waited for a processor is the host's doing.
+    /// The clock for the guest's limits: time in which the machine waits for a host CPU does not count.
     fn now(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.waited)
     }
@@ -137,7 +138,7 @@ impl Follower<'_> {
         Ok((console, over))
     }
 
-    /// Takes what the console said.
+    /// Takes bytes of the console. True when the launch is over.
     fn take(&mut self, bytes: &[u8], chunks: &[Chunk], now: Duration) -> bool {
         let mut over = false;
         for event in self.line.feed(bytes, chunks) {
@@ -148,7 +149,7 @@ impl Follower<'_> {
         over
     }
 
-    /// The machine ended.
+    /// The machine ended. True when the launch is over.
     fn end(&mut self, how: &str, now: Duration) -> bool {
         let mut over = false;
         for event in self.line.finish() {
@@ -164,7 +165,7 @@ impl Follower<'_> {
     }
 }
 
-/// What a launch that is over came to; its machine is gone then.
+/// Stops the machine of a launch that is over, and returns the report.
 fn ended(
     machine: &mut dyn Machine,
     state: LaunchState,
@@ -184,7 +185,7 @@ fn ended(
     Ok(report)
 }
 
-/// Waits for the machine to end by itself.
+/// Waits until the machine powers itself off; false if it does not in time.
 fn powered_off(machine: &mut dyn Machine, stop: &Stop) -> Result<bool, MachineError> {
     let started = Instant::now();
     let mut rest = Vec::new();

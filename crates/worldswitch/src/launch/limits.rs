@@ -1,11 +1,11 @@
-//! How long a launch may take.
+//! Time limits of a launch.
 
 use std::time::Duration;
 
-/// How long each step may take.
+/// The time limit of each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the start to `hello`; none where somebody else boots.
+    /// From the start to `hello`; none if somebody else boots.
     pub boot: Option<Duration>,
     /// From a benchmark's `begin` to its `end`.
     pub bench: Option<Duration>,
@@ -17,7 +17,7 @@ pub struct Limits {
 const BOOT_LIMIT: Duration = Duration::from_secs(15);
 
 impl Limits {
-    /// For a machine that we launch.
+    /// For a machine that this program launches.
     pub fn launched(bench: Duration) -> Self {
         Self {
             boot: Some(BOOT_LIMIT),
@@ -25,7 +25,7 @@ impl Limits {
         }
     }
 
-    /// For a machine that somebody else boots, whenever they like.
+    /// For a machine that somebody else boots, at any time.
     pub fn listened(bench: Duration) -> Self {
         Self {
             boot: None,
@@ -34,7 +34,7 @@ impl Limits {
         }
     }
 
-    /// For a log, in which time does not pass.
+    /// For a log, which has no times.
     pub const NONE: Limits = Limits {
         boot: None,
         bench: None,

@@ -1,4 +1,4 @@
-//! What one console says, as it comes: its records, and what has to be kept of the rest.
+//! One console while it is read: its records, and the end of its other text.
 
 use crate::launch::marks::{self, Heard};
 use crate::launch::state::{Event, GUEST, LaunchReport};
@@ -6,14 +6,14 @@ use ws_machines::earshot::Chunk;
 use ws_records::{Counts, Decoder, Expect, Item};
 use ws_results::Launch;
 
-/// Whoever runs the guest's machine, our monitor or our hypervisor. Others beside them (a guest
-/// hypervisor, Xen's dom0) are part of what these count.
+/// Sources of records that run the guest: the project's monitor and its hypervisor. Other sources (a
+/// guest hypervisor, Xen's dom0) are part of what these two count.
 const MONITORS: [&str; 2] = ["vmm", "neve"];
 
-/// So much of the console's end is kept in results.
+/// How much of the console's end is kept in results.
 const TAIL_BYTES: usize = 4096;
 
-/// A console that is read.
+/// A console that is being read.
 #[derive(Debug)]
 pub struct Line {
     decoder: Decoder,
@@ -26,7 +26,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A console of which nothing was read.
+    /// A console of which nothing has been read.
     pub fn new(expect: Expect) -> Self {
         Self {
             decoder: Decoder::new(expect),
@@ -36,7 +36,7 @@ impl Line {
         }
     }
 
-    /// The same, of a guest that sends marks, or not.
+    /// The same; `marks`: the guest sends marks.
     pub fn with_marks(self, marks: bool) -> Self {
         if !marks {
             return self;
@@ -45,21 +45,21 @@ impl Line {
         Self { decoder, ..self }
     }
 
-    /// Takes more of the console, which came in these chunks; the records of the guest and of its
-    /// monitor in it, and the guest's marks.
+    /// Takes more bytes of the console, which arrived in these chunks. Returns the records of the guest
+    /// and of its monitor, and the guest's marks.
     pub fn feed(&mut self, bytes: &[u8], chunks: &[Chunk]) -> Vec<Event<'static>> {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         let items = self.decoder.feed(bytes);
         self.keep(items, marks::times(bytes, chunks))
     }
 
-    /// The console ended: records that only lack their line's end.
+    /// The console ended: returns a record that only lacks its newline.
     pub fn finish(&mut self) -> Vec<Event<'static>> {
         let items = self.decoder.finish();
         self.keep(items, Vec::new())
     }
 
-    /// `times` are those of the marks.
+    /// `times`: those of the marks, in order.
     fn keep(&mut self, items: Vec<Item>, times: Vec<Option<u64>>) -> Vec<Event<'static>> {
         let mut events = Vec::new();
         let mut times = times.into_iter();
@@ -84,7 +84,7 @@ impl Line {
         events
     }
 
-    /// A new launch begins on the same line.
+    /// Begins a new launch on the same line.
     pub fn restart(&mut self) {
         self.bytes = 0;
         self.tail.clear();
@@ -96,13 +96,13 @@ impl Line {
         self.bytes
     }
 
-    /// The launch that ended as the report says, as a result keeps it: by what was heard of it alone.
+    /// The launch of this report in the form of a result, from its console alone.
     pub fn launch(&self, report: &LaunchReport) -> Launch {
         let (now, before) = (self.decoder.counts(), self.counted);
         Launch {
             nonce: self.decoder.nonce().unwrap_or_default().to_string(),
             vcpus: report.hello.as_ref().map_or(0, |hello| hello.cpus),
-            // What somebody else asked for is known by what began.
+            // If somebody else booted it, only the benchmarks that began are known.
             asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
             hello: report.hello_object.clone(),
             first_record_ms: None,
@@ -116,7 +116,7 @@ impl Line {
         }
     }
 
-    /// The end of the console's text, escaped, at most 4 KiB.
+    /// The end of the console's text, escaped; at most `TAIL_BYTES`.
     fn tail(&self) -> String {
         let text = ws_report::text::console(&self.tail);
         let mut start = text.len().saturating_sub(TAIL_BYTES);

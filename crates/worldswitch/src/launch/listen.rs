@@ -1,5 +1,5 @@
-//! Listens to machines that somebody else boots: a serial line, or a saved console. Each boot is
-//! what comes from `hello` to `bye`.
+//! Reads consoles of machines that somebody else boots: a serial line, or a saved console. A boot is
+//! everything from `hello` to `bye`.
 
 use crate::launch::limits::Limits;
 use crate::launch::line::Line;
@@ -13,20 +13,19 @@ use ws_machines::machine::{
 use ws_records::{Expect, Kind};
 use ws_results::Launch;
 
-/// A listener's state.
+/// The state of a listener.
 struct Listener {
     limits: Limits,
     replayed: bool,
     line: Line,
-    /// The launch that is heard now, and its number on the line.
+    /// The current launch, and its number on the line.
     current: Option<(u64, LaunchState)>,
     since: Instant,
     heard: Vec<(LaunchReport, Launch)>,
 }
 
-/// Listens until `boots` boots were heard (all that come, without a number), the console ends,
-/// or the user stops. `watch` is called often, with the number of boots heard and the current
-/// launch.
+/// Listens until `boots` boots have arrived (without a number: without limit), the console ends, or the
+/// user stops. `watch` is called often, with the number of boots so far and the current launch.
 ///
 /// # Errors
 /// The console can't be read.
@@ -60,7 +59,7 @@ pub fn listen(
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
-        // Before the console: what came until the user wanted to stop is heard.
+        // Read before the console, so that output from before the user's signal is not lost.
         let stopping = stop.requested();
         let console = machine.console(&mut buffer)?;
         listener.feed(&buffer);
@@ -85,7 +84,7 @@ pub fn listen(
     }
     let mut heard = listener.heard;
     if let Some(boots) = boots {
-        // A log's last piece may have held more boots than were asked for.
+        // The last bytes that were read may contain more boots than wanted.
         heard.truncate(boots as usize);
     }
     Ok(heard)
@@ -97,7 +96,7 @@ impl Listener {
     }
 
     fn feed(&mut self, bytes: &[u8]) {
-        // Line by line: counts and console text then belong to the launch in which they came.
+        // Line by line, so that counts and console text go to the launch in which they arrived.
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             for event in self.line.feed(line, &[]) {
                 self.said(event);
@@ -105,7 +104,7 @@ impl Listener {
         }
     }
 
-    /// What the line said: a record, as nobody asked these guests for marks.
+    /// Takes an event of the line; only records matter, because these guests send no marks.
     fn said(&mut self, event: Event<'_>) {
         let Event::Record(record) = &event else {
             return;
@@ -113,7 +112,8 @@ impl Listener {
         let known = self.current.as_ref().map(|(number, _)| *number);
         if known != Some(record.launch) {
             self.event(Event::Restarted);
-            // Records of a launch that is over follow its `bye`, or the time limit that ended it.
+            // Records without `hello` belong to a launch that is over: they follow its `bye`, or the
+            // time limit that ended it.
             if !matches!(record.kind, Kind::Hello(_)) {
                 return;
             }
@@ -126,7 +126,7 @@ impl Listener {
 
     fn tick(&mut self) {
         self.event(Event::Tick);
-        // A log has its length already; a line has none.
+        // The length of a log is fixed; a line may send forever.
         if !self.replayed && self.line.bytes() > CONSOLE_LIMIT_BYTES {
             self.event(Event::Flood(CONSOLE_LIMIT_BYTES));
         }
@@ -139,7 +139,7 @@ impl Listener {
         self.event(Event::Eof(how));
     }
 
-    /// An event for the current launch, if there is one.
+    /// Passes an event to the current launch, if there is one.
     fn event(&mut self, event: Event<'_>) {
         let now = self.since.elapsed();
         let over = self

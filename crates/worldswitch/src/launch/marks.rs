@@ -1,28 +1,28 @@
-//! Time from outside (HyperBench, 5.1): from the marks that a host heard to samples.
+//! Time from outside (HyperBench, 5.1): turns the marks that the host received into samples.
 //!
-//! Pure. A time that is not sure is none: nothing here is guessed, and what has no time is counted
-//! with the reason.
+//! Pure. An uncertain time is discarded, never guessed; samples without a time are counted with the
+//! reason.
 
 use crate::outcome::row::External;
 use ws_machines::earshot::Chunk;
 use ws_records::Mark;
 
-/// A guest takes no more samples than this in a row; a hostile one gets no memory for more.
+/// A limit above any guest's samples per row; a hostile guest gets no memory for more.
 const SLOTS_MAX: usize = 65_536;
 
-/// A mark as the host heard it.
+/// A mark as the host received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
     pub mark: Mark,
-    /// The host's counter; none where nobody can say when the mark came.
+    /// The host's counter; none if it is unknown when the mark arrived.
     pub ticks: Option<u64>,
 }
 
-/// The time of each mark in `bytes`, in order; the chunks are those in which the bytes came.
+/// The time of each mark in `bytes`, in order; `chunks` are the reads in which the bytes arrived.
 ///
-/// A mark has a time only if it is the first byte of its chunk and the only mark in it. The host
-/// waited for that byte, and read the counter when it came. Of any other, nobody knows how long it
-/// lay there while the host was busy.
+/// A mark has a time only if it is the first byte of its chunk and the only mark in it: then the host
+/// waited for this byte and read the counter when it arrived. Any other mark may have waited for an
+/// unknown time while the host was busy.
 pub fn times(bytes: &[u8], chunks: &[Chunk]) -> Vec<Option<u64>> {
     let is_mark = |byte: &u8| Mark::of(*byte).is_some();
     let marks = |bytes: &[u8]| bytes.iter().filter(|byte| is_mark(byte)).count();
@@ -39,7 +39,7 @@ pub fn times(bytes: &[u8], chunks: &[Chunk]) -> Vec<Option<u64>> {
     times
 }
 
-/// The marks of one row, as they come.
+/// The marks of one row, in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     slots: Vec<Slot>,
@@ -53,7 +53,7 @@ struct Slot {
     run: Batch,
 }
 
-/// The marks of a batch, those that came, with their times.
+/// The marks of a batch that arrived, with their times.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     begin: Option<Option<u64>>,
@@ -77,15 +77,15 @@ impl Batch {
 }
 
 impl Marks {
-    /// Takes the next mark. One that does not belong where it stands opens a new sample: the
-    /// samples are then more than the guest measured, which [`Marks::samples`] sees.
+    /// Takes the next mark. An unexpected mark begins a new sample: there are then more samples than the
+    /// guest measured, which [`Marks::samples`] detects.
     pub fn hear(&mut self, heard: Heard) {
         let last = self.slots.last_mut();
         let place = match (heard.mark, last) {
             (Mark::Run, Some(slot)) if slot.run.begin.is_none() && slot.run.end.is_none() => {
                 Some(&mut slot.run.begin)
             }
-            // A batch whose begin got lost still has its place: behind its control's end.
+            // A run batch whose begin was lost is still in place: after the control batch's end.
             (Mark::End, Some(slot)) if slot.run.begin.is_none() && slot.control.end.is_none() => {
                 Some(&mut slot.control.end)
             }
@@ -107,8 +107,8 @@ impl Marks {
         }
     }
 
-    /// What they come to, where the guest measured `count` samples. If the marks are of more or
-    /// fewer, nobody can say which belong to which.
+    /// The samples, if the guest measured `count`. If the marks are of more or fewer samples, they can't
+    /// be assigned.
     pub fn samples(&self, count: usize) -> External {
         let marked = self.slots.len();
         if marked == 0 {
@@ -117,9 +117,7 @@ impl Marks {
         if marked != count || self.too_many {
             return External::none(
                 count,
-                format!(
-                    "marks of {marked} samples came for {count}, so none can be told from another"
-                ),
+                format!("marks of {marked} samples came for {count}, so they can't be assigned"),
             );
         }
         let mut external = External::default();
@@ -145,7 +143,7 @@ fn why(flaws: &[Flaw], count: usize) -> Option<String> {
     let kinds = [
         (
             Flaw::Unsure,
-            "a mark was read together with others or behind text",
+            "a mark was read together with others or after text",
         ),
         (Flaw::Lost, "a mark never came"),
         (Flaw::Backwards, "the host's counter went back"),
@@ -154,7 +152,7 @@ fn why(flaws: &[Flaw], count: usize) -> Option<String> {
         .iter()
         .filter_map(|(kind, words)| {
             let number = flaws.iter().filter(|flaw| *flaw == kind).count();
-            (number > 0).then(|| format!("of {number} {words}"))
+            (number > 0).then(|| format!("in {number} {words}"))
         })
         .collect();
     (!told.is_empty()).then(|| {

@@ -1,10 +1,10 @@
-//! Marks as they should come, and every way in which they may not.
+//! Tests: marks that arrive as they should, and every way in which they may not.
 
 use super::*;
 use proptest::prelude::*;
 
-/// `C`, `R` and `E` are marks that came alone, 10 ticks after the one before; small letters are
-/// marks whose time nobody knows; `-` lets 1,000 ticks pass.
+/// `C`, `R` and `E` are marks that arrived alone, 10 ticks after the one before; lower-case letters are
+/// marks without a time; `-` lets 1,000 ticks pass.
 fn heard(text: &str) -> Marks {
     let (mut marks, mut now) = (Marks::default(), 0);
     for letter in text.chars() {
@@ -44,7 +44,7 @@ fn a_mark_without_a_time_costs_its_sample_only() {
     for one in ["cER-E", "CeR-E", "CEr-E", "CER-e", "cer-e"] {
         let text = format!("CER-E{one}CER--E");
         let why =
-            "1 of 3 samples have no time: of 1 a mark was read together with others or behind text";
+            "1 of 3 samples have no time: in 1 a mark was read together with others or after text";
         expect(&text, 3, &[1010, 2010], &[10, 10], &[1], why);
     }
 }
@@ -53,17 +53,17 @@ fn a_mark_without_a_time_costs_its_sample_only() {
 fn a_lost_mark_costs_its_sample_only() {
     for one in ["ER-E", "CR-E", "CE-E", "CER-", "E-E"] {
         let text = format!("CER-E{one}CER--E");
-        let why = "1 of 3 samples have no time: of 1 a mark never came";
+        let why = "1 of 3 samples have no time: in 1 a mark never came";
         expect(&text, 3, &[1010, 2010], &[10, 10], &[1], why);
     }
-    // The very first and the very last.
+    // The first mark of all and the last.
     expect(
         "ER-ECER-E",
         2,
         &[1010],
         &[10],
         &[0],
-        "1 of 2 samples have no time: of 1 a mark never came",
+        "1 of 2 samples have no time: in 1 a mark never came",
     );
     expect(
         "CER-ECER-",
@@ -71,22 +71,22 @@ fn a_lost_mark_costs_its_sample_only() {
         &[1010],
         &[10],
         &[1],
-        "1 of 2 samples have no time: of 1 a mark never came",
+        "1 of 2 samples have no time: in 1 a mark never came",
     );
 }
 
 #[test]
 fn several_flaws_are_counted_by_their_kind() {
-    let why = "2 of 3 samples have no time: of 1 a mark was read together with others or behind text, of 1 a mark never came";
+    let why = "2 of 3 samples have no time: in 1 a mark was read together with others or after text, in 1 a mark never came";
     expect("cER-ECER-ECER-", 3, &[1010], &[10], &[0, 2], why);
 }
 
 #[test]
-fn marks_that_nobody_can_place_make_no_sample() {
+fn marks_that_can_not_be_assigned_make_no_sample() {
     let none = |marked: usize| {
-        format!("marks of {marked} samples came for 2, so none can be told from another")
+        format!("marks of {marked} samples came for 2, so they can't be assigned")
     };
-    // A whole sample too few or too many, a doubled mark, marks after a truncated launch.
+    // A whole sample too few or too many, a duplicate mark, marks after a truncated launch.
     for (text, marked) in [
         ("CER-E", 1),
         ("CER-ECER-ECER-E", 3),
@@ -151,15 +151,15 @@ fn a_mark_alone_at_the_head_of_its_chunk_has_the_chunks_time() {
     assert_eq!(times(b"}\n\x01", &[chunk(2, 5), chunk(1, 6)]), [Some(6)]);
     assert_eq!(times(b"\x01x\x03", &[chunk(3, 5)]), [None, None]);
     assert_eq!(times(b"text", &[chunk(4, 5)]), []);
-    // A machine that does not say when it said what.
+    // A machine that reports no chunks.
     assert_eq!(times(b"\x01x\x03", &[]), [None, None]);
     assert_eq!(times(b"\x01\x03", &[chunk(1, 5)]), [Some(5), None]);
     assert_eq!(times(b"\x01", &[chunk(9, 5)]), [Some(5)]);
 }
 
 proptest! {
-    /// Whatever comes, nothing panics, every sample is accounted for once, and a time is the
-    /// difference of two that were heard.
+    /// For any marks: no panic, every sample is either measured or missing, and a time is the difference
+    /// of two received times.
     #[test]
     fn every_sample_is_measured_or_missing(
         marks in proptest::collection::vec((1..=3u8, proptest::option::of(0..1000u64)), 0..60),
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// There are as many times as marks, however the chunks are cut.
+    /// There are as many times as marks, for any division into chunks.
     #[test]
     fn every_mark_has_its_turn(
         bytes in proptest::collection::vec(0..6u8, 0..40),

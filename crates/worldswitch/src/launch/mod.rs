@@ -1,4 +1,4 @@
-//! One launch: a machine's console, byte by byte, becomes what happened to each benchmark.
+//! One launch: turns a machine's console into the outcome of each benchmark.
 
 pub mod follow;
 pub mod limits;

@@ -1,8 +1,8 @@
-//! One launch as a state machine: records, time and the machine's end go in; what became of each
-//! benchmark, and when to stop, comes out.
+//! One launch as a state machine. Input: records, time and the machine's end. Output: the outcome of
+//! each benchmark, and when to stop.
 //!
-//! Pure: it reads no clock and touches no machine, so that every way a launch can go wrong is a
-//! unit test. `follow` and `listen` feed it. All times are since the launch's start.
+//! Pure: it reads no clock and touches no machine, so that unit tests cover every way in which a launch
+//! can fail. `follow` and `listen` feed it. All times are relative to the launch's start.
 
 use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
@@ -13,29 +13,30 @@ use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
 
-/// Who speaks in a record (docs/records.md). Nothing but its guest keeps a guest from writing in
-/// its monitor's name: such a line has the launch's nonce, which only the guest itself was told.
+/// The source of the guest's own records (docs/records.md). A guest could forge its monitor's records,
+/// because it knows the launch's nonce; nothing here prevents that.
 pub const GUEST: &str = "guest";
+
 /// What can happen to a launch.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// A record of this launch came.
+    /// A record of this launch arrived.
     Record(Box<Record>),
-    /// A mark of this launch was heard.
+    /// A mark of this launch arrived.
     Mark(Heard),
     /// Time passed.
     Tick,
-    /// The machine ended, how in words, and all that it wrote has been fed.
+    /// The machine ended, for this reason; all its output has been fed.
     Ended(&'a str),
-    /// The same, and the reason is that a software KVM can't emulate an instruction.
+    /// The machine ended because a software KVM can't emulate an instruction.
     CouldNotEmulate(&'a str),
-    /// The machine began anew by itself, without being told to.
+    /// The machine restarted by itself.
     Restarted,
     /// The log or the line ended.
     Eof(&'a str),
-    /// The console is longer than its limit, in bytes.
+    /// The console is longer than this limit, in bytes.
     Flood(u64),
-    /// The user stops the run.
+    /// The user stopped the run.
     Interrupted,
 }
 
@@ -45,22 +46,22 @@ pub struct LaunchReport {
     pub end: LaunchEnd,
     pub detail: String,
     pub hello: Option<Hello>,
-    /// The same as it came.
+    /// The same as received.
     pub hello_object: Option<Value>,
-    /// Benchmarks of which anything is known, in the order in which they came.
+    /// Benchmarks that sent any record, in that order.
     pub rows: Vec<RowReport>,
-    /// Why records were left out, where a guest told of more benchmarks than it had announced.
+    /// Why records were left out, if a guest sent records of more benchmarks than it had announced.
     pub left_out: Option<String>,
 }
 
-/// A launch that goes on.
+/// A launch in progress.
 #[derive(Clone, Debug)]
 pub struct LaunchState {
     limits: Limits,
     /// The host times it from outside.
     timed: bool,
     hello: Option<Hello>,
-    /// The same as it came.
+    /// The same as received.
     hello_object: Option<Value>,
     has_spoken: bool,
     /// When the current step began.
@@ -69,12 +70,12 @@ pub struct LaunchState {
     /// A fault outside of any benchmark, in words.
     guest_fault: Option<String>,
     rows: Vec<RowReport>,
-    /// Records of benchmarks beyond those that `hello` announced.
+    /// Number of records of benchmarks beyond those that `hello` announced.
     surplus: u64,
     over: Option<(LaunchEnd, String)>,
 }
 
-/// The benchmark that runs.
+/// The running benchmark.
 #[derive(Clone, Debug)]
 struct Current {
     bench: String,
@@ -88,7 +89,7 @@ struct Current {
 }
 
 impl Current {
-    /// Its report, or one of this status where none came. `why` is given what was damaged.
+    /// Its report; if none arrived, one with this status. `why` gets the damage and returns the reason.
     fn settled(self, status: Status, why: impl FnOnce(Option<String>) -> String) -> RowReport {
         let mut report = self
             .report
@@ -116,13 +117,13 @@ impl LaunchState {
         }
     }
 
-    /// The same, timed from outside by the marks that it hears, or not.
+    /// The same; `timed`: the host times it from outside, by its marks.
     pub fn timed(self, timed: bool) -> Self {
         Self { timed, ..self }
     }
 
-    /// Takes an event that happened at `now`. True when the launch is over: the machine is then
-    /// to be stopped, and further events change nothing.
+    /// Takes an event that happened at `now`. True when the launch is over: then the machine must be
+    /// stopped, and further events have no effect.
     pub fn on(&mut self, event: Event<'_>, now: Duration) -> bool {
         if self.over.is_some() {
             return true;
@@ -140,7 +141,7 @@ impl LaunchState {
             Event::CouldNotEmulate(how) => self.end(
                 LaunchEnd::Died,
                 Status::Skip,
-                &format!("a software KVM can't emulate an instruction of it ({how})"),
+                &format!("a software KVM can't emulate one of its instructions ({how})"),
             ),
             Event::Restarted => {
                 self.end(
@@ -169,8 +170,8 @@ impl LaunchState {
         self.over.is_some()
     }
 
-    /// vCPU threads were just seen elsewhere than they were pinned to, as `how` says: that is told
-    /// of the benchmark that runs, and of those that are over since there were `rows_before`.
+    /// vCPU threads were just seen on other CPUs than they are pinned to, as `how` says. Notes it in the
+    /// running benchmark and in those that ended after the first `rows_before`.
     pub fn saw_strayed(&mut self, how: &[String], rows_before: usize) {
         let over = self.rows.iter_mut().skip(rows_before);
         let running = self.current.as_mut().map(|current| &mut current.strayed);
@@ -183,17 +184,17 @@ impl LaunchState {
         }
     }
 
-    /// Has a record come?
+    /// Whether any record has arrived.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken
     }
 
-    /// The guest's `hello`, once it came.
+    /// The guest's `hello`, once it has arrived.
     pub fn hello(&self) -> Option<&Hello> {
         self.hello.as_ref()
     }
 
-    /// The benchmark that runs now.
+    /// The name of the running benchmark.
     pub fn running(&self) -> Option<&str> {
         self.current.as_ref().map(|current| current.bench.as_str())
     }
@@ -203,7 +204,7 @@ impl LaunchState {
         self.rows.len()
     }
 
-    /// What the launch came to. One that is not over yet was given up by its user.
+    /// The launch's report. A launch that is not over counts as interrupted.
     pub fn finish(mut self) -> LaunchReport {
         self.on(Event::Interrupted, self.step_since);
         let most = self.most_rows();
@@ -224,8 +225,8 @@ impl LaunchState {
         }
     }
 
-    /// How many benchmarks a launch may tell of: as many as its `hello` announced, and never more than an
-    /// image can have. What each record costs is bounded by it.
+    /// The most benchmarks of a launch: as many as its `hello` announced, and never more than an image can
+    /// have. It bounds the time that each record takes.
     fn most_rows(&self) -> usize {
         let announced = self.hello.as_ref().and_then(|hello| hello.selected);
         let announced = announced.map_or(ROWS_MAX, u64::from);
@@ -236,7 +237,7 @@ impl LaunchState {
         self.has_spoken = true;
         match record.kind {
             Kind::Hello(hello) => {
-                // A second one under the same launch is a copy; the first counts.
+                // A second one in the same launch is a copy; the first one counts.
                 if self.hello.is_none() {
                     self.hello = Some(hello);
                     self.hello_object = Some(Value::Object(record.object));
@@ -272,7 +273,7 @@ impl LaunchState {
             Kind::Bye(_) => {
                 self.close(now);
                 let detail = match self.guest_fault.take() {
-                    Some(fault) => format!("the guest ended after a fault of its own: {fault}"),
+                    Some(fault) => format!("the guest ended after a fault: {fault}"),
                     None => "the guest ended".to_owned(),
                 };
                 self.over = Some((LaunchEnd::Bye, detail));
@@ -281,7 +282,7 @@ impl LaunchState {
         }
     }
 
-    /// What the monitor says. It counts for the benchmark that it names, while that runs.
+    /// Takes a monitor's record. Its counts go to the benchmark that it names, if that is running.
     fn monitor(&mut self, kind: Kind) {
         if let (Kind::Exits(exits), Some(current)) = (kind, &mut self.current) {
             if current.bench == exits.bench {
@@ -306,7 +307,7 @@ impl LaunchState {
         }
     }
 
-    /// `bench` begins, whatever went before.
+    /// Begins `bench`, and ends the current benchmark if there is one.
     fn open(&mut self, bench: &str, now: Duration) {
         self.close(now);
         self.step_since = now;
@@ -325,20 +326,19 @@ impl LaunchState {
         });
     }
 
-    /// A record of `bench` came: its `begin` may have been lost. A benchmark that is over stays
-    /// as it is.
+    /// A record of `bench` arrived: begins it if its `begin` was lost. A benchmark that is over stays over.
     fn resume(&mut self, bench: &str, now: Duration) {
         if self.running() != Some(bench) && !self.is_over(bench) {
             self.open(bench, now);
         }
     }
 
-    /// Is `bench` one of those that are over?
+    /// Whether `bench` is over.
     fn is_over(&self, bench: &str) -> bool {
         self.rows.iter().any(|row| row.bench == bench)
     }
 
-    /// What became of the current benchmark, unless that is known already.
+    /// Sets the outcome of the current benchmark, unless it has one.
     fn settle(&mut self, report: RowReport) {
         if let Some(current) = &mut self.current {
             if current.bench == report.bench && current.report.is_none() {
@@ -347,7 +347,7 @@ impl LaunchState {
         }
     }
 
-    /// The current benchmark, if any, is over.
+    /// Ends the current benchmark, if any.
     fn close(&mut self, now: Duration) {
         let Some(mut current) = self.current.take() else {
             return;
@@ -364,19 +364,19 @@ impl LaunchState {
         }
     }
 
-    /// Has the step in hand taken as long as it may?
+    /// Whether the current step has reached its time limit.
     pub fn is_late(&self, now: Duration) -> bool {
         let (limit, _) = self.limit();
         limit.is_some_and(|limit| now.saturating_sub(self.step_since) >= limit)
     }
 
-    /// How long the step in hand may take, and how it is told that it took longer.
+    /// The time limit of the current step, and the beginning of the message if it is exceeded.
     fn limit(&self) -> (Option<Duration>, &'static str) {
         match (&self.current, &self.hello) {
             (Some(_), _) => (self.limits.bench, "it took"),
             (None, Some(_)) => (
                 self.limits.between,
-                "the guest said nothing between benchmarks for",
+                "the guest sent no record between benchmarks for",
             ),
             (None, None) => (self.limits.boot, "the guest sent no record for"),
         }
@@ -394,12 +394,12 @@ impl LaunchState {
         }
     }
 
-    /// The launch is over without a `bye`, and the current benchmark with it.
+    /// Ends the launch without a `bye`, and the current benchmark with it.
     fn end(&mut self, end: LaunchEnd, status: Status, why: &str) {
         let mut detail = why.to_owned();
         if let Some(current) = self.current.take() {
             detail = format!("{why} (in {})", current.bench);
-            // What it reported before stands: the figures were taken, and came whole.
+            // A report that arrived before stays valid: its figures are complete.
             let report = current.settled(status, |_| why.to_owned());
             if !self.is_over(&report.bench) {
                 self.rows.push(report);
@@ -412,7 +412,7 @@ impl LaunchState {
     }
 }
 
-/// A result whose samples are whole is `Ok`, unless the guest's own check failed.
+/// A complete result is `Ok`, unless the guest's own check failed.
 fn judge(result: BenchResult, marks: Option<&Marks>) -> RowReport {
     let verdict = match result.check {
         CheckVerdict::Proved => Verdict::Proved,

@@ -1,4 +1,4 @@
-//! Every way a launch can go, told to the state machine.
+//! Tests of the state machine: every way in which a launch can go.
 
 use super::*;
 use ws_records::{Decoder, Encoder, Expect, Item, Nonce};
@@ -9,7 +9,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A launch that is told records written as the guest writes them.
+/// A launch that is fed records as the guest writes them.
 struct Told {
     state: LaunchState,
     encoder: Encoder,
@@ -32,7 +32,7 @@ impl Told {
         told
     }
 
-    /// The record goes in 10 ms after the last event.
+    /// Feeds a record, 10 ms after the last event.
     fn say(&mut self, kind: &str, json: &str) -> bool {
         let value: Value = serde_json::from_str(json).unwrap();
         let line = self.encoder.line(kind, &value).unwrap();
@@ -341,7 +341,7 @@ fn nothing_changes_after_the_end() {
     assert!(report.rows.is_empty());
 }
 
-/// What the monitor says of a benchmark.
+/// Feeds the monitor's counts of a benchmark.
 fn exits(told: &mut Told, bench: &str) {
     let mut encoder = Encoder::new("vmm", NONCE).unwrap();
     let value = serde_json::json!({"bench": bench, "operations": 100, "returns": {"io": 100}});
@@ -443,7 +443,7 @@ fn marks_belong_to_the_benchmark_in_which_they_came() {
         (Run, 40),
         (End, 48),
     ];
-    // Before any benchmark: nobody's.
+    // Before any benchmark: they are ignored.
     marks(&mut told, &two);
     told.begin("a");
     marks(&mut told, &two);

@@ -1,9 +1,9 @@
-//! Digits that lab machines gave before: a machine that is launched as before gives the same, or
-//! the lab is broken.
+//! Counts of earlier runs in the lab: the same machine, launched in the same way, must give the same
+//! counts, or the lab is broken.
 //!
-//! They are kept beside the lab's packages, one small file for each machine and launch, in the
-//! folder `digits`: what the machine is made of, its guest and its guest's command line are in
-//! the file's name, so that nothing else can be compared.
+//! They are kept beside the lab's packages in the folder `digits`, one small file per machine and
+//! launch. The file's name is a hash of all parts of the machine, its guest and its guest's command
+//! line, so that only identical launches are compared.
 
 use crate::terminal::time;
 use serde::{Deserialize, Serialize};
@@ -16,18 +16,18 @@ use std::time::SystemTime;
 use ws_analysis::{BootEstimate, UnitKind};
 use ws_results::{Row, Samples};
 
-/// The folder of digits that were seen.
+/// The folder of counts of earlier runs.
 #[derive(Clone, Debug)]
 pub struct Digits(PathBuf);
 
-/// What names a launch: the same name, the same digits.
+/// The name of a launch: launches of the same name must give the same counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
-/// What a launch gave, as it is kept.
+/// The counts of a launch, as stored.
 #[derive(Debug, Serialize, Deserialize)]
 struct Seen {
-    /// When, as RFC 3339.
+    /// When they were first seen, as RFC 3339.
     first: String,
     /// By benchmark.
     rows: BTreeMap<String, Digit>,
@@ -42,7 +42,7 @@ struct Digit {
 }
 
 impl Key {
-    /// Of a launch of the machine with this digest, with this command line of its guest.
+    /// For a launch of the machine with this digest, with this command line of its guest.
     pub fn of(machine: &str, vcpus: u32, memory_mib: Option<u64>, line: &str) -> Self {
         let memory_mib = memory_mib.unwrap_or(0);
         let hash = Sha256::digest(format!("{machine}\n{vcpus}\n{memory_mib}\n{line}"));
@@ -51,16 +51,16 @@ impl Key {
 }
 
 impl Digits {
-    /// Those beside the lab's packages.
+    /// The folder beside the lab's packages.
     pub fn beside(store: &Path) -> Self {
         Self(store.join("digits"))
     }
 
-    /// Compares what launches of boot `boot` gave with what the same launches gave before, and
-    /// keeps what is new. `keys` are by launch. Returns what differs, in words.
+    /// Compares the counts of boot `boot` with those of the same launches in earlier runs, and stores
+    /// new ones. `keys` are by launch. Returns what differs, in words.
     ///
     /// # Errors
-    /// Digits can't be kept, or those that were kept can't be read.
+    /// Counts can't be stored, or stored ones can't be read.
     pub fn watch(&self, keys: &[Key], boot: u32, rows: &[Row]) -> io::Result<Vec<String>> {
         let mut broken = Vec::new();
         for (launch, key) in (0u32..).zip(keys) {
@@ -103,7 +103,7 @@ impl Digits {
     }
 }
 
-/// What was kept; nothing where nothing was.
+/// Reads stored counts, if there are any.
 fn read(path: &Path) -> io::Result<Option<Seen>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -115,7 +115,7 @@ fn read(path: &Path) -> io::Result<Option<Seen>> {
     Ok(Some(seen))
 }
 
-/// The digits of the rows that this launch measured.
+/// The counts of the rows that this launch measured.
 fn digits(rows: &[Row], boot: u32, launch: u32) -> Vec<(String, Digit)> {
     let mut all = Vec::new();
     for row in rows {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn other_digits_of_the_same_launch_are_a_broken_lab() {
+    fn other_counts_of_the_same_launch_are_a_broken_lab() {
         let folder = tempfile::tempdir().unwrap();
         let digits = Digits::beside(folder.path());
         let key = [key("machine", 1, "bench=^(in)$")];

@@ -1,7 +1,7 @@
-//! What a monitor counted, set beside what a benchmark must have done: an unproven check becomes
+//! Compares a monitor's counts with what a benchmark must have caused: an unproven check becomes
 //! proved, and one that the host contradicts fails.
 //!
-//! Pure. The rules stand in one table, [`RULES`].
+//! Pure. The rules are in the tables [`RULES`] and [`ARM_RULES`].
 
 use crate::outcome::row::RowReport;
 use std::collections::BTreeMap;
@@ -10,29 +10,29 @@ use ws_machines::machine::Engine;
 use ws_records::Exits;
 use ws_results::{HostView, Samples, Status, Verdict};
 
-/// What an operation does that the host can count.
+/// What the host can count of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// KVM answers it, and counts each in this counter of its own.
+    /// KVM handles it, and counts each in this counter.
     Kvm(&'static str),
-    /// It comes back to the monitor, for this reason of KVM_RUN's, so many times.
+    /// It returns to the monitor with this exit reason of KVM_RUN, this many times.
     Returns(&'static str, u64),
-    /// It touches a page of the host that the guest's memory did not have.
+    /// It touches a page that the host has not yet given to the guest's memory.
     NewPage,
-    /// The guest does it alone, with any extension that KVM uses.
+    /// It never exits, with any extension that KVM uses.
     Never,
-    /// It depends on the processor and on how KVM was set up: nothing is concluded.
+    /// It depends on the processor and on KVM's configuration: nothing is concluded.
     Depends,
 }
 
-/// Bytes of the string that Print writes (guest/bench/print.c). KVM hands string output on byte by
-/// byte (arch/x86/kvm/emulate.c, em_outs writes one unit a pass).
+/// Bytes of the string that Print writes (guest/bench/print.c). KVM passes string output on byte by
+/// byte (arch/x86/kvm/emulate.c: em_outs writes one unit per pass).
 const PRINT_BYTES: u64 = 32;
 
-/// By benchmark. Sources: Intel SDM vol. 3, 26.1.2 and 26.1.3 (instructions that cause VM exits,
-/// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); which controls KVM
-/// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). Each row's page in
-/// docs/benchmarks tells more. A benchmark that is not here depends.
+/// Rules by benchmark. Sources: Intel SDM vol. 3, 26.1.2 and 26.1.3 (instructions that cause VM exits,
+/// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); for the controls that KVM
+/// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). See also each row's page
+/// in docs/benchmarks. A benchmark that is not in the table has the rule `Depends`.
 const RULES: [(&str, Rule); 21] = [
     // RDTSC: KVM sets neither "RDTSC exiting" nor its intercept.
     ("idle", Rule::Never),
@@ -41,60 +41,60 @@ const RULES: [(&str, Rule); 21] = [
     ("sldt", Rule::Never),
     ("sidt", Rule::Never),
     ("lgdt", Rule::Never),
-    // No control in VMX; in SVM the intercept of CR0 reads, which KVM sets at times.
+    // No control in VMX; in SVM the intercept of CR0 reads, which KVM sets sometimes.
     ("smsw", Rule::Depends),
     // No control in VMX; the intercepts of SVM are never set.
     ("pushf-popf", Rule::Never),
-    // With shadow paging.
+    // Exits only with shadow paging.
     ("set-cr3", Rule::Depends),
     // VMCALL always exits; for VMMCALL KVM always sets the intercept. KVM counts each.
     ("hypercall", Rule::Kvm("hypercalls")),
     // CPUID always exits in VMX; for SVM KVM always sets the intercept.
     ("cpuid", Rule::Kvm("exits")),
-    // A write of the APIC timer's divider: with APICv an APIC-write exit (SDM vol. 3, 30.4.3.2), and
-    // software's with AVIC too (APM vol. 2, 15.29.3.1).
+    // A write of the APIC timer's divider: with APICv an APIC-write exit (SDM vol. 3, 30.4.3.2); with
+    // AVIC it is handled by software too (APM vol. 2, 15.29.3.1).
     ("interrupt-controller-trap", Rule::Kvm("exits")),
-    // APICv, AVIC, posted interrupts.
+    // Depends on APICv, AVIC, posted interrupts.
     ("ipi-halted", Rule::Depends),
     ("ipi-running", Rule::Depends),
-    // The first pass may find pages whose second-stage entry is not there yet.
+    // The first pass may find pages without a second-stage entry.
     ("hot-memory-access", Rule::Depends),
     ("cold-memory-access", Rule::NewPage),
-    // With shadow paging.
+    // Exit only with shadow paging.
     ("set-page-table-4k", Rule::Depends),
     ("set-page-table-2m", Rule::Depends),
     ("remap-page", Rule::Depends),
-    // KVM lets no port through to a guest; one of the monitor's devices comes back to it.
+    // KVM passes no port through to a guest; an access to a device of the monitor returns to the monitor.
     ("in", Rule::Returns("io", 1)),
     ("out", Rule::Returns("io", 1)),
     ("print", Rule::Returns("io", PRINT_BYTES)),
 ];
 
-/// Of fewer operations than this, a few exits of the host's own making could be taken for theirs.
+/// With fewer operations than this, exits that the host caused could be taken for theirs.
 const OPERATIONS_TO_TELL: u64 = 1000;
 
-/// What the host's counts say of a benchmark.
+/// The conclusion from the host's counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Finding {
-    /// It took place, each time.
+    /// The event took place each time.
     Proved(String),
-    /// It can't have taken place each time.
+    /// The event can't have taken place each time.
     Contradicted(String),
-    /// Worth knowing beside the guest's own verdict.
+    /// A note beside the guest's own verdict.
     Noted(String),
     Nothing,
 }
 
-/// What is other on aarch64. Sources: Linux, arch/arm64/include/asm/kvm_arm.h (HCR_GUEST_FLAGS) and
+/// Rules that differ on aarch64. Sources: Linux, arch/arm64/include/asm/kvm_arm.h (HCR_GUEST_FLAGS) and
 /// arch/arm64/kvm/guest.c (kvm_vcpu_stats_desc); docs/benchmarks/aarch64.md.
 const ARM_RULES: [(&str, Rule); 6] = [
-    // HVC always exits, and at a virtual EL2 SMC, which KVM has no counter for.
+    // HVC always exits, and so does SMC at a virtual EL2; KVM has no counter for them.
     ("hypercall", Rule::Kvm("exits")),
-    // KVM has the distributor, and answers a read of it itself.
+    // KVM emulates the distributor, so it handles a read itself.
     ("interrupt-controller-trap", Rule::Kvm("mmio_exit_kernel")),
     // HCR_EL2.TID3, which KVM always sets.
     ("read-id-register", Rule::Kvm("exits")),
-    // A register of the monitor's.
+    // A register of the monitor's device.
     ("in", Rule::Returns("mmio", 1)),
     ("out", Rule::Returns("mmio", 1)),
     ("print", Rule::Returns("mmio", PRINT_BYTES)),
@@ -109,8 +109,8 @@ fn rule(bench: &str, architecture: Architecture) -> Rule {
     found.map_or(Rule::Depends, |(_, rule)| *rule)
 }
 
-/// neve counts each trap by its cause, and those of a guest hypervisor apart: what is left are the
-/// guest's own.
+/// Applies a rule to neve's counts. neve counts traps by cause, and those of a guest hypervisor
+/// separately (`el2_`): the others are the guest's own.
 fn of_neve(rule: Rule, exits: &Exits) -> Finding {
     let each = match rule {
         Rule::Depends | Rule::Never | Rule::NewPage => return Finding::Nothing,
@@ -127,7 +127,7 @@ fn of_neve(rule: Rule, exits: &Exits) -> Finding {
         "neve counted {came} traps of the guest for {} operations",
         exits.operations
     );
-    // More: the host's half of a guest hypervisor in split mode calls its own half at EL2.
+    // There may be more: the EL1 half of a split-mode guest hypervisor calls its EL2 half.
     if came >= operations {
         Finding::Proved(text)
     } else {
@@ -135,8 +135,8 @@ fn of_neve(rule: Rule, exits: &Exits) -> Finding {
     }
 }
 
-/// Applies a rule. Where KVM emulates the guest, only what the monitor itself saw counts: such a
-/// KVM's counters say nothing about the exits of a processor.
+/// Applies a rule. On a software KVM only the monitor's own counts are used: that KVM's counters say
+/// nothing about the exits of a processor.
 fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
     let operations = exits.operations;
     let kvm = exits.kvm.as_ref().filter(|_| engine == Engine::HardwareKvm);
@@ -159,7 +159,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
             let came = count(&exits.returns, reason);
             let text = format!("the guest came back to the monitor {came} times by {reason} for {operations} operations");
             match weigh(came, operations, text) {
-                // At least one each, but not every byte: the rest may have come in longer pieces.
+                // At least one per operation, but not one per byte: output may have come in larger units.
                 Finding::Proved(_) if came < operations.saturating_mul(each) => Finding::Nothing,
                 finding => finding,
             }
@@ -175,13 +175,13 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
             _ => Finding::Nothing,
         },
         Rule::Never => kvm.map_or(Finding::Nothing, |kvm| {
-            // Interrupts of the host's own take it out of any guest.
+            // Host interrupts cause exits of any guest.
             let own = count(kvm, "exits").saturating_sub(count(kvm, "irq_exits"));
             if operations < OPERATIONS_TO_TELL || own < operations / 2 {
                 return Finding::Nothing;
             }
             Finding::Noted(format!(
-                "it left the guest, which it need not: KVM counted {own} exits beside interrupts for {operations} operations"
+                "it exited, which it need not: KVM counted {own} exits beside interrupts for {operations} operations"
             ))
         }),
     }
@@ -199,7 +199,7 @@ fn weigh(seen: u64, operations: u64, text: String) -> Finding {
     }
 }
 
-/// Sets the host's counts beside the guest's word.
+/// Compares the guest's verdict on a row with the host's counts, and updates the row.
 pub fn judge(row: &mut RowReport, engine: Engine, architecture: Architecture, pins: &[u32]) {
     let RowReport {
         bench,
@@ -218,7 +218,7 @@ pub fn judge(row: &mut RowReport, engine: Engine, architecture: Architecture, pi
         return;
     };
     let rule = match rule(bench, architecture) {
-        // The marks of a guest that is timed from outside come to the monitor too.
+        // The marks of a guest that is timed from outside also return to the monitor.
         Rule::Returns(..) if external.is_some() => Rule::Depends,
         rule => rule,
     };
@@ -243,8 +243,8 @@ pub fn judge(row: &mut RowReport, engine: Engine, architecture: Architecture, pi
     };
 }
 
-/// vCPU threads that the monitor saw elsewhere than they were pinned to. It looks whenever the
-/// guest comes back to it, and at both ends of the samples; what happens between is not seen.
+/// vCPU threads that the monitor saw on other CPUs than they are pinned to. It checks whenever the guest
+/// returns to it, and at both ends of the samples, but not in between.
 fn places(exits: &Exits, pins: &[u32]) -> Vec<String> {
     let mut strayed: Vec<String> = (0..)
         .zip(exits.host_cpus.iter().zip(pins))
@@ -262,7 +262,8 @@ fn places(exits: &Exits, pins: &[u32]) -> Vec<String> {
     strayed
 }
 
-/// What the host saw, as a result keeps it; nothing where it did not look, or saw nothing to tell.
+/// The host's view of a row in the form of a result; `None` if there are neither counts nor strayed
+/// threads.
 pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
     if report.exits.is_none() && report.strayed.is_empty() {
         return None;
@@ -285,8 +286,8 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
     Some(view)
 }
 
-/// The metrics that a monitor's counts make, at their `place`. A count over all samples of a boot is
-/// one sample of as many operations.
+/// The metrics from a monitor's counts; `place` is their boot and launch. A count over all samples of a
+/// boot is one sample, of all operations.
 pub fn samples(exits: &Exits, place: &Samples) -> Vec<(&'static str, Samples)> {
     if exits.operations == 0 {
         return Vec::new();

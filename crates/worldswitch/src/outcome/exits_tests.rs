@@ -1,11 +1,11 @@
-//! The host's counts against the guest's word.
+//! Tests: the host's counts against the guest's verdict.
 
 use super::*;
 use crate::outcome::row::External;
 use serde_json::json;
 use ws_results::Check;
 
-/// What a monitor says of 1,000 operations.
+/// A monitor's counts for 1,000 operations.
 fn exits(more: serde_json::Value) -> Exits {
     let mut object = json!({"bench": "x", "operations": 1000});
     let more = more.as_object().unwrap().clone();
@@ -13,7 +13,7 @@ fn exits(more: serde_json::Value) -> Exits {
     serde_json::from_value(object).unwrap()
 }
 
-/// A row that was measured, with this verdict of the guest's own.
+/// A measured row with this verdict of the guest.
 fn row(bench: &str, verdict: Verdict, exits: Option<Exits>) -> RowReport {
     let mut report = RowReport::without(bench, Status::Ok, "");
     report.reason = None;
@@ -63,7 +63,7 @@ fn fewer_hypercalls_or_exits_than_calls_contradict_them() {
         let (verdict, status, _) = judged("hypercall", Unproven, HardwareKvm, counts);
         assert_eq!((verdict, status), (Failed, Status::Failed));
     }
-    // Even where the guest was sure.
+    // Even if the guest's own check proved it.
     let counts = json!({"kvm": {}, "returns": {"io": 999}});
     let (verdict, status, _) = judged("in", Proved, HardwareKvm, counts);
     assert_eq!((verdict, status), (Failed, Status::Failed));

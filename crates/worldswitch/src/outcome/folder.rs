@@ -1,4 +1,5 @@
-//! The folder of a run's results: one run's alone while it measures, and nothing in it is replaced unasked.
+//! The folder of a run's results: locked while the run measures; nothing in it is replaced without
+//! `--force`.
 
 use crate::terminal::time;
 use anyhow::{Context, bail};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use ws_results::{ResultFile, WriteError};
 
-/// It goes away again if nothing came into it.
+/// The folder. It is removed on drop if it is empty.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -20,7 +21,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Made before anything is measured: a wrong path then costs no time.
+    /// Makes the folder. Called before anything is measured, so that a wrong path fails early.
     ///
     /// # Errors
     /// It can't be made, or another run writes into it.
@@ -32,7 +33,7 @@ impl Folder {
         let fail = || format!("can't make the folder for results, {}", path.display());
         fs::create_dir_all(&path).with_context(fail)?;
         let lock = File::open(&path).with_context(fail)?;
-        // Where the file system has no locks, nobody is kept out.
+        // On a file system without locks, other runs are not kept out.
         if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             bail!(
                 "another worldswitch writes its results into {}: name another folder with -o, or wait",
@@ -51,10 +52,10 @@ impl Folder {
         &self.path
     }
 
-    /// Whether results of these platforms can come into it.
+    /// Checks that results of these platforms can be written.
     ///
     /// # Errors
-    /// Results of one of them are there already, and nobody said `--force`.
+    /// Results of one of them are already there, and `--force` was not given.
     pub fn must_take<'a>(
         &self,
         mut platforms: impl Iterator<Item = &'a str>,
@@ -63,31 +64,31 @@ impl Folder {
         match platforms.find(is_there).filter(|_| !self.force) {
             None => Ok(()),
             Some(platform) => bail!(
-                "{} has results of {platform} already: name another folder with -o, or have them replaced with --force",
+                "{} has results of {platform} already: name another folder with -o, or replace them with --force",
                 self.path.display()
             ),
         }
     }
 
-    /// Whether nothing is in it yet that a command would replace which writes more than result files.
+    /// Checks that the folder is empty, for commands that write more than result files.
     ///
     /// # Errors
-    /// Something is, and nobody said `--force`.
+    /// It is not, and `--force` was not given.
     pub fn must_be_empty(&self) -> anyhow::Result<()> {
         let mut entries = fs::read_dir(&self.path)?;
         match entries.next() {
             Some(_) if !self.force => bail!(
-                "{} is not empty: name another folder with -o, or have what is in it replaced with --force",
+                "{} is not empty: name another folder with -o, or replace its contents with --force",
                 self.path.display()
             ),
             _ => Ok(()),
         }
     }
 
-    /// Whether so many bytes fit.
+    /// Checks that this many bytes fit.
     ///
     /// # Errors
-    /// They don't.
+    /// They do not.
     pub fn must_have_room(&self, bytes: u64) -> anyhow::Result<()> {
         let Ok(system) = rustix::fs::statvfs(&self.path) else {
             return Ok(());
@@ -104,7 +105,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes all that can be written, and says what could not.
+    /// Writes all results, and returns the errors of those that could not be written.
     pub fn write(&self, results: &[ResultFile]) -> Vec<WriteError> {
         let written = results.iter();
         written
@@ -115,7 +116,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Fails where results lie in it, as it should.
+        // Fails if it has results, as intended.
         let _ = fs::remove_dir(&self.path);
         if let Some(parent) = self
             .path
@@ -127,7 +128,7 @@ impl Drop for Folder {
     }
 }
 
-/// A new folder in `ws-runs`, by the time; where that is taken, with a number.
+/// A new folder in `ws-runs`, named for the time; with a number if that name exists.
 fn made(created: SystemTime) -> io::Result<PathBuf> {
     let first = Path::new("ws-runs").join(time::for_folder(created));
     fs::create_dir_all("ws-runs")?;

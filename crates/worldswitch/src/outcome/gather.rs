@@ -1,7 +1,7 @@
 //! Gathers boots into the rows of a result.
 //!
-//! Pure. Rows whose conditions differ from those of their first boot are not put together with
-//! it: such a boot counts as failed for that row, with the reason.
+//! Pure. If a row's conditions in a boot differ from those of its first boot, that boot counts as
+//! failed for the row, with the reason.
 
 use super::exits;
 use super::row::{External, RowReport};
@@ -12,20 +12,20 @@ use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, COST, COST_EXTERNAL, Outcome, Perturbed, Row, Samples, Status};
 
-/// The category of a row that no image names.
+/// The category of a row that is in no known image.
 pub const UNKNOWN: &str = "unknown";
 
-/// What a platform has given so far.
+/// The boots and rows of a platform so far.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     pub boots: Vec<Boot>,
     rows: Vec<Row>,
-    /// Digests of machine code by benchmark, where the image that ran is known.
+    /// Digests of machine code by benchmark, if it is known which image ran.
     digests: BTreeMap<String, String>,
 }
 
 impl Gathered {
-    /// Nothing of these benchmarks yet; their order stays.
+    /// Empty rows for these benchmarks, in this order.
     pub fn named(known: &[BenchmarkRow]) -> Self {
         let mut gathered = Self::default();
         for row in known {
@@ -34,7 +34,7 @@ impl Gathered {
         gathered
     }
 
-    /// The same, and it is the image with these rows that runs.
+    /// The same; the image with these rows is known to run.
     pub fn of_image(known: &[BenchmarkRow]) -> Self {
         let digest = |row: &BenchmarkRow| (row.name.clone(), row.digest.clone());
         Self {
@@ -43,7 +43,7 @@ impl Gathered {
         }
     }
 
-    /// The row of a benchmark; a new one at the end where there is none.
+    /// The row of a benchmark; a new one at the end if there is none.
     fn row(&mut self, name: &str, category: &str) -> &mut Row {
         let rows = self.rows.iter();
         let index = rows.take_while(|row| row.benchmark != name).count();
@@ -53,8 +53,8 @@ impl Gathered {
         &mut self.rows[index]
     }
 
-    /// Adds a boot and what became of its rows. `unit` is that of its ticks. In a boot that was
-    /// cut short, rows that it did not reach are `Unreached`, because of `cut`.
+    /// Adds a boot and its rows. `unit` is the unit of its ticks. If the boot was cut short, rows that it
+    /// did not reach are `Unreached`, with the reason `cut`.
     pub fn add(&mut self, boot: Boot, reports: Vec<RowReport>, unit: &str, cut: Option<&str>) {
         let number = boot.boot;
         for report in reports {
@@ -81,13 +81,13 @@ impl Gathered {
         self.boots.push(boot);
     }
 
-    /// Whether any benchmark came to anything.
+    /// Whether no benchmark has any outcome other than `Unreached`.
     pub fn is_empty(&self) -> bool {
         let mut outcomes = self.rows.iter().flat_map(|row| &row.outcomes);
         outcomes.all(|outcome| outcome.status == Status::Unreached)
     }
 
-    /// The rows as a result has them.
+    /// The rows of the result.
     pub fn rows(&self) -> Vec<Row> {
         let perturbed = Perturbed::of(&self.boots);
         let finished = |row: &Row| finished(row, &perturbed);
@@ -95,7 +95,7 @@ impl Gathered {
     }
 }
 
-/// Adds what became of a row in a boot; `conditions` are those of its result.
+/// Adds the outcome of a row in a boot; `conditions` returns those of its result.
 fn add_report(
     row: &mut Row,
     boot: u32,
@@ -133,7 +133,7 @@ fn add_report(
     row.outcomes.push(outcome);
 }
 
-/// Keeps the samples of a result, at their `place`.
+/// Adds the samples of a result to the row; `place` is their boot and launch.
 fn measured(
     row: &mut Row,
     unit: &str,
@@ -176,7 +176,7 @@ fn conditions(digest: Option<&str>, vcpus: u32, result: &BenchResult) -> BTreeMa
     conditions
 }
 
-/// How a boot's conditions differ from those of the boots before it.
+/// How a boot's conditions differ from those of earlier boots.
 fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option<String> {
     let metric = row.metrics.first()?;
     if metric.unit != unit {
@@ -197,7 +197,7 @@ fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option
     ))
 }
 
-/// A row as a result has it; boots that were `perturbed` do not speak for its digits.
+/// The row of the result; `perturbed` boots do not decide whether it is exact.
 fn finished(row: &Row, perturbed: &Perturbed) -> Row {
     let mut row = row.clone();
     let first = row

@@ -1,4 +1,4 @@
-//! Boots into rows.
+//! Tests: boots become rows.
 
 use super::*;
 use ws_records::CheckVerdict;

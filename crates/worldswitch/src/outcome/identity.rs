@@ -1,10 +1,11 @@
-//! What a platform's numbers depend on: what the platform knows, and what its guest says.
+//! The identity of a result: everything that its numbers depend on, from the platform and from the
+//! guest's `hello`.
 
 use serde_json::json;
 use ws_records::Hello;
 use ws_results::Identity;
 
-/// Adds to what the platform knows of itself what the run and the guest's `hello` say.
+/// Completes the platform's identity with the run's facts and the guest's `hello`.
 pub fn complete(
     mut identity: Identity,
     platform: &str,
@@ -46,15 +47,15 @@ pub fn complete(
     conditions.insert("clock".into(), json!(hello.clock));
     conditions.insert("pad".into(), json!(hello.pad));
     if !counts {
-        // Which seed it is differs from boot to boot.
+        // Not the seed itself: it differs from boot to boot.
         let order = match hello.seed {
             None => "as in the image",
             Some(_) => "by a boot's seed",
         };
         conditions.insert("order".into(), json!(order));
     }
-    // What is left of a machine's memory is its firmware's doing, so where the memory itself is
-    // known, it is no condition.
+    // The guest's usable memory depends on the firmware. If the machine's memory is known, that is the
+    // condition, and the usable memory is none.
     let place = match conditions.contains_key("memory_mib") {
         true => &mut *subject,
         false => &mut *conditions,
@@ -64,8 +65,8 @@ pub fn complete(
     identity
 }
 
-/// A frequency that the guest measured differs a little in every boot, so it could never agree; where it
-/// counts instructions the frequency is exact, and one that the CPU states is a fact.
+/// Adds the clock's frequency: as a condition if it is exact (instructions are counted, or the CPU states
+/// it). A frequency that the guest measured differs a little in every boot, so it could never agree.
 fn add_frequency(identity: &mut Identity, hello: &Hello, counts: bool) {
     let from = hello.clock_hz_from.as_deref();
     let place = match counts || matches!(from, Some("cpuid" | "cntfrq")) {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guests_words_find_their_places() {
+    fn the_hello_becomes_subject_and_conditions() {
         let hello = hello("insns", "pit");
         let identity = complete(Identity::default(), "lab:native", Some("ab"), Some(&hello));
         assert_eq!(identity.subject["platform"], "lab:native");
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_firmware_took_away_is_no_condition() {
+    fn usable_memory_is_no_condition_if_the_machines_is_known() {
         let mut known = Identity::default();
         known.conditions.insert("memory_mib".into(), json!(512));
         let hello = hello("tsc_ticks", "pit");

@@ -1,4 +1,4 @@
-//! What came of the launches: rows, the identity of what was measured, and the folder of results.
+//! The outcome of launches: rows, the identity of what was measured, and the folder of results.
 
 pub mod digits;
 pub mod exits;

@@ -1,4 +1,4 @@
-//! What the user should know of a finished run, and what to do about it.
+//! Remarks on a finished run: what the user should know and what to do about it.
 //!
 //! Pure: from results to sentences.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use ws_analysis::SUITE_BOOTS;
 use ws_results::{COST_EXTERNAL, LaunchEnd, ResultFile, Status};
 
-/// Remarks on one result that lies in `folder`.
+/// Remarks on one result in `folder`.
 pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(unsteady(result));
@@ -29,8 +29,9 @@ fn unsteady(result: &ResultFile) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{}: NOT EXACT: boots gave different digits for {}. Counted instructions should be the same in every boot; \
-         rows that run on several vCPUs may differ, any other is a bug worth reporting with the result file",
+        "{}: NOT EXACT: boots gave different counts for {}. Instruction counts should be the same in \
+         every boot; rows that run on several vCPUs may differ, any other is a bug: please report it \
+         with the result file",
         result.platform,
         names.join(", ")
     ))
@@ -43,7 +44,7 @@ fn trouble(result: &ResultFile, folder: &Path) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{}: {} came to harm; worldswitch show {}:{} tells how each launch ended",
+        "{}: {} failed; worldswitch show {}:{} shows how each launch ended",
         result.platform,
         names.join(", "),
         folder.display(),
@@ -67,7 +68,7 @@ fn strayed(result: &ResultFile) -> Option<String> {
 fn damage(result: &ResultFile) -> Option<String> {
     let (mut bad, mut stale, mut lost) = (0u64, 0u64, 0u64);
     for launch in result.boots.iter().flat_map(|boot| &boot.launches) {
-        // Whoever stops a machine cuts its line.
+        // Stopping a machine cuts its last line.
         if launch.end != LaunchEnd::Interrupted {
             bad = bad.saturating_add(launch.bad_lines);
         }
@@ -79,13 +80,14 @@ fn damage(result: &ResultFile) -> Option<String> {
     }
     Some(format!(
         "{}: its console had {bad} damaged records, {stale} of another launch, {lost} missing; \
-         their rows were measured again or say so. Is something else writing to that line?",
+         the rows concerned were measured again or are marked lost. Does something else write to \
+         this console?",
         result.platform
     ))
 }
 
-/// Samples that the host did not time, of rows that it timed; the table tells of rows that it
-/// could not time at all.
+/// Samples that the host did not time, of rows that it timed; the table shows rows that it could not
+/// time at all.
 fn unheard(result: &ResultFile, folder: &Path) -> Option<String> {
     let timed = result.rows.iter().flat_map(|row| &row.metrics);
     let boots = timed
@@ -98,8 +100,8 @@ fn unheard(result: &ResultFile, folder: &Path) -> Option<String> {
     }
     (missing > 0).then(|| {
         format!(
-            "{}: {missing} of {all} samples have no time from outside and are left out of that column, \
-             for the host did not hear their marks apart; worldswitch show {}:{} tells more",
+            "{}: {missing} of {all} samples have no time from outside and are left out of that column: \
+             the host did not receive their marks separately; see worldswitch show {}:{}",
             result.platform,
             folder.display(),
             result.platform
@@ -114,12 +116,12 @@ fn few_boots(result: &ResultFile) -> Option<String> {
         .flat_map(|row| &row.metrics)
         .any(|metric| !["insns", "count"].contains(&&*metric.unit));
     let boots = result.boots.len();
-    // What a software KVM gives is nothing to compare, however often it boots.
+    // Figures of a software KVM are not worth comparing, with any number of boots.
     if !timed || result.is_software_kvm() || boots >= SUITE_BOOTS as usize {
         return None;
     }
     Some(format!(
-        "{}: {boots} {}: for compare to find 10 % in a row, --boots {SUITE_BOOTS} or more",
+        "{}: {boots} {}: for compare to detect 10 % in one benchmark, use --boots {SUITE_BOOTS} or more",
         result.platform,
         if boots == 1 { "boot" } else { "boots" }
     ))

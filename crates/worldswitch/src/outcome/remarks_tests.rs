@@ -1,4 +1,4 @@
-//! Remarks on results.
+//! Tests of the remarks on results.
 
 use super::*;
 use serde_json::json;
@@ -29,7 +29,7 @@ fn remarks(result: &ResultFile) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_said_of_a_run_in_which_all_went_well() {
+fn a_run_in_which_all_went_well_has_no_remarks() {
     assert!(remarks(&result(json!([row("ok", Some(true), "insns")]), 2)).is_empty());
     assert!(remarks(&result(json!([row("ok", None, "tsc_ticks")]), 16)).is_empty());
     assert!(remarks(&result(json!([row("skip", None, "insns")]), 1)).is_empty());
@@ -38,10 +38,10 @@ fn nothing_is_said_of_a_run_in_which_all_went_well() {
 #[test]
 fn digits_that_differ_come_first() {
     let all = remarks(&result(json!([row("died", Some(false), "insns")]), 2));
-    assert!(all[0].starts_with("p: NOT EXACT: boots gave different digits for in."));
+    assert!(all[0].starts_with("p: NOT EXACT: boots gave different counts for in."));
     assert_eq!(
         all[1],
-        "p: in came to harm; worldswitch show out:p tells how each launch ended"
+        "p: in failed; worldswitch show out:p shows how each launch ended"
     );
 }
 
@@ -50,7 +50,7 @@ fn few_boots_are_too_few_on_units_of_time() {
     let all = remarks(&result(json!([row("ok", None, "tsc_ticks")]), 1));
     assert_eq!(
         all,
-        ["p: 1 boot: for compare to find 10 % in a row, --boots 16 or more"]
+        ["p: 1 boot: for compare to detect 10 % in one benchmark, use --boots 16 or more"]
     );
 }
 

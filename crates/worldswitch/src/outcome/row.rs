@@ -1,9 +1,9 @@
-//! What became of one benchmark in one launch.
+//! The outcome of one benchmark in one launch.
 
 use ws_records::{BenchResult, Exits};
 use ws_results::{Check, Status};
 
-/// What became of a benchmark in a launch.
+/// The outcome of a benchmark in a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowReport {
     pub bench: String,
@@ -12,13 +12,13 @@ pub struct RowReport {
     pub status: Status,
     pub reason: Option<String>,
     pub check: Option<Check>,
-    /// Its samples; only where the status is `Ok`.
+    /// Its samples; only if the status is `Ok`.
     pub result: Option<BenchResult>,
-    /// What the monitor counted meanwhile.
+    /// What the monitor counted while it ran.
     pub exits: Option<Exits>,
-    /// vCPU threads that were seen elsewhere than they were pinned to, in words.
+    /// vCPU threads that were seen on other CPUs than they are pinned to, in words.
     pub strayed: Vec<String>,
-    /// The same samples as the host timed them; only where it was to.
+    /// The same samples as timed by the host; only with `--external`.
     pub external: Option<External>,
 }
 
@@ -39,20 +39,20 @@ impl RowReport {
     }
 }
 
-/// What the host measured of a row.
+/// A row's samples as timed by the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct External {
-    /// Ticks of each batch of which both ends were heard, and of its control batch.
+    /// Ticks of the run batch and of the control batch of each sample whose marks all have a time.
     pub run: Vec<u64>,
     pub control: Vec<u64>,
-    /// The samples, counted from 0, that are not among these.
+    /// The other samples, counted from 0.
     pub missing: Vec<u32>,
-    /// Why they are not.
+    /// Why they are missing.
     pub why: Option<String>,
 }
 
 impl External {
-    /// Of `count` samples none, for one reason.
+    /// All of `count` samples are missing, for one reason.
     pub fn none(count: usize, why: String) -> Self {
         Self {
             missing: (0..).take(count).collect(),

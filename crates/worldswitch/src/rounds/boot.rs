@@ -1,4 +1,4 @@
-//! A platform that this program boots: one boot of its job.
+//! One boot of a platform that this program boots.
 
 use super::job::{Common, GUESS_A_ROW, Job};
 use super::plan::{self, Asked, Parameters, Planned};
@@ -19,22 +19,22 @@ use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::MachineError;
 use ws_results::{Boot, Launch, Perturbation, Status};
 
-/// A boot that goes on.
+/// A boot in progress.
 struct OneBoot {
     /// From 1.
     number: u32,
     started: Instant,
-    /// What the run takes after it.
+    /// Time that the run takes after this boot.
     left_after: Duration,
     seed: Option<NonZeroU64>,
     perturbed: Option<Perturbation>,
     launches: Vec<Launch>,
-    /// Of an exact machine, for each launch.
+    /// One per launch; only of an exact machine.
     keys: Vec<Key>,
 }
 
 impl Job {
-    /// Boots the machine once. `left_after` is what the run takes after this boot.
+    /// Boots the machine once. `left_after` is the time that the run takes after this boot.
     pub fn boot(&mut self, common: &Common, progress: &Progress, left_after: Duration) {
         let forbidden = hypercall::forbidden(self.machine.engine());
         let selection = Arc::clone(&self.selection);
@@ -82,10 +82,10 @@ impl Job {
         }
     }
 
-    /// Makes a launch, and puts what is left of it back into the queue.
+    /// Makes a launch, and puts its unfinished rows back into the queue.
     ///
     /// # Errors
-    /// Why the platform gives no more. The others go on.
+    /// Why the platform can't continue. Other platforms do.
     fn next_launch(
         &mut self,
         common: &Common,
@@ -102,7 +102,7 @@ impl Job {
         }
         let done = self.launch(common, progress, one, &order, queue.rows_done());
         let (report, launch) = done.map_err(|error| {
-            // The other platforms are measured without its load.
+            // Its load must not disturb the other platforms.
             self.machine.kill();
             error.to_string()
         })?;
@@ -116,7 +116,7 @@ impl Job {
         }
     }
 
-    /// What the next launch of a boot is to do.
+    /// The order for the next launch of a boot.
     fn order<'a>(&self, common: &Common, one: &OneBoot, planned: &'a Planned) -> Order<'a> {
         let asked = Asked::by(self.machine.as_ref());
         let perturbed = one.perturbed.unwrap_or_default();
@@ -143,7 +143,7 @@ impl Job {
         }
     }
 
-    /// Launches the machine, and tells the progress meanwhile.
+    /// Launches the machine and shows progress.
     fn launch(
         &mut self,
         common: &Common,
@@ -167,7 +167,7 @@ impl Job {
         follow(self.machine.as_mut(), order, &common.stop, &mut watch)
     }
 
-    /// What to ask of the guest: what the user asked, and the machine's own sizes for the rest.
+    /// The guest's parameters: the user's, and for the rest the machine's defaults.
     fn parameters(&self, common: &Common) -> Parameters {
         let mut parameters = common.parameters.clone();
         if let Some(sizes) = self.machine.sizes() {
@@ -177,15 +177,15 @@ impl Job {
         parameters
     }
 
-    /// The seed of a boot, the same on all platforms of a run. Where instructions are counted there is
-    /// none: digits would move.
+    /// The seed of a boot, the same on all platforms of a run. None if instructions are counted: it
+    /// would change the counts.
     fn seed(&self, common: &Common, boot: u32) -> Option<NonZeroU64> {
         let first = NonZeroU64::new(common.seed).filter(|_| !self.is_exact())?;
         first.checked_add(u64::from(boot - 1))
     }
 
-    /// Keeps a boot. One that was cut short counts only if it is all there is: its rows would
-    /// otherwise look as if they could not be measured.
+    /// Keeps a boot. A boot that was cut short is kept only if it is the first: otherwise its missing
+    /// rows would look like failures.
     fn keep(&mut self, common: &Common, one: OneBoot, reports: Vec<RowReport>, interrupted: bool) {
         self.cut |= interrupted;
         let cut = match &self.failed {
@@ -207,13 +207,13 @@ impl Job {
         }
     }
 
-    /// Compares a boot's digits with those of the same launches in the past.
+    /// Compares a boot's counts with those of the same launches in earlier runs.
     fn watch_digits(&mut self, common: &Common, keys: &[Key], boot: u32) {
         let Some(digits) = &common.digits else { return };
         match digits.watch(keys, boot, &self.gathered.rows()) {
             Ok(broken) => self.broken.extend(broken),
             Err(error) => self.remarks.push(format!(
-                "{}: its digits can't be compared with those of the past: {error}",
+                "{}: its counts can't be compared with earlier ones: {error}",
                 self.name
             )),
         }
@@ -221,7 +221,7 @@ impl Job {
 }
 
 impl OneBoot {
-    /// What the run takes yet: this boot by the boots before it, else by its rows so far.
+    /// The time left: this boot is estimated from earlier boots, else from its rows so far.
     fn left(&self, done: usize, rows: usize, estimate: Option<Duration>) -> Duration {
         let spent = self.started.elapsed();
         let rest = u32::try_from(rows.saturating_sub(done)).unwrap_or(0);
@@ -235,7 +235,7 @@ impl OneBoot {
 }
 
 fn never_spoke(launches: &[Launch]) -> String {
-    let mut why = "its guest sent no record in two launches running".to_owned();
+    let mut why = "its guest sent no record in two launches in a row".to_owned();
     if let Some(last) = launches.last() {
         why = format!("{why}: {}", last.end_detail);
         if last.console_tail.trim().is_empty() {

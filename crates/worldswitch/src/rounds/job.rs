@@ -1,4 +1,4 @@
-//! One platform in a run: its machine, and what it has given so far.
+//! One platform in a run: its machine and its results so far.
 
 use crate::launch::state::LaunchReport;
 use crate::outcome::digits::Digits;
@@ -16,32 +16,32 @@ use ws_results::{Identity, Launch, LaunchEnd, Row};
 /// Units in which a guest may count.
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
 
-/// What a benchmark takes before anything was measured, for the time left.
+/// Guessed time of a benchmark before any was measured, for the time left.
 pub(super) const GUESS_A_ROW: Duration = Duration::from_millis(100);
 
-/// What is measured on the platforms of one architecture.
+/// The benchmarks that are measured on the platforms of one architecture.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// The benchmarks that were selected, in the image's order. Empty without an image.
+    /// The selected benchmarks, in the image's order. Empty without an image.
     pub rows: Vec<BenchmarkRow>,
     /// How many benchmarks the image has, before any selection.
     pub image_rows: usize,
     pub image_sha256: Option<String>,
 }
 
-/// What all platforms of a run have in common.
+/// The settings that all platforms of a run have in common.
 #[derive(Debug)]
 pub struct Common {
-    /// Which benchmarks of a listened platform to keep.
+    /// Which benchmarks to keep of a platform that somebody else boots.
     pub bench: Option<regex::Regex>,
     pub parameters: Parameters,
     pub smp: Option<u32>,
-    /// Of the first boot of platforms that measure time; each boot has the next one. 0: none has any.
+    /// Seed of the first boot of platforms that measure time; the next boots have the next numbers. 0:
+    /// no seeds.
     pub seed: u64,
-    /// Boots beside the others, of platforms that count instructions, in which something differs
-    /// that should not matter.
+    /// Extra boots, of platforms that count instructions, that vary what should not matter.
     pub perturbed_boots: u32,
-    /// Digits of exact machines that were seen before.
+    /// Counts of exact machines in earlier runs.
     pub digits: Option<Digits>,
     pub bench_limit: Duration,
     pub stop: Stop,
@@ -49,31 +49,31 @@ pub struct Common {
 
 /// One platform.
 pub struct Job {
-    /// Canonical.
+    /// The platform's canonical name.
     pub name: String,
     pub(super) machine: Box<dyn Machine>,
-    /// What is measured on it.
+    /// The benchmarks that are measured on it.
     pub selection: Arc<Selection>,
-    /// How many boots it should have; for a log, none says that all will do.
+    /// How many boots are wanted; none for a log: all that it contains.
     pub wanted: Option<u32>,
-    /// How many perturbed ones follow.
+    /// How many perturbed boots follow.
     pub(super) perturbed: u32,
     pub gathered: Gathered,
     hello: Option<Hello>,
     /// How long each boot took.
     pub took: Vec<Duration>,
-    /// Why it gives no more.
+    /// Why it can't continue.
     pub failed: Option<String>,
     /// A boot was stopped before its end.
     pub cut: bool,
-    /// What the user should know in the end.
+    /// Remarks for the user at the end of the run.
     pub remarks: Vec<String>,
-    /// Digits that this very machine once gave otherwise, in words.
+    /// Counts that differ from earlier ones of the same machine, in words.
     pub broken: Vec<String>,
 }
 
 impl Job {
-    /// A platform of which nothing was measured yet.
+    /// A platform without results.
     pub fn new(
         name: String,
         machine: Box<dyn Machine>,
@@ -84,7 +84,7 @@ impl Job {
         let is_exact = machine.control() == Control::Launched && machine.unit() == Some("insns");
         let gathered = match machine.control() {
             Control::Launched => Gathered::of_image(&selection.rows),
-            // Its rows are named by its own records.
+            // Its records name its rows.
             Control::Listened | Control::Replayed => Gathered::default(),
         };
         Self {
@@ -103,25 +103,25 @@ impl Job {
         }
     }
 
-    /// Who boots it.
+    /// Who boots it: this program or somebody else.
     pub fn control(&self) -> Control {
         self.machine.control()
     }
 
-    /// Whether its digits should be the same in each boot.
+    /// Whether its counts should be the same in each boot.
     pub fn is_exact(&self) -> bool {
         self.machine.unit() == Some("insns")
     }
 
-    /// Checks what its machine needs.
+    /// Checks that everything its machine needs is there.
     ///
     /// # Errors
-    /// What is missing, and the cure.
+    /// What is missing and how to get it.
     pub fn prepare(&mut self) -> anyhow::Result<()> {
         Ok(self.machine.prepare()?)
     }
 
-    /// What the user should know of the platform before it runs.
+    /// A warning about the platform before it runs.
     pub fn label(&self) -> Option<String> {
         if self.machine.engine() != Engine::SoftwareKvm {
             return None;
@@ -129,13 +129,13 @@ impl Job {
         let sizes = self.machine.sizes()?;
         Some(format!(
             "{}: a software KVM, without VMX or SVM: its figures and counts say nothing about hardware. \
-             Ring 0 is emulated there, so batches are of {} operations, {} samples and {} boots where --iters, \
-             --samples and --boots do not say otherwise; no hypercall is executed",
+             Ring 0 is emulated there, so the defaults are {} operations per batch, {} samples and {} boots \
+             (--iters, --samples and --boots change them); no hypercall is executed",
             self.name, sizes.iters, sizes.samples, sizes.boots
         ))
     }
 
-    /// More bytes than its result file will take: samples of both loops, as text, and what is said beside them.
+    /// An upper bound of the size of its result file: samples of both loops, as text, and the rest.
     pub fn bytes_at_most(&self, common: &Common) -> u64 {
         const BASE: u64 = 64 << 10;
         const A_SAMPLE: u64 = 64;
@@ -150,7 +150,7 @@ impl Job {
         !self.machine.pins().is_empty()
     }
 
-    /// Boots yet to come.
+    /// Boots that are left.
     pub fn boots_left(&self) -> u32 {
         match (&self.failed, self.cut) {
             (None, false) => {
@@ -165,19 +165,19 @@ impl Job {
         u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX)
     }
 
-    /// No more boots are wanted than there were.
+    /// Ends the job after the boots so far.
     pub fn enough(&mut self) {
         let plain = self.wanted.unwrap_or(1).min(self.boots_done());
         self.wanted = Some(plain);
         self.perturbed = self.boots_done() - plain;
     }
 
-    /// Whether the boot that comes next is a perturbed one.
+    /// Whether the next boot is a perturbed one.
     pub fn is_next_perturbed(&self) -> bool {
         self.boots_left() > 0 && self.boots_left() <= self.perturbed
     }
 
-    /// What a boot takes, measured or guessed.
+    /// The time of a boot, measured or guessed.
     pub fn estimate(&self) -> Duration {
         match u32::try_from(self.took.len()) {
             Ok(count @ 1..) => self.took.iter().sum::<Duration>() / count,
@@ -190,7 +190,7 @@ impl Job {
         said.or(self.machine.unit()).unwrap_or("unknown")
     }
 
-    /// Tells what the user may want to know of a launch while the run goes on.
+    /// Prints details of a launch during the run, and notes remarks.
     pub(super) fn tell(&mut self, progress: &Progress, report: &LaunchReport, launch: &Launch) {
         let name = &self.name;
         if let Some(command) = self.machine.command_line() {
@@ -223,7 +223,8 @@ impl Job {
         }
     }
 
-    /// Keeps the first `hello`, and checks that the guest does what it was asked.
+    /// Keeps the first `hello`, and checks its unit and that the guest knew all words of its command
+    /// line.
     pub(super) fn heed_hello(&mut self, report: &LaunchReport) -> Result<(), String> {
         let Some(hello) = &report.hello else {
             return Ok(());
@@ -231,17 +232,17 @@ impl Job {
         let unit = hello.unit.as_str();
         if !UNITS.contains(&unit) {
             return Err(format!(
-                "the guest counts in \"{unit}\", which is no unit that is known here"
+                "the guest counts in \"{unit}\", a unit that this program does not know"
             ));
         }
         if let Some(asked) = self.machine.unit().filter(|asked| *asked != unit) {
             return Err(format!(
-                "the guest counts in {unit}, though it was asked for {asked}"
+                "the guest counts in {unit}, but was asked to count in {asked}"
             ));
         }
         if !hello.unknown.is_empty() {
             let remark = format!(
-                "{}: its guest did not understand {}: is the image as old as this program?",
+                "{}: its guest did not recognize {}: are the image and this program of the same version?",
                 self.name,
                 hello.unknown.join(" ")
             );
@@ -253,7 +254,7 @@ impl Job {
         Ok(())
     }
 
-    /// What its numbers depend on.
+    /// Everything that its numbers depend on.
     pub fn identity(&self) -> Identity {
         let image = match self.control() {
             Control::Launched => self.selection.image_sha256.as_deref(),
@@ -267,7 +268,7 @@ impl Job {
         )
     }
 
-    /// The rows as they stand; categories that the records do not tell come from the image.
+    /// The rows so far; categories that are not in the records come from the image.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = self.gathered.rows();
         for row in rows.iter_mut().filter(|row| row.category == UNKNOWN) {

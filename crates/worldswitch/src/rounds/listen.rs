@@ -1,4 +1,4 @@
-//! A platform that somebody else boots: each boot that is heard becomes one of its job.
+//! A platform that somebody else boots: each received boot becomes a boot of its job.
 
 use crate::launch::listen;
 use crate::launch::state::{LaunchReport, LaunchState};
@@ -10,13 +10,13 @@ use ws_machines::machine::Control;
 use ws_results::{Boot, Launch, LaunchEnd};
 
 impl Job {
-    /// Listens to all boots that somebody else makes.
+    /// Receives all boots that somebody else makes.
     pub fn listen(&mut self, common: &Common, progress: &Progress) {
         let replayed = self.control() == Control::Replayed;
         if !replayed {
             progress.say(&format!(
-                "{}: waiting for a guest. Boot guest.elf (PVH) or guest.mb (GRUB: multiboot) on that machine; \
-                 its first serial port, 115200 8N1, must come here. Ctrl-C ends.",
+                "{}: waiting for a guest. Boot guest.elf (PVH) or guest.mb (GRUB: multiboot) on that machine, \
+                 with its first serial port (115200 8N1) connected to this line. Ctrl-C stops.",
                 self.name
             ));
         }
@@ -53,7 +53,7 @@ impl Job {
         self.cut = common.stop.requested();
         if heard.is_empty() && !self.cut {
             self.failed = Some(
-                "no boot of a guest is in it: no record \"hello\" came (docs/records.md shows one)"
+                "it has no boot of a guest: no record \"hello\" arrived (docs/records.md shows one)"
                     .to_owned(),
             );
         }
@@ -69,8 +69,8 @@ impl Job {
         }
     }
 
-    /// A launch that was cut short does not name the benchmarks that it never reached. Where it
-    /// had as many as the image, and none that the image lacks, they are the image's.
+    /// A launch that was cut short does not name the benchmarks that it did not reach. If it announced
+    /// as many as the image has, and all that it ran are in the image, they are taken to be the image's.
     fn know_rows_of_image(
         &mut self,
         common: &Common,
@@ -88,7 +88,7 @@ impl Job {
                     .all(|row| in_image(&row.bench))
         });
         if is_image {
-            // That image may still not be this one, so its digests prove nothing.
+            // It may still be another image, so the digests are not used.
             self.gathered = Gathered::named(&image.rows);
         }
     }
@@ -98,7 +98,7 @@ impl Job {
         let (came, selected) = (report.rows.len() as u64, selected(&report).unwrap_or(0));
         if came < selected {
             self.remarks.push(format!(
-                "{}: boot {number} had {selected} benchmarks, and records of {came} came ({})",
+                "{}: boot {number} announced {selected} benchmarks, and records of {came} arrived ({})",
                 self.name, report.detail
             ));
         }
@@ -115,7 +115,7 @@ impl Job {
     }
 }
 
-/// How many benchmarks the guest said would follow.
+/// How many benchmarks the guest announced.
 fn selected(report: &LaunchReport) -> Option<u64> {
     report.hello.as_ref()?.selected.map(u64::from)
 }

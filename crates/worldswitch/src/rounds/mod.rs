@@ -1,4 +1,4 @@
-//! The rounds of a run: what each boot is made of, and in which order the platforms are booted.
+//! The rounds of a run: the launches of each boot, and the order in which platforms are booted.
 
 mod boot;
 pub mod job;
@@ -16,8 +16,8 @@ use std::thread;
 use std::time::Duration;
 use ws_machines::machine::Control;
 
-/// Boots all platforms. Those that count instructions go first and side by side, for no load can
-/// change their digits; those that measure time follow, one machine at a time.
+/// Boots all platforms. Those that count instructions are first and run in parallel, because load does
+/// not change their counts; those that measure time follow, one machine at a time.
 pub fn all(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     side_by_side(quick, common, jobs, progress);
     in_turn(quick, common, jobs, progress);
@@ -31,7 +31,7 @@ fn side_by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progr
         .collect();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.min(exact.len());
-    // Named last, taken first: the machines with the most in them are listed last.
+    // The last one is taken first: the slowest machines are listed last.
     let waiting = Mutex::new(exact);
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -45,7 +45,7 @@ fn side_by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progr
     });
 }
 
-/// All boots of one platform, in a quick run those that fit.
+/// Makes all boots of one platform; in a quick run, those that fit.
 fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
     while job.boots_left() > 0 {
         if common.stop.requested() {
@@ -63,8 +63,8 @@ fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
     progress.done(&job.name);
 }
 
-/// Boots all platforms, in rounds, every second one in the opposite order: what drifts on the
-/// host meets all of them alike.
+/// Boots all platforms in rounds, every second round in reverse order, so that drift on the host
+/// affects all platforms alike.
 fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     for round in 0u32.. {
         if round == 1 && quick {
@@ -109,7 +109,8 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
     }
 }
 
-/// After the first round of those that measure time: what fits into the rest of the budget. Says what it chose.
+/// After the first round of the platforms that measure time: chooses boots and samples that fit into the
+/// rest of the budget, and prints them.
 fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     let spent = progress.elapsed();
     let booted = |job: &&Job| job.boots_left() > 0;
@@ -133,7 +134,7 @@ fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
         ));
     }
     let samples = match common.parameters.samples {
-        Some(samples) => format!("{samples} samples a benchmark from the second boot on"),
+        Some(samples) => format!("{samples} samples per benchmark from the second boot on"),
         None => "samples as the guest chooses".to_owned(),
     };
     progress.say(&format!(

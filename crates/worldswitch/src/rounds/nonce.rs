@@ -1,22 +1,22 @@
-//! What marks the records of one launch as its own.
+//! Nonces: they mark the records of one launch.
 
 use crate::rounds::plan::Planned;
 use sha2::{Digest, Sha256};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use ws_records::Nonce;
 
-/// Always written as 16 digits: the guest's command line is then as long in every launch.
+/// Set in every nonce, which then always has 16 digits: all command lines have the same length.
 const TOP_BIT: u64 = 1 << 63;
 
-/// A nonce that nobody can foresee: an old console can't hold it.
+/// A random nonce: an old console can't contain it.
 pub fn random() -> Nonce {
-    // The standard library seeds each of these from the system's random numbers.
+    // The standard library seeds RandomState from the system's random numbers.
     Nonce(RandomState::new().build_hasher().finish() | TOP_BIT)
 }
 
-/// The nonce of a launch that must be the same in every boot, on every host: reading other
-/// digits would be other instructions. Each launch writes a console of its own, so old records
-/// can't be met there.
+/// The nonce of a launch that must be identical in every boot and on every host: to parse other
+/// digits, the guest would execute other instructions. Each launch has its own console, which can't
+/// contain old records.
 pub fn fixed(platform: &str, launch: usize, planned: &Planned) -> Nonce {
     let mut hash = Sha256::new();
     hash.update(format!("{platform}\n{launch}\n{}\n", planned.vcpus));

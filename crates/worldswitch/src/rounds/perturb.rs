@@ -1,23 +1,23 @@
-//! What is changed on purpose in perturbed boots: things that should not matter.
+//! Perturbed boots: what is varied on purpose, although it should not matter.
 //!
-//! Repeatable is not causal: where code and data lie, and where in a batch a timer ticks, moves
-//! digits. A few boots that differ in nothing else show how far.
+//! Exact counts still depend on where code and data lie and where in a batch a timer ticks. A few
+//! boots that differ only in this show how far a figure moves.
 
 use ws_results::Perturbation;
 
-/// Passes of the empty loop in the first boot that has some, and how many times more in each that
-/// follows: far apart, and no round numbers of ticks.
+/// Passes of the empty loop in the first perturbed boot, and the factor from each boot to the next:
+/// far apart, and not round numbers of ticks.
 const PAD_FIRST: u64 = 17;
 const PAD_FACTOR: u64 = 3;
 
-/// By so much memory grows from one boot to the next.
+/// Memory grows by this much from one boot to the next.
 const MEMORY_STEP_MIB: u64 = 48;
 
-/// The perturbation of the perturbed boot `index`, from 0: another padding, and another memory size
-/// where a machine of `memory_mib` can have one. Both at once: one boot is the least that tells.
+/// The perturbation of perturbed boot `index`, from 0: another padding, and another memory size if the
+/// machine (`memory_mib`) can have one. Both at once, so that a single boot tests both.
 pub fn perturbation(index: u32, memory_mib: Option<u64>) -> Perturbation {
     Perturbation {
-        // From there on it stays where it is: nobody waits for so many boots.
+        // Constant after 8 steps, below the guest's limit.
         pad: Some(PAD_FIRST * PAD_FACTOR.pow(index.min(8))),
         memory_mib: memory_mib.map(|mib| mib + MEMORY_STEP_MIB * (u64::from(index) + 1)),
     }

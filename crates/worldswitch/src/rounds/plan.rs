@@ -1,4 +1,4 @@
-//! Which launches a boot is made of, and what the guest is told on its command line.
+//! The launches of a boot, and the guest's command line.
 //!
 //! Pure: no machine, no clock.
 
@@ -9,10 +9,10 @@ use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
 use ws_analysis::statistics::Rng;
 
-/// The guest reads no longer command line.
+/// The longest command line that the guest reads.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;
 
-/// A launch before it takes place.
+/// A launch that is planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     pub vcpus: u32,
@@ -32,7 +32,7 @@ pub enum Page {
 }
 
 impl Page {
-    /// As the guest's command line has it.
+    /// Its word on the guest's command line.
     pub fn word(self) -> &'static str {
         match self {
             Page::Size4K => "4k",
@@ -42,7 +42,7 @@ impl Page {
     }
 }
 
-/// What the user asked of the guest, the same for every launch.
+/// The user's parameters for the guest, the same for every launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     pub samples: Option<u64>,
@@ -50,14 +50,14 @@ pub struct Parameters {
     pub page: Option<Page>,
     pub ws_bytes: Option<u64>,
     pub pad: Option<u64>,
-    /// Marks for a host that times the guest from outside.
+    /// The guest sends marks, so that the host can time it from outside.
     pub external: bool,
-    /// What a boot's guest derives from it which loop comes first and where data lie, for rows that run in
-    /// their given order.
+    /// The boot's seed: the guest derives from it which loop is first and where data lie, and runs rows
+    /// in the given order.
     pub seed: Option<NonZeroU64>,
 }
 
-/// The rows of each launch in another order, by a boot's seed: none is always behind the same other.
+/// Shuffles the rows of each launch by the boot's seed, so that no row always follows the same other.
 pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
     let mut random = Rng::with_seed(seed.get());
     for launch in launches {
@@ -65,8 +65,8 @@ pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
     }
 }
 
-/// The launches of a boot: rows together that need as many vCPUs, the fewest first; or all rows
-/// on `smp` vCPUs. `rows` stay in their order.
+/// The launches of a boot: rows that need the same number of vCPUs together, the fewest vCPUs first; or
+/// all rows on `smp` vCPUs. `rows` stay in their order.
 pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
     let vcpus_of = |row: &BenchmarkRow| smp.unwrap_or(row.cpus);
     let mut counts: Vec<u32> = rows.iter().map(|row| vcpus_of(row)).collect();
@@ -81,9 +81,9 @@ pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
         .collect()
 }
 
-/// As many launches as it takes for their names to fit on command lines.
+/// Splits rows into launches whose names fit on a command line.
 fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
-    // What stands beside the names is far shorter than this.
+    // The rest of the command line is far shorter than 512 bytes.
     const NAMES_BYTES_MAX: usize = COMMAND_LINE_BYTES_MAX - 512;
     let mut launches: Vec<Planned> = Vec::new();
     let mut bytes = 0;
@@ -103,7 +103,7 @@ fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
     launches
 }
 
-/// What a machine asks of its guest, the same for every launch.
+/// A machine's parameters for its guest, the same for every launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     pub unit: &'static str,
@@ -114,7 +114,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What this one asks.
+    /// The parameters of this machine.
     pub fn by(machine: &dyn Machine) -> Self {
         Self {
             unit: machine.unit().unwrap_or("tsc_ticks"),
@@ -277,7 +277,7 @@ mod tests {
         );
     }
 
-    /// What the guest of each platform that may run on KVM is told.
+    /// The word after `hypercall=` for each platform that may run on KVM.
     fn words(engine: Engine) -> Vec<&'static str> {
         let kvm = Kvm {
             engine,

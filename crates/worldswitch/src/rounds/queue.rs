@@ -1,8 +1,8 @@
-//! One boot as a queue of launches: what a dead machine left undone is launched again, and what
-//! was damaged on the line gets one more chance.
+//! One boot as a queue of launches: rows that a dead machine did not reach are launched again, and
+//! rows whose records were damaged are repeated once.
 //!
-//! Pure. It always ends: a launch settles a row, or the second one in a row that settles none
-//! costs its first row, or (where the guest never spoke) the boot.
+//! Pure. It always ends: if two consecutive launches settle no row, their first row is given up, or
+//! the boot if the guest sent no record.
 
 use crate::launch::state::LaunchReport;
 use crate::outcome::row::RowReport;
@@ -10,14 +10,14 @@ use crate::rounds::plan::Planned;
 use std::collections::{BTreeSet, VecDeque};
 use ws_results::{LaunchEnd, Status};
 
-/// The launches that a boot still has to make, and what became of the rows of those before.
+/// The launches that are left in a boot, and the rows that are settled.
 #[derive(Clone, Debug)]
 pub struct LaunchQueue {
     queue: VecDeque<Planned>,
     settled: Vec<RowReport>,
-    /// Rows that had their second chance.
+    /// Rows that were repeated already.
     retried: BTreeSet<String>,
-    /// Launches in a row in which the guest never spoke.
+    /// Consecutive launches in which the guest sent no record.
     silent: u32,
     /// The first row of the last launch, if that launch settled nothing.
     stuck: Option<String>,
@@ -25,7 +25,7 @@ pub struct LaunchQueue {
     launches: u32,
 }
 
-/// The guest did not speak in two launches running.
+/// The guest sent no record in two consecutive launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silent;
 
@@ -43,7 +43,7 @@ impl LaunchQueue {
         }
     }
 
-    /// The next launch, or nothing when the boot is over.
+    /// The next launch, or `None` when the boot is over.
     pub fn next(&mut self) -> Option<Planned> {
         if self.interrupted {
             return None;
@@ -51,10 +51,10 @@ impl LaunchQueue {
         self.queue.pop_front()
     }
 
-    /// Takes what a launch came to.
+    /// Takes the report of a launch.
     ///
     /// # Errors
-    /// The guest never spoke, for the second time running: the platform does not work.
+    /// The guest sent no record in two consecutive launches: the platform does not work.
     pub fn take(&mut self, planned: Planned, report: &LaunchReport) -> Result<(), Silent> {
         let launch = self.launches;
         self.launches += 1;
@@ -102,8 +102,7 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Rows in the order in which they were settled; those that were never reached are not among
-    /// them.
+    /// Rows in the order in which they were settled, without those that were not reached.
     pub fn finish(self) -> Vec<RowReport> {
         self.settled
     }
@@ -115,7 +114,7 @@ impl LaunchQueue {
 
     fn settle_or_retry(&mut self, mut report: RowReport, again: &mut Vec<String>) {
         if report.status == Status::Unreached {
-            // It had begun when the user stopped the run.
+            // The user stopped the run while it was running.
             return;
         }
         if report.status == Status::Lost {
@@ -129,7 +128,7 @@ impl LaunchQueue {
         self.settled.push(report);
     }
 
-    /// Two launches ended before this row, the next one, ever began.
+    /// Gives up the next row: two launches ended before it began.
     fn blame(&mut self, name: &str, report: &LaunchReport, launch: u32) {
         let status = match report.end {
             LaunchEnd::Timeout => Status::Timeout,
@@ -142,7 +141,7 @@ impl LaunchQueue {
         });
     }
 
-    /// What is left of a launch goes first: rows that need as many vCPUs stay together.
+    /// Puts what is left of a launch first, so that rows with the same number of vCPUs stay together.
     fn relaunch(&mut self, vcpus: u32, missing: Vec<String>, again: Vec<String>) {
         let rows: Vec<String> = missing.into_iter().chain(again).collect();
         if !rows.is_empty() {

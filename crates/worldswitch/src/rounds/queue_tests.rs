@@ -1,4 +1,4 @@
-//! What is launched again, and what is given up.
+//! Tests of the queue: what is launched again, and what is given up.
 
 use super::*;
 
@@ -114,7 +114,7 @@ fn a_lost_row_gets_a_second_chance_and_no_third() {
 }
 
 #[test]
-fn a_guest_that_never_speaks_twice_running_ends_the_boot() {
+fn two_consecutive_launches_without_a_record_end_the_boot() {
     let mut queue = LaunchQueue::new(vec![planned(&["a"])]);
     let first = queue.next().unwrap();
     queue.take(first.clone(), &silent()).unwrap();
@@ -170,7 +170,7 @@ fn every_boot_ends_whatever_the_machine_does() {
         LaunchEnd::Flood,
     ];
     let statuses = [Status::Ok, Status::Lost, Status::Died];
-    // A small generator of numbers, so that a failure can be met again.
+    // A generator with a fixed seed, so that a failure can be reproduced.
     let mut seed = 1u64;
     let mut below = |limit: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,35 +1,33 @@
-//! What fits into a short run: `--quick`.
+//! `--quick`: how many boots and samples fit into a short run.
 //!
-//! Pure. The first boot of each platform is measured as it is; what remains of the budget then
-//! decides how many more follow, and anew after each.
+//! Pure. The first boot of each platform is always made. The time left then decides how many more
+//! follow, and is checked again before each.
 
 use std::time::Duration;
 
-/// What a quick run may take.
+/// Time limit of a quick run.
 pub const BUDGET: Duration = Duration::from_secs(120);
 
-/// Samples of a benchmark where time is short: as many as show a spread.
+/// Samples of a benchmark if time is short: enough to show a spread.
 pub const FEW_SAMPLES: u64 = 10;
 
-/// With fewer boots than this within the budget, samples are cut for the sake of more boots:
-/// statistics compare boots.
+/// If fewer boots than this fit, samples are reduced so that more fit: statistics compare boots.
 const BOOTS_WANTED: u32 = 3;
 
-/// Whether one more boot of a platform fits, if it would end at `end`. Perturbed ones
-/// leave half of the budget to platforms that measure time.
+/// Whether one more boot of a platform fits, if it would end at `end`. Perturbed boots leave half of
+/// the budget to platforms that measure time.
 pub fn fits(end: Duration, perturbed: bool) -> bool {
     end <= if perturbed { BUDGET / 2 } else { BUDGET }
 }
 
-/// How many more boots of every platform fit, at most `most`. `round` is what one boot of each
-/// takes.
+/// How many more boots of every platform fit, at most `most`. `round` is the time of one boot of each.
 pub fn boots_that_fit(spent: Duration, round: Duration, most: u32) -> u32 {
     let left = BUDGET.saturating_sub(spent);
     if round.is_zero() {
         return most;
     }
     let fit = left.as_secs_f64() / round.as_secs_f64();
-    // Compared as numbers, so that a round of nanoseconds overflows nothing.
+    // Compared as floats: with a round of nanoseconds the quotient may exceed u32.
     if fit >= f64::from(most) {
         most
     } else {
@@ -37,7 +35,7 @@ pub fn boots_that_fit(spent: Duration, round: Duration, most: u32) -> u32 {
     }
 }
 
-/// Whether samples should be cut from the second boot on.
+/// Whether samples should be reduced from the second boot on.
 pub fn cut_samples(spent: Duration, round: Duration, most: u32) -> bool {
     boots_that_fit(spent, round, most) < most.min(BOOTS_WANTED)
 }

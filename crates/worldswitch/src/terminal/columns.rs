@@ -1,13 +1,13 @@
-//! What lists print: columns for people, JSON for programs.
+//! Output of lists: columns for people, JSON for programs.
 
 use ws_report::text::{pad_right, terminal};
 
-/// JSON for people, with an end of line.
+/// Indented JSON with a final newline.
 pub fn pretty(value: &serde_json::Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Lines of aligned columns under their heads. Every cell is made harmless.
+/// Lines of aligned columns under their heads. Control characters in cells are escaped.
 pub fn columns<const N: usize>(
     heads: [&str; N],
     lines: impl Iterator<Item = [String; N]>,

@@ -1,4 +1,4 @@
-//! What the user sees, and how the user stops it. Knows nothing of machines or results.
+//! Output to the user, and the user's signals. Knows nothing of machines or results.
 
 pub mod columns;
 pub mod output;

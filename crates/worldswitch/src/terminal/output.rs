@@ -1,9 +1,9 @@
-//! Standard output for data, standard error for all else, colour only where it is wanted.
+//! Standard output for data, standard error for messages, colour only where it is wanted.
 
 use clap::ValueEnum;
 use std::io::{self, IsTerminal, Write};
 
-/// What may be typed behind `--color`.
+/// The values of `--color`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set.
@@ -38,7 +38,7 @@ impl Colours {
 /// Writes data to standard output.
 ///
 /// # Errors
-/// It can't be written: a full disk, or nobody reads any more (see [`is_broken_pipe`]).
+/// It can't be written: a full disk, or a closed pipe (see [`is_broken_pipe`]).
 pub fn data(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -47,7 +47,7 @@ pub fn data(text: &str) -> anyhow::Result<()> {
         .map_err(|e| anyhow::Error::new(e).context("can't write to standard output"))
 }
 
-/// Whether the reader of our output has left, as `head` does: no error of ours.
+/// Whether the reader of our output closed its pipe, as `head` does. That is not an error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -55,18 +55,18 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Tells an error and its causes.
+/// Prints an error and its causes.
 pub fn error(error: &anyhow::Error, colours: Colours) {
     message("error", 31, &format!("{error:#}"), colours);
 }
 
-/// Tells something worth knowing, and what to do about it.
+/// Prints a note: something worth knowing, and what to do about it.
 pub fn remark(text: &str, colours: Colours) {
     message("note", 33, text, colours);
 }
 
 fn message(label: &str, colour: u8, text: &str, colours: Colours) {
-    // Lines of the text stay lines; whatever else is in them is made harmless.
+    // Newlines stay; other control characters are escaped.
     let lines: Vec<_> = text.lines().map(ws_report::text::terminal).collect();
     let text = lines.join("\n  ");
     let line = if colours.stderr {
@@ -74,6 +74,6 @@ fn message(label: &str, colour: u8, text: &str, colours: Colours) {
     } else {
         format!("{label}: {text}\n")
     };
-    // Nobody is left to be told when standard error is gone.
+    // If standard error is gone, there is nowhere to report it.
     let _ = io::stderr().write_all(line.as_bytes());
 }

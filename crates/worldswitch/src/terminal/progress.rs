@@ -1,5 +1,5 @@
-//! How far the run is, on standard error: one line that is written over on a terminal, plain
-//! lines now and then elsewhere. Several platforms may be on their way at once.
+//! Progress of a run on standard error: one line that is redrawn on a terminal, plain lines from
+//! time to time elsewhere. Several platforms may be running at once.
 
 use crate::terminal::time::short;
 use std::collections::BTreeMap;
@@ -7,9 +7,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two updates on a terminal.
+/// Interval of updates on a terminal.
 const REDRAW: Duration = Duration::from_millis(100);
-/// Between two plain lines.
+/// Interval of plain lines.
 const PLAIN: Duration = Duration::from_secs(10);
 
 /// The progress of a run, shared by all threads that work on it.
@@ -23,10 +23,10 @@ pub struct Progress {
 
 #[derive(Debug, Default)]
 struct Shown {
-    /// Where each platform that is on its way stands, and what it will take yet.
+    /// By running platform: its progress, and the time left.
     at: BTreeMap<String, (String, Option<Duration>)>,
     last: Option<Instant>,
-    /// A line stands there that must be cleared before anything else is written.
+    /// A line is drawn, which must be cleared before anything else is written.
     drawn: bool,
 }
 
@@ -41,21 +41,21 @@ impl Progress {
         }
     }
 
-    /// Since the run began.
+    /// Time since the run began.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Shows where `platform` is, if it is time to. `left` is what it will take yet, if known.
+    /// Shows the progress of `platform` if an update is due. `left` is the time left, if known.
     pub fn show(&self, platform: &str, what: impl FnOnce() -> String, left: Option<Duration>) {
         let interval = if self.terminal { REDRAW } else { PLAIN };
         let mut shown = self.lock();
         let due = match shown.last {
             Some(last) => last.elapsed() >= interval,
-            // On a terminal at once; elsewhere a short run needs no progress.
+            // On a terminal immediately; elsewhere a short run needs no progress.
             None => self.terminal || self.started.elapsed() >= PLAIN,
         };
-        // Of several, each has its words ready for whoever draws next.
+        // With several platforms, each stores its text: the next update may come from another.
         if !due && shown.at.len() <= 1 {
             return;
         }
@@ -85,31 +85,31 @@ impl Progress {
         }
     }
 
-    /// `platform` is on its way no longer.
+    /// `platform` has finished.
     pub fn done(&self, platform: &str) {
         self.lock().at.remove(platform);
     }
 
-    /// Tells something once.
+    /// Prints a line.
     pub fn say(&self, text: &str) {
         let mut shown = self.lock();
         clear(&mut shown);
         write(&format!("{}\n", ws_report::text::terminal(text)));
     }
 
-    /// Tells something to whoever wants to know more.
+    /// Prints a line if the run is verbose.
     pub fn detail(&self, text: impl FnOnce() -> String) {
         if self.verbose {
             self.say(&text());
         }
     }
 
-    /// Takes the line away.
+    /// Clears the progress line.
     pub fn clear(&self) {
         clear(&mut self.lock());
     }
 
-    /// A thread that panicked while it drew leaves nothing that matters.
+    /// A poisoned lock is used as it is: a panic while drawing leaves no bad state.
     fn lock(&self) -> MutexGuard<'_, Shown> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,7 +129,7 @@ fn clear(shown: &mut Shown) {
 }
 
 fn columns() -> usize {
-    // Some terminals do not know their own size, and say 0.
+    // Some terminals report 0 columns.
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
         _ => 80,
@@ -137,6 +137,6 @@ fn columns() -> usize {
 }
 
 fn write(text: &str) {
-    // Nobody is left to be told when standard error is gone.
+    // If standard error is gone, there is nowhere to report it.
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,5 +1,5 @@
-//! The user's wish to stop: SIGINT, SIGTERM or SIGHUP. The first ends the run in order, a second
-//! one ends the program at once (the kernel then ends its machines).
+//! The user's request to stop: SIGINT, SIGTERM or SIGHUP. The first one ends the run in order, the
+//! second one ends the program immediately (the kernel then ends its machines).
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens from now on.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// The system refuses to hand us signals.
+    /// They can't be installed.
     pub fn listen() -> anyhow::Result<Self> {
         let stop = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // The order matters: the first signal finds the flag down, and only then raises it.
+            // The order matters: the first signal finds the flag clear, and then sets it.
             signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop.0))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop.0)))
                 .context("can't listen for Ctrl-C")?;
@@ -26,7 +26,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// True from the first signal on.
+    /// True after the first signal.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

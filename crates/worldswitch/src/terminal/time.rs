@@ -1,4 +1,4 @@
-//! Dates and lengths of time as text.
+//! Dates and durations as text.
 
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +23,7 @@ pub fn short(length: Duration) -> String {
     }
 }
 
-/// Milliseconds, as many as fit.
+/// Milliseconds, saturating.
 pub fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! `compare` and `model` as a user types them: what they say, what they export, how they end.
+//! Tests of `compare`, `model`, `history check` and `report`: output, exports and exit codes.
 
 use crate::common::{expect_code, stderr, text, worldswitch};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Output;
 use ws_results::ResultFile;
 
-/// A row of a test's result: name, and what one operation costs in each boot.
+/// A row of a test's result: its name, and the cost of one operation in each boot.
 type Costs<'a> = (&'a str, &'a [u64]);
 
 /// A folder of results.
@@ -95,7 +95,7 @@ fn exit_codes_say_what_came_of_it() {
     let output = runs.said(&["compare", "few", "few"]);
     expect_code(&output, 4);
     assert!(text(&output.stdout).contains("too few boots"));
-    // A fifth more is no regression for one who allows a fifth.
+    // 50 % more is no regression with --min-effect 80%.
     expect_code(
         &runs.said(&["compare", "fast", "slow", "--min-effect", "80%"]),
         0,
@@ -137,10 +137,10 @@ fn instructions_are_compared_to_the_digit() {
         &runs.said(&["compare", "run:lab:kvm", "nop", "--min-effect", "2insns"]),
         0,
     );
-    // A folder that holds the base too is not compared with itself.
+    // A folder that also contains the base: the base is not compared with itself.
     let output = runs.said(&["compare", "run:lab:kvm", "run"]);
     assert_eq!(text(&output.stdout).matches(" against ").count(), 1);
-    // Shown for itself, a result says that its figures are invariant.
+    // A result that is shown alone says that its figures are invariant.
     let output = runs.said(&["show", "nop:lab:kvm"]);
     assert!(text(&output.stdout).contains("invariant: 1 perturbed boots give the same"));
     assert!(text(&output.stdout).contains("perturbed on purpose"));
@@ -220,7 +220,7 @@ fn exports_hold_what_is_shown_and_fit_their_schema() {
     expect_code(&output, 1);
 }
 
-/// A file that a command wrote, held against a schema of `docs/`.
+/// Checks a file that a command wrote against a schema of `docs/`.
 fn valid(runs: &Runs, file: &str, schema: &str) -> Value {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
     let schema = std::fs::read_to_string(format!("{docs}/{schema}-schema.json")).unwrap();
@@ -250,7 +250,7 @@ fn a_model_is_fitted_shown_and_used() {
         "insns",
         &[("in", &[1; 3]), ("out", &[1; 3])],
     );
-    // Beside them what has no native machine there, as in the folder of make run.
+    // Also a platform without a native counterpart, as in the folder of make run.
     runs.add("run", "qemu-tcg", "tsc_ticks", &[("in", &[80; 3])]);
     std::fs::write(
         runs.path("web.toml"),
@@ -287,7 +287,7 @@ fn a_model_is_fitted_shown_and_used() {
         (&json!(3_126_000.0), &json!(4000.0))
     );
     assert!(text(&output.stdout).contains("GNR 625x (T_guest over T_direct), 626x as measured"));
-    // What the host counted: 40 port accesses.
+    // The host's counts: 40 port accesses.
     let output = runs.said(&[
         "model",
         "run",
@@ -325,7 +325,7 @@ fn a_model_that_cannot_be_says_why() {
     let nested = ["--paging", "nested", "--events", "bad.toml"];
     assert!(why(&nested).contains("no cost of nothing; it has in"));
     std::fs::write(runs.path("bad.toml"), "[events\n").unwrap();
-    assert!(why(&nested).contains("no file of events"));
+    assert!(why(&nested).contains("not an events file"));
     assert!(
         why(&["--paging", "nested", "--events-of", "guest", "out"]).contains("no benchmark out")
     );
@@ -387,7 +387,7 @@ fn history_check_judges_the_newest_against_the_pinned() {
         runs.said(&[&store, words].concat())
     };
     expect_code(&history(&["add", "old"]), 0);
-    // Nothing is judged in silence.
+    // Without a pinned run it is an error, not silence.
     let none = history(&["check"]);
     expect_code(&none, 1);
     assert!(

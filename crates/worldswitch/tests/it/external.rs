@@ -1,4 +1,4 @@
-//! Timed from outside: what the host hears of a guest, in the result file and in the table.
+//! Tests of `--external`: the guest's marks in the result file and in the table.
 
 use crate::common::{Lab, expect_code, row, stderr, text, worldswitch};
 use ws_results::{Row, Samples, Status};
@@ -25,7 +25,7 @@ fn marks_become_samples_beside_those_of_the_guest() {
     assert_eq!(good.metrics[1].unit, good.metrics[0].unit);
     let samples = outside(good);
     assert_eq!((samples.run.len(), &samples.missing[..]), (8, &[][..]));
-    // The fake noted before and after which tick each mark was heard.
+    // For each mark, the fake wrote two readings of the counter, before and after the mark arrived.
     let times = std::fs::read_to_string(lab.path("state/marks-good")).unwrap();
     let times: Vec<u64> = times
         .split_whitespace()
@@ -96,8 +96,8 @@ fn what_no_host_can_time_is_refused_with_the_reason() {
 fn a_flood_and_a_hang_cost_their_rows_when_heard_over_a_pipe_too() {
     use Status::{Died, Ok, Timeout};
     for (limit, rows) in [
-        // Where nothing waits for the limit, it is none; those beside the hang send no marks, so
-        // each is one write.
+        // Without a hang the limit is never reached. The rows beside the hang send no marks, so each
+        // is one write and can't reach the short limit.
         ("600", &[("floods", Died), ("killed", Died), ("last", Ok)]),
         (
             "0.5",

@@ -1,5 +1,5 @@
-//! Runs on this host's KVM as a monitor that is none plays it: labels, hypercalls, counts, pinning,
-//! and every way in which the monitor can go wrong. /dev/kvm itself is never opened.
+//! Runs on platform `kvm` with a fake monitor: labels, hypercalls, counts, pinning, and every way in
+//! which the monitor can fail. /dev/kvm itself is never opened.
 
 use crate::common::{Lab, expect_code, fake, row, stderr, text, worldswitch};
 use std::fs;
@@ -28,7 +28,7 @@ fn a_software_kvm_is_labelled_tiny_and_gets_no_hypercall() {
         told.contains("kvm: a software KVM, without VMX or SVM"),
         "{told}"
     );
-    assert!(!told.contains("for compare to find"), "{told}");
+    assert!(!told.contains("for compare to detect"), "{told}");
     let table = text(&output.stdout);
     assert!(table.contains("kvm [1]"), "{table}");
     assert!(table.contains("[1] a software KVM"), "{table}");
@@ -49,7 +49,7 @@ fn a_software_kvm_is_labelled_tiny_and_gets_no_hypercall() {
     assert_eq!(result.identity.subject["kvm"], "software");
     assert_eq!(result.identity.subject["monitor"], "vmm 9.9");
     assert_eq!(result.identity.conditions["pinning"], "none");
-    // What the user asks stands, on any KVM.
+    // The user's options override the defaults, on any KVM.
     let output = lab
         .run(
             "kvm",
@@ -156,7 +156,7 @@ fn each_planted_fault_costs_its_own_row_and_nothing_is_left() {
     assert!(reasons[2].contains("triple fault"), "{}", reasons[2]);
     assert!(reasons[3].contains("KVM could not run"), "{}", reasons[3]);
     assert!(reasons[4].contains("16 MiB"), "{}", reasons[4]);
-    // What a software KVM can't emulate is no fault of the row.
+    // An instruction that a software KVM can't emulate is not the row's fault.
     let (statuses, reasons) = run("software");
     assert_eq!(statuses, [Ok, Died, Died, Skip, Died, Ok, Ok]);
     assert!(reasons[3].contains("bytes 0f 02"), "{}", reasons[3]);
@@ -205,7 +205,7 @@ fn a_kvm_that_cannot_be_used_is_a_line_with_the_reason_and_the_cure() {
     assert!(lab.pids().is_empty(), "no machine was started");
 }
 
-/// The names of a default run's platforms, and what it told.
+/// The names of a default run's platforms, and its standard error.
 fn default_set(kvm: &str) -> (Vec<String>, String) {
     let lab = Lab::new(&["sgdt"]);
     let mut command = worldswitch();
@@ -214,7 +214,7 @@ fn default_set(kvm: &str) -> (Vec<String>, String) {
         .env("FAKE_KVM", kvm)
         .args(["run", "--boots", "1", "--vmm"])
         .arg(fake("fake-vmm"))
-        // No QEMU: what is left of the default set is what runs on the monitor.
+        // No QEMU: only platforms with the monitor are left in the default set.
         .args(["--qemu", "/nonexistent/qemu", "--guest"])
         .arg(lab.path("guest.elf"))
         .arg("-o")
@@ -245,7 +245,7 @@ fn only_a_kvm_on_hardware_is_in_the_default_set() {
 #[test]
 fn a_vcpu_that_ran_elsewhere_is_told_with_its_row() {
     let lab = Lab::new(&["sgdt", "in"]);
-    // Whatever CPUs this machine lets us have.
+    // The first CPU that this process may use.
     let cpu = (0..1024).find(|cpu| ws_machines::pin::may_use(*cpu).is_ok());
     let cpu = cpu.unwrap();
     let output = lab

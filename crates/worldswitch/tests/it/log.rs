@@ -1,4 +1,4 @@
-//! `log:` and `serial:`: consoles of machines that somebody else booted, in every state.
+//! Tests of `log:` and `serial:`: consoles of machines that somebody else booted, in every state.
 
 use crate::common::{
     Console, Lab, expect_code, finish, of_new_user, row, stderr, text, worldswitch,
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use ws_results::{LaunchEnd, ResultFile, Status};
 
-/// What came of reading a console.
+/// The outcome of reading a console.
 struct Read {
     output: Output,
     folder: tempfile::TempDir,
@@ -164,7 +164,7 @@ fn a_log_that_is_cut_short_says_what_was_never_reached() {
     assert_eq!(row(&result, "b").status, Status::Unreached);
     assert_eq!(row(&result, "c").status, Status::Unreached);
     assert_eq!(result.boots[0].launches[0].end, LaunchEnd::Eof);
-    assert!(stderr(&output).contains("had 3 benchmarks, and records of 2 came"));
+    assert!(stderr(&output).contains("announced 3 benchmarks, and records of 2 arrived"));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_full_disk_is_an_error_and_leaves_no_half_file() {
     console.bye();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("console"), &console.bytes).unwrap();
-    // No file may grow beyond one block: what a full disk does, without one.
+    // No file may grow beyond one block: this has the effect of a full disk.
     let output = of_new_user("/bin/sh")
         .current_dir(&folder)
         .args([
@@ -289,7 +289,7 @@ fn a_serial_line_is_heard_over_a_pseudo_terminal() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What is written before the line is raw would be changed on its way.
+    // Wait until the line is in raw mode: what is written before would be altered.
     let mut told = String::new();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     errors.read_line(&mut told).unwrap();
@@ -320,7 +320,7 @@ fn a_serial_line_is_heard_over_a_pseudo_terminal() {
 #[test]
 fn a_log_of_more_benchmarks_than_it_announced_costs_no_more_than_its_length() {
     let mut console = Console::new(1, r#","selected":2"#);
-    // Each row looked for among all the others would be 190 s.
+    // A linear search for each row would take 190 s.
     for index in 0..40_000 {
         console.whole(&format!("bench-{index}"), 1);
     }

@@ -1,4 +1,4 @@
-//! Runs on machines that misbehave in every way: one row is lost at most, and nothing is left
+//! Runs on machines that misbehave in every way: at most one row is lost, and no process is left
 //! behind.
 
 use crate::common::{Lab, expect_code, finish, row, stderr, text};
@@ -14,7 +14,7 @@ fn each_planted_fault_costs_its_own_row() {
         "two-cpus", "last",
     ];
     let lab = Lab::new(&names);
-    // Nothing here waits for a time limit, and a flood takes as long as the disk does.
+    // No row here reaches the time limit; the flood takes as long as the disk needs.
     let output = lab
         .run(
             "qemu-tcg",
@@ -193,7 +193,7 @@ fn exact_platforms_boot_twice_and_agree() {
     let output = lab.run("lab:native", &[]).output().unwrap();
     expect_code(&output, 0);
     let result = lab.result("lab:native");
-    // And once more, perturbed: the digits agree without that.
+    // And one perturbed boot, which does not decide whether the counts are exact.
     assert_eq!(result.boots.len(), 3);
     assert_eq!(result.perturbed(), [3].into());
     assert_eq!(row(&result, "a").exact, Some(true));
@@ -225,12 +225,12 @@ fn digits_that_differ_are_told_loudly() {
     );
     let told = stderr(&output);
     assert!(
-        told.contains("NOT EXACT: boots gave different digits for unsteady."),
+        told.contains("NOT EXACT: boots gave different counts for unsteady."),
         "{told}"
     );
     assert!(
         told.contains(
-            "lab:native: THE LAB IS BROKEN: this very machine once gave other digits: unsteady: "
+            "lab:native: THE LAB IS BROKEN: the same machine gave other counts before: unsteady: "
         ),
         "{told}"
     );
@@ -359,7 +359,7 @@ fn ctrl_c_stops_the_machines_and_keeps_finished_boots() {
 fn a_first_boot_that_is_stopped_keeps_its_rows() {
     let lab = Lab::new(&["a", "hangs"]);
     let child = spawn(lab.run("lab:native", &["--timeout", "600"]));
-    // All of the first row was written before that, and the runner hears what was.
+    // The first row was written completely before that, so the runner reads it.
     wait_until("the second row", || lab.path("state/hangs").exists());
     send(&child, Signal::INT);
     let output = finish(child);

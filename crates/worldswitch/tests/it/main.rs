@@ -1,4 +1,4 @@
-//! The command from outside, as one program: each more would be linked for itself.
+//! Integration tests of the command, in one program because each further one would be linked separately.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Wrong usage, what is missing, and what `list` and `show` say.
+//! Tests of wrong usage, of missing parts, and of the output of `list` and `show`.
 
 use crate::common::{Lab, expect_code, stderr, text, worldswitch};
 use std::fs::File;
@@ -19,7 +19,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
         (&["run", "--on", "qemu-tcg,qemu-tcg"], "named twice"),
         (
             &["run", "--on", "log:x", "--baseline", "kvm"],
-            "none of the platforms",
+            "is not one of the platforms",
         ),
         (&["run", "--bench", "("], "regex"),
         (&["run", "--ws", "1X"], "a number of bytes"),

@@ -1,4 +1,4 @@
-//! Makes the kernel of the commit that is checked out.
+//! Builds the kernel of the commit that is checked out.
 
 use super::child;
 use super::tree::{Commit, Tree};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use ws_lab::kernel::Kernel;
 use ws_machines::process::describe;
 
-/// How a commit is built if nobody says. Whatever the configuration file does not name is off.
+/// The default build command. Options that the configuration file does not name are off.
 const DEFAULT: &str = r#"set -e
 make -s O="$WORLDSWITCH_OBJECTS" KCONFIG_ALLCONFIG="$WORLDSWITCH_CONFIG" allnoconfig
 make -s O="$WORLDSWITCH_OBJECTS" -j"$WORLDSWITCH_JOBS" bzImage modules
@@ -21,34 +21,35 @@ make -s O="$WORLDSWITCH_OBJECTS" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" DEPMOD=true
 cp "$WORLDSWITCH_OBJECTS/arch/x86/boot/bzImage" "$WORLDSWITCH_OUT"
 "#;
 
-/// So that the same sources give the same bytes (Linux, Documentation/kbuild/reproducible-builds.rst):
-/// a commit that changes nothing in the kernel needs no boot, and dates move no digits.
+/// Environment of a reproducible build (Linux, Documentation/kbuild/reproducible-builds.rst): the same
+/// sources give the same bytes. A commit that does not change the kernel needs no boot, and build
+/// dates do not change counts.
 const REPRODUCIBLE: [(&str, &str); 5] = [
     ("KBUILD_BUILD_TIMESTAMP", "1970-01-01"),
     ("KBUILD_BUILD_USER", "lab"),
     ("KBUILD_BUILD_HOST", "lab"),
     ("KBUILD_BUILD_VERSION", "1"),
-    // Set, though to nothing: no plus sign after versions without a tag.
+    // Set but empty: no plus sign after versions without a tag.
     ("LOCALVERSION", ""),
 ];
 
-/// What a make above us tells its own children.
+/// Variables that a make which runs this program passes to its children.
 const MAKE: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT"];
 
-/// How kernels are made.
+/// How kernels are built.
 pub struct Builder {
-    /// For sh.
+    /// The user's shell command.
     pub command: Option<String>,
     /// The lab's small configuration.
     pub config: PathBuf,
 }
 
 impl Builder {
-    /// Makes the kernel of `commit` in the tree's `out`, what the build says going to `log`. `Ok(Err)`
-    /// says why it could not be made.
+    /// Builds the kernel of `commit` into the tree's `out`, and writes the build's output to `log`.
+    /// Returns the time it took, or (`Ok(Err)`) why the build failed.
     ///
     /// # Errors
-    /// The build can't be run at all, or the user stopped it.
+    /// The build can't be started, or the user stopped it.
     pub fn build(
         &self,
         tree: &Tree,
@@ -100,7 +101,7 @@ impl Builder {
     }
 }
 
-/// The last line of a log, which mostly says what went wrong.
+/// The last line of a log, which usually contains the error.
 fn last_line(log: &Path) -> String {
     const END: u64 = 4096;
     let mut bytes = Vec::new();
@@ -113,7 +114,7 @@ fn last_line(log: &Path) -> String {
     let last = text.lines().rfind(|line| !line.trim().is_empty());
     match (read, last) {
         (Ok(_), Some(line)) => line.trim().chars().take(160).collect(),
-        _ => "it said nothing".into(),
+        _ => "it printed nothing".into(),
     }
 }
 
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_that_says_something_is_told() {
+    fn the_last_line_that_is_not_blank_is_shown() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let of = |text: &[u8]| {
@@ -130,10 +131,10 @@ mod tests {
             last_line(&log)
         };
         assert_eq!(of(b"a\n  error: b\n\n"), "error: b");
-        assert_eq!(of(b""), "it said nothing");
+        assert_eq!(of(b""), "it printed nothing");
         assert_eq!(of(&[b'x'; 9000]).len(), 160);
         assert_eq!(of(b"a\n\xff").chars().count(), 1);
         fs::remove_file(&log).unwrap();
-        assert_eq!(last_line(&log), "it said nothing");
+        assert_eq!(last_line(&log), "it printed nothing");
     }
 }

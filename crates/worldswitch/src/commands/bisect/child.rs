@@ -1,4 +1,4 @@
-//! Programs that bisect runs: none outlives us, and the user's wish to stop ends them.
+//! Runs bisect's child processes: none outlives this program, and the user's signals stop them.
 
 use crate::terminal::Stop;
 use anyhow::Context;
@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 use ws_machines::process::{Process, unnamed_file};
 
-/// Between two looks at a program that runs.
+/// Polling interval of a running program.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The user wants to stop.
+/// The user stopped the search.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
@@ -21,13 +21,13 @@ pub struct Stopped;
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
-    /// What it wrote.
+    /// Its standard output.
     pub stdout: String,
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     pub stderr: String,
 }
 
-/// Runs a program to its end. `stop`: what ends it before.
+/// Runs a program to its end, or until `stop`.
 ///
 /// # Errors
 /// It can't be started, or [`Stopped`].
@@ -41,7 +41,7 @@ pub fn run(command: Command, stop: Option<&Stop>) -> anyhow::Result<Ended> {
     Ok(ended)
 }
 
-/// The same; what it writes goes into a file, and `watch` is called now and then.
+/// As [`run`]; standard output goes to a file, and `watch` is called from time to time.
 ///
 /// # Errors
 /// As [`run`]'s.

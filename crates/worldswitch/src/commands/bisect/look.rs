@@ -22,7 +22,7 @@ use ws_results::ResultFile;
 pub struct Measured {
     pub result: ResultFile,
     pub figure: Figure,
-    /// The commit that was booted: another one, where both give the same kernel to the byte.
+    /// The commit that was booted: an earlier one if its kernel was byte for byte the same.
     pub booted: Commit,
 }
 
@@ -38,10 +38,10 @@ impl Measured {
     }
 }
 
-/// What came of a commit, or why there is nothing of it.
+/// The measurement of a commit, or why there is none.
 pub type Look = Result<Measured, String>;
 
-/// Looks at commits that are checked out.
+/// Measures commits that are checked out.
 pub struct Looker<'a> {
     args: &'a BisectArgs,
     tree: &'a Tree,
@@ -50,15 +50,15 @@ pub struct Looker<'a> {
     folder: &'a Path,
     stop: &'a Stop,
     colours: Colours,
-    /// The machine: what the user named, with the kernel in the tree's `out`.
+    /// The machine: the user's, with the kernel in the tree's `out`.
     platform: PlatformName,
     bench: Regex,
-    /// By the digest of the machine: the same machine gives the same figures.
+    /// Earlier measurements by the machine's digest: the same machine gives the same figures.
     known: BTreeMap<String, Measured>,
 }
 
 impl<'a> Looker<'a> {
-    /// One that looked at nothing yet.
+    /// A looker without measurements.
     ///
     /// # Errors
     /// The cache's path can't be part of a platform's name.
@@ -73,7 +73,7 @@ impl<'a> Looker<'a> {
         let out = tree.out();
         let path = out
             .to_str()
-            .with_context(|| format!("{} is not UTF-8: name another --cache", out.display()))?;
+            .with_context(|| format!("{} is not UTF-8: use another --cache", out.display()))?;
         Ok(Self {
             platform: PlatformName {
                 variant: Some(path.to_owned()),
@@ -90,7 +90,7 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// Looks at `commit`, which is checked out, and boots it so often beside its perturbed boots.
+    /// Builds `commit`, which is checked out, and boots it `boots` times beside its perturbed boots.
     ///
     /// # Errors
     /// The user stopped it, the lab is broken, or something can't be written.
@@ -108,7 +108,7 @@ impl<'a> Looker<'a> {
             Ok(took) => took,
             Err(why) => return Ok(Err(why)),
         };
-        // Anew each time: what is known of the files in a machine holds for one commit.
+        // New for each commit: resources cache what the machine's files contain.
         let resources = parts::resources(&self.args.parts, Vec::new());
         let machine = match platforms::open(&self.platform, &resources) {
             Ok(machine) => machine,

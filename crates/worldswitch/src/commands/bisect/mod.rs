@@ -1,4 +1,4 @@
-//! `worldswitch bisect`: the commit of a kernel tree from which on a benchmark counts otherwise.
+//! `worldswitch bisect`: finds the kernel commit that changed a benchmark's instruction count.
 
 mod build;
 mod child;
@@ -20,17 +20,17 @@ use ws_analysis::{CompareOptions, Outcome, RowComparison, Verdict, compare_resul
 use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
 
-/// A kernel that stands for a side of the search is booted as often, one in between once: that
-/// digits repeat is proven by then.
+/// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted
+/// once: these boots have shown that counts repeat exactly.
 const BOOTS_OF_A_SIDE: u32 = 2;
 
-/// What came of one commit.
+/// The outcome of one commit.
 struct Point {
     commit: Commit,
     word: Word,
-    /// Where it was measured.
+    /// Its figure, if it was measured.
     measured: Option<Measured>,
-    /// How it lies to the good one, or why it was skipped.
+    /// How it differs from the good one, or why it was skipped.
     why: String,
 }
 
@@ -40,11 +40,11 @@ enum End {
     OneOf(Vec<Commit>),
 }
 
-/// Searches.
+/// Searches for the commit.
 ///
 /// # Errors
-/// Wrong usage; one of the two ends can't be built or measured, or they do not differ; git can't go
-/// on; the user stopped it.
+/// Wrong usage; the good or the bad commit can't be built or measured, or they do not differ; git
+/// fails; the user stopped the search.
 pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     let stop = Stop::listen()?;
     let resources = parts::resources(&args.parts, Vec::new());
@@ -61,7 +61,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
 
     say(&format!(
-        "{distance} commits from {} to {}, some {} to build and boot between them",
+        "{distance} commits from {} to {}, about {} to build and boot between them",
         good.short(),
         bad.short(),
         distance.ilog2()
@@ -95,7 +95,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     })
 }
 
-/// One of the two ends.
+/// The good or the bad commit.
 fn point(commit: &Commit, word: Word, why: String, measured: Measured) -> Point {
     Point {
         commit: commit.clone(),
@@ -105,10 +105,10 @@ fn point(commit: &Commit, word: Word, why: String, measured: Measured) -> Point 
     }
 }
 
-/// On which side of the good one the bad one lies, and how far.
+/// On which side of the good figure the bad one is, and how far away.
 ///
 /// # Errors
-/// On none: there is nothing to search.
+/// They do not differ, so there is nothing to search.
 fn way(
     args: &BisectArgs,
     good: (&Commit, &Measured),
@@ -119,7 +119,7 @@ fn way(
     match compared.verdict {
         Some(way @ (Verdict::Worse | Verdict::Better)) => Ok((way, why)),
         _ => bail!(
-            "--bad does not lie outside of the band of --good, so there is nothing to search: {} counts {} in {} and {} in {}: {why}",
+            "--bad is not outside the band of --good, so there is nothing to search: {} counts {} in {} and {} in {}: {why}",
             args.bench,
             good.1.text(),
             good.0.short(),
@@ -129,7 +129,7 @@ fn way(
     }
 }
 
-/// Has git choose commits until it knows, and looks at each.
+/// Measures the commits that git chooses, until git has found the first bad one.
 fn search(
     tree: &Tree,
     mut step: Step,
@@ -154,17 +154,17 @@ fn search(
     }
 }
 
-/// Whether what is named is there, before anything is built.
+/// Checks the platform and the benchmark before anything is built.
 fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     let on = &args.on;
     if on.family.as_deref() != Some("lab") {
         bail!(Usage(format!(
-            "--on {on}: kernels are booted in a machine of the lab's, as lab:kvm"
+            "--on {on}: kernels are booted in a machine of the lab, such as lab:kvm"
         )));
     }
     if on.variant.is_some() {
         bail!(Usage(format!(
-            "--on {on}: leave out what stands behind '@': the kernel is that of each commit"
+            "--on {on}: leave out '@' and the variant: the kernel is that of each commit"
         )));
     }
     ws_machines::platforms::check(on, resources).map_err(|e| Usage(e.to_string()))?;
@@ -184,7 +184,7 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The lab's small configuration: the user's own, else the installed one.
+/// The lab's small kernel configuration: the user's own, else the installed one.
 fn config(args: &BisectArgs) -> anyhow::Result<PathBuf> {
     let folders = args.parts.lab.lab_dir.iter().cloned();
     let folders = folders.chain(parts::lab_folder().ok());
@@ -195,7 +195,7 @@ fn config(args: &BisectArgs) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(found)?)
 }
 
-/// Looks at an end of the search, which must be whole.
+/// Measures the good or the bad commit, which must succeed.
 fn end(
     looker: &mut Looker<'_>,
     tree: &Tree,
@@ -209,7 +209,7 @@ fn end(
     }
 }
 
-/// Holds a kernel against the good one.
+/// Compares a kernel with the good one.
 fn compare(args: &BisectArgs, base: &Measured, other: &Measured) -> anyhow::Result<RowComparison> {
     let options = CompareOptions {
         allow: args.allow.clone(),
@@ -221,8 +221,8 @@ fn compare(args: &BisectArgs, base: &Measured, other: &Measured) -> anyhow::Resu
         .context("the benchmark is in neither result")
 }
 
-/// What git is told of a commit: bad is what lies outside of the good one's band on the side on which
-/// the bad one lies, which is `way`.
+/// The verdict on a commit for git: it is bad if its figure is outside the good one's band, on the
+/// bad one's side (`way`).
 fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look: Look) -> Point {
     let skip = |commit, measured, why| Point {
         commit,
@@ -255,9 +255,9 @@ fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look:
     }
 }
 
-/// Tells of progress.
+/// Prints progress.
 fn say(line: &str) {
     let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
-    // Nobody is left to be told when standard error is gone.
+    // If standard error is gone, there is nowhere to report it.
     let _ = writeln!(std::io::stderr(), "bisect: {}", lines.join("\n  "));
 }

@@ -1,4 +1,4 @@
-//! What a search found: for people and as JSON.
+//! The result of a search: as text and as JSON.
 
 use super::look::Measured;
 use super::{End, Point};
@@ -8,10 +8,10 @@ use crate::terminal::columns::{columns, pretty};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The version of what [`json`] writes.
+/// The format version of [`json`].
 const SCHEMA: &str = "worldswitch-bisect/1";
 
-/// The figures by commit, ancestors first, and what was found.
+/// The figures by commit, ancestors first, and the first bad commit.
 pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
     let measured = |point: &Point, of: fn(&Measured) -> String| {
         point.measured.as_ref().map_or_else(String::new, of)
@@ -48,7 +48,7 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
                 let subject = ws_report::text::terminal(&commit.subject);
                 format!("  {} {subject}\n", commit.id)
             });
-            "the first bad commit is one of these, of which too many were skipped\n".to_owned()
+            "the first bad commit is one of these; too many of them were skipped\n".to_owned()
                 + &lines.collect::<String>()
         }
     };

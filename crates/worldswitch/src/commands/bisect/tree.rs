@@ -1,11 +1,11 @@
-//! A worktree of the user's kernel repository, in which git bisects: the user's own checkout, branches
-//! and bisection are never touched, for git keeps HEAD and `refs/bisect` by worktree.
+//! A worktree of the user's kernel repository, in which git bisects. The user's own checkout, branches
+//! and bisection are never touched, because git keeps HEAD and `refs/bisect` per worktree.
 //!
 //! ```text
-//! CACHE/bisect/NAME.lock   held while the tree of this repository is bisected
-//! CACHE/bisect/NAME/       removed in the end; by the next one, if we are killed
+//! CACHE/bisect/NAME.lock   held while this repository is bisected
+//! CACHE/bisect/NAME/       removed at the end; after a kill, by the next bisection
 //!     tree/                the worktree
-//!     objects/             what builds keep from commit to commit
+//!     objects/             build files that are kept from commit to commit
 //!     out/                 the kernel of one commit
 //! ```
 
@@ -20,7 +20,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a git hook or an alias above us may have set, and what would lead git elsewhere.
+/// Variables that a calling git hook or alias may have set, and that would lead git to another
+/// repository.
 const LOCAL: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -35,20 +36,20 @@ const LOCAL: [&str; 8] = [
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its whole name, in hexadecimal.
+    /// Its full hash, in hexadecimal.
     pub id: String,
     /// The first line of its message.
     pub subject: String,
 }
 
 impl Commit {
-    /// The name as it is shown, and as its results' folder has it.
+    /// The short hash, for output and as the name of its results' folder.
     pub fn short(&self) -> &str {
         self.id.get(..12).unwrap_or(&self.id)
     }
 }
 
-/// What git is told of a commit.
+/// The verdict on a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Good,
@@ -67,18 +68,18 @@ impl Word {
     }
 }
 
-/// Where a bisection stands.
+/// The state of a bisection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// This one is checked out, to be looked at next.
+    /// This commit is checked out and is to be measured next.
     Look(Commit),
-    /// This is the first bad one.
+    /// This is the first bad commit.
     Found(Commit),
-    /// One of these is, but too many could not be looked at.
+    /// The first bad commit is one of these, but too many were skipped.
     OneOf(Vec<Commit>),
 }
 
-/// The worktree. It goes away when this is dropped.
+/// The worktree. It is removed on drop.
 #[derive(Debug)]
 pub struct Tree {
     repository: PathBuf,
@@ -89,10 +90,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A worktree of the repository at `repository`, nothing checked out in it yet.
+    /// A worktree of the repository at `repository`, with nothing checked out yet.
     ///
     /// # Errors
-    /// That is no repository, somebody else bisects it, or the cache can't be written.
+    /// It is not a repository, another process bisects it, or the cache can't be written.
     pub fn make(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
         let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let ended = git(repository, asked, Some(stop))?;
@@ -113,8 +114,8 @@ impl Tree {
         fs::create_dir_all(&above).with_context(|| format!("can't make {}", above.display()))?;
         let path = above.join(format!("{name}.lock"));
         let lock = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
-        // A process that one of our own threads is just starting has the last lock's file open
-        // until it executes its program.
+        // Retry for a second: a child that another of our threads is just starting inherits the
+        // previous lock's file until it calls exec.
         let held = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err();
         let is_held = (0..20).all(|_| {
             held() && {
@@ -135,7 +136,7 @@ impl Tree {
             stop: stop.clone(),
             _lock: lock,
         };
-        // Of one that was killed.
+        // Left by a bisection that was killed.
         tree.remove();
         for folder in [tree.objects(), tree.out()] {
             fs::create_dir_all(&folder)
@@ -149,7 +150,7 @@ impl Tree {
         self.folder.join("tree")
     }
 
-    /// What builds keep from commit to commit.
+    /// Build files that are kept from commit to commit.
     pub fn objects(&self) -> PathBuf {
         self.folder.join("objects")
     }
@@ -165,7 +166,7 @@ impl Tree {
     /// There is none.
     pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
         if name.starts_with('-') {
-            bail!(Usage(format!("{name} is no name of a commit")));
+            bail!(Usage(format!("{name} is not the name of a commit")));
         }
         let spec = format!("{name}^{{commit}}");
         let ended = git(
@@ -191,10 +192,10 @@ impl Tree {
         })
     }
 
-    /// How many commits lie between, `bad` with them.
+    /// The number of commits after `good` up to `bad`.
     ///
     /// # Errors
-    /// None do: the two are the wrong way round, or have nothing to do with each other.
+    /// `bad` is not after `good`, or they have no common history.
     pub fn distance(&self, good: &Commit, bad: &Commit) -> anyhow::Result<u64> {
         let (good, bad) = (&good.id, &bad.id);
         let backward = git(
@@ -204,7 +205,7 @@ impl Tree {
         )?;
         if backward.status.success() {
             bail!(Usage(
-                "--bad is no later than --good: exchange them, or name another".into()
+                "--bad is not later than --good: swap them, or name another commit".into()
             ));
         }
         let joined = git(
@@ -220,10 +221,10 @@ impl Tree {
         Ok(count.trim().parse()?)
     }
 
-    /// These commits as history has them, ancestors first.
+    /// The commits from `good` to `bad`, both included, ancestors first.
     ///
     /// # Errors
-    /// Git's.
+    /// Git fails.
     pub fn in_order(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Vec<String>> {
         let between = [&*good.id, &*bad.id, "--not", &format!("{}^@", good.id)].map(str::to_owned);
         let mut words = vec![
@@ -239,7 +240,7 @@ impl Tree {
     /// Checks a commit out.
     ///
     /// # Errors
-    /// Git can't.
+    /// Git fails.
     pub fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
         let path = self.path();
         if !path.exists() {
@@ -252,38 +253,39 @@ impl Tree {
         self.ask(&path, words).map(|_| ())
     }
 
-    /// Begins to bisect.
+    /// Starts the bisection.
     ///
     /// # Errors
-    /// Git's.
+    /// Git fails.
     pub fn start(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Step> {
         self.reset()?;
         self.ask(&self.path(), ["bisect", "start", &bad.id, &good.id])?;
         self.step()
     }
 
-    /// Tells git of the commit that it had us look at.
+    /// Tells git the verdict on a commit that it chose.
     ///
     /// # Errors
-    /// Git can't go on, as where a merge base is bad, or can't check out what is next.
+    /// Git can't continue, for example because a merge base is bad, or can't check out the next commit.
     pub fn tell(&self, commit: &Commit, word: Word) -> anyhow::Result<Step> {
         self.reset()?;
         let words = ["bisect", word.text(), &commit.id];
         let ended = git(&self.path(), words, Some(&self.stop))?;
-        // It ends with 2 where only skipped ones are left, which its log tells as well.
+        // Status 2: only skipped commits are left. The log says this too.
         if !ended.status.success() && ended.status.code() != Some(2) {
             bail!(failure(&words, &ended));
         }
         self.step()
     }
 
-    /// Undoes what a build did to files of git's, which is in the way of the next checkout.
+    /// Reverts a build's changes to tracked files, which would block the next checkout.
     fn reset(&self) -> anyhow::Result<()> {
         let words = ["reset", "--quiet", "--hard"];
         self.ask(&self.path(), words).map(|_| ())
     }
 
-    /// Where git is now. Its log is made to be read again, so it is what a program can rely on.
+    /// The state of the bisection, from `git bisect log`: unlike other output it has a stable format,
+    /// because git reads it back (`git bisect replay`).
     fn step(&self) -> anyhow::Result<Step> {
         let log = self.ask(&self.path(), ["bisect", "log"])?;
         let named = |start: &str| -> anyhow::Result<Vec<Commit>> {
@@ -304,7 +306,7 @@ impl Tree {
         self.describe(head.trim()).map(Step::Look)
     }
 
-    /// Git's answer.
+    /// Runs git and returns its output.
     fn ask<I>(&self, folder: &Path, words: I) -> anyhow::Result<String>
     where
         I: IntoIterator,
@@ -321,11 +323,11 @@ impl Tree {
         Ok(ended.stdout)
     }
 
-    /// Takes all of it away. What is not there is as it should be.
+    /// Removes the whole folder. What is missing is no error.
     fn remove(&self) {
         let path = self.path();
         if path.exists() {
-            // Twice forced: even where somebody locked it. A wish to stop must not stop this.
+            // --force twice: even if somebody locked the worktree. The user's signals must not stop this.
             let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
             let words = words.into_iter().chain([path.as_os_str()]);
             let _ = git(&self.repository, words, None);
@@ -346,7 +348,7 @@ fn failure(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
     format!("git {} failed: {stderr}\n{stdout}", words.join(" "))
 }
 
-/// Runs git, without hooks and housekeeping of the user's.
+/// Runs git, without the user's hooks and without maintenance.
 fn git<I>(folder: &Path, words: I, stop: Option<&Stop>) -> anyhow::Result<Ended>
 where
     I: IntoIterator,
@@ -370,7 +372,7 @@ where
     for name in LOCAL {
         command.env_remove(name);
     }
-    // Tests come out the same whatever settings of git the user has.
+    // Tests must not depend on the user's git settings.
     #[cfg(test)]
     no_settings(&mut command);
     child::run(command, stop).map_err(|error| match error.is::<Stopped>() {

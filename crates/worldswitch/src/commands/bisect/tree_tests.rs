@@ -1,4 +1,4 @@
-//! Bisections of small repositories, made here.
+//! Tests: bisections of small repositories that are made here.
 
 use super::*;
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ impl Repository {
         assert!(command.args(words.split(' ')).status().unwrap().success());
     }
 
-    /// A commit that is tagged as its subject.
+    /// A commit whose tag is its subject.
     fn commit(&self, subject: &str) {
         self.git(&format!("commit -q --allow-empty -m {subject}"));
         self.git(&format!("tag {subject}"));
@@ -39,8 +39,8 @@ impl Repository {
         Tree::make(self.folder.path(), self.cache.path(), &Stop::default()).unwrap()
     }
 
-    /// Bisects; `word` says of each subject what it is. Returns the subjects that git had it look at,
-    /// and where it ended.
+    /// Bisects; `word` gives the verdict on each subject. Returns the subjects that git chose, and the
+    /// final state.
     fn bisect(
         &self,
         good: &str,
@@ -71,7 +71,7 @@ fn line(count: usize) -> Repository {
     repository
 }
 
-/// Bad from this one on.
+/// Bad from this commit on.
 fn from(first: usize) -> impl Fn(&str) -> Word {
     move |subject| match subject[1..].parse::<usize>().unwrap() >= first {
         true => Word::Bad,
@@ -106,7 +106,7 @@ fn skipped_commits_that_hide_the_first_bad_one_are_all_named() {
     let mut subjects: Vec<_> = commits.iter().map(|one| one.subject.as_str()).collect();
     subjects.sort_unstable();
     assert_eq!(subjects, ["c2", "c3", "c4"]);
-    // With nothing between the two that could be looked at.
+    // All commits between the two are skipped.
     let (_, end) = repository.bisect("c0", "c5", |_| Word::Skip).unwrap();
     assert!(
         matches!(&end, Step::OneOf(commits) if commits.len() == 5),
@@ -115,7 +115,7 @@ fn skipped_commits_that_hide_the_first_bad_one_are_all_named() {
 }
 
 #[test]
-fn of_two_branches_their_common_start_is_looked_at_too() {
+fn of_two_branches_the_merge_base_is_measured_too() {
     let repository = line(2);
     repository.git("checkout -q -b side c1");
     repository.commit("c3");
@@ -132,24 +132,24 @@ fn of_two_branches_their_common_start_is_looked_at_too() {
 }
 
 #[test]
-fn ends_that_can_not_be_are_refused_by_name() {
+fn impossible_good_and_bad_commits_are_refused() {
     let repository = line(3);
     let error = |good: &str, bad: &str| {
         let error = repository.bisect(good, bad, |_| Word::Good).unwrap_err();
         assert!(error.is::<Usage>(), "{error}");
         error.to_string()
     };
-    assert!(error("c2", "c0").contains("exchange them"));
-    assert!(error("c1", "c1").contains("exchange them"));
+    assert!(error("c2", "c0").contains("swap them"));
+    assert!(error("c1", "c1").contains("swap them"));
     assert!(error("c0", "nothing").contains("no commit nothing"));
-    assert!(error("--all", "c1").contains("--all is no name of a commit"));
+    assert!(error("--all", "c1").contains("--all is not the name of a commit"));
     repository.git("checkout -q --orphan other");
     repository.commit("c9");
     assert!(error("c0", "c9").contains("no history in common"));
 }
 
 #[test]
-fn history_has_its_order_and_an_end_its_place() {
+fn commits_are_in_topological_order_with_both_ends() {
     let repository = line(4);
     let tree = repository.tree();
     let (good, bad) = (tree.commit("c1").unwrap(), tree.commit("c3").unwrap());
@@ -159,13 +159,13 @@ fn history_has_its_order_and_an_end_its_place() {
         .map(|name| tree.commit(name).unwrap().id)
         .collect();
     assert_eq!(order, ids);
-    // A root has nothing before it.
+    // A root commit has no parent.
     let root = tree.commit("c0").unwrap();
     assert_eq!(tree.in_order(&root, &bad).unwrap().len(), 4);
 }
 
 #[test]
-fn a_worktree_goes_away_and_one_that_was_left_is_no_hindrance() {
+fn a_worktree_is_removed_and_a_stale_one_is_replaced() {
     let repository = line(3);
     let worktrees = |tree: &Tree| tree.ask(&tree.repository, ["worktree", "list"]).unwrap();
     let tree = repository.tree();
@@ -177,7 +177,7 @@ fn a_worktree_goes_away_and_one_that_was_left_is_no_hindrance() {
     drop(tree);
     assert!(!path.exists());
 
-    // Killed: nobody took it away. Once whole, once without its files.
+    // As after a kill: the worktree stays, once whole, once without its files.
     for gone in [false, true] {
         let tree = repository.tree();
         tree.check_out(&tree.commit("c1").unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! `worldswitch history`: results over time, in a store of their own.
+//! `worldswitch history`: results over time, in an SQLite file.
 
 mod store;
 
@@ -14,10 +14,10 @@ use store::{Point, Run, Store, by_version};
 use ws_analysis::Outcome;
 use ws_report::text::{pad_left, pad_right, terminal, width};
 
-/// Columns of the longest bar of a plot in the terminal.
+/// Length of the longest bar of a plot in the terminal, in columns.
 const BAR: f64 = 40.0;
 
-/// Does what was asked for.
+/// Runs a subcommand.
 ///
 /// # Errors
 /// There is no history, or no such run, or it can't be read or written.
@@ -66,7 +66,7 @@ fn pinned(run: &Run) -> String {
     format!("newer runs of {platform} are judged against run {}", run.id)
 }
 
-/// The newest run of each pinned platform against the pinned one.
+/// Judges the newest run of each pinned platform against the pinned one.
 fn check(
     store: &Store,
     platform: Option<&str>,
@@ -107,7 +107,7 @@ fn default_store() -> anyhow::Result<PathBuf> {
     };
     let data = absolute("XDG_DATA_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/share")))
-        .context("neither XDG_DATA_HOME nor HOME is set: say with --store where the history is")?;
+        .context("neither XDG_DATA_HOME nor HOME is set: name the history file with --store")?;
     Ok(data.join("worldswitch/history.sqlite"))
 }
 
@@ -119,7 +119,7 @@ fn add(path: &Path, specs: &[String], pin_first: bool, colours: Colours) -> anyh
         let what = if added.new {
             "is"
         } else {
-            "was there before as"
+            "was already there as"
         };
         let (platform, id) = (terminal(&result.platform), added.id);
         output::remark(
@@ -161,7 +161,7 @@ fn list(store: &Store, platform: Option<&str>, json: bool) -> anyhow::Result<()>
     output::data(&columns(&lines))
 }
 
-/// Lines whose cells stand below each other.
+/// Lines with aligned columns.
 fn columns<const N: usize>(lines: &[[String; N]]) -> String {
     let widest = |column: usize| {
         lines
@@ -180,7 +180,7 @@ fn columns<const N: usize>(lines: &[[String; N]]) -> String {
     out
 }
 
-/// One platform's values of the benchmark, each with what stands beside it.
+/// One platform's values of the benchmark, each with its label (date or kernel).
 struct Line {
     platform: String,
     unit: String,
@@ -212,7 +212,7 @@ fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> 
                 .map(|line| format!("{} in {}", line.platform, line.unit))
                 .collect();
             bail!(Usage(format!(
-                "one drawing shows one platform in one unit, and the history has {}: choose one with --platform",
+                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform",
                 names.join(", ")
             )));
         };
@@ -239,8 +239,8 @@ fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> 
     output::data(&out)
 }
 
-/// A line for each platform and unit. By kernel, the runs of one kernel stand as their median, and
-/// a platform's variants are one line: they differ in their kernels.
+/// One line per platform and unit. By kernel, the runs of one kernel become their median, and all
+/// variants of a platform are one line, because they differ in their kernels.
 fn lines(points: &[Point], by: By) -> Vec<Line> {
     let name = |run: &Run| match by {
         By::Date => run.platform.clone(),
@@ -295,7 +295,7 @@ fn by_kernel(points: &[&Point]) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// One line a value: what it is of, the value, and a bar from zero.
+/// Prints one line per value: its label, the value, and a bar from zero.
 fn bars(out: &mut String, line: &Line) {
     let greatest = line
         .values

@@ -1,5 +1,6 @@
 //! The experiments of `worldswitch io`: section 4 of the ELVIS paper (ATC'13) with block requests, and
-//! what elvis promises beyond it. Without one, the loads that `--devices`, `--depth` and `--replies` make.
+//! features of elvis beyond the paper. Without an experiment, the loads of `--devices`, `--depth` and
+//! `--replies`.
 
 use crate::cli::io::{Experiment, IoArgs, MODES, RepliesArg, SERVERS};
 use crate::commands::Usage;
@@ -8,36 +9,35 @@ use ws_io::client::{Replies, Writes};
 use ws_io::load::{Group, Load};
 use ws_io::server::{Disk, Server};
 
-/// Loads, and the servers that are put under them.
+/// Loads, and the servers that run them.
 pub struct Part {
     pub loads: Vec<Load>,
     pub servers: Vec<Server>,
 }
 
-/// How many devices.
+/// Numbers of devices.
 const SCALING: [u16; 6] = [1, 2, 4, 7, 10, 14];
 const SCALING_QUICK: [u16; 3] = [1, 4, 14];
 const ABLATION: [u16; 7] = [1, 2, 3, 4, 5, 6, 7];
 const ABLATION_QUICK: [u16; 3] = [1, 3, 7];
-/// Devices of Figure 7, and how many of them have many requests outstanding.
+/// Devices of Figure 7, and how many of them have many outstanding requests.
 const MIXED: u16 = 7;
 const BUSY: [u16; 6] = [1, 2, 3, 4, 5, 6];
 const BUSY_QUICK: [u16; 2] = [1, 6];
-/// Requests outstanding on a device that works for throughput.
+/// Outstanding requests of a device that is driven for throughput.
 const DEEP: u16 = 32;
-/// So many that a ring does not run empty while the host lets the client wait: the heaviest of weights 1, 2, 4
-/// has 143 ms of work then.
+/// Enough requests that a ring does not run empty while the host does not schedule the client: the
+/// heaviest of weights 1, 2, 4 then has 143 ms of work.
 const FULL: u16 = 4096;
-/// Time that a request takes the I/O core where that is to be what there is too little of: long beside
-/// what all else of a request takes.
+/// Work per request that makes the I/O core the bottleneck: much longer than the rest of a request.
 const WORK_NS: u64 = 20_000;
-/// By chance, of 100.
+/// Percentage of writes.
 const WRITES: u8 = 30;
 
-/// What is to be measured.
+/// The parts to measure.
 ///
 /// # Errors
-/// Words that don't go together.
+/// Options that can't be combined.
 pub fn parts(args: &IoArgs) -> Result<Vec<Part>, Usage> {
     let mut parts = Vec::new();
     for (number, experiment) in args.experiment.iter().enumerate() {
@@ -59,7 +59,7 @@ pub fn parts(args: &IoArgs) -> Result<Vec<Part>, Usage> {
         let eventfd = |load: &&Load| load.replies == Replies::Eventfd;
         let thinks = |load: &Load| load.groups.iter().any(|group| !group.think.is_zero());
         if part.loads.iter().filter(eventfd).any(thinks) {
-            let why = "with --think clients look for replies: --replies poll";
+            let why = "--think needs polling clients: add --replies poll";
             return Err(Usage(why.to_owned()));
         }
     }
@@ -72,19 +72,19 @@ fn servers(names: &[&str]) -> Result<Vec<Server>, Usage> {
 }
 
 impl IoArgs {
-    /// Are there words that this experiment does not take?
+    /// Checks that the experiment takes the given options.
     fn check(&self, experiment: Experiment) -> Result<(), Usage> {
         let takes_devices = matches!(
             experiment,
             Experiment::Scaling | Experiment::Ablation | Experiment::Integrity
         );
         if self.devices.is_some() && !takes_devices {
-            let why = "--devices goes with the experiments scaling, ablation and integrity";
+            let why = "--devices works only with the experiments scaling, ablation and integrity";
             return Err(Usage(why.to_owned()));
         }
         let ways = self.replies.as_ref().map_or(0, Vec::len);
         if ways > 1 {
-            let why = "an experiment takes one of --replies";
+            let why = "an experiment takes only one value of --replies";
             return Err(Usage(why.to_owned()));
         }
         Ok(())
@@ -145,7 +145,7 @@ impl IoArgs {
         })
     }
 
-    /// Devices of equal weight, then some of others.
+    /// Devices of equal weight, then devices of different weights.
     fn shares(&self) -> Vec<Load> {
         let chance = Writes::Percent(WRITES);
         let load = |devices, groups: &[_]| {
@@ -162,8 +162,8 @@ impl IoArgs {
         vec![load(14, &[("equal", 14, FULL, chance)]), weighted]
     }
 
-    /// A load of an experiment, where the user's words win. A group: its role, devices, requests
-    /// outstanding on each, and which of them write.
+    /// A load of an experiment; the user's options override its own. A group: its role, devices,
+    /// outstanding requests on each, and which of them write.
     fn load(
         &self,
         experiment: &str,
@@ -200,7 +200,7 @@ impl IoArgs {
         self.work.map(Disk::Work).or(self.disk.map(Into::into))
     }
 
-    /// Devices that are alike, so many, with so many requests outstanding.
+    /// Loads of identical devices: each number of devices, depth and way to detect replies.
     fn plain(&self) -> Vec<Load> {
         let devices = self.devices.as_deref().unwrap_or(&[1, 4, 14]);
         let depths = self.depth.as_deref().unwrap_or(&[1, 32]);
@@ -220,7 +220,7 @@ impl IoArgs {
                         group.name = format!("{devices}-devices-depth-{depth}-{how}");
                         group.role = format!("depth {depth}, {how}");
                     }
-                    // A number that was given twice is one row.
+                    // A number that is given twice makes one row.
                     if !loads.contains(&load) {
                         loads.push(load);
                     }

@@ -1,4 +1,5 @@
-//! `worldswitch io`: block I/O of many devices, served by elvis, its baselines and its peers by turns.
+//! `worldswitch io`: measures block I/O of many devices, served by elvis, its baselines and its peers in
+//! alternating order.
 
 mod experiments;
 mod results;
@@ -24,7 +25,7 @@ fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     };
     if !path.is_file() {
         bail!(
-            "there is no elvis at {}; make build makes it, and --elvis FILE names another",
+            "there is no elvis at {}: run make build, or name it with --elvis FILE",
             path.display()
         );
     }
@@ -43,7 +44,7 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
     let client_cpus: Vec<usize> = usable.into_iter().filter(|&cpu| cpu != io_cpu).collect();
     if client_cpus.is_empty() {
         bail!(
-            "it takes two CPUs: the server has CPU {io_cpu}, and this process may use no other for clients"
+            "two CPUs are needed: the server has CPU {io_cpu}, and this process may use no other for clients"
         );
     }
     let or_quick = |given: Option<u64>, quick, full| {
@@ -60,7 +61,7 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
     })
 }
 
-/// A folder for sockets and disks, in memory where a disk is to be.
+/// A folder for sockets and disks; on a tmpfs if a disk needs it.
 fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("worldswitch-io-");
@@ -72,7 +73,7 @@ fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
     Ok(folder.tempdir()?)
 }
 
-/// All servers of all parts, each once, with nothing measured yet.
+/// All servers of all parts, each once, with empty rows.
 fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     for part in parts {
@@ -111,7 +112,7 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let names: Vec<String> = runs.iter().map(Run::platform).collect();
     folder.must_take(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;
-    // It looks at the programs of other platforms too, and tells what concerns these measurements.
+    // The doctor also examines programs of other platforms, but warns only about what matters here.
     let resources = parts::resources(&Parts::default(), Vec::new());
     let doctor = doctor::warn(&resources, &[], colours);
     let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
@@ -148,12 +149,12 @@ pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     )
 }
 
-/// All servers under all loads, round by round, until the user stops it.
+/// Measures all servers under all loads, round by round, until the user stops it.
 fn measure_all(setting: &Setting, parts: &[Part], rounds: u32, runs: &mut [Run], stop: &Stop) {
     for round in 1..=rounds {
         for part in parts {
             for load in &part.loads {
-                // Forth and back, so that none is always the first.
+                // Every second round in reverse, so that no server is always first.
                 let mut order: Vec<&Server> = part.servers.iter().collect();
                 if round % 2 == 0 {
                     order.reverse();

@@ -1,4 +1,5 @@
-//! What servers did, as result files: a platform is a server, a boot a round, a row a group of devices.
+//! Measurements of servers as result files: a platform is a server, a boot a round, a row a group of
+//! devices.
 
 use crate::terminal::time;
 use serde_json::json;
@@ -13,7 +14,7 @@ use ws_results::{
     Boot, Check, Identity, Launch, LaunchEnd, ResultFile, Row, SCHEMA, Samples, Status, Verdict,
 };
 
-/// The result file of one server, while it grows.
+/// The result file of one server, while it is being filled.
 pub struct Run {
     server: Server,
     boots: Vec<Boot>,
@@ -21,7 +22,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Without any row.
+    /// A run without rows.
     pub fn new(server: &Server) -> Self {
         Self {
             server: server.clone(),
@@ -30,7 +31,7 @@ impl Run {
         }
     }
 
-    /// Whether it is that server's.
+    /// Whether it is the run of this server.
     pub fn is_of(&self, server: &Server) -> bool {
         self.server == *server
     }
@@ -40,18 +41,18 @@ impl Run {
         self.server.to_string()
     }
 
-    /// Adds rows for all groups of these loads, and nothing in them.
+    /// Adds empty rows for all groups of these loads.
     pub fn expect(&mut self, loads: &[Load]) {
         for load in loads {
             self.rows.extend(load.groups.iter().map(|group| Row {
-                reason: Some("the run was stopped before".to_owned()),
+                reason: Some("the run was stopped before it began".to_owned()),
                 conditions: conditions(load, group),
                 ..Row::new(&group.name, "io")
             }));
         }
     }
 
-    /// Adds a round of a load.
+    /// Adds one round of a load.
     pub fn add(
         &mut self,
         round: u32,
@@ -85,7 +86,7 @@ impl Run {
                 }
                 Err((status, reason)) => (*status, Some(reason.clone()), None),
             };
-            // The first that is not ok stays.
+            // The first status that is not ok stays.
             if matches!(row.status, Status::Unreached | Status::Ok) {
                 (row.status, row.reason) = (status, reason.clone());
             }
@@ -99,7 +100,7 @@ impl Run {
         }
     }
 
-    /// The whole file.
+    /// The finished file.
     pub fn finish(self, setting: &Setting, created: SystemTime, interrupted: bool) -> ResultFile {
         let (server_cpus, client_cpus) = setting.cpus(&self.server);
         let server = self.platform();
@@ -144,7 +145,7 @@ impl Run {
     }
 }
 
-/// One word for how clients learn of replies.
+/// The name of a way in which clients detect replies.
 pub fn word(replies: Replies) -> &'static str {
     match replies {
         Replies::Eventfd => "eventfd",
@@ -152,8 +153,8 @@ pub fn word(replies: Replies) -> &'static str {
     }
 }
 
-/// What must agree between two rows that are compared. The report places a row by `experiment`, `step`
-/// and `role`.
+/// The conditions that must agree between two compared rows. The report finds a row's place by
+/// `experiment`, `step` and `role`.
 fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value> {
     let writes = match group.writes {
         Writes::Percent(percent) => format!("{percent} %"),
@@ -182,7 +183,7 @@ fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value>
     .into()
 }
 
-/// What clients that compare saw.
+/// The check of clients that verify what they read.
 fn check(outcome: &Outcome) -> Check {
     let compared: u64 = outcome.devices.iter().map(|device| device.compared).sum();
     let verdict = if compared > 0 {
@@ -192,11 +193,11 @@ fn check(outcome: &Outcome) -> Check {
     };
     Check {
         verdict,
-        note: format!("{compared} blocks were read as they were written"),
+        note: format!("{compared} blocks were read back unchanged"),
     }
 }
 
-/// What can't be started because it is not there is no failure of it.
+/// A server that is not installed is skipped; any other error is a failure.
 fn status(error: &anyhow::Error) -> Status {
     let missing = |cause: &(dyn std::error::Error + 'static)| {
         let cause = cause.downcast_ref::<io::Error>();
@@ -217,7 +218,7 @@ fn launch(
     got: &anyhow::Result<Vec<Outcome>>,
 ) -> Launch {
     let (end, end_detail) = match got {
-        Ok(_) => (LaunchEnd::Bye, "all clients did their work".to_owned()),
+        Ok(_) => (LaunchEnd::Bye, "all clients finished".to_owned()),
         Err(error) => (LaunchEnd::Died, format!("{error:#}")),
     };
     Launch {
@@ -256,7 +257,7 @@ fn add_samples(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, verify:
         };
         row.add(name, unit, samples);
     };
-    // Time for one request, all devices together: the inverse of throughput.
+    // Time per request over all devices: the inverse of throughput.
     add("cost", "ns", requests, elapsed_ns.into_iter().collect());
     add("latency_p50", "ns", 1, each(|device| device.latency_p50_ns));
     add("latency_p99", "ns", 1, each(|device| device.latency_p99_ns));
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_become_boots_and_failures_stay_seen() {
+    fn rounds_become_boots_and_failures_stay_visible() {
         let load = Load {
             experiment: "mixed".to_owned(),
             step: 2,
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!(metric("kicks").boots[1].run, [2]);
         assert_eq!(metric("cost").boots.len(), 2);
         let check = row.outcomes[0].check.as_ref().unwrap();
-        assert_eq!(check.note, "400 blocks were read as they were written");
+        assert_eq!(check.note, "400 blocks were read back unchanged");
         assert_eq!(metric("compared").boots[1].run, [200, 200]);
         assert_eq!(row.conditions["experiment"], "mixed");
     }

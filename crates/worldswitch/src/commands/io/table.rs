@@ -1,17 +1,17 @@
-//! What servers did, for people.
+//! The table of `worldswitch io`.
 
 use std::fmt::Write;
 use ws_report::page::{Crowd, crowd};
 use ws_results::{ResultFile, Row, Samples};
 
-/// Least, median and greatest of some numbers, each boot giving one.
+/// Minimum, median and maximum over boots, one value per boot.
 struct Over {
     least: f64,
     median: f64,
     most: f64,
 }
 
-/// Of one metric, what `of` makes of each boot's samples.
+/// Applies `of` to each boot's samples of one metric.
 fn over(row: &Row, metric: &str, of: impl Fn(&Samples) -> f64) -> Option<Over> {
     let metric = row.metrics.iter().find(|other| other.name == metric)?;
     let mut values: Vec<f64> = metric.boots.iter().map(of).collect();
@@ -31,14 +31,14 @@ fn ratio(samples: &Samples) -> f64 {
     samples.run.iter().sum::<u64>() as f64 / samples.iterations as f64
 }
 
-/// Jain's index of fairness: 1 where all got the same (Jain, Chiu, Hawe; DEC-TR-301, 1984).
+/// Jain's fairness index: 1 if all devices got the same (Jain, Chiu, Hawe; DEC-TR-301, 1984).
 fn jain(samples: &Samples) -> f64 {
     let sum: f64 = samples.run.iter().map(|&n| n as f64).sum();
     let squares: f64 = samples.run.iter().map(|&n| (n as f64).powi(2)).sum();
     sum * sum / (samples.run.len() as f64 * squares)
 }
 
-/// One line a server under each load: medians over rounds.
+/// One line per load and server: medians over rounds.
 pub fn table(results: &[ResultFile]) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
@@ -76,9 +76,9 @@ pub fn table(results: &[ResultFile]) -> String {
     text
 }
 
-/// What stands behind the load and the server.
+/// The columns after load and server.
 fn line(row: &Row) -> String {
-    // Time for a request is a ratio of sums, and its inverse is throughput.
+    // Time per request is a ratio of sums; its inverse is throughput.
     let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
     let Some(rate) = rate else {
         let reason = row.reason.as_deref().unwrap_or("nothing was measured");
@@ -107,14 +107,14 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// What is to be known of clients that shared their CPUs; None where each could have its own.
+/// The remark on clients that shared CPUs; `None` if each had its own.
 pub fn crowded(results: &[ResultFile]) -> Option<String> {
     let Crowd { clients, cpus } = crowd(results)?;
     let those = if cpus.len() == 1 { "CPU" } else { "CPUs" };
     let cpus: Vec<String> = cpus.iter().map(u64::to_string).collect();
     Some(format!(
-        "up to {clients} clients shared {those} {}: used up, their CPU time bounds all servers, and curves by \
-         devices are not those of a machine with {} CPUs, as the paper's was",
+        "up to {clients} clients shared {those} {}: when these are saturated, they limit all servers, and curves \
+         over devices differ from those of a machine with {} CPUs, such as the paper's",
         cpus.join(", "),
         clients + 1
     ))
@@ -131,7 +131,7 @@ mod tests {
     use ws_io::server::Disk;
 
     #[test]
-    fn clients_that_share_cpus_are_told_of() {
+    fn clients_that_share_cpus_are_reported() {
         let group = |name: &str, devices| Group {
             name: name.to_owned(),
             role: name.to_owned(),

@@ -1,4 +1,4 @@
-//! `worldswitch lab boot`: a kernel of the user's in a lab machine, its console on standard output.
+//! `worldswitch lab boot`: boots the user's kernel in a lab machine, its console on standard output.
 
 use super::ending::{self, Ending};
 use crate::cli::lab::BootArgs;
@@ -25,7 +25,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     let name: PlatformName = text.parse()?;
     if name.family.as_deref() != Some("lab") {
         bail!(Usage(format!(
-            "{name} is no machine of the lab: worldswitch lab list names them"
+            "{name} is not a lab machine: worldswitch lab list shows them"
         )));
     }
     for file in std::iter::once(&args.kernel).chain(&args.initrd) {
@@ -71,10 +71,11 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// Hands on what the machine writes until it ends, and says how it did; nothing where the user stopped it.
+/// Copies the machine's console to standard output until the machine ends. Returns how it ended, or
+/// `None` if the user stopped it.
 ///
 /// # Errors
-/// It did not end in time, or its console can't be read or handed on.
+/// It did not end in time, or its console can't be read or written.
 fn follow(
     machine: &mut dyn Machine,
     ending: &mut Ending,

@@ -1,6 +1,6 @@
 //! Budget files: how many instructions each benchmark may cost on each lab machine.
 //!
-//! Pure: text in, budgets out, and back.
+//! Pure: parses and writes text.
 
 use crate::commands::figure::Figure;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use toml::Spanned;
 use ws_machines::name::PlatformName;
 
-/// What a file says, in its order.
+/// A budget file, in the file's order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     pub platforms: Vec<PlatformBudget>,
@@ -29,7 +29,7 @@ pub struct PlatformBudget {
 pub struct RowBudget {
     pub benchmark: String,
     pub line: usize,
-    /// So many instructions it may cost, and no more.
+    /// The most instructions that one operation may cost.
     pub insns: f64,
 }
 
@@ -42,7 +42,7 @@ struct File {
 /// Reads a budget.
 ///
 /// # Errors
-/// It is none: what is wrong, with its line.
+/// What is wrong in the file, with its line.
 pub fn parse(text: &str) -> Result<Budget, String> {
     let file: File = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_owned())?;
     let at = |span: Range<usize>| line(text, span.start);
@@ -54,11 +54,11 @@ pub fn parse(text: &str) -> Result<Budget, String> {
             .parse()
             .map_err(|e| format!("line {here}: {e}"))?;
         if platforms.iter().any(|other| other.platform == platform) {
-            return Err(format!("line {here}: {platform} stands there twice"));
+            return Err(format!("line {here}: {platform} is there twice"));
         }
         if rows.is_empty() {
             return Err(format!(
-                "line {here}: {platform} has no benchmarks: a budget is written as hypercall = 3100"
+                "line {here}: {platform} has no benchmarks: add lines such as hypercall = 3100"
             ));
         }
         let rows = rows.into_iter().map(|(benchmark, insns)| {
@@ -67,7 +67,7 @@ pub fn parse(text: &str) -> Result<Budget, String> {
             let insns = insns.into_inner();
             if !(0.0..1e15).contains(&insns) {
                 return Err(format!(
-                    "line {line}: {benchmark} = {insns}: a budget is a number of instructions"
+                    "line {line}: {benchmark} = {insns}: expected a number of instructions"
                 ));
             }
             Ok(RowBudget {
@@ -86,21 +86,21 @@ pub fn parse(text: &str) -> Result<Budget, String> {
     }
     platforms.sort_by_key(|one| one.line);
     if platforms.is_empty() {
-        return Err("it has no platform: one is written as [budget.\"lab:kvm\"]".into());
+        return Err("it has no platform: add one such as [budget.\"lab:kvm\"]".into());
     }
     Ok(Budget { platforms })
 }
 
-/// The line of a place in a text, from 1.
+/// The line number of a byte offset in a text, from 1.
 fn line(text: &str, place: usize) -> usize {
     let before = text.as_bytes().get(..place).unwrap_or_default();
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// A benchmark and its figure, or why there is none.
+/// A benchmark and its figure, or why it has none.
 pub type MeasuredRow = (String, Result<Figure, String>);
 
-/// A budget file of what was measured on each platform; the greatest of a figure's band is taken.
+/// Writes a budget file from the figures of each platform; a budget is the upper end of the band.
 pub fn write(measured: &[(String, Vec<MeasuredRow>)]) -> String {
     let mut text = String::from(
         "# Instructions that one operation may cost: worldswitch lab check --budget FILE\n",
@@ -176,7 +176,7 @@ mod tests {
         let twice = error(
             "[budget.\"lab:kvm+memory=256+cpu=max\"]\nin = 1\n[budget.\"lab:kvm+cpu=max+memory=256\"]\nin = 2\n",
         );
-        assert!(twice.contains("stands there twice"), "{twice}");
+        assert!(twice.contains("is there twice"), "{twice}");
     }
 
     #[test]

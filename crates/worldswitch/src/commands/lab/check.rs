@@ -1,4 +1,4 @@
-//! `worldswitch lab check`: what benchmarks cost on lab machines against what they may cost.
+//! `worldswitch lab check`: checks benchmarks' instruction counts on lab machines against a budget.
 
 use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::RunArgs;
@@ -21,13 +21,13 @@ use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
 
-/// Larger budgets are refused.
+/// Of a larger budget file only this much is read.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The version of what `--json` writes.
+/// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-check/1";
 
-/// Checks, or writes the budget.
+/// Checks the budget, or writes one.
 ///
 /// # Errors
 /// The budget is wrong, nothing could be measured, or something can't be written.
@@ -64,7 +64,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Judged(outcome.unwrap_or(Outcome::NoRegression)))
 }
 
-/// A budget in a file.
+/// Reads a budget file.
 fn read(path: &Path) -> anyhow::Result<Budget> {
     let what = || format!("can't read the budget {}", path.display());
     let file = fs::File::open(path).with_context(what)?;
@@ -73,17 +73,17 @@ fn read(path: &Path) -> anyhow::Result<Budget> {
         .read_to_string(&mut text)
         .with_context(what)?;
     budget::parse(&text)
-        .map_err(|why| Usage(format!("{} is no budget: {why}", path.display())).into())
+        .map_err(|why| Usage(format!("{} is not a budget: {why}", path.display())).into())
 }
 
-/// Whether there is all that a budget names.
+/// Checks that all platforms and benchmarks of a budget exist.
 fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
     for one in &budget.platforms {
         let at = |why: String| format!("line {}: {why}", one.line);
         let name = &one.platform;
         if name.family.as_deref() != Some("lab") {
             return Err(at(format!(
-                "{name} does not count instructions: a budget is for the lab's machines, as lab:kvm"
+                "{name} does not count instructions: name a lab machine, such as lab:kvm"
             )));
         }
         let platform = platforms::check(name, resources).map_err(|e| at(e.to_string()))?;
@@ -105,15 +105,15 @@ fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
     Ok(())
 }
 
-/// Of its benchmarks, sorted.
+/// The names of its benchmarks, sorted.
 fn names_of(one: &PlatformBudget) -> Vec<&str> {
     let mut names: Vec<&str> = one.rows.iter().map(|row| row.benchmark.as_str()).collect();
     names.sort_unstable();
     names
 }
 
-/// Platforms that have the same benchmarks are measured side by side. No other benchmark is run
-/// beside those that a platform names: a budget for one can't move the figures of another.
+/// Groups platforms with the same benchmarks: each group is measured in one run. A platform runs only
+/// the benchmarks in its budget, so that the budget of one platform can't change figures of another.
 fn groups(budget: &Budget) -> Vec<Vec<&PlatformBudget>> {
     let mut groups: Vec<Vec<&PlatformBudget>> = Vec::new();
     for one in &budget.platforms {
@@ -128,13 +128,13 @@ fn groups(budget: &Budget) -> Vec<Vec<&PlatformBudget>> {
     groups
 }
 
-/// What all runs of one check gave.
+/// The results of all runs of one check.
 #[derive(Default)]
 struct Measured {
     results: Vec<ResultFile>,
     folder: Option<Rc<Folder>>,
     remarks: Vec<String>,
-    /// Some platform gave less than was asked of it.
+    /// Some platform did not measure everything.
     lacking: bool,
 }
 
@@ -203,7 +203,7 @@ fn lines<'a>(budget: &'a Budget, results: &[ResultFile]) -> Vec<Line<'a>> {
 }
 
 impl Line<'_> {
-    /// A figure is over where its whole band is.
+    /// A figure is over only if its whole band is.
     fn outcome(&self) -> Outcome {
         match &self.figure {
             Err(_) => Outcome::Refused,
@@ -222,7 +222,7 @@ impl Line<'_> {
         }
     }
 
-    /// What is left, or by how much it is over.
+    /// How much of the budget is left, or by how much the figure is over.
     fn left(&self) -> String {
         let figure = match &self.figure {
             Ok(figure) => figure,
@@ -283,7 +283,7 @@ fn json(lines: &[Line<'_>], measured: &Measured) -> String {
     }))
 }
 
-/// Measures, and writes a budget that it just meets.
+/// Measures, and writes a budget that the figures just meet.
 fn write(
     args: &CheckArgs,
     resources: &Resources,
@@ -301,7 +301,7 @@ fn write(
     for name in &names {
         if name.family.as_deref() != Some("lab") {
             bail!(Usage(format!(
-                "{name} does not count instructions: a budget is for the lab's machines, as lab:kvm"
+                "{name} does not count instructions: name a lab machine, such as lab:kvm"
             )));
         }
         platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
@@ -312,7 +312,7 @@ fn write(
     measured.run(args, run, stop, colours)?;
     measured.tell(colours);
     if measured.lacking {
-        bail!("no budget was written: some platform gave less than was asked of it");
+        bail!("no budget was written: some platform did not measure everything");
     }
     let mut all = Vec::new();
     let mut any = false;
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_line_decides() {
+    fn the_worst_line_decides() {
         let mut lines = [
             line(10.0, 5.0, (5.0, 5.0)),
             line(10.0, 11.0, (9.0, 11.0)),

@@ -1,26 +1,26 @@
-//! How a machine with a kernel of the user's ended: only a power-off is a success.
+//! How a machine with the user's kernel ended: only a power-off is a success.
 
 use ws_machines::machine::Witness;
 use ws_records::{Decoder, Expect, Item, Kind, Nonce, Record};
 
-/// The one source of records that is not who runs the guest.
+/// The source of the guest's own records; all other sources are monitors or hypervisors.
 const GUEST: &str = "guest";
 
-/// Takes in what a console says, and tells at its end what is wrong.
+/// Reads a console, and reports at its end what went wrong.
 #[derive(Debug)]
 pub struct Ending {
     witness: Option<Witness>,
     decoder: Decoder,
-    /// The first bye that was not `ok`, of those who run the guest: why, and the status.
+    /// The first `bye` of a monitor or hypervisor whose status is not `ok`: its reason and status.
     bad: Option<String>,
     /// The witness was seen on the console.
     is_seen: bool,
 }
 
 impl Ending {
-    /// Of a machine with this witness, whose guest has this command line.
+    /// For a machine with this witness, whose guest has this command line.
     pub fn new(witness: Option<Witness>, command_line: &str) -> Self {
-        // As monitors read it: the last that is one counts.
+        // As monitors do: the last valid nonce counts.
         let mut nonces = command_line.split(' ').filter_map(|word| {
             let nonce = word.strip_prefix("nonce=")?;
             nonce.parse().ok()
@@ -64,12 +64,12 @@ impl Ending {
         }
         if bye.status != "ok" && self.bad.is_none() {
             let why = record.object.get("why").and_then(|why| why.as_str());
-            let why = why.unwrap_or("it did not end well");
+            let why = why.unwrap_or("it failed");
             self.bad = Some(format!("{why} (status {})", bye.status));
         }
     }
 
-    /// After the end: what went wrong, if anything did. `complaints`: those of the machine's program.
+    /// After the end: what went wrong, if anything. `complaints`: the machine's standard error.
     pub fn amiss(mut self, complaints: &str) -> Option<String> {
         let rest = self.decoder.finish();
         self.look(rest);
@@ -81,7 +81,7 @@ impl Ending {
             Some(Witness::Complaint(sign)) if complaints.contains(sign) => return None,
             Some(Witness::Bye { .. } | Witness::Console(_)) if self.is_seen => return None,
             Some(Witness::Bye { .. }) => {
-                "who runs the kernel did not say how it ended: the console has why"
+                "the monitor did not report how the kernel ended: the console shows why"
             }
             Some(Witness::Complaint(_) | Witness::Console(_)) => {
                 "the kernel did not power the machine off: it was reset, as after a triple fault, or never ran"
@@ -91,7 +91,7 @@ impl Ending {
     }
 }
 
-/// What the machine's program complains about, without what stands there as a witness.
+/// The machine's standard error, without the lines that are its witness.
 pub fn without_witness(witness: Option<Witness>, complaints: &str) -> String {
     let Some(Witness::Complaint(sign)) = witness else {
         return complaints.to_owned();
@@ -142,11 +142,11 @@ mod tests {
         assert!(amiss(bye, words, &[&monitor(1, OK)], "").is_some());
         let why = amiss(bye, "", &[&monitor(0, FAULT)], "").unwrap();
         assert_eq!(why, "triple fault on vCPU 0 (status reset)");
-        // The kernel's own words are not those of who runs it.
+        // The kernel's own records are not the monitor's.
         let own = say("guest", 0, &[HELLO, OK]);
         for console in [&b"vmm: /guest.elf: it is no ELF file\n"[..], b"", &own] {
             let why = amiss(bye, "", &[console], "").unwrap();
-            assert!(why.contains("console has why"), "{why}");
+            assert!(why.contains("console shows why"), "{why}");
         }
     }
 

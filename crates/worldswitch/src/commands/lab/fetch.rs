@@ -1,4 +1,4 @@
-//! `worldswitch lab fetch`: which sets the names mean.
+//! `worldswitch lab fetch`: fetches the sets of the recipes that the user named.
 
 use super::say;
 use crate::cli::lab::FetchArgs;
@@ -7,10 +7,10 @@ use ws_lab::fetch::{self, Request, Tools};
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
 
-/// The recipes whose packages are fetched if nobody says which: those of the first table.
+/// The recipes whose packages are fetched by default: those of `make run`.
 const DEFAULT: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 
-/// Fetches.
+/// Fetches packages.
 ///
 /// # Errors
 /// There is no such name, or a set could not be fetched.

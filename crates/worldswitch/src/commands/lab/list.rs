@@ -1,4 +1,4 @@
-//! `worldswitch lab list`.
+//! `worldswitch lab list`: recipes and sets of packages.
 
 use crate::terminal::columns::{columns, pretty};
 use crate::terminal::output;
@@ -11,8 +11,8 @@ use ws_lab::store::{Store, StoreError, Unpacked};
 /// Lists recipes and sets.
 ///
 /// # Errors
-/// A folder can't be read, or standard output can't be written. A recipe that is wrong is listed
-/// with what is wrong in it.
+/// A folder can't be read, or standard output can't be written. A recipe with an error is listed with
+/// that error.
 pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     let names = lab.recipes()?;
     let recipes: Vec<Named> = names
@@ -30,9 +30,9 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     })
 }
 
-/// A recipe, or what is wrong in it.
+/// A recipe, or its error.
 type Named<'a> = (&'a str, Result<Recipe, LabError>);
-/// A set, and how it stands in the store.
+/// A set, and its state in the store.
 type Stored<'a> = (&'a str, &'a Set, State);
 
 fn as_json(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> String {
@@ -101,12 +101,12 @@ fn as_text(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> Stri
     )
 }
 
-/// The variants of a recipe that is right.
+/// The variants of a recipe; none if it has an error.
 fn variants(lab: &Lab, name: &str) -> Vec<String> {
     lab.variants(name).unwrap_or_default()
 }
 
-/// As they are typed.
+/// As in a platform's name: `@6.1 @6.12`.
 fn at(variants: &[String]) -> String {
     let words: Vec<String> = variants
         .iter()
@@ -115,14 +115,14 @@ fn at(variants: &[String]) -> String {
     words.join(" ")
 }
 
-/// How a set stands in the store.
+/// The state of a set in the store.
 pub struct State {
     pub word: &'static str,
-    /// The set, where it is there.
+    /// The set, if it is there.
     pub there: Option<Unpacked>,
 }
 
-/// How a set stands in the store.
+/// The state of a set in the store.
 pub fn state(lab: &Lab, store: &Store, set: &str) -> State {
     match store.find(set) {
         Ok(there) => State {

@@ -1,4 +1,4 @@
-//! `worldswitch lab`: recipes of lab machines, and the store of packages that they are made of.
+//! `worldswitch lab`: lab machines, their recipes, and the store of their packages.
 
 mod boot;
 mod budget;
@@ -15,10 +15,10 @@ use crate::terminal::Colours;
 use std::io::Write;
 use ws_lab::carry;
 
-/// Does what was typed.
+/// Runs a subcommand.
 ///
 /// # Errors
-/// What went wrong, with the cure.
+/// What went wrong and how to fix it.
 pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     match what {
         LabCommand::Boot(args) => return boot::boot(args),
@@ -40,9 +40,9 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// Tells of progress.
+/// Prints progress.
 fn say(line: &str) {
     let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
-    // Nobody is left to be told when standard error is gone.
+    // If standard error is gone, there is nowhere to report it.
     let _ = writeln!(std::io::stderr(), "lab: {}", lines.join("\n  "));
 }

@@ -1,4 +1,4 @@
-//! `worldswitch lab show`: a recipe as it is resolved, with the reason of each word.
+//! `worldswitch lab show`: a resolved recipe, with the reason for each flag and parameter.
 
 use super::list::{self, State};
 use crate::terminal::columns::pretty;
@@ -12,10 +12,10 @@ use ws_lab::recipe::{Emulator, Hypervisor, Monitor, Recipe, Source};
 use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
 
-/// Shows the recipe that `name` means.
+/// Shows the recipe with this name.
 ///
 /// # Errors
-/// There is none or it is wrong; or standard output can't be written.
+/// There is none, it has an error, or standard output can't be written.
 pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<()> {
     let (base, variant) = split(name);
     let recipe = lab.recipe(base, variant)?;
@@ -57,7 +57,7 @@ fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> String {
     }))
 }
 
-/// What is known of each fault, and whether the emulator that is there is cured of it.
+/// Prints each known fault, and whether the fetched emulator is cured of it.
 fn tell_faults(text: &mut String, lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) {
     let emulator = &recipe.emulator.package;
     let emulator = states.iter().find(|(set, _)| set == emulator);
@@ -80,13 +80,13 @@ fn tell_faults(text: &mut String, lab: &Lab, recipe: &Recipe, states: &[(&str, S
     }
 }
 
-/// The packages of a set that are there, else those that are pinned.
+/// Prints the fetched packages of a set, else the pinned ones.
 fn tell_packages(text: &mut String, pins: &[Package], set: &str, state: &State) {
     head(text, &format!("packages of {set} ({})", state.word));
     let there = state.there.as_ref();
     let packages = there.map_or(pins, |there| there.packages());
     if packages.is_empty() {
-        let _ = writeln!(text, "  the newest, for none are pinned");
+        let _ = writeln!(text, "  the newest versions: none are pinned");
     }
     for package in packages {
         line(text, &format!("{} {}", package.name, package.version), "");
@@ -96,7 +96,7 @@ fn tell_packages(text: &mut String, pins: &[Package], set: &str, state: &State) 
     }
 }
 
-/// What is known of the faults that the emulator is to be free of.
+/// The faults that the emulator must be free of.
 fn faults<'a>(lab: &'a Lab, recipe: &'a Recipe) -> impl Iterator<Item = (&'a str, &'a Quirk)> {
     let names = recipe.emulator.free_of.iter().map(|fault| &*fault.word);
     names.filter_map(|name| Some((name, lab.quirks().get(name)?)))
@@ -125,7 +125,7 @@ fn described(recipe: &Recipe) -> String {
         for parameter in &kernel.parameters {
             line(&mut text, &parameter.word, &parameter.why);
         }
-        head(&mut text, "modules, in the order in which they are loaded");
+        head(&mut text, "modules, in load order");
         for module in &kernel.modules {
             let words = format!("{} {}", module.name, module.options);
             line(&mut text, words.trim_end(), &module.why);
@@ -207,7 +207,7 @@ fn head(text: &mut String, words: &str) {
     let _ = writeln!(text, "\n{}", ws_report::text::terminal(words));
 }
 
-/// Words, and behind them their reason.
+/// Prints words and, after them, the reason for them.
 fn line(text: &mut String, words: &str, why: &str) {
     let words = ws_report::text::terminal(words);
     let _ = match why {

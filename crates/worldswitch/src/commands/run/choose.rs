@@ -1,4 +1,4 @@
-//! What `run` runs on: platforms, the baseline, the CPUs of vCPU threads.
+//! What `run` runs on: the platforms, the baseline, and the CPUs of vCPU threads.
 
 use crate::cli::RunArgs;
 use crate::commands::Usage;
@@ -11,10 +11,10 @@ use ws_machines::pin;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
 
-/// As many vCPUs as any row of the suite needs.
+/// The most vCPUs that a row of the suite needs.
 const VCPUS_OF_THE_SUITE: usize = 2;
 
-/// The platforms that were named, or the usable ones of the default set.
+/// The platforms of `--on`, or the usable ones of the default set.
 ///
 /// # Errors
 /// One is named twice, or none is usable.
@@ -28,7 +28,7 @@ pub fn platforms(
         let mut seen = BTreeSet::new();
         if let Some(twice) = named.iter().find(|name| !seen.insert(name.to_string())) {
             bail!(Usage(format!(
-                "platform {twice} is named twice: --boots N runs it more often"
+                "platform {twice} is named twice: use --boots N to boot it more often"
             )));
         }
         for name in &named {
@@ -56,7 +56,7 @@ pub fn platforms(
                 _ => usable.push(platform.name.parse()?),
             },
             Usable::Software => missing.push(format!(
-                "{0}: a software KVM, without VMX or SVM: what is measured there says nothing about hardware; --on {0} runs it",
+                "{0}: a software KVM, without VMX or SVM: its figures and counts say nothing about hardware; --on {0} runs it",
                 platform.name
             )),
             Usable::No(why) => missing.push(format!("{}: {why}", platform.name)),
@@ -75,7 +75,7 @@ pub fn platforms(
 /// The baseline's name, which must be a platform of the run.
 ///
 /// # Errors
-/// It is none.
+/// It is not one.
 pub fn baseline(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
     let Some(baseline) = &args.baseline else {
         return Ok(None);
@@ -83,26 +83,26 @@ pub fn baseline(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option
     if !names.contains(baseline) {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         bail!(Usage(format!(
-            "--baseline {baseline} is none of the platforms of this run ({})",
+            "--baseline {baseline} is not one of the platforms of this run ({})",
             names.join(", ")
         )));
     }
     Ok(Some(baseline.to_string()))
 }
 
-/// Where vCPU threads go.
+/// The host CPUs of vCPU threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// By vCPU; empty: where the host likes.
+    /// By vCPU; empty: not pinned.
     pub cpus: Vec<u32>,
-    /// What the user is told of it.
+    /// The message about it.
     pub told: String,
 }
 
-/// The CPUs of `--pin`, or isolated ones where there are enough.
+/// The CPUs of `--pin`, or isolated ones if there are enough.
 ///
 /// # Errors
-/// One of them can't be used.
+/// A CPU of `--pin` can't be used.
 pub fn pins(args: &RunArgs) -> anyhow::Result<Pins> {
     let Some(cpus) = &args.pin else {
         let wanted = args.smp.map_or(VCPUS_OF_THE_SUITE, |smp| smp as usize);
@@ -132,10 +132,10 @@ fn isolated(mut cpus: Vec<u32>, wanted: usize) -> Pins {
     Pins { cpus, told }
 }
 
-/// Looks whether every vCPU has its CPU.
+/// Checks that every vCPU gets a CPU.
 ///
 /// # Errors
-/// Too few CPUs are named.
+/// There are fewer CPUs than vCPUs.
 pub fn check_pins<'a>(
     args: &RunArgs,
     pins: &[u32],
@@ -145,7 +145,7 @@ pub fn check_pins<'a>(
     let most = most.unwrap_or(0) as usize;
     if !pins.is_empty() && pins.len() < most {
         bail!(Usage(format!(
-            "vCPUs are to be pinned to CPUs {}, and machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer",
+            "vCPU threads are to be pinned to CPUs {}, but machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer vCPUs",
             pin::list(pins)
         )));
     }

@@ -1,5 +1,5 @@
-//! `worldswitch run`: platforms in, result files and a table out. Other commands take the first half,
-//! [`measure`], and judge what was measured themselves.
+//! `worldswitch run`: measures platforms, writes result files and prints a table. Other commands call
+//! the first half, [`measure`], and judge the results themselves.
 
 mod choose;
 mod open;
@@ -18,15 +18,15 @@ use std::time::SystemTime;
 use ws_machines::machine::Control;
 use ws_results::{ResultFile, SCHEMA};
 
-/// What was measured. Nothing of it was shown yet.
+/// The results of a measurement, before any is shown.
 pub struct Measured {
-    /// One for each platform that gave anything, as they lie in the folder.
+    /// One for each platform that measured anything, as in the folder.
     pub results: Vec<ResultFile>,
-    /// Where they lie.
+    /// Where they are.
     pub folder: Rc<Folder>,
-    /// The baseline that was asked for.
+    /// The baseline that the user named.
     baseline: Option<String>,
-    /// Why platforms gave less than was asked of them.
+    /// Why platforms did not measure everything.
     pub problems: Vec<Problem>,
     /// What the user should know of the results.
     pub remarks: Vec<String>,
@@ -34,17 +34,17 @@ pub struct Measured {
     pub interrupted: bool,
 }
 
-/// Why a platform gave less than was asked of it.
+/// Why a platform did not measure everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// With the platform's name.
     pub text: String,
-    /// Digits of a machine that had others before: none of its figures can be trusted.
+    /// The same machine had other counts before: none of its figures can be trusted.
     pub broken: bool,
 }
 
 impl Measured {
-    /// Tells the problems, in words.
+    /// Prints the problems as errors.
     pub fn tell_problems(&self, colours: Colours) {
         for problem in &self.problems {
             output::error(&anyhow::anyhow!("{}", problem.text), colours);
@@ -52,14 +52,14 @@ impl Measured {
     }
 }
 
-/// When a run began, and how the host was then.
+/// When a run began, and the state of the host at that time.
 struct Start {
     created: SystemTime,
-    /// Absent where no platform measures time here.
+    /// Absent if no platform of the run measures time on this host.
     doctor: Option<ws_doctor::Report>,
 }
 
-/// Runs.
+/// Measures, shows the table and keeps the results.
 ///
 /// # Errors
 /// Wrong usage, nothing to run on, or results that can't be written.
@@ -70,11 +70,11 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     show(args, layout.as_ref(), measured, colours)
 }
 
-/// Measures, and writes the result files, into `folder` where the caller has one. Tells its progress on
-/// standard error. Results that can't be written are a problem beside what was measured.
+/// Measures, and writes the result files, into the caller's `folder` if there is one. Prints progress
+/// on standard error. A result that can't be written becomes a problem; the results are returned.
 ///
 /// # Errors
-/// Wrong usage, nothing to run on, or results that could not be written afterwards.
+/// Wrong usage, nothing to run on, or a folder that can't take the results.
 pub fn measure(
     args: &RunArgs,
     folder: Option<Rc<Folder>>,
@@ -119,7 +119,7 @@ pub fn measure(
     Ok(measured)
 }
 
-/// All that the platforms gave.
+/// Collects the results, problems and remarks of all platforms.
 fn gather(
     common: &Common,
     jobs: &[Job],
@@ -137,8 +137,8 @@ fn gather(
             problem(
                 true,
                 format!(
-                    "{}: THE LAB IS BROKEN: this very machine once gave other digits: {}. Something that is no part of \
-                     the machine changed them: please report it with the result file",
+                    "{}: THE LAB IS BROKEN: the same machine gave other counts before: {}. Something outside of the \
+                     machine changed them: please report this with the result file",
                     job.name,
                     job.broken.join("; ")
                 ),
@@ -161,7 +161,7 @@ fn gather(
     }
 }
 
-/// Shows the table, and tells what the user should know.
+/// Shows the table and the remarks.
 fn show(
     args: &RunArgs,
     layout: Option<&Layout>,
@@ -187,7 +187,7 @@ fn show(
         Some(layout) => layout.lay_out(table),
         None => table,
     };
-    // First, for it needs no room on any disk.
+    // First, because it needs no disk space.
     output::data(&table.to_terminal(colours.stdout))?;
     export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
@@ -197,7 +197,7 @@ fn show(
     }
     if measured.interrupted {
         output::remark(
-            "the run was stopped; what was measured until then is kept",
+            "the run was stopped; the results until then are kept",
             colours,
         );
     }
@@ -216,7 +216,7 @@ fn show(
     Ok(if whole { Done::Whole } else { Done::InPart })
 }
 
-/// Does it measure time on this host, in machines that this program starts?
+/// Whether it measures time on this host, in machines that this program starts.
 fn is_timed(job: &Job) -> bool {
     job.control() == Control::Launched && !job.is_exact()
 }

@@ -1,4 +1,4 @@
-//! From what was typed to platforms that are ready to boot.
+//! From the command line to platforms that are ready to boot.
 
 use super::choose;
 use crate::cli::RunArgs;
@@ -19,12 +19,12 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 
-/// The second boot proves the digits of the first.
+/// The second boot proves that the counts of the first are exact.
 const EXACT_BOOTS: u32 = 2;
-/// One with another padding, one with more memory.
+/// One boot with another padding and more memory.
 const PERTURBED_BOOTS: u32 = 1;
 
-/// Reads the image, selects its benchmarks, and makes ready all machines.
+/// Opens the machines, selects the benchmarks of their images, and prepares each machine.
 pub fn open(
     args: &RunArgs,
     names: &[PlatformName],
@@ -58,7 +58,7 @@ pub fn open(
         job.prepare().with_context(|| job.name.clone())?;
         if job.control() != Control::Launched && common.parameters != Parameters::default() {
             job.remarks.push(format!(
-                "{}: somebody else boots it, so what it measures is on its own command line, not on this one",
+                "{}: this program does not boot it: options for the guest belong on that guest's own command line",
                 job.name
             ));
         }
@@ -67,7 +67,7 @@ pub fn open(
     Ok((common, jobs))
 }
 
-/// What all platforms of the run have in common.
+/// The settings that all platforms of the run have in common.
 fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
     let store = resources.store().ok();
     Common {
@@ -93,7 +93,7 @@ fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Sto
     }
 }
 
-/// How often a machine is booted where nobody says; of a log, all that it holds.
+/// The default number of boots of a machine; none for a log: all that it contains.
 fn boots(machine: &dyn Machine) -> Option<u32> {
     match (machine.control(), machine.unit(), machine.sizes()) {
         (Control::Replayed, _, _) => None,
@@ -104,7 +104,7 @@ fn boots(machine: &dyn Machine) -> Option<u32> {
     }
 }
 
-/// Reads the image of each architecture that there is a machine of, and selects its benchmarks.
+/// Reads the guest image of each architecture of the machines, and selects its benchmarks.
 fn select(
     args: &RunArgs,
     bench: Option<&Regex>,
@@ -120,7 +120,7 @@ fn select(
         let booted = machines.iter().any(|(_, machine)| {
             machine.architecture() == architecture && machine.control() == Control::Launched
         });
-        // A log can be read without an image; to boot, and where the user names one, it must be good.
+        // A log can be read without an image. To boot, or if the user names one, it must be valid.
         let image = match resources.guest_for(architecture) {
             Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
             Ok(path) => GuestImage::read(&path).ok(),
@@ -152,7 +152,7 @@ fn select(
         names.sort_unstable();
         names.dedup();
         bail!(Usage(format!(
-            "--bench finds no benchmark among {}",
+            "--bench matches no benchmark among {}",
             names.join(", ")
         )));
     }

@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers that the tests of the command share.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use ws_results::{ResultFile, Row};
 mod fake_image;
 use fake_image::{FakeRow, fake_image};
 
-/// Homes of users who never called the command before; the last run's are gone.
+/// Folder of home directories of new users; those of the last test run are removed.
 static HOMES: LazyLock<PathBuf> = LazyLock::new(|| {
     let homes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("homes");
     let _ = std::fs::remove_dir_all(&homes);
@@ -26,8 +26,8 @@ pub fn worldswitch() -> Command {
     of_new_user(env!("CARGO_BIN_EXE_worldswitch"))
 }
 
-/// A program of a user of its own: nothing of whoever runs the tests is in its environment but where
-/// programs and temporary files are.
+/// A program run as a new user: its environment has only PATH and TMPDIR of the tests' environment, and
+/// a new HOME.
 pub fn of_new_user(program: &str) -> Command {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let home = HOMES.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
@@ -41,7 +41,7 @@ pub fn of_new_user(program: &str) -> Command {
     command
 }
 
-/// Waits for the command to end. One that hangs is killed, and the test fails.
+/// Waits for the command to end. If it hangs, it is killed and the test fails.
 pub fn finish(child: Child) -> Output {
     let pid = Pid::from_child(&child);
     let (over, ends) = mpsc::channel::<()>();
@@ -66,7 +66,7 @@ pub fn stderr(output: &Output) -> String {
     text(&output.stderr)
 }
 
-/// Fails with all that the command said unless it ended with `code`.
+/// Fails with the command's output unless it exited with `code`.
 #[track_caller]
 pub fn expect_code(output: &Output, code: i32) {
     let (out, err) = (text(&output.stdout), stderr(output));
@@ -77,7 +77,7 @@ pub fn expect_code(output: &Output, code: i32) {
     );
 }
 
-/// A program that plays another.
+/// The path of a fake program.
 pub fn fake(name: &str) -> PathBuf {
     let mut fake = PathBuf::from(env!("CARGO_BIN_EXE_worldswitch"));
     fake.set_file_name("examples");
@@ -115,7 +115,7 @@ impl Lab {
                     1,
                     10,
                     8,
-                    // The bit of hypercall=.
+                    // The bit of the parameter hypercall=.
                     if *name == "hypercall" { 1 << 5 } else { 0 },
                 ],
             })
@@ -135,7 +135,7 @@ impl Lab {
         let mut command = worldswitch();
         command
             .env("FAKE_STATE", self.path("state"))
-            // Digits that were seen are kept there, from run to run.
+            // The counts of earlier runs are kept there.
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("FAKE_MODE", self.mode)
             .args(["run", "--on", platform, "--qemu"])
@@ -166,7 +166,7 @@ impl Lab {
             .collect()
     }
 
-    /// Fake machines that still run.
+    /// Fake machines that are still running.
     pub fn alive(&self) -> Vec<String> {
         let runs = |pid: &String| {
             let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline"));
@@ -183,7 +183,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// A guest that says hello; `more` goes into its `hello`, as `,"selected":3`.
+    /// A console with a `hello`; `more` is appended to its members, such as `,"selected":3`.
     pub fn new(nonce: u64, more: &str) -> Self {
         let mut console = Self {
             bytes: Vec::new(),
@@ -222,7 +222,7 @@ impl Console {
         self.say("end", &format!(r#"{{"bench":"{bench}"}}"#));
     }
 
-    /// The line of a result whose operation costs `cost`.
+    /// The line of a result in which one operation costs `cost`.
     pub fn result(&mut self, bench: &str, cost: u64, note: &str) -> Vec<u8> {
         let result = BenchResult {
             bench: bench.to_owned(),
