@@ -62,7 +62,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     rm budget.toml
     run check
     [ "$status" -eq 1 ]
-    [[ $output == *"can't read the budget budget.toml"* ]]
+    [[ $output == *"can't read budget.toml"* ]]
     [ ! -e "$OUT" ]
 }
 

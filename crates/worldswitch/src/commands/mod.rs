@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod figure;
 mod history;
+mod input;
 mod io;
 mod lab;
 mod list;

@@ -2,21 +2,17 @@
 //! and its prediction.
 
 use crate::cli::{ModelArgs, PagingKind};
-use crate::commands::export;
+use crate::commands::{export, input};
 use crate::terminal::{Colours, output};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 use ws_analysis::model::{
     HostEvents, Model, ModelOptions, Paging, PredictError, Prediction, fit, host_events, predict,
 };
 use ws_report::{Modelled, Models};
 use ws_results::ResultFile;
-
-/// Of a larger events file only this much is read.
-const MAX_EVENT_BYTES: u64 = 1 << 20;
 
 /// Fits and shows a model of each platform.
 ///
@@ -208,12 +204,7 @@ impl Workload {
 /// # Errors
 /// It can't be read, or is not an events file.
 pub fn read(path: &Path) -> anyhow::Result<Workload> {
-    let what = || format!("can't read the events in {}", path.display());
-    let file = std::fs::File::open(path).with_context(what)?;
-    let mut text = String::new();
-    file.take(MAX_EVENT_BYTES)
-        .read_to_string(&mut text)
-        .with_context(what)?;
+    let text = input::read(path)?;
     let file: EventFile = toml::from_str(&text).map_err(|error| {
         anyhow::anyhow!(
             "{} is not an events file: {}",

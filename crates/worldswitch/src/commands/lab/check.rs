@@ -4,15 +4,13 @@ use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::RunArgs;
 use crate::cli::lab::CheckArgs;
 use crate::commands::figure::{self, Figure, number};
-use crate::commands::{Done, Usage, parts, run};
+use crate::commands::{Done, Usage, input, parts, run};
 use crate::outcome::folder::Folder;
 use crate::terminal::columns::{columns, pretty};
 use crate::terminal::{Colours, Stop, output};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use regex::Regex;
 use serde_json::{Value, json};
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 use ws_analysis::Outcome;
@@ -20,9 +18,6 @@ use ws_machines::image::GuestImage;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
-
-/// Of a larger budget file only this much is read.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-check/1";
@@ -66,13 +61,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
 
 /// Reads a budget file.
 fn read(path: &Path) -> anyhow::Result<Budget> {
-    let what = || format!("can't read the budget {}", path.display());
-    let file = fs::File::open(path).with_context(what)?;
-    let mut text = String::new();
-    file.take(MAX_BYTES)
-        .read_to_string(&mut text)
-        .with_context(what)?;
-    budget::parse(&text)
+    budget::parse(&input::read(path)?)
         .map_err(|why| Usage(format!("{} is not a budget: {why}", path.display())).into())
 }
 
