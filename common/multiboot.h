@@ -9,7 +9,7 @@
 
 #define MULTIBOOT_MAGIC	       0x1badb002u
 #define MULTIBOOT_LOADED       0x2badb002u /* in EAX at the entry */
-#define MULTIBOOT_SEARCH_BYTES 8192 /* the header is within the file's first 8 KiB */
+#define MULTIBOOT_SEARCH_BYTES 8192	   /* the header is within the file's first 8 KiB */
 
 /* Flags of the header. */
 #define MULTIBOOT_REQUIRED     0xffffu	  /* a loader that does not know one of them must fail */

@@ -85,7 +85,7 @@ static void gicv2_is_read(void **state)
 	begin_node(&maker, "");
 	begin_node(&maker, "memory");
 	add_text(&maker, "device_type", "memory");
-	CELLS(&maker, "reg", 0, 0x1000, 0x1000); /* two address cells, one size cell: the defaults */
+	CELLS(&maker, "reg", 0, 0x1000, 0x1000); /* the default cell counts, 2 and 1 */
 	end_node(&maker);
 	begin_node(&maker, "gic");
 	add_text(&maker, "compatible", "arm,gic-400");
