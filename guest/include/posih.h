@@ -172,7 +172,7 @@ struct params {
 	bool external; /* send marker bytes around each timed batch */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
-	/* Names in the order in which they run, separated by commas, up to a blank; NULL: the image's order. */
+	/* Names in the order in which they run, with commas, up to a blank; NULL: the image's order. */
 	const char *rows;
 	/* What the architecture allows: see struct cmdline_limits in core/cmdline.h. */
 	const char *tick_unit;

@@ -14,7 +14,7 @@
 #define ROW_BYTES   16
 #define MEMORY_KICK 0xd0000000u /* on x86: in the hole below the I/O APIC */
 #define UNTIL_HALT_US \
-	1000 /* a halting guest has halted by then; longer than KVM's halt polling */
+	1000 /* a guest about to halt has halted by then: this is longer than KVM's halt polling */
 
 void latency_relax(void)
 {
