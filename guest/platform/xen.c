@@ -90,7 +90,7 @@ const char *event_channel_to_other(struct event_channel_operand *operand,
 	if (event_channel_needs(params))
 		return event_channel_needs(params);
 	if (!port)
-		return "no word names no channel: no other domain answers events here";
+		return "there is no channel=PORT: no other domain answers events here";
 	if (!event_channel_fill(operand, port))
 		return "Xen gives this domain no shared information page";
 	if (!answers(operand, stamped))
