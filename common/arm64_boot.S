@@ -1,10 +1,10 @@
 /*
- * For assembly: how a program begins that Linux' arm64 boot protocol loads (Documentation/arch/arm64/booting.rst):
- * anywhere in memory, with the MMU off. Its linker script names image_start, image_end, image_bytes, bss_start,
- * relocations_start and relocations_end.
+ * Assembly macros for a program loaded by Linux's arm64 boot protocol
+ * (Documentation/arch/arm64/booting.rst): anywhere in memory, MMU off. The linker script defines
+ * image_start, image_end, image_bytes, bss_start, relocations_start and relocations_end.
  */
 
-/* Little-endian, pages of 4 KiB, may be placed anywhere in memory (bits 0, 1-2, 3). */
+/* Little-endian, 4 KiB pages, may be placed anywhere in memory (bits 0, 1-2, 3). */
 #define IMAGE_FLAGS	   0xa
 #define R_AARCH64_RELATIVE 1027
 
@@ -17,7 +17,7 @@
 	.macro image_header entry
 	b \entry
 	.long 0
-	.quad 0				/* text_offset: on a boundary of 2 MiB */
+	.quad 0				/* text_offset: at a 2 MiB boundary */
 	.quad image_bytes
 	.quad IMAGE_FLAGS
 	.quad 0, 0, 0
@@ -25,8 +25,8 @@
 	.long 0
 	.endm
 
-/* Moves the addresses in the image from `base`, where it was linked, to where it lies, and zeroes .bss. Of
- * relocations, {offset, type, addend}, only the relative type is left by the linker. Clobbers x0 to x5. */
+/* Applies relocations: moves addresses from `base`, the link address, to the load address; then zeroes
+ * .bss. Entries are {offset, type, addend}; the linker leaves only the relative type. Clobbers x0 to x5. */
 	.macro relocate_and_clear base
 	address x0, image_start
 	ldr x1, =\base
@@ -50,8 +50,8 @@
 	b.lo 1b
 	.endm
 
-/* void drop_image_lines(void); with the MMU off we write past the caches, so the image's lines are thrown out of
- * them before and after. Clobbers x0 to x3. */
+/* void drop_image_lines(void); with the MMU off, writes bypass the caches, so the image's cache lines are
+ * invalidated before and after. Clobbers x0 to x3. */
 	.macro define_drop_image_lines
 drop_image_lines:
 	address x0, image_start

@@ -30,8 +30,8 @@ const char *arm64_image_read(struct arm64_image *image, const uint8_t *file, uin
 	if (header.flags & FLAG_BIG)
 		return "the kernel is big-endian";
 	if (!header.image_bytes) {
-		/* From before Linux 3.17: text_offset has the kernel's endianness, and what lies behind the
-		 * file is not told. */
+		/* Before Linux 3.17: text_offset has the kernel's endianness, and the memory needed beyond
+		 * the file is not given. */
 		header.text_offset = ARM64_IMAGE_OLD_OFFSET;
 		header.image_bytes = bytes + OLD_BYTES;
 	}

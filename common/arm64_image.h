@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ARM64_IMAGE_BOUNDARY   0x200000ull /* the kernel's memory begins on one */
-/* Where a kernel lies that does not say so. */
+#define ARM64_IMAGE_BOUNDARY   0x200000ull /* the kernel's memory is aligned to this */
+/* The offset of kernels whose header does not give it. */
 #define ARM64_IMAGE_OLD_OFFSET 0x80000
 
 struct arm64_image_header {
@@ -16,13 +16,13 @@ struct arm64_image_header {
 };
 
 struct arm64_image {
-	uint64_t offset;       /* from a boundary of 2 MiB to its first byte */
-	uint64_t memory_bytes; /* what it takes from there on */
+	uint64_t offset;       /* of its first byte, from a 2 MiB boundary */
+	uint64_t memory_bytes; /* needed from there on */
 };
 
-/* Does the file begin with such a header? */
+/* Does the file begin with an Image header? */
 bool arm64_image_is(const uint8_t *file, uint64_t bytes);
-/* Where the kernel wants to be. NULL, or what is wrong with it. */
+/* Fills *image. Returns NULL, or what is wrong. */
 const char *arm64_image_read(struct arm64_image *image, const uint8_t *file, uint64_t bytes);
 
 #endif

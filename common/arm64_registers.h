@@ -1,4 +1,4 @@
-/* How system registers of AArch64 are accessed by name, from C and assembly. */
+/* Access to AArch64 system registers by name, from C and assembly. */
 #ifndef ARM64_REGISTERS_H
 #define ARM64_REGISTERS_H
 

@@ -1,5 +1,5 @@
-/* What lies where a ring of the doorbell points (docs/guest.md): the guest writes it (guest/core/doorbell.c), a
- * monitor copies it. */
+/* The record that the guest passes by address with each doorbell ring (docs/guest.md): written by
+ * guest/core/doorbell.c, copied by a monitor. */
 #ifndef COMMON_BELL_NOTE_H
 #define COMMON_BELL_NOTE_H
 
@@ -11,7 +11,7 @@
 
 struct bell_note {
 	uint32_t magic, kind;
-	uint64_t index, iterations, samples; /* the last two 0: nothing lies between the rings */
+	uint64_t index, iterations, samples; /* the last two 0: no loop between the rings */
 	char bench[64];
 };
 

@@ -1,10 +1,10 @@
-/* A machine's registers. Each program brings these functions. */
+/* Access to device registers. Each program defines these functions. */
 #ifndef COMMON_DEVICE_IO_H
 #define COMMON_DEVICE_IO_H
 
 #include <stdint.h>
 
-/* A byte from or to a port: a number on x86_64, an address elsewhere. */
+/* One byte at a port: a port number on x86_64, an address elsewhere. */
 uint8_t in8(uint64_t port);
 void out8(uint64_t port, uint8_t value);
 uint32_t mmio_read32(uint64_t address);

@@ -1,4 +1,4 @@
-/* The first process's duties; see duties.h. */
+/* Tasks of the first process; see duties.h. */
 #include "common/duties.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
-/* What a system's first process has to do before its work and behind it. For lab/init, which starts
- * somebody else's monitor, and for our own monitor, which may be that process itself (vmm/main.c). */
+/* What the first process (PID 1) does before and after its work: used by lab/init, which starts another
+ * monitor, and by vmm when it is PID 1 itself (vmm/main.c). */
 #pragma once
 
 #include <stdbool.h>
 
-/* Mounts what programs read: /proc, /sys and /dev. Returns the place where that failed; NULL: nowhere. */
+/* Mounts /proc, /sys and /dev. Returns the mount point that failed, or NULL. */
 const char *duties_mount(void);
-/* `FILE [KEY=VALUE ...]`: a kernel module and its parameters; ends the line behind FILE. One that is there
- * already is no error. False: errno says why not. */
+/* Loads a kernel module: `FILE [KEY=VALUE ...]`; modifies `line`. An already loaded module is no error. On
+ * false, errno says why. */
 bool duties_load_module(char *line);
-/* Ends the machine: a kernel whose first process ends panics. `who` complains where that fails. */
+/* Powers off: the kernel panics when its first process exits. `who` begins the message if that fails. */
 _Noreturn void duties_power_off(const char *who);

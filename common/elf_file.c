@@ -1,4 +1,4 @@
-/* Reads ELF programs; see elf_file.h. A file aligns nothing: structures are copied out. */
+/* Reads ELF programs; see elf_file.h. The file's structures may be unaligned, so they are copied out. */
 #include "common/elf_file.h"
 
 #include "common/text.h"
@@ -36,7 +36,7 @@ struct segment_32 {
 };
 _Static_assert(sizeof(struct segment_32) == 32, "Elf32_Phdr");
 
-struct note_header { /* files of 32 bits have the same */
+struct note_header { /* the same in 32-bit files */
 	uint32_t name_bytes, value_bytes, type;
 };
 
@@ -111,7 +111,7 @@ static uint64_t round_up_4(uint64_t value)
 	return (value + 3) & ~(uint64_t)3;
 }
 
-/* A header, the name and the value, each filled up to four bytes. */
+/* A note is a header, the name and the value, each padded to four bytes. */
 bool elf_next_note(const struct elf_file *file, const struct elf_segment *segment, uint64_t *at,
 		   struct elf_note *note)
 {

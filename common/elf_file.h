@@ -1,5 +1,5 @@
-/* ELF programs, little-endian, of 32 or 64 bits (System V ABI, chapters 4 and 5), read in place. Pure, and total:
- * nothing outside of the file's bytes is read. */
+/* Reads little-endian ELF programs of 32 or 64 bits in place (System V ABI, chapters 4 and 5). Pure and
+ * total: never reads outside the file. */
 #ifndef COMMON_ELF_FILE_H
 #define COMMON_ELF_FILE_H
 
@@ -15,14 +15,14 @@ enum elf_machine { ELF_I386 = 3, ELF_X86_64 = 62, ELF_AARCH64 = 183 };
 struct elf_file {
 	const uint8_t *at;
 	size_t bytes;
-	bool wide; /* of 64 bits */
+	bool wide; /* 64-bit */
 	uint16_t type;
-	uint64_t entry, table; /* where the table of segments begins */
+	uint64_t entry, table; /* table: offset of the program headers */
 	unsigned segment_count;
 };
 
-/* Looks at the header. The program must be for `machine` in a file of 64 bits, `machine32` in one of 32; 0: no
- * such. NULL, or what is wrong. */
+/* Checks the header. The program must be for `machine` if the file is 64-bit, for `machine32` if 32-bit (0:
+ * refused). Returns NULL, or what is wrong. */
 const char *elf_open(struct elf_file *file, const uint8_t *at, size_t bytes, uint16_t machine,
 		     uint16_t machine32);
 
@@ -30,13 +30,13 @@ enum elf_segment_type { ELF_LOAD = 1, ELF_NOTE = 4 };
 
 struct elf_segment {
 	uint32_t type;
-	uint64_t offset, address; /* in the file; physical */
+	uint64_t offset, address; /* file offset; physical address */
 	uint64_t file_bytes, memory_bytes;
 };
 
 struct elf_segment elf_segment(const struct elf_file *file, unsigned index);
 
-/* Do its bytes lie in the file? */
+/* Is the segment inside the file? */
 bool elf_inside(const struct elf_file *file, const struct elf_segment *segment);
 
 struct elf_note {
@@ -45,13 +45,14 @@ struct elf_note {
 	uint32_t name_bytes, value_bytes, type;
 };
 
-/* The next note of a segment of type ELF_NOTE, from offset *at on, which begins as the segment's. False: there is
- * none, or what is there is no note. */
+/* Returns the next note of an ELF_NOTE segment; *at starts as the segment's offset. False: there are no
+ * more, or the bytes there are not a note. */
 bool elf_next_note(const struct elf_file *file, const struct elf_segment *segment, uint64_t *at,
 		   struct elf_note *note);
-/* Is it of that name and type? */
+/* Does the note have that name and type? */
 bool elf_note_is(const struct elf_note *note, const char *name, uint32_t type);
-/* Xen's note of a PVH kernel's entry (xen/include/public/elfnote.h: XEN_ELFNOTE_PHYS32_ENTRY): 0, it is none. */
+/* The entry given by Xen's PVH note (xen/include/public/elfnote.h: XEN_ELFNOTE_PHYS32_ENTRY); 0: not such a
+ * note. */
 uint64_t elf_pvh_entry(const struct elf_note *note);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counts between two rings; see exits.h. */
+/* Counter differences between two doorbell rings; see exits.h. */
 #include "common/exits.h"
 
 #define ROOM_FOR_COUNT 80

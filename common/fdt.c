@@ -1,11 +1,11 @@
-/* Reads a flattened device tree; see fdt.h. Pure. What its nodes mean, others know. */
+/* Reads a flattened device tree; see fdt.h. Pure. It does not interpret nodes (tree.c does). */
 #include "common/fdt.h"
 
 #include "common/text.h"
 
 #define MAGIC		 0xd00dfeedu
 #define HEADER_BYTES	 40
-#define OLDEST_VERSION	 16 /* last_comp_version of a tree in the form of version 17 */
+#define OLDEST_VERSION	 16 /* last_comp_version of trees laid out as version 17 */
 #define RESERVATION	 16 /* bytes of an entry: address, size */
 #define TOKEN_BEGIN_NODE 1u
 #define TOKEN_END_NODE	 2u
@@ -45,7 +45,7 @@ const char *fdt_open(struct fdt *fdt, const void *bytes, uint32_t most)
 	fdt->strings = word_at(fdt, 12);
 	fdt->reserved = word_at(fdt, 16);
 	strings_bytes = word_at(fdt, 32);
-	/* The size of the structure block came with version 17. */
+	/* Version 17 added the size of the structure block. */
 	structs_bytes = word_at(fdt, 20) >= 17 ? word_at(fdt, 36) : fdt->size - fdt->structs;
 	if (fdt->structs % 4 || fdt->structs < HEADER_BYTES || fdt->structs > fdt->size ||
 	    structs_bytes > fdt->size - fdt->structs || fdt->strings > fdt->size ||
@@ -56,7 +56,7 @@ const char *fdt_open(struct fdt *fdt, const void *bytes, uint32_t most)
 	return NULL;
 }
 
-/* The offset behind the text at `at`, its NUL included; 0 where it does not end before `end`. */
+/* The offset after the NUL-terminated text at `at`; 0 if it does not end before `end`. */
 static uint32_t text_end(const struct fdt *fdt, uint32_t at, uint32_t end)
 {
 	for (; at < end; at++)
@@ -97,7 +97,7 @@ enum fdt_event fdt_next(const struct fdt *fdt, struct fdt_walk *walk)
 {
 	if (!walk->at)
 		walk->at = fdt->structs;
-	/* Each token moves `at` on by four bytes or more, so that every walk ends. */
+	/* Each token advances `at` by four bytes or more, so every walk ends. */
 	while (walk->at <= fdt->structs_end && fdt->structs_end - walk->at >= 4) {
 		uint32_t token = word_at(fdt, walk->at);
 
@@ -123,8 +123,8 @@ enum fdt_event fdt_next(const struct fdt *fdt, struct fdt_walk *walk)
 	return FDT_BROKEN;
 }
 
-/* Does the path's part at `part`, which ends at `end` or a slash, name this node? Returns the bytes
- * of the part, 0 where it does not. */
+/* Does the path component at `part`, which ends at `end` or a slash, match this node? Returns the
+ * component's bytes, or 0. */
 static uint32_t part_names(const char *part, const char *end, const char *node)
 {
 	const char *at = part;
@@ -150,7 +150,7 @@ uint32_t fdt_node(const struct fdt *fdt, const char *path, uint32_t length)
 			matched = walk.depth;
 		if (event != FDT_NODE || walk.depth != matched + 1 || matched == FDT_MAX_DEPTH)
 			continue;
-		if (matched) { /* below the root, whose own name is "" */
+		if (matched) { /* below the root, whose name is "" */
 			bytes = part_names(parts[matched] + 1, end, walk.name);
 			if (!bytes)
 				continue;

@@ -1,6 +1,6 @@
 /*
- * A flattened device tree, read in place (Devicetree Specification 0.4, chapter 5). Total: whatever
- * the bytes are, nothing outside of them is read, and every walk ends.
+ * A flattened device tree, read in place (Devicetree Specification 0.4, chapter 5). Total: whatever the
+ * bytes are, it never reads outside of them, and every walk ends.
  */
 #ifndef COMMON_FDT_H
 #define COMMON_FDT_H
@@ -17,22 +17,22 @@ struct fdt {
 	uint32_t reserved; /* of the memory reservation block */
 };
 
-/* The most that a boot protocol lets a tree be (Linux, Documentation/arch/arm64/booting.rst). */
+/* The largest tree that the boot protocol allows (Linux, Documentation/arch/arm64/booting.rst). */
 #define FDT_MAX_BYTES (2u << 20)
 
-/* How deep nodes are followed that paths name. */
+/* The deepest node that a path can name. */
 #define FDT_MAX_DEPTH 8
 
-/* Looks at the header at `bytes`, of which at most `most` may be read, and fills *fdt. Returns NULL,
- * or what is wrong, in words. */
+/* Checks the header at `bytes`, reading at most `most` bytes, and fills *fdt. Returns NULL, or what is
+ * wrong. */
 const char *fdt_open(struct fdt *fdt, const void *bytes, uint32_t most);
 
 enum fdt_event {
 	FDT_NODE,     /* a node begins: name */
-	FDT_PROPERTY, /* of the node that began last and has not ended: name, value, length */
+	FDT_PROPERTY, /* of the innermost open node: name, value, length */
 	FDT_NODE_END,
-	FDT_END,   /* the tree has ended */
-	FDT_BROKEN /* from here on it is no tree */
+	FDT_END,   /* end of the tree */
+	FDT_BROKEN /* the rest is not a valid tree */
 };
 
 /* A walk through the tree; starts as { 0 }. */
@@ -45,18 +45,18 @@ struct fdt_walk {
 };
 enum fdt_event fdt_next(const struct fdt *fdt, struct fdt_walk *walk);
 
-/* The node at a path such as "/chosen" or "/soc/serial@1000", of which `length` bytes count, as the
- * offset that a walk has behind its FDT_NODE. A name without "@" finds the first with any. 0: there
- * is none. */
+/* The node at a path such as "/chosen" or "/soc/serial@1000" (`length` bytes), as the offset that a walk
+ * has after the node's FDT_NODE. A name without "@" matches the first with any unit address. 0: not
+ * found. */
 uint32_t fdt_node(const struct fdt *fdt, const char *path, uint32_t length);
 
-/* A property of that node. False: it has none of that name; *found is then { 0 }. */
+/* A property of that node. False: not found; *found is then { 0 }. */
 bool fdt_property(const struct fdt *fdt, uint32_t node, const char *name, struct fdt_walk *found);
 
-/* The `index`th range of memory that the tree reserves by its own block. False behind the last. */
+/* Entry `index` of the memory reservation block. False after the last. */
 bool fdt_reserved(const struct fdt *fdt, uint32_t index, uint64_t *start, uint64_t *bytes);
 
-/* The big-endian number in `cells` cells of 32 bits at `value`; the low 64 bits where it is wider. */
+/* The big-endian number in `cells` 32-bit cells at `value`; its low 64 bits if wider. */
 uint64_t fdt_cells(const uint8_t *value, uint32_t cells);
 
 /* Is `word` among the NUL-terminated strings in the value? */

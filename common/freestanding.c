@@ -1,5 +1,5 @@
-/* The functions that a compiler may call of its own accord, even freestanding (gcc's manual, 2.1,
- * "Standards"; clang does the same). Nobody else calls them. */
+/* Functions that the compiler may call even in freestanding code (gcc's manual, 2.1, "Standards"; clang
+ * does the same). Nothing else calls them. */
 #include <stddef.h>
 
 void *memset(void *to, int value, size_t bytes);

@@ -1,24 +1,25 @@
-/* The distributor and the redistributors of a GICv2 or GICv3, as who uses them sets them up. */
+/* Initialises the distributor and redistributors of a GICv2 or GICv3, and enables interrupts. */
 #ifndef COMMON_GIC_DRIVER_H
 #define COMMON_GIC_DRIVER_H
 
 #include "common/gic_registers.h"
 #include "common/tree.h"
 
-/* Switches it on, for groups that any of the versions calls ours. False: it does not answer. */
+/* Enables it for all groups (which one is ours depends on version and security state). False: timed out. */
 bool gic_enable_distributor(uint64_t distributor, unsigned version);
 
-/* The redistributor of the CPU with that affinity (MPIDR_EL1's fields); 0: there is none. */
+/* The redistributor of the CPU with that affinity (MPIDR_EL1's fields); 0: not found. */
 uint64_t gic_redistributor(const struct tree *tree, uint64_t affinity);
-/* Wakes it. False: it does not. */
+/* Wakes it. False: timed out. */
 bool gic_wake(uint64_t redistributor);
 
-/* Of a CPU's own interrupts, whose registers are at `frame`: exactly these are on, and all get a priority. */
+/* Of a CPU's private interrupts, whose registers are at `frame`, enables exactly `which`; all get a
+ * priority. */
 void gic_enable_own(uint64_t frame, uint32_t which);
-/* Lets one more come, or no more. */
+/* Enables or disables one more. */
 void gic_own(uint64_t frame, unsigned intid, bool on);
-/* Lets a shared one come, on an edge or by its level, to the CPU with that affinity; version 2: the bit by
- * which it is called. */
+/* Enables a shared interrupt, edge- or level-triggered, for the CPU with affinity `to` (version 2: that
+ * CPU's bit in ITARGETSR). */
 void gic_enable_shared(uint64_t distributor, unsigned version, unsigned intid, uint64_t to,
 		       bool edge);
 

@@ -1,9 +1,9 @@
-/* What a GICv2 (Arm IHI 0048) or GICv3 (IHI 0069) has in memory: the distributor and the redistributors. */
+/* Memory-mapped registers of a GICv2 (Arm IHI 0048) or GICv3 (IHI 0069): distributor and redistributors. */
 #ifndef COMMON_GIC_REGISTERS_H
 #define COMMON_GIC_REGISTERS_H
 
-/* Of the distributor, in both versions; in version 3 GICR_SGI_FRAME behind a redistributor's start are the
- * same for the 32 interrupts that each CPU has of its own. */
+/* Distributor, both versions. In version 3 the same registers for a CPU's 32 private interrupts start
+ * GICR_SGI_FRAME bytes into its redistributor. */
 #define GICD_CTLR	0x000
 #define GICD_TYPER	0x004
 #define GICD_IIDR	0x008
@@ -26,9 +26,9 @@
 #define GICR_PROPBASER 0x0070
 #define GICR_PENDBASER 0x0078
 #define GICR_SGI_FRAME 0x10000
-#define GICR_BYTES     0x20000 /* and twice that with virtual LPIs */
+#define GICR_BYTES     0x20000 /* twice that with virtual LPIs */
 
-/* GICD_CTLR: which bit of the groups' is which depends on security. */
+/* GICD_CTLR: the meaning of the group bits depends on the security state. */
 #define GICD_CTLR_GROUP0    (1u << 0)
 #define GICD_CTLR_GROUP1    (1u << 1)
 #define GICD_CTLR_AFFINITY  (1u << 4)

@@ -1,4 +1,4 @@
-/* Lists of memory that is free. Pure. */
+/* Lists of free memory ranges. Pure. */
 #ifndef COMMON_MEMORY_RANGES_H
 #define COMMON_MEMORY_RANGES_H
 
@@ -6,8 +6,8 @@
 
 #include "common/limits.h"
 
-/* Takes [start, end) out of the ranges, in whole pages of 4 KiB. False: there would be more than MAX_RANGES, and
- * what lies behind a hole is lost. */
+/* Removes [start, end) from the ranges, in whole 4 KiB pages. False: more than MAX_RANGES would be needed,
+ * and the part after the hole is lost. */
 bool ranges_take_away(struct memory_range ranges[MAX_RANGES], unsigned *count, uint64_t start,
 		      uint64_t end);
 

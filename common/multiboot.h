@@ -1,6 +1,6 @@
 /*
- * Multiboot 0.6.96: a kernel's header (3.1) and what a loader hands over (3.3). The guest reads the
- * latter (boot_protocol.c), the monitor reads the former and writes the latter.
+ * Multiboot 0.6.96: a kernel's header (3.1) and the information that a loader passes (3.3). The guest reads
+ * the information (boot_protocol.c); vmm reads the header and writes the information.
  */
 #ifndef COMMON_MULTIBOOT_H
 #define COMMON_MULTIBOOT_H
@@ -9,12 +9,12 @@
 
 #define MULTIBOOT_MAGIC	       0x1badb002u
 #define MULTIBOOT_LOADED       0x2badb002u /* in EAX at the entry */
-#define MULTIBOOT_SEARCH_BYTES 8192 /* the header lies in the first so many bytes of a file */
+#define MULTIBOOT_SEARCH_BYTES 8192	   /* the header is within the file's first 8 KiB */
 
 /* Flags of the header. */
-#define MULTIBOOT_REQUIRED     0xffffu	  /* a loader that does not know one of these must fail */
+#define MULTIBOOT_REQUIRED     0xffffu	  /* a loader that does not know one of them must fail */
 #define MULTIBOOT_KNOWN	       0x0003u	  /* modules on page boundaries; a memory map */
-#define MULTIBOOT_GIVES_PLACES (1u << 16) /* the second half of the header counts */
+#define MULTIBOOT_GIVES_PLACES (1u << 16) /* the header's address fields are valid */
 
 struct multiboot_header {
 	uint32_t magic, flags, checksum;
@@ -36,7 +36,7 @@ struct multiboot_info {
 };
 
 struct multiboot_memory {
-	uint32_t size; /* of what follows */
+	uint32_t size; /* of the rest of the entry */
 	uint64_t start, bytes;
 	uint32_t type;
 } __attribute__((packed));

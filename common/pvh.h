@@ -1,6 +1,6 @@
 /*
- * What a PVH loader hands over: Xen, xen/include/public/arch-x86/hvm/start_info.h. Read by
- * boot_protocol.c, written by the tool stack for the domain that it starts (xen/).
+ * PVH boot information (Xen, xen/include/public/arch-x86/hvm/start_info.h). Read by
+ * guest/platform/boot_protocol.c, written by dom0 and vmm.
  */
 #ifndef COMMON_PVH_H
 #define COMMON_PVH_H
@@ -9,13 +9,13 @@
 
 #define PVH_MAGIC	 0x336ec578
 #define PVH_MEMORY_RAM	 1
-/* Of the flags: SIF_INITDOMAIN (xen.h) */
+/* In flags: SIF_INITDOMAIN (xen.h) */
 #define PVH_FIRST_DOMAIN 2
 
 struct pvh_start_info {
 	uint32_t magic, version, flags, module_count;
 	uint64_t modules, cmdline, rsdp;
-	/* version 1 */
+	/* since version 1 */
 	uint64_t memory_map;
 	uint32_t memory_map_count, reserved;
 };

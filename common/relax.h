@@ -1,4 +1,4 @@
-/* Tells the CPU, and an emulator below it, that this one only waits. */
+/* Tells the CPU, and any emulator, that this is a busy-wait loop. */
 #ifndef COMMON_RELAX_H
 #define COMMON_RELAX_H
 

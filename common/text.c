@@ -113,7 +113,7 @@ void text_vprintf(struct text *out, const char *format, va_list values)
 		case '%':
 			put(out, '%');
 			break;
-		default: /* a mistake of ours: show it, and end here rather than misread values */
+		default: /* our own bug: show it, and stop rather than misread the arguments */
 			put(out, '%');
 			out->full = true;
 			return;

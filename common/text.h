@@ -9,12 +9,12 @@
 
 size_t text_length(const char *text);
 bool text_equal(const char *a, const char *b);
-/* Are the bytes [text, text + bytes) that word? */
+/* Does [text, text + bytes) equal that word? */
 bool text_is(const char *text, size_t bytes, const char *word);
 
 /*
- * A bounded buffer of text. `full` is set, and stays, when something did not fit; what is in the
- * buffer is then cut and still ends in NUL.
+ * A bounded text buffer, always NUL-terminated. `full` is set, and stays set, when something did not fit
+ * and was cut.
  */
 struct text {
 	char *at;
@@ -30,7 +30,7 @@ void text_vprintf(struct text *out, const char *format, va_list values);
 /* A JSON string with its quotes. All but printable ASCII is escaped. */
 void text_json_string(struct text *out, const char *value);
 
-/* Reads a decimal or 0x-hexadecimal number that fills all of [text, text + bytes). */
+/* Parses a decimal or 0x-hexadecimal number that fills all of [text, text + bytes). */
 bool parse_u64(const char *text, size_t bytes, uint64_t *value);
 /* ... a hexadecimal one without 0x. */
 bool parse_hex(const char *text, size_t bytes, uint64_t *value);

@@ -1,9 +1,8 @@
 /*
- * What a device tree says of an ARM machine (Devicetree Specification 0.4; the bindings are those of
+ * Reads the description of an Arm machine from a device tree (Devicetree Specification 0.4; bindings:
  * Linux, Documentation/devicetree/bindings). Pure; fuzzed on the host.
  *
- * One walk. A node is looked at when it ends, because its properties are known then, and those of its
- * parents have been since before it began.
+ * One walk. A node is handled when it ends: by then its own properties and its parents' are known.
  */
 #include "common/tree.h"
 #include "common/fdt.h"
@@ -48,14 +47,14 @@ static const char *const names[PROPERTIES] = {
 
 struct node {
 	const char *name;
-	uint32_t begin; /* fdt_node()'s */
+	uint32_t begin; /* as fdt_node() returns it */
 	struct {
-		const uint8_t *value; /* NULL: not there */
+		const uint8_t *value; /* NULL: absent */
 		uint32_t length;
 	} properties[PROPERTIES];
 };
 
-/* The nodes from the root (1) down to the one that is looked at. */
+/* The nodes from the root (1) down to the current one. */
 struct path {
 	struct node nodes[FDT_MAX_DEPTH + 1];
 	uint32_t depth, console;
@@ -87,7 +86,7 @@ static bool is(const struct node *node, const char *compatible)
 	return says(node, COMPATIBLE, compatible);
 }
 
-/* From an address on the bus whose node stands at `depth` to one of the CPU's. */
+/* Translates an address on the bus of the node at `depth` to a CPU address. */
 static bool to_cpu(const struct path *path, uint32_t depth, uint64_t *address)
 {
 	for (; depth > 1; depth--) {
@@ -116,7 +115,7 @@ static bool to_cpu(const struct path *path, uint32_t depth, uint64_t *address)
 	return true;
 }
 
-/* The `index`th range of the last node's "reg", as the CPU sees it. */
+/* Entry `index` of the last node's "reg", as a CPU address range. */
 static bool range_of(const struct path *path, uint32_t index, struct memory_range *range)
 {
 	const struct node *node = &path->nodes[path->depth], *bus = node - 1;
@@ -183,7 +182,7 @@ static void take_its(const struct path *path)
 		path->tree->its = range.start;
 }
 
-/* Three cells: 0 for a shared one, its number among those, flags (bindings, arm,gic-v3). */
+/* Three cells: 0 for a shared interrupt, its number minus 32, flags (bindings, arm,gic-v3). */
 static unsigned shared_interrupt(const struct node *node)
 {
 	const uint8_t *cells = node->properties[INTERRUPTS].value;
@@ -228,7 +227,7 @@ static void take_node(struct path *path)
 	struct tree *tree = path->tree;
 
 	if (has(node, STATUS) && !says(node, STATUS, "okay") && !says(node, STATUS, "ok") &&
-	    !says(node, DEVICE_TYPE, "cpu")) /* a CPU's "disabled" is one that waits */
+	    !says(node, DEVICE_TYPE, "cpu")) /* for a CPU, "disabled" means not started yet */
 		return;
 	if (says(node, DEVICE_TYPE, "cpu") && !says(node, STATUS, "fail"))
 		take_cpu(path, node);
@@ -285,7 +284,7 @@ static uint64_t end_of_initrd(const struct fdt *fdt, uint32_t chosen, const char
 	return fdt_cells(found.value, found.length / 4);
 }
 
-/* The command line, what is reserved beside nodes, and which node is the console. */
+/* Reads the command line, the reserved memory that is not in nodes, and which node is the console. */
 static void take_chosen(struct path *path, const struct fdt *fdt)
 {
 	uint32_t chosen = fdt_node(fdt, "/chosen", 7), length = 0;
@@ -333,7 +332,7 @@ const char *tree_read(struct tree *tree, const void *bytes, uint32_t most)
 		return wrong;
 	take_chosen(&path, &fdt);
 	while ((event = fdt_next(&fdt, &walk)) < FDT_END) {
-		/* After FDT_NODE_END the walk's depth is the parent's already. */
+		/* At FDT_NODE_END the walk's depth is already the parent's. */
 		path.depth = walk.depth + (event == FDT_NODE_END);
 		if (path.depth > FDT_MAX_DEPTH)
 			continue;

@@ -3,7 +3,7 @@
 
 #include "common/text.h"
 
-#define HEADER_BYTES 56 /* ten words, and the end of an empty block of reservations */
+#define HEADER_BYTES 56 /* ten words, and the terminator of an empty reservation block */
 #define RESERVATIONS 40
 
 #define TOKEN_NODE     1
@@ -59,7 +59,7 @@ void tree_node_end(struct tree_writer *tree)
 	add(tree, TOKEN_NODE_END);
 }
 
-/* Where the name stands among the names; added if it does not. */
+/* The offset of the name in the strings block; added if absent. */
 static uint32_t name_at(struct tree_writer *tree, const char *name)
 {
 	uint32_t at = 0, bytes = (uint32_t)text_length(name) + 1;
@@ -114,7 +114,7 @@ uint32_t tree_end(struct tree_writer *tree)
 	put(tree, 8, HEADER_BYTES);
 	put(tree, 12, structs_end);
 	put(tree, 16, RESERVATIONS);
-	put(tree, 20, 17); /* version, and the last that it is compatible with */
+	put(tree, 20, 17); /* version, and last compatible version */
 	put(tree, 24, 16);
 	put(tree, 32, tree->names_used);
 	put(tree, 36, structs_end - HEADER_BYTES);

@@ -1,5 +1,5 @@
-/* Writes flattened device trees (Devicetree Specification 0.4, chapter 5) into a bounded buffer. Pure.
- * tree_begin(), nodes and properties, tree_end(). */
+/* Writes flattened device trees (Devicetree Specification 0.4, chapter 5) into a bounded buffer:
+ * tree_begin(), nodes and properties, tree_end(). Pure. */
 #ifndef COMMON_TREE_WRITER_H
 #define COMMON_TREE_WRITER_H
 
@@ -20,7 +20,7 @@ void tree_node_end(struct tree_writer *tree);
 void tree_property(struct tree_writer *tree, const char *name, const void *value, uint32_t bytes);
 void tree_text(struct tree_writer *tree, const char *name, const char *text);
 
-/* A literal: one text, or several with NULs between them. */
+/* A string literal: one string, or several separated by NULs. */
 #define TREE_TEXTS(tree, name, value) tree_property(tree, name, value, sizeof(value))
 
 /* A property of 32-bit cells. */
@@ -31,7 +31,7 @@ void tree_cells(struct tree_writer *tree, const char *name, const uint32_t *cell
 /* An address or a size as two cells. */
 #define TREE_WIDE(value) (uint32_t)((uint64_t)(value) >> 32), (uint32_t)(value)
 
-/* Ends it; returns its size, 0 where it did not fit. */
+/* Ends it; returns its size, or 0 if it did not fit. */
 uint32_t tree_end(struct tree_writer *tree);
 
 #endif

@@ -1,9 +1,9 @@
-/* Serial ports in memory; see uart.h. */
+/* Serial ports in memory, polled; see uart.h. */
 #include "common/uart.h"
 #include "common/device_io.h"
 #include "common/pl011_registers.h"
 
-/* A byte takes 87 us at 115200 baud, a register's read 0.1 us to 1 us or more: a full FIFO and some. */
+/* A byte takes 87 us at 115200 baud, a register read 0.1 us to 1 us or more: enough for a full FIFO. */
 #define MAX_POLLS  200000
 #define FIFO_BYTES 16 /* of the smallest PL011 */
 #define CAME_IN	   (PL011_RECEIVED | PL011_WAITS)
@@ -16,7 +16,7 @@
 #define UART_STATUS	5
 #define UART_SCRATCH	7
 #define LINE_8N1	0x03
-#define FIFO_ON		0x07 /* and both emptied */
+#define FIFO_ON		0x07 /* and both FIFOs cleared */
 #define MODEM_DTR_RTS	0x03
 #define STATUS_CAN_TAKE 0x20
 #define STATUS_IDLE	0x40
@@ -59,7 +59,7 @@ void uart_init(const struct uart *uart)
 	}
 }
 
-/* The SBSA's subset has no register for its lines, and always a FIFO. */
+/* The SBSA subset has no line control register, and always a FIFO. */
 static bool has_fifo(const struct uart *uart)
 {
 	return uart->kind == UART_SBSA || mmio_read32(uart->base + PL011_LINE) & PL011_LINE_FIFO;
@@ -102,7 +102,7 @@ uint64_t uart_bytes(const struct uart *uart)
 	return uart->kind == UART_16550 ? 8ull << uart->shift : PL011_BYTES;
 }
 
-/* How many bytes it takes, once it takes any; 0 if it never does. */
+/* Waits for room and returns its bytes; 0: timed out. */
 static unsigned wait_room(const struct uart *uart)
 {
 	for (unsigned i = 0; i < MAX_POLLS; i++) {
@@ -142,8 +142,8 @@ bool uart_listen(const struct uart *uart)
 
 int uart_receive(const struct uart *uart)
 {
-	/* Before the look: what comes later interrupts anew, and an interrupt for nothing ends (QEMU 10 empties
-	 * the FIFO when it is switched on, and leaves the interrupt of a byte that was in it). */
+	/* Clear before the read: a later byte interrupts again, and a spurious interrupt ends (QEMU 10
+	 * empties the FIFO when it is enabled, but leaves the interrupt of a byte that was in it). */
 	mmio_write32(uart->base + PL011_CLEAR, CAME_IN);
 	if (mmio_read32(uart->base + PL011_FLAGS) & PL011_FLAG_HOLDS_NOTHING)
 		return -1;

@@ -1,4 +1,4 @@
-/* Nodes of a virtual machine's device tree; see virt_tree.h. */
+/* Device tree nodes of a virtual machine; see virt_tree.h. */
 #include "common/virt_tree.h"
 
 #include "common/pl011_registers.h"
@@ -6,11 +6,11 @@
 
 #define CLOCK_HZ 24000000
 
-/* Interrupts in three cells: kind, number, trigger. */
-#define SHARED(intid)  0, (intid)-32, 4 /* by its level */
+/* An interrupt is three cells: kind, number, trigger. */
+#define SHARED(intid)  0, (intid)-32, 4 /* level-triggered */
 #define PRIVATE(intid) 1, (intid)-16, 4
 
-/* A node with an address in its name. */
+/* A node with a unit address. */
 static void node_at(struct tree_writer *tree, const char *name, uint64_t address)
 {
 	char buffer[40];

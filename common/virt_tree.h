@@ -1,4 +1,4 @@
-/* Nodes of a device tree that the virtual machines of vmm and neve have in common (bindings: Linux,
+/* Device tree nodes that the virtual machines of vmm and neve share (bindings: Linux,
  * Documentation/devicetree/bindings). Pure. */
 #ifndef COMMON_VIRT_TREE_H
 #define COMMON_VIRT_TREE_H
@@ -8,7 +8,7 @@
 #define PHANDLE_GIC   1
 #define PHANDLE_CLOCK 2
 
-/* Private interrupts. */
+/* Private interrupts (PPIs). */
 #define PPI_MAINTENANCE		     25
 #define PPI_TIMER_SECURE	     29
 #define PPI_TIMER_PHYSICAL	     30
@@ -16,12 +16,12 @@
 #define PPI_TIMER_HYPERVISOR	     26
 #define PPI_TIMER_HYPERVISOR_VIRTUAL 28
 
-/* Cells for addresses and sizes, and the root of interrupts: of the root node. */
+/* Properties of the root node: cell counts and the interrupt parent. */
 void virt_tree_root(struct tree_writer *tree);
 void virt_tree_memory(struct tree_writer *tree, uint64_t start, uint64_t bytes);
-/* CPU n has the affinity n / 16 . n % 16, as KVM gives it (reset_mpidr() in arch/arm64/kvm/sys_regs.c). */
+/* CPU n has affinity n / 16 . n % 16, as in KVM (reset_mpidr() in arch/arm64/kvm/sys_regs.c). */
 void virt_tree_cpus(struct tree_writer *tree, unsigned count);
-/* By SMC at virtual EL2, where HVC belongs to the guest itself. */
+/* Calls by SMC at virtual EL2, where HVC goes to the guest itself. */
 void virt_tree_psci(struct tree_writer *tree, bool at_el2);
 void virt_tree_timer(struct tree_writer *tree);
 void virt_tree_clock(struct tree_writer *tree);
@@ -32,8 +32,8 @@ struct virt_gic {
 	unsigned version; /* 2 or 3 */
 	uint64_t distributor, distributor_bytes;
 	uint64_t second, second_bytes; /* version 2: the CPU interface; 3: the redistributors */
-	uint64_t its, its_bytes;       /* 0: there is none */
-	bool maintenance;	       /* it has an interrupt of its own, for a hypervisor */
+	uint64_t its, its_bytes;       /* 0: none */
+	bool maintenance;	       /* it has a maintenance interrupt, for a hypervisor */
 };
 void virt_tree_gic(struct tree_writer *tree, const struct virt_gic *gic);
 

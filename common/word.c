@@ -74,7 +74,7 @@ const char *words_behind_name(const char *line)
 	struct word word;
 
 	if (word_next(&rest, &word) && *word.key != '/' && word.value > word.key + word.key_bytes)
-		return word.key; /* a word already: this loader puts no name there */
+		return word.key; /* not a name: this loader adds none */
 	while (*rest == ' ')
 		rest++;
 	return rest;

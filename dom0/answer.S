@@ -1,22 +1,22 @@
 /*
  * void answer_events(const struct answer *answer);
  * void answer_events_unpaged(const struct answer *answer);
- * Answer each event of the domain's by one of ours, until there is one that is not for them; give the
- * CPU up while there is none. The second does so with paging off. Assembly, so that what runs inside of
- * the domain's measured round trip is the same from every compiler.
+ * Answer each event from the domain with one of ours, yielding the CPU while none is pending, until another
+ * event arrives. The second runs with paging off. Assembly, so that dom0's part of the measured round trip
+ * does not depend on the compiler.
  *
  *   in        rdi = answer
  *   clobbers  rax, rcx, rdx, rdi, rsi, r8 to r11
- *   stack     nothing; the second what xen_unpaged.S needs
+ *   stack     none; the second needs what xen_unpaged.S needs
  *
- * The count rises before the answer is sent: whoever saw the answer sees it counted.
+ * The count is incremented before the answer is sent, so whoever sees the answer also sees the count.
  */
-#define EVENT_CHANNEL_OP 32		/* xen.h has these by longer names */
+#define EVENT_CHANNEL_OP 32		/* longer names in xen.h */
 #define EVENT_SEND	 4
 #define SCHED_OP	 29
 #define SCHED_POLL	 3
 
-/* rax = number, rdi and rsi: arguments, r9: the vendor */
+/* rax = hypercall number, rdi and rsi: arguments, r9: vendor */
 	.macro xen_call
 	test %r9, %r9
 	jz 7f
@@ -59,7 +59,7 @@ answer_events_unpaged:
 	lea 4f(%rip), %rax
 	jmp xen_unpaged
 
-/* eax = number, ebx and ecx: arguments */
+/* eax = hypercall number, ebx and ecx: arguments */
 	.macro xen_call_32
 	cmpl $0, (%ebp)
 	je 7f
@@ -69,7 +69,7 @@ answer_events_unpaged:
 8:
 	.endm
 
-/* Of each field the lower half; numbers of events are below 32, and counts too low to overflow. */
+/* Uses the lower half of each field: event numbers are below 32, and the counts do not overflow. */
 	.code32
 4:	mov %esi, %ebp
 	mov 24(%ebp), %edx		/* pending */

@@ -1,9 +1,8 @@
 /*
- * Xen's dom0, and all of its tool stack: builds one domain from the module that Xen handed over,
- * our own guest, lets it run, answers its events, and ends the machine when it has ended. What it
- * says goes to COM1 as records of source dom0 and, where something went wrong, as text. While the
- * domain runs, COM1 and COM3 are the domain's, so Xen must have its own console elsewhere
- * (docs/lab-xen.md).
+ * Xen's dom0 with a minimal tool stack: builds one domain from the module that Xen passed (our guest), runs
+ * it, answers its events, and ends the machine when the domain ends. Output goes to COM1 as records of
+ * source dom0, and as text on errors. While the domain runs, it owns COM1 and COM3, so Xen's console must
+ * be elsewhere (docs/lab-xen.md).
  */
 #include "dom0/answer.h"
 #include "guest/core/guest_arch.h"
@@ -34,13 +33,13 @@ static char trouble_text[256];
 static struct text trouble;
 static struct domain domain = { .trouble = &trouble };
 
-/* Two channels to the domain: the events of one are answered as dom0 runs, those of the other with
- * paging off. dom0's ports of them, and the domain's; and dom0's port of the events by which Xen says
- * that something became of the domain. */
+/* Two channels to the domain, with dom0's port and the domain's port of each: dom0 answers events of the
+ * first with paging on, events of the second with paging off. changed_port: dom0's port for Xen's
+ * notification that the domain's state changed. */
 enum { PAGED, UNPAGED, CHANNELS };
 static uint32_t ports[CHANNELS], domain_ports[CHANNELS], changed_port;
 
-/* ---- What is said --------------------------------------------------------------------------- */
+/* ---- Output --------------------------------------------------------------------------------- */
 
 static void say_hello(const struct words *words, const char *guest_words)
 {
@@ -63,8 +62,8 @@ static void say_hello(const struct words *words, const char *guest_words)
 	record_send(&record);
 }
 
-/* Ends the machine: Xen would only halt it for a power-off, so what runs it must take a reset for
- * the end (QEMU: -no-reboot). */
+/* Ends the machine by a reset, because for a power-off Xen would only halt. The emulator must treat a reset
+ * as the end (QEMU: -no-reboot). */
 static _Noreturn void finish(const char *status, const char *why)
 {
 	record_start(&record, "bye");
@@ -90,7 +89,7 @@ _Noreturn void fault_outside(const struct fault *fault)
 	finish("fault", why);
 }
 
-/* Anywhere else a hypercall would raise an exception. */
+/* On anything but Xen a hypercall would raise an exception. */
 static void insist_on_xen(void)
 {
 	const struct pvh_start_info *info = (const struct pvh_start_info *)(uint64_t)boot_handover;
@@ -105,9 +104,9 @@ static void insist_on_xen(void)
 	power_off(HYPERCALL_NONE);
 }
 
-/* ---- The domain is built -------------------------------------------------------------------- */
+/* ---- Building the domain -------------------------------------------------------------------- */
 
-/* The guest's image and its command line. */
+/* The guest's image and command line. */
 static bool find_module(struct pvh_module *module)
 {
 	const struct pvh_start_info *info = (const struct pvh_start_info *)(uint64_t)boot_handover;
@@ -163,14 +162,14 @@ static bool open_channels(void)
 			return false;
 		ports[i] = bind.local_port;
 	}
-	if (!domain_did(&domain, "tell of domains that end",
+	if (!domain_did(&domain, "report domain end events",
 			xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_VIRQ, &changed)))
 		return false;
 	changed_port = changed.port;
 	return true;
 }
 
-/* Puts down what the domain finds at its start. Returns dom0's view of it. */
+/* Writes the domain's boot information into its memory. Returns dom0's mapping of it. */
 static uint8_t *hand_over(const struct words *words, const char *guest_words)
 {
 	char cmdline[MAX_CMDLINE_BYTES];
@@ -192,7 +191,7 @@ static uint8_t *hand_over(const struct words *words, const char *guest_words)
 	return window;
 }
 
-/* Returns the place where answers are counted, NULL where it did not succeed. */
+/* Returns the address of the answer count, or NULL on failure. */
 static volatile uint64_t *build(const struct words *words, const struct pvh_module *module,
 				const char *guest_words)
 {
@@ -212,10 +211,11 @@ static volatile uint64_t *build(const struct words *words, const struct pvh_modu
 	return (volatile uint64_t *)(handed_over + HANDOVER_ANSWERS - HANDOVER_AT);
 }
 
-/* ---- The domain runs ------------------------------------------------------------------------ */
+/* ---- Running the domain --------------------------------------------------------------------- */
 
-/* Lets it go, and returns when it has ended. dom0 polls two ports at a time, and by any event Xen wakes
- * who polls more than one: each of the two ways to answer ends at what is for the other. */
+/* Starts the domain and returns when it has ended. dom0 polls two ports at a time, and Xen wakes a poller
+ * of more than one port at any event; so each answer loop returns when an event for the other is
+ * pending. */
 static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 {
 	uint32_t polled[CHANNELS][2] = { { ports[PAGED], changed_port },
@@ -240,7 +240,7 @@ static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
 		text_printf(&trouble, "Xen gives dom0 no shared information page");
 		return false;
 	}
-	/* Binding leaves events pending that nobody sent. */
+	/* Binding leaves events pending that were never sent. */
 	__atomic_fetch_and(answer[PAGED].pending, ~(1ull << ports[PAGED] | 1ull << ports[UNPAGED]),
 			   __ATOMIC_SEQ_CST);
 	console_drained();
@@ -280,7 +280,7 @@ _Noreturn void guest_main(void)
 	struct text unknown;
 	uint64_t nonce;
 
-	/* Not arch_init(): an APIC that is switched on would lengthen each of dom0's turns. */
+	/* Not arch_init(): an enabled APIC would add instructions to each of dom0's turns. */
 	cpu_own(&cpus[0]);
 	tables_init();
 	console_init();
@@ -292,7 +292,7 @@ _Noreturn void guest_main(void)
 	if (!find_module(&module))
 		finish("error", trouble_text);
 	guest_words = module.cmdline ? words_behind_name((const char *)module.cmdline) : "";
-	/* The launch is the guest's too: its nonce stands among the guest's words. */
+	/* The guest and dom0 share the launch's nonce, which is in the guest's command line. */
 	if (word_nonce(guest_words, &nonce))
 		record_set_nonce(nonce);
 	if (!words_read(boot_info.cmdline, &words, &unknown)) {

@@ -1,7 +1,4 @@
-/*
- * A domain by hypercalls (domain.h), in the order of domain.h's functions. What
- * Xen gets is in structures of domctl.h.
- */
+/* A domain by hypercalls, in the order of domain.h. The structures passed to Xen are in domctl.h. */
 #include "dom0/domain.h"
 
 #include <arch/cpu.h>
@@ -10,13 +7,13 @@
 #define PAGE		4096
 #define LARGE_PAGE	0x200000
 #define LARGE_ORDER	9	      /* 512 pages of 4 KiB */
-#define WINDOW		0x40000000ull /* physical addresses of dom0's at which nothing is */
+#define WINDOW		0x40000000ull /* unused physical addresses in dom0 */
 #define MAX_EVENT_PORT	63	      /* one word of pending events */
 #define PAGE_POOL_A_CPU 0x100000
 #define PAGE_POOL_A_MIB 0x2000
 
-/* Segments of a PVH start: flat, 32 bits, present, ring 0 (SDM vol. 3A, 3.4.5; bits as in the
- * upper half of a descriptor, the four of the limit taken out). */
+/* Segments at a PVH start: flat, 32 bits, present, ring 0 (SDM vol. 3A, 3.4.5; access rights as in the
+ * upper half of a descriptor, without the four limit bits). */
 #define RIGHTS_CODE 0xc9b
 #define RIGHTS_DATA 0xc93
 #define RIGHTS_TSS  0x08b
@@ -40,7 +37,7 @@ static int64_t call_domctl(const struct domain *domain, uint32_t command, struct
 	return xen_call(XEN_DOMCTL, (uint64_t)domctl, NULL);
 }
 
-/* The version of the interface: that in which Xen tells of domain 0, which is there. */
+/* Finds the domctl version: the one with which Xen reports domain 0, which always exists. */
 static bool find_interface(struct domain *domain)
 {
 	struct domain zero = *domain;
@@ -115,8 +112,8 @@ static bool populate(struct domain *domain, uint64_t first_frame, uint64_t large
 	return domain_did(domain, "give it memory", done);
 }
 
-/* The pool is for the page tables of nested paging; its size is that which Xen's own tool stack
- * takes (tools/libs/light: a MiB for each CPU, 8 KiB for each MiB). */
+/* The pool holds the page tables of nested paging; its size is that of Xen's own tool stack
+ * (tools/libs/light: 1 MiB per CPU, 8 KiB per MiB). */
 bool domain_add_memory(struct domain *domain, uint64_t mib, unsigned cpus)
 {
 	uint64_t large_pages = mib * 0x100000 / LARGE_PAGE, at = 0;
@@ -170,7 +167,7 @@ static bool map_batch(struct domain *domain, uint64_t foreign, uint64_t own, uns
 	return true;
 }
 
-/* Each mapping takes fresh addresses: Xen maps no second page where one is. */
+/* Each mapping uses new addresses: Xen refuses to map over a mapped page. */
 uint8_t *domain_map(struct domain *domain, uint64_t address, unsigned pages)
 {
 	static uint64_t next = WINDOW;
@@ -249,7 +246,7 @@ bool domain_has_ended(struct domain *domain, enum xen_shutdown *reason)
 {
 	struct domctl domctl = { 0 };
 
-	if (!domain_did(domain, "tell of the domain", call_domctl(domain, DOMCTL_INFO, &domctl))) {
+	if (!domain_did(domain, "report on a domain", call_domctl(domain, DOMCTL_INFO, &domctl))) {
 		*reason = XEN_CRASH;
 		return true;
 	}

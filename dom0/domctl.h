@@ -1,6 +1,6 @@
 /*
- * Xen's interface to tool stacks: domctl.h and memory.h, as far as domain.c uses them. It has a
- * version of its own and may change from one release of Xen to the next.
+ * The part of Xen's tool stack interface that domain.c uses: domctl.h and memory.h. It is versioned, and
+ * may change with each Xen release.
  */
 #ifndef DOMCTL_H
 #define DOMCTL_H
@@ -113,7 +113,7 @@ struct save_header {
 	uint32_t cpuid, tsc_khz;
 };
 
-/* Segments stand in the order cs ds es fs gs ss tr ldtr; behind them idtr gdtr, where they count. */
+/* Order: cs ds es fs gs ss tr ldtr, then idtr gdtr where present. */
 enum { SAVE_CS, SAVE_DS, SAVE_ES, SAVE_FS, SAVE_GS, SAVE_SS, SAVE_TR, SAVE_LDTR, SAVE_SEGMENTS };
 
 struct save_cpu {

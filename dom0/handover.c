@@ -1,7 +1,6 @@
 /*
- * start_info (PVH), memory map, command line and ACPI tables of the domain. The
- * tables (ACPI 6.5, chapter 5) are the fewest that name CPUs: RSDP, XSDT, MADT. There is no FADT:
- * a domain powers off by a hypercall.
+ * Writes the domain's start_info (PVH), memory map, command line and ACPI tables. Only the ACPI tables
+ * needed to list CPUs (ACPI 6.5, chapter 5): RSDP, XSDT, MADT. No FADT: a domain powers off by a hypercall.
  */
 #include "dom0/handover.h"
 
@@ -9,19 +8,19 @@
 #include "common/pvh.h"
 
 #define PAGE	       4096
-#define LOW_MEMORY_END 0xa0000 /* from there to 1 MiB a PC has no memory */
+#define LOW_MEMORY_END 0xa0000 /* a PC has no memory from there to 1 MiB */
 #define HIGH_MEMORY    0x100000
 #define LOCAL_APIC     0xfee00000
-#define HEADER_BYTES   36 /* 5.2.6; the sum is its tenth byte */
+#define HEADER_BYTES   36 /* 5.2.6; the checksum is its tenth byte */
 #define HEADER_SUM     9
-#define ROOT_BYTES     36 /* 5.2.5.3; version 1 had 20 of them */
+#define ROOT_BYTES     36 /* 5.2.5.3; version 1: 20 bytes */
 #define ROOT_BYTES_1   20
 #define ROOT_SUM       8
 #define ROOT_SUM_2     32
-#define XSDT_AT	       64 /* in the page of tables */
+#define XSDT_AT	       64 /* offset in the page of tables */
 #define XSDT_BYTES     (HEADER_BYTES + 8)
 #define MADT_AT	       128
-#define MADT_FIXED     44 /* 5.2.12: the entries stand behind the APIC's address and the flags */
+#define MADT_FIXED     44 /* 5.2.12: entries follow the APIC address and the flags */
 #define MADT_CPU       8
 
 /* Little-endian. */
@@ -37,7 +36,7 @@ static void put_text(uint8_t *to, const char *text)
 		*to++ = (uint8_t)*text++;
 }
 
-/* Makes all bytes add up to zero. */
+/* Sets the checksum: all bytes add up to zero. */
 static void sum_up(uint8_t *table, unsigned bytes, unsigned sum_at)
 {
 	uint8_t sum = 0;
@@ -52,9 +51,9 @@ static void put_header(uint8_t *table, const char *signature, unsigned bytes, ui
 	put_text(table, signature);
 	put(table + 4, bytes, 4);
 	table[8] = revision;
-	put_text(table + 10, "WORLDSWORLDSWI"); /* whose, and which */
+	put_text(table + 10, "WORLDSWORLDSWI"); /* OEM ID, table ID */
 	put(table + 24, 1, 4);
-	put_text(table + 28, "WSX0"); /* made by */
+	put_text(table + 28, "WSX0"); /* creator ID */
 	put(table + 32, 1, 4);
 }
 
@@ -88,7 +87,7 @@ static void write_acpi(uint8_t *page, unsigned cpus)
 	sum_up(page, ROOT_BYTES, ROOT_SUM_2);
 }
 
-/* The memory is all there, 0xa0000 to 1 MiB too: the map only keeps a domain from it. */
+/* The memory is complete, 0xa0000 to 1 MiB too; the map only hides that part from the domain. */
 static void write_start_info(uint8_t *page, uint64_t memory_bytes)
 {
 	struct pvh_start_info info = {

@@ -1,4 +1,4 @@
-/* Reads the module that Xen handed to dom0; see kernel_file.h. */
+/* Reads the module that Xen passed to dom0; see kernel_file.h. */
 #include "dom0/kernel_file.h"
 
 #include "common/elf_file.h"

@@ -13,7 +13,7 @@ static bool take(const struct word *word, struct words *words)
 
 	if (word_is(word, "cpus"))
 		return word_number(word, 1, HANDOVER_MAX_CPUS, &words->cpus);
-	/* Memory comes in pages of 2 MiB. */
+	/* Memory is allocated in 2 MiB pages. */
 	if (!word_is(word, "memory") || !word_number(word, MIN_MEMORY_MIB, MAX_MEMORY_MIB, &mib) ||
 	    mib % 2)
 		return false;

@@ -9,11 +9,10 @@
 
 struct words {
 	uint64_t memory_mib; /* of the domain; even */
-	uint64_t cpus;	     /* ... its virtual CPUs */
+	uint64_t cpus;	     /* its virtual CPUs */
 };
 
-/* Reads dom0's own words. A word that means nothing, or whose value can't be used, goes to
- * `unknown`, and the answer is false. */
+/* Parses dom0's command line. Unknown words and invalid values go to `unknown`; then it returns false. */
 bool words_read(const char *line, struct words *words, struct text *unknown);
 
 #endif

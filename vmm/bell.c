@@ -1,6 +1,6 @@
-/* The doorbell: a guest rings it before the first sample of a benchmark and after the last, and
- * what happened between the two is written as an `exits` record (docs/records.md). Runs on the vCPU
- * that rings, under the devices' lock. The note is the guest's: copied once, then checked. */
+/* The doorbell: a guest rings it before the first sample of a benchmark and after the last; the counts in
+ * between become an `exits` record (docs/records.md). Runs on the ringing vCPU, under the devices' lock.
+ * The note is guest memory: copied once, then checked. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 #include "common/exits.h"
 #include "vmm/kvm_vm.h"
 
-/* What is counted: KVM_RUN's returns by reason and KVM's statistics, then these. */
+/* The counters: KVM_RUN's returns by reason, KVM's statistics, then these. */
 enum {
 	COUNT_KVM = MAX_REASONS,
 	COUNT_INTERRUPTED = COUNT_KVM + MAX_STATS,
@@ -20,16 +20,16 @@ enum {
 
 struct snapshot {
 	uint64_t counts[COUNTS];
-	uint64_t moves, pages; /* of the guest's memory; only where pages_known */
+	uint64_t moves, pages; /* pages: of the guest's memory, if pages_known */
 	bool pages_known;
 };
 
 struct bell {
 	struct vm *vm;
-	bool begun;	       /* the first ring of a pair came */
-	struct snapshot begin; /* then */
+	bool begun;	       /* the first ring of a pair was seen */
+	struct snapshot begin; /* taken at that ring */
 	bool own_known;
-	uint64_t own[COUNTS]; /* what a pair of rings costs by itself */
+	uint64_t own[COUNTS]; /* the cost of a pair of rings itself */
 };
 
 static void count(struct vm *vm, struct snapshot *to)
@@ -49,7 +49,7 @@ static void count(struct vm *vm, struct snapshot *to)
 	to->counts[COUNT_FAULTS] = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
 
-/* The clock stands next to the benchmark, the slow walk over the page map farthest away. */
+/* The clock is read closest to the benchmark, the slow page map farthest from it. */
 static void snapshot_take(struct vm *vm, struct snapshot *to, bool before)
 {
 	*to = (struct snapshot){ .counts[COUNT_NS] = now_ns() };
@@ -62,7 +62,7 @@ static void snapshot_take(struct vm *vm, struct snapshot *to, bool before)
 	}
 }
 
-/* KVM_RUN's returns that occur; others are "other". */
+/* Names of the exit reasons that occur; the rest are "other". */
 static const char *const reasons[MAX_REASONS] = { [KVM_EXIT_IO] = "io",
 						  [KVM_EXIT_HLT] = "hlt",
 						  [KVM_EXIT_MMIO] = "mmio",

@@ -1,4 +1,4 @@
-/* The table of devices; see device_table.h. vCPU threads come several at a time. */
+/* The table of devices; see device_table.h. Called from all vCPU threads at once. */
 #include "vmm/device_table.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ bool devices_add(struct devices *devices, const struct device *row)
 	for (struct device *other = devices->rows; other < devices->rows + devices->count; other++)
 		if (other->space == row->space && row->first < other->first + other->count &&
 		    other->first < row->first + row->count)
-			return fail("%s and %s both want address 0x%lx", row->name, other->name,
+			return fail("%s and %s overlap at address 0x%lx", row->name, other->name,
 				    row->first > other->first ? row->first : other->first);
 	devices->rows[devices->count++] = *row;
 	return true;

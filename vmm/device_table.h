@@ -1,5 +1,5 @@
-/* The table of devices: each row answers a range of ports or of guest-physical addresses. And the
- * device that all machines have, a serial port (serial.c). */
+/* The table of devices: each row handles a range of I/O ports or guest-physical addresses. Also the device
+ * that all machines have, a serial port (serial.c). */
 #pragma once
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 enum space { SPACE_PORT, SPACE_MMIO };
 
-/* One access of a guest: 1 to 8 bytes, `offset` from the row's first address. `value` is what is
- * written, or takes what is read, and is all ones then. */
+/* A guest's access: 1 to 8 bytes, `offset` from the row's first address. `value` is what is written; for
+ * reads it is all ones and receives the result. */
 struct access {
 	bool write;
 	unsigned bytes;
@@ -27,16 +27,16 @@ struct device {
 #define MAX_DEVICES 16
 
 struct devices {
-	pthread_mutex_t lock; /* held during each access: rows need none of their own */
+	pthread_mutex_t lock; /* held during each access: devices need no locks */
 	struct device rows[MAX_DEVICES];
 	unsigned count;
-	uint64_t nowhere; /* accesses that no row answered */
+	uint64_t nowhere; /* accesses outside all rows */
 };
 
-/* Adds a row. One that overlaps another is an error. */
+/* Adds a row. Overlapping rows are an error. */
 bool devices_add(struct devices *devices, const struct device *row);
-/* Does one access of a guest, of `bytes` little-endian bytes. Where no device is, reads give all
- * ones and writes go nowhere, as on a PC's bus; both are counted. */
+/* Performs a guest's access of `bytes` little-endian bytes. Without a device, reads give all ones and
+ * writes are ignored, as on a PC's bus; both are counted. */
 void devices_access(struct devices *devices, enum space space, uint64_t address, bool write,
 		    uint8_t *data, unsigned bytes);
 
@@ -44,12 +44,12 @@ void devices_access(struct devices *devices, enum space space, uint64_t address,
 
 /* A 16550 that only sends, and is always ready to. */
 struct serial {
-	uint8_t registers[SERIAL_REGISTERS]; /* as written; of reads only those that keep a byte */
+	uint8_t registers[SERIAL_REGISTERS]; /* as written; not all are read back */
 	uint8_t divisor[2];
-	bool sent;  /* and the guest has not been told yet that there is room again */
+	bool sent;  /* transmit interrupt pending: the guest has not read it yet */
 	bool level; /* of the interrupt line */
-	void (*send)(void *context, uint8_t byte);    /* NULL: what is sent is discarded */
-	void (*interrupt)(void *context, bool level); /* NULL: the line leads nowhere */
+	void (*send)(void *context, uint8_t byte);    /* NULL: output is discarded */
+	void (*interrupt)(void *context, bool level); /* NULL: not connected */
 	void *context;
 };
 

@@ -1,14 +1,14 @@
-/* A guest's memory on the host; see guest_memory.h. memory_at() is what all guest addresses go through. */
+/* A guest's memory on the host; see guest_memory.h. All guest addresses go through memory_at(). */
 #include "vmm/guest_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Documentation/admin-guide/mm/pagemap.rst: one word a page. */
+/* Documentation/admin-guide/mm/pagemap.rst: one word per page. */
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
-#define PAGEMAP_WORDS	1024u /* read at once */
+#define PAGEMAP_WORDS	1024u /* read at a time */
 
 bool memory_map(struct memory *memory)
 {
@@ -17,7 +17,7 @@ bool memory_map(struct memory *memory)
 
 	if (at == MAP_FAILED)
 		return fail("can't map %lu MiB of memory: %m", memory->bytes >> 20);
-	(void)madvise(at, memory->bytes, MADV_NOHUGEPAGE); /* fails where there is no THP */
+	(void)madvise(at, memory->bytes, MADV_NOHUGEPAGE); /* fails on kernels without THP */
 	memory->base = at;
 	for (unsigned i = 0; i < memory->count; i++) {
 		memory->regions[i].host = at;

@@ -1,4 +1,4 @@
-/* Small things of the host; see host.h. */
+/* Small helpers on the host; see host.h. */
 #include "vmm/host.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define CHUNK_BYTES (1u << 20) /* of a file, at once */
+#define CHUNK_BYTES (1u << 20) /* of a file, per read */
 
 _Thread_local char error_text[512];
 

@@ -1,4 +1,4 @@
-/* /dev/kvm itself; see kvm_vm.h. What each architecture needs of it is in arch/. */
+/* /dev/kvm itself; see kvm_vm.h. Architecture-specific parts are in arch/. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>

@@ -1,5 +1,4 @@
-/* A virtual machine's life, and its vCPUs' threads; see kvm_vm.h. What an exit means on this architecture
- * is arch_exit()'s. */
+/* A virtual machine's life and its vCPU threads; see kvm_vm.h. arch_exit() handles the exits. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,10 +14,10 @@
 
 #include "vmm/vmm_arch.h"
 
-#define IDLE_MS	       100 /* an unfinished line on the console is shown after so long */
+#define IDLE_MS	       100 /* an unfinished console line is written after this time */
 #define JOIN_TRIES     500
 #define JOIN_SLEEP_US  10000
-#define KICK_SIGNAL    SIGUSR1 /* gets a vCPU's thread out of the guest */
+#define KICK_SIGNAL    SIGUSR1 /* gets a vCPU thread out of the guest */
 #define STAT_PROCESSOR 39      /* proc(5), /proc/pid/stat */
 
 static bool give_memory(struct vm *vm)
@@ -42,7 +41,7 @@ static bool create_vcpu(struct vcpu *vcpu, struct vm *vm, unsigned number)
 	*vcpu = (struct vcpu){ .vm = vm, .number = number, .stats_fd = -1, .host_cpu = -1 };
 	vcpu->fd = ioctl(vm->fd, KVM_CREATE_VCPU, number);
 	if (vcpu->fd < 0)
-		return fail("can't make vCPU %u: %m", number);
+		return fail("can't create vCPU %u: %m", number);
 	vcpu->run = mmap(NULL, (size_t)vm->kvm->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 vcpu->fd, 0);
 	if (vcpu->run == MAP_FAILED)
@@ -62,7 +61,7 @@ bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config
 	while (vm->fd < 0 && errno == EINTR);
 	vm->end_event = eventfd(0, EFD_CLOEXEC);
 	if (vm->fd < 0 || vm->end_event < 0)
-		return fail("can't make a virtual machine: %m");
+		return fail("can't create a virtual machine: %m");
 	if (!arch_machine_init(vm) || !give_memory(vm))
 		return false;
 	for (; vm->vcpu_count < config->vcpus; vm->vcpu_count++)
@@ -82,9 +81,9 @@ void vm_end(struct vm *vm, int end, const char *format, ...)
 	vsnprintf(vm->why, sizeof(vm->why), format, values);
 	va_end(values);
 	vm->end = end;
-	/* Whoever reads the event may read both. */
+	/* `end` and `why` are set before the event: its reader may read both. */
 	if (eventfd_write(vm->end_event, 1) < 0)
-		perror("vmm: the machine's end can't be told");
+		perror("vmm: can't signal the end of the machine");
 }
 
 static void on_kick(int number)
@@ -111,7 +110,7 @@ void vcpu_look_where(struct vcpu *vcpu)
 		return;
 	text[fread(text, 1, sizeof(text) - 1, file)] = 0;
 	fclose(file);
-	at = strrchr(text, ')'); /* the end of field 2, a name that may hold anything */
+	at = strrchr(text, ')'); /* the end of field 2, a name that may contain anything */
 	for (unsigned field = 2; at && field < STAT_PROCESSOR; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -120,7 +119,7 @@ void vcpu_look_where(struct vcpu *vcpu)
 
 static bool pin_self(const struct vcpu *vcpu)
 {
-	cpu_set_t sets[MAX_HOST_CPUS / CPU_SETSIZE] = { 0 }; /* as one large one */
+	cpu_set_t sets[MAX_HOST_CPUS / CPU_SETSIZE] = { 0 }; /* used as one large set */
 	int cpu = vcpu->vm->config->pin[vcpu->number];
 
 	if (cpu == PIN_NONE)
@@ -130,7 +129,7 @@ static bool pin_self(const struct vcpu *vcpu)
 	       fail("can't pin vCPU %u to CPU %d: %m", vcpu->number, cpu);
 }
 
-/* One entry of the guest, and the answer to what it left for. */
+/* Enters the guest once, and handles the exit. */
 static void enter(struct vcpu *vcpu)
 {
 	int why = ioctl(vcpu->fd, KVM_RUN, 0) < 0 ? errno : 0;
@@ -192,11 +191,11 @@ static void wait_for_end(struct vm *vm)
 	}
 }
 
-/* Waits for the threads. False: one does not come out of the kernel. */
+/* Waits for the threads. False: one is stuck in the kernel. */
 static bool join(struct vm *vm)
 {
-	/* Kicked again and again: a signal that comes just before another system call than KVM_RUN,
-	 * a write to the console say, does not keep that from blocking. */
+	/* Kicks repeatedly: a signal just before a blocking system call other than KVM_RUN, such as a write
+	 * to the console, does not interrupt that call. */
 	for (unsigned tries = 0; tries < JOIN_TRIES; tries++) {
 		unsigned running = 0;
 
@@ -205,7 +204,7 @@ static bool join(struct vm *vm)
 				vcpu->started = false;
 			if (!vcpu->started)
 				continue;
-			/* The signal alone could come just before KVM_RUN. */
+			/* For a signal that arrives just before KVM_RUN. */
 			*(volatile __u8 *)&vcpu->run->immediate_exit = 1;
 			pthread_kill(vcpu->thread, KICK_SIGNAL);
 			running++;
@@ -219,7 +218,7 @@ static bool join(struct vm *vm)
 
 bool vm_run(struct vm *vm)
 {
-	/* No SA_RESTART: a write to a console that nobody reads must come back too. */
+	/* No SA_RESTART: a blocked write to the console must be interrupted too. */
 	sigaction(KICK_SIGNAL, &(struct sigaction){ .sa_handler = on_kick }, NULL);
 	if (!start(vm))
 		vm_end(vm, END_ERROR, "%s", error_text);

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#define LOOK_MS 100 /* how often a write that waits looks whether it still should */
+#define LOOK_MS 100 /* how often a blocked write checks whether to give up */
 
 void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop)
 {
@@ -14,8 +14,7 @@ void console_init(struct console *console, int fd, uint64_t most, const atomic_b
 	pthread_mutex_init(&console->lock, NULL);
 }
 
-/* False: it cannot be written now, and nobody wants to wait any more. A pipe that can be written has
- * room for a line. */
+/* Waits until the console can be written. False: gave up. A writable pipe has room for a whole line. */
 static bool can_write(const struct console *console, int wait_ms)
 {
 	struct pollfd waits[] = { { .fd = console->fd, .events = POLLOUT },
@@ -32,7 +31,7 @@ static bool can_write(const struct console *console, int wait_ms)
 	}
 }
 
-/* Writes bytes[0] to bytes[*used - 1], and then there are none. */
+/* Writes bytes[0] to bytes[*used - 1] and sets *used to 0. */
 static void emit(struct console *console, const char *bytes, size_t *used)
 {
 	size_t count = *used;
@@ -73,7 +72,7 @@ enum console_state console_put(struct console *console, uint8_t byte)
 
 void console_flush(struct console *console)
 {
-	/* A vCPU that holds the lock is writing: then there is nothing to flush. */
+	/* A vCPU that holds the lock is writing: nothing to flush. */
 	if (pthread_mutex_trylock(&console->lock))
 		return;
 	if (can_write(console, 0))

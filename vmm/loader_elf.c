@@ -1,4 +1,4 @@
-/* Loads ELF kernels (common/elf_file.h). Called before the guest runs. */
+/* Loads ELF kernels (common/elf_file.h). Used only before the guest runs. */
 #include <string.h>
 
 #include "common/elf_file.h"
@@ -17,11 +17,11 @@ static bool load_segment(const struct elf_file *file, const struct elf_segment *
 	if (!elf_inside(file, segment) || segment->file_bytes > bytes)
 		return fail("a segment lies outside the file");
 	if (!to || start < lowest)
-		return fail("a segment of %lu KiB at 0x%lx does not fit into the guest's memory, "
-			    "which it may use from 0x%lx",
+		return fail("a segment of %lu KiB at 0x%lx does not fit into the guest's memory "
+			    "from 0x%lx on",
 			    bytes >> 10, start, lowest);
 	memcpy(to, file->at + segment->offset, segment->file_bytes);
-	/* Fresh memory is zero; writing zeroes would make pages present that nothing touched. */
+	/* Fresh memory is zero; writing zeroes would allocate pages that nothing has touched. */
 	if (start < kernel->end)
 		memset(to + segment->file_bytes, 0, bytes - segment->file_bytes);
 	if (start + bytes > kernel->end)

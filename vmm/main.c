@@ -1,5 +1,5 @@
-/* vmm: runs a kernel by /dev/kvm (docs/vmm.md). Reads what is asked, does the duties of a system's
- * first process where it is that, and has the rest done. */
+/* vmm: runs a kernel on /dev/kvm (docs/vmm.md). Reads the options, mounts file systems and loads modules if
+ * it is PID 1, and starts the session or the probe. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "common/duties.h"
 #include "vmm/kvm_vm.h"
 
-#define INIT_CONFIG "/vmm.conf" /* read by the first process where nothing else is named */
+#define INIT_CONFIG "/vmm.conf" /* used by PID 1 without config= */
 
-/* A kernel hands its own words that it does not know to the first process, beside ours. */
+/* Linux passes words of its command line that it does not know to PID 1: keep only options. */
 static int keep_options(int count, char **words)
 {
 	int kept = 0;
@@ -29,7 +29,7 @@ static bool load_modules(struct config *config)
 	return true;
 }
 
-/* Arguments win over the file that they name, so they are read again behind it. */
+/* Arguments override the file, so they are read again after it. */
 static bool read_config(struct config *config, int count, char **words, bool first)
 {
 	char path[MAX_PATH_BYTES], *text;

@@ -11,38 +11,38 @@ enum type { TEXT, NUMBER, FLAG, PIN, MODULE };
 #define AT(field)      offsetof(struct config, field)
 #define TEXT_OF(field) TEXT, AT(field), 0, sizeof(((struct config *)0)->field)
 
-/* `most`: of a text its bytes with the NUL, of a FLAG the number that it sets. */
+/* `most`: for TEXT the size with the NUL, for FLAG the value to set. */
 static const struct key {
 	const char *name, *value, *help;
 	enum type type;
 	size_t offset;
 	uint64_t least, most;
 } keys[] = {
-	{ "kernel", "FILE", "the guest: ELF (PVH), bzImage, arm64 Image", TEXT_OF(kernel) },
+	{ "kernel", "FILE", "guest: PVH or multiboot ELF, bzImage, arm64 Image", TEXT_OF(kernel) },
 	{ "initrd", "FILE", "its initial RAM disk", TEXT_OF(initrd) },
 	{ "append", "TEXT", "its command line", TEXT_OF(append) },
 	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, AT(vcpus), 1, MAX_VCPUS },
 	{ "memory", "MIB", "its memory (512)", NUMBER, AT(memory_mib), 16, 1 << 20 },
-	{ "pin", "CPUS", "host CPUs of vCPU 0, 1, ..., as 0,1; - leaves one alone", PIN, 0, 0, 0 },
-	{ "console", "FILE", "its first serial port (-: standard output)", TEXT_OF(console) },
-	{ "console-max", "BYTES", "most on it (16 MiB)", NUMBER, AT(console_max_bytes), 1,
+	{ "pin", "CPUS", "host CPU of each vCPU, as 0,1; -: not pinned", PIN, 0, 0, 0 },
+	{ "console", "FILE", "output of its serial port (-: standard output)", TEXT_OF(console) },
+	{ "console-max", "BYTES", "output limit (16 MiB)", NUMBER, AT(console_max_bytes), 1,
 	  UINT64_MAX },
-	{ "timeout", "SECONDS", "the longest it runs (0: any)", NUMBER, AT(timeout_s), 0, 1000000 },
-	{ "insist", NULL, "run others' kernels on a software KVM", FLAG, AT(insist), 0, 1 },
-	{ "el2", NULL, "aarch64: the guest starts at a virtual EL2", FLAG, AT(el2), 0, 1 },
-	{ "flat", NULL, "aarch64: the kernel has no header, and runs at 512 KiB", FLAG, AT(flat), 0,
+	{ "timeout", "SECONDS", "time limit (0: none)", NUMBER, AT(timeout_s), 0, 1000000 },
+	{ "insist", NULL, "run any kernel on a software KVM", FLAG, AT(insist), 0, 1 },
+	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
+	{ "flat", NULL, "aarch64: kernel without a header, loaded at 512 KiB", FLAG, AT(flat), 0,
 	  1 },
 	{ "module", "FILE", "load this kernel module first (up to 8)", MODULE, 0, 0,
 	  MAX_PATH_BYTES },
-	{ "config", "FILE", "read such keys from a file; arguments win", TEXT_OF(file) },
-	{ "probe", NULL, "say in JSON how /dev/kvm is", FLAG, AT(action), 0, ACTION_PROBE },
-	{ "version", NULL, "say which version this is", FLAG, AT(action), 0, ACTION_VERSION },
-	{ "help", NULL, "this", FLAG, AT(action), 0, ACTION_HELP },
+	{ "config", "FILE", "read options from a file; arguments win", TEXT_OF(file) },
+	{ "probe", NULL, "test /dev/kvm, print a JSON line", FLAG, AT(action), 0, ACTION_PROBE },
+	{ "version", NULL, "print the version", FLAG, AT(action), 0, ACTION_VERSION },
+	{ "help", NULL, "print this help", FLAG, AT(action), 0, ACTION_HELP },
 };
 
 #define KEYS_END (keys + sizeof(keys) / sizeof(keys[0]))
 
-/* "0,1,-": vCPU 0 on CPU 0, vCPU 1 on CPU 1, vCPU 2 where it likes. */
+/* "0,1,-": vCPU 0 on CPU 0, vCPU 1 on CPU 1, vCPU 2 not pinned. */
 static bool take_pin(struct config *config, const char *value)
 {
 	for (unsigned i = 0; i < MAX_VCPUS; i++) {
@@ -54,12 +54,12 @@ static bool take_pin(struct config *config, const char *value)
 			continue;
 		if (bytes != 1 || value[0] != '-') {
 			if (!parse_u64(value, bytes, &cpu) || cpu >= MAX_HOST_CPUS)
-				return fail("CPU numbers are wanted, as 0,1,-");
+				return fail("expected CPU numbers such as 0,1,-");
 			config->pin[i] = (int)cpu;
 		}
 		value += bytes + (value[bytes] && value[bytes + 1]);
 	}
-	return !value[0] || fail("it names more than %u CPUs", MAX_VCPUS);
+	return !value[0] || fail("more than %u CPUs", MAX_VCPUS);
 }
 
 static bool take(struct config *config, const struct key *key, const char *value)
@@ -71,7 +71,7 @@ static bool take(struct config *config, const struct key *key, const char *value
 	case NUMBER:
 		if (!parse_u64(value, strlen(value), &number) || number < key->least ||
 		    number > key->most)
-			return fail("a number from %lu to %lu is wanted", key->least, key->most);
+			return fail("expected a number from %lu to %lu", key->least, key->most);
 		/* fall through */
 	case FLAG:
 		*(uint64_t *)to = number;
@@ -80,19 +80,19 @@ static bool take(struct config *config, const struct key *key, const char *value
 		return take_pin(config, value);
 	case MODULE:
 		if (config->module_count == MAX_MODULES)
-			return fail("there are more than %u", MAX_MODULES);
+			return fail("more than %u modules", MAX_MODULES);
 		to = config->modules[config->module_count++];
 		/* fall through */
 	case TEXT:
 		if (strlen(value) >= key->most)
-			return fail("it is longer than %lu bytes", key->most - 1);
+			return fail("longer than %lu bytes", key->most - 1);
 		strcpy(to, value);
 		return true;
 	}
 	return false;
 }
 
-/* `key=value`, a flag, or a key whose value is the word that follows, if any. */
+/* `key=value`, a flag, or a key whose value is the next word, if any. */
 static bool take_word(struct config *config, const char *word, const char *next, bool *took_next)
 {
 	size_t bytes = strcspn(word, "=");
@@ -103,12 +103,12 @@ static bool take_word(struct config *config, const char *word, const char *next,
 	       (strlen(key->name) != bytes || memcmp(key->name, word, bytes) != 0))
 		key++;
 	if (key == KEYS_END)
-		return fail("%.200s means nothing here; --help tells what does", word);
+		return fail("unknown option %.200s; see --help", word);
 	*took_next = key->value && !value;
 	if (*took_next)
 		value = next;
 	if (!value != !key->value)
-		return fail(value ? "%s takes no value" : "%s wants a value", key->name);
+		return fail(value ? "%s takes no value" : "%s needs a value", key->name);
 	return take(config, key, value) || fail("%s=%.200s: %s", key->name, value, error_text);
 }
 
@@ -118,7 +118,7 @@ bool config_arguments(struct config *config, int count, char *const *words)
 		bool took_next = false;
 
 		if (strncmp(words[i], "--", 2) != 0)
-			return fail("%.200s means nothing here; options begin with --", words[i]);
+			return fail("unknown argument %.200s: options begin with --", words[i]);
 		if (!take_word(config, words[i] + 2, i + 1 < count ? words[i + 1] : NULL,
 			       &took_next))
 			return false;
@@ -140,11 +140,11 @@ bool config_text(struct config *config, const char *text, size_t bytes)
 		if (!length || text[at] == '#')
 			continue;
 		if (length >= sizeof(line) || memchr(text + at, 0, length))
-			return fail("line %u is too long, or no text", number);
+			return fail("line %u is too long, or not text", number);
 		memcpy(line, text + at, length);
 		line[length] = 0;
 		if (strncmp(line, "config=", 7) == 0)
-			return fail("line %u: a file names no other", number);
+			return fail("line %u: config= is not allowed in a file", number);
 		if (!take_word(config, line, NULL, &took_next))
 			return fail("line %u: %s", number, error_text);
 	}
@@ -163,11 +163,11 @@ void config_defaults(struct config *config)
 bool config_check(const struct config *config)
 {
 	if (config->action == ACTION_RUN && !config->kernel[0])
-		return fail("which guest? --kernel FILE; --help tells more");
+		return fail("no kernel: use --kernel FILE, see --help");
 	if (config->el2 && strcmp(ARCH_NAME, "aarch64") != 0)
-		return fail("el2 is for aarch64");
+		return fail("el2 is for aarch64 only");
 	if (config->flat && strcmp(ARCH_NAME, "aarch64") != 0)
-		return fail("flat is for aarch64");
+		return fail("flat is for aarch64 only");
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
 			return fail("pin= names more CPUs than there are vCPUs");
@@ -176,11 +176,11 @@ bool config_check(const struct config *config)
 
 void config_help(void)
 {
-	puts("vmm --kernel FILE [options]: runs a kernel in a virtual machine by /dev/kvm\n");
+	puts("vmm --kernel FILE [options]: runs a kernel in a virtual machine on /dev/kvm\n");
 	for (const struct key *key = keys; key < KEYS_END; key++)
 		printf("  --%s %-*s %s\n", key->name, 19 - (int)strlen(key->name),
 		       key->value ? key->value : "", key->help);
 	puts("\nExit status: 0 the guest powered off, 1 error, 2 wrong usage, 10 reset or triple\n"
-	     "fault, 11 KVM gave the guest up, 12 console-max, 13 timeout, 14 /dev/kvm can't be\n"
-	     "used, 128 + N signal N (docs/vmm.md).");
+	     "fault, 11 KVM failed, 12 console-max, 13 timeout, 14 /dev/kvm can't be used,\n"
+	     "128 + N signal N (docs/vmm.md).");
 }

@@ -1,4 +1,4 @@
-/* What the monitor is asked to do: arguments, or lines of a file. Pure, and fuzzed. */
+/* vmm's options, from arguments or lines of a file. Pure; fuzzed. */
 #pragma once
 
 #include "vmm/host.h"
@@ -7,7 +7,7 @@
 #define MAX_HOST_CPUS	 4096
 #define MAX_MODULES	 8
 #define MAX_PATH_BYTES	 1024
-#define MAX_APPEND_BYTES 2048 /* with its NUL: the guest takes no more */
+#define MAX_APPEND_BYTES 2048 /* with its NUL: the guest's limit too */
 #define MAX_CONFIG_BYTES 65536
 #define PIN_NONE	 (-1)
 
@@ -21,7 +21,7 @@ struct config {
 	char file[MAX_PATH_BYTES];				  /* config=; "": none */
 	uint64_t memory_mib, console_max_bytes, vcpus, timeout_s; /* timeout 0: none */
 	int pin[MAX_VCPUS];   /* the host CPU of each vCPU, or PIN_NONE */
-	uint64_t insist, el2; /* el2: the guest starts at a virtual EL2; aarch64 only */
+	uint64_t insist, el2; /* el2: start the guest at a virtual EL2; aarch64 only */
 	uint64_t flat;	      /* the kernel has no header; aarch64 only */
 	char modules[MAX_MODULES][MAX_PATH_BYTES];
 	unsigned module_count;
@@ -30,8 +30,8 @@ struct config {
 void config_defaults(struct config *config);
 /* `--key=value`, `--key value`, and `--flag`. */
 bool config_arguments(struct config *config, int count, char *const *words);
-/* Lines `key=value` and `flag`; empty ones and those that begin with # say nothing. */
+/* Lines `key=value` and `flag`; empty lines and lines that begin with # are skipped. */
 bool config_text(struct config *config, const char *text, size_t bytes);
-/* Does it all fit together? After the last of the above. */
+/* Checks options against each other. Call it after all of the above. */
 bool config_check(const struct config *config);
 void config_help(void);

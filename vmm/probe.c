@@ -1,5 +1,5 @@
-/* The probe: a few instructions in a machine of their own, and a JSON line; see kvm_vm.h. A node
- * that can be opened proves nothing. */
+/* The probe: runs a few instructions in a small VM and prints a JSON line; see kvm_vm.h. Being able to open
+ * /dev/kvm proves nothing. */
 #include <stdio.h>
 
 #include "vmm/vmm_arch.h"
@@ -7,7 +7,7 @@
 #define PROBE_MIB      16
 #define PROBE_DOORBELL 0xf0
 #define PROBE_EXITS    1000u
-#define PROBE_RINGS    3 /* before the exits, after them, and behind CPUID */
+#define PROBE_RINGS    3 /* before the exits, after them, and after CPUID */
 #define PROBE_LIMIT_S  10
 
 struct probe {
@@ -27,7 +27,7 @@ static void on_ring(void *context, struct access *access)
 		vm_end(&probe->vm, END_OFF, "the probe's guest is done");
 }
 
-/* Runs the probe's guest; true when all its rings came. */
+/* Runs the probe's guest; true if all its rings came. */
 static bool run(struct probe *probe, struct kvm *kvm, struct config *config)
 {
 	const struct device row = { "probe", ARCH_PORTS, PROBE_DOORBELL, 1, on_ring, probe };
@@ -40,7 +40,7 @@ static bool run(struct probe *probe, struct kvm *kvm, struct config *config)
 	    !arch_boot_probe(vm, PROBE_DOORBELL, PROBE_EXITS))
 		return false;
 	if (!vm_run(vm))
-		return fail("/dev/kvm has a guest that can't be stopped");
+		return fail("the probe's guest on /dev/kvm can't be stopped");
 	return vm->end == END_OFF || fail("/dev/kvm runs no guest: %.400s", vm->why);
 }
 

@@ -1,14 +1,14 @@
-/* The 16550 (National PC16550D data sheet). Called under the devices' lock. */
+/* A 16550 serial port (National PC16550D data sheet). Called under the devices' lock. */
 #include "vmm/device_table.h"
 
 enum { DATA, INTERRUPTS, FIFO, LINE, MODEM, STATUS, MODEM_STATUS };
 
 #define INTERRUPTS_MASK	  0x0f /* the rest of the register reads as 0 */
-#define INTERRUPT_ROOM	  0x02 /* when there is room to send */
+#define INTERRUPT_ROOM	  0x02 /* the transmitter is empty */
 #define LINE_DIVISOR	  0x80
 #define MODEM_LOOP	  0x10
 #define STATUS_EMPTY	  0x60 /* holding and shift register */
-#define NO_INTERRUPT	  0xc1 /* of the identification register, read at FIFO; FIFOs are on */
+#define NO_INTERRUPT	  0xc1 /* in the identification register (at FIFO); FIFOs are on */
 #define ROOM_INTERRUPT	  0xc2
 #define MODEM_STATUS_IDLE 0xb0 /* carrier, data set ready, clear to send */
 
@@ -33,7 +33,8 @@ static void write_register(struct serial *serial, uint64_t number, uint8_t value
 		return;
 	if (number == DATA && serial->send && !(serial->registers[MODEM] & MODEM_LOOP))
 		serial->send(serial->context, value);
-	/* What is sent is gone at once; and whoever asks for the interrupt is told at once. */
+	/* Bytes are sent at once, so the transmitter is empty again; enabling its interrupt raises it at
+	 * once. */
 	serial->sent = true;
 	set_line(serial);
 }
@@ -60,11 +61,11 @@ static uint8_t read_register(struct serial *serial, uint64_t number)
 	}
 }
 
-/* Its registers are a byte wide: a wider access goes to as many in a row. */
+/* Registers are one byte wide: a wider access goes to several in a row. */
 void serial_access(void *context, struct access *access)
 {
 	struct serial *serial = context;
-	uint8_t *data = (uint8_t *)&access->value; /* little-endian, as this processor */
+	uint8_t *data = (uint8_t *)&access->value; /* little-endian, like this CPU */
 
 	for (unsigned i = 0; i < access->bytes && access->offset + i < SERIAL_REGISTERS; i++)
 		if (access->write)

@@ -1,5 +1,5 @@
-/* One guest: load, boot, wait, tell how it ended. The main thread only waits; guests
- * run on threads of their own. */
+/* One guest: load, boot, wait, report how it ended. The main thread only waits; guests run on their own
+ * threads. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #define PAGE_BYTES     4096u
 #define HYPERCALL_NONE " hypercall=none"
 
-/* Our own guest executes a hypercall instruction only if its command line says so, and a software
- * KVM does not survive one. Of a kernel that we do not know, nobody can say. */
+/* Our own guest executes hypercall instructions only if its command line says so, and they break a software
+ * KVM. Any other kernel may execute them. */
 static bool keep_from_hypercalls(struct config *config, bool ours)
 {
 	char value[16] = "none";
@@ -23,19 +23,19 @@ static bool keep_from_hypercalls(struct config *config, bool ours)
 	if (!ours && !config->insist)
 		return fail(
 			"it is not worldswitch's guest, and this is a software KVM: a hypercall "
-			"instruction hangs it or reaches past it; --insist runs it all the same");
-	/* A value that does not fit is none for the guest either: then the one before it counts. */
+			"instruction may hang the guest or escape it; --insist runs it anyway");
+	/* The guest, too, ignores a value that does not fit and uses the one before it. */
 	(void)word_find(config->append, "hypercall", value, sizeof(value));
 	if (strcmp(value, "none") == 0)
 		return true;
-	fprintf(stderr, "vmm: on a software KVM hypercall=%s becomes hypercall=none\n", value);
+	fprintf(stderr, "vmm: software KVM: changed hypercall=%s to hypercall=none\n", value);
 	if (strlen(config->append) + sizeof(HYPERCALL_NONE) > sizeof(config->append))
-		return fail("append= has no room for" HYPERCALL_NONE);
+		return fail("append= is too long to add" HYPERCALL_NONE);
 	strcat(config->append, HYPERCALL_NONE);
 	return true;
 }
 
-/* As high as it may lie, and above the kernel. */
+/* Puts it as high as allowed, above the kernel. */
 static bool load_initrd(const struct memory *memory, const char *path, const struct kernel *kernel,
 			struct region *to)
 {
@@ -52,7 +52,7 @@ static bool load_initrd(const struct memory *memory, const char *path, const str
 		memcpy(to->host, content, to->bytes);
 	free(content);
 	return to->host || fail("%.200s: its %lu KiB do not fit between the kernel, which ends at "
-				"0x%lx, and 0x%lx: memory= gives more",
+				"0x%lx, and 0x%lx: raise memory=",
 				path, to->bytes >> 10, kernel->end, end);
 }
 
@@ -75,7 +75,7 @@ static bool load(struct vm *vm, struct config *config)
 	return done;
 }
 
-/* What the guest's command line tells us too. */
+/* Takes doorbell= and nonce= from the guest's command line. */
 static bool heed_words(struct vm *vm, const char *line)
 {
 	char doorbell[32] = "none";
@@ -90,8 +90,8 @@ static bool heed_words(struct vm *vm, const char *line)
 	return bell_add(vm, port) && latency_add(vm, port);
 }
 
-/* Signals that end us are read by the main thread; vCPU threads inherit that they are blocked. A
- * console that is a broken pipe or a full file is an error and no signal. */
+/* The main thread reads the signals that end vmm; vCPU threads inherit the mask. A broken pipe or a full
+ * file is an error of the console, not a signal. */
 static int catch_signals(void)
 {
 	sigset_t set;
@@ -114,7 +114,7 @@ static bool prepare(struct vm *vm, const struct kvm *kvm, struct config *config)
 		console = open(config->console, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
 			       0644);
 	if (console < 0 || signal_fd < 0)
-		return fail("can't write %s, or not wait for signals: %m", config->console);
+		return fail("can't open %s, or can't wait for signals: %m", config->console);
 	if (!vm_create(vm, kvm, config, console))
 		return false;
 	vm->console.wake = signal_fd;
@@ -172,8 +172,8 @@ int session_run(struct config *config)
 		return complain(END_ERROR);
 	say_hello(&vm);
 	if (!vm_run(&vm)) {
-		/* Its memory may still be in use: leave it to the kernel, which ends us. */
-		fprintf(stderr, "vmm: %s; a vCPU's thread does not come back\n", vm.why);
+		/* The guest's memory may still be in use: leave it to the kernel at exit. */
+		fprintf(stderr, "vmm: %s; a vCPU thread does not stop\n", vm.why);
 		_exit(vm.end);
 	}
 	say_bye(&vm);

@@ -1,7 +1,7 @@
 /*
- * Fuzzes the reader of device trees (libFuzzer, under ASan and UBSan; make -C common fuzz). An input
- * is a tree, or, where its first byte is odd, what to change in a tree that is right: three bytes a
- * change, the offset and the value.
+ * Fuzzes the device tree reader (libFuzzer, under ASan and UBSan; make -C common fuzz). The input is a
+ * tree; if its first byte is odd, it is a list of changes to a valid tree: three bytes each, offset and
+ * value.
  */
 #include <assert.h>
 #include <stddef.h>

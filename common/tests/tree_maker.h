@@ -1,5 +1,4 @@
-/* Makes flattened device trees for tests: tokens one after the other, as the specification has them
- * (Devicetree Specification 0.4, chapter 5). */
+/* Builds flattened device trees for tests, token by token (Devicetree Specification 0.4, chapter 5). */
 #ifndef TREE_MAKER_H
 #define TREE_MAKER_H
 
@@ -7,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TREE_HEADER_BYTES 56 /* the header, and an empty reservation block behind it */
+#define TREE_HEADER_BYTES 56 /* the header, and an empty reservation block after it */
 
 struct maker {
 	uint8_t bytes[8192];
@@ -106,7 +105,7 @@ static uint32_t end_tree(struct maker *maker)
 	return size;
 }
 
-/* A machine with one of each: two CPUs, GICv3 with ITS, a console behind a bus that moves addresses,
+/* A machine with one of each: two CPUs, GICv3 with ITS, a console behind a bus that translates addresses,
  * and a second serial port. */
 static uint32_t make_machine(struct maker *maker)
 {
@@ -186,7 +185,7 @@ static uint32_t make_machine(struct maker *maker)
 	CELLS(maker, "reg-shift", 2);
 	CELLS(maker, "reg-io-width", 4);
 	end_node(maker);
-	begin_node(maker, "serial@200000"); /* outside of what the bus passes on */
+	begin_node(maker, "serial@200000"); /* outside the bus's "ranges" */
 	add_text(maker, "compatible", "ns16550a");
 	CELLS(maker, "reg", 0x200000, 0x100);
 	end_node(maker);

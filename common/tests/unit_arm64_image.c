@@ -1,4 +1,4 @@
-/* Unit tests of the arm64 Image's header, on the host (make -C common test). */
+/* Unit tests of the arm64 Image header (on the host, make -C common test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static struct arm64_image_header good(void)
 	};
 }
 
-/* Reads a copy that ends where the heap's block ends: one byte more and ASan speaks. */
+/* Reads a heap copy of exactly that size, so ASan reports any read past its end. */
 static const char *read_copy(const struct arm64_image_header *header, size_t bytes)
 {
 	uint8_t *copy = malloc(bytes ? bytes : 1);
@@ -38,18 +38,18 @@ static void a_kernel_says_where_it_wants_to_be(void **state)
 	(void)state;
 	assert_null(read_copy(&header, 64));
 	assert_true(image.offset == 0x1000 && image.memory_bytes == 0x20000);
-	assert_null(read_copy(&header, 0x30000)); /* the file is longer than that */
+	assert_null(read_copy(&header, 0x30000)); /* the file is larger */
 	assert_int_equal(image.memory_bytes, 0x30000);
 }
 
-/* booting.rst: where image_size is 0, text_offset is 0x80000, and memory behind the kernel is kept free. */
+/* booting.rst: if image_size is 0, text_offset is 0x80000, and memory after the kernel is kept free. */
 static void one_from_before_linux_3_17_does_not_say_it(void **state)
 {
 	struct arm64_image_header header = good();
 
 	(void)state;
 	header.image_bytes = 0;
-	header.text_offset = 0x0000080000000000; /* big-endian, perhaps */
+	header.text_offset = 0x0000080000000000; /* may be big-endian */
 	assert_null(read_copy(&header, 0x100));
 	assert_true(image.offset == 0x80000 && image.memory_bytes == 0x200100);
 }

@@ -1,4 +1,5 @@
-/* Unit tests of console and serial port, on the host, with a PL011 that counts (make -C common test). */
+/* Unit tests of console and serial port, with a PL011 that counts accesses (on the host, make -C common
+ * test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ uint32_t mmio_read32(uint64_t address)
 	return 0;
 }
 
-/* Another CPU faults once so many bytes were sent: its text is written meanwhile. */
+/* After `fault_after` bytes, another CPU faults and writes its text. */
 void mmio_write32(uint64_t address, uint32_t value)
 {
 	assert_int_equal(address, port.base + PL011_DATA);
@@ -95,7 +96,7 @@ static void text_is_cut_where_it_does_not_fit(void **state)
 	assert_int_equal(sent_bytes, 511);
 }
 
-/* Else each byte of a long text would cost the whole wait again. */
+/* Otherwise each byte of a long text would wait for the full timeout again. */
 static void a_port_that_takes_nothing_is_given_up(void **state)
 {
 	unsigned looks_for_ever;
@@ -112,13 +113,13 @@ static void a_port_that_takes_nothing_is_given_up(void **state)
 	assert_in_range(looks, looks_for_ever, looks_for_ever + 2);
 }
 
-/* In a virtual machine each look is an exit. */
+/* In a virtual machine each status read is an exit. */
 static void a_fifo_is_filled_by_one_look(void **state)
 {
 	(void)state;
 	port_is_new();
 	assert_true(uart_write(&port, "0123456789abcdef", 16));
-	assert_int_equal(looks, 2); /* has it one, and is it empty? */
+	assert_int_equal(looks, 2); /* has it a FIFO, and is it empty? */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Unit tests of lists of free memory, on the host (make -C common test). */
+/* Unit tests of memory ranges (on the host, make -C common test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,14 +21,14 @@ static void whole_pages_are_taken(void **state)
 	assert_true(ranges[0].start == 0x1000 && ranges[0].end == 0x3000);
 	assert_true(ranges[1].start == 0x5000 && ranges[1].end == 0x9000);
 	assert_true(ranges_take_away(ranges, &count, 0, 0x2000));
-	assert_true(ranges[0].start == ranges[0].end); /* its rest is a range of its own */
+	assert_true(ranges[0].start == ranges[0].end); /* the part after the hole is a new range */
 	assert_true(count == 3 && ranges[2].start == 0x2000 && ranges[2].end == 0x3000);
 	assert_true(ranges_take_away(ranges, &count, 0, 0x100000));
 	for (unsigned i = 0; i < count; i++)
 		assert_true(ranges[i].start == ranges[i].end);
 }
 
-/* What is lost is memory that nobody uses: never is something free that was taken. */
+/* Free memory may be lost, but used memory never becomes free. */
 static void a_full_list_loses_what_is_free(void **state)
 {
 	unsigned count = MAX_RANGES;

@@ -1,4 +1,4 @@
-/* Unit tests of the PL011 that guests see, on the host (make -C common test). */
+/* Unit tests of the PL011 that guests see (on the host, make -C common test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void it_sends_and_interrupts(void **state)
 	assert_int_equal(get(&port, PL011_RAW), PL011_SENT);
 }
 
-/* DDI 0183, 3.3.10: the mask lets an interrupt through; it is made by a byte that left. */
+/* DDI 0183, 3.3.10: the mask only passes an interrupt on; a sent byte raises it. */
 static void a_mask_makes_no_interrupt(void **state)
 {
 	struct pl011 port = { 0 };
@@ -58,11 +58,11 @@ static void a_mask_makes_no_interrupt(void **state)
 	pl011_write(&port, PL011_MASK, PL011_SENT);
 	assert_false(pl011_line(&port));
 	assert_int_equal(get(&port, PL011_RAW), 0);
-	/* One that never comes: the guest's scratch register. */
+	/* The mask of an interrupt that is never raised: the guest's scratch register. */
 	pl011_write(&port, PL011_MASK, 0x80);
 	assert_int_equal(get(&port, PL011_MASK), 0x80);
 	assert_false(pl011_line(&port));
-	pl011_write(&port, PL011_DATA, 'x'); /* goes nowhere */
+	pl011_write(&port, PL011_DATA, 'x'); /* discarded */
 	assert_int_equal(get(&port, PL011_RAW), PL011_SENT);
 	pl011_write(&port, PL011_MASK, PL011_SENT);
 	assert_true(pl011_line(&port));

@@ -1,4 +1,4 @@
-/* Unit tests of records, on the host (make -C common test). */
+/* Unit tests of records (on the host, make -C common test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

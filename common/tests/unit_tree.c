@@ -1,4 +1,4 @@
-/* Unit tests of the device tree's reader, on the host, under ASan and UBSan (make -C common test). */
+/* Unit tests of the device tree reader (on the host, under ASan and UBSan, make -C common test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 static struct maker maker;
 static struct tree tree;
 
-/* Reads a copy that ends where the heap's block ends: one byte more and ASan speaks. */
+/* Reads a heap copy of exactly that size, so ASan reports any read past its end. */
 static const char *read_copy(const uint8_t *bytes, uint32_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -66,7 +66,7 @@ static void the_console_is_the_one_that_stdout_path_names(void **state)
 
 	(void)state;
 	assert_null(read_copy(maker.bytes, size));
-	/* Not the disabled one, and not the one that its bus does not reach. */
+	/* Neither the disabled one nor the one outside its bus's "ranges". */
 	assert_int_equal(tree.uart_count, 2);
 	console = &tree.uarts[tree.console];
 	assert_int_equal(console->kind, UART_16550);
@@ -75,7 +75,7 @@ static void the_console_is_the_one_that_stdout_path_names(void **state)
 	assert_int_equal(console->width, 4);
 	assert_int_equal(tree.uarts[0].kind, UART_PL011);
 	assert_int_equal(tree.uart_intids[0], 33);
-	assert_int_equal(tree.uart_intids[1], 0); /* its node does not tell */
+	assert_int_equal(tree.uart_intids[1], 0); /* its node has none */
 }
 
 static void gicv2_is_read(void **state)
@@ -85,7 +85,7 @@ static void gicv2_is_read(void **state)
 	begin_node(&maker, "");
 	begin_node(&maker, "memory");
 	add_text(&maker, "device_type", "memory");
-	CELLS(&maker, "reg", 0, 0x1000, 0x1000); /* two cells and one: the defaults */
+	CELLS(&maker, "reg", 0, 0x1000, 0x1000); /* the default cell counts, 2 and 1 */
 	end_node(&maker);
 	begin_node(&maker, "gic");
 	add_text(&maker, "compatible", "arm,gic-400");
@@ -124,7 +124,7 @@ static void nodes_are_found_by_path(void **state)
 	assert_false(fdt_property(&fdt, 0, "reg", &found));
 }
 
-/* Wherever it breaks off it is refused, and nothing behind the end is read. */
+/* A tree cut anywhere is refused, and nothing past its end is read. */
 static void a_cut_tree_is_refused(void **state)
 {
 	uint32_t size = make_machine(&maker);
@@ -134,7 +134,7 @@ static void a_cut_tree_is_refused(void **state)
 		assert_non_null(read_copy(maker.bytes, cut));
 		if (cut < TREE_HEADER_BYTES)
 			continue;
-		put_word(&maker, 4, cut); /* the header agrees with the cut */
+		put_word(&maker, 4, cut); /* the header's size matches the cut */
 		assert_non_null(read_copy(maker.bytes, cut));
 		put_word(&maker, 4, size);
 	}

@@ -1,4 +1,4 @@
-/* Unit tests of command lines, on the host (make -C common test). */
+/* Unit tests of command lines (on the host, make -C common test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static void a_number_keeps_its_limits(void **state)
 	}
 }
 
-/* As the guest takes them: the last of a key counts. */
+/* The last of a key counts, as in the guest. */
 static void a_value_is_found(void **state)
 {
 	char value[5];

@@ -1,4 +1,4 @@
-/* Unit tests of dom0's pure parts, on the host (make -C guest test). */
+/* Unit tests of dom0's pure parts (on the host, make -C guest test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,7 @@ static void elf_says_what_is_wrong(void **state)
 	assert_refused("no PVH entry", image.note.file_bytes = UINT64_MAX);
 }
 
-/* Whatever a file holds, what comes out lies inside the file and inside the memory. */
+/* Whatever the file contains, every piece lies inside the file and inside the memory. */
 static void elf_survives_anything(void **state)
 {
 	uint64_t random = 1;
@@ -155,11 +155,11 @@ static void elf_survives_anything(void **state)
 	}
 }
 
-/* ---- What the domain finds ------------------------------------------------------------------ */
+/* ---- Boot information of the domain -------------------------------------------------------- */
 
 static uint8_t pages[HANDOVER_BYTES];
 
-/* As the domain sees it. */
+/* Translates an address of the domain. */
 static const uint8_t *at(uint64_t address)
 {
 	assert_true(address >= HANDOVER_AT && address < HANDOVER_AT + HANDOVER_BYTES);
@@ -245,7 +245,7 @@ static void what_does_not_fit_is_refused(void **state)
 	assert_false(handover_write(pages, &handover));
 }
 
-/* ---- dom0's words --------------------------------------------------------------------------- */
+/* ---- dom0's command line -------------------------------------------------------------------- */
 
 static bool words_of(const char *line, struct words *words, char *unknown, size_t bytes)
 {

@@ -1,5 +1,5 @@
-/* Cold Memory Access: one read of each of many pages that nothing has touched. page= and ws= are its
- * parameters: a batch reads a working set at most. */
+/* Cold Memory Access: one read of each of many untouched pages. Parameters: page=, ws=; a batch reads at
+ * most one working set. */
 #include "bench.h"
 
 TIMED_PAIR(cold_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
@@ -18,7 +18,7 @@ static const char *needs(const struct params *params)
 static bool init(struct bench_run *run)
 {
 	uint64_t page_bytes = run->params->page_bytes;
-	/* Each sample reads pages of its own, and so do the trials. */
+	/* Each sample and each trial reads new pages. */
 	uint64_t batches = run->samples + TRIAL_BATCHES;
 	uint64_t most = run->max_iterations, pages, pa;
 
@@ -41,7 +41,7 @@ static bool init(struct bench_run *run)
 		if (!install_pte(window_base() + i * page_bytes, pa + i * page_bytes, page_bytes))
 			return false;
 	operand = (struct walk_operand){
-		.at = window_base() - page_bytes, /* each pass moves on first */
+		.at = window_base() - page_bytes, /* incremented before each read */
 		.start = window_base(),
 		.end = window_base() + pages * page_bytes,
 		.stride_bytes = page_bytes,

@@ -1,5 +1,5 @@
-/* Writes of control registers that hypervisors look at: CR0.WP and CR4.PGE, each changed and changed back,
- * and DR7. Three rows, kvm-unit-tests' toggle_cr0_wp, toggle_cr4_pge and mov_dr. */
+/* Writes of control registers that hypervisors intercept: CR0.WP and CR4.PGE, each changed and changed
+ * back, and DR7. Three rows: kvm-unit-tests' toggle_cr0_wp, toggle_cr4_pge and mov_dr. */
 #include "exit_row.h"
 #include <arch/timed_exits.h>
 

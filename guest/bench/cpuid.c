@@ -1,4 +1,4 @@
-/* CPUID, leaf 0: an instruction that every hypervisor has to answer itself. */
+/* CPUID, leaf 0: an instruction that every hypervisor must emulate. */
 #include "bench.h"
 
 TIMED_CPUID(cpuid);

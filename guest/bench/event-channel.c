@@ -1,6 +1,6 @@
 /*
- * Event channels of Xen, by which domains notify each other: a round trip to another domain and
- * back, and the sending alone. Two rows.
+ * Xen's event channels, which notify other domains: a round trip to another domain and back, and the
+ * notification alone. Two rows.
  */
 #include "event_round.h"
 #include <arch/timed_xen.h>
@@ -36,7 +36,7 @@ static bool init_send(struct bench_run *run)
 		run->reason = "Xen gives this domain no event channel to itself";
 		return false;
 	}
-	run->operand = &own; /* of both loops: each takes the event of the pass before */
+	run->operand = &own; /* for both loops: each takes the previous pass's event */
 	return true;
 }
 
@@ -44,7 +44,7 @@ static enum check check_send(struct bench_run *run)
 {
 	uint64_t seen;
 
-	timed_call(event_send_control, 1, &own); /* takes the last one */
+	timed_call(event_send_control, 1, &own); /* takes the last event */
 	seen = own.events;
 	bench_note(run, "%lu events sent, %lu came", run->total, seen);
 	return seen == run->total ? CHECK_PROVED : CHECK_FAILED;

@@ -1,7 +1,7 @@
 /*
- * The halves of a round trip over Xen's event channels (Dall et al. 2015, Table 1: on Xen VM Switch, I/O
- * Latency Out and In): from this domain's event to the other domain, which runs on the same CPU or on another,
- * and from that one's event to this one's handler.
+ * Halves of a round trip over Xen's event channels (Dall et al. 2015, Table 1: on Xen VM Switch, I/O
+ * Latency Out and In): from this domain's event to the other domain, on the same CPU or another, and from
+ * the other domain's event to this domain's handler.
  */
 #include "bench.h"
 #include <arch/timed_xen.h>
@@ -10,7 +10,7 @@ TIMED_EVENT_SWITCH(event_switch);
 TIMED_EVENT_OUT(event_out);
 TIMED_EVENT_IN(event_in);
 
-#define SETTLE_TICKS 20000 /* from the last stamp: the other domain waits again */
+#define SETTLE_TICKS 20000 /* after the last stamp, until the other domain waits again */
 
 static struct event_latency_operand operand;
 

@@ -1,5 +1,5 @@
-/* A write that KVM turns into an eventfd, which nobody reads: a kick without a receiver. kvm-unit-tests' PCI
- * test device has it too. */
+/* A write that KVM turns into an eventfd without a reader: a kick without a receiver. In kvm-unit-tests:
+ * the PCI test device. */
 #include "exit_row.h"
 #include "latency_row.h"
 
@@ -18,7 +18,7 @@ static bool init(struct bench_run *run)
 	return page;
 }
 
-/* The monitor says what the eventfd counted when it is let go. */
+/* The monitor reports the eventfd's count at the end. */
 static enum check check(struct bench_run *run)
 {
 	latency_stop(run);

@@ -1,9 +1,9 @@
-/* Hot Memory Access: reads pages that were read before. ws= and page= are its parameters. */
+/* Hot Memory Access: reads pages that were read before. Parameters: ws=, page=. */
 #include "bench.h"
 
 TIMED_PAIR(hot_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
 
-/* The control walks with a cursor of its own: the run must read every page. */
+/* The control has its own cursor, so that the run reads every page. */
 static struct walk_operand operand, control_operand;
 
 static const char *needs(const struct params *params)
@@ -39,7 +39,7 @@ static bool init(struct bench_run *run)
 	for (uint64_t i = 0; i < pages; i++) {
 		if (!install_pte(operand.start + i * page_bytes, pa + i * page_bytes, page_bytes))
 			return false;
-		*page(i) = ~i; /* the first access; check looks for it */
+		*page(i) = ~i; /* the first access; check compares with it */
 	}
 	control_operand = operand;
 	run->control_operand = &control_operand;

@@ -1,4 +1,4 @@
-/* Hypercall: a call into the hypervisor that comes back without doing work there. */
+/* Hypercall: a call into the hypervisor that returns without doing work there. */
 #include "bench.h"
 
 TIMED_HYPERCALL(hypercall);

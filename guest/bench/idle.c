@@ -1,12 +1,12 @@
-/* Idle: two consecutive reads of the clock. Its spread is what every other figure carries. */
+/* Idle: two consecutive reads of the clock. Every other figure contains its spread. */
 #include "bench.h"
 
-/* No loop: run and control are the same nothing. The batch is one pair of reads. */
+/* No loop: run and control are the same, one pair of reads. */
 TIMED_BODY("idle_run", TIMED_NOTHING);
 TIMED_BODY("idle_control", TIMED_NOTHING);
 TIMED_DECLARE(idle);
 
-/* One pair of reads is one pair, whatever iters= says. */
+/* Always one pair of reads, whatever iters= says. */
 static bool init(struct bench_run *run)
 {
 	run->max_iterations = 1;
@@ -17,7 +17,7 @@ static enum check check(struct bench_run *run)
 {
 	uint64_t first = rdtimer(), second = rdtimer();
 
-	/* A clock of some MHz may stand still for a few reads. */
+	/* A clock of a few MHz may not advance between a few reads. */
 	for (unsigned i = 0; i < 1000 && second == first; i++)
 		second = rdtimer();
 	bench_note(run, "two more reads were %lu ticks apart", second - first);

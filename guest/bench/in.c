@@ -1,5 +1,5 @@
-/* IN: reads a byte from a port. By default a register of the console's device that keeps a byte and
- * does nothing else; in= names another. */
+/* IN: reads a byte from a port. Default: a read/write register of the console's device without side
+ * effects; in= names another. */
 #include "bench.h"
 
 TIMED_PAIR(in, BEFORE_PORT, "", OP_PORT_IN, AFTER_PORT_IN);
@@ -17,7 +17,7 @@ static bool init(struct bench_run *run)
 	control_operand = operand;
 	run->operand = &operand;
 	run->control_operand = &control_operand;
-	/* Whatever else in= names might take a byte amiss. */
+	/* Another port of in= may have side effects on a write. */
 	if (run->params->in_port == scratch_port())
 		out8(scratch_port(), scratch_pattern(0));
 	return true;

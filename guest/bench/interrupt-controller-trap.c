@@ -1,5 +1,5 @@
-/* Interrupt Controller Trap (Dall et al. 2015, Table 1): an access to a register of the interrupt
- * controller that the hypervisor emulates in its kernel. */
+/* Interrupt Controller Trap (Dall et al. 2015, Table 1): an access to an interrupt controller register that
+ * the hypervisor's kernel part emulates. */
 #include "bench.h"
 
 TIMED_CONTROLLER_ACCESS(interrupt_controller_trap);
@@ -18,7 +18,7 @@ static enum check check(struct bench_run *run)
 	bench_note(run, "the register reads as %lx, %s; only the host can count exits",
 		   operand.value,
 		   operand.value == operand.wanted ? "as it must" : "which is wrong");
-	/* That the register is there says nothing of a trap. */
+	/* The register's presence does not prove a trap. */
 	return operand.value == operand.wanted ? CHECK_UNPROVEN : CHECK_FAILED;
 }
 

@@ -1,7 +1,7 @@
 /*
- * I/O Latency Out and In (Dall et al. 2015, Table 1): from the guest's kick to its receipt by the
- * other side, and from there to the guest's handler. Three rows each, by who receives: somebody who spins,
- * somebody who is woken, and the monitor's user space by an exit of the vCPU itself.
+ * I/O Latency Out and In (Dall et al. 2015, Table 1): from the guest's kick to its receipt by the other
+ * side, and from there to the guest's handler. Three rows each, by receiver: a thread that spins, a thread
+ * that is woken, and the monitor's user space after an exit of the vCPU.
  */
 #include "latency_row.h"
 
@@ -38,7 +38,7 @@ static bool init_in_userspace(struct bench_run *run)
 	return latency_start(run, LATENCY_IN_USERSPACE, false);
 }
 
-/* The rows differ in their names, what they prepare, and how many CPUs take part. */
+/* The rows differ in name, preparation, and number of CPUs. */
 #define ROW(id, title, words, loop, how_many, needed) \
 	BENCHMARK(id) = {                             \
 		.name = title,                        \

@@ -1,6 +1,6 @@
 /*
- * IPI: an interrupt to another CPU, until its handler's answer is seen. The paper has it to a
- * halted CPU and gives one figure to a running one (6.3): two rows, one loop.
+ * IPI: an interrupt to another CPU, until its handler's answer is seen. The paper measures it to a halted
+ * CPU and gives one figure for a running one (6.3): two rows, one loop.
  */
 #include "bench.h"
 
@@ -12,7 +12,7 @@ static struct ipi_operand operand;
 
 static bool prepare(struct bench_run *run, enum cpu_rest rest)
 {
-	/* On instructions all CPUs share one thread of the emulator: waiting must yield to it. */
+	/* With unit=insns all CPUs share one emulator thread, so waiting must yield. */
 	if (!ipi_operand_fill(&operand, TARGET, run->params->unit == UNIT_INSNS) ||
 	    !cpu_set_rest(TARGET, rest)) {
 		run->reason = "the second CPU does not answer";
@@ -37,7 +37,7 @@ static enum check judge(struct bench_run *run, uint64_t found, const char *state
 {
 	struct ipi_counts counts = ipi_counts();
 
-	/* Where CPUs are threads of a busy host one may be late; where all is exact none may. */
+	/* On a busy host a CPU may be late; under the deterministic lab none may. */
 	uint64_t may_miss = run->params->unit == UNIT_INSNS ? 0 : run->total / 10;
 
 	bench_note(run, "%lu sent, %lu received, %lu of them found the CPU %s", run->total,

@@ -1,9 +1,8 @@
-/* Virtual IRQ Completion (Dall et al. 2015, Table 1): says end of interrupt, of one that is
- * active. */
+/* Virtual IRQ Completion (Dall et al. 2015, Table 1): signals end of interrupt for an active interrupt. */
 #include "bench.h"
 
 TIMED_EACH_AFTER(irq_completion, BEFORE_COMPLETION, OP_COMPLETION);
-/* What check looks at: the two halves of a pass. */
+/* The two halves of a pass, for check. */
 TIMED_BODY("irq_completion_begin", BEFORE_COMPLETION);
 TIMED_BODY("irq_completion_end", COMPLETION_FROM_OPERAND "\n\t" OP_COMPLETION);
 timed_loop irq_completion_begin, irq_completion_end;

@@ -1,9 +1,9 @@
-/* LGDT: loads the GDT register with the value that it has. */
+/* LGDT: loads the GDT register with its current value. */
 #include "bench.h"
 
 TIMED_LOOP(lgdt, OP_LOAD_GDTR);
 
-/* The check stores the register again, with the operation of the row sgdt. */
+/* The check reads the register back with the sgdt row's operation. */
 extern timed_loop sgdt_run;
 
 static struct table_register loaded;

@@ -1,5 +1,5 @@
-/* An interrupt by message: an event of a device's, which an ITS makes an interrupt of this CPU, until its
- * handler has run. Asked for by a command in the ring of the ITS (INT), as kvm-unit-tests' micro-bench does. */
+/* An LPI: from a device's event, which an ITS translates to an interrupt of this CPU, until the handler has
+ * run. Triggered by an ITS command (INT), like kvm-unit-tests' micro-bench. */
 #include "exit_row.h"
 #include "latency.h"
 #include <arch/timed_exits.h>

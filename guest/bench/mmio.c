@@ -1,5 +1,5 @@
-/* A byte written to a device's memory: one that the monitor's user space answers, and one that KVM turns
- * into an eventfd, which nobody reads. Two rows; kvm-unit-tests' PCI test device has both. */
+/* A byte written to device memory: one that the monitor's user space handles, and one that KVM turns into
+ * an eventfd without a reader. Two rows; in kvm-unit-tests: the PCI test device. */
 #include "exit_row.h"
 #include "latency_row.h"
 #include <arch/timed_exits.h>
@@ -31,7 +31,7 @@ static bool init_eventfd(struct bench_run *run)
 	return prepare(run, LATENCY_NOBODY_MEMORY);
 }
 
-/* The monitor counts each, or says what the eventfd counted when it is let go. */
+/* The monitor counts each write, or reports the eventfd's count at the end. */
 static enum check check(struct bench_run *run)
 {
 	latency_stop(run);

@@ -1,4 +1,4 @@
-/* Model-specific registers: TSC_ADJUST, read and written, and the kernel's GS base. Three rows,
+/* Model-specific registers: TSC_ADJUST, read and written, and the kernel's GS base. Three rows:
  * kvm-unit-tests' rd_tsc_adjust_msr, wr_tsc_adjust_msr and wr_kernel_gs_base. */
 #include "exit_row.h"
 #include <arch/timed_exits.h>
@@ -14,7 +14,7 @@ static const char *needs_adjust(const struct params *params)
 	return cpu_has_tsc_adjust() ? NULL : "this CPU has no TSC_ADJUST (CPUID, leaf 7)";
 }
 
-/* What is written is what was there. */
+/* The written value is the current one. */
 static bool prepare(struct bench_run *run, uint64_t number)
 {
 	operand.number = number;

@@ -1,6 +1,6 @@
 /*
- * The rows of HyperBench that move x86's descriptor tables and machine status word, on an architecture
- * that has none: skips, with the reason and the rows that stand for them.
+ * The HyperBench rows for x86's descriptor tables and machine status word, on an architecture without them:
+ * skips, with the reason and the rows that replace them.
  */
 #include "bench.h"
 

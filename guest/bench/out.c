@@ -1,5 +1,5 @@
-/* OUT: writes a byte to a port. By default a register of the console's device that keeps a byte and
- * does nothing else; out= names another. */
+/* OUT: writes a byte to a port. Default: a read/write register of the console's device without side
+ * effects; out= names another. */
 #include "bench.h"
 
 TIMED_PAIR(out, BEFORE_PORT, "", OP_PORT_OUT, "");

@@ -1,5 +1,5 @@
-/* A port that KVM answers in its kernel, and ACPI's timer. Three rows, kvm-unit-tests' inl_from_kernel,
- * outl_to_kernel and inl_from_pmtimer. What user space answers is `in` and `out`. */
+/* Ports that KVM handles in the kernel, and ACPI's timer. Three rows: kvm-unit-tests' inl_from_kernel,
+ * outl_to_kernel and inl_from_pmtimer. The rows `in` and `out` use ports handled in user space. */
 #include "exit_row.h"
 #include <arch/timed_exits.h>
 
@@ -7,7 +7,7 @@ TIMED_PAIR(in_kernel, BEFORE_PORT, "", OP_PORT_IN, AFTER_PORT_IN);
 TIMED_PAIR(out_kernel, BEFORE_PORT, "", OP_PORT_OUT, "");
 TIMED_READ_PORT_32(in_pm_timer);
 
-#define WAIT_TICKS 100000000 /* longer than a tick of the timer lasts */
+#define WAIT_TICKS 100000000 /* longer than a tick of the timer */
 
 static struct port_operand port = { .port = PORT_EDGE_LEVEL };
 static struct exit_operand timer;

@@ -1,10 +1,10 @@
-/* Print: sends a string to the serial port that print= names, byte by byte. Never to the record
- * line. */
+/* Print: writes a string to the serial port of print=, byte by byte. Never to the port that carries the
+ * records. */
 #include "bench.h"
 
 TIMED_PAIR(print, BEFORE_STRING, EACH_STRING, OP_PORT_STRING, "");
 
-/* Of a serial port: that many may not overlap the record line's. */
+/* Of a serial port; none of them may be the record port's. */
 #define PORT_REGISTERS 8
 
 static const char string[] = "worldswitch prints this string.\n"; /* 32 characters */

@@ -1,4 +1,4 @@
-/* PUSHF-POPF: reads the flags, among them the interrupt mask, and writes them back. */
+/* PUSHF-POPF: reads the flags, including the interrupt mask, and writes them back. */
 #include "bench.h"
 
 TIMED_LOOP(pushf_popf, OP_PUSHF_POPF);

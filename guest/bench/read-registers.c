@@ -1,5 +1,5 @@
-/* Reads of registers that tell what the CPU is: its features, which hypervisors trap so that they can say less,
- * and how its caches are made, as any program may read. Two rows. */
+/* Reads of CPU identification registers: the features, which hypervisors trap in order to hide some, and
+ * the cache type, which any program may read. Two rows. */
 #include "bench.h"
 
 TIMED_READ_ID_REGISTER(read_id_register);

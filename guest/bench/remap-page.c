@@ -1,12 +1,12 @@
 /*
- * Remap Page: changes a page-table entry that is in use, invalidates its translation, and reads through
- * the new one. What shadow paging pays to stay in step with the guest (the paper's T_sync).
+ * Remap Page: changes a page-table entry that is in use, invalidates its translation, and reads through the
+ * new one. The cost of keeping shadow page tables in sync (the paper's T_sync).
  */
 #include "bench.h"
 
 TIMED_PAIR(remap_page, BEFORE_REMAP, EACH_REMAP, OP_REMAP, AFTER_REMAP);
 
-/* What the two pages hold: the sum of what was read tells how often each was. */
+/* Contents of the two pages: the sum of all reads gives the number of reads of each. */
 #define FIRST  1ull
 #define SECOND (1ull << 32)
 
@@ -24,7 +24,7 @@ static bool init(struct bench_run *run)
 	if (!remap_operand_fill(&operand, window_base(), (uint64_t)first, (uint64_t)second,
 				4 * KIB))
 		return false;
-	/* The page is in use before the first sample, too. */
+	/* The page is in use before the first sample. */
 	if (*(volatile uint64_t *)window_base() != FIRST)
 		return false;
 	control_operand = operand;
@@ -39,7 +39,7 @@ static enum check check(struct bench_run *run)
 
 	bench_note(run, "of %lu reads %lu saw the second page and %lu the first, as by turns",
 		   run->total, second, first);
-	/* The first pass exchanges the first page for the second. */
+	/* The first pass switches to the second page. */
 	return second == (run->total + 1) / 2 && first == run->total / 2 ? CHECK_PROVED
 									 : CHECK_FAILED;
 }

@@ -1,7 +1,7 @@
 /*
- * An interrupt that a CPU sends to itself, until its handler has run and ended it. Three rows by how
- * it is let in: kvm-unit-tests' self_ipi_sti_nop and _sti_hlt, and the first without the end of interrupt. By
- * the ICR of the APIC or the x2APIC, whichever the guest uses.
+ * An interrupt that a CPU sends to itself, until its handler has run and signalled its end. Three rows, by
+ * how the CPU takes it: kvm-unit-tests' self_ipi_sti_nop and _sti_hlt, and the first without end of
+ * interrupt. Sent by the ICR of the APIC or the x2APIC, whichever the guest uses.
  */
 #include "exit_row.h"
 #include "latency.h"

@@ -1,4 +1,4 @@
-/* Set CR3: loads the page-table root (CR3, TTBR0) with the value that it has. */
+/* Set CR3: loads the page-table root (CR3, TTBR0) with its current value. */
 #include "bench.h"
 
 TIMED_SET_ROOT(set_cr3);
@@ -13,9 +13,9 @@ static bool init(struct bench_run *run)
 }
 
 /*
- * Does an address show other memory when another root is loaded? A copy of the root is that other
- * one; the window leads elsewhere from it. The register is not read: QEMU 10's SVM shows a guest
- * under shadow paging the shadow's root. The guest's own root is back afterwards.
+ * Does an address map to other memory after another root is loaded? The other root is a copy whose window
+ * maps elsewhere. The register is not read back: under shadow paging, QEMU 10's SVM shows the guest the
+ * shadow's root. Restores the guest's own root.
  */
 static bool root_load_takes_effect(void)
 {

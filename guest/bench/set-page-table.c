@@ -1,19 +1,19 @@
 /*
- * Set Page Table: writes page-table entries for many pages, in the tables in use. Two rows, for
- * pages of 4 KiB and of 2 MiB. One operation is one entry.
+ * Set Page Table: writes page-table entries for many pages, in the tables in use. Two rows, for pages of 4
+ * KiB and of 2 MiB. One operation is one entry.
  */
 #include "bench.h"
 
 TIMED_PAIR(set_page_table_4k, BEFORE_SET_PT, EACH_SET_PT("4096"), OP_SET_PT_4K, AFTER_SET_PT);
 TIMED_PAIR(set_page_table_2m, BEFORE_SET_PT, EACH_SET_PT("2097152"), OP_SET_PT_2M, AFTER_SET_PT);
 
-/* Page tables: with three above them and one not used up, enough for 260,096 entries of 4 KiB. */
+/* Page tables: 512 pages, less three for upper levels and one spare, hold 260,096 entries of 4 KiB. */
 #define POOL_BYTES (2 * MIB)
 #define POOL_PAGES (POOL_BYTES / (4 * KIB))
 
 static struct set_pt_operand operand, control_operand;
 
-/* `span`: the pages are mapped to [0, span) again and again; any memory will do. */
+/* The pages are mapped to [0, span) repeatedly; any memory will do. */
 static bool prepare(struct bench_run *run, uint64_t page_bytes, uint64_t span)
 {
 	uint64_t pool = (uint64_t)heap_alloc_page(POOL_BYTES);
@@ -24,14 +24,14 @@ static bool prepare(struct bench_run *run, uint64_t page_bytes, uint64_t span)
 		run->reason = "no memory left for page tables";
 		return false;
 	}
-	/* The window ends before so many entries of 2 MiB. */
+	/* The window has room for only so many entries of 2 MiB. */
 	if (most > 512 * GIB / page_bytes / batches)
 		most = 512 * GIB / page_bytes / batches;
 	if (run->max_iterations > most)
 		run->max_iterations = most;
 	operand = (struct set_pt_operand){
 		.root = cpu_page_table_root(),
-		.va = window_base() - page_bytes, /* each pass moves on first */
+		.va = window_base() - page_bytes, /* incremented before each entry */
 		.pa_end = span,
 		.pool = pool,
 		.pool_end = pool + POOL_BYTES,

@@ -7,7 +7,7 @@ static uint16_t stored;
 
 static bool init(struct bench_run *run)
 {
-	cpu_load_ldt(); /* a selector of 0 would prove nothing */
+	cpu_load_ldt(); /* with a selector of 0 the check would prove nothing */
 	stored = 0;
 	run->operand = &stored;
 	return true;

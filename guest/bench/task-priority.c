@@ -1,6 +1,5 @@
-/* The task priority by CR8, by which a kernel holds interrupts back: read, written, and an interrupt to this
- * CPU itself that it holds back until it falls. Three rows, kvm-unit-tests' mov_from_cr8, mov_to_cr8 and
- * self_ipi_tpr. */
+/* The task priority (CR8), with which a kernel masks interrupts: read, write, and a self-IPI that is masked
+ * until the priority falls. Three rows: kvm-unit-tests' mov_from_cr8, mov_to_cr8 and self_ipi_tpr. */
 #include "exit_row.h"
 #include "latency.h"
 #include <arch/timed_exits.h>
@@ -27,8 +26,8 @@ static const char *needs(const struct params *params)
 	return "reading the task priority (CR8) raises an exception on this machine";
 }
 
-/* Instructions are counted by QEMU alone, whose SVM ends the emulator (bql_locked) where a write of CR8 lets
- * an interrupt in that the VMCB held for it: Xen's way; KVM waits for CR8's exit. */
+/* unit=insns means QEMU, whose SVM aborts (bql_locked) when a write of CR8 lets in an interrupt that the
+ * VMCB held for it. Xen injects that way; KVM waits for the exit on CR8. */
 static const char *needs_held_back(const struct params *params)
 {
 	const char *reason = needs(params);

@@ -1,5 +1,5 @@
-/* The CPU's own timer, 10 ms ahead: from the deadline to its handler. kvm-unit-tests' timer_10ms times the wait
- * as well. */
+/* The CPU's own timer, 10 ms ahead: from the deadline to its handler. kvm-unit-tests' timer_10ms also
+ * includes the wait. */
 #include "exit_row.h"
 #include "latency.h"
 #include <arch/timed_exits.h>

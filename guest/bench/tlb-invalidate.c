@@ -1,4 +1,4 @@
-/* TLB Invalidate: drops all that this CPU has cached of its page tables. */
+/* TLB Invalidate: drops all of this CPU's cached translations. */
 #include "bench.h"
 
 TIMED_TLB_INVALIDATE(tlb_invalidate);
@@ -7,7 +7,7 @@ static struct register_operand operand;
 
 static bool init(struct bench_run *run)
 {
-	operand = cpu_vector_base(); /* for the level that we run at */
+	operand = cpu_vector_base(); /* for the current exception level */
 	run->operand = &operand;
 	return true;
 }

@@ -1,6 +1,6 @@
-/* The APIC's timer by a deadline of the TSC, until its handler has counted: one that has passed, and one
- * 3,000 ticks from now, which are in the figure. Two rows, kvm-unit-tests' tscdeadline_immed and
- * tscdeadline; the former does not wait for the handler there. */
+/* The APIC's timer in TSC deadline mode, until its handler has run: a deadline that has passed, and one
+ * 3,000 ticks ahead, which the figure includes. Two rows: kvm-unit-tests' tscdeadline_immed and
+ * tscdeadline; its tscdeadline_immed does not wait for the handler. */
 #include "exit_row.h"
 #include "latency.h"
 #include <arch/timed_exits.h>

@@ -1,5 +1,5 @@
-/* Hypercall, CPUID, IN and an event's round trip under Xen with the guest's paging off: what they are shorter
- * by than the rows of those names is Xen's walk of the guest's page tables. Four rows. */
+/* Hypercall, CPUID, IN and an event's round trip under Xen with the guest's paging off. The difference to
+ * the rows of those names is Xen's walk of the guest's page tables. Four rows. */
 #include "event_round.h"
 #include "exit_row.h"
 #include <arch/timed_xen_unpaged.h>
@@ -35,7 +35,7 @@ static const char *needs_channel(const struct params *params)
 	uint32_t port = params->answers ? params->channel_unpaged : 0;
 	const char *reason = event_channel_to_other(channel, params, port, false);
 
-	/* Of the word of events the loop sees the lower half. */
+	/* The loop reads the lower half of the word of events. */
 	if (!reason && port > 31)
 		reason = "channel-unpaged= is above 31";
 	if (reason)
@@ -62,7 +62,7 @@ static bool prepare(struct bench_run *run, uint64_t number)
 	return true;
 }
 
-/* Its answer is the one that 64-bit code gets too. */
+/* The answer is the same as for 64-bit code. */
 static bool init_hypercall(struct bench_run *run)
 {
 	int64_t version = xen_call(XEN_VERSION_OP, 0, NULL);
@@ -81,7 +81,7 @@ static bool init_cpuid(struct bench_run *run)
 
 static bool init_in(struct bench_run *run)
 {
-	/* Whatever else in= names might take a byte amiss. */
+	/* Another port of in= may have side effects on a write. */
 	if (run->params->in_port == scratch_port())
 		out8(scratch_port(), scratch_pattern(0));
 	return prepare(run, run->params->in_port);

@@ -1,5 +1,5 @@
-/* VM Switch (Dall et al. 2015, Table 1): from one VM to another on the same CPU. The guest kicks and
- * halts; the kick is the other VM's interrupt, whose handler stamps, interrupts this one and halts. */
+/* VM Switch (Dall et al. 2015, Table 1): from one VM to another on the same CPU. The guest kicks and halts;
+ * the kick interrupts the other VM, whose handler stamps, interrupts this one and halts. */
 #include "latency_row.h"
 
 TIMED_LATENCY_SWITCH(vm_switch);

@@ -1,4 +1,4 @@
-/* Write Control Register: loads the register that switches MMU and caches with the value that it has. */
+/* Write Control Register: loads the register that enables MMU and caches (SCTLR) with its current value. */
 #include "bench.h"
 
 TIMED_WRITE_CONTROL_REGISTER(write_control_register);

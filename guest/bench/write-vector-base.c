@@ -1,4 +1,4 @@
-/* Write Vector Base: loads the base of the exception vectors with the value that it has. */
+/* Write Vector Base: loads the base of the exception vectors with its current value. */
 #include "bench.h"
 
 TIMED_WRITE_VECTOR_BASE(write_vector_base);

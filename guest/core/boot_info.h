@@ -1,18 +1,18 @@
-/* What a boot protocol hands over, in the guest's own words. */
+/* What the guest keeps of the boot protocol's information. */
 #ifndef BOOT_INFO_H
 #define BOOT_INFO_H
 
 #include "common/limits.h"
 
-/* What the boot protocol handed over, copied before any of that memory is used again. */
+/* Copied before any of the boot protocol's memory is reused. */
 struct boot_info {
 	const char *protocol; /* "pvh", "multiboot", "arm64-image" */
 	char cmdline[MAX_CMDLINE_BYTES];
 	struct memory_range ram[MAX_RANGES];
 	unsigned ram_count;
-	uint64_t rsdp;	       /* physical address of ACPI's root pointer; 0: not told */
-	uint64_t reserved_end; /* memory below it is not for the heap */
-	uint64_t mapped_end;   /* the heap lies below: mapped when it is first used */
+	uint64_t rsdp;	       /* physical address of ACPI's RSDP; 0: not given */
+	uint64_t reserved_end; /* the heap must not use memory below */
+	uint64_t mapped_end;   /* end of the initially mapped memory; the heap lies below */
 };
 extern struct boot_info boot_info;
 

@@ -57,8 +57,8 @@ static bool value_switch(const struct word *word, bool *to)
 	return true;
 }
 
-/* A pattern that cannot be used is kept all the same: it matches nothing, and running nothing is
- * what somebody wants who mistyped it. */
+/* An invalid pattern is kept: it matches nothing, and after a typo it is better to run nothing than
+ * everything. */
 static bool value_bench(const struct word *word, struct params *params, char *storage,
 			size_t storage_bytes)
 {

@@ -1,4 +1,4 @@
-/* The guest's command line (docs/guest.md). Pure: it also builds on the host and has unit tests there. */
+/* The guest's command line (docs/guest.md). Pure: also built on the host for unit tests. */
 #ifndef CMDLINE_H
 #define CMDLINE_H
 
@@ -6,21 +6,20 @@
 
 struct params;
 /*
- * Reads `line` into *params, which the caller has filled with the defaults. Words that mean
- * nothing, or whose value cannot be used, go to `unknown`, separated by blanks. `storage` keeps
- * the strings that *params points to.
+ * Parses `line` into *params, which the caller has filled with the defaults. Unknown words and invalid
+ * values go to `unknown`, separated by blanks. `storage` keeps the strings that *params points to.
  */
 void cmdline_parse(const char *line, struct params *params, char *storage, size_t storage_bytes,
 		   struct text *unknown);
-/* What differs by machine. */
+/* Machine-dependent limits and defaults. */
 struct cmdline_limits {
-	const char *tick_unit; /* what unit= calls a tick of the clock, "tsc_ticks" */
-	uint64_t port_max;     /* the highest number or address of a port */
-	/* The defaults of in= and out=, and of print=; PORT_NONE: there is none. */
+	const char *tick_unit; /* the name of a clock tick for unit=, "tsc_ticks" */
+	uint64_t port_max;     /* the highest port number or address */
+	/* The defaults of in= and out=, and of print=; PORT_NONE: none. */
 	uint64_t scratch_port, print_port;
 };
 
-/* The defaults of every key. */
+/* Sets the defaults of all keys. */
 void cmdline_defaults(struct params *params, const struct cmdline_limits *limits);
 
 #endif

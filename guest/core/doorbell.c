@@ -1,4 +1,4 @@
-/* The doorbell's note (docs/guest.md); see doorbell.h. A monitor copies it when the bell rings. */
+/* The doorbell's note (docs/guest.md); see doorbell.h. A monitor copies it at each ring. */
 #include "guest/core/doorbell.h"
 #include "guest/core/guest_arch.h"
 #include "common/bell_note.h"

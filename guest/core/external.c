@@ -1,14 +1,12 @@
 /*
- * Marks around timed batches, for a host that takes the time on receipt (HyperBench, 5.1). Called
- * by harness.c, outside of timed_call(), so that what the guest measures itself is the same code
- * with marks and without.
+ * Marks around timed batches, for a host that times them on receipt (HyperBench, 5.1). Called by harness.c
+ * outside timed_call(), so that the guest's own measurement runs the same code with and without marks.
  */
 #include "guest/core/external.h"
 
 /*
- * The host tells two marks apart only if it has read the first before the second comes, and its
- * thread needs some time to be woken. So much lies between any two marks: half a millisecond at
- * 4 GHz, a whole one at 2 GHz.
+ * The minimum between two marks: the host must read the first before the second arrives, and its thread
+ * takes time to wake. Half a millisecond at 4 GHz, one at 2 GHz.
  */
 #define GAP_TICKS 2000000
 
@@ -21,9 +19,9 @@ static void wait_ticks(uint64_t ticks)
 }
 
 /*
- * A batch that is shorter than the gap gets a lead: the same wait in front of control and run, so
- * that their difference, the cost, does not hold it. Double the gap is asked for, because the
- * measured batches can be quicker than the trial was.
+ * A batch shorter than the gap gets a lead: the same wait before control and run, so it cancels in their
+ * difference, the cost. The threshold is twice the gap, because the measured batches can be faster than the
+ * trial.
  */
 struct external external_for(uint64_t shortest_batch_ticks)
 {
@@ -47,6 +45,6 @@ void external_begin(const struct external *external, enum mark mark)
 
 void external_end(void)
 {
-	/* No look at the port first: it was drained before the batch, and has had one byte since. */
+	/* No status read: the port was drained before the batch, and has had only one byte since. */
 	console_put(MARK_END);
 }

@@ -1,6 +1,6 @@
 /*
- * What core/ asks of arch/ beside POSIH: how the machine was started, what it is, how it ends.
- * Benchmarks do not use it.
+ * The interface of core/ to arch/, in addition to POSIH: how the machine was started, what it is, how it is
+ * ended. Not for benchmarks.
  */
 #ifndef GUEST_ARCH_H
 #define GUEST_ARCH_H
@@ -9,43 +9,43 @@
 #include "guest/core/cmdline.h"
 #include "posih.h"
 
-/* What the machine says of itself. */
+/* Facts about the machine for the `hello` record. */
 struct machine_facts {
 	const char *arch;
 	const char *interrupt_controller; /* "xapic", "x2apic", "gicv2", "gicv3", "gicv3-its" */
-	const char *exception_level;	  /* "el1", "el2", "el2-vhe"; NULL where there are none */
+	const char *exception_level;	  /* "el1", "el2", "el2-vhe"; NULL on x86 */
 	char cpu[64];
-	char hypervisor[16]; /* "" where none shows itself */
+	char hypervisor[16]; /* "" if none is detected */
 	const char *clock;   /* "tsc", "cntvct" */
-	uint64_t clock_hz;   /* 0: not known */
+	uint64_t clock_hz;   /* 0: unknown */
 	const char *clock_hz_from;
 };
-/* `measure`: may the clock be measured against another one, if no table tells its frequency? */
+/* `measure`: if no table gives the clock's frequency, may it be measured against another clock? */
 void machine_facts(struct machine_facts *facts, bool measure);
 
-/* First of all: exceptions, console, the boot protocol's words. Where nothing can be done without
- * what was not there, says so on the console if there is one and ends the machine. */
+/* Called first: sets up exceptions and the console, and reads the boot information. If something required
+ * is missing, prints that, if there is a console, and ends the machine. */
 void arch_init(void);
 
-/* What the command line may say here; after arch_init(). */
+/* What the command line may contain on this machine; after arch_init(). */
 void arch_cmdline_limits(struct cmdline_limits *limits);
 
-/* Can a tick of the clock be one instruction, by all that this CPU says of it? */
+/* Can a tick of the clock be one instruction, as far as this CPU tells? */
 bool clock_can_count_insns(void);
 
-/* Ends the machine, or halts this CPU for ever where nothing ends it. */
+/* Ends the machine; if that is impossible, halts this CPU forever. */
 _Noreturn void power_off(enum hypercall_abi hypercall);
 
-/* Tells a monitor that listens at `doorbell` where in memory a note lies. */
+/* Passes the address of a note to a monitor that listens at `doorbell`. */
 void ring_doorbell(uint64_t doorbell, const void *note);
 
-/* Runs `passes` passes of an empty loop: moves the phase of what is measured behind it. */
+/* Runs `passes` passes of an empty loop: shifts the phase of the measurement after it. */
 void pad_loop(uint64_t passes);
 
-/* The other end of channel= under Xen (answer=1): answers each event, for ever. */
+/* The other end of channel= under Xen (answer=1): answers each event, forever. */
 _Noreturn void arch_answer_events(const struct params *params);
 
-/* Hands an exception outside any try_call to core/. */
+/* Passes an exception outside any try_call() to core/. */
 _Noreturn void fault_outside(const struct fault *fault);
 
 #endif

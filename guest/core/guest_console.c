@@ -1,6 +1,6 @@
 /*
- * The console, one serial port: it is the record line, and for what is to tell a person
- * something. Every wait is bounded: without a serial port the guest is mute, and runs on.
+ * The console, one serial port: it carries the records, and text only in case of errors. Every wait is
+ * bounded: without a serial port the guest runs silently.
  */
 #include "guest/core/guest_console.h"
 #include "posih.h"
@@ -34,7 +34,7 @@ uint64_t scratch_port(void)
 	return console ? uart_scratch(console) : PORT_NONE;
 }
 
-/* In PL011's mask: the interrupts of errors and of receiving, neither of which comes. */
+/* In PL011's mask register: error and receive interrupts, neither of which occurs. */
 uint8_t scratch_pattern(unsigned which)
 {
 	return which ? 0x50 : 0x80;

@@ -1,10 +1,10 @@
-/* The console's set-up; POSIH has its use. */
+/* Sets up the console; posih.h has its other functions. */
 #ifndef GUEST_CONSOLE_H
 #define GUEST_CONSOLE_H
 
 #include "common/uart.h"
 
-/* Makes that port the console; NULL: there is none. It must stay where it is. */
+/* Makes that port the console; NULL: none. *uart must stay valid. */
 void console_use(const struct uart *uart);
 
 #endif

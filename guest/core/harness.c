@@ -1,7 +1,6 @@
 /*
- * Measures one benchmark: needs, init, then samples of control and run in turn, check, cleanup
- * (HyperBench, 5.2 and Fig. 4). Every call into a row is made under try_call(), so that a row
- * that raises an exception costs itself only.
+ * Measures one benchmark: needs, init, then samples of control and run in turn, check, cleanup (HyperBench,
+ * 5.2 and Fig. 4). Every call into a row is made under try_call(), so that an exception ends only that row.
  */
 #include "guest/core/harness.h"
 #include "guest/core/guest_arch.h"
@@ -11,34 +10,34 @@
 #include "guest/core/smp.h"
 
 #define MAX_SAMPLES	 1024
-#define SAMPLES_A_PART	 64 /* 64 pairs of 20 digits and a header fit in a line */
+#define SAMPLES_A_PART	 64 /* 64 pairs of 20 digits and a header fit into a line */
 #define TIME_SAMPLES	 30
-/* On units of time a batch lasts at least this part of a second, 40 us... */
+/* On units of time a batch takes at least 1 / this part of a second, 40 us... */
 #define BATCHES_A_SECOND 25000
-/* ... and grows by steps so large that two boots of a row rarely choose different ones. */
+/* ... and grows by large steps, so that two boots of a row rarely choose different sizes. */
 #define BATCH_STEP	 32
-/* A loop that times each operation by itself needs no long batch. */
+/* A loop that times each operation itself needs no long batch. */
 #define SELF_TIMED_BATCH 16
-/* Timed from outside it lasts at least so many ticks, more than 10 ms at up to 5 GHz: what a host hears
- * of its ends varies by far more than the clock's own spread (HyperBench, 5.2). */
+/* Timed from outside, a batch takes at least so many ticks, more than 10 ms at up to 5 GHz: the host's
+ * timestamps vary by far more than the guest's clock (HyperBench, 5.2). */
 #define MARKED_TICKS	 50000000
 #define MARKED_STEP	 2
-/* timed_call() itself touches memory and code first. */
+/* for harness_init(): warms up timed_call() itself */
 #define IDLE_SAMPLES	 64
 
 static struct record record;
 static uint64_t run_ticks[MAX_SAMPLES], control_ticks[MAX_SAMPLES];
 
-/* What try_call() hands to a phase. */
+/* The argument of a phase under try_call(). */
 struct phase {
 	const struct bench *bench;
 	struct bench_run *run;
-	const char *reason; /* of needs */
-	bool ready;	    /* of init */
+	const char *reason; /* result of needs */
+	bool ready;	    /* result of init */
 	enum check verdict;
-	const char *unmarked;	  /* why a host cannot time it, NULL where one can */
-	struct external external; /* how its batches are marked, where they are */
-	const char *name;	  /* the phase that is under way */
+	const char *unmarked;	  /* why a host cannot time it; NULL: it can */
+	struct external external; /* how its batches are marked, if they are */
+	const char *name;	  /* the current phase */
 };
 
 void bench_note(struct bench_run *run, const char *format, ...)
@@ -57,7 +56,7 @@ static uint64_t minimum(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* One batch of the run or of the control loop: its cost in ticks. With `external`, marked. */
+/* Runs one batch of the run or of the control loop. Returns its ticks. With `external`, marked. */
 static uint64_t batch(const struct bench *bench, struct bench_run *run, bool control,
 		      const struct external *external)
 {
@@ -77,7 +76,7 @@ static uint64_t batch(const struct bench *bench, struct bench_run *run, bool con
 	return bench->parameters & SELF_TIMED ? timed.own_ticks : timed.batch_ticks;
 }
 
-/* The less of two batches: a trial must not end because the host took the CPU away in one. */
+/* The minimum of two batches: the host may have preempted the CPU during one. */
 static uint64_t trial(const struct bench *bench, struct bench_run *run, bool control)
 {
 	uint64_t first = batch(bench, run, control, NULL);
@@ -86,9 +85,9 @@ static uint64_t trial(const struct bench *bench, struct bench_run *run, bool con
 }
 
 /*
- * The iteration count on units of time: the row's minimum times the lowest power of the step for which a
- * batch is long enough, within the paper's range (Table 1). Returns the ticks of the shorter of control
- * and run.
+ * The iteration count on units of time: the row's minimum times the smallest power of the step that makes a
+ * batch long enough, within the paper's range (Table 1). Returns the ticks of the shorter of control and
+ * run.
  */
 static uint64_t choose_iterations(const struct bench *bench, struct bench_run *run, bool marked)
 {
@@ -107,8 +106,7 @@ static uint64_t choose_iterations(const struct bench *bench, struct bench_run *r
 	}
 }
 
-/* Chooses the iterations and, for a host that listens, how the batches are marked: NULL where they
- * are not. */
+/* Chooses the iterations and, for external timing, how the batches are marked. NULL: not marked. */
 static const struct external *prepare_batches(struct phase *phase)
 {
 	const struct bench *bench = phase->bench;
@@ -151,9 +149,9 @@ static void phase_init(void *argument)
 	phase->ready = !phase->bench->init || phase->bench->init(phase->run);
 }
 
-/* With a seed the loops alternate in coming first, and which is first of all is another row's and boot's
- * other: neither has always the other's caches behind it. A host that hears marks is told of the control
- * loop first. */
+/* With a seed, run and control alternate in coming first, and the start of that alternation differs between
+ * rows and boots: neither always runs with the caches that the other left. External timing expects the
+ * control loop first. */
 static bool run_comes_first(const struct bench_run *run, uint64_t sample)
 {
 	const struct params *params = run->params;
@@ -240,7 +238,7 @@ static void send_conditions(const struct bench *bench, const struct params *para
 		record_u64(&record, "port", params->print_port);
 }
 
-/* How a host that listened can understand what it heard of the row. */
+/* What a host needs to interpret the marks of the row. */
 static void send_external(const struct phase *phase)
 {
 	if (!phase->run->params->external)
@@ -259,13 +257,14 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 	text_printf(out, "]");
 }
 
-/* The first touch of a page of code is an exit under nested paging, and must not be one of a row's operations. */
+/* Under nested paging the first access to a page of code is an exit, which must not count as a row's
+ * operation. */
 static void touch(timed_loop *loop)
 {
 	volatile const uint8_t *code = (volatile const uint8_t *)(uintptr_t)loop;
 
 	(void)code[0];
-	(void)code[MAX_LOOP_BYTES - 1]; /* a loop may lie across two pages */
+	(void)code[MAX_LOOP_BYTES - 1]; /* a loop may cross a page boundary */
 }
 
 static void send_result(const struct phase *phase)
@@ -295,7 +294,7 @@ static void send_result(const struct phase *phase)
 	}
 }
 
-/* From init to the result. False: *fault is filled, and phase->name says in which phase. */
+/* From init to the result. False: *fault is filled, and phase->name names the phase. */
 static bool measure(struct phase *phase, struct fault *fault)
 {
 	if (!try_call(phase_init, phase, fault))
@@ -310,7 +309,7 @@ static bool measure(struct phase *phase, struct fault *fault)
 	return true;
 }
 
-/* A row's whole life. False as measure(). */
+/* All phases of a row. False: as for measure(). */
 static bool run_phases(struct phase *phase, struct fault *fault)
 {
 	struct fault second;
@@ -344,7 +343,7 @@ static uint64_t sample_count(const struct bench *bench, const struct params *par
 
 void harness_run(const struct bench *bench, uint64_t index, const struct params *params)
 {
-	/* iters= may go beyond the paper's range: whoever sets it wants to see that. */
+	/* iters= may exceed the paper's range. */
 	uint64_t most = params->iters > bench->max_iterations ? params->iters
 							      : bench->max_iterations;
 	struct bench_run run = {
@@ -376,13 +375,13 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 	record_send(&record);
 }
 
-/* The Idle row's own loop: two reads of the clock with nothing between them. */
+/* The loop of the Idle row: two reads of the clock with nothing in between. */
 extern timed_loop idle_run, idle_control;
 
 void harness_init(const struct params *params)
 {
 	bell_learn(params);
-	/* What timed_call() itself touches first must not be one of the first row's operations. */
+	/* The first accesses of timed_call() itself must not count as the first row's operations. */
 	for (unsigned i = 0; i < IDLE_SAMPLES; i++)
 		timed_call(idle_run, 1, NULL);
 }

@@ -1,10 +1,10 @@
-/* Measures one benchmark and tells of it in records. */
+/* Measures one benchmark and sends its records. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
 #include "bench.h"
 
-/* Once, before the first: touches what all rows have in common. */
+/* Call it once before the first row: warms up what all rows use. */
 void harness_init(const struct params *params);
 
 void harness_run(const struct bench *bench, uint64_t index, const struct params *params);

@@ -1,4 +1,4 @@
-/* What the rows of I/O latency share; see latency_row.h. */
+/* What the I/O latency rows share; see latency_row.h. */
 #include "latency_row.h"
 
 #include "guest/core/guest_arch.h"
@@ -10,7 +10,7 @@
 static struct latency_operand operand;
 static struct latency_page *page;
 static const struct params *params;
-/* The other side's clock less ours, by the rounds: at least, and at most. */
+/* Bounds, from the rounds, on the other side's clock minus ours. */
 static int64_t least, most;
 static uint64_t stamps_before;
 
@@ -21,7 +21,7 @@ const char *latency_needs(const struct params *given)
 	return "it needs a device of our own monitor (vmm), which lies behind doorbell=";
 }
 
-/* Has the device do that. NULL, or why it does not. */
+/* Gives the device a command. Returns NULL, or why it failed. */
 static const char *command(enum latency_command wanted)
 {
 	page->magic = LATENCY_MAGIC;
@@ -35,7 +35,7 @@ static const char *command(enum latency_command wanted)
 	return page->why[0] ? page->why : NULL;
 }
 
-/* One round: the other side's stamp lies between two of ours, or its clock is another. */
+/* One round: the other side's stamp should lie between two of ours; else the clocks differ. */
 static bool one_round(bool by_kick)
 {
 	uint64_t stamps = page->stamps, start = latency_clock(), began = rdtimer(), end;
@@ -57,7 +57,8 @@ static bool one_round(bool by_kick)
 	return true;
 }
 
-/* Ping-pong over shared memory with a thread of the monitor, or, on one CPU, by exits to it. */
+/* Ping-pong over shared memory with a thread of the monitor or, if that would run on this CPU, by exits to
+ * it. */
 static const char *compare_clocks(bool by_kick)
 {
 	const char *wrong = command(by_kick ? LATENCY_OUT_USERSPACE : LATENCY_CLOCK);
@@ -81,7 +82,7 @@ const struct latency_page *latency_command(struct bench_run *run, enum latency_c
 
 bool latency_start(struct bench_run *run, enum latency_command wanted, bool halts)
 {
-	/* Where the monitor's part runs on this CPU, its clock is this CPU's: it is asked by exits. */
+	/* If the monitor's part runs on this CPU, its clock is this CPU's: use exits. */
 	bool by_kick = wanted == LATENCY_OUT_USERSPACE || wanted == LATENCY_IN_USERSPACE ||
 		       wanted == LATENCY_SWITCH;
 
@@ -120,7 +121,7 @@ enum check latency_check(struct bench_run *run)
 {
 	uint64_t stamps = page->stamps - stamps_before, came = latency_handled.count;
 	bool in = page->command >= LATENCY_IN_THREAD;
-	/* Where CPUs are threads of a busy host one may be late; where all is exact none may. */
+	/* On a busy host a CPU may be late; under the deterministic lab none may. */
 	uint64_t may_miss = params->unit == UNIT_INSNS ? 0 : run->total / 10;
 
 	bench_note(

@@ -1,4 +1,4 @@
-/* The guest's order of business: read the command line, say hello, run the rows, say bye. */
+/* The guest's main program: reads the command line, sends `hello`, runs the rows, sends `bye`. */
 #include "guest/core/guest_arch.h"
 #include "guest/core/harness.h"
 #include "guest/core/record_line.h"
@@ -18,13 +18,13 @@ static struct params params;
 static struct record record;
 static char pattern[MAX_CMDLINE_BYTES];
 
-/* A shift of the data of boots with a seed: so many pages of memory and lines of the stack at most, less 1. */
+/* With a seed, data is shifted by up to this many pages of memory and cache lines of stack, minus 1. */
 #define SHIFTS 64
 
-/* A walk through the selected rows: those that rows= names in its order, or the image's. */
+/* A walk over the selected rows, in the order of rows=, or of the image. */
 struct walk {
-	const struct bench *bench; /* the next one, of the image's */
-	const char *name;	   /* what is left of rows= */
+	const struct bench *bench; /* the next one, in the image's order */
+	const char *name;	   /* rest of rows= */
 };
 
 static struct walk first_row(void)
@@ -32,7 +32,7 @@ static struct walk first_row(void)
 	return (struct walk){ .bench = __benchmarks_start, .name = params.rows };
 }
 
-/* The row of this name, up to a comma or blank. */
+/* The row whose name this is; the name ends at a comma or blank. */
 static const struct bench *row_named(const char *name, size_t bytes)
 {
 	for (const struct bench *bench = __benchmarks_start; bench < __benchmarks_end; bench++) {
@@ -46,7 +46,7 @@ static const struct bench *row_named(const char *name, size_t bytes)
 	return NULL;
 }
 
-/* The next one, NULL behind the last. A name that no row has goes to `unknown`. */
+/* The next row, NULL after the last. Unknown names go to `unknown`. */
 static const struct bench *next_row(struct walk *walk, struct text *unknown)
 {
 	while (walk->name) {
@@ -103,7 +103,7 @@ static void send_clock(struct text *out, const struct machine_facts *facts)
 	}
 }
 
-/* An array of the words, which one blank separates. */
+/* Sends words separated by single blanks as an array. */
 static void send_words(struct text *out, const char *key, char *words)
 {
 	record_key(&record, key);
@@ -207,7 +207,7 @@ _Noreturn void guest_main(void)
 		text_printf(&unknown, unknown.used ? " unit=insns" : "unit=insns");
 	}
 	record_set_nonce(params.nonce);
-	/* Instructions have no clock outside of the machine. */
+	/* There is no outside clock for instructions. */
 	params.external = params.external && params.unit == UNIT_TIME;
 	if (!early_mem_init(params.seed % SHIFTS) || !setup_mmu()) {
 		console_printf("the boot protocol told of no memory range that could be used\n");
@@ -221,7 +221,7 @@ _Noreturn void guest_main(void)
 	for (walk = first_row(); next_row(&walk, &unknown);)
 		rows++;
 	send_hello(params.smp, rows, &unknown);
-	/* Everything below lies that much lower on the stack. */
+	/* Shifts the stack of everything below. */
 	stack = __builtin_alloca(1 + params.seed % SHIFTS * 64);
 	*stack = 0;
 	harness_init(&params);

@@ -1,10 +1,10 @@
 /*
- * Physical memory: a heap that only grows, and a region that nothing touches until a benchmark
- * asks for pages that have never been touched. main comes first, then paging and rows.
+ * Physical memory: a heap that only grows, and a region that stays untouched until a benchmark takes pages
+ * from it. Order of use: main, paging, rows.
  */
 #include "guest/core/guest_arch.h"
 
-#define LOWEST	       MIB /* the first MiB belongs to firmware and to starting CPUs */
+#define LOWEST	       MIB /* the first MiB is for firmware and for starting CPUs */
 #define MAX_HEAP_BYTES (64 * MIB)
 
 static struct memory_range heap, untouched;
@@ -41,7 +41,7 @@ bool early_mem_init(uint64_t shift_pages)
 		if (low.end > boot_info.mapped_end)
 			low.end = boot_info.mapped_end;
 		low.start = round_up(low.start, 4 * KIB);
-		/* The heap lies in the first large range: it must be mapped from the start. */
+		/* The heap is in the first large range, because it must be mapped from the start. */
 		if (!size_of(&heap) && size_of(&low) >= 4 * MIB) {
 			heap = low;
 			if (size_of(&heap) / 2 > MAX_HEAP_BYTES)

@@ -1,13 +1,10 @@
-/*
- * Page tables, walked and filled: what POSIH offers of them. How they start, and the CPU's
- * registers for them, are arch/'s.
- */
+/* Walks and fills page tables, for POSIH. Their initial set-up and the CPU's registers are in arch/. */
 #include "guest/core/paging.h"
 #include "guest/core/guest_arch.h"
 #include <arch/page_entry.h>
 #include <arch/timed.h>
 
-#define WINDOW_SLOT 128 /* of the top table: virtual addresses from 64 TiB on, below x86's hole */
+#define WINDOW_SLOT 128 /* of the top-level table: 64 TiB, below x86's non-canonical hole */
 
 uint64_t *page_root;
 

@@ -1,12 +1,12 @@
 /*
- * The guest's own page tables, as both sides see them: four levels of 512 entries of 8 bytes, pages
- * of 4 KiB, 2 MiB and 1 GiB. arch/ says in page_entry.h what an entry looks like
+ * The guest's own page tables, shared by core/ and arch/: four levels of 512 entries of 8 bytes, pages of 4
+ * KiB, 2 MiB and 1 GiB. arch/'s page_entry.h defines the entries:
  *
  *   ENTRY_VALID, ENTRY_ACCESSED, ENTRY_ADDRESS    bits of an entry, the last a mask
  *   entry_of_table(table), entry_of_page(pa, shift)
- *   entry_is_page(entry, shift)                   of a valid one: a page and no table?
+ *   entry_is_page(entry, shift)                   is this valid entry a page, not a table?
  *
- * where `shift` is the level by the bits of address below it: 39, 30, 21, 12.
+ * `shift` identifies the level by the number of address bits below it: 39, 30, 21, 12.
  */
 #ifndef PAGING_H
 #define PAGING_H
@@ -14,19 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The table at the top. arch/ makes it, before anything here is called. */
+/* The top-level table; arch/ sets it before anything here is called. */
 extern uint64_t *page_root;
 
-/* Entries that paging_changed() has not seen yet may be unknown to the CPU's walker. */
+/* Call it after changing entries: until then the CPU's walker may not see them. */
 void paging_changed(void);
 
-/* The entry of `table` for va. */
+/* The entry for va in `table`. */
 static inline uint64_t *page_slot(uint64_t *table, uint64_t va, unsigned shift)
 {
 	return &table[va >> shift & 511];
 }
 
-/* The entry that maps va, and its level; NULL where va is not mapped. */
+/* The entry that maps va, and its level; NULL if va is not mapped. */
 uint64_t *page_walk(uint64_t va, unsigned *shift);
 
 #endif

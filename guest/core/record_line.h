@@ -4,11 +4,11 @@
 
 #include "common/record.h"
 
-/* Who speaks: "guest", until it is set; at most eight characters. */
+/* The sender's name: "guest" by default; at most eight characters. */
 void record_set_source(const char *source);
 void record_set_nonce(uint64_t nonce);
 
-/* One that did not fit is not sent; the console says so, and the gap in the numbers. */
+/* A record that does not fit is not sent: the console prints that, and a sequence number is missing. */
 void record_send(struct record *record);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Regular expressions for bench=: the pattern becomes a nondeterministic automaton, which is run
- * on all its states at once (Thompson, "Regular Expression Search Algorithm", CACM 1968), so that
- * no pattern takes longer than its length times the text's. Pure.
+ * Regular expressions for bench=: the pattern becomes a nondeterministic automaton, which is run on all its
+ * states at once (Thompson, "Regular Expression Search Algorithm", CACM 1968), so the time is at most
+ * pattern length times text length. Pure.
  */
 #include "guest/core/regex.h"
 
@@ -16,20 +16,20 @@
 enum kind { CHARACTER, ANY, CLASS, BEGIN, END, SPLIT, EMPTY, MATCH };
 
 struct node {
-	uint8_t kind, value;  /* value: the character, or the class's number */
-	uint16_t next, other; /* other: SPLIT's second way */
+	uint8_t kind, value;  /* value: the character, or the class's index */
+	uint16_t next, other; /* other: SPLIT's second branch */
 };
 
-/* A piece of automaton: it begins at `first` and goes on where `last->next` is set. */
+/* A fragment: it begins at `first` and continues at `last->next`. */
 struct piece {
 	uint16_t first, last;
 };
 
 struct automaton {
 	struct node nodes[MAX_NODES];
-	uint8_t classes[MAX_CLASSES][16]; /* a bit for each ASCII character */
+	uint8_t classes[MAX_CLASSES][16]; /* one bit for each ASCII character */
 	unsigned node_count, class_count;
-	const char *pattern; /* what is left to read */
+	const char *pattern; /* the part not yet parsed */
 	bool wrong;
 };
 
@@ -138,7 +138,7 @@ static struct piece atom(struct automaton *a, unsigned depth)
 	}
 }
 
-/* An atom and the repetitions behind it. */
+/* An atom and its repetition operators. */
 static struct piece repeated(struct automaton *a, unsigned depth)
 {
 	struct piece p = atom(a, depth);
@@ -189,7 +189,7 @@ static struct piece alternatives(struct automaton *a, unsigned depth)
 	return whole;
 }
 
-/* Returns the first node, NONE when the pattern is wrong. */
+/* Returns the first node, NONE if the pattern is invalid. */
 static uint16_t compile(struct automaton *a, const char *pattern)
 {
 	struct piece whole;
@@ -199,19 +199,19 @@ static uint16_t compile(struct automaton *a, const char *pattern)
 	a->pattern = pattern;
 	whole = alternatives(a, 0);
 	a->nodes[whole.last].next = node(a, MATCH, 0);
-	if (*a->pattern || a->wrong) /* what is left over is a ')' too many */
+	if (*a->pattern || a->wrong) /* only an unmatched ')' is left over */
 		return NONE;
 	return whole.first;
 }
 
-/* The states in which the automaton is at one place of the text. */
+/* The set of active states at one position of the text. */
 struct states {
 	uint16_t list[MAX_NODES];
 	bool in[MAX_NODES];
 	unsigned count;
 };
 
-/* Adds a state and all that it reaches without reading; the list itself is the work list. */
+/* Adds a state and all states reachable without reading; the list is also the work list. */
 static void enter(const struct automaton *a, struct states *s, uint16_t first, bool at_begin,
 		  bool at_end)
 {

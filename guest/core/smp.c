@@ -1,15 +1,15 @@
-/* Starts the other CPUs, lets them rest, and sends them interrupts (POSIH, SMP). */
+/* Starts the other CPUs, makes them wait for work, and sends them interrupts (POSIH, SMP). */
 #include "guest/core/smp.h"
 #include "guest/core/guest_arch.h"
 #include "latency.h"
 #include "common/relax.h"
 
-#define STACK_BYTES (4 * KIB) /* a resting CPU runs interrupt handlers and little else */
+#define STACK_BYTES (4 * KIB) /* a waiting CPU runs little but interrupt handlers */
 
 struct cpu cpus[MAX_CPUS];
 static unsigned online = 1;
 
-/* The sender polls the first while the handler counts in the others. */
+/* The sender polls the first while the handler increments the others. */
 uint64_t ipi_received APART, ipi_found_halted APART, ipi_found_running APART;
 struct latency_handled latency_handled;
 
@@ -53,7 +53,7 @@ unsigned start_others(unsigned wanted)
 		cpus[i + 1].id = ids[i];
 	}
 	arch_prepare_start(others);
-	/* In order, and none behind one that does not answer: numbers stay without gaps. */
+	/* In order, and stop at the first that does not start: numbers have no gaps. */
 	while (online <= others && start_one(&cpus[online]))
 		online++;
 	if (online <= others)
@@ -82,10 +82,10 @@ bool cpu_set_rest(unsigned cpu, enum cpu_rest rest)
 	target->ready = 0;
 	target->spin = rest == CPU_RUNNING;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	on_cpu(cpu); /* out of its halt; a running one sees `spin` or this, whichever comes first */
+	on_cpu(cpu); /* wakes a halted CPU; a running one sees `spin` or this, whichever is first */
 	if (!wait_for(&target->ready, arch_long_ticks()))
 		return false;
-	/* It may have been ready once more before the interrupt. */
+	/* `ready` may have been set once more before the interrupt. */
 	for (start = rdtimer(); rdtimer() - start < arch_long_ticks() / 10000;)
 		relax();
 	return wait_for(&target->ready, arch_long_ticks());

@@ -1,13 +1,13 @@
 /*
- * A benchmark: one virtualization-sensitive operation, one file in bench/, one row in the linker
- * section .benchmarks (HyperBench, Listing 1). CONTRIBUTING.md shows how to add one.
+ * A benchmark: one virtualization-sensitive operation, one file in bench/, one row in the linker section
+ * .benchmarks (HyperBench, Listing 1). CONTRIBUTING.md shows how to add one.
  *
- * The order of a row's life, all of it in core/harness.c:
+ * The phases of a row, in order (core/harness.c):
  *
  *   needs    may it run here? NULL, or the reason why not. Probes; never assumes.
  *   init     prepares; sets run->operand. False: run->reason says why.
  *   control  \ once for each sample, in either order, each timed as one batch of run->iterations
- *   run      / passes. The two are the same loop, but for the operation (paper, Fig. 4).
+ *   run      / passes. Both are the same loop, except for the operation (paper, Fig. 4).
  *   check    did the event take place? Writes run->note.
  *   cleanup  undoes init; also called when init, run or check raised an exception.
  */
@@ -19,7 +19,7 @@
 
 enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 
-/* Which launch parameters move a row's figures: they are stored with its result. */
+/* The launch parameters that affect a row's figures: stored with its result. */
 #define PARAM_PAGE	 (1u << 0)
 #define PARAM_WS	 (1u << 1)
 #define PARAM_IN_PORT	 (1u << 2)
@@ -29,34 +29,34 @@ enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 /* The loop times each operation itself and returns the sum (TIMED_EACH). */
 #define SELF_TIMED	 (1u << 6)
 
-/* How many batches of the final size the trials before the first sample come to, at most: each size is at
- * least twice the one before, and tried twice. For rows that use something up in each pass. */
+/* The trials before the first sample take at most so many batches of the final size: each size is at least
+ * twice the one before, and is tried twice. For rows that consume something in each pass. */
 #define TRIAL_BATCHES 4
 
 /* One run of one benchmark, from init to cleanup. */
 struct bench_run {
 	const struct params *params;
 	uint64_t index;		 /* among the selected benchmarks, from 0 */
-	uint64_t samples;	 /* how many samples will be taken */
+	uint64_t samples;	 /* samples to be taken */
 	uint64_t iterations;	 /* passes in a batch; final when check is called */
 	uint64_t max_iterations; /* init may lower it */
 	uint64_t total;		 /* operations done so far, trial batches included */
-	void *operand;		 /* what run gets */
-	void *control_operand;	 /* what control gets; NULL: the same */
+	void *operand;		 /* passed to run */
+	void *control_operand;	 /* passed to control; NULL: the same */
 	const char *reason;	 /* why init returned false */
-	char note[160];		 /* what check saw */
+	char note[160];		 /* what check found */
 };
 
-/* Fixed layout, 16 words: the runner reads rows from the image (docs/architecture.md). */
+/* Fixed layout, 16 words: the runner reads the rows from the image (docs/architecture.md). */
 struct bench {
 	const char *name, *category, *summary;
-	const char *requires; /* what it needs, for people; "" is nothing */
+	const char *requires; /* requirements, for people; "": none */
 	const char *(*needs)(const struct params *params);
 	bool (*init)(struct bench_run *run);
 	timed_loop *run, *control;
 	enum check (*check)(struct bench_run *run);
 	void (*cleanup)(struct bench_run *run);
-	uint64_t cpus;				  /* CPUs that must run: 1 or 2 */
+	uint64_t cpus;				  /* CPUs needed: 1 or 2 */
 	uint64_t min_iterations, max_iterations;  /* on units of time (paper, Table 1) */
 	uint64_t insns_iterations, insns_samples; /* on instructions: constants */
 	uint64_t parameters;			  /* PARAM_ bits */

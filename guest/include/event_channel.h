@@ -1,4 +1,4 @@
-/* Xen's event channels as benchmarks use them (platform/xen.c; loops: arch/timed_xen.h). */
+/* Xen's event channels for benchmarks (platform/xen.c; loops: arch/timed_xen.h). */
 #ifndef EVENT_CHANNEL_H
 #define EVENT_CHANNEL_H
 
@@ -6,23 +6,24 @@
 #include "posih.h"
 #include "guest/platform/xen.h"
 
-/* Assembly knows the offsets. */
+/* Assembly uses the offsets. */
 struct event_channel_operand {
 	uint64_t call;		    /* xen_call_kind() */
-	const void *send;	    /* EVTCHNOP_send's argument: the port */
-	const void *poll;	    /* SCHEDOP_poll's */
+	const void *send;	    /* argument of EVTCHNOP_send: the port */
+	const void *poll;	    /* argument of SCHEDOP_poll */
 	volatile uint64_t *pending; /* the word of shared_info with the bit below */
-	uint64_t bit;		    /* pending when an event has come */
-	uint64_t events;	    /* how many came */
-	uint64_t waits;		    /* how often there was none yet, and the CPU was given up */
+	uint64_t bit;		    /* pending when an event has arrived */
+	uint64_t events;	    /* events taken */
+	uint64_t waits;		    /* times that none was pending and the CPU was yielded */
 	uint32_t port;
 	struct xen_poll poll_argument;
 };
 
 /*
- * The halves of a round trip, where the other domain tells when it took the event: the next port above
- * channel= is for that. It answers first, and then sends an event on EVENT_STAMP + n for each bit n that its
- * counter had of the lower 32, and one on EVENT_STAMPED: two domains need not have memory in common.
+ * Halves of a round trip, for which the other domain reports when it took the event. This uses the port
+ * above channel=. The other domain first answers; then, for each set bit n of its counter's lower 32 bits,
+ * it sends an event on EVENT_STAMP + n, and one on EVENT_STAMPED. Events, because two domains need not
+ * share memory.
  */
 #define EVENT_CHANNEL_STAMPED 1
 #define EVENT_STAMPED	      31
@@ -39,15 +40,16 @@ _Static_assert(sizeof(struct event_channel_operand) == 88, "assembly knows what 
 
 /* NULL, or why there are no event channels. */
 const char *event_channel_needs(const struct params *params);
-/* Fills an operand for the channel at `port`. False: Xen gives no shared information page. */
+/* Fills an operand for the channel at `port`. False: Xen provides no shared information page. */
 bool event_channel_fill(struct event_channel_operand *operand, uint32_t port);
-/* ... for a new channel from this domain to itself. False: Xen refuses one. */
+/* ... for a new channel from this domain to itself. False: Xen refused. */
 bool event_channel_loop_back(struct event_channel_operand *operand);
-/* ... for the port, 0 if there is none, of a channel to a domain that answers events, and tells by others when
- * it took one if they are stamped. NULL, or why it can't be used. */
+/* ... for `port` (0: none), a channel to a domain that answers events and, if `stamped`, reports when it
+ * took each. NULL, or why it can't be used. */
 const char *event_channel_to_other(struct event_channel_operand *operand,
 				   const struct params *params, uint32_t port, bool stamped);
-/* Has events interrupt this CPU, whose handler fills latency_handled; or no more. False: they can't. */
+/* Makes events interrupt this CPU, whose handler fills latency_handled, or stops that. False: not
+ * possible. */
 bool event_channel_interrupts(bool on);
 
 #endif

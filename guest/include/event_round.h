@@ -1,11 +1,12 @@
-/* What the rows of an event's round trip to another domain share (bench/event-channel.c, unpaged.c). */
+/* Shared by the rows that measure an event's round trip to another domain (bench/event-channel.c,
+ * unpaged.c). */
 #ifndef EVENT_ROUND_H
 #define EVENT_ROUND_H
 
 #include "bench.h"
 #include "event_channel.h"
 
-/* By the other domain's own word, where the two have memory in common. Where not, an answer seen is one: only
+/* Events answered, as counted by the other domain if they share memory; otherwise the answers seen: only
  * that domain can set the bit. */
 static inline uint64_t event_round_answered(const struct bench_run *run,
 					    const struct event_channel_operand *channel)
@@ -13,7 +14,7 @@ static inline uint64_t event_round_answered(const struct bench_run *run,
 	return run->params->answers ? *(volatile uint64_t *)run->params->answers : channel->events;
 }
 
-/* Returns how many were answered before. */
+/* Returns the number answered so far. */
 static inline uint64_t event_round_start(const struct bench_run *run,
 					 struct event_channel_operand *channel)
 {

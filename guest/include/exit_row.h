@@ -1,4 +1,4 @@
-/* A row of a family whose members differ in little: one CPU, no parameters. */
+/* A row of a family with few differences: one CPU, no parameters. */
 #ifndef EXIT_ROW_H
 #define EXIT_ROW_H
 

@@ -4,12 +4,12 @@
 
 #include "common/latency_page.h"
 
-/* What arch/ has for it: fills how an interrupt reaches this CPU, whose handler stamps and counts. False:
- * it can't be reached. */
+/* Implemented by arch/: fills in how an interrupt reaches this CPU, whose handler stamps and counts. False:
+ * not possible. */
 _Bool latency_interrupt_fill(struct latency_page *page);
-/* The guest's counter, as the other side has it too. */
+/* The guest's counter, which the other side reads too. */
 uint64_t latency_clock(void);
-/* Its handler's. Assembly knows the offsets. */
+/* Written by the handler. Assembly uses the offsets. */
 struct latency_handled {
 	volatile uint64_t count, stamp, found_halted;
 };

@@ -1,18 +1,18 @@
-/* What the rows of I/O latency share (core/latency.c). */
+/* What the I/O latency rows share (core/latency.c). */
 #ifndef LATENCY_ROW_H
 #define LATENCY_ROW_H
 
 #include "bench.h"
 #include "latency.h"
 
-/* May it run? NULL, or why not. */
+/* NULL, or why the row cannot run. */
 const char *latency_needs(const struct params *params);
-/* Has the device do that, without a clock. Returns its page; NULL: run->reason. */
+/* Gives the device a command, without comparing clocks. Returns its page; NULL: see run->reason. */
 const struct latency_page *latency_command(struct bench_run *run, enum latency_command command);
-/* Prepares the operand of a row: the device does what `command` says, and both sides have one clock. False:
- * run->reason. `halts`: the guest waits halted. */
+/* Prepares a row's operand: the device executes `command`, and both sides' clocks are compared. `halts`:
+ * the guest waits halted. False: see run->reason. */
 bool latency_start(struct bench_run *run, enum latency_command command, bool halts);
-/* Did all that was sent come, and lay every stamp between the guest's own? */
+/* Did everything arrive, and was every stamp between the guest's own? */
 enum check latency_check(struct bench_run *run);
 void latency_stop(struct bench_run *run);
 

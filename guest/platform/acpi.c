@@ -1,6 +1,6 @@
 /*
- * ACPI tables, as far as a guest needs them that starts CPUs and powers off (ACPI 6.5, chapter 5).
- * No interpreter: \_S5_ is found by its bytes, which compilers of every firmware emit alike.
+ * Reads the ACPI tables needed to start CPUs and to power off (ACPI 6.5, chapter 5). No AML interpreter:
+ * \_S5_ is found by its byte sequence, which all firmware compilers emit alike.
  */
 #include "guest/platform/acpi.h"
 
@@ -35,7 +35,7 @@ struct address { /* 5.2.3.2 */
 
 #define SPACE_PORT 1
 
-struct fadt { /* 5.2.9; what lies between is not read */
+struct fadt { /* 5.2.9; only fields that are read have names */
 	struct header header;
 	uint32_t facs, dsdt;
 	uint8_t skip_1[4];
@@ -61,7 +61,7 @@ _Static_assert(__builtin_offsetof(struct fadt, sleep_control) == 244, "FADT");
 
 #define FADT_HARDWARE_REDUCED (1u << 20)
 
-#define MADT_ENTRIES_AT	  44 /* behind the header, the APIC's address and flags (5.2.12) */
+#define MADT_ENTRIES_AT	  44 /* after the header, the APIC's address and flags (5.2.12) */
 #define MADT_LOCAL_APIC	  0
 #define MADT_LOCAL_X2APIC 9
 #define MADT_USABLE	  3 /* enabled, or can be enabled */
@@ -84,7 +84,7 @@ static bool signed_as(const char *text, const char *signature)
 	return true;
 }
 
-/* The table at `address`, whole and with its sum right; else NULL. */
+/* The table at `address`, if it is complete and its checksum is right; else NULL. */
 static const struct header *table_at(uint64_t address)
 {
 	const struct header *table = (const struct header *)address;
@@ -127,7 +127,7 @@ static void read_madt(struct acpi *acpi, const struct header *madt)
 	}
 }
 
-/* An integer of AML: ZeroOp, OneOp, or a byte constant (20.2.3). */
+/* An AML integer: ZeroOp, OneOp, or a byte constant (20.2.3). */
 static const uint8_t *aml_byte(const uint8_t *at, const uint8_t *end, uint8_t *value)
 {
 	if (at < end && *at <= 1) {
@@ -211,7 +211,7 @@ static bool is_root_pointer(const struct root_pointer *root)
 	       !sum_of(root, __builtin_offsetof(struct root_pointer, length));
 }
 
-/* In the extended BIOS data area's first KiB, or in the BIOS' read-only memory (5.2.5.1). */
+/* Searches the extended BIOS data area's first KiB and the BIOS's read-only memory (5.2.5.1). */
 static const struct root_pointer *scan_for_root_pointer(void)
 {
 	uint64_t ebda;

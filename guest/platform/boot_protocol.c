@@ -1,6 +1,6 @@
 /*
- * Reads what PVH or multiboot handed over and copies it, before the memory it lies in is used.
- * boot.S leaves which protocol it was and where its structure lies.
+ * Reads and copies the information of PVH or multiboot, before its memory is reused. boot.S saves which
+ * protocol it was and the address of its structure.
  */
 #include "guest/platform/boot_protocol.h"
 #include "guest/core/guest_arch.h"

@@ -1,4 +1,4 @@
-/* First steps: reads what the boot protocol handed over; opens the console. */
+/* First steps of the boot: reads the boot protocol's information; opens the console. */
 #ifndef BOOT_PROTOCOL_H
 #define BOOT_PROTOCOL_H
 

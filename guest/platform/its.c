@@ -1,13 +1,13 @@
 /*
- * See its.h. All tables lie in one large page of the heap. There
- * is one device, 0, with two events, of which the first is mapped, and one collection, 0.
+ * See its.h. All tables are in one large page of the heap. There is one device, 0, with two events, of
+ * which only the first is mapped, and one collection, 0.
  */
 #include "guest/platform/its.h"
 #include "posih.h"
 #include "common/gic_registers.h"
 #include "common/relax.h"
 
-/* Of the ITS. */
+/* Registers of the ITS. */
 #define GITS_CTLR    0x0000
 #define GITS_TYPER   0x0008
 #define GITS_CBASER  0x0080
@@ -27,10 +27,10 @@
 #define KIND_DEVICES	 1
 #define KIND_COLLECTIONS 4
 #define ID_BITS		 14   /* LPIs up to 16383 */
-#define LPI_ON		 0xa3 /* priority, a bit that is 1, enabled */
+#define LPI_ON		 0xa3 /* priority, a reserved bit that is 1, enabled */
 #define MAX_POLLS	 1000000
 
-/* Places in the large page. */
+/* Offsets in the large page. */
 #define PIECE	    (64 * KIB)
 #define PROPERTIES  (0 * PIECE)
 #define PENDING	    (1 * PIECE)
@@ -73,7 +73,7 @@ static void put(uint64_t *ring, unsigned index, enum command command, uint64_t s
 	words[3] = 0;
 }
 
-/* Makes the commands known that stand before `offset`. False: the ITS does not do them. */
+/* Submits the commands before `offset`. False: the ITS did not execute them. */
 static bool carry_out(uint64_t its, uint64_t offset)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -1,23 +1,24 @@
-/* A GICv3's Interrupt Translation Service (IHI 0069, chapter 5), as far as one event of one device needs it. */
+/* A GICv3's Interrupt Translation Service (IHI 0069, chapter 5): just enough for one event of one
+ * device. */
 #ifndef ITS_H
 #define ITS_H
 
 #include <stdint.h>
 
-/* The first interrupt that an ITS can give. */
+/* The first LPI. */
 #define ITS_FIRST_LPI 8192
 
-/* Where its commands are made known: each is ITS_COMMAND bytes of a ring of ITS_RING, all of which ask for
- * the event (INT). */
+/* For submitting commands: the ring has ITS_RING bytes of commands of ITS_COMMAND bytes, each of which
+ * triggers the event (INT). */
 #define ITS_COMMAND 32
 #define ITS_RING    4096
 struct its_ring {
 	uint64_t written; /* the address of GITS_CWRITER */
-	uint64_t offset;  /* what it holds */
+	uint64_t offset;  /* its current value */
 };
 
-/* Has the ITS at `its` make an event the interrupt `lpi` of the CPU that has `redistributor`, priority in the
- * middle. NULL: *ring is filled; else why not. Once for a machine. */
+/* Sets up the ITS at `its` to translate an event to interrupt `lpi` of the CPU with `redistributor`, medium
+ * priority. NULL: *ring is filled; else the error. Once per machine. */
 const char *its_map_event(uint64_t its, uint64_t redistributor, uint32_t lpi,
 			  struct its_ring *ring);
 

@@ -2,7 +2,8 @@
 #include "guest/platform/pit.h"
 #include "posih.h"
 
-/* Counts ticks over 10 ms of the 8254's channel 2 (Intel 8254 data sheet, mode 0). 0: no 8254. */
+/* Ticks of rdtimer() in 10 ms of the 8254's channel 2 (Intel 8254 data sheet, mode 0), per second. 0: no
+ * 8254. */
 static uint64_t count_clock_hz(void)
 {
 	const uint64_t input_hz = 1193182, passes = input_hz / 100;
@@ -22,7 +23,7 @@ static uint64_t count_clock_hz(void)
 	return ended ? ticks * 100 : 0;
 }
 
-/* The least of three: a host that takes the CPU away in between only adds ticks. */
+/* The minimum of three: preemption by the host only adds ticks. */
 uint64_t pit_measure_hz(void)
 {
 	uint64_t least = count_clock_hz();

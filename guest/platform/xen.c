@@ -1,4 +1,4 @@
-/* The guest's ends of Xen's event channels. Makes no hypercall unless it is called. */
+/* The guest's use of Xen's event channels. Makes no hypercall unless it is called. */
 #include "guest/platform/xen.h"
 #include "event_channel.h"
 #include <arch/timed_xen.h>
@@ -50,11 +50,11 @@ bool event_channel_loop_back(struct event_channel_operand *operand)
 	if (xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_INTERDOMAIN, &other) < 0 ||
 	    !event_channel_fill(operand, own.port))
 		return false;
-	operand->port = other.local_port; /* sent there, it is pending at its other end */
+	operand->port = other.local_port; /* sending there makes it pending at the other end */
 	return true;
 }
 
-/* Takes the event of that port. Yields to the other domain; never waits for what may not come. */
+/* Takes that port's event. Yields to the other domain; never blocks, because the event may not come. */
 static bool take(struct event_channel_operand *operand, unsigned port)
 {
 	uint64_t bit = 1ull << port;
@@ -90,7 +90,7 @@ const char *event_channel_to_other(struct event_channel_operand *operand,
 	if (event_channel_needs(params))
 		return event_channel_needs(params);
 	if (!port)
-		return "no word names no channel: no other domain answers events here";
+		return "there is no channel=PORT: no other domain answers events here";
 	if (!event_channel_fill(operand, port))
 		return "Xen gives this domain no shared information page";
 	if (!answers(operand, stamped))

@@ -1,7 +1,7 @@
 /*
- * Xen as its guests see it: hypercalls, the shared information page, event channels. Numbers and
- * structures are those of Xen's public interface; each says in which of its headers it stands
- * (xen/include/public/). Used by the guest under Xen and, on x86_64, by its tool stack.
+ * Xen's interface to guests: hypercalls, the shared information page, event channels. Numbers and
+ * structures are from Xen's public headers (xen/include/public/), named at each section. Used by the guest
+ * under Xen and, on x86_64, by dom0.
  */
 #ifndef XEN_H
 #define XEN_H
@@ -18,12 +18,12 @@
 
 #define XEN_DOMAIN_SELF 0x7ff0
 
-/* ---- What arch/ has for it ------------------------------------------------------------------ */
+/* ---- Implemented by arch/ ------------------------------------------------------------------- */
 
-/* Errors are negative: errno.h's numbers, which are Linux's. */
+/* Errors are negative: errno.h's numbers, as in Linux. */
 int64_t xen_call(uint64_t number, uint64_t first, const void *second);
 
-/* Which instruction that is, for timed loops. x86: 1 VMMCALL, 0 VMCALL; elsewhere 0. */
+/* The hypercall instruction, for timed loops. x86: 1 VMMCALL, 0 VMCALL; elsewhere 0. */
 uint64_t xen_call_kind(void);
 
 /* A page-aligned physical address at which Xen may put the shared information page. */
@@ -41,9 +41,9 @@ struct xen_add_to_physmap {
 };
 
 /*
- * Has Xen put the shared information page into this domain's memory. Returns its words of pending event
- * channels, a bit each (struct shared_info, behind the vcpu_infos: XEN_PENDING_AT); NULL where Xen
- * refuses. Always the same words.
+ * Makes Xen put the shared information page into this domain's memory. Returns its words of pending event
+ * channels, one bit each (struct shared_info, after the vcpu_infos: XEN_PENDING_AT); NULL: Xen refused.
+ * Always the same address.
  */
 volatile uint64_t *xen_pending_events(void);
 
@@ -85,7 +85,7 @@ struct xen_poll {
 	uint64_t timeout_ns; /* 0: none */
 };
 
-/* The same of a caller in 32-bit mode. */
+/* The same for callers in 32-bit mode. */
 struct xen_poll_32 {
 	uint32_t ports, port_count;
 	uint32_t timeout_ns[2]; /* low and high */

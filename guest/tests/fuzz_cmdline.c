@@ -1,6 +1,6 @@
 /*
- * Fuzzes what reads text from outside: the command line, and the patterns in it (libFuzzer, under
- * ASan and UBSan; make -C guest fuzz SECONDS=N). What must hold is asserted, not only survived.
+ * Fuzzes the parsing of outside text: the command line, and patterns in it (libFuzzer, under ASan and
+ * UBSan; make -C guest fuzz SECONDS=N). Results are checked by assertions, not only for crashes.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(unknown.used < sizeof(unknown_buffer) && !unknown_buffer[unknown.used]);
 	assert(regex_valid(params.bench) || !regex_search(params.bench, "idle"));
 
-	/* As a pattern of its own, on itself: ends, and agrees with regex_valid(). */
+	/* As a pattern on itself: it terminates, and agrees with regex_valid(). */
 	if (regex_search(line, line))
 		assert(regex_valid(line));
 

@@ -1,4 +1,4 @@
-/* Unit tests of patterns and the command line, on the host, under ASan and UBSan (make -C guest test). */
+/* Unit tests of patterns and the command line (on the host, under ASan and UBSan, make -C guest test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static void regex_takes_linear_time(void **state)
 	char pattern[200] = "^", text[100] = "";
 
 	(void)state;
-	/* (a?){30}a{30} on thirty a: exponential for a matcher that backtracks. */
+	/* (a?){30}a{30} on thirty a's: exponential for a backtracking matcher. */
 	for (int i = 0; i < 30; i++)
 		strcat(pattern, "a?");
 	for (int i = 0; i < 30; i++) {
@@ -104,14 +104,14 @@ static void regex_refuses_what_is_too_large(void **state)
 	memset(pattern, '(', 1000);
 	pattern[1000] = 0;
 	assert_false(regex_valid(pattern));
-	assert_true(regex_search("a", "a")); /* and is well again behind it */
+	assert_true(regex_search("a", "a")); /* and works again afterwards */
 }
 
 /* ---- command line -------------------------------------------------------------------------- */
 
 static char storage[2048], unknown_buffer[256];
 
-/* An x86_64 machine's. */
+/* Limits of an x86_64 machine. */
 static const struct cmdline_limits limits = {
 	.tick_unit = "tsc_ticks",
 	.port_max = 0xffff,

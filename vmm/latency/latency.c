@@ -1,5 +1,6 @@
-/* The device; see latency.h. A guest's command is done on the vCPU that gives it, under the devices' lock.
- * What the page says is the guest's: copied once, then looked at; what is written there, nobody here reads. */
+/* The I/O latency device; see latency_device.h. A command is executed on the vCPU that writes it, under the
+ * devices' lock. The page is guest memory: copied once, then checked; what vmm writes there it never reads
+ * back. */
 #include "vmm/latency/latency_device.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #define ROW_BYTES   16
 #define MEMORY_KICK 0xd0000000u /* on x86: in the hole below the I/O APIC */
 #define UNTIL_HALT_US \
-	1000 /* in which a guest that is about to halt has: more than KVM polls for it */
+	1000 /* a guest about to halt has halted by then: this is longer than KVM's halt polling */
 
 void latency_relax(void)
 {
@@ -38,7 +39,7 @@ static void stamp_and_interrupt(struct latency *latency)
 	(void)eventfd_write(latency->interrupt, 1);
 }
 
-/* Polls the page, for the ping-pong by which the guest compares the clocks. */
+/* Polls the page for the ping-pong by which the guest compares the two clocks. */
 static void serve_clock(struct latency *latency)
 {
 	while (!atomic_load(&latency->stop)) {
@@ -58,7 +59,7 @@ static void serve_kicks(struct latency *latency)
 		eventfd_t kicks;
 
 		if (eventfd_read(latency->kick, &kicks) < 0) {
-			latency_relax(); /* it only polls */
+			latency_relax(); /* non-blocking: polls */
 		} else if (latency->command < LATENCY_IN_THREAD) {
 			stamp(latency);
 		} else {
@@ -81,7 +82,8 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-/* The thread runs where vCPU 1 is pinned, which halts meanwhile, else anywhere but where vCPU 0 is. */
+/* The thread runs on the CPU of vCPU 1, which is halted meanwhile; if that is not pinned, on any CPU but
+ * vCPU 0's. */
 static bool start_thread(struct latency *latency)
 {
 	const int *pin = latency->vm->config->pin;
@@ -129,7 +131,7 @@ static bool counts_itself(enum latency_command command)
 	return command == LATENCY_NOBODY || command == LATENCY_NOBODY_MEMORY;
 }
 
-/* Ends what runs, whatever of it was begun. */
+/* Stops the current command, even one that was only partly set up. */
 static void end(struct latency *latency)
 {
 	eventfd_t kicks;

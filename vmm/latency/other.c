@@ -1,5 +1,5 @@
-/* VM Switch's second machine, in the same process and on the same CPU; see latency.h. Made when a guest
- * asks first, and there until the process ends: between two commands it halts. */
+/* VM Switch's second machine, in the same process and on the same CPU; see latency_device.h. Created at the
+ * guest's first request; it lives until the process exits, and halts between commands. */
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -13,14 +13,14 @@
 static struct {
 	struct vm vm;
 	struct config config;
-	struct latency_page *page; /* of the guest, and this machine's too; NULL: it was not made */
+	struct latency_page *page; /* the guest's, shared with this machine; NULL: not created */
 	struct other_places places;
 	uint32_t line;
-	int kick; /* eventfd: its kick, and the guest's interrupt */
+	int kick; /* eventfd: this machine's kick raises the guest's interrupt */
 	cpu_set_t guest_was_on[MAX_HOST_CPUS / CPU_SETSIZE];
 } other;
 
-/* It never ends by itself: where it does, the guest would wait for ever. */
+/* It should never end by itself; if it does, ends the guest, which would wait forever. */
 static void *run(void *guest)
 {
 	(void)vm_run(&other.vm);
@@ -28,7 +28,7 @@ static void *run(void *guest)
 	return NULL;
 }
 
-/* Its first kick says that it takes interrupts. */
+/* Its first kick means that it takes interrupts. */
 static bool wait_until_ready(void)
 {
 	struct pollfd wait = { .fd = other.kick, .events = POLLIN };
@@ -77,7 +77,7 @@ bool other_start(struct latency *latency)
 	if (sched_getaffinity(0, sizeof(other.guest_was_on), other.guest_was_on) < 0 ||
 	    sched_setaffinity(0, sizeof(set), set) < 0)
 		return fail("can't pin both machines to one CPU: %m");
-	/* The guest's interrupt is the other one's kick. */
+	/* The second machine's kick raises the guest's interrupt. */
 	return latency_raise(&other.vm, other.line, latency->kick, true) &&
 	       latency_raise(latency->vm, latency->line, other.kick, true);
 }

@@ -1,7 +1,7 @@
 /*
- * Fuzzes what reads bytes from outside: the loaders, the configuration, a guest's command line
- * (libFuzzer, under ASan and UBSan; make -C vmm fuzz SECONDS=N). What must hold is asserted, not only
- * survived.
+ * Fuzzes everything that reads outside data: the loaders, the configuration, a guest's command line
+ * (libFuzzer, under ASan and UBSan; make -C vmm fuzz SECONDS=N). Results are checked by assertions, not
+ * only for crashes.
  */
 #include <assert.h>
 #include <elf.h>
@@ -30,12 +30,12 @@ static void fuzz_loader(const uint8_t *file, size_t bytes)
 		assert(kernel.end > LOWEST && kernel.end <= sizeof(ram));
 	else
 		assert(error_text[0]);
-	/* What lies below is the boot protocol's. */
+	/* Memory below is the boot protocol's. */
 	for (unsigned i = 0; i < LOWEST; i++)
 		assert(!ram[i]);
 }
 
-/* Gives the bytes a good header in front, so that segments and notes are reached. */
+/* Puts a valid header before the bytes, so that segments and notes are reached. */
 static void fuzz_segments(const uint8_t *data, size_t size)
 {
 	struct elf_file file;
@@ -69,7 +69,7 @@ static void fuzz_narrow_segments(const uint8_t *data, size_t size)
 	free(file);
 }
 
-/* A setup header of these bytes, its marks good, in front of as many. */
+/* A setup header of these bytes with valid magic numbers, before as many bytes. */
 static void fuzz_bzimage(const uint8_t *data, size_t size)
 {
 	static uint8_t ram[0x200000];
@@ -102,7 +102,7 @@ static void fuzz_bzimage(const uint8_t *data, size_t size)
 	free(file);
 }
 
-/* A multiboot header of these bytes, its marks good, somewhere in front of as many. */
+/* A multiboot header of these bytes with valid magic numbers, somewhere before as many bytes. */
 static void fuzz_multiboot(const uint8_t *data, size_t size)
 {
 	static uint8_t ram[0x200000];

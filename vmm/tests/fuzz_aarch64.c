@@ -1,7 +1,6 @@
 /*
- * Fuzzes the loader of arm64 Images (libFuzzer, under ASan and UBSan; make -C
- * vmm fuzz SECONDS=N): the bytes as they are, and with the header's mark put
- * right.
+ * Fuzzes the loader of arm64 Images (libFuzzer, under ASan and UBSan; make -C vmm fuzz SECONDS=N): the
+ * bytes as they are, and with the header's magic number corrected.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ static void load(const uint8_t *file, size_t bytes, bool flat)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t *file = malloc(size + 1); /* ends where ASan sees it */
+	uint8_t *file = malloc(size + 1); /* exact size, so ASan reports reads past its end */
 
 	assert(file);
 	memcpy(file, data, size);

@@ -28,7 +28,7 @@ static inline void elf_make(struct elf_file *file)
 	file->used = sizeof(file->header) + sizeof(file->segments);
 }
 
-/* A segment of that type; returns it, to be spoiled. */
+/* Adds a segment of that type; returns it for tests to corrupt. */
 static inline Elf64_Phdr *elf_add(struct elf_file *file, uint32_t type, uint64_t address,
 				  const void *bytes, size_t length, uint64_t in_memory)
 {
@@ -44,7 +44,7 @@ static inline Elf64_Phdr *elf_add(struct elf_file *file, uint32_t type, uint64_t
 	return segment;
 }
 
-/* A note's bytes into `to`; returns how many. */
+/* Writes a note to `to`; returns its bytes. */
 static inline size_t elf_note(uint8_t *to, const char *name, uint32_t type, const void *value,
 			      uint32_t bytes)
 {
@@ -62,17 +62,17 @@ static inline size_t elf_note(uint8_t *to, const char *name, uint32_t type, cons
 	return at + (bytes + 3) / 4 * 4;
 }
 
-/* Writes the headers in front of the bytes; the file is then whole. */
+/* Writes the headers, which completes the file. */
 static inline void elf_finish(struct elf_file *file)
 {
 	memcpy(file->bytes, &file->header, sizeof(file->header));
 	memcpy(file->bytes + sizeof(file->header), file->segments, sizeof(file->segments));
 }
 
-/* Two sectors of real-mode code, with the setup header in them, and four bytes. */
+/* Two sectors of real-mode code with the setup header, and a kernel of four bytes. */
 struct bzimage {
 	uint8_t bytes[1024 + 4];
-	struct setup_header *header; /* among the bytes, to be spoiled */
+	struct setup_header *header; /* points into bytes, for tests to corrupt */
 };
 
 static inline void bzimage_make(struct bzimage *image)

@@ -1,4 +1,4 @@
-/* Unit tests of the monitor's parts that need no /dev/kvm, under ASan and UBSan (make -C vmm test). */
+/* Unit tests of vmm's parts that need no /dev/kvm (under ASan and UBSan, make -C vmm test). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static struct kernel kernel;
 
 static bool load(void)
 {
-	uint8_t *exact; /* so that ASan sees a read behind its end */
+	uint8_t *exact; /* exact size, so ASan reports reads past its end */
 	bool done;
 
 	elf_finish(&file);
@@ -123,7 +123,7 @@ static void loader_knows_strangers(void **state)
 			fail_msg("it said: %s", error_text); \
 	} while (0)
 
-/* The same kernel as 32-bit programs have it (GRUB for Xen is one). */
+/* The same kernel as a 32-bit file (GRUB for Xen is one). */
 static void loader_loads_a_32_bit_kernel(void **state)
 {
 	uint32_t entry = 0x2004;
@@ -239,7 +239,7 @@ static void loader_survives_bad_notes(void **state)
 	assert_true(load());
 	elf_make(&file);
 	elf_add(&file, PT_LOAD, 0x2000, "code", 4, 4);
-	bytes = elf_note(notes, "Xen", 18, "abcd", 4); /* its value is cut off */
+	bytes = elf_note(notes, "Xen", 18, "abcd", 4); /* its value is truncated */
 	elf_add(&file, PT_NOTE, 0, notes, bytes - 4, bytes - 4);
 	assert_true(load());
 	assert_int_equal(kernel.entry, 0);
@@ -262,7 +262,7 @@ static const struct memory linux_memory = {
 };
 static struct bzimage bzimage;
 
-/* A kernel of 4 bytes behind one sector of real-mode code. */
+/* A kernel of 4 bytes after one sector of real-mode code. */
 static void make_bzimage(void)
 {
 	bzimage_make(&bzimage);
@@ -275,7 +275,7 @@ static void make_bzimage(void)
 static bool load_bzimage(size_t cut)
 {
 	size_t bytes = sizeof(bzimage.bytes) - cut;
-	uint8_t *exact = malloc(bytes); /* so that ASan sees a read behind its end */
+	uint8_t *exact = malloc(bytes); /* exact size, so ASan reports reads past its end */
 	bool done;
 
 	assert_non_null(exact);
@@ -296,7 +296,7 @@ static void bzimages_are_loaded(void **state)
 	assert_int_equal(kernel.initrd_end, 0x380000);
 	assert_false(kernel.worldswitch);
 	assert_non_null(kernel.setup);
-	bzimage.header->pref_address = 0; /* then it runs where it is loaded, aligned */
+	bzimage.header->pref_address = 0; /* then it runs at its load address, aligned up */
 	assert_true(load_bzimage(0));
 	assert_int_equal(kernel.end, 0x111000);
 	bzimage.header->init_size = 0;
@@ -379,9 +379,9 @@ static void multiboot_kernels_go_where_their_header_says(void **state)
 	assert_true(kernel.multiboot);
 	assert_int_equal(kernel.entry, LINUX_AT + 64);
 	assert_int_equal(kernel.end, LINUX_AT + 80);
-	/* From 32 bytes into the file on, 72 bytes; then zeroes. */
+	/* 72 bytes from offset 32 of the file, then zeroes. */
 	assert_memory_equal(linux_ram + LINUX_AT + 64, "codeBSS\0\0\0\0\0\0\0\0\0\xee", 17);
-	flat.header.load_end = flat.header.bss_end = 0; /* the whole file, and nothing behind it */
+	flat.header.load_end = flat.header.bss_end = 0; /* the whole file, no bss */
 	assert_true(load_flat());
 	assert_int_equal(kernel.end, LINUX_AT + 72);
 }
@@ -399,7 +399,7 @@ static void multiboot_kernels_may_be_elf_files(void **state)
 	assert_true(multiboot_load(file.bytes, file.used, true, &memory, &kernel));
 	assert_true(kernel.multiboot);
 	assert_int_equal(kernel.entry, 0x2008);
-	/* What the ELF loader refused stays refused, with its words. */
+	/* A file that the ELF loader refused stays refused, with the same message. */
 	strcpy(error_text, "the ELF loader's");
 	assert_false(multiboot_load(file.bytes, file.used, false, &memory, &kernel));
 	assert_string_equal(error_text, "the ELF loader's");
@@ -427,7 +427,7 @@ static void multiboot_headers_are_looked_at(void **state)
 	assert_flat_refused(flat.header.bss_end = UINT32_MAX, "do not fit");
 	make_flat();
 	flat.header.magic++;
-	assert_false(load_flat()); /* it is none, and nothing is said of it */
+	assert_false(load_flat()); /* not multiboot; error_text stays empty */
 	assert_string_equal(error_text, "");
 	assert_false(multiboot_load(far, sizeof(far), true, &memory, &kernel));
 	assert_non_null(strstr(error_text, "neither a PVH entry"));
@@ -487,7 +487,7 @@ static void acpi_tables_hold_together(void **state)
 	assert_int_equal(word(xsdt + 4, 4), 36 + 2 * 8);
 	fadt = table(word(xsdt + 36, 8), "FACP");
 	assert_int_equal(word(fadt + 4, 4), 276);
-	assert_int_equal(word(fadt + 48, 4), 0); /* no SMI command: ACPI is on */
+	assert_int_equal(word(fadt + 48, 4), 0); /* no SMI command: ACPI is always on */
 	assert_int_equal(word(fadt + 64, 4), PM1_CONTROL);
 	assert_int_equal(fadt[89], 2);
 	dsdt = table(word(fadt + 140, 8), "DSDT");
@@ -504,7 +504,7 @@ static void acpi_tables_hold_together(void **state)
 		assert_int_equal(cpu[3], i);
 		assert_int_equal(word(cpu + 4, 4), 1);
 	}
-	assert_int_equal(madt[44 + 24], 1); /* an I/O APIC behind them, and the end */
+	assert_int_equal(madt[44 + 24], 1); /* an I/O APIC after the CPUs, then the end */
 	assert_int_equal(word(madt + 4, 4), 44 + 24 + madt[44 + 25]);
 }
 
@@ -620,14 +620,14 @@ static void serial_ports_interrupt_when_there_is_room(void **state)
 	struct serial serial = { .interrupt = count_interrupts };
 
 	(void)state;
-	put8(&serial, 0, 'a'); /* nobody asked to be told */
+	put8(&serial, 0, 'a'); /* its interrupt is disabled */
 	assert_int_equal(raised, 0);
 	assert_int_equal(get8(&serial, 2), 0xc1);
 	put8(&serial, 1, 0xff);
 	assert_int_equal(get8(&serial, 1), 0x0f); /* a 16550 has four of these bits */
 	assert_int_equal(raised, 1);
 	assert_int_equal(get8(&serial, 2), 0xc2);
-	assert_int_equal(lowered, 1); /* by reading why */
+	assert_int_equal(lowered, 1); /* by reading the cause */
 	assert_int_equal(get8(&serial, 2), 0xc1);
 	put8(&serial, 0, 'b');
 	assert_int_equal(raised, 2);
@@ -644,12 +644,12 @@ static void serial_ports_send_and_keep(void **state)
 	uint64_t wide = 'w' | 1 << 8 | 2 << 16 | 3 << 24;
 
 	(void)state;
-	put8(&serial, 3, 0x80); /* the divisor, in the place of data */
+	put8(&serial, 3, 0x80); /* the divisor latch, instead of data */
 	put8(&serial, 0, 'x');
 	assert_int_equal(get8(&serial, 0), 'x');
 	put8(&serial, 3, 3);
 	put8(&serial, 0, 'a');
-	put8(&serial, 4, 0x13); /* looped back: nothing goes out */
+	put8(&serial, 4, 0x13); /* loopback: nothing is sent */
 	put8(&serial, 0, 'b');
 	put8(&serial, 4, 0x03);
 	put8(&serial, 0, 'c');
@@ -670,7 +670,7 @@ static void serial_ports_send_and_keep(void **state)
 
 static atomic_bool stop;
 
-/* All that was written to the file so far. */
+/* Everything written to the file so far. */
 static const char *written(int fd)
 {
 	static char text[8192];
@@ -686,7 +686,7 @@ static void put_text(struct console *console, const char *text)
 		console_put(console, (uint8_t)*text);
 }
 
-/* A record, of which masked() shows OURS. */
+/* A record of vmm's, which masked() shows as OURS. */
 static void send_ours(struct console *console)
 {
 	struct record record;
@@ -730,7 +730,7 @@ static void console_keeps_lines_whole(void **state)
 	console_flush(&console);
 	send_ours(&console);
 	assert_string_equal(masked(fd), "one\nOURS\ntwo\nhalf\nOURS\n");
-	put_text(&console, "\x02"); /* no text: somebody may take its time */
+	put_text(&console, "\x02"); /* not text: written at once, it may be measured */
 	assert_string_equal(masked(fd), "one\nOURS\ntwo\nhalf\nOURS\n\x02");
 	close(fd);
 }
@@ -758,7 +758,7 @@ static void console_gives_up_when_told(void **state)
 	int ends[2];
 
 	(void)state;
-	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* EAGAIN as a signal's EINTR */
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* EAGAIN, as EINTR by a signal */
 	console_init(&console, ends[1], UINT64_MAX, &stop);
 	atomic_store(&stop, true);
 	for (unsigned i = 0; i < 1000; i++)
@@ -794,12 +794,12 @@ static void records_are_lines_that_readers_know(void **state)
 	assert_memory_equal(written(fd) + json_at,
 			    "{\"kind\":\"exits\",\"bench\":\"a\\\"\\u000a\",\"index\":0}\n",
 			    bytes + 1);
-	/* zlib.crc32(b'vmm ab 0 ...') of that text, by another program */
+	/* zlib.crc32(b'vmm ab 0 ...') of that text, computed by another program */
 	assert_int_equal(crc, crc32(0, written(fd) + 14, (size_t)json_at - 14 + bytes));
 	assert_int_equal(crc, 0x9d717a10);
 	assert_non_null(strstr(written(fd), " vmm ab 1 "));
 
-	/* One that does not fit is lost, and its number with it. */
+	/* A record that does not fit is lost, and its number with it. */
 	record_start(&record, "long");
 	for (unsigned i = 0; i < 500; i++)
 		record_string(&record, "x", "0123456789");

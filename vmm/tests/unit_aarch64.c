@@ -1,6 +1,5 @@
-/* Unit tests of what the monitor has for aarch64 and needs no /dev/kvm, on the
- * host, under ASan and UBSan (make -C vmm test). The device tree is read back
- * by the guest's own reader. */
+/* Unit tests of vmm's aarch64 parts that need no /dev/kvm (on the host, under ASan and UBSan, make -C vmm
+ * test). The guest's own reader reads back the device tree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +12,7 @@
 
 #include <cmocka.h> /* last: fail() is a macro there */
 
-/* ---- device tree
- * ---------------------------------------------------------------------------
- */
+/* ---- device tree ---------------------------------------------------------------------------- */
 
 static uint8_t bytes[TREE_BYTES];
 static struct tree tree;
@@ -87,9 +84,7 @@ static void a_tree_that_does_not_fit_is_none(void **state)
 	assert_int_equal(tree_write(bytes, size, &machine), size);
 }
 
-/* ---- arm64 Image
- * ---------------------------------------------------------------------------
- */
+/* ---- arm64 Image ---------------------------------------------------------------------------- */
 
 static uint8_t ram[0x300000];
 static const struct memory memory = {
@@ -139,7 +134,7 @@ static void an_image_is_loaded_where_it_wants(void **state)
 	image.name[0] = 'W';
 	assert_true(load(&image, sizeof(image)) && !kernel.worldswitch);
 	assert_true(load(&image, 64) && !kernel.worldswitch);
-	image.image_bytes = 0; /* an old one */
+	image.image_bytes = 0; /* before Linux 3.17 */
 	assert_true(load(&image, sizeof(image)));
 	assert_true(kernel.entry == RAM + 0x80000 &&
 		    kernel.end == kernel.entry + sizeof(image) + 0x200000);
@@ -177,14 +172,14 @@ static void a_flat_program_is_loaded_where_qemu_does_if_asked_for(void **state)
 	assert_true(image_load(program, 3, &memory, &kernel));
 	assert_true(kernel.entry == RAM + 0x80000 && !kernel.worldswitch);
 	assert_memory_equal(ram + 0x80000, program, 3);
-	/* Half of the memory is the program's. */
+	/* The program may use half of the memory. */
 	assert_true(kernel.end == RAM + sizeof(ram) / 2);
 	kernel.flat = true;
 	assert_true(image_load(program, sizeof(program) - 1, &memory, &kernel));
 	for (unsigned i = 0; i < 2; i++) {
 		kernel.flat = true;
 		assert_false(image_load(program, i * sizeof(program), &memory, &kernel));
-		assert_non_null(strstr(error_text, "memory= gives more"));
+		assert_non_null(strstr(error_text, "raise memory="));
 	}
 	kernel.flat = false;
 	assert_false(image_load(program, 100, &memory, &kernel));

@@ -1,19 +1,19 @@
 /*
- * From Linux' arm64 boot protocol (Documentation/arch/arm64/booting.rst) to guest_main(), and from
- * PSCI's CPU_ON to cpu_started().
+ * From Linux's arm64 boot protocol (Documentation/arch/arm64/booting.rst) to guest_main(), and from PSCI's
+ * CPU_ON to cpu_started().
  *
  *   first CPU     x0 = physical address of the device tree
- *   others        x0 = what CPU_ON was given: this CPU's struct cpu
+ *   others        x0 = CPU_ON's context argument: this CPU's struct cpu
  *
- * Both enter with the MMU off, interrupts masked, at EL2 or EL1. The image may lie anywhere: the
- * addresses in it are moved first. With the MMU off we write past the caches, so the image's lines
- * are thrown out of them before and after.
+ * Both enter with the MMU off, interrupts masked, at EL2 or EL1. The image may be anywhere: relocations are
+ * applied first. With the MMU off, writes bypass the caches, so the image's cache lines are invalidated
+ * before and after.
  */
 #include "common/arm64_boot.S"
 #include <arch/cpu.h>
 
 #define STACK_BYTES	  32768
-/* By this note, of a name of our own, a monitor knows that the kernel is this guest. */
+/* A note under our own name, by which a monitor recognizes this guest. */
 #define WORLDSWITCH_NOTE  1
 
 	.section .head, "ax", %progbits
@@ -61,9 +61,9 @@ other_entry:
 	bl cpu_started			/* does not return */
 
 /*
- * uint64_t enter_level(void);   sets this CPU up for the level that it is at, and says which
+ * uint64_t enter_level(void);   sets this CPU up for its exception level, and returns that
  *   out  x0 = LEVEL_...   clobbers x1
- * No other level will do: below EL1 and above EL2 the CPU stands still.
+ * At EL0 or EL3 the CPU stops.
  */
 enter_level:
 	mrs x0, CurrentEL
@@ -95,7 +95,7 @@ stand_still:
 	b stand_still
 
 /*
- * void mmu_on(void);   by what boot_map() left in mmu_registers; vectors too
+ * void mmu_on(void);   loads the values of mmu_registers, set by boot_map(), and the vectors
  *   clobbers x0 to x5
  */
 mmu_on:

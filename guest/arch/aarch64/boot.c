@@ -1,4 +1,4 @@
-/* Reads what the boot protocol handed over, the device tree, and says which memory is free. */
+/* Reads the device tree passed by the boot protocol, and determines which memory is free. */
 #include <arch/cpu.h>
 #include "common/fdt.h"
 #include "common/memory_ranges.h"
@@ -8,7 +8,7 @@
 
 extern char image_start[], image_end[];
 
-/* boot.S leaves there where the device tree lies. */
+/* Address of the device tree, from boot.S. */
 uint64_t boot_tree;
 uint64_t cpu_level;
 
@@ -40,7 +40,7 @@ const char *boot_read(struct tree *tree)
 	for (unsigned i = 0; i < tree->ram_count; i++)
 		add_ram(tree->ram[i].start, tree->ram[i].end);
 	take_away((uint64_t)image_start, (uint64_t)image_end);
-	/* Read, and never again; but no benchmark is to find it where nothing was ever written. */
+	/* Not needed after this, but no benchmark may use it as untouched memory. */
 	take_away(boot_tree, boot_tree + FDT_MAX_BYTES);
 	for (unsigned i = 0; i < tree->reserved_count; i++)
 		take_away(tree->reserved[i].start, tree->reserved[i].end);

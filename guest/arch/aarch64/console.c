@@ -1,4 +1,4 @@
-/* The console is the serial port that the device tree names. */
+/* The console: the serial port that the device tree names. */
 #include "guest/core/guest_console.h"
 #include <arch/machine.h>
 
@@ -12,7 +12,7 @@ void console_init(const struct tree *of_machine)
 	console_use(tree->uart_count ? &tree->uarts[tree->console] : NULL);
 }
 
-/* The tree's serial port at that address, but the console; NULL where there is none. */
+/* The device tree's serial port at that address, unless it is the console; NULL: none. */
 static const struct uart *other_uart(uint64_t port)
 {
 	for (unsigned i = 0; i < tree->uart_count; i++)

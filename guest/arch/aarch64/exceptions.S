@@ -1,6 +1,6 @@
 /*
- * The vectors, try_call()'s frame, and the handler of the guest's own interrupt. Whatever is not that
- * interrupt goes to exception_taken(), and never back to where it was.
+ * The vectors, try_call()'s frame, and the handlers of the guest's own interrupts. Everything else goes to
+ * exception_taken() and does not return.
  */
 #include <arch/cpu.h>
 #include <arch/exceptions.h>
@@ -28,7 +28,7 @@
 	.balign 2048
 	.globl vectors
 vectors:
-	/* From this level with SP_EL0, which is never in use; with its own stack; from below. */
+	/* Current level with SP_EL0 (never used); current level with SP_ELx; lower levels. */
 	.rept 4
 	vector exception_common, EXCEPTION_ELSEWHERE
 	.endr
@@ -40,7 +40,7 @@ vectors:
 	vector exception_common, EXCEPTION_ELSEWHERE
 	.endr
 
-/* x0 = EXCEPTION_...: void exception_taken(uint64_t kind). All registers are given up. */
+/* x0 = EXCEPTION_...: void exception_taken(uint64_t kind). No registers are saved. */
 exception_common:
 	mov x1, sp
 	and x1, x1, #~15
@@ -51,7 +51,7 @@ exception_common:
 /*
  * bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
  *   in   x0 = fn, x1 = arg, x2 = frame (its first word keeps the stack pointer)
- *   out  true when fn returned, false when try_leave() gave it up
+ *   out  true when fn returned, false when try_leave() abandoned it
  *   stack at the kept pointer: x19 to x30, daif
  */
 	.globl try_enter
@@ -102,9 +102,10 @@ try_return:
 	.endm
 
 /*
- * The handler of on_cpu()'s interrupt. It counts where it found its CPU: in the halt instruction of
- * cpu_rest_loop, in its waiting loop, or elsewhere. `ready` falls before `ipi_received` rises: a
- * sender that saw its interrupt counted must not take an old `ready` for a CPU that rests again.
+ * The handler of on_cpu()'s interrupt. It counts where it interrupted its CPU: in the halt instruction of
+ * cpu_rest_loop, in its waiting loop, or elsewhere. `ready` is cleared before `ipi_received` is
+ * incremented: a sender that sees its interrupt counted must not take an old `ready` for a CPU that waits
+ * again.
  */
 interrupt_entry:
 	stp x0, x1, [sp, #-48]!
@@ -119,7 +120,7 @@ interrupt_entry:
 	dsb sy
 2:	and w0, w4, #0x3ff
 	cmp w0, #INTID_SPECIAL
-	b.hs 6f				/* nothing was there: nothing to end */
+	b.hs 6f				/* spurious: nothing to end */
 	cmp w0, #SGI_IPI
 	b.ne 10f
 	own x0, elr
@@ -142,7 +143,7 @@ interrupt_entry:
 	dmb ish
 	count ipi_received
 	b 5f
-/* Of the latency rows: stamps, and counts, also whether WFI stood two or three instructions before. */
+/* Latency rows: stamps, counts, and checks whether WFI was two or three instructions before. */
 10:	cmp w0, #INTID_LATENCY
 	b.eq 11f
 	cmp w0, #INTID_XEN
@@ -150,7 +151,7 @@ interrupt_entry:
 	cmp w0, #INTID_TIMER
 	ccmp w0, #INTID_TIMER_EL2, #4, ne
 	b.ne 5f
-	msr cntv_ctl_el0, xzr		/* silences it */
+	msr cntv_ctl_el0, xzr		/* disables the timer */
 11:	isb
 	mrs x0, cntpct_el0
 	adrp x1, latency_handled
@@ -170,7 +171,7 @@ interrupt_entry:
 	str x0, [x1]
 	cmp w4, #INTID_XEN
 	b.ne 5f
-	adrp x1, xen_vcpu_info		/* that it came: evtchn_upcall_pending and _pending_sel */
+	adrp x1, xen_vcpu_info		/* clears evtchn_upcall_pending and _pending_sel */
 	ldr x1, [x1, :lo12:xen_vcpu_info]
 	strb wzr, [x1]
 	str xzr, [x1, #8]
@@ -188,8 +189,8 @@ wait_for_interrupt:
 
 /*
  * _Noreturn void cpu_rest_loop(void);   x18: this CPU's struct cpu
- * How every CPU but the first waits: halted, or running where its `spin` says so. WFI wakes for a
- * masked interrupt too, so that none can slip in between the mask and it.
+ * How every CPU but the first waits: halted, or in a loop if its `spin` is set. WFI also wakes for a masked
+ * interrupt, so that none is missed between the check and the WFI.
  */
 	.globl cpu_rest_loop
 cpu_rest_loop:

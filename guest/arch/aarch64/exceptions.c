@@ -1,4 +1,4 @@
-/* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
+/* Passes exceptions to the innermost try_call(), else to core/. Called by exceptions.S. */
 #include <arch/exceptions.h>
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
@@ -8,10 +8,10 @@
 #define ESR_CLASS_SHIFT 26
 /* Vectors in fault records: the exception class of a synchronous one (0 to 63), then the others. */
 #define VECTOR_OTHERS	64
-/* So many exceptions on the way to saying one, and saying is given up. */
+/* Gives up after so many exceptions while reporting one. */
 #define MAX_NESTED	3
 
-/* The first word is exceptions.S's. */
+/* exceptions.S uses the first word. */
 struct try_frame {
 	uint64_t sp;
 	struct try_frame *outer;
@@ -22,7 +22,7 @@ bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
 _Noreturn void try_leave(struct try_frame *frame);
 _Noreturn void exception_taken(uint64_t kind);
 
-static struct try_frame *innermost; /* of the first CPU: no other one calls benchmarks */
+static struct try_frame *innermost; /* of the first CPU: only that one runs benchmarks */
 static unsigned nested;
 
 /* DDI 0487, ESR_EL1.EC. */
@@ -71,7 +71,7 @@ static struct fault describe(uint64_t kind)
 	}
 	fault.vector = (unsigned)(syndrome >> ESR_CLASS_SHIFT & 63);
 	fault.name = class_names[fault.vector] ? class_names[fault.vector] : "synchronous";
-	/* FAR holds an address for aborts and alignment faults only. */
+	/* FAR is valid only for aborts and alignment faults. */
 	if (fault.vector >= 0x20 && fault.vector <= 0x25)
 		fault.address = READ_OWN(far);
 	return fault;
@@ -83,7 +83,7 @@ _Noreturn void exception_taken(uint64_t kind)
 	unsigned number = cpu_self()->number;
 
 	if (number) {
-		/* Not our record line's CPU: say it as console text; the row it served times out. */
+		/* This CPU must not write records: print text; the row that used this CPU times out. */
 		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
 		stand_still();
 	}

@@ -1,4 +1,4 @@
-/* The interrupt controller, GICv2 (Arm IHI 0048) or GICv3 (IHI 0069), as a CPU sees it. */
+/* The interrupt controller: GICv2 (Arm IHI 0048) or GICv3 (IHI 0069). */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "common/gic_driver.h"
@@ -24,9 +24,9 @@
 
 static unsigned version;
 static uint64_t distributor;
-static uint8_t masks[MAX_CPUS]; /* version 2: the bit by which each CPU is called */
+static uint8_t masks[MAX_CPUS]; /* version 2: each CPU's bit in target lists */
 
-uint64_t gic_cpu_interface; /* version 2; exceptions.S reads it. 0: system registers */
+uint64_t gic_cpu_interface; /* version 2, read by exceptions.S; 0: system registers */
 
 const char *gic_name(void)
 {
@@ -111,7 +111,7 @@ static uint64_t command(const struct cpu *to, uint64_t sgi)
 
 	if (version == 2)
 		return (uint64_t)masks[to->number] << 16 | sgi;
-	/* ICC_SGI1R_EL1: a list of 16 CPUs, which of the lists (RS), affinities 1 to 3, the INTID. */
+	/* ICC_SGI1R_EL1: target list of 16 CPUs, range selector (RS), affinities 1 to 3, INTID. */
 	return 1ull << (id & 15) | (id >> 4 & 15) << 44 | (id >> 8 & 0xff) << 16 |
 	       (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 | sgi << 24;
 }
@@ -156,7 +156,7 @@ bool completion_operand_fill(struct completion_operand *operand)
 {
 	*operand = (struct completion_operand){
 		.cpu_interface = gic_cpu_interface,
-		/* Version 2: to oneself. The CPU's own bit reads as 0 where it is alone. */
+		/* Version 2: to itself. The CPU's own target bit reads as 0 on a single-CPU system. */
 		.command = version == 2 ? SGIR_TO_SELF | SGI_COMPLETION
 					: command(&cpus[0], SGI_COMPLETION),
 		.sgir = (volatile uint32_t *)(distributor + GICD_SGIR),
@@ -165,8 +165,8 @@ bool completion_operand_fill(struct completion_operand *operand)
 	return version;
 }
 
-/* By the running priority, which the CPU interface keeps: hypervisors need not emulate it, and some do
- * not emulate the distributor's register. No other interrupt is ever active on this CPU. */
+/* By the running priority in the CPU interface: hypervisors need not emulate that, and some do not emulate
+ * the distributor's active register. No other interrupt is ever active on this CPU. */
 bool completion_is_active(void)
 {
 	uint64_t priority = version == 3 ? READ_REGISTER(ICC_RPR_EL1)
@@ -179,7 +179,7 @@ bool latency_interrupt_fill(struct latency_page *page)
 {
 	if (!version)
 		return false;
-	/* On an edge: who raises it from a kernel does so for no time at all. */
+	/* Edge-triggered: from a kernel it is raised only momentarily. */
 	gic_enable_shared(distributor, version, INTID_LATENCY,
 			  version == 3 ? affinity() : masks[cpu_self()->number], true);
 	page->interrupt_address = 0;

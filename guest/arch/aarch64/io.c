@@ -1,10 +1,10 @@
-/* Device registers, and the clock as POSIH has it. */
+/* Device registers, and POSIH's clock. */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "latency.h"
 
-/* By assembly: a compiler may choose forms of a load or store whose emulation needs more than the
- * syndrome tells (write-back), which a hypervisor then cannot do. */
+/* In assembly: a compiler may choose forms of load and store (write-back) that a hypervisor cannot emulate
+ * from the syndrome. */
 uint8_t in8(uint64_t port)
 {
 	uint32_t value;
@@ -18,7 +18,7 @@ void out8(uint64_t port, uint8_t value)
 	__asm__ volatile("strb %w0, [%1]" : : "r"((uint32_t)value), "r"(port) : "memory");
 }
 
-/* One write of 64 bits: the note's physical address. */
+/* One 64-bit write of the note's physical address. */
 void ring_doorbell(uint64_t doorbell, const void *note)
 {
 	data_barrier();
@@ -38,7 +38,7 @@ void mmio_write32(uint64_t address, uint32_t value)
 	__asm__ volatile("str %w0, [%1]" : : "r"(value), "r"(address) : "memory");
 }
 
-/* The physical counter: a hypervisor gives its guests the virtual one with an offset. */
+/* The physical counter: hypervisors give guests a virtual one with an offset. */
 uint64_t latency_clock(void)
 {
 	uint64_t ticks;
@@ -47,7 +47,7 @@ uint64_t latency_clock(void)
 	return ticks;
 }
 
-/* Ordered as TIMED_NOW in arch/timed.h explains. */
+/* Ordered as explained at TIMED_NOW in arch/timed.h. */
 uint64_t rdtimer(void)
 {
 	uint64_t ticks;

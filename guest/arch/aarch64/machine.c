@@ -1,11 +1,11 @@
-/* The machine as a whole: first steps, what it is, how it ends. */
+/* The machine as a whole: initialization, identification, power-off. */
 #include <arch/machine.h>
 #include <arch/cpu.h>
 #include <arch/timed.h>
 
 #include "common/psci_functions.h"
 
-#define LAB_HZ 1000000000 /* a tick is an instruction where one instruction takes a nanosecond */
+#define LAB_HZ 1000000000 /* a tick is an instruction if one instruction takes a nanosecond */
 
 static struct tree tree;
 
@@ -57,7 +57,7 @@ void arch_init(void)
 		console_printf("one CPU only: %s\n", no_interrupts);
 }
 
-/* ---- What it is ---------------------------------------------------------------------------- */
+/* ---- Identification ------------------------------------------------------------------------ */
 
 bool clock_can_count_insns(void)
 {
@@ -125,8 +125,8 @@ bool cpu_flags_can_be_written(void)
 	return (before ^ after) == DAIF_A;
 }
 
-/* SMCCC, "unknown function": a number of the vendor's range that no hypervisor has given a meaning;
- * kvm-unit-tests calls it too. */
+/* SMCCC, "unknown function": a vendor-range number that no hypervisor implements; kvm-unit-tests calls it
+ * too. */
 #define SMCCC_UNKNOWN	    0x4b000000
 #define SMCCC_NOT_SUPPORTED (~0ull)
 /* Xen: xen_version, command 0, gives major << 16 | minor (xen/include/public/version.h). */
@@ -143,7 +143,7 @@ struct hypercall_operand hypercall_operand(enum hypercall_abi abi)
 	};
 }
 
-/* ---- How it ends --------------------------------------------------------------------------- */
+/* ---- Power-off ----------------------------------------------------------------------------- */
 
 static void system_off(void *conduit)
 {
@@ -156,8 +156,9 @@ _Noreturn void power_off(enum hypercall_abi hypercall)
 	struct fault fault;
 
 	(void)hypercall;
-	console_drained(); /* what was said last must be out before the power is */
-	/* Where no tree told of a way, the wrong one is an exception, and the right one ends all. */
+	console_drained(); /* the last output must be sent before power-off */
+	/* Without a device tree try both conduits: the wrong one raises an exception, the right one does
+	 * not return. */
 	for (unsigned i = tree.psci == PSCI_NONE; i < (tree.psci == PSCI_NONE ? 3 : 1); i++)
 		try_call(system_off, &conduits[i], &fault);
 	stand_still();

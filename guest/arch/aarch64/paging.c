@@ -1,10 +1,10 @@
 /*
- * How the page tables (core/paging.c; DDI 0487, D8) start, all memory 1:1, and the registers for
- * them: 48 bits of virtual address, one set of tables at every exception level.
+ * Initial page tables (core/paging.c; DDI 0487, D8), which map all memory 1:1, and the registers for them:
+ * 48-bit virtual addresses, one set of tables at every exception level.
  *
- * The MMU starts with 512 GiB of device memory, in which the image and the device tree are made
- * ordinary memory; setup_mmu() makes all memory so that the tree names. Device memory is never read
- * ahead, so that what is mapped and not there does no harm.
+ * At first 512 GiB are mapped as device memory, except the image and the device tree; setup_mmu() then
+ * makes all memory in the device tree normal. Device memory is never read speculatively, so mapping absent
+ * addresses is harmless.
  */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
@@ -24,17 +24,17 @@
 #define TCR_EL2_PS_SHIFT 16
 #define TCR_EL2_HA	 (1ull << 21)
 
-/* MMU, data and instruction caches on, stack alignment checked, and the bits that are 1 in v8.0. */
+/* MMU, data and instruction caches on, stack alignment check, and the bits that are RES1 in v8.0. */
 #define SCTLR_ON       (1ull | 1 << 2 | 1 << 3 | 1 << 12)
 #define SCTLR_EL1_RES1 (1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29)
 #define SCTLR_EL2_RES1 (0x30c50830ull)
 
-#define MAPPED_END (512 * GIB) /* what one slot of the top table maps; more stays unmapped */
+#define MAPPED_END (512 * GIB) /* one top-level entry; memory beyond is not mapped */
 #define POOL_PAGES 16
 
 extern char image_start[], image_end[];
 
-/* boot.S writes them to the registers of every CPU, before its MMU is on. */
+/* boot.S writes them to the registers of every CPU before enabling its MMU. */
 struct {
 	uint64_t mair, tcr, ttbr0, sctlr;
 } mmu_registers __attribute__((aligned(64)));
@@ -49,14 +49,14 @@ static uint64_t *new_table(void)
 	return pool_used < POOL_PAGES ? pool[pool_used++] : heap_alloc_page(4 * KIB);
 }
 
-/* Attributes of a mapping that is used from the start. */
+/* Attributes of a mapping, with the access flag preset. */
 static uint64_t attributes(bool normal)
 {
 	return ENTRY_VALID | ENTRY_ACCESSED | (cpu_level == LEVEL_EL2 ? ENTRY_EL2_RES1 : 0) |
 	       (normal ? ENTRY_NORMAL | ENTRY_INNER : ENTRY_NO_EXEC);
 }
 
-/* Replaces an entry that may be in use: invalid in between, as the architecture wants (D8.16.1). */
+/* Replaces an entry that may be in use: break-before-make (D8.16.1). */
 static void replace(uint64_t *entry, uint64_t value)
 {
 	*entry = 0;
@@ -65,7 +65,7 @@ static void replace(uint64_t *entry, uint64_t value)
 	mem_tlb_flush();
 }
 
-/* The table of 2 MiB entries for the GiB at `pa`, in place of one entry if need be. */
+/* Returns the table of 2 MiB entries behind a 1 GiB entry; splits that entry if needed. */
 static uint64_t *split(uint64_t *entry)
 {
 	uint64_t old = *entry, *table;
@@ -80,7 +80,7 @@ static uint64_t *split(uint64_t *entry)
 	return table;
 }
 
-/* Makes [start, end) ordinary memory, in pieces of 1 GiB where it can. */
+/* Maps [start, end) as normal memory, in 1 GiB entries where possible. */
 static bool make_normal(uint64_t start, uint64_t end)
 {
 	uint64_t *gib_entries = (uint64_t *)(page_root[0] & ENTRY_ADDRESS);
@@ -110,7 +110,7 @@ static void fill_registers(void)
 
 	keeps_accessed = READ_REGISTER(id_aa64mmfr1_el1) & 15;
 	if (bits > 5)
-		bits = 5; /* 48: all that these tables can hold */
+		bits = 5; /* 48: the most that these tables can hold */
 	mmu_registers.mair = MAIR_ATTRIBUTES;
 	mmu_registers.ttbr0 = (uint64_t)page_root;
 	if (cpu_level == LEVEL_EL2) {
@@ -179,7 +179,7 @@ void mem_tlb_flush(void)
 
 void cpu_load_root(uint64_t other)
 {
-	data_barrier(); /* its tables are written */
+	data_barrier(); /* the new tables must be visible to the walker */
 	WRITE_OWN(ttbr0, other);
 	instruction_barrier();
 	mem_tlb_flush(); /* both roots have the same ASID */

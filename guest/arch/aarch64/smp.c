@@ -1,4 +1,4 @@
-/* How the other CPUs are started, and where they come to rest. */
+/* Starts the other CPUs. */
 #include "guest/core/smp.h"
 #include <arch/cpu.h>
 #include <arch/machine.h>
@@ -21,7 +21,7 @@ _Noreturn void cpu_started(void)
 	cpu_rest_loop();
 }
 
-/* A second, or what most machines call so where the clock does not tell. */
+/* About a second; if the clock's frequency is unknown, assumes 1 GHz. */
 uint64_t arch_long_ticks(void)
 {
 	uint64_t hz = READ_REGISTER(cntfrq_el0);
@@ -43,7 +43,7 @@ unsigned arch_list_cpus(uint64_t *ids, unsigned most, uint64_t *own)
 	return listed;
 }
 
-/* They read these with their MMU off. */
+/* They read this data with their MMU off. */
 void arch_prepare_start(unsigned count)
 {
 	(void)count;
@@ -51,7 +51,7 @@ void arch_prepare_start(unsigned count)
 	clean_to_memory(&cpu_level, sizeof(cpu_level));
 }
 
-/* A second call for a CPU that is on its way is refused by PSCI, and does no harm. */
+/* Calling it again for a CPU that is starting is harmless: PSCI refuses. */
 void arch_start_cpu(struct cpu *cpu)
 {
 	psci_cpu_on(cpu->id, (uint64_t)other_entry, (uint64_t)cpu);

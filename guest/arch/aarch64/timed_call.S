@@ -3,12 +3,12 @@
  *
  *   in        x0 = loop, x1 = iterations, x2 = operand
  *   out       x0 = batch_ticks, x1 = own_ticks
- *   clobbers  what the C calling convention lets a function clobber
+ *   clobbers  the caller-saved registers
  *   stack     x19, x30
  *
- * The marker (mov x27, x27) costs one instruction outside the timed part. The reads of the counter
- * are ordered as TIMED_NOW in arch/timed.h explains. Position independent, so that a digest of
- * these bytes does not change with the image around them.
+ * The marker (mov x27, x27) costs one instruction outside the timed part. The reads of the counter are
+ * ordered as explained at TIMED_NOW in arch/timed.h. Position independent, so that a digest of these bytes
+ * does not change with the image around them.
  */
 	.section .timed, "ax", %progbits
 	.p2align 6

@@ -1,5 +1,4 @@
-/* Hypercalls of Xen's, and the domain that answers events. Makes no hypercall unless
- * it is called. */
+/* Xen hypercalls, and the domain that answers events. Makes no hypercall unless called. */
 #include "guest/platform/xen.h"
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
@@ -7,15 +6,15 @@
 #include "common/relax.h"
 #include <arch/timed_xen.h>
 
-volatile uint8_t *xen_vcpu_info; /* the first CPU's; exceptions.S */
+volatile uint8_t *xen_vcpu_info; /* the first CPU's; used by exceptions.S */
 
-/* xen_answer.S knows the offsets. */
+/* xen_answer.S uses the offsets. */
 struct xen_answer {
-	uint32_t ports[2]; /* channel=, and the one above, whose answers are stamped */
-	const void *poll;  /* SCHEDOP_poll's argument: both */
+	uint32_t ports[2]; /* channel=, and the port above, whose answers are stamped */
+	const void *poll;  /* argument of SCHEDOP_poll: both */
 	volatile uint64_t *pending;
 	uint64_t bits[2];
-	uint32_t port; /* to send on, of a stamp's bits */
+	uint32_t port; /* for sending a stamp's bits */
 };
 _Noreturn void xen_answer_events(struct xen_answer *answer);
 
@@ -34,7 +33,7 @@ uint64_t xen_call_kind(void)
 	return 0;
 }
 
-/* A page of our own, in whose place Xen puts its one: what lay there is not seen again. */
+/* A page of the guest's, which Xen replaces by the shared page; its old contents are not used again. */
 uint64_t xen_shared_info_at(void)
 {
 	return (uint64_t)heap_alloc_page(4 * KIB);
@@ -60,10 +59,10 @@ _Noreturn void arch_answer_events(const struct params *params)
 	power_off(params->hypercall);
 }
 
-#define MASK_WORDS 64 /* of struct shared_info: so far behind those of pending events */
+#define MASK_WORDS 64 /* offset of the mask words after the pending words in struct shared_info */
 
-/* Those of stamps never do. One that came before it could interrupt does so now, and must not be the first
- * that is measured. */
+/* Events of stamps stay masked. An event already pending interrupts now, so that it is not the first one
+ * measured. */
 bool event_channel_interrupts(bool on)
 {
 	volatile uint64_t *pending = xen_pending_events();

@@ -1,23 +1,22 @@
 /*
  * _Noreturn void xen_answer_events(struct xen_answer *answer);
- * Answers each event of the other domain's by one of ours on the same channel; on the second one with the
- * lower 32 bits of the time at which it was taken (event_channel.h). Gives the CPU up while there is none.
- * Assembly, so that what runs inside of the other domain's measured round trip is the same from every
- * compiler.
+ * Answers each event of the other domain with one of ours on the same channel; on the second channel also
+ * with the lower 32 bits of the time at which it was taken (event_channel.h). Yields the CPU while none is
+ * pending. Assembly, so that this domain's part of the measured round trip does not depend on the compiler.
  *
  *   in        x0 = answer
- *   clobbers  all that it names
- *   stack     nothing
+ *   clobbers  all registers that it names
+ *   stack     none
  */
-#define EVENT_CHANNEL_OP 32		/* xen.h and event_channel.h have these by longer names */
+#define EVENT_CHANNEL_OP 32		/* longer names in xen.h and event_channel.h */
 #define EVENT_SEND	 4
 #define SCHED_OP	 29
 #define SCHED_POLL	 3
 #define STAMPED		 31
 #define STAMP		 32
-#define UNTIL_STAMP	 10000		/* ticks, in which the answer has come and been handled */
+#define UNTIL_STAMP	 10000		/* ticks, after which the answer was received and handled */
 
-	/* On the port that stands at \at. */
+	/* Sends on the port at \at. */
 	.macro send at
 	mov x16, #EVENT_CHANNEL_OP
 	mov x0, #EVENT_SEND

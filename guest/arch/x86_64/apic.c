@@ -1,4 +1,4 @@
-/* The local APIC. Which CPUs there are, smp.c knows. */
+/* The local APIC. The list of CPUs is in smp.c. */
 #include <arch/apic.h>
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
@@ -31,7 +31,7 @@
 #define TIMER_DEADLINE	     (2u << 17)
 
 static bool x2apic;
-/* Where the registers are in memory; exceptions.S writes the end of interrupt there. */
+/* Address of the registers; exceptions.S signals end of interrupt there. */
 uint64_t apic_registers;
 
 void ipi_entry_xapic(void);
@@ -56,7 +56,7 @@ void apic_enable(void)
 {
 	uint64_t base = read_msr(MSR_APIC_BASE) | BASE_ENABLE;
 
-	/* Straight from off to x2APIC is not allowed (SDM vol. 3A, 11.12.5): first on, then that. */
+	/* Directly from disabled to x2APIC is not allowed (SDM vol. 3A, 11.12.5): enable first. */
 	write_msr(MSR_APIC_BASE, base);
 	if (x2apic) {
 		write_msr(MSR_APIC_BASE, base | BASE_X2APIC);
@@ -121,7 +121,7 @@ bool controller_operand_fill(struct controller_operand *operand)
 		.address = apic_registers + XAPIC_DIVIDER,
 		.wanted = DIVIDE_BY_1,
 	};
-	/* Another value first, so that what is written shows. */
+	/* Another value first, so that the loop's write can be verified. */
 	if (x2apic)
 		write_msr(MSR_X2APIC_DIVIDER, DIVIDE_BY_16);
 	else

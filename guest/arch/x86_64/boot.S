@@ -4,16 +4,16 @@
  *   PVH (Xen's docs/misc/pvh.pandoc): EBX = physical address of hvm_start_info
  *   multiboot (specification 0.6.96, 3.2): EAX = 0x2BADB002, EBX = its information structure
  *
- * Both enter with paging off, flat 32-bit segments, interrupts off. We keep EBX and which protocol
- * it was, zero .bss, map the low 4 GiB 1:1 with 2 MiB pages and switch.
+ * Both enter with paging off, flat 32-bit segments, interrupts off. Saves EBX and which protocol it was,
+ * zeroes .bss, maps the low 4 GiB 1:1 with 2 MiB pages and enters long mode.
  */
 #include <arch/cpu.h>
 
 #define XEN_ELFNOTE_PHYS32_ENTRY 18
-/* By this note, of a name of our own, a monitor knows that the kernel is this guest. */
+/* A note under our own name, by which a monitor recognizes this guest. */
 #define WORLDSWITCH_NOTE	 1
 #define MULTIBOOT_MAGIC		 0x1badb002
-/* Page-aligned modules, memory map wanted, load addresses given below (bits 0, 1, 16). */
+/* Page-aligned modules; memory map required; load addresses given below (bits 0, 1, 16). */
 #define MULTIBOOT_FLAGS		 0x00010003
 
 	.section .note.pvh, "a", @note

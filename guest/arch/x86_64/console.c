@@ -1,4 +1,4 @@
-/* The console is the 16550 at COM1, 115200 baud. Every other port may be a 16550 too. */
+/* The console: the 16550 at COM1, 115200 baud. Any other port may be a 16550 too. */
 #include "guest/core/guest_console.h"
 #include "guest/platform/boot_protocol.h"
 #include "posih.h"
@@ -21,7 +21,7 @@ void console_init(void)
 	console_use(&com1);
 }
 
-/* By its scratch register. */
+/* Detected by its scratch register. */
 bool serial_port_present(uint64_t port)
 {
 	const struct uart uart = { .kind = UART_16550, .base = port, .width = 1 };

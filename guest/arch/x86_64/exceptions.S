@@ -1,6 +1,4 @@
-/*
- * Entries of the 32 exceptions, try_call()'s frame, and the handler of the guest's own interrupt.
- */
+/* Entries of the 32 exceptions, try_call()'s frame, and the handlers of the guest's own interrupts. */
 #include <arch/cpu.h>
 
 #define EXCEPTIONS 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, \
@@ -10,9 +8,9 @@
 	.code64
 
 /*
- * Each exception's entry makes the stack alike and goes on to exception_common:
- *   (rsp) vector, error code (0 where the CPU pushes none), rip, cs, rflags, rsp, ss
- * It never returns to where the exception was: exception_taken() gives up what was tried.
+ * Each exception's entry pushes the same frame and jumps to exception_common:
+ *   (rsp) vector, error code (0 if the CPU pushes none), rip, cs, rflags, rsp, ss
+ * It never returns to the faulting code: exception_taken() abandons the try_call().
  */
 	.irp vector, EXCEPTIONS
 	.p2align 4
@@ -44,7 +42,7 @@ exception_entries:
 /*
  * bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
  *   in   rdi = fn, rsi = arg, rdx = frame (its first word keeps the stack pointer)
- *   out  true when fn returned, false when try_leave() gave it up
+ *   out  true when fn returned, false when try_leave() abandoned it
  *   stack at the kept pointer: rflags r15 r14 r13 r12 rbx rbp, return address
  */
 	.globl try_enter
@@ -98,17 +96,17 @@ try_return:
 	.endm
 
 /*
- * The handler of on_cpu()'s interrupt, one for each way to say end of interrupt. It counts where
- * it found its CPU: in the halt instruction of cpu_rest_loop, in its waiting loop, or elsewhere.
- * `ready` falls before `ipi_received` rises: a sender that saw its interrupt counted must not
- * take an old `ready` for a CPU that rests again.
+ * The handler of on_cpu()'s interrupt, one version for each way to signal end of interrupt. It counts where
+ * it interrupted its CPU: in the halt instruction of cpu_rest_loop, in its waiting loop, or elsewhere.
+ * `ready` is cleared before `ipi_received` is incremented: a sender that sees its interrupt counted must
+ * not take an old `ready` for a CPU that waits again.
  */
 	.macro ipi_entry name, x2apic
 	.p2align 4
 	.globl \name
 \name:
 	push %rax
-	mov 8(%rsp), %rax		/* where the CPU was interrupted */
+	mov 8(%rsp), %rax		/* the interrupted address */
 	cmp $rest_halted, %rax
 	jne 1f
 	lock incq ipi_found_halted
@@ -128,7 +126,7 @@ try_return:
 	ipi_entry ipi_entry_xapic, 0
 	ipi_entry ipi_entry_x2apic, 1
 
-/* The handler of the I/O latency rows: stamps, and counts, also whether HLT stood before it. */
+/* The handler of the I/O latency rows: stamps, counts, and checks whether it interrupted HLT. */
 	.macro latency_entry name, x2apic
 	.p2align 4
 	.globl \name
@@ -141,7 +139,7 @@ try_return:
 	shl $32, %rdx
 	or %rdx, %rax
 	mov %rax, latency_handled + 8
-	mov 16(%rsp), %rax		/* where the CPU was interrupted */
+	mov 16(%rsp), %rax		/* the interrupted address */
 	cmpb $0xf4, -1(%rax)
 	jne 1f
 	incq latency_handled + 16
@@ -155,7 +153,7 @@ try_return:
 	latency_entry latency_entry_xapic, 0
 	latency_entry latency_entry_x2apic, 1
 
-/* The handler of the row irq-completion: the row itself ends the interrupt. */
+/* The handler of the row irq-completion; the row itself ends the interrupt. */
 	.globl completion_entry
 completion_entry:
 	incq completions_taken
@@ -167,8 +165,8 @@ spurious_entry:
 
 /*
  * _Noreturn void cpu_rest_loop(void);   gs: this CPU's struct cpu
- * How every CPU but the first waits: halted, or running where its `spin` says so. STI keeps
- * interrupts off for one instruction more, so that none is taken between it and HLT.
+ * How every CPU but the first waits: halted, or in a loop if its `spin` is set. STI keeps interrupts off
+ * for one more instruction, so that none is taken between it and HLT.
  */
 	.globl cpu_rest_loop
 cpu_rest_loop:

@@ -1,4 +1,4 @@
-/* Exceptions: given to the innermost try_call(), else to core/. exceptions.S calls it. */
+/* Passes exceptions to the innermost try_call(), else to core/. Called by exceptions.S. */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "guest/core/smp.h"
@@ -6,12 +6,12 @@
 
 #define PAGE_FAULT 14
 
-/* What exceptions.S leaves on the stack. */
+/* The frame that exceptions.S pushes. */
 struct exception_frame {
 	uint64_t vector, error, ip, cs, flags, sp, ss;
 };
 
-/* The first word is exceptions.S's. */
+/* exceptions.S uses the first word. */
 struct try_frame {
 	uint64_t sp;
 	struct try_frame *outer;
@@ -22,7 +22,7 @@ bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
 _Noreturn void try_leave(struct try_frame *frame);
 _Noreturn void exception_taken(const struct exception_frame *frame);
 
-static struct try_frame *innermost; /* of the first CPU: no other one calls benchmarks */
+static struct try_frame *innermost; /* of the first CPU: only that one runs benchmarks */
 
 static const char *exception_name(uint64_t vector)
 {
@@ -58,7 +58,7 @@ _Noreturn void exception_taken(const struct exception_frame *frame)
 	unsigned number = cpu_self()->number;
 
 	if (number) {
-		/* Not our record line's CPU: say it as console text; the row it served times out. */
+		/* This CPU must not write records: print text; the row that used this CPU times out. */
 		console_printf("CPU %u: %s at %lx\n", number, fault.name, fault.ip);
 		for (;;)
 			__asm__ volatile("cli; hlt");

@@ -1,4 +1,4 @@
-/* What checks ask the CPU about itself. */
+/* What the rows' checks need to know about the CPU and the hypervisor. */
 #include <arch/cpu.h>
 #include "posih.h"
 #include <arch/timed.h>
@@ -19,11 +19,11 @@ struct root_operand cpu_root_operand(void)
 	return (struct root_operand){ .root = cpu_page_table_root() };
 }
 
-/* KVM: a number that means nothing gives -KVM_ENOSYS (include/uapi/linux/kvm_para.h). */
+/* KVM: an unknown number returns -KVM_ENOSYS (include/uapi/linux/kvm_para.h). */
 #define KVM_UNKNOWN 0x7fffffff
 #define KVM_ENOSYS  1000
 
-/* Xen's is xen_version, command 0: major << 16 | minor (xen/include/public/version.h). */
+/* Xen: xen_version, command 0: major << 16 | minor (xen/include/public/version.h). */
 struct hypercall_operand hypercall_operand(enum hypercall_abi abi)
 {
 	return (struct hypercall_operand){
@@ -55,6 +55,6 @@ bool cpu_is_amd(void)
 {
 	struct cpuid id = cpuid(0, 0);
 
-	/* "AuthenticAMD", "HygonGenuine": their first letters are enough. */
+	/* "AuthenticAMD", "HygonGenuine": the first letters suffice. */
 	return id.b == 0x68747541 || id.b == 0x6f677948;
 }

@@ -1,4 +1,4 @@
-/* Port and memory-mapped I/O, and the clock as POSIH has it. */
+/* Port and memory-mapped I/O, and POSIH's clock. */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "latency.h"
@@ -41,7 +41,7 @@ uint64_t latency_clock(void)
 	return rdtimer();
 }
 
-/* Ordered as TIMED_NOW in arch/timed.h explains. */
+/* Ordered as explained at TIMED_NOW in arch/timed.h. */
 uint64_t rdtimer(void)
 {
 	uint32_t low, high;

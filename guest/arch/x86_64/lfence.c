@@ -1,8 +1,8 @@
 /*
- * On AMD's and Hygon's processors LFENCE waits for earlier instructions only where an MSR says so (AMD,
- * "Software techniques for managing speculation on AMD processors", G-2; APM vol. 2, DE_CFG). An operating
- * system sets it; where this guest is the only one, nobody has. Below a hypervisor nothing is written: the
- * host has it as it is, and an exit at boot would be one for nothing.
+ * On AMD and Hygon processors LFENCE orders instructions only if an MSR bit is set (AMD, "Software
+ * techniques for managing speculation on AMD processors", G-2; APM vol. 2, DE_CFG). Operating systems set
+ * it; without one, this guest must. Under a hypervisor nothing is written: the host has set it, and the
+ * write would only cause an exit at boot.
  */
 #include <arch/lfence.h>
 #include <arch/cpu.h>
@@ -15,7 +15,7 @@
 
 static bool is_set_here;
 
-/* Families 0xf and 0x11 have no such MSR: there LFENCE always orders. */
+/* Families 0xf and 0x11 lack this MSR: there LFENCE always orders. */
 static bool has_msr(const struct cpuid *features)
 {
 	uint32_t family = features->a >> 8 & 0xf;
@@ -37,7 +37,7 @@ void lfence_init(const struct cpuid *features)
 
 	if (features->c & CPUID_1_C_HYPERVISOR || !has_msr(features) || !cpu_is_amd())
 		return;
-	/* A hypervisor that does not say that it is there may have no such MSR. */
+	/* try_call(): a hypervisor that hides itself may lack this MSR. */
 	is_set_here = try_call(set, NULL, &fault);
 }
 

@@ -1,4 +1,4 @@
-/* The machine as a whole: first steps, what it is, how it ends. */
+/* The machine as a whole: initialization, identification, power-off. */
 #include <arch/machine.h>
 #include <arch/apic.h>
 #include "guest/core/guest_arch.h"
@@ -20,7 +20,7 @@ const struct acpi *machine_acpi(void)
 	return &acpi;
 }
 
-/* The two 8259s that a PC starts with, masked: their interrupts are not ours. */
+/* Masks a PC's two 8259s: the guest does not use their interrupts. */
 static void mask_old_interrupt_controllers(void)
 {
 	out8(0x21, 0xff);
@@ -37,12 +37,12 @@ void arch_init(void)
 	boot_read();
 	mask_old_interrupt_controllers();
 	acpi_read(&acpi, boot_info.rsdp);
-	features = cpuid(1, 0); /* once: in a virtual machine it is an exit */
+	features = cpuid(1, 0); /* read once: in a virtual machine it is an exit */
 	apic_init(&features);
 	lfence_init(&features);
 }
 
-/* ---- What it is ---------------------------------------------------------------------------- */
+/* ---- Identification ------------------------------------------------------------------------ */
 
 #define CPUID_1_C_HYPERVISOR	(1u << 31)
 #define CPUID_HYPERVISOR	0x40000000
@@ -94,7 +94,7 @@ void arch_cmdline_limits(struct cmdline_limits *limits)
 		.tick_unit = "tsc_ticks",
 		.port_max = 0xffff,
 		.scratch_port = scratch_port(),
-		.print_port = 0x2f8, /* COM2: never the record line */
+		.print_port = 0x2f8, /* COM2: never the record port */
 	};
 }
 
@@ -103,7 +103,7 @@ uint64_t power_management_timer_port(void)
 	return acpi.timer ? acpi.timer : PORT_NONE;
 }
 
-/* Nothing tells; whoever boots us knows. */
+/* Cannot be detected here; whoever starts the guest knows. */
 bool clock_can_count_insns(void)
 {
 	return true;
@@ -135,7 +135,7 @@ void machine_facts(struct machine_facts *facts, bool measure)
 	}
 }
 
-/* ---- How it ends --------------------------------------------------------------------------- */
+/* ---- Power-off ----------------------------------------------------------------------------- */
 
 #define SLEEP_ENABLE	   (1u << 13) /* PM1 control (ACPI 6.5, 4.8.3.2.1) */
 #define SLEEP_TYPE_SHIFT   10
@@ -173,11 +173,11 @@ static void acpi_soft_off(void)
 
 _Noreturn void power_off(enum hypercall_abi hypercall)
 {
-	console_drained(); /* what was said last must be out before the power is */
+	console_drained(); /* the last output must be sent before power-off */
 	acpi_soft_off();
 	if (hypercall == HYPERCALL_XEN)
-		xen_shutdown(XEN_POWER_OFF);	/* a domain without ACPI's tables */
-	out8(KEYBOARD_COMMAND, KEYBOARD_RESET); /* Firecracker ends its machine so */
+		xen_shutdown(XEN_POWER_OFF);	/* a domain without ACPI tables */
+	out8(KEYBOARD_COMMAND, KEYBOARD_RESET); /* ends a Firecracker VM */
 	for (;;)
 		__asm__ volatile("cli; hlt");
 }

@@ -1,6 +1,6 @@
 /*
- * How the page tables (core/paging.c; Intel SDM vol. 3A, 4.5) start, all memory 1:1, and the
- * registers for them.
+ * Initial page tables (core/paging.c; Intel SDM vol. 3A, 4.5), which map all memory 1:1, and the registers
+ * for them.
  */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
@@ -9,7 +9,7 @@
 #include <arch/timed.h>
 
 #define CPUID_1G (1u << 26)
-#define MAX_RAM	 (512 * GIB) /* what one slot of the top table maps; more stays unmapped */
+#define MAX_RAM	 (512 * GIB) /* one top-level entry; memory beyond is not mapped */
 
 bool page_size_supported(uint64_t page_bytes)
 {
@@ -18,7 +18,7 @@ bool page_size_supported(uint64_t page_bytes)
 	return page_bytes == 4 * KIB || page_bytes == 2 * MIB;
 }
 
-/* The processor's walker sees what was written before. */
+/* x86's walker sees earlier writes without a barrier. */
 void paging_changed(void)
 {
 }
@@ -28,8 +28,8 @@ bool page_accessed_known(void)
 	return true;
 }
 
-/* Accessed and dirty from the start, as systems write entries that they are about to use: no
- * processor, and no hypervisor in its place, has to mark them. */
+/* Accessed and dirty are preset, as operating systems do for entries about to be used: neither CPU nor
+ * hypervisor has to set them. */
 bool remap_operand_fill(struct remap_operand *operand, uint64_t va, uint64_t first, uint64_t second,
 			uint64_t page_bytes)
 {
@@ -58,7 +58,7 @@ bool setup_mmu(void)
 			end = boot_info.ram[i].end;
 	if (end > MAX_RAM)
 		end = MAX_RAM;
-	/* The low 4 GiB in pieces of 2 MiB: devices lie there beside memory. */
+	/* 2 MiB pages below 4 GiB, where devices lie between memory. */
 	for (uint64_t at = 0; at < end;) {
 		uint64_t bytes = at < 4 * GIB ? 2 * MIB : page_bytes;
 
@@ -71,8 +71,8 @@ bool setup_mmu(void)
 }
 
 /*
- * CR3 is written and never read: under a hypervisor with shadow paging QEMU 10's SVM lets a guest
- * read the shadow's root instead of its own.
+ * CR3 is never read: under a hypervisor with shadow paging, QEMU 10's SVM returns the shadow's root instead
+ * of the guest's.
  */
 void mem_tlb_flush(void)
 {

@@ -1,4 +1,4 @@
-/* How the other CPUs are started, and where they come to rest. */
+/* Starts the other CPUs. */
 #include "guest/core/smp.h"
 #include "guest/platform/acpi.h"
 #include <arch/apic.h>
@@ -10,17 +10,17 @@
 #include <arch/tables.h>
 #include <arch/timed.h>
 
-/* INIT needs 10 ms before the start-up IPI on old machines (SDM vol. 3A, 9.4.4.1). The clock's
- * frequency is not known yet: counted at 3 GHz, which errs to the long side on most. */
+/* Old machines need 10 ms between INIT and the start-up IPI (SDM vol. 3A, 9.4.4.1). The clock's frequency
+ * is not known yet: assuming 3 GHz makes the wait long enough on most. */
 #define INIT_WAIT_TICKS 30000000ull
-/* A CPU of a busy emulator may be off its core for long; a second is for ever on hardware. */
+/* On a busy emulator a CPU may not run for a long time; a second is ample on hardware. */
 #define LONG_TICKS	3000000000ull
 
 extern char trampoline_start[], trampoline_root[], trampoline_end[];
 _Noreturn void cpu_rest_loop(void);
 _Noreturn void cpu_started(void);
 
-/* For the one CPU that starts at the moment; trampoline.S reads the first. */
+/* Of the CPU that is being started; trampoline.S reads the first. */
 uint64_t starting_stack;
 static struct cpu *starting;
 
@@ -63,7 +63,7 @@ unsigned arch_list_cpus(uint64_t *ids, unsigned most, uint64_t *own)
 	return listed;
 }
 
-/* Copies the trampoline; its page lies below 1 MiB, which nothing else uses. */
+/* Copies the trampoline to its page below 1 MiB, which nothing else uses. */
 static void place_trampoline(void)
 {
 	volatile char *to = (volatile char *)TRAMPOLINE;

@@ -1,7 +1,7 @@
 /*
- * Descriptor tables: GDT entries that boot.S leaves open, the LDT, and the interrupt table. Also
- * answers what a benchmark's check compares with. Called once by arch_init(), by each CPU that
- * starts, and by set_idt_entry().
+ * Descriptor tables: the GDT entries that boot.S leaves empty, the LDT, and the interrupt table; and the
+ * values that benchmarks' checks compare with. Called by arch_init(), by each CPU that starts, and by
+ * set_idt_entry().
  */
 #include <arch/cpu.h>
 #include "posih.h"
@@ -34,7 +34,7 @@ void spurious_entry(void);
 
 static struct gate idt[256] __attribute__((aligned(16)));
 static struct task_state task_state;
-static uint64_t ldt[2]; /* empty; it is there to be named */
+static uint64_t ldt[2]; /* empty: only its selector is used */
 static uint8_t double_fault_stack[4096] __attribute__((aligned(16)));
 
 static void describe_system(unsigned selector, uint64_t base, uint64_t limit, uint64_t type)

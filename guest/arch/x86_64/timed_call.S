@@ -3,12 +3,12 @@
  *
  *   in        rdi = loop, rsi = iterations, rdx = operand
  *   out       rax = batch_ticks, rdx = own_ticks
- *   clobbers  what the C calling convention lets a function clobber
+ *   clobbers  the caller-saved registers
  *   stack     rbx, r12, and 8 bytes that align the loop's frame
  *
- * The marker (xchg %bx, %bx) costs one instruction outside the timed part. The reads of the
- * counter are ordered as TIMED_NOW in arch/timed.h explains. Position independent, so that a
- * digest of these bytes does not change with the image around them.
+ * The marker (xchg %bx, %bx) costs one instruction outside the timed part. The reads of the counter are
+ * ordered as explained at TIMED_NOW in arch/timed.h. Position independent, so that a digest of these bytes
+ * does not change with the image around them.
  */
 	.section .text.timed, "ax", @progbits
 	.p2align 6

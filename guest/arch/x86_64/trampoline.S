@@ -1,6 +1,6 @@
 /*
- * How a CPU starts: in real mode at the page that the start-up IPI named, here TRAMPOLINE, to
- * which smp.c copies this code. It goes to long mode in one step and calls cpu_started().
+ * Starts a CPU: entered in real mode at TRAMPOLINE, the page named by the start-up IPI, to which smp.c
+ * copies this code. Switches directly to long mode and calls cpu_started().
  */
 #include <arch/cpu.h>
 

@@ -1,17 +1,15 @@
-/* Hypercalls of Xen's, and where it shares memory with the guest. Makes no hypercall
- * unless it is called. */
+/* Xen hypercalls, and the address of the shared information page. Makes no hypercall unless called. */
 #include "guest/platform/xen.h"
 #include "guest/core/guest_arch.h"
 #include <arch/timed.h>
 
-/* Where Linux has it too (arch/x86/xen/enlighten_hvm.c): tool stacks keep that MiB free. In memory
- * it would split the large page around it, and every walk of Xen's through that page would be
- * longer. */
+/* The address that Linux uses (arch/x86/xen/enlighten_hvm.c): tool stacks keep that MiB free. Inside RAM
+ * the page would split the large page around it, and make all of Xen's page walks there longer. */
 #define SHARED_INFO_AT 0xfe700000ull
 
 uint64_t xen_call_kind(void)
 {
-	static uint64_t known; /* 1 VMCALL, 2 VMMCALL: CPUID would exit each time */
+	static uint64_t known; /* 1 VMCALL, 2 VMMCALL; cached, because CPUID exits each time */
 
 	if (!known)
 		known = cpu_is_amd() ? 2 : 1;
@@ -41,7 +39,7 @@ uint64_t xen_shared_info_at(void)
 	return SHARED_INFO_AT;
 }
 
-/* Here dom0 does it. */
+/* On x86 dom0 does it. */
 _Noreturn void arch_answer_events(const struct params *params)
 {
 	console_printf("answer= is no word of this architecture: under Xen dom0 answers events\n");

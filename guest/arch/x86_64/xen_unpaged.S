@@ -1,16 +1,16 @@
 /*
- * Code that runs with paging off, as a 32-bit guest does that PVH has just started. Xen reads a guest's
- * instructions and arguments through the guest's page tables: here there are none to walk. Jumped to by
- * the loops of arch/timed_xen_unpaged.h and by dom0/answer.S, on the first CPU only.
+ * Runs code with paging off, as in a 32-bit guest just started by PVH: Xen reads a guest's instructions and
+ * arguments through the guest's page tables, and here has none to walk. Jumped to by the loops of
+ * arch/timed_xen_unpaged.h and by dom0/answer.S, on the first CPU only.
  *
- *   in        rax = 32-bit code; rdi, rsi for it as they are
- *   out       rax = what the code left in edx:eax
- *   clobbers  what the C calling convention lets a function clobber
+ *   in        rax = 32-bit code; rdi, rsi are passed on to it
+ *   out       rax = edx:eax as the code left them
+ *   clobbers  the caller-saved registers
  *   stack     the caller's, below 4 GiB; 10 words
  *
- * The code is called with interrupts off, flat segments, and physical addresses, which are the virtual
- * ones. It may use all registers but esp, and must not raise an exception: the interrupt table is for
- * 64 bits. What only 64-bit mode has does not survive (SDM vol. 1, 3.4.1.1), hence all the pushing.
+ * The code is called with interrupts off, flat segments, and 1:1 physical addresses. It may use all
+ * registers but esp, and must not raise an exception: the interrupt table is a 64-bit one. 32-bit mode does
+ * not preserve 64-bit state (SDM vol. 1, 3.4.1.1), so all callee-saved registers are pushed.
  */
 #include <arch/cpu.h>
 
@@ -39,10 +39,10 @@ compatible:
 	mov %ecx, %es
 	mov %ecx, %ss
 	mov $(CR0_LONG & ~CR0_PG), %ecx
-	mov %ecx, %cr0			/* and out of long mode */
+	mov %ecx, %cr0			/* leaves long mode */
 	call *%eax
 	mov $CR0_LONG, %ecx
-	mov %ecx, %cr0			/* back: EFER.LME, CR4 and CR3 are as they were */
+	mov %ecx, %cr0			/* re-enters it: EFER.LME, CR4 and CR3 are unchanged */
 	ljmp $SELECTOR_CODE, $long_again
 	.code64
 long_again:

@@ -1,7 +1,6 @@
-/* How a kernel starts (see vmm_arch.h): by Linux' arm64 boot protocol
- * (Documentation/arch/arm64/booting.rst), with a device tree that says what
- * machine this is. The interrupt controller is made here, because KVM wants to
- * know the vCPUs first. */
+/* Boots a kernel (see vmm_arch.h) by Linux's arm64 boot protocol (Documentation/arch/arm64/booting.rst),
+ * with a device tree that describes the machine. Also creates the interrupt controller, because KVM
+ * requires the vCPUs first. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,8 +10,8 @@
 #include "common/virt_tree.h"
 #include <arch/board.h>
 
-#define INTERRUPTS	  64 /* INTIDs, the private ones among them */
-/* Linux 6.14's; older headers lack it. */
+#define INTERRUPTS	  64 /* INTIDs, including the private ones */
+/* Since Linux 6.14; older headers lack it. */
 #define GROUP_MAINTENANCE 9
 
 bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
@@ -42,7 +41,7 @@ static int create_device(const struct vm *vm, uint32_t type)
 	return ioctl(vm->fd, KVM_CREATE_DEVICE, &device) < 0 ? -1 : (int)device.fd;
 }
 
-/* GICv3, or version 2 where the hardware below has nothing newer. */
+/* GICv3, or GICv2 where the host has nothing newer. */
 static bool create_gic(const struct vm *vm, struct machine_tree *tree)
 {
 	uint32_t interrupts = INTERRUPTS, maintenance = PPI_MAINTENANCE;
@@ -63,7 +62,7 @@ static bool create_gic(const struct vm *vm, struct machine_tree *tree)
 	if (!placed || !set(gic, KVM_DEV_ARM_VGIC_GRP_NR_IRQS, 0, &interrupts) ||
 	    (tree->el2 && !set(gic, GROUP_MAINTENANCE, 0, &maintenance)) ||
 	    !set(gic, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL))
-		return fail("KVM can't make the interrupt controller, a GICv%u: %m",
+		return fail("KVM can't create the interrupt controller, a GICv%u: %m",
 			    tree->gic_version);
 	its = tree->gic_version == 3 ? create_device(vm, KVM_DEV_TYPE_ARM_VGIC_ITS) : -1;
 	tree->has_its = its >= 0 && set_address(its, KVM_VGIC_ITS_ADDR_TYPE, GIC_ITS) &&
@@ -99,7 +98,7 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 	uint8_t *to = memory_at(&vm->memory, at, TREE_BYTES);
 
 	if (!to || (initrd->bytes && initrd->guest < at + TREE_BYTES))
-		return fail("no room for a device tree behind the kernel: memory= gives more");
+		return fail("no room for a device tree after the kernel: raise memory=");
 	if (!create_gic(vm, &tree))
 		return false;
 	if (!tree_write(to, TREE_BYTES, &tree))
@@ -118,7 +117,7 @@ bool arch_boot_program(struct vm *vm, const void *program, size_t bytes)
 	return create_gic(vm, &tree) && enter_at(vm, RAM, tree.gic_version);
 }
 
-#define PROBE_NOWHERE 0x1000 /* an address at which nothing is */
+#define PROBE_NOWHERE 0x1000 /* an unmapped address */
 
 bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 {
@@ -133,7 +132,7 @@ bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 		0xb900001fu,			       /* str wzr, [x0] */
 		0xaa0003e4u,			       /* mov x4, x0 */
 		0x52b08000u,			       /* mov w0, #0x84000000: PSCI_VERSION */
-		0xd4000002u,			       /* hvc #0: an exit that the kernel answers */
+		0xd4000002u,			       /* hvc #0: an exit that KVM handles */
 		0xb900009fu,			       /* str wzr, [x4] */
 		0xd503207fu,			       /* 2: wfi */
 		0x17ffffffu,			       /* b 2b */

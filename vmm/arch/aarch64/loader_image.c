@@ -1,6 +1,5 @@
-/* Linux' arm64 Image (Documentation/arch/arm64/booting.rst): a header, and a
- * kernel that runs wherever it is loaded; or a flat program without one.
- * Called before the guest runs. */
+/* Loads Linux's arm64 Image (Documentation/arch/arm64/booting.rst), a header and a position-independent
+ * kernel; or a flat program without a header. Used only before the guest runs. */
 #include <string.h>
 
 #include "common/arm64_image.h"
@@ -8,14 +7,14 @@
 
 #define FLAT_ROOM (128ull << 20)
 
-/* The ELF note that our own guest has, which lies behind its header. */
+/* The ELF note of our own guest, directly after the Image header. */
 struct note {
 	uint32_t name_bytes, bytes, type;
 	char name[12];
 };
 
-/* As QEMU takes what it does not know (hw/arm/boot.c): the file at 512 KiB, and nothing of ours in the
- * memory behind it up to 128 MiB, or half of all. What the program needs there, nothing says. */
+/* Like QEMU's loading of unknown files (hw/arm/boot.c): the file at 512 KiB. How much memory the program
+ * needs is unknown, so nothing else is put below 128 MiB, or half of a smaller memory. */
 static bool flat_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		      struct kernel *kernel)
 {
@@ -23,8 +22,7 @@ static bool flat_load(const uint8_t *file, size_t bytes, const struct memory *me
 	uint8_t *to = memory_at(memory, RAM + ARM64_IMAGE_OLD_OFFSET, bytes);
 
 	if (!bytes || !to || ARM64_IMAGE_OLD_OFFSET + bytes > room)
-		return fail("its %zu KiB do not fit into half of the guest's memory: memory= gives "
-			    "more",
+		return fail("its %zu KiB do not fit into half of the guest's memory: raise memory=",
 			    bytes >> 10);
 	memcpy(to, file, bytes);
 	*kernel = (struct kernel){ .entry = RAM + ARM64_IMAGE_OLD_OFFSET, .end = RAM + room };
@@ -42,14 +40,14 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	if (kernel->flat)
 		return flat_load(file, bytes, memory, kernel);
 	if (!arm64_image_is(file, bytes))
-		return fail("it is no arm64 Image (uncompressed, as arch/arm64/boot/Image); flat "
-			    "takes a program without a header");
+		return fail("it is no arm64 Image (uncompressed, as arch/arm64/boot/Image); use "
+			    "flat for a program without a header");
 	wrong = arm64_image_read(&image, file, bytes);
 	if (wrong)
 		return fail("%s", wrong);
 	entry = RAM + image.offset;
 	if (!memory_at(memory, entry, image.memory_bytes))
-		return fail("its %lu KiB do not fit into the guest's memory: memory= gives more",
+		return fail("its %lu KiB do not fit into the guest's memory: raise memory=",
 			    image.memory_bytes >> 10);
 	memcpy(memory_at(memory, entry, bytes), file, bytes);
 	*kernel = (struct kernel){ .entry = entry, .end = entry + image.memory_bytes };

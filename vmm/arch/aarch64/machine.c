@@ -1,6 +1,5 @@
-/* A machine as kernels expect one that read a device tree: memory, serial
- * ports; and what it needs of KVM (see vmm_arch.h). The interrupt controller comes
- * with boot.c, once there are vCPUs. */
+/* Memory, serial ports and KVM details of the Arm machine (see vmm_arch.h). boot.c creates the interrupt
+ * controller, after the vCPUs. */
 #include <arch/board.h>
 
 #include <stdlib.h>
@@ -9,8 +8,7 @@
 #include "vmm/vmm_arch.h"
 #include "common/pl011.h"
 
-/* There is none on ARM: KVM wants EL2, be it one that another hypervisor gives.
- */
+/* Never on Arm: KVM requires EL2, if only a virtual one. */
 bool arch_kvm_is_software(void)
 {
 	return false;
@@ -30,7 +28,7 @@ bool arch_machine_init(struct vm *vm)
 
 struct uart {
 	struct pl011 port;
-	struct vm *vm; /* NULL: its interrupt leads nowhere */
+	struct vm *vm; /* NULL: no interrupt */
 	bool level;    /* of the interrupt line */
 };
 
@@ -55,10 +53,10 @@ static void set_line(struct uart *uart, bool level)
 	uart->level = level;
 	line.irq = (uint32_t)KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT | UART0_INTID;
 	if (ioctl(uart->vm->fd, KVM_IRQ_LINE, &line) < 0)
-		vm_end(uart->vm, END_KVM, "the first serial port can't interrupt: %m");
+		vm_end(uart->vm, END_KVM, "can't raise the first serial port's interrupt: %m");
 }
 
-/* Apart, so that a read, which rows of the guest measure, has no more to do than it must. */
+/* Not inlined, so that reads, which benchmarks measure, do as little as possible. */
 static __attribute__((noinline)) void uart_write_access(struct uart *uart, struct access *access)
 {
 	pl011_write(&uart->port, access->offset, (uint32_t)access->value);
@@ -71,13 +69,13 @@ static void uart_access(void *context, struct access *access)
 
 	if (access->write)
 		uart_write_access(uart, access);
-	else /* nothing is received: what is read changes nothing */
+	else /* nothing is received, so reads have no side effects */
 		pl011_read(&uart->port, access->offset, &access->value);
 }
 
 bool arch_add_devices(struct vm *vm)
 {
-	struct uart *uarts = calloc(2, sizeof(*uarts)); /* as long as the process */
+	struct uart *uarts = calloc(2, sizeof(*uarts)); /* never freed */
 	const struct device rows[] = {
 		{ "UART0", SPACE_MMIO, UART0, PL011_BYTES, uart_access, &uarts[0] },
 		{ "UART1", SPACE_MMIO, UART1, PL011_BYTES, uart_access, &uarts[1] },

@@ -1,4 +1,4 @@
-/* The device tree of the machine (common/virt_tree.h). Pure. */
+/* Writes the machine's device tree (common/virt_tree.h). Pure. */
 #include "common/virt_tree.h"
 #include <arch/board.h>
 

@@ -1,11 +1,11 @@
-/* A vCPU of ARM: what it is, and what its exits mean (see vmm_arch.h). */
+/* Sets up an Arm vCPU and handles its exits (see vmm_arch.h). */
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
 
-/* Bits of kvm_vcpu_init.features; Linux 6.16's, older headers lack it. */
+/* A bit of kvm_vcpu_init.features; Linux 6.16, older headers lack it. */
 #define HAS_EL2	       7
-/* Of KVM_CHECK_EXTENSION, the same. */
+/* For KVM_CHECK_EXTENSION; the same. */
 #define CAPABILITY_EL2 240
 
 bool arch_vcpu_init(struct vcpu *vcpu)
@@ -14,11 +14,11 @@ bool arch_vcpu_init(struct vcpu *vcpu)
 	struct kvm_vcpu_init init;
 
 	if (vm->config->el2 && kvm_capability(vm->kvm, CAPABILITY_EL2) <= 0)
-		return fail("this KVM gives guests no EL2: it needs a processor with "
+		return fail("this KVM offers no virtual EL2: it needs a processor with "
 			    "FEAT_NV2, Linux "
 			    "6.16 or newer, and kvm-arm.mode=nested on its command line");
 	if (ioctl(vm->fd, KVM_ARM_PREFERRED_TARGET, &init) < 0)
-		return fail("KVM does not say which processor it can give: %m");
+		return fail("KVM reports no preferred CPU type: %m");
 	init.features[0] |= 1u << KVM_ARM_VCPU_PSCI_0_2;
 	if (vcpu->number)
 		init.features[0] |= 1u << KVM_ARM_VCPU_POWER_OFF;
@@ -38,7 +38,7 @@ static uint64_t core_register(const struct vcpu *vcpu, size_t offset)
 	return value;
 }
 
-/* Ends the machine, and says where the guest stands. */
+/* Ends the machine; the message gives the guest's registers. */
 static void give_up(struct vcpu *vcpu, const char *why, unsigned long number)
 {
 	vm_end(vcpu->vm, END_KVM, "%s on vCPU %u at pc 0x%lx, pstate 0x%lx (exit reason %u, 0x%lx)",
@@ -57,7 +57,7 @@ static void system_event(struct vcpu *vcpu)
 		vm_end(vcpu->vm, END_RESET, "the guest asked for a reset");
 		return;
 	default:
-		give_up(vcpu, "a system event that nobody answers", vcpu->run->system_event.type);
+		give_up(vcpu, "an unknown system event", vcpu->run->system_event.type);
 	}
 }
 
@@ -88,6 +88,6 @@ void arch_exit(struct vcpu *vcpu)
 			run->fail_entry.hardware_entry_failure_reason);
 		return;
 	default:
-		give_up(vcpu, "an exit that nobody answers", 0);
+		give_up(vcpu, "an unknown exit", 0);
 	}
 }

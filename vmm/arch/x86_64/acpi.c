@@ -1,30 +1,30 @@
-/* ACPI tables (ACPI 6.5, chapter 5) of a machine that has CPUs, an I/O APIC and a power switch.
- * Tables are written by the offsets that the specification gives. */
+/* Writes the ACPI tables (ACPI 6.5, chapter 5) of a machine with CPUs, an I/O APIC and a power switch.
+ * Fields are written at the offsets that the specification gives. */
 #include <string.h>
 
 #include <arch/board.h>
 
-/* Where each table lies; the last is as long as there are CPUs. */
+/* Offset of each table; the last one grows with the number of CPUs. */
 #define RSDP_AT 0x000
 #define XSDT_AT 0x030
 #define DSDT_AT 0x070
 #define FADT_AT 0x0b0
 #define MADT_AT 0x1d0
 
-#define RSDP_BYTES    36 /* 5.2.5.3; version 1 had 20 of them */
+#define RSDP_BYTES    36 /* 5.2.5.3; version 1: 20 bytes */
 #define HEADER_BYTES  36 /* 5.2.6 */
 #define FADT_BYTES    276
-#define MADT_CPUS     44 /* 5.2.12: behind the local APIC's address and the flags */
+#define MADT_CPUS     44 /* 5.2.12: after the local APIC's address and the flags */
 #define CPU_BYTES     8
 #define IO_APIC_BYTES 12
 
-/* A number at an offset of a table. */
+/* A number at an offset in a table. */
 struct field {
 	uint16_t offset, bytes;
 	uint64_t value;
 };
 
-/* FADT (5.2.9). No SMI command: ACPI is always on. No processor block: there is no C2, no C3. */
+/* FADT (5.2.9). No SMI command: ACPI is always enabled. No processor block: no C2, no C3. */
 static const struct field fadt[] = {
 	{ 46, 2, 9 }, /* SCI's interrupt */
 	{ 56, 4, PM1_EVENT },
@@ -42,10 +42,10 @@ static const uint8_t dsdt[] = {
 
 static void put(uint8_t *table, size_t offset, uint64_t value, unsigned bytes)
 {
-	memcpy(table + offset, &value, bytes); /* little-endian, as this processor */
+	memcpy(table + offset, &value, bytes); /* little-endian, like this CPU */
 }
 
-/* Makes all bytes add up to zero. */
+/* Sets the checksum: all bytes add up to zero. */
 static void sum_up(uint8_t *table, size_t bytes, size_t sum_at)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -53,15 +53,15 @@ static void sum_up(uint8_t *table, size_t bytes, size_t sum_at)
 			table[sum_at] = (uint8_t)(table[sum_at] - table[i]);
 }
 
-/* The header of a table, once all else is there. */
+/* Writes a table's header, after the rest of the table. */
 static void finish(uint8_t *table, const char *signature, uint8_t revision, size_t bytes)
 {
 	memcpy(table, signature, 4);
 	put(table, 4, bytes, 4);
 	put(table, 8, revision, 1);
-	memcpy(table + 10, "WORLDSWORLDSWI", 14); /* whose, and which */
+	memcpy(table + 10, "WORLDSWORLDSWI", 14); /* OEM ID, table ID */
 	put(table, 24, 1, 4);
-	memcpy(table + 28, "WSVM", 4); /* made by */
+	memcpy(table + 28, "WSVM", 4); /* creator ID */
 	put(table, 32, 1, 4);
 	sum_up(table, bytes, 9);
 }
@@ -71,10 +71,10 @@ static void write_madt(uint8_t *madt, unsigned cpus, size_t bytes)
 	uint8_t *at = madt + MADT_CPUS;
 
 	put(madt, 36, LOCAL_APIC, 4);
-	put(madt, 40, 1, 4); /* the two 8259s are there too */
+	put(madt, 40, 1, 4); /* there are two 8259s too */
 	for (unsigned i = 0; i < cpus; i++, at += CPU_BYTES) {
 		put(at, 1, CPU_BYTES, 1);  /* type 0: a local APIC */
-		put(at, 2, i << 8 | i, 2); /* its processor and its id */
+		put(at, 2, i << 8 | i, 2); /* its processor and APIC IDs */
 		put(at, 4, 1, 4);	   /* enabled */
 	}
 	put(at, 0, IO_APIC_BYTES << 8 | 1, 2); /* type 1: an I/O APIC */

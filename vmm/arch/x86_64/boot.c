@@ -1,7 +1,7 @@
-/* How a kernel starts (see vmm_arch.h): by PVH (Xen, docs/misc/pvh.pandoc and
- * xen/include/public/arch-x86/hvm/start_info.h), by multiboot (specification 0.6.96, 3.2 and 3.3) or by
- * Linux's 32-bit boot protocol (Documentation/arch/x86/boot.rst). All enter it in flat 32-bit protected
- * mode, with a memory map, a command line and perhaps an initial RAM disk. */
+/* Boots a kernel (see vmm_arch.h) by PVH (Xen, docs/misc/pvh.pandoc and
+ * xen/include/public/arch-x86/hvm/start_info.h), multiboot (specification 0.6.96, 3.2 and 3.3) or Linux's
+ * 32-bit boot protocol (Documentation/arch/x86/boot.rst). All enter it in flat 32-bit protected mode, with
+ * a memory map, a command line and optionally an initial RAM disk. */
 #include <asm/bootparam.h>
 #include <linux/kvm.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@
 #include "common/multiboot.h"
 #include "common/pvh.h"
 
-#define RAM	     1 /* in all protocols' maps */
+#define RAM	     1 /* in the memory maps of all protocols */
 #define RESERVED     2
 #define MAX_RANGES   4
-#define LOADER_OTHER 0xff /* a loader that has no number of its own */
+#define LOADER_OTHER 0xff /* an unregistered loader */
 
-/* What lies at BOOT_INFO. */
+/* The boot information at BOOT_INFO. */
 struct pvh {
 	struct pvh_start_info info;
 	struct pvh_module initrd;
@@ -39,7 +39,7 @@ bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 
 	if (bzimage_is(file, bytes))
 		return bzimage_load(file, bytes, memory, kernel);
-	/* What has both headers starts by PVH, which hands over where ACPI's tables are. */
+	/* A kernel with both headers is booted by PVH, which also passes the ACPI tables. */
 	elf = elf_load(file, bytes, ELF_X86_64, ELF_I386, ACPI_END, memory, kernel);
 	return (elf && kernel->entry) || multiboot_load(file, bytes, elf, memory, kernel);
 }
@@ -100,7 +100,7 @@ static void write_multiboot(struct multiboot *to, const struct memory *memory,
 static void write_linux(struct boot_params *params, const struct setup_header *header,
 			const struct memory *memory, const struct region *initrd)
 {
-	/* The header ends behind the jump that stands in it; what follows is code. */
+	/* The header's jump gives its length; the jump's target is code. */
 	size_t bytes = offsetof(struct setup_header, header) + (header->jump >> 8);
 	struct pvh_memory ranges[MAX_RANGES];
 
@@ -124,7 +124,7 @@ static void write_linux(struct boot_params *params, const struct setup_header *h
 static const struct kvm_segment code = { .selector = 0x10, .type = 11, FLAT };
 static const struct kvm_segment data = { .selector = 0x18, .type = 3, FLAT };
 
-/* PVH and multiboot have the address of what they hand over in EBX, Linux in ESI. */
+/* EBX has the address of the boot information for PVH and multiboot, ESI for Linux. */
 static bool enter_at(struct vm *vm, struct kvm_regs registers)
 {
 	static const uint64_t gdt[] = { 0, 0, 0x00cf9b000000ffff, 0x00cf93000000ffff };
@@ -156,7 +156,7 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 	if (!low || !acpi_write(low + ACPI_START, ACPI_BYTES, ACPI_START, vm->vcpu_count))
 		return fail("the guest's first MiB is too small for its boot tables");
 	strncpy((char *)low + BOOT_CMDLINE, command_line, MAX_APPEND_BYTES - 1);
-	if (kernel->multiboot) { /* the first word is the kernel's name, as boot loaders have it */
+	if (kernel->multiboot) { /* as boot loaders do, the first word is the kernel's name */
 		snprintf((char *)low + BOOT_CMDLINE, MAX_PATH_BYTES + MAX_APPEND_BYTES, "%s %s",
 			 vm->config->kernel, command_line);
 		write_multiboot((void *)(low + BOOT_INFO), &vm->memory, initrd);
@@ -169,7 +169,7 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 		return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry, .rbx = BOOT_INFO });
 	}
 	if (strlen(command_line) > setup->cmdline_size)
-		return fail("its command line has %u bytes at most", setup->cmdline_size);
+		return fail("its command line may have at most %u bytes", setup->cmdline_size);
 	write_linux((void *)(low + BOOT_INFO), setup, &vm->memory, initrd);
 	return enter_at(vm, (struct kvm_regs){ .rip = kernel->entry, .rsi = BOOT_INFO });
 }
@@ -186,7 +186,7 @@ bool arch_boot_program(struct vm *vm, const void *program, size_t bytes)
 	return enter_at(vm, (struct kvm_regs){ .rip = PROGRAM_AT });
 }
 
-#define PROBE_PORT 0x80 /* a PC's diagnostic port: nothing is there */
+#define PROBE_PORT 0x80 /* a PC's diagnostic port; no device here */
 
 bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 {
@@ -196,7 +196,7 @@ bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits)
 		0xe6, PROBE_PORT,	   /* 1: out %al, $PROBE_PORT */
 		0xe2, 0xfc,		   /* loop 1b */
 		0xe6, doorbell,		   /* out %al, $doorbell */
-		0x0f, 0xa2,		   /* cpuid: an exit that the kernel answers */
+		0x0f, 0xa2,		   /* cpuid: an exit that KVM handles */
 		0xe6, doorbell,		   /* out %al, $doorbell */
 		0xf4,			   /* hlt */
 	};

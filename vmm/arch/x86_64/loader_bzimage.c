@@ -1,5 +1,5 @@
-/* Linux's bzImage (Documentation/arch/x86/boot.rst): a setup header, real-mode code that nobody
- * runs, and the kernel, which unpacks itself. Called before the guest runs. */
+/* Loads Linux's bzImage (Documentation/arch/x86/boot.rst): a setup header, real-mode code that is not used,
+ * and the kernel, which decompresses itself. Used only before the guest runs. */
 #include <asm/bootparam.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #define SECTOR	      512u
 #define BOOT_FLAG     0xaa55
 #define MAGIC	      0x53726448 /* "HdrS" */
-#define LEAST_VERSION 0x20a	 /* 2.10 says how much memory the kernel needs where */
+#define LEAST_VERSION 0x20a	 /* since 2.10 the header gives the memory that the kernel needs */
 #define LOAD_AT	      0x100000u
 
 static const struct setup_header *header_of(const uint8_t *file)
@@ -40,7 +40,7 @@ bool bzimage_load(const uint8_t *file, size_t bytes, const struct memory *memory
 	if (image_at >= bytes)
 		return fail("it ends before its kernel begins");
 	image_bytes = bytes - image_at;
-	/* It moves up to its alignment, and never runs below the address that it prefers. */
+	/* The kernel moves itself up to its alignment, and never runs below its preferred address. */
 	runs_at = (uint64_t)LOAD_AT + header->kernel_alignment;
 	if (runs_at < header->pref_address)
 		runs_at = header->pref_address;

@@ -1,12 +1,12 @@
-/* Multiboot kernels (specification 0.6.96, 3.1): a header among the first bytes says where the file goes,
- * or leaves that to its ELF structures. Called before the guest runs. */
+/* Loads multiboot kernels (specification 0.6.96, 3.1): a header near the start of the file gives load
+ * addresses, or leaves them to the ELF segments. Used only before the guest runs. */
 #include "common/multiboot.h"
 
 #include <string.h>
 
 #include <arch/board.h>
 
-#define LEAST_BYTES offsetof(struct multiboot_header, header) /* where it gives no places */
+#define LEAST_BYTES offsetof(struct multiboot_header, header) /* load addresses are optional */
 
 static bool find(const uint8_t *file, size_t bytes, struct multiboot_header *header, size_t *at)
 {
@@ -32,8 +32,8 @@ bool multiboot_load(const uint8_t *file, size_t bytes, bool elf, const struct me
 	size_t at;
 	uint8_t *to;
 
-	if (!find(file, bytes, &its, &at)) /* or else the ELF loader has said why not */
-		return elf && fail("it has neither a PVH entry (the note that Xen defines) nor a "
+	if (!find(file, bytes, &its, &at)) /* not ELF: error_text is already set */
+		return elf && fail("it has neither a PVH entry (an ELF note of Xen's) nor a "
 				   "multiboot header");
 	if (its.flags & MULTIBOOT_REQUIRED & ~MULTIBOOT_KNOWN)
 		return fail("its multiboot header has unknown flags (0x%x)", its.flags);
@@ -42,7 +42,8 @@ bool multiboot_load(const uint8_t *file, size_t bytes, bool elf, const struct me
 		kernel->entry = kernel->start;
 		return elf;
 	}
-	at -= its.header - its.load; /* from there on; a header below `load` leads behind its end */
+	/* File offset of `load`; a header below `load` gives one past the end of the file. */
+	at -= its.header - its.load;
 	in_file = its.load_end ? its.load_end - (uint64_t)its.load : bytes - at;
 	in_memory = its.bss_end ? its.bss_end - (uint64_t)its.load : in_file;
 	to = memory_at(memory, its.load, in_memory);

@@ -1,5 +1,4 @@
-/* A PC as far as kernels need one that ask for little: memory layout, interrupt controllers, the
- * rows of its devices; and what it needs of KVM (see vmm_arch.h). */
+/* A minimal PC: memory layout, interrupt controllers, devices; and KVM details (see vmm_arch.h). */
 #include <arch/board.h>
 
 #include <stdio.h>
@@ -8,9 +7,9 @@
 
 #include "vmm/vmm_arch.h"
 
-/* A KVM without VMX and SVM emulates its guests. The kernel takes both flags away where the
- * firmware has switched virtualization off. A processor list that cannot be read counts as
- * software: then nothing is executed that such a KVM does not survive. */
+/* A KVM without VMX and SVM emulates its guests. Linux clears both flags if the firmware has disabled
+ * virtualization. If the CPU flags cannot be read, assume a software KVM: then nothing is executed that
+ * would break one. */
 bool arch_kvm_is_software(void)
 {
 	char line[8192];
@@ -43,7 +42,7 @@ bool arch_machine_init(struct vm *vm)
 	return (ioctl(vm->fd, KVM_SET_TSS_ADDR, TSS_PAGES) == 0 &&
 		ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) == 0 &&
 		ioctl(vm->fd, KVM_CREATE_PIT2, &pit) == 0) ||
-	       fail("KVM can't make the interrupt controllers and the timer: %m");
+	       fail("KVM can't create the interrupt controllers and the timer: %m");
 }
 
 static void com1_send(void *context, uint8_t byte)
@@ -63,10 +62,10 @@ static void com1_interrupt(void *context, bool level)
 	struct kvm_irq_level line = { .irq = COM1_INTERRUPT, .level = level };
 
 	if (ioctl(((struct vm *)context)->fd, KVM_IRQ_LINE, &line) < 0)
-		vm_end(context, END_KVM, "the first serial port can't interrupt: %m");
+		vm_end(context, END_KVM, "can't raise the first serial port's interrupt: %m");
 }
 
-/* PM1 registers (ACPI 6.5, 4.8.3). No SMI command in the tables: ACPI mode is always on. */
+/* PM1 registers (ACPI 6.5, 4.8.3). The tables have no SMI command: ACPI mode is always on. */
 #define CONTROL_AT     (PM1_CONTROL - PM1_EVENT)
 #define SCI_ENABLED    1u
 #define SLEEP_ENABLE   (1u << 13)

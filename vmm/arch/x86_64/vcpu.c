@@ -1,15 +1,15 @@
-/* A vCPU of x86: what CPUID tells it, and what its exits mean (see vmm_arch.h). */
+/* Sets up an x86 vCPU's CPUID and handles its exits (see vmm_arch.h). */
 #include <cpuid.h>
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
 
 #define MAX_LEAVES	     256
-#define FEATURE_HYPERVISOR   (1u << 31) /* of ECX */
+#define FEATURE_HYPERVISOR   (1u << 31) /* in ECX */
 #define FEATURE_X2APIC	     (1u << 21)
 #define FEATURE_TSC_DEADLINE (1u << 24)
 
-/* A vCPU's APIC id is its number. The rest of the topology stays the host's: our guest reads none. */
+/* A vCPU's APIC ID is its number. The rest of the topology stays the host's: our guest does not read it. */
 static void adjust_leaf(struct kvm_cpuid_entry2 *leaf, const struct vcpu *vcpu)
 {
 	switch (leaf->function) {
@@ -19,7 +19,7 @@ static void adjust_leaf(struct kvm_cpuid_entry2 *leaf, const struct vcpu *vcpu)
 		if (kvm_capability(vcpu->vm->kvm, KVM_CAP_TSC_DEADLINE_TIMER) > 0)
 			leaf->ecx |= FEATURE_TSC_DEADLINE;
 		break;
-	case 0x80000002: /* the processor's name, which KVM leaves out */
+	case 0x80000002: /* the CPU's name, which KVM omits */
 	case 0x80000003:
 	case 0x80000004:
 		__cpuid(leaf->function, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
@@ -42,7 +42,7 @@ bool arch_vcpu_init(struct vcpu *vcpu)
 	} leaves = { .all.nent = MAX_LEAVES };
 
 	if (ioctl(vcpu->vm->kvm->fd, KVM_GET_SUPPORTED_CPUID, &leaves) < 0)
-		return fail("can't learn what CPUID KVM supports: %m");
+		return fail("can't read the CPUID that KVM supports: %m");
 	for (unsigned i = 0; i < leaves.all.nent; i++)
 		adjust_leaf(&leaves.all.entries[i], vcpu);
 	return ioctl(vcpu->fd, KVM_SET_CPUID2, &leaves) == 0 ||
@@ -51,7 +51,8 @@ bool arch_vcpu_init(struct vcpu *vcpu)
 
 #define CODE_BYTES 8
 
-/* Ends the machine, and says where the guest stands and the bytes there, as far as KVM tells. */
+/* Ends the machine; the message gives the guest's registers and the instruction bytes, where KVM can
+ * translate the address. */
 static void give_up(struct vcpu *vcpu, int end, const char *why, unsigned long number)
 {
 	struct kvm_regs registers = { 0 };
@@ -63,7 +64,7 @@ static void give_up(struct vcpu *vcpu, int end, const char *why, unsigned long n
 	ioctl(vcpu->fd, KVM_GET_SREGS, &special);
 	text_start(&code, text, sizeof(text));
 	for (unsigned i = 0; i < CODE_BYTES; i++) {
-		/* Each for itself: the next may lie in another page, or in none. */
+		/* Byte by byte: the next may be in another page, or unmapped. */
 		struct kvm_translation place = { .linear_address =
 							 special.cs.base + registers.rip + i };
 		const uint8_t *at = NULL;
@@ -82,16 +83,16 @@ void arch_exit(struct vcpu *vcpu)
 {
 	static const char *const internal_errors[] = {
 		[KVM_INTERNAL_ERROR_EMULATION] = "an instruction that KVM can't emulate",
-		[KVM_INTERNAL_ERROR_SIMUL_EX] = "exceptions on top of each other",
-		[KVM_INTERNAL_ERROR_DELIVERY_EV] = "an exit while an event was delivered",
-		[KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON] = "an exit that KVM did not expect",
+		[KVM_INTERNAL_ERROR_SIMUL_EX] = "simultaneous exceptions",
+		[KVM_INTERNAL_ERROR_DELIVERY_EV] = "an exit during event delivery",
+		[KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON] = "an unexpected exit",
 	};
 	struct kvm_run *run = vcpu->run;
 	struct devices *devices = &vcpu->vm->devices;
 	uint8_t *data = (uint8_t *)run + run->io.data_offset;
 
 	switch (run->exit_reason) {
-	case KVM_EXIT_IO: /* string instructions bring several accesses of a port at once */
+	case KVM_EXIT_IO: /* string instructions give several accesses in one exit */
 		for (uint32_t i = 0; i < run->io.count; i++, data += run->io.size)
 			devices_access(devices, SPACE_PORT, run->io.port,
 				       run->io.direction == KVM_EXIT_IO_OUT, data, run->io.size);
@@ -117,6 +118,6 @@ void arch_exit(struct vcpu *vcpu)
 			run->fail_entry.hardware_entry_failure_reason);
 		return;
 	default:
-		give_up(vcpu, END_KVM, "an exit that nobody answers", 0);
+		give_up(vcpu, END_KVM, "an unknown exit", 0);
 	}
 }

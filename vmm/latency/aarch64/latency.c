@@ -1,5 +1,5 @@
-/* I/O latency on Arm; see ../latency.h: the guest reads the physical counter, which this host's programs see
- * as the virtual one. */
+/* I/O latency on Arm; see ../latency_device.h. The guest reads the physical counter, which equals the
+ * virtual counter that programs on this host read. */
 #include "vmm/latency/latency_device.h"
 
 #include "vmm/vmm_arch.h"
@@ -18,7 +18,7 @@ bool latency_one_clock(struct vcpu *vcpu)
 	return true;
 }
 
-/* KVM starts with lines that are the shared interrupts. */
+/* By default KVM's lines are the shared interrupts. */
 bool latency_route(struct vm *vm, uint64_t address, uint64_t data, uint32_t *line)
 {
 	(void)vm;

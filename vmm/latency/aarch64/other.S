@@ -1,19 +1,19 @@
 /*
- * The second machine of VM Switch, at PROGRAM_AT (arch_boot_program) with the GIC's version in x0: switches
- * its MMU on, for the page that it shares is cached memory of another machine too, takes the interrupt, and
- * in its handler stamps, kicks and says end of interrupt. latency.c has the same places.
+ * The second machine of VM Switch, loaded at PROGRAM_AT (arch_boot_program) with the GIC version in x0. It
+ * enables its MMU, because the page it shares with the other machine is cached memory there, and then takes
+ * the interrupt: its handler stamps, kicks and signals end of interrupt. latency.c has the same addresses.
  */
 #include "guest/arch/aarch64/include/arch/cpu.h"
 
 #define PROGRAM_AT	0x40000000
 #define PAGE		0x50000000	/* struct latency_page: stamps, stamp */
 #define KICK		0x0a000000
-#define DISTRIBUTOR	0x08000000	/* machine.h's */
+#define DISTRIBUTOR	0x08000000	/* as in board.h */
 #define CPU_INTERFACE	0x08010000
 #define VECTOR_IRQ	0x280
 #define BIT		(1 << (INTID_LATENCY % 32))
 
-/* Attributes 0: device, 1: write-back; 39 bits of address from level 1, walks cached as memory is. */
+/* Attribute 0: device, 1: write-back; 39-bit addresses from level 1, cached table walks. */
 #define MAIR	0xff04
 #define TCR	(25 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23)
 #define MMU_ON	(1 << 0 | 1 << 2 | 1 << 12)
@@ -43,18 +43,18 @@ other_program:
 	ldr x4, =KICK
 	ldr x6, =DISTRIBUTOR
 	ldr x7, =CPU_INTERFACE
-	mov w1, #0x13		/* both groups; affinities, which GICv2 has not */
+	mov w1, #0x13		/* both groups; affinity routing (not in GICv2) */
 	str w1, [x6]
 	mov w1, #2 << (INTID_LATENCY % 16 * 2)
-	str w1, [x6, #0xc00 + INTID_LATENCY / 16 * 4]	/* an edge */
+	str w1, [x6, #0xc00 + INTID_LATENCY / 16 * 4]	/* edge-triggered */
 	mov w1, #0xa0
-	strb w1, [x6, #0x400 + INTID_LATENCY]		/* its priority */
+	strb w1, [x6, #0x400 + INTID_LATENCY]		/* priority */
 	cmp x5, #3
 	b.eq 1f
 	mov w1, #1
 	strb w1, [x6, #0x800 + INTID_LATENCY]		/* GICv2: to CPU 0 */
 	mov w2, #0xf0
-	str w2, [x7, #4]				/* all priorities */
+	str w2, [x7, #4]				/* lets all priorities through */
 	str w1, [x7]
 	b 2f
 1:	mov w1, #~0

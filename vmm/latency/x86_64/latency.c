@@ -1,4 +1,4 @@
-/* I/O latency on x86; see ../latency.h: one time-stamp counter, and messages as interrupts. */
+/* I/O latency on x86; see ../latency_device.h: one TSC, and MSIs. */
 #include "vmm/latency/latency_device.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #define IO_APIC_PINS 24
 #define PIC_PINS     16
 #define LINES	     (PIC_PINS + IO_APIC_PINS + 1)
-#define MESSAGE_LINE IO_APIC_PINS /* behind those that KVM starts with */
+#define MESSAGE_LINE IO_APIC_PINS /* after KVM's default lines */
 
 uint64_t latency_now(void)
 {
@@ -37,7 +37,7 @@ bool latency_one_clock(struct vcpu *vcpu)
 	       fail("the TSC's offset is %ld, not the 0 that was set", (long)offset);
 }
 
-/* The table is given whole: what KVM starts with, and the message. */
+/* KVM takes only a whole routing table: its default one, plus the MSI. */
 bool latency_route(struct vm *vm, uint64_t address, uint64_t data, uint32_t *line)
 {
 	union {

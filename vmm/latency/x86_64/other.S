@@ -1,10 +1,10 @@
 /*
- * The second machine of VM Switch, flat 32-bit code at PROGRAM_AT (arch_boot_program): takes interrupts,
- * and in the handler of VECTOR stamps, kicks and says end of interrupt. latency.c has the same places.
+ * The second machine of VM Switch, flat 32-bit code at PROGRAM_AT (arch_boot_program). It takes interrupts:
+ * the handler of VECTOR stamps, kicks and signals end of interrupt. latency.c has the same addresses.
  */
 #define PROGRAM_AT 0x1000
 #define STACK_END  0x8000
-#define TABLE_AT   0x8000	/* of interrupts */
+#define TABLE_AT   0x8000	/* the IDT */
 #define CODE	   0x10		/* boot.c's selector */
 #define VECTOR	   0x40
 #define KICK	   0x80
@@ -34,7 +34,7 @@ handler:
 	adcl $0, PAGE + 4
 	movl $0, APIC_EOI
 	out %al, $KICK
-	jmp rest			/* IRET is more than some KVMs emulate */
+	jmp rest			/* some KVMs cannot emulate IRET */
 	.balign 4
 table:
 	.word VECTOR * 8 + 7

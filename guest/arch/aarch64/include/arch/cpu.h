@@ -1,14 +1,14 @@
-/* Registers of AArch64 by name (Arm Architecture Reference Manual, DDI 0487, chapter D24). Only
- * arch/aarch64 includes it. */
+/* AArch64 registers by name (Arm Architecture Reference Manual, DDI 0487, chapter D24). Only for
+ * arch/aarch64. */
 #ifndef CPU_H
 #define CPU_H
 
 /* ---- Also for assembly -------------------------------------------------------------------- */
 
-/* Where the guest runs, and by which names it reaches its own registers. */
+/* The guest's exception level, and the names of its registers. */
 #define LEVEL_EL1     0
-#define LEVEL_EL2     1 /* without E2H: by the names that end in _EL2 */
-#define LEVEL_EL2_VHE 2 /* with E2H and TGE: by the names that end in _EL1 */
+#define LEVEL_EL2     1 /* without E2H: names end in _EL2 */
+#define LEVEL_EL2_VHE 2 /* with E2H and TGE: names end in _EL1 */
 
 #define CURRENT_EL1 (1 << 2)
 #define CURRENT_EL2 (2 << 2)
@@ -33,11 +33,11 @@
 #define SGI_COMPLETION	2
 #define INTID_TIMER	27 /* private: the virtual timer, */
 #define INTID_TIMER_EL2 28 /* ... and EL2's with E2H */
-#define INTID_XEN	31 /* private: an event of Xen's came (arch-arm.h, GUEST_EVTCHN_PPI) */
+#define INTID_XEN	31 /* private: Xen's event interrupt (arch-arm.h, GUEST_EVTCHN_PPI) */
 #define INTID_LATENCY	40 /* shared; of the I/O latency rows */
 #define INTID_LPI \
-	8232 /* by message; the handler takes it for the one before, by its lower ten bits */
-#define INTID_SPECIAL 1020 /* from here on: nothing was pending (GICv3, 2.2.1) */
+	8232 /* an LPI; its lower ten bits are INTID_LATENCY, so that one handler serves both */
+#define INTID_SPECIAL 1020 /* from here on: spurious (GICv3, 2.2.1) */
 
 #include "common/arm64_registers.h"
 
@@ -54,7 +54,7 @@
 /* LEVEL_...; set by boot.S. */
 extern uint64_t cpu_level;
 
-/* A register that EL1 and EL2 each have: the one of the level that we run at. */
+/* A register that exists for EL1 and EL2: the current level's. */
 #define READ_OWN(name) \
 	(cpu_level == LEVEL_EL2 ? READ_REGISTER(name##_el2) : READ_REGISTER(name##_el1))
 #define WRITE_OWN(name, value)                             \
@@ -70,13 +70,13 @@ static inline void instruction_barrier(void)
 	__asm__ volatile("isb" : : : "memory");
 }
 
-/* Waits until all that was done before is done for every observer. */
+/* Waits until all earlier memory accesses are complete for every observer. */
 static inline void data_barrier(void)
 {
 	__asm__ volatile("dsb sy" : : : "memory");
 }
 
-/* Writes the cache's lines of [from, from + bytes) to memory, for a CPU whose MMU is off. */
+/* Writes the cache lines of [from, from + bytes) back to memory, for a CPU with its MMU off. */
 void clean_to_memory(const void *from, uint64_t bytes);
 
 struct cpu;

@@ -1,16 +1,16 @@
 /*
- * Timed loops, and the operations that go into them, for aarch64.
+ * Timed loops and their operations for aarch64.
  *
- * They are assembly, so that every compiler gives the same instructions, and take all addresses
- * from registers, so that their bytes do not depend on where they lie: a digest of them is the
- * identity of what was measured (docs/method.md). Each comes as a pair, NAME_run and
- * NAME_control, the same but for the operation.
+ * They are assembly, so that every compiler generates the same instructions, and take all addresses from
+ * registers, so that their bytes do not depend on their address: a digest of these bytes identifies what
+ * was measured (docs/method.md). Each is a pair, NAME_run and NAME_control, the same except for the
+ * operation.
  *
  * Contract of a loop:  uint64_t NAME_run(uint64_t iterations, void *operand)
  *   in        x0 = iterations, at least 1; x1 = operand
- *   free use  x0 to x16, flags; x17 counts down and is the macro's
- *             (TIMED_EACH: x2 to x13; x0 counts, x14 to x17 are the macro's)
- *   out       x0: of a TIMED_EACH loop the sum of its operations' ticks, else nothing
+ *   free use  x0 to x16, flags; x17 is the macro's pass counter
+ *             (TIMED_EACH: x2 to x13; x0 is the pass counter, x14 to x17 are the macro's)
+ *   out       x0: for TIMED_EACH the sum of the operations' ticks, else nothing
  */
 #ifndef TIMED_H
 #define TIMED_H
@@ -31,15 +31,15 @@
 #define TIMED_COUNT "mov x17, x0\n\t"
 #define TIMED_NEXT  "\n\tsubs x17, x17, #1\n\tb.ne 1b\n\t"
 
-/* The plain case: one operation on the memory at the operand. */
+/* The simple case: one operation on the memory at the operand. */
 #define TIMED_LOOP(name, op) TIMED_PAIR(name, "", "", op, "")
 
 /*
- * Operations on a register that EL1 and EL2 each have: one loop with the name that is ours at EL1 and
- * at EL2 with E2H, one with that of EL2 without it. operand: struct register_operand.
+ * Operations on a register that exists for EL1 and EL2: one loop with the name used at EL1 and at EL2 with
+ * E2H, one with the name used at EL2 without it. operand: struct register_operand.
  */
 struct register_operand {
-	uint64_t value;	    /* the register's present value; what was read, of a row that reads */
+	uint64_t value;	    /* the register's current value; for a read, the last one */
 	uint64_t plain_el2; /* 1: EL2 without E2H */
 };
 #define TIMED_BY_LEVEL(name, el1, el2)                                                       \
@@ -51,15 +51,15 @@ struct register_operand {
 #define TIMED_BEFORE_LEVEL TIMED_COUNT "ldp x2, x3, [x1]\n\tcbnz x3, 2f\n"
 
 /*
- * Ordered reads of the counter: DSB waits until all earlier instructions and their loads and stores
- * are done, ISB keeps the read from being done early, the second one keeps later instructions from
+ * Ordered reads of the counter: DSB waits until all earlier instructions and their loads and stores have
+ * completed, ISB keeps the read from being done early, the second ISB keeps later instructions from
  * starting (DDI 0487, D12.1.2, and its barriers in B2.3.12).
  */
 #define TIMED_NOW(to) "dsb sy\n\tisb\n\tmrs " to ", cntvct_el0\n\tisb"
 
 /*
- * Passes timed one by one and added up, for operations that need a settling time between them
- * (`settle`, in both loops, not timed).
+ * Passes timed one by one and summed, for operations that need a settling time in between (`settle`: in
+ * both loops, not timed).
  */
 #define TIMED_EACH_BODY(symbol, before, timed, after)                                           \
 	TIMED_BODY(symbol,                                                                      \
@@ -70,28 +70,28 @@ struct register_operand {
 				  "x0, x15")
 /* ---- Operations on registers --------------------------------------------------------------- */
 
-/* The interrupt masks of PSTATE: what PUSHF and POPF move of x86's flags, and more. */
+/* The interrupt masks of PSTATE, the equivalent of x86's flags. */
 #define OP_PUSHF_POPF "mrs x2, daif\n\tmsr daif, x2"
 
-/* An identification register that hypervisors trap (HCR_EL2.TID3), and one that all levels may read
- * (TID2). operand: struct register_operand, whose value is set to what was read last. */
+/* An identification register that hypervisors trap (HCR_EL2.TID3), and one that all levels may read (TID2).
+ * operand: struct register_operand; its value is set to the last one read. */
 #define TIMED_READ_ID_REGISTER(name) \
 	TIMED_PAIR(name, "mov x2, #0", "", "mrs x2, id_aa64pfr0_el1", "str x2, [x1]")
 #define TIMED_READ_CACHE_TYPE(name) \
 	TIMED_PAIR(name, "mov x2, #0", "", "mrs x2, ctr_el0", "str x2, [x1]")
 
-/* ISB: only behind it is the new value in force. */
+/* ISB: the new value takes effect only after it. */
 #define TIMED_WRITE_VECTOR_BASE(name) \
 	TIMED_BY_LEVEL(name, "msr vbar_el1, x2\n\tisb", "msr vbar_el2, x2\n\tisb")
 #define TIMED_WRITE_CONTROL_REGISTER(name) \
 	TIMED_BY_LEVEL(name, "msr sctlr_el1, x2\n\tisb", "msr sctlr_el2, x2\n\tisb")
-/* This CPU's whole TLB, of the addresses that we use. */
+/* All of this CPU's TLB for the current translation regime. */
 #define TIMED_TLB_INVALIDATE(name) \
 	TIMED_BY_LEVEL(name, "tlbi vmalle1\n\tdsb nsh\n\tisb", "tlbi alle2\n\tdsb nsh\n\tisb")
 
 /* The page-table root. */
 struct root_operand {
-	uint64_t root; /* its present value */
+	uint64_t root; /* current value */
 	uint64_t plain_el2;
 };
 #define TIMED_SET_ROOT(name) \
@@ -100,17 +100,17 @@ struct root_operand {
 /* ---- Hypercalls ---------------------------------------------------------------------------- */
 
 /*
- * One hypercall that does next to nothing: by the SMC calling convention (Arm DEN 0028), or Xen's. At
- * EL2 it is SMC, because there HVC calls ourselves. A loop for each instruction: the choice costs
- * nothing. SMCCC lets a callee change x0 to x17 and nothing else; so does Xen.
+ * The cheapest hypercall: by the SMC calling convention (Arm DEN 0028), or Xen's. At EL2 it is SMC, because
+ * HVC there goes to the guest itself. One loop per instruction, so the selection costs nothing. SMCCC lets
+ * a callee change only x0 to x17, and so does Xen.
  */
 struct hypercall_operand {
 	uint64_t first;	      /* x0: the function's number; Xen: the first argument */
 	uint64_t instruction; /* 0: HVC #0; 1: SMC #0; 2: Xen's HVC #0xEA1 */
-	uint64_t wanted;      /* x0 afterwards */
-	uint64_t wrong;	      /* passes before the last that gave something else */
-	uint64_t last;	      /* what the last pass gave */
-	uint64_t number;      /* x16: Xen's number */
+	uint64_t wanted;      /* expected x0 */
+	uint64_t wrong;	      /* passes before the last with another result */
+	uint64_t last;	      /* result of the last pass */
+	uint64_t number;      /* x16: Xen's hypercall number */
 };
 /* x19 = passes left, x20 = operand, x21 = first, x22 = wanted, x23 = wrong, x24 = number */
 #define HYPERCALL_BEFORE                                                                           \
@@ -136,7 +136,7 @@ struct hypercall_operand {
 
 /* ---- Device registers ---------------------------------------------------------------------- */
 
-/* A port is the address of a device's register. */
+/* A port is the address of a device register. */
 typedef uint64_t io_port;
 struct port_operand {
 	io_port port;
@@ -156,16 +156,17 @@ struct port_operand {
 
 #define BEFORE_WALK "ldp x2, x3, [x1]\n\tldp x4, x5, [x1, #16]"
 /*
- * The cursor moves on first and wraps, so that the operation itself is one load. What the load before gave is
- * made 0 and added: an address dependency (DDI 0487, B2.3), so a load waits for the one before, and walks of
- * page tables don't overlap.
+ * The cursor is incremented first and wraps, so that the operation itself is one load. The previous load's
+ * value is reduced to 0 and added: an address dependency (DDI 0487, B2.3), so each load waits for the one
+ * before, and page-table walks do not overlap.
  */
 #define EACH_WALK \
 	"eor x7, x6, x6\n\tadd x2, x2, x7\n\tadd x2, x2, x5\n\tcmp x2, x4\n\tcsel x2, x3, x2, hs"
 #define OP_WALK_READ "ldr x6, [x2]"
 #define AFTER_WALK   "str x2, [x1]\n\tstr x6, [x1, #32]"
 
-/* Descriptors (DDI 0487, D8.3): valid, page or table, attributes 1 (paging.c), inner shareable, used. */
+/* Descriptors (DDI 0487, D8.3): valid, page or table, attributes 1 (paging.c), inner shareable,
+ * accessed. */
 #define PTE_PAGE_4K   "0x707"
 #define PTE_PAGE_2M   "0x705"
 /* x8 = root, x9 = va, x10 = pa; x5 = table, x4 = slot, x6 and x7 = scratch */
@@ -193,16 +194,16 @@ struct port_operand {
 /* ---- Interrupts ---------------------------------------------------------------------------- */
 
 /*
- * IPI: sends one interrupt to another CPU and waits until its handler has counted it.
- * With `yield` the waiting loop has a YIELD, which lets an emulator that runs all CPUs on one
- * thread turn to the receiver.
+ * IPI: sends one interrupt to another CPU and waits until its handler has counted it. With `yield` the
+ * waiting loop has a YIELD, which makes an emulator that runs all CPUs on one thread switch to the
+ * receiver.
  */
 struct ipi_operand {
 	uint64_t gicv3;		     /* 1: ICC_SGI1R_EL1; 0: GICD_SGIR in memory */
-	uint64_t command;	     /* what to write there */
+	uint64_t command;	     /* the value to write */
 	volatile uint32_t *sgir;     /* GICD_SGIR */
 	volatile uint64_t *received; /* the receivers' count */
-	volatile uint64_t *ready;    /* 1 while the receiver stands in its resting loop */
+	volatile uint64_t *ready;    /* 1 while the receiver is in its waiting loop */
 	uint64_t yield;
 	uint64_t settle_passes; /* YIELDs between two IPIs, not timed */
 };
@@ -216,31 +217,30 @@ struct ipi_operand {
 	"ldr x11, [x1, #48]\n7:\tyield\n\tsubs x11, x11, #1\n\tb.ne 7b"
 
 /*
- * An access to a register of the interrupt controller that hypervisors emulate: a read of GICD_IIDR,
- * which says who made the distributor. kvm-unit-tests reads it too (mmio_read_vgic).
+ * An access to a register of the interrupt controller that hypervisors emulate: a read of GICD_IIDR, which
+ * identifies the distributor's implementer. kvm-unit-tests reads it too (mmio_read_vgic).
  */
 struct controller_operand {
 	uint64_t address;
 	uint64_t value;	 /* last read */
-	uint64_t wanted; /* what it must be */
+	uint64_t wanted; /* expected value */
 };
 #define TIMED_CONTROLLER_ACCESS(name) \
 	TIMED_PAIR(name, "ldr x2, [x1]\n\tmov x3, #0", "", "ldr w3, [x2]", "str x3, [x1, #8]")
 
 /*
- * The end of an interrupt that is active. In each pass, not timed: an interrupt to this CPU, which
- * keeps it masked and takes it by reading the acknowledge register. The control ends it too, not
- * timed.
+ * The end of an active interrupt. Each pass first, not timed, sends an interrupt to this CPU, which keeps
+ * it masked and takes it by reading the acknowledge register. The control ends it too, not timed.
  */
 struct completion_operand {
 	uint64_t cpu_interface; /* GICv2: its registers; 0: system registers */
-	uint64_t command;	/* what to write to ICC_SGI1R_EL1, or to GICD_SGIR */
+	uint64_t command;	/* the value for ICC_SGI1R_EL1 or GICD_SGIR */
 	volatile uint32_t *sgir;
-	uint64_t wanted; /* the interrupt's number */
-	uint64_t missed; /* passes in which it never came */
+	uint64_t wanted; /* its INTID */
+	uint64_t missed; /* passes in which none arrived */
 	uint64_t acknowledged;
 };
-/* x2 = CPU interface, x4 = what was acknowledged. A bounded wait for it. */
+/* x2 = CPU interface, x4 = what was acknowledged. A bounded wait. */
 #define BEFORE_COMPLETION                                                                   \
 	"ldp x2, x3, [x1]\n\tldp x5, x6, [x1, #16]\n\tmov x7, #10000\n\tdsb sy\n\t"         \
 	"cbz x2, 2f\n\tstr w3, [x5]\n3:\tldr w4, [x2, #12]\n\tb 4f\n2:\tmsr "               \
@@ -252,10 +252,10 @@ struct completion_operand {
 
 /* ---- I/O latency --------------------------------------------------------------------------- */
 
-/* The physical counter: a hypervisor gives its guests the virtual one with an offset. */
+/* The physical counter: hypervisors give guests a virtual one with an offset. */
 #define LATENCY_NOW(to) "dsb sy\n\tisb\n\tmrs " to ", cntpct_el0\n\tisb"
-/* x15 = sum, x14 = start, x10 = page, x2 = kick, x4 = yield, x12 = handled, x5 = halts, x11 = the count
- * before; end in x16, stamp in x13 */
+/* x15 = sum, x14 = start, x10 = page, x2 = kick, x4 = yield, x12 = handled, x5 = halts, x11 = old count;
+ * end in x16, stamp in x13 */
 #define LATENCY_BODY(symbol, before, wait, end, value)                                              \
 	TIMED_BODY(                                                                                 \
 		symbol,                                                                             \
@@ -271,7 +271,7 @@ struct completion_operand {
 #define LATENCY_STAMPED                                                                        \
 	"2:\tldr x3, [x10]\n\tcmp x3, x11\n\tb.ne 3f\n\tcbz x4, 2b\n\tyield\n\tb 2b\n3:\tdmb " \
 	"ish"
-/* Interrupts are on where it spins; WFI wakes for a masked one too, which is let in behind it. */
+/* Interrupts are enabled while it spins; WFI also wakes for a masked one, which is then unmasked. */
 #define LATENCY_BEFORE_INTERRUPT "ldr x11, [x12]\n\tcbnz x5, 2f\n\tmsr daifclr, #2\n2:"
 #define LATENCY_INTERRUPTED                                                                   \
 	"cbnz x5, 6f\n2:\tldr x3, [x12]\n\tcmp x3, x11\n\tb.ne 3f\n\tcbz x4, 2b\n\tyield\n\t" \
@@ -283,11 +283,11 @@ struct completion_operand {
 #define LATENCY_END	    LATENCY_NOW("x16")
 #define LATENCY_END_HANDLED "ldr x16, [x12, #8]"
 
-/* ---- What checks compare with -------------------------------------------------------------- */
+/* ---- Expected values for checks ------------------------------------------------------------ */
 
-uint64_t cpu_page_table_root(void); /* as this guest set it */
+uint64_t cpu_page_table_root(void); /* as set by this guest */
 struct root_operand cpu_root_operand(void);
-/* Loads another root, and forgets what was translated by the one before. */
+/* Loads another root, and drops the translations of the previous one. */
 void cpu_load_root(uint64_t root);
 bool cpu_flags_can_be_written(void); /* tried on PSTATE.A */
 

@@ -1,5 +1,5 @@
-/* Operations of aarch64 that hypervisors may have to take part in, and that kvm-unit-tests' `micro-bench`
- * times too. See timed.h, whose contract holds. */
+/* aarch64 operations that may require the hypervisor, and that kvm-unit-tests' `micro-bench` also times.
+ * The contract is timed.h's. */
 #ifndef TIMED_EXITS_H
 #define TIMED_EXITS_H
 
@@ -7,7 +7,7 @@
 #include "latency.h"
 #include <arch/timed.h>
 
-/* One more command is in the ring. Waits a bounded time for the handler, which counts. */
+/* Adds one command to the ring and waits a bounded time for the handler, which counts. */
 struct lpi_operand {
 	struct its_ring ring;
 	struct latency_handled *handled;
@@ -21,11 +21,11 @@ struct lpi_operand {
 	TIMED_EACH_BODY(#name "_run", BEFORE_LPI, OP_LPI, "msr daifset, #2"); \
 	TIMED_EACH_BODY(#name "_control", "", "", "");                        \
 	TIMED_DECLARE(name)
-/* Filled once. NULL, or why there are no such interrupts. */
+/* Call it once. NULL, or why there are no LPIs. */
 const char *lpi_operand_fill(struct lpi_operand *operand);
 
-/* So many ticks ahead; given up 32 times as many later (a busy host may be late). The handler stamps, and
- * silences the timer. x15 = sum, x14 = deadline. */
+/* A deadline `ticks` ahead; gives up 32 times as many ticks later (a busy host may be late). The handler
+ * stamps and disables the timer. x15 = sum, x14 = deadline. */
 struct timer_operand {
 	uint64_t ticks;
 	struct latency_handled *handled;
@@ -45,7 +45,8 @@ struct timer_operand {
 			       "1b\n\tmov x0, x15");                                                  \
 	TIMED_EACH_BODY(#name "_control", "", "", "");                                                \
 	TIMED_DECLARE(name)
-/* Lets this level's virtual timer interrupt, and no more. NULL, or why it can't. */
+/* Enables the current level's virtual timer interrupt; timer_stop() disables it. NULL, or why it is not
+ * possible. */
 const char *timer_operand_fill(struct timer_operand *operand);
 void timer_stop(void);
 

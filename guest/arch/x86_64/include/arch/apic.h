@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Vectors: ours of on_cpu(), and the APIC's spurious one (its low four bits must be set). */
+/* Vectors: of on_cpu(), and the APIC's spurious one (its low four bits must be set). */
 #define VECTOR_IPI	  0x60
 #define VECTOR_COMPLETION 0x61 /* of the row irq-completion */
 #define VECTOR_LATENCY	  0x62 /* of the I/O latency rows */
@@ -13,9 +13,9 @@
 
 struct cpuid;
 
-/* Finds out which interface there is by CPUID's leaf 1; once, on the first CPU. */
+/* Selects the interface by CPUID's leaf 1; called once, on the first CPU. */
 void apic_init(const struct cpuid *features);
-/* Switches this CPU's APIC on. */
+/* Enables this CPU's APIC. */
 void apic_enable(void);
 
 bool apic_is_x2apic(void);
@@ -25,7 +25,7 @@ void apic_send_init(uint32_t to);
 void apic_send_startup(uint32_t to, uint8_t page);
 void apic_send_fixed(uint32_t to, uint8_t vector);
 
-/* The two words that a write to the interrupt command register takes, for a fixed interrupt. */
+/* The two words to write to the interrupt command register for a fixed interrupt. */
 void apic_fixed_command(uint32_t to, uint8_t vector, uint64_t *low, uint64_t *high);
 
 #endif

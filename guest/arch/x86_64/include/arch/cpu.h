@@ -1,4 +1,4 @@
-/* Registers of x86_64 by name (Intel SDM vol. 3A, 2.5, and vol. 4). Only arch/x86_64 includes it. */
+/* x86_64 registers by name (Intel SDM vol. 3A, 2.5, and vol. 4). Only for arch/x86_64. */
 #ifndef CPU_H
 #define CPU_H
 
@@ -33,8 +33,8 @@
 #define SELECTOR_LDT  0x28
 #define GDT_BYTES     0x38
 
-/* Physical page to which the code for starting CPUs is copied: below 1 MiB, and free on all
- * machines that we know (above the BIOS data area, below GRUB's and firmware's buffers). */
+/* Physical page for the code that starts CPUs: below 1 MiB, and free on all known machines (above the BIOS
+ * data area, below the buffers of GRUB and firmware). */
 #define TRAMPOLINE 0x8000
 
 /* Offsets in struct cpu (core/smp.h). */

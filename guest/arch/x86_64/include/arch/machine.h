@@ -1,4 +1,4 @@
-/* What the files of arch/x86_64 share about the machine as a whole. */
+/* What the files of arch/x86_64 share about the machine. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -6,7 +6,7 @@
 
 const struct acpi *machine_acpi(void);
 
-/* Where the APIC's registers are in memory (apic.c). */
+/* Address of the APIC's registers (apic.c). */
 extern uint64_t apic_registers;
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * One entry of a page table as this architecture has it (Intel SDM vol. 3A, 4.5). core/paging.h
- * says what each of these is for.
- */
+/* This architecture's page-table entries (Intel SDM vol. 3A, 4.5); core/paging.h explains the names. */
 #ifndef PAGE_ENTRY_H
 #define PAGE_ENTRY_H
 

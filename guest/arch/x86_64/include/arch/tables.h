@@ -8,9 +8,9 @@ struct cpu;
 void cpu_own(struct cpu *cpu);
 struct cpu *cpu_self(void);
 
-/* GDT entries of TSS and LDT, and the interrupt table: the first CPU. */
+/* Fills the GDT entries of TSS and LDT, and the interrupt table: on the first CPU. */
 void tables_init(void);
-/* ... and what every CPU loads of them. */
+/* ... and loads them: on every CPU. */
 void tables_load(void);
 
 /* Points an interrupt vector at an entry written in assembly. */

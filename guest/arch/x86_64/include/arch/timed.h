@@ -1,16 +1,16 @@
 /*
- * Timed loops, and the operations that go into them, for x86_64.
+ * Timed loops and their operations for x86_64.
  *
- * They are assembly, so that every compiler gives the same instructions, and take all addresses
- * from registers, so that their bytes do not depend on where they lie: a digest of them is the
- * identity of what was measured (docs/method.md). Each comes as a pair, NAME_run and
- * NAME_control, the same but for the operation.
+ * They are assembly, so that every compiler generates the same instructions, and take all addresses from
+ * registers, so that their bytes do not depend on their address: a digest of these bytes identifies what
+ * was measured (docs/method.md). Each is a pair, NAME_run and NAME_control, the same except for the
+ * operation.
  *
  * Contract of a loop:  uint64_t NAME_run(uint64_t iterations, void *operand)
  *   in        rdi = iterations, at least 1; rsi = operand
- *   free use  rax rcx rdx rsi rdi r8 r9 r10, flags; r11 counts down and is the macro's
- *             (TIMED_EACH: rax rcx rdx r10 r11; rdi counts, r8 and r9 are the macro's)
- *   out       rax: of a TIMED_EACH loop the sum of its operations' ticks, else nothing
+ *   free use  rax rcx rdx rsi rdi r8 r9 r10, flags; r11 is the macro's pass counter
+ *             (TIMED_EACH: rax rcx rdx r10 r11; rdi is the pass counter, r8 and r9 are the macro's)
+ *   out       rax: for TIMED_EACH the sum of the operations' ticks, else nothing
  */
 #ifndef TIMED_H
 #define TIMED_H
@@ -31,21 +31,21 @@
 #define TIMED_COUNT "mov %rdi, %r11\n\t"
 #define TIMED_NEXT  "\n\tdec %r11\n\tjnz 1b\n\t"
 
-/* The plain case: one operation on the memory at the operand. */
+/* The simple case: one operation on the memory at the operand. */
 #define TIMED_LOOP(name, op) TIMED_PAIR(name, "", "", op, "")
 
 /*
- * Ordered reads of the counter. Intel SDM vol. 2B, RDTSC: MFENCE;LFENCE before it waits until all
- * earlier instructions are done and their loads and stores globally visible; LFENCE behind it
- * keeps later instructions from starting. On AMD LFENCE orders like that when it is set to be
- * dispatch-serializing (MSR C001_1029, bit 1), as every system since 2018 does, and lfence.c where there
- * is none. CPUID, which Paoloni's often copied recipe uses, is no choice here: it exits to the hypervisor.
+ * Ordered reads of the counter. Intel SDM vol. 2B, RDTSC: MFENCE;LFENCE before it waits until all earlier
+ * instructions have completed and their loads and stores are globally visible; LFENCE after it keeps later
+ * instructions from starting. On AMD, LFENCE orders like that if it is dispatch-serializing (MSR C001_1029,
+ * bit 1), which every system since 2018 sets, as does lfence.c without a hypervisor. CPUID, used by
+ * Paoloni's often copied recipe, is no option: it exits to the hypervisor.
  */
 #define TIMED_NOW "mfence\n\tlfence\n\trdtsc\n\tlfence\n\tshl $32, %rdx\n\tor %rdx, %rax"
 
 /*
- * Passes timed one by one and added up, for operations that need a settling time between them
- * (`settle`, in both loops, not timed). Leaves r8 and r9 alone; rax, rcx, rdx, r10, r11 are free.
+ * Passes timed one by one and summed, for operations that need a settling time in between (`settle`: in
+ * both loops, not timed). Keeps r8 and r9 for itself; rax, rcx, rdx, r10, r11 are free.
  */
 #define TIMED_EACH_BODY(symbol, before, timed, after)                                      \
 	TIMED_BODY(symbol, "xor %r8d, %r8d\n"                                              \
@@ -54,7 +54,7 @@
 			   "\n\tdec %rdi\n\tjnz 1b\n\tmov %r8, %rax")
 /* ---- Operations on the memory at the operand ----------------------------------------------- */
 
-/* Descriptor-table registers as SGDT and LGDT see them in memory (SDM vol. 3A, 3.5.1). */
+/* Descriptor-table registers in memory, as for SGDT and LGDT (SDM vol. 3A, 3.5.1). */
 struct table_register {
 	uint16_t limit;
 	uint64_t base;
@@ -71,13 +71,13 @@ struct table_register {
 
 /* The page-table root. */
 struct root_operand {
-	uint64_t root; /* its present value */
+	uint64_t root; /* current value */
 };
 #define TIMED_SET_ROOT(name) TIMED_PAIR(name, "mov (%rsi), %rax", "", "mov %rax, %cr3", "")
 
-/* The CPU's identification, leaf 0. rbx is the caller's: kept in r8. */
+/* The CPU's identification, leaf 0. rbx is callee-saved: kept in r8. */
 struct cpuid_operand {
-	char vendor[13]; /* in the order EBX, EDX, ECX, and a NUL */
+	char vendor[13]; /* EBX, EDX, ECX, and a NUL */
 };
 #define BEFORE_CPUID	  "mov %rbx, %r8"
 #define EACH_CPUID	  "xor %eax, %eax\n\txor %ecx, %ecx"
@@ -86,18 +86,18 @@ struct cpuid_operand {
 #define TIMED_CPUID(name) TIMED_PAIR(name, BEFORE_CPUID, EACH_CPUID, OP_CPUID, AFTER_CPUID)
 
 /*
- * One hypercall that does next to nothing. The choice of the vendor's instruction costs one jump
- * (VMCALL) or two (VMMCALL) of the figure.
+ * The cheapest hypercall. Selecting the vendor's instruction adds one jump (VMCALL) or two (VMMCALL) to the
+ * figure.
  */
 struct hypercall_operand {
 	uint64_t number; /* rax */
 	uint64_t amd;	 /* 1: VMMCALL (AMD, Hygon); 0: VMCALL (Intel, Zhaoxin) */
-	uint64_t wanted; /* rax afterwards */
-	uint64_t wrong;	 /* passes before the last that gave something else */
-	uint64_t last;	 /* what the last pass gave */
+	uint64_t wanted; /* expected rax */
+	uint64_t wrong;	 /* passes before the last with another result */
+	uint64_t last;	 /* result of the last pass */
 };
-/* r8 = operand, r9 = amd, r10 = number, rcx = wanted. rdi and rsi are Xen's first arguments: 0 is
- * XENVER_version. KVM's are in rbx, rcx, rdx, rsi, and mean nothing to an unknown number. */
+/* r8 = operand, r9 = amd, r10 = number, rcx = wanted. Xen's first arguments are rdi and rsi: 0 is
+ * XENVER_version. KVM's are rbx, rcx, rdx, rsi, and are ignored for an unknown number. */
 #define BEFORE_HYPERCALL                                                               \
 	"mov %rsi, %r8\n\tmov (%r8), %r10\n\tmov 8(%r8), %r9\n\tmov 16(%r8), %rcx\n\t" \
 	"mov %rcx, %rax\n\txor %edx, %edx"
@@ -128,9 +128,9 @@ struct port_operand {
 #define BEFORE_WALK \
 	"mov (%rsi), %rax\n\tmov 8(%rsi), %rcx\n\tmov 16(%rsi), %rdx\n\tmov 24(%rsi), %r8"
 /*
- * The cursor moves on first and wraps, so that the operation itself is one load. What the load before gave is
- * made 0, in a way that no CPU sees through, and added: a load waits for the one before, and walks of page
- * tables don't overlap.
+ * The cursor is incremented first and wraps, so that the operation itself is one load. The previous load's
+ * value is reduced to 0, in a way that the CPU cannot predict, and added: each load waits for the one
+ * before, so page-table walks do not overlap.
  */
 #define EACH_WALK \
 	"and $0, %r9\n\tadd %r9, %rax\n\tadd %r8, %rax\n\tcmp %rdx, %rax\n\tcmovae %rcx, %rax"
@@ -162,15 +162,15 @@ struct port_operand {
 #define AFTER_SET_PT "mov %r9, 8(%rsi)\n\tmov %r10, 16(%rsi)"
 
 /*
- * Remap Page: gives a mapped page, in turn, one of two pieces of memory, as an operating system does
- * that moves a page: a write to the entry, INVLPG, and a read through the new mapping.
+ * Remap Page: maps a page alternately to one of two pieces of memory, as an operating system does to move a
+ * page: a write to the entry, INVLPG, and a read through the new mapping.
  */
 struct remap_operand {
-	uint64_t *entry; /* of the last level, where it lies in memory */
+	uint64_t *entry; /* address of the last-level entry */
 	uint64_t va;	 /* the address that it maps */
-	uint64_t value;	 /* the entry as it is now */
-	uint64_t change; /* what turns the one entry into the other, by exclusive or */
-	uint64_t sum;	 /* of all that was read */
+	uint64_t value;	 /* the current entry */
+	uint64_t change; /* the two entries, XORed */
+	uint64_t sum;	 /* of all values read */
 };
 /* r8 = entry, r9 = va, r10 = value, rcx = change, rdx = sum */
 #define BEFORE_REMAP                                                    \
@@ -180,23 +180,22 @@ struct remap_operand {
 #define OP_REMAP    "mov %r10, (%r8)\n\tinvlpg (%r9)\n\tadd (%r9), %rdx"
 #define AFTER_REMAP "mov %r10, 16(%rsi)\n\tmov %rdx, 32(%rsi)"
 
-/* Maps the page at va to `first`, and fills an operand that exchanges it for `second` and back.
- * Both are page_bytes long. False: no memory for the tables. */
+/* Maps the page at va to `first`, and fills an operand that switches between that and `second`. Both are
+ * page_bytes long. False: no memory for the tables. */
 bool remap_operand_fill(struct remap_operand *operand, uint64_t va, uint64_t first, uint64_t second,
 			uint64_t page_bytes);
 
 /*
- * IPI: sends one interrupt to another CPU and waits until its handler has counted it.
- * With `yield` the waiting loop has a PAUSE, which lets an emulator that runs all CPUs on one
- * thread turn to the receiver; on hardware there is none, because many in a row exit to the
- * hypervisor (pause-loop exiting).
+ * IPI: sends one interrupt to another CPU and waits until its handler has counted it. With `yield` the
+ * waiting loop has a PAUSE, which makes an emulator that runs all CPUs on one thread switch to the
+ * receiver; not used on hardware, where many PAUSEs in a row exit to the hypervisor (pause-loop exiting).
  */
 struct ipi_operand {
 	uint64_t x2apic;	     /* 1: MSR 0x830; 0: memory-mapped registers */
-	uint64_t icr_low, icr_high;  /* as the interface in use wants them */
+	uint64_t icr_low, icr_high;  /* in the format of the interface in use */
 	volatile uint32_t *apic;     /* memory-mapped registers */
 	volatile uint64_t *received; /* the receivers' count */
-	volatile uint64_t *ready;    /* 1 while the receiver stands in its resting loop */
+	volatile uint64_t *ready;    /* 1 while the receiver is in its waiting loop */
 	uint64_t yield;
 	uint64_t settle_passes; /* pauses between two IPIs, not timed */
 };
@@ -211,15 +210,15 @@ struct ipi_operand {
 	"mov 56(%rsi), %r11\n7:\tpause\n\tdec %r11\n\tjnz 7b"
 
 /*
- * An access to a register of the interrupt controller that hypervisors emulate in their kernel: a
- * write of the APIC timer's divider, which stands still. APIC virtualization leaves it to software,
- * unlike most reads (SDM vol. 3C, "APIC-Write Emulation", and the MSR bitmaps for x2APIC).
+ * An access to a register of the interrupt controller that hypervisors emulate in the kernel: a write of
+ * the divider of the stopped APIC timer. APIC virtualization leaves it to software, unlike most reads (SDM
+ * vol. 3C, "APIC-Write Emulation", and the MSR bitmaps for x2APIC).
  */
 struct controller_operand {
 	uint64_t x2apic;
 	uint64_t address; /* memory-mapped registers */
 	uint64_t wanted;  /* to write */
-	uint64_t value;	  /* as the register read behind the last pass */
+	uint64_t value;	  /* read back after the last pass */
 };
 #define CONTROLLER_BODY(symbol, memory, msr)                                                      \
 	TIMED_BODY(symbol, TIMED_COUNT                                                            \
@@ -233,18 +232,18 @@ struct controller_operand {
 	TIMED_DECLARE(name)
 
 /*
- * The end of an interrupt that is in service. In each pass, not timed: an interrupt to this CPU, which
- * is let in, and whose handler counts it and does not end it. The control ends it too, not timed.
+ * The end of an active interrupt. Each pass first, not timed, sends an interrupt to this CPU and takes it;
+ * the handler counts it and does not end it. The control ends it too, not timed.
  */
 struct completion_operand {
 	uint64_t x2apic;
 	uint64_t icr_low, icr_high; /* as for IPIs, to this CPU */
 	volatile uint32_t *apic;
 	volatile uint64_t *taken; /* the handler's count */
-	uint64_t missed;	  /* passes in which it never came */
+	uint64_t missed;	  /* passes in which none arrived */
 };
-/* r10 = taken, r11 = what it was. An interrupt to oneself comes within a few instructions, except
- * where somebody emulates it: a bounded wait. */
+/* r10 = taken, r11 = its old value. A self-IPI arrives within a few instructions unless it is emulated: a
+ * bounded wait. */
 #define BEFORE_COMPLETION                                                                 \
 	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\tsti\n\tmov 8(%rsi), %eax\n\t"          \
 	"mov 16(%rsi), %edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\tmov $0x830, %ecx\n\twrmsr\n\t" \
@@ -258,7 +257,7 @@ struct completion_operand {
 
 /* ---- I/O latency --------------------------------------------------------------------------- */
 
-/* r8 = sum, r9 = start, r10 = page, r11 = the count before, rcx = handled; end in rax, stamp in rcx */
+/* r8 = sum, r9 = start, r10 = page, r11 = old count, rcx = handled; end in rax, stamp in rcx */
 #define LATENCY_BODY(symbol, before, wait, end, value)                                             \
 	TIMED_BODY(symbol, "xor %r8d, %r8d\n1:\tmov (%rsi), %r10\n\tmov 32(%rsi), %rcx\n\t" before \
 			   "\n\t" TIMED_NOW "\n\tmov %rax, %r9\n\tmov 8(%rsi), %edx\n\tout %al, "  \
@@ -270,7 +269,7 @@ struct completion_operand {
 			   "%r8, %rax")
 #define LATENCY_STAMPED \
 	"2:\tcmp (%r10), %r11\n\tjne 3f\n\tcmpl $0, 16(%rsi)\n\tje 2b\n\tpause\n\tjmp 2b\n3:"
-/* Interrupts are on where it spins; where it halts STI holds them back until it does. */
+/* Interrupts are enabled while it spins; before a halt STI keeps them off until the HLT. */
 #define LATENCY_BEFORE_INTERRUPT "mov (%rcx), %r11\n\tcmpl $0, 40(%rsi)\n\tjne 2f\n\tsti\n2:"
 #define LATENCY_INTERRUPTED                                                                    \
 	"cmpl $0, 40(%rsi)\n\tjne 6f\n2:\tcmp (%rcx), %r11\n\tjne 3f\n\tcmpl $0, 16(%rsi)\n\t" \
@@ -282,19 +281,19 @@ struct completion_operand {
 #define LATENCY_END	    TIMED_NOW
 #define LATENCY_END_HANDLED "mov 8(%rcx), %rax"
 
-/* ---- What checks compare with -------------------------------------------------------------- */
+/* ---- Expected values for checks ------------------------------------------------------------ */
 
-struct table_register cpu_gdtr(void); /* as this guest set it, not as read back */
+struct table_register cpu_gdtr(void); /* as set by this guest, not read back */
 struct table_register cpu_idtr(void);
 uint16_t cpu_ldt_selector(void); /* of the LDT that cpu_load_ldt() loads */
 void cpu_load_ldt(void);
 void cpu_unload_ldt(void);
 uint64_t cpu_msw(void);
-uint64_t cpu_page_table_root(void); /* as this guest set it */
+uint64_t cpu_page_table_root(void); /* as set by this guest */
 struct root_operand cpu_root_operand(void);
-/* Loads another root, and forgets what was translated by the one before. */
+/* Loads another root, and drops the translations of the previous one. */
 void cpu_load_root(uint64_t root);
-bool cpu_flags_can_be_written(void); /* POPF changes, PUSHF shows: tried on EFLAGS.ID */
+bool cpu_flags_can_be_written(void); /* tried on EFLAGS.ID with POPF and PUSHF */
 bool cpu_is_amd(void);
 
 #endif

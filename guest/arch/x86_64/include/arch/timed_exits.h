@@ -1,11 +1,11 @@
-/* Operations of x86 that hypervisors may have to take part in, and that kvm-unit-tests' `vmexit` times
- * too. See timed.h, whose contract holds. */
+/* x86 operations that may require the hypervisor, and that kvm-unit-tests' `vmexit` also times. The
+ * contract is timed.h's. */
 #ifndef TIMED_EXITS_H
 #define TIMED_EXITS_H
 
 #include <arch/timed.h>
 
-/* A model-specific register, a port, or an address; and a value: written, or last read. */
+/* An MSR, port or address; and a value: to write, or last read. */
 struct exit_operand {
 	uint64_t number, value;
 };
@@ -18,7 +18,7 @@ struct exit_operand {
 #define TIMED_WRITE_PRIORITY(name) TIMED_PAIR(name, "mov 8(%rsi), %rax", "", "mov %rax, %cr8", "")
 #define TIMED_WRITE_DEBUG(name)	   TIMED_PAIR(name, "mov 8(%rsi), %rax", "", "mov %rax, %dr7", "")
 #define TIMED_WRITE_BYTE(name)	   TIMED_PAIR(name, BEFORE_EXIT, "", "mov %al, (%rcx)", "")
-/* A bit of a control register, off and on again or on and off. */
+/* A bit of a control register, toggled and toggled back. */
 #define TIMED_TOGGLE(name, cr, bit)                                                       \
 	TIMED_PAIR(name, "mov %" cr ", %rax\n\tmov %rax, %rcx\n\tbtc $" bit ", %rcx", "", \
 		   "mov %rcx, %" cr "\n\tmov %rax, %" cr, "")
@@ -29,15 +29,15 @@ struct exit_operand {
 	TIMED_PAIR(name, "mov (%rsi), %rdx", "", "in %dx, %eax", "mov %rax, 8(%rsi)")
 
 /*
- * An interrupt to this CPU itself, until its handler has run: let in by STI, waited for by HLT, held back
- * by the task priority until that falls, or let in and not ended (which is done behind it, not timed).
- * operand: struct completion_operand.
+ * An interrupt to this CPU itself, until its handler has run: enabled by STI, waited for by HLT, masked by
+ * the task priority until that falls, or not ended by its handler (ended afterwards, not timed). operand:
+ * struct completion_operand.
  */
 #define SEND_TO_SELF                                                                        \
 	"mov 32(%rsi), %r10\n\tmov (%r10), %r11\n\tmov 8(%rsi), %eax\n\tmov 16(%rsi), "     \
 	"%edx\n\tcmpl $0, (%rsi)\n\tje 2f\n\tmov $0x830, %ecx\n\twrmsr\n\tjmp 3f\n2:\tmov " \
 	"24(%rsi), %rcx\n\tmov %edx, 0x310(%rcx)\n\tmov %eax, 0x300(%rcx)\n3:\t"
-/* It comes at once, except where somebody emulates this: a bounded wait. */
+/* It arrives at once unless it is emulated: a bounded wait. */
 #define UNTIL_TAKEN \
 	"mov $10000, %ecx\n4:\tcmp (%r10), %r11\n\tjne 5f\n\tdec %ecx\n\tjnz 4b\n5:\tcli"
 #define TIMED_SELF_IPI(name)	    TIMED_EACH(name, SEND_TO_SELF "sti\n\t" UNTIL_TAKEN, "")
@@ -51,7 +51,7 @@ struct exit_operand {
 	TIMED_EACH_BODY(#name "_control", "", "", "");                        \
 	TIMED_DECLARE(name)
 
-/* The APIC's timer by a deadline of the TSC, so many ticks from now, until its handler has counted. */
+/* The APIC's timer in TSC deadline mode, `ticks` from now, until its handler has counted. */
 struct deadline_operand {
 	uint64_t ticks;
 	volatile uint64_t *count;
@@ -65,16 +65,16 @@ struct deadline_operand {
 
 #define MSR_NUMBER_TSC_ADJUST	  0x3b
 #define MSR_NUMBER_KERNEL_GS_BASE 0xc0000102
-#define PORT_EDGE_LEVEL		  0x4d0 /* of the 8259s: KVM has them in the kernel */
+#define PORT_EDGE_LEVEL		  0x4d0 /* of the 8259s, which KVM emulates in the kernel */
 
 bool cpu_has_tsc_adjust(void);
-/* The ACPI timer's port; PORT_NONE: the tables name none. */
+/* The ACPI timer's port; PORT_NONE: not in the tables. */
 uint64_t power_management_timer_port(void);
-/* Points the APIC's timer at the handler that fills latency_handled. False: it has no deadlines. */
+/* Makes the APIC's timer use the handler that fills latency_handled. False: no TSC deadline mode. */
 bool deadline_operand_fill(struct deadline_operand *operand, uint64_t ticks);
-/* An interrupt to this CPU whose handler fills latency_handled and says end of interrupt, or is that of
- * irq-completion and does not. */
+/* A self-IPI. `ends`: its handler fills latency_handled and signals end of interrupt; otherwise it is
+ * irq-completion's, which does not. */
 bool self_ipi_operand_fill(struct completion_operand *operand, bool ends);
-extern uint64_t completions_taken; /* the latter's count */
+extern uint64_t completions_taken; /* count of irq-completion's handler */
 
 #endif

@@ -1,16 +1,16 @@
-/* Xen's event channels, timed: sends an event, and waits for one. Beside timed.h, which says what a
- * loop may use. */
+/* Timed loops for Xen's event channels: sending an event, and waiting for one. The contract is
+ * timed.h's. */
 #ifndef TIMED_XEN_H
 #define TIMED_XEN_H
 
 #include "event_channel.h"
 #include <arch/timed.h>
 
-/* The words of pending events in the shared information page: behind 32 vcpu_info of 64 bytes. */
+/* Offset of the pending event words in the shared information page: after 32 vcpu_infos of 64 bytes. */
 #define XEN_PENDING_AT 2048
 
-/* r8 = operand, r9 = amd, rcx = pending, r10 = bit, rdx = events. A call with two arguments changes
- * rax, and in debug builds of Xen rdi and rsi. */
+/* r8 = operand, r9 = amd, rcx = pending, r10 = bit, rdx = events. A call with two arguments changes rax; in
+ * debug builds of Xen also rdi and rsi. */
 #define BEFORE_EVENT                                                                    \
 	"mov %rsi, %r8\n\tmov (%r8), %r9\n\tmov 24(%r8), %rcx\n\tmov 32(%r8), %r10\n\t" \
 	"mov 40(%r8), %rdx"
@@ -22,8 +22,8 @@
 #define OP_EVENT_ROUND                                                                      \
 	OP_EVENT_SEND "\n4:\tlock btr %r10, (%rcx)\n\tjc 5f\n\tincq 48(%r8)\n\t" EVENT_POLL \
 		      "jmp 4b\n5:\tinc %rdx"
-/* Takes an event that has come, with what tells this CPU of it (struct vcpu_info: the byte
- * evtchn_upcall_pending, the word evtchn_pending_sel), so that each send does all of its work. */
+/* Takes a pending event and clears the flags that notify this CPU (struct vcpu_info: the byte
+ * evtchn_upcall_pending, the word evtchn_pending_sel), so that each send does its full work. */
 #define EACH_EVENT_TAKE \
 	"lock btr %r10, (%rcx)\n\tadc $0, %rdx\n\tmovb $0, -2048(%rcx)\n\tmovq $0, -2040(%rcx)"
 #define TIMED_EVENT_ROUND(name) TIMED_PAIR(name, BEFORE_EVENT, "", OP_EVENT_ROUND, AFTER_EVENT)

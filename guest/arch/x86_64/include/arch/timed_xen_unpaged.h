@@ -1,18 +1,18 @@
 /*
- * Timed loops that run with paging off (xen_unpaged.S), for operations whose length under Xen depends
- * on the guest's page tables. The way there and back is not timed; the loop returns its own ticks
- * (SELF_TIMED). Operations are those of timed.h where they name no register of 64 bits.
+ * Timed loops that run with paging off (xen_unpaged.S), for operations whose cost under Xen depends on the
+ * guest's page tables. The transitions are not timed; the loop returns its own ticks (SELF_TIMED).
+ * Operations come from timed.h if they use no 64-bit register.
  *
  * Contract of a loop: as in timed.h; the operations run in 32-bit mode, and there
  *   in        ebp = operand
- *   free use  eax ebx ecx edx esi, flags; edi counts down and is the macro's
+ *   free use  eax ebx ecx edx esi, flags; edi is the macro's pass counter
  */
 #ifndef TIMED_XEN_UNPAGED_H
 #define TIMED_XEN_UNPAGED_H
 
 #include <arch/timed_xen.h>
 
-/* The entry of xen_unpaged.S: an operand has its address, as loops take all from there. */
+/* The entry of xen_unpaged.S; operands contain its address, as loops take all addresses from them. */
 void xen_unpaged(void);
 
 #define UNPAGED_NOW "mfence\n\tlfence\n\trdtsc\n\tlfence\n\t"
@@ -30,10 +30,10 @@ void xen_unpaged(void);
 struct unpaged_operand {
 	void (*enter)(void); /* xen_unpaged */
 	uint32_t amd;	     /* 1: VMMCALL; 0: VMCALL */
-	uint32_t number;     /* of the hypercall or the port */
-	uint32_t value[4];   /* last read; of CPUID its vendor's name, and a NUL */
-	uint32_t wanted;     /* of the hypercall */
-	uint32_t wrong;	     /* its passes before the last that gave something else */
+	uint32_t number;     /* of the hypercall, or the port */
+	uint32_t value[4];   /* last read; for CPUID the vendor's name, and a NUL */
+	uint32_t wanted;     /* expected result of the hypercall */
+	uint32_t wrong;	     /* passes before the last with another result */
 };
 #define UNPAGED_ENTER "(%rsi)"
 
@@ -52,7 +52,8 @@ struct unpaged_operand {
 	UNPAGED_PAIR(name, UNPAGED_ENTER, "mov 12(%ebp), %edx", "", OP_PORT_IN, \
 		     "movzbl %al, %eax\n\tmov %eax, 16(%ebp)")
 
-/* The round trip of timed_xen.h, with the lower halves of its operand's fields. edx = pending, esi = bit. */
+/* The round trip of timed_xen.h, using the lower halves of its operand's fields. edx = pending, esi =
+ * bit. */
 struct unpaged_event_operand {
 	struct event_channel_operand channel;
 	void (*enter)(void); /* xen_unpaged */

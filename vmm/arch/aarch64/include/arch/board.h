@@ -1,19 +1,17 @@
-/* What the files of this architecture share: addresses, and each other's
- * functions. */
+/* Addresses of the machine, and functions shared by this architecture's files. */
 #pragma once
 
 #include "vmm/device_table.h"
 #include "vmm/guest_memory.h"
 
-/* As QEMU's `virt` has them, for no other reason than that they are as good as
- * any. */
+/* The same as QEMU's `virt`, for no particular reason. */
 #define GIC_DISTRIBUTOR		0x08000000ull
 #define GIC_DISTRIBUTOR_BYTES	0x10000
 #define GIC_CPU_INTERFACE	0x08010000ull /* GICv2 */
 #define GIC_CPU_INTERFACE_BYTES 0x10000
 #define GIC_ITS			0x08080000ull
 #define GIC_ITS_BYTES		0x20000
-#define GIC_REDISTRIBUTORS	0x080a0000ull /* GICv3: 128 KiB a vCPU */
+#define GIC_REDISTRIBUTORS	0x080a0000ull /* GICv3: 128 KiB per vCPU */
 #define GIC_REDISTRIBUTOR_BYTES 0x20000
 #define UART0			0x09000000ull
 #define UART1			0x09010000ull
@@ -29,14 +27,14 @@ struct machine_tree {
 	unsigned cpus, gic_version;
 	bool has_its, el2;
 	uint64_t memory_bytes;
-	uint64_t initrd, initrd_bytes; /* 0 bytes: there is none */
+	uint64_t initrd, initrd_bytes; /* 0 bytes: none */
 	const char *command_line;
 };
-/* Writes it. Returns its bytes; 0: they do not fit into `most`. */
+/* Writes the tree. Returns its bytes; 0: more than `most`. */
 size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
 
 /* ---- Loader (loader_image.c) ---- */
-/* Linux' arm64 Image (Documentation/arch/arm64/booting.rst), to the start of
- * memory; as elf_load(). */
+/* Loads Linux's arm64 Image (Documentation/arch/arm64/booting.rst) to the start of memory; like
+ * elf_load(). */
 bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel);
