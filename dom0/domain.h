@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/text.h"
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 
 struct domain {
 	uint16_t id;

@@ -4,7 +4,7 @@
 
 #include "latency.h"
 #include "posih.h"
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 
 /* Assembly uses the offsets. */
 struct event_channel_operand {

@@ -2,7 +2,7 @@
  * See its.h. All tables are in one large page of the heap. There is one device, 0, with two events, of
  * which only the first is mapped, and one collection, 0.
  */
-#include "guest/platform/its.h"
+#include "guest/include/its.h"
 #include "posih.h"
 #include "common/gic_registers.h"
 #include "common/relax.h"

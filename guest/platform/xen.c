@@ -1,5 +1,5 @@
 /* The guest's use of Xen's event channels. Makes no hypercall unless it is called. */
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 #include "event_channel.h"
 #include <arch/timed_xen.h>
 

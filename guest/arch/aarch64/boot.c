@@ -2,7 +2,7 @@
 #include <arch/cpu.h>
 #include "common/fdt.h"
 #include "common/memory_ranges.h"
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 
 #define TREE_ALIGNMENT 8
 

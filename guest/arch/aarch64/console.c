@@ -1,6 +1,6 @@
 /* The console: the serial port that the device tree names. */
 #include "guest/core/guest_console.h"
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 
 static const struct tree *tree;
 

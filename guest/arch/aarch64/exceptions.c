@@ -2,7 +2,7 @@
 #include <arch/exceptions.h>
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 #include "guest/core/smp.h"
 
 #define ESR_CLASS_SHIFT 26

@@ -3,7 +3,7 @@
 #include <arch/cpu.h>
 #include "common/gic_driver.h"
 #include "latency.h"
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 #include "guest/core/smp.h"
 #include <arch/timed_exits.h>
 

@@ -1,5 +1,5 @@
 /* The machine as a whole: initialization, identification, power-off. */
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 #include <arch/cpu.h>
 #include <arch/timed.h>
 

@@ -9,7 +9,7 @@
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "common/fdt.h"
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 #include <arch/page_entry.h>
 #include "guest/core/paging.h"
 #include <arch/timed.h>

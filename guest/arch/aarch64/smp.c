@@ -1,7 +1,7 @@
 /* Starts the other CPUs. */
 #include "guest/core/smp.h"
 #include <arch/cpu.h>
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 
 #define MPIDR_AFFINITY 0xff00ffffffull
 

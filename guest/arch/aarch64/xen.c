@@ -1,8 +1,8 @@
 /* Xen hypercalls, and the domain that answers events. Makes no hypercall unless called. */
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
-#include <arch/machine.h>
+#include "guest/arch/aarch64/machine.h"
 #include "common/relax.h"
 #include <arch/timed_xen.h>
 

@@ -2,7 +2,7 @@
 #include <arch/cpu.h>
 #include "posih.h"
 #include <arch/timed.h>
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 
 #define EFLAGS_ID (1ull << 21)
 

@@ -1,5 +1,5 @@
 /* The machine as a whole: initialization, identification, power-off. */
-#include <arch/machine.h>
+#include "guest/arch/x86_64/machine.h"
 #include <arch/apic.h>
 #include "guest/core/guest_arch.h"
 #include "guest/platform/boot_protocol.h"
@@ -11,7 +11,7 @@
 #include "guest/core/smp.h"
 #include <arch/tables.h>
 #include <arch/timed_exits.h>
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 
 static struct acpi acpi;
 

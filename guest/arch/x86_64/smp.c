@@ -5,7 +5,7 @@
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include <arch/lfence.h>
-#include <arch/machine.h>
+#include "guest/arch/x86_64/machine.h"
 #include "common/relax.h"
 #include <arch/tables.h>
 #include <arch/timed.h>

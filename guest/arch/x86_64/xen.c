@@ -1,5 +1,5 @@
 /* Xen hypercalls, and the address of the shared information page. Makes no hypercall unless called. */
-#include "guest/platform/xen.h"
+#include "guest/include/xen.h"
 #include "guest/core/guest_arch.h"
 #include <arch/timed.h>
 

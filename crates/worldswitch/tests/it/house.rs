@@ -18,14 +18,14 @@ const C_ROOMS: [&str; 18] = [
     "guest/platform",
     "guest/core",
     "guest/include",
-    "guest/arch/*/include",
     "neve/exits",
     "neve/nested",
     "neve/kvm410",
     "neve/vm",
     "neve/gic",
-    "neve/tables",
     "neve/machine",
+    "neve/tables",
+    "neve/cpu",
     "neve/core",
     "vmm/arch",
     "vmm",
@@ -164,8 +164,9 @@ fn resolve(file: &Path, program: &str, included: &str) -> Option<PathBuf> {
 
 fn room(file: &Path) -> String {
     let path = file.to_str().unwrap();
+    // What a benchmark may include of its architecture belongs to what it may include at all.
     if path.starts_with("guest/arch/") && path.contains("/include/") {
-        return "guest/arch/*/include".to_owned();
+        return "guest/include".to_owned();
     }
     let rooms = C_ROOMS.iter().filter(|room| file.starts_with(room));
     let closest = rooms.max_by_key(|room| room.len());
@@ -197,7 +198,7 @@ fn reduced(arrows: &Arrows) -> Vec<(&str, &str)> {
 fn picture(arrows: &Arrows) -> String {
     let mut text = String::from("```mermaid\nflowchart TD\n");
     for (from, to) in reduced(arrows) {
-        let id = |room: &str| room.replace(['/', '*', '-'], "_");
+        let id = |room: &str| room.replace(['/', '-'], "_");
         let _ = writeln!(text, "    {}[\"{from}\"] --> {}[\"{to}\"]", id(from), id(to));
     }
     text + "```\n"
@@ -206,6 +207,7 @@ fn picture(arrows: &Arrows) -> String {
 fn list(folders: &BTreeMap<String, String>) -> String {
     let mut text = String::from("| folder | what it is |\n|---|---|\n");
     for (folder, sentence) in folders {
+        let sentence = sentence.replace("](../../docs/", "](").replace("](../docs/", "](");
         let _ = writeln!(text, "| `{folder}/` | {sentence} |");
     }
     text
@@ -228,8 +230,8 @@ fn keep(name: &str, wanted: &str) {
 #[test]
 fn the_page_shows_the_tree() {
     let folders = folders();
-    for room in C_ROOMS.iter().filter(|room| !room.contains('*')) {
-        assert!(folders.contains_key(*room), "{room}/README.md does not say what it is");
+    for room in C_ROOMS {
+        assert!(folders.contains_key(room), "{room}/README.md does not say what it is");
     }
     for (folder, sentence) in &folders {
         assert!(!sentence.is_empty(), "nothing says what {folder} is");

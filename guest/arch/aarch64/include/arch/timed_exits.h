@@ -3,7 +3,7 @@
 #ifndef TIMED_EXITS_H
 #define TIMED_EXITS_H
 
-#include "guest/platform/its.h"
+#include "guest/include/its.h"
 #include "latency.h"
 #include <arch/timed.h>
 
