@@ -13,6 +13,8 @@ const PAGE: &str = "docs/architecture.md";
 /// Rooms of C, each before those that it may use.
 const C_ROOMS: [&str; 18] = [
     "dom0",
+    "vmm/arch",
+    "vmm",
     "guest/bench",
     "guest/arch",
     "guest/platform",
@@ -27,8 +29,6 @@ const C_ROOMS: [&str; 18] = [
     "neve/tables",
     "neve/cpu",
     "neve/core",
-    "vmm/arch",
-    "vmm",
     "common",
 ];
 
