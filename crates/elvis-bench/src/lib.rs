@@ -1,2 +1,2 @@
-//! Nothing: this package is its benches, `cargo bench -p elvis-bench`. They stand apart from elvis and
-//! elvis-ring so that nobody builds criterion who does not run them.
+//! Empty: this package has only benches, see `cargo bench -p elvis-bench`. They are not in elvis and
+//! elvis-ring so that only they need criterion.
