@@ -1,4 +1,4 @@
-//! Plays of the simulator.
+//! Tests of the simulator.
 
 #![allow(clippy::unwrap_used)]
 
