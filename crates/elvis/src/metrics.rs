@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Longest request, in bytes.
 const LONGEST: u64 = 16 << 10;
-/// How long a client may take to send one.
+/// How long a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where the counters can be read.
@@ -36,16 +36,16 @@ impl FromStr for Endpoint {
         match text.parse::<SocketAddr>() {
             Ok(address) if address.ip().is_loopback() => Ok(Self::Loopback(address)),
             Ok(address) => Err(format!(
-                "{address} is not on the loopback interface; anybody could read there"
+                "{address} is not on the loopback interface; use 127.0.0.1:PORT or a unix socket"
             )),
             Err(_) => Err(format!(
-                "{text:?} is neither 127.0.0.1:PORT nor the path of a socket"
+                "{text:?} is not 127.0.0.1:PORT or the path of a unix socket"
             )),
         }
     }
 }
 
-/// A counter or gauge of each queue, by its name: what it is, its kind, its value.
+/// A counter or gauge of each queue: its name, kind, help text and value.
 type OfQueue = (
     &'static str,
     &'static str,
@@ -87,31 +87,31 @@ const OF_QUEUES: [OfQueue; 13] = [
     (
         "calls_suppressed_total",
         "counter",
-        "Replies published without one.",
+        "Times replies were published without a notification.",
         |q| q.calls_suppressed as f64,
     ),
     (
         "visits_total",
         "counter",
-        "Visits that found something to do.",
+        "Visits that served requests.",
         |q| q.policy.visits as f64,
     ),
     (
         "empty_polls_total",
         "counter",
-        "Visits that found nothing.",
+        "Visits that found no requests.",
         |q| q.policy.empty_polls as f64,
     ),
     (
         "stuck_exits_total",
         "counter",
-        "Visits that ended early for another queue.",
+        "Visits that ended early because another queue was stuck.",
         |q| q.policy.stuck_exits as f64,
     ),
     (
         "waits_for_rate_total",
         "counter",
-        "Visits that met a rate limit.",
+        "Visits that found requests but a rate limit reached.",
         |q| q.policy.waits_for_rate as f64,
     ),
     ("polled", "gauge", "Whether the queue is polled.", |q| {
@@ -120,18 +120,18 @@ const OF_QUEUES: [OfQueue; 13] = [
     (
         "faulty",
         "gauge",
-        "Whether the queue is served no longer.",
+        "Whether service of the queue has ended because of an error.",
         |q| f64::from(u8::from(q.fault.is_some())),
     ),
 ];
 
-/// The same of I/O threads.
+/// A counter of each I/O thread: its name, help text and value.
 type OfCore = (&'static str, &'static str, fn(&CoreStats) -> f64);
 
 const OF_CORES: [OfCore; 3] = [
     (
         "serving_seconds_total",
-        "Time of visits that found something.",
+        "Time of visits that served requests.",
         |core| core.serving_ns as f64 / 1e9,
     ),
     (
@@ -144,7 +144,7 @@ const OF_CORES: [OfCore; 3] = [
     }),
 ];
 
-/// The counters as text. Names of devices hold no character that a label would have to escape.
+/// The counters as text. Device names contain no characters that a label must escape.
 #[must_use]
 pub fn text(stats: &Stats) -> String {
     let mut text = String::new();
@@ -164,7 +164,7 @@ pub fn text(stats: &Stats) -> String {
     }
     let _ = writeln!(
         text,
-        "# HELP elvis_queue_latency_seconds Time from taken to replied.\n\
+        "# HELP elvis_queue_latency_seconds Time from taking a request to its reply.\n\
          # TYPE elvis_queue_latency_seconds summary"
     );
     for (device, queues) in &stats.devices {
@@ -221,19 +221,19 @@ pub fn text(stats: &Stats) -> String {
     text
 }
 
-/// A place that is listened at.
+/// A listening socket.
 pub enum Listener {
-    /// A port.
+    /// A TCP port.
     Tcp(TcpListener),
-    /// A socket.
+    /// A unix socket.
     Unix(UnixListener),
 }
 
-/// Listens.
+/// Listens at an endpoint.
 ///
 /// # Errors
 ///
-/// The port or the socket can't be had.
+/// The port or the socket can't be opened.
 pub fn listen(endpoint: &Endpoint) -> io::Result<Listener> {
     match endpoint {
         Endpoint::Loopback(address) => TcpListener::bind(address)
@@ -245,7 +245,7 @@ pub fn listen(endpoint: &Endpoint) -> io::Result<Listener> {
     }
 }
 
-/// Answers for as long as the process lives, one client after another.
+/// Answers clients one after another until the process exits.
 pub fn run(listener: &Listener, server: &Arc<Server>) {
     let mut accepting = Accepting::default();
     loop {
@@ -262,7 +262,7 @@ pub fn run(listener: &Listener, server: &Arc<Server>) {
             }),
         };
         match taken {
-            // What a client's own error is, is nobody else's.
+            // Errors of a client's own connection are ignored.
             Ok(_) => accepting.worked(),
             Err(error) => std::thread::sleep(accepting.failed("the metrics", &error)),
         }
@@ -272,7 +272,7 @@ pub fn run(listener: &Listener, server: &Arc<Server>) {
 fn answer(from: impl Read, mut to: impl Write, server: &Server) -> io::Result<()> {
     let mut lines = BufReader::new(from.take(LONGEST)).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // The headers say nothing of interest; their end is the request's.
+    // Headers are ignored; an empty line ends the request.
     for line in lines {
         if line?.is_empty() {
             break;
@@ -284,8 +284,8 @@ fn answer(from: impl Read, mut to: impl Write, server: &Server) -> io::Result<()
             Ok(stats) => ("200 OK", text(&stats)),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
         },
-        (Some("GET"), Some(_)) => ("404 Not Found", "it is at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "only GET\n".to_owned()),
+        (Some("GET"), Some(_)) => ("404 Not Found", "use /metrics\n".to_owned()),
+        _ => ("405 Method Not Allowed", "use GET\n".to_owned()),
     };
     write!(
         to,

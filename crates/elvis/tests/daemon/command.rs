@@ -47,7 +47,7 @@ fn a_server_is_told_what_to_do() {
     let again = ctl(&["add", &format!("{}=null:1G", path("b.sock"))]);
     assert_eq!(again.status.code(), Some(1));
     assert!(
-        stderr(&again).contains("there is a device called \"b\" already"),
+        stderr(&again).contains("there is already a device \"b\""),
         "{}",
         stderr(&again)
     );

@@ -70,7 +70,7 @@ fn connections_wait_where_descriptors_have_run_out() {
     let said = daemon.said();
     for who in ["a", "the control socket", "the metrics"] {
         let line =
-            format!("elvis: {who}: a connection waits that can't be taken: Too many open files");
+            format!("elvis: {who}: can't accept a connection, it waits: Too many open files");
         assert_eq!(said.matches(&line).count(), 1, "{who}: {said}");
     }
     // They are served when there are descriptors again.
