@@ -72,7 +72,7 @@ fn memory_that_is_shortened_ends_its_device_only() {
     attacker.memory.set_len(0).unwrap();
     attacker.kick.write(1).unwrap();
     let why = fault(&server, "a");
-    assert!(why.contains("shortened"), "{why}");
+    assert!(why.contains("truncated"), "{why}");
     assert_eq!(victim.write(0, 3), 0);
     assert_eq!(victim.read(0), (0, vec![3; 4096]));
 }
