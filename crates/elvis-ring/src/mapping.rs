@@ -25,8 +25,8 @@ fn check_memory(file: &File) -> io::Result<()> {
         return Ok(());
     }
     let why = format!(
-        "shared memory is on a file system of type {kind:#x}, where access may block; share a memfd, or a file \
-         on a tmpfs or of huge pages (QEMU: -object memory-backend-memfd,share=on)"
+        "shared memory is on a file system of type {kind:#x}, where access may block; share a memfd, \
+         or a file on a tmpfs or of huge pages (QEMU: -object memory-backend-memfd,share=on)"
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }

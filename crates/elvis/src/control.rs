@@ -82,8 +82,8 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers clients until the process exits, each in its own thread, as a request may wait for a disk. Calls `ended`
-/// when a client ended the server.
+/// Answers clients until the process exits, each in its own thread, as a request may wait for a disk.
+/// Calls `ended` when a client ended the server.
 pub fn run(
     listener: &UnixListener,
     server: &Arc<Server>,

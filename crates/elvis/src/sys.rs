@@ -1,5 +1,5 @@
-//! System calls for which no library in use has a safe wrapper. One of the modules with `unsafe`; the others are
-//! the engines and `pending`, which keep a request's memory until the kernel is done with it.
+//! System calls for which no library in use has a safe wrapper. One of the modules with `unsafe`; the
+//! others are the engines and `pending`, which keep a request's memory until the kernel is done with it.
 
 use elvis_ring::Piece;
 use std::fs::File;

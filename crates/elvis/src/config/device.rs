@@ -1,5 +1,5 @@
-//! A device of the configuration: reads it from a file, an argument or a message to the control socket, and checks
-//! it in one place for all three.
+//! A device of the configuration: reads it from a file, an argument or a message to the control socket,
+//! and checks it in one place for all three.
 
 use crate::server::DeviceSpec;
 use crate::size;

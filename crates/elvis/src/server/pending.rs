@@ -80,7 +80,8 @@ impl Pending {
             bounce: None,
         };
         let chain = &pending.chain;
-        // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until that is done.
+        // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until
+        // that is done.
         let keep = |piece: Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
         let (skip, bytes) = (crate::blk::HEADER, request.data_bytes());
         pending.pieces = match request {

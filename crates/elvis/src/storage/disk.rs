@@ -296,8 +296,8 @@ impl Disk {
         }
     }
 
-    /// Zeroes a range at once, which takes as long as a write. False if the engine must do it, or if the range
-    /// is not in the disk.
+    /// Zeroes a range at once, which takes as long as a write. False if the engine must do it, or if the
+    /// range is not in the disk.
     #[must_use]
     pub fn zero_now(&self, offset: u64, bytes: u64) -> bool {
         match self {

@@ -134,7 +134,8 @@ impl Uring {
         if self.unstarted {
             match self.ring.submit() {
                 Ok(_) => self.unstarted = !self.ring.submission().is_empty(),
-                // The kernel is short of memory, or completions must be reaped first: the next call tries again.
+                // The kernel is short of memory, or completions must be reaped first: the next call tries
+                // again.
                 Err(error)
                     if matches!(
                         error.raw_os_error(),

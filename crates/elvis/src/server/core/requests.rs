@@ -25,8 +25,8 @@ impl Zeroing {
 }
 
 impl Core {
-    /// Starts one request, or does it (or its first part) at once if that does not block. Returns the bytes of
-    /// data or range that were started or done.
+    /// Starts one request, or does it (or its first part) at once if that does not block. Returns the
+    /// bytes of data or range that were started or done.
     pub(super) fn request(&mut self, at: usize, chain: Chain) -> u64 {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;

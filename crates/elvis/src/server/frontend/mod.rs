@@ -193,7 +193,7 @@ impl Frontend {
             return;
         }
         if let Err(error) = self.shared.disk.end() {
-            eprintln!("elvis: {}: can't unlock its disk: {error}", self.shared.name);
+            eprintln!("elvis: {}: can't sync its disk: {error}", self.shared.name);
         }
     }
 
