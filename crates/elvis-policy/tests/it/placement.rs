@@ -72,7 +72,7 @@ impl Play {
                 }
                 Change::Move { device, core } => {
                     assert!(self.open[core], "moved to a core that is not in use");
-                    assert_ne!(self.core_of[device as usize], core, "moved to where it is");
+                    assert_ne!(self.core_of[device as usize], core, "moved to its own core");
                     let before = self.moved_ns.insert(device, self.now_ns);
                     let dwell_ns = self.placement.params().dwell_ns;
                     assert!(before.is_none_or(|before| self.now_ns - before >= dwell_ns));

@@ -78,7 +78,7 @@ fn cores_follow_the_load_of_128_machines() {
         "{} ns",
         outcome.groups[0].p50_ns
     );
-    // All cores of the top at all times would be half as many again.
+    // Keeping the cores of the top open at all times would take half as many again.
     let mean = open.iter().sum::<usize>() as f64 / open.len() as f64;
     assert!(mean < 10.5, "{mean} cores on average");
     assert_eq!(outcome, play(&scenario), "two runs differ");

@@ -200,7 +200,7 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
                 _ => return Err(format!("{word:?}: must be true or false")),
             },
             "queues" | "weight" | "requests_per_s" | "bytes_per_s" | "service_ns" => {
-                let number: u64 = value.parse().map_err(|_| format!("{word:?}: not a number"))?;
+                let number: u64 = value.parse().map_err(|_| format!("{word:?}: bad number"))?;
                 number.into()
             }
             "name" | "serial" => value.into(),
