@@ -1,8 +1,8 @@
-//! What a request to a file costs the I/O thread, with the driver's memory registered and without: CPU
-//! time of the thread, so that what the disk takes is left out. And how long registering takes.
+//! CPU time of the I/O thread per file request, with and without registered memory, which leaves out the
+//! disk's time; and the time to register memory.
 //!
-//! `cargo bench -p elvis`. Random reads of 4 KiB, 32 outstanding, from a file in the build's
-//! folder, or from what `ENGINE_IMAGE` names; by O_DIRECT where the file system has that.
+//! `cargo bench -p elvis`. Random reads of 4 KiB, 32 outstanding, from a file in the build
+//! folder, or from the file or device `ENGINE_IMAGE`; with O_DIRECT if the file system supports it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const DEPTH: usize = 32;
 const BLOCK: u64 = 4096;
-/// Bytes of the driver's memory, and of the image where it is made here.
+/// Bytes of the driver's memory, and of the image that this benchmark makes.
 const BYTES: u64 = 64 << 20;
 /// Samples of a case, and how long each of them takes at least.
 const SAMPLES: usize = 25;
@@ -48,7 +48,7 @@ fn open(path: PathBuf, direct: bool) -> Option<Disk> {
     Disk::open(&source, true).ok()
 }
 
-/// Makes as many requests, and returns the CPU time that they took.
+/// Makes `wanted` requests, and returns the CPU time that they took.
 fn read(
     engine: &mut Engine,
     disk: &Disk,
@@ -57,7 +57,7 @@ fn read(
     wanted: u64,
 ) -> Duration {
     let Disk::File { file, bytes, .. } = disk else {
-        panic!("no file");
+        panic!("not a file");
     };
     let all = memory.span(0, BYTES).unwrap();
     let mut pieces = [all.piece(0, 0).unwrap(); DEPTH];
@@ -81,7 +81,7 @@ fn read(
                 pieces: &pieces[slot..=slot],
                 registered: to,
             };
-            // SAFETY: pieces, memory and file stay until all results are there, below.
+            // SAFETY: pieces, memory and file live until all results have arrived, below.
             unsafe { engine.submit(&job) }.unwrap();
             made += 1;
         }
@@ -134,7 +134,7 @@ fn main() {
     assert!(engine.buffers().refused.is_none(), "{:?}", engine.buffers());
     for (direct, how) in [(true, "direct"), (false, "page cache")] {
         let Some(disk) = open(image(), direct) else {
-            println!("{how}: this file system has none");
+            println!("{how}: skipped, not supported by this file system");
             continue;
         };
         for registered in [false, true] {

@@ -10,9 +10,9 @@ pub const HEADER: u64 = 16;
 const RANGE: u64 = 16;
 /// Bytes of a device id.
 pub const ID: usize = 20;
-/// Most sectors in one discard or write-zeroes request: 1 GiB.
+/// Greatest number of sectors of a discard or write-zeroes request: 1 GiB.
 const RANGE_SECTORS: u32 = 1 << 21;
-/// Most data segments in a request; with header and status they fit a ring of 128.
+/// Greatest number of data segments of a request; with header and status they fit a ring of 128.
 const SEG_MAX: u32 = 126;
 
 /// Feature bits of the block device.
@@ -23,9 +23,9 @@ pub mod feature {
     pub const RO: u64 = 1 << 5;
     /// `blk_size` is valid.
     pub const BLK_SIZE: u64 = 1 << 6;
-    /// There is a cache, and flush empties it.
+    /// There is a write cache, and flush empties it.
     pub const FLUSH: u64 = 1 << 9;
-    /// The driver may turn the cache off.
+    /// The driver may turn the write cache off.
     pub const CONFIG_WCE: u64 = 1 << 11;
     /// Several queues.
     pub const MQ: u64 = 1 << 12;
@@ -35,7 +35,7 @@ pub mod feature {
     pub const WRITE_ZEROES: u64 = 1 << 14;
 }
 
-/// How a request ended, as its last byte says.
+/// The status of a request, its last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
@@ -43,14 +43,14 @@ pub enum Status {
     Ok = 0,
     /// Failed.
     IoError = 1,
-    /// Not known, or not possible with this disk.
+    /// Unknown, or not possible with this disk.
     Unsupported = 2,
 }
 
-/// A request, checked.
+/// A checked request. Offsets and lengths are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// Read; all in bytes.
+    /// Read.
     Read {
         /// Where.
         offset: u64,
@@ -64,11 +64,11 @@ pub enum Request {
         /// How much.
         bytes: u64,
     },
-    /// Empty the cache.
+    /// Empty the write cache.
     Flush,
-    /// Say the serial number.
+    /// Read the serial number.
     Id,
-    /// The range's data are not needed any more.
+    /// The data of the range are no longer needed.
     Discard {
         /// Where.
         offset: u64,
@@ -81,13 +81,13 @@ pub enum Request {
         offset: u64,
         /// How much.
         bytes: u64,
-        /// Whether its space may be given back.
+        /// Whether its space may be freed.
         unmap: bool,
     },
 }
 
 impl Request {
-    /// Bytes of data that it moves.
+    /// Bytes of data that it transfers.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         match *self {
@@ -96,7 +96,7 @@ impl Request {
         }
     }
 
-    /// Bytes of the disk that it is about, which count as work and against limits.
+    /// Bytes of its data or range, for units of work and limits.
     #[must_use]
     pub fn work_bytes(&self) -> u64 {
         match *self {
@@ -109,7 +109,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The status that is its reply.
+    /// The status to reply with.
     pub fn parse(chain: &Chain, capacity: u64, readonly: bool) -> Result<Self, Status> {
         let mut header = [0u8; HEADER as usize];
         if !chain.read(0, &mut header) || chain.writable_bytes() == 0 {
@@ -171,7 +171,7 @@ impl Request {
 
 /// Bytes of the configuration space.
 pub const CONFIG: usize = 60;
-/// Where `writeback` is in it.
+/// Offset of `writeback` in it.
 pub const WRITEBACK: u32 = 32;
 
 /// The configuration space of a disk.

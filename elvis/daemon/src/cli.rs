@@ -5,7 +5,7 @@ use elvis::config::Endpoint;
 use elvis_policy::simulation::Mode;
 use std::path::PathBuf;
 
-/// Serves the block devices of many machines from few I/O cores, over vhost-user.
+/// Serves the block devices of many virtual machines from a few I/O cores, over vhost-user.
 #[derive(Debug, Parser)]
 #[command(name = "elvis", version, about)]
 pub struct Cli {
@@ -17,22 +17,22 @@ pub struct Cli {
 pub enum Command {
     /// Serve devices until SIGINT, SIGTERM or `ctl drain`.
     Serve(ServeArgs),
-    /// Talk to an `elvis serve --control` that runs.
+    /// Control a running `elvis serve --control`.
     Ctl(CtlArgs),
-    /// Play a load on simulated I/O cores, with the daemon's own policy.
+    /// Simulate a load on I/O cores, with the daemon's policy.
     Simulate(SimulateArgs),
 }
 
 /// How devices are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// One thread an I/O core, which polls busy queues.
+    /// One thread per I/O core, which polls busy queues.
     Elvis,
-    /// One thread an I/O core, notified of requests.
+    /// One thread per I/O core, without polling.
     FineGrained,
-    /// A thread a device, on any of the I/O cores.
+    /// One thread per device, on any of the I/O cores.
     PerDevice,
-    /// A thread a device, each bound to one I/O core.
+    /// One thread per device, each bound to one I/O core.
     PerDevicePinned,
 }
 
@@ -49,43 +49,44 @@ impl From<ModeArg> for Mode {
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Configuration file (TOML); arguments win over it.
+    /// Configuration file (TOML, see docs/elvis.md); arguments win over it.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A device. IMAGE is a raw file or block device, ram:SIZE, or null:SIZE; more words:
-    /// readonly, direct, registered_buffers, migratable, queues=N, weight=N, requests_per_s=N,
-    /// bytes_per_s=N, name=TEXT, serial=TEXT; service_ns=N, the time that null spends on each request.
+    /// Serve a device; may be repeated. Front-ends (QEMU) connect to SOCKET. IMAGE is a raw file, a
+    /// block device, ram:SIZE or null:SIZE (no data). WORDs: readonly, direct (O_DIRECT),
+    /// registered_buffers, migratable, queues=N, weight=N, requests_per_s=N, bytes_per_s=N,
+    /// name=TEXT, serial=TEXT, service_ns=N (null only: time per request).
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,
-    /// CPUs for I/O threads; without, one thread that is bound to none.
+    /// CPUs for I/O threads, one each. Default: one unbound thread.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub io_cores: Vec<usize>,
-    /// Use as many of the I/O cores as the load takes, and move devices between them.
+    /// Use only as many of the I/O cores as the load needs, and move devices between them.
     #[arg(long)]
     pub placement: bool,
-    /// How devices are served.
+    /// How devices are served. Default: elvis.
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
-    /// Where `elvis ctl` connects.
+    /// Socket to create for `elvis ctl`.
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
-    /// Where Prometheus may read the counters: 127.0.0.1:PORT, or the path of a socket.
+    /// Serve counters to Prometheus, on 127.0.0.1:PORT or a unix socket (a path).
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<Endpoint>,
-    /// Become this user, by name or as UID:GID, once disks and sockets are open.
+    /// Become this user (a name or UID:GID) once disks and sockets are open.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Allow all system calls.
+    /// Do not restrict system calls.
     #[arg(long)]
     pub no_seccomp: bool,
-    /// Use threads for files even where io_uring is allowed.
+    /// Use threads instead of io_uring for files.
     #[arg(long)]
     pub threads_only: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct CtlArgs {
-    /// The control socket of the server.
+    /// The control socket of the server (its `--control`).
     #[arg(long, value_name = "SOCKET")]
     pub control: PathBuf,
     #[command(subcommand)]
@@ -96,53 +97,54 @@ pub struct CtlArgs {
 pub enum Ctl {
     /// Add a device.
     Add {
-        /// As for `serve --blk`.
+        /// See `serve --blk`.
         #[arg(value_name = "SOCKET=IMAGE[,WORD]...")]
         device: String,
     },
-    /// Remove a device, when its requests in flight have ended.
+    /// Remove a device, after its requests in flight.
     Remove {
         /// Its name.
         name: String,
     },
-    /// Have a device served by another I/O thread, when its requests in flight have ended.
+    /// Move a device to another I/O thread, after its requests in flight.
     Move {
         /// Its name.
         name: String,
-        /// The thread, counted from 0 in the order of --io-cores.
+        /// The thread, from 0, in the order of --io-cores.
         thread: usize,
     },
     /// List devices.
     List,
-    /// Show all counters, as JSON.
+    /// Show all counters as JSON.
     Stats {
-        /// Instead, show what happened since the last look as a table, again and again.
+        /// Show a table of changes instead, repeatedly.
         #[arg(long)]
         watch: bool,
-        /// Time between two looks.
+        /// Time between two tables.
         #[arg(long, value_name = "SECONDS", default_value_t = 1, requires = "watch",
             value_parser = clap::value_parser!(u64).range(1..=3600))]
         every: u64,
-        /// Looks after which it ends; without, none.
+        /// Exit after this many tables. Default: never.
         #[arg(long, value_name = "N", requires = "watch")]
         looks: Option<u64>,
     },
-    /// End the server, when all requests in flight have ended.
+    /// Remove all devices and end the server, after the requests in flight.
     Drain,
 }
 
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// Devices that are alike: devices=N,depth=N,think_us=N (closed loop) or per_s=N (open; with
-    /// on_us=N,off_us=N in bursts; with most_per_s=N,period_ms=N rising and falling), service_ns=N, storage_us=N, bytes=N, weight=N, limit_per_s=N,
-    /// name=TEXT.
+    /// A group of equal devices; may be repeated. Load: depth=N,think_us=N (N requests outstanding,
+    /// with pauses), or per_s=N (random arrivals; with on_us=N,off_us=N in bursts, with
+    /// most_per_s=N,period_ms=N rising and falling). Others: devices=N, service_ns=N (I/O core),
+    /// storage_us=N (then in storage), bytes=N, weight=N, limit_per_s=N, name=TEXT.
     #[arg(
         long,
         value_name = "KEY=VALUE,...",
         default_value = "devices=14,depth=8,think_us=50"
     )]
     pub group: Vec<String>,
-    /// Modes to play, one after another.
+    /// Modes to simulate.
     #[arg(
         long,
         value_enum,
@@ -150,25 +152,25 @@ pub struct SimulateArgs {
         default_value = "elvis,fine-grained,per-device,per-device-pinned"
     )]
     pub mode: Vec<ModeArg>,
-    /// I/O cores.
+    /// Number of I/O cores.
     #[arg(long, default_value_t = 1)]
     pub cores: u32,
     /// Open and release cores with load, and move devices between them (modes elvis and fine-grained).
     #[arg(long)]
     pub placement: bool,
-    /// Time that is counted.
+    /// Simulated time that is counted.
     #[arg(long, default_value_t = 200)]
     pub duration_ms: u64,
-    /// Time before it.
+    /// Simulated time before counting starts.
     #[arg(long, default_value_t = 20)]
     pub warmup_ms: u64,
-    /// Seed of all that is random.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Set a constant of the policy or a cost, by its name in docs/elvis.md.
+    /// Set a policy or placement parameter or a cost; docs/elvis.md has the names.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// JSON instead of a table.
+    /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
 }

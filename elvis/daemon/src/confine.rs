@@ -1,32 +1,31 @@
-//! What the daemon gives up before it serves anybody: root, new privileges, and the system calls that it
-//! has no use for. Front-ends talk to it and are not trusted; this is what is left to one that found a
-//! way in.
+//! Drops what serving does not need: root, new privileges, unused system calls. Front-ends are not
+//! trusted; this limits one that takes over the daemon.
 
 use crate::sys;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use std::collections::BTreeMap;
 use std::io;
 
-/// A user that a process can become.
+/// The user that the daemon becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
-    /// Its number.
+    /// Its UID.
     pub uid: u32,
-    /// Its group's.
+    /// Its GID.
     pub gid: u32,
 }
 
 impl User {
-    /// Finds a user by its name, or takes `UID:GID`.
+    /// Looks up a user by name, or reads `UID:GID`.
     ///
     /// # Errors
     ///
-    /// There is none of this name.
+    /// There is no such user, or a number is invalid.
     pub fn find(name: &str) -> Result<Self, String> {
         if let Some((uid, gid)) = name.split_once(':') {
             let number = |text: &str| {
                 text.parse::<u32>()
-                    .map_err(|_| format!("{text:?} in {name:?} is no number"))
+                    .map_err(|_| format!("{text:?} in {name:?} is not a number"))
             };
             return Ok(Self {
                 uid: number(uid)?,
@@ -35,25 +34,25 @@ impl User {
         }
         let (uid, gid) = sys::user(name).ok_or_else(|| {
             format!(
-                "there is no user {name:?}; make one (useradd --system {name}), or give UID:GID"
+                "there is no user {name:?}; create it (useradd --system {name}), or use UID:GID"
             )
         })?;
         Ok(Self { uid, gid })
     }
 }
 
-/// Makes the whole process that user's, for good. Open files stay open.
+/// Makes the whole process run as this user, irrevocably. Open files stay open.
 ///
 /// # Errors
 ///
-/// It may not become that user.
+/// The process has no privilege to do so.
 pub fn become_user(user: User) -> io::Result<()> {
     sys::become_user(user.uid, user.gid)
         .map_err(|error| io::Error::new(error.kind(), format!("can't become {user:?}: {error}")))
 }
 
-/// What serving takes: its own loop first, then what a device that is added or a front-end that
-/// connects needs, then what the runtime does by itself.
+/// The allowed system calls: those of the I/O threads, then those for new devices and front-ends, then
+/// those of threads and the runtime.
 const ALLOWED: &[i64] = &[
     // The I/O threads.
     libc::SYS_epoll_wait,
@@ -74,9 +73,9 @@ const ALLOWED: &[i64] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_register,
     libc::SYS_clock_gettime,
-    // Where a front-end's memory is.
+    // To find the NUMA node of a front-end's memory.
     libc::SYS_move_pages,
-    // Sockets of front-ends, of `elvis ctl`, and of who asks for metrics.
+    // Sockets of front-ends, `elvis ctl` and metrics.
     libc::SYS_socket,
     libc::SYS_connect,
     libc::SYS_bind,
@@ -91,7 +90,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getsockopt,
     libc::SYS_poll,
     libc::SYS_ppoll,
-    // Disks, sockets' paths, memory of front-ends.
+    // Disks, paths of sockets, memory of front-ends.
     libc::SYS_openat,
     libc::SYS_close,
     libc::SYS_fcntl,
@@ -115,7 +114,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_mprotect,
     libc::SYS_madvise,
     libc::SYS_brk,
-    // Threads, which a device brings with it.
+    // Threads, which each device starts, and the runtime.
     libc::SYS_clone,
     libc::SYS_clone3,
     libc::SYS_set_robust_list,
@@ -145,7 +144,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let rules: BTreeMap<i64, Vec<_>> = ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
     SeccompFilter::new(
         rules,
-        // Refused and not killed: who serves many does not die of one.
+        // Fail the call, don't kill the process: it serves other devices.
         SeccompAction::Errno(libc::EPERM as u32),
         SeccompAction::Allow,
         std::env::consts::ARCH.try_into()?,
@@ -153,15 +152,15 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     .try_into()
 }
 
-/// Lets all threads of this process, and those to come, make no system calls but those that serving
-/// takes, and gain no privileges.
+/// Restricts all threads of this process, current and future, to the allowed system calls, and prevents
+/// them from gaining privileges.
 ///
 /// # Errors
 ///
-/// The kernel has no such filters.
+/// The kernel does not support seccomp filters.
 pub fn filter() -> io::Result<()> {
     let program = program().map_err(io::Error::other)?;
-    // Sets no_new_privs too.
+    // This also sets no_new_privs.
     seccompiler::apply_filter_all_threads(&program).map_err(io::Error::other)
 }
 

@@ -1,7 +1,8 @@
-//! The control socket: a line of JSON in, a line of JSON out.
+//! The control socket: each connection sends a line of JSON and gets a line of JSON.
 //!
 //! `{"do":"list"}`, `{"do":"stats"}`, `{"do":"add","device":{...}}`, `{"do":"remove","name":"..."}`,
-//! `{"do":"move","name":"...","thread":N}`, `{"do":"drain"}`. A reply has `"ok"`: true, with what was asked for, or false with an `"error"`.
+//! `{"do":"move","name":"...","thread":N}`, `{"do":"drain"}`. A reply has `"ok"`: true, with `"devices"`
+//! or `"stats"` if requested, or false with an `"error"`.
 
 use crate::config::device_from_json;
 use crate::serve::Server;
@@ -18,15 +19,15 @@ use std::time::Duration;
 const STACK: usize = 256 << 10;
 /// Longest request, in bytes.
 const LONGEST: u64 = 64 << 10;
-/// How long a client may take to send one.
+/// How long a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answers one request. True with it where the server is to end after the reply.
+/// Answers one request. True: the server must end after the reply.
 #[must_use]
 pub fn answer(server: &Server, request: &str) -> (Value, bool) {
     let (reply, end) = match serde_json::from_str::<Value>(request) {
         Ok(request) => carry_out(server, request),
-        Err(error) => (Err(format!("this is no JSON: {error}")), false),
+        Err(error) => (Err(format!("the request is not JSON: {error}")), false),
     };
     (
         reply.unwrap_or_else(|error| json!({ "ok": false, "error": error })),
@@ -50,29 +51,29 @@ fn carry_out(server: &Server, mut request: Value) -> (Result<Value, String>, boo
         }
         Some("remove") => match request["name"].as_str() {
             Some(name) => said(server.remove(name)),
-            None => Err("remove needs a name".to_owned()),
+            None => Err("remove requires a name".to_owned()),
         },
         Some("move") => match (request["name"].as_str(), request["thread"].as_u64()) {
             (Some(name), Some(thread)) => {
                 let thread = usize::try_from(thread).unwrap_or(usize::MAX);
                 said(server.move_device(name, thread))
             }
-            _ => Err("move needs a name and a thread".to_owned()),
+            _ => Err("move requires a name and a thread".to_owned()),
         },
         Some("drain") => {
             server.drain();
             return (Ok(json!({ "ok": true })), true);
         }
-        _ => Err("\"do\" is one of list, stats, add, remove, move, drain".to_owned()),
+        _ => Err("\"do\" must be one of list, stats, add, remove, move, drain".to_owned()),
     };
     (reply, false)
 }
 
-/// Listens at a path that only this user may connect to.
+/// Listens at a path to which only this user may connect.
 ///
 /// # Errors
 ///
-/// The socket can't be made, or somebody listens there.
+/// The socket can't be made, or another process listens there.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -81,8 +82,8 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers clients for as long as the process lives, each in a thread of its own: what one asks for may wait for a
-/// disk. `ended` is called when the server is to end.
+/// Answers clients until the process exits, each in its own thread, as a request may wait for a disk.
+/// Calls `ended` when a client ended the server.
 pub fn run(
     listener: &UnixListener,
     server: &Arc<Server>,
@@ -101,13 +102,13 @@ pub fn run(
         let (server, ended) = (Arc::clone(server), ended.clone());
         let client = std::thread::Builder::new().name("elvis-ctl-client".to_owned());
         let started = client.stack_size(STACK).spawn(move || {
-            // A client that says nothing is left alone after a while; errors are its own.
+            // Reads and writes time out; errors affect only this client.
             if let Ok(true) = one_client(&stream, &server) {
                 ended();
             }
         });
         if let Err(error) = started {
-            eprintln!("elvis: a client of the control socket gets no answer: {error}");
+            eprintln!("elvis: can't answer a client of the control socket: {error}");
         }
     }
 }
@@ -119,7 +120,7 @@ fn one_client(stream: &UnixStream, server: &Server) -> io::Result<bool> {
     BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
     let (reply, end) = answer(server, &line);
     let mut stream = stream;
-    // The server ends though the client is gone, if it said so.
+    // After "drain" the server ends even if the client is gone.
     let sent = writeln!(stream, "{reply}");
     if end { Ok(true) } else { sent.map(|()| false) }
 }
@@ -128,7 +129,7 @@ fn one_client(stream: &UnixStream, server: &Server) -> io::Result<bool> {
 ///
 /// # Errors
 ///
-/// Nobody listens there, or what came is no reply.
+/// No server listens there, or the reply is not JSON.
 pub fn ask(path: &Path, request: &Value) -> io::Result<Value> {
     let named = |error: io::Error| {
         io::Error::new(
@@ -143,5 +144,5 @@ pub fn ask(path: &Path, request: &Value) -> io::Result<Value> {
     writeln!(stream, "{request}")?;
     let mut reply = String::new();
     BufReader::new(stream).read_line(&mut reply)?;
-    serde_json::from_str(&reply).map_err(|error| io::Error::other(format!("no reply: {error}")))
+    serde_json::from_str(&reply).map_err(|error| io::Error::other(format!("bad reply: {error}")))
 }

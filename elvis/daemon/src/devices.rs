@@ -8,8 +8,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Devices {
     pub(crate) by_name: BTreeMap<String, Arc<Device>>,
-    /// Names of those that are being started.
+    /// Names of devices that are being started.
     pub(crate) starting: BTreeSet<String>,
-    /// Devices that were started so far.
+    /// Number of devices started so far.
     pub(crate) started: usize,
 }

@@ -1,8 +1,9 @@
-//! elvis: a vhost-user back-end that serves the block devices of many machines from few I/O cores.
+//! elvis: a vhost-user back-end that serves the block devices of many virtual machines from a few
+//! I/O cores.
 //!
-//! It does what ELVIS (USENIX ATC 2013) does inside KVM's vhost in a process of its own: one thread
-//! a core serves the virtqueues of many devices, polls those that are busy, and shares its time
-//! fairly. `docs/elvis.md` is its description.
+//! It does in user space what ELVIS (USENIX ATC 2013) does in KVM's vhost: one thread per core
+//! serves the virtqueues of many devices, polls the busy ones, and divides its time fairly. See
+//! `docs/elvis.md`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

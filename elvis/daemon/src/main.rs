@@ -1,4 +1,4 @@
-//! `elvis`: the command. Everything ends here, by one exit code: 0 ok, 1 error, 2 wrong usage.
+//! The `elvis` command. Exit codes: 0 ok, 1 error, 2 wrong usage.
 
 mod cli;
 
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Wrong usage that the command line's definition alone does not show.
+/// Wrong usage that clap does not detect.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(String);
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody is left to be told when the terminal is gone.
+            // If this fails, there is nowhere to report it.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has what it wanted, as `head` has.
+        // The reader has read enough, as `head` does.
         Err(error) if error.is::<Unread>() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("elvis: {error:#}");
@@ -49,12 +49,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Nobody reads standard output any more.
+/// The reader of standard output has closed it.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads the output any more")]
+#[error("the reader of the output has closed it")]
 struct Unread;
 
-/// Writes data to standard output.
+/// Writes text to standard output.
 fn say(text: &str) -> anyhow::Result<()> {
     match stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Unread.into()),
@@ -62,7 +62,7 @@ fn say(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The whole configuration, from the file and the arguments, which win.
+/// The configuration from file and arguments; arguments win.
 fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     let usage = |error: String| anyhow::Error::from(Usage(error));
     let mut config = match &args.config {
@@ -90,7 +90,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         config.add(spec).map_err(named)?;
     }
     if config.devices.is_empty() && config.control.is_none() {
-        let why = "there is nothing to serve: give --blk SOCKET=IMAGE, or --control to add devices";
+        let why = "nothing to serve; use --blk SOCKET=IMAGE, or --control to add devices later";
         return Err(usage(why.to_owned()));
     }
     Ok(config)
@@ -133,16 +133,16 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     );
     if let Some(nodes) = server.placed_on_nodes() {
         eprintln!(
-            "elvis: as many of {} I/O cores as the load takes; {}",
+            "elvis: uses as many of {} I/O cores as the load needs; {}",
             config.io_cores.len(),
             match nodes {
-                1 => "the machine is one node, so all memory is as near".to_owned(),
-                _ => format!("{nodes} nodes, each device on a core of its memory's"),
+                1 => "one NUMA node".to_owned(),
+                _ => format!("{nodes} NUMA nodes, busy devices on the node of their memory"),
             }
         );
     }
     if signals.forever().next().is_some() {
-        eprintln!("elvis: ending when requests in flight have ended");
+        eprintln!("elvis: exits when requests in flight are done");
     }
     server.drain();
     if let Some(path) = &config.control {
@@ -151,15 +151,15 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Gives up what serving does not take. All sockets and disks are open by now.
+/// Drops privileges and system calls that serving does not need, after all sockets and disks are open.
 fn confine(config: &Config) -> anyhow::Result<()> {
     if let Some(user) = config.user {
         confine::become_user(user)?;
     } else if rustix::process::geteuid().is_root() {
-        eprintln!("elvis: it runs as root, and need not: --user NAME");
+        eprintln!("elvis: runs as root; use --user NAME to drop privileges");
     }
     if config.seccomp {
-        confine::filter().context("no filter for system calls; --no-seccomp goes without")?;
+        confine::filter().context("can't filter system calls; use --no-seccomp to serve without")?;
     }
     Ok(())
 }
@@ -194,19 +194,19 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
 fn ask(path: &Path, request: &Value) -> anyhow::Result<Value> {
     let reply = control::ask(path, request)?;
     if reply["ok"] != json!(true) {
-        anyhow::bail!("{}", reply["error"].as_str().unwrap_or("it was refused"));
+        anyhow::bail!("{}", reply["error"].as_str().unwrap_or("refused"));
     }
     Ok(reply)
 }
 
-/// Shows what happens, until it is stopped or so many looks were taken.
+/// Shows a table of changes every `every` seconds, `looks` times or until interrupted.
 fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()> {
     let look = || -> anyhow::Result<(Value, Instant)> {
         let mut reply = ask(path, &json!({ "do": "stats" }))?;
         Ok((reply["stats"].take(), Instant::now()))
     };
     let (mut before, mut at) = look()?;
-    // On a terminal each table takes the place of the last.
+    // On a terminal each table replaces the last one.
     let clear = if stdout().is_terminal() {
         "\x1b[H\x1b[2J"
     } else {
@@ -248,7 +248,7 @@ fn play(args: &SimulateArgs) -> anyhow::Result<()> {
     };
     let mut modes: Vec<Mode> = args.mode.iter().map(|&mode| mode.into()).collect();
     if args.placement {
-        // A device with a thread of its own is placed by the operating system.
+        // In the per-device modes the operating system places the threads.
         modes.retain(|mode| matches!(mode, Mode::Elvis | Mode::FineGrained));
     }
     let outcomes = simulate::play(&scenario, &modes).map_err(Usage)?;

@@ -15,10 +15,10 @@ use std::time::Duration;
 /// Longest request, in bytes, and most headers of one.
 const LONGEST: usize = 16 << 10;
 const HEADERS: usize = 64;
-/// How long a client may take to send one.
+/// How long a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A counter or gauge of each queue, by its name: what it is, its kind, its value.
+/// A counter or gauge of each queue: its name, kind, help text and value.
 type OfQueue = (
     &'static str,
     MetricType,
@@ -60,31 +60,31 @@ const OF_QUEUES: [OfQueue; 13] = [
     (
         "calls_suppressed_total",
         COUNTER,
-        "Replies published without one.",
+        "Times replies were published without a notification.",
         |q| q.calls_suppressed as f64,
     ),
     (
         "visits_total",
         COUNTER,
-        "Visits that found something to do.",
+        "Visits that served requests.",
         |q| q.policy.visits as f64,
     ),
     (
         "empty_polls_total",
         COUNTER,
-        "Visits that found nothing.",
+        "Visits that found no requests.",
         |q| q.policy.empty_polls as f64,
     ),
     (
         "stuck_exits_total",
         COUNTER,
-        "Visits that ended early for another queue.",
+        "Visits that ended early because another queue was stuck.",
         |q| q.policy.stuck_exits as f64,
     ),
     (
         "waits_for_rate_total",
         COUNTER,
-        "Visits that met a rate limit.",
+        "Visits that found requests but a rate limit reached.",
         |q| q.policy.waits_for_rate as f64,
     ),
     ("polled", GAUGE, "Whether the queue is polled.", |q| {
@@ -93,18 +93,18 @@ const OF_QUEUES: [OfQueue; 13] = [
     (
         "faulty",
         GAUGE,
-        "Whether the queue is served no longer.",
+        "Whether service of the queue has ended because of an error.",
         |q| f64::from(u8::from(q.fault.is_some())),
     ),
 ];
 
-/// The same of I/O threads.
+/// A counter of each I/O thread: its name, help text and value.
 type OfCore = (&'static str, &'static str, fn(&CoreStats) -> f64);
 
 const OF_CORES: [OfCore; 3] = [
     (
         "serving_seconds_total",
-        "Time of visits that found something.",
+        "Time of visits that served requests.",
         |core| core.serving_ns as f64 / 1e9,
     ),
     (
@@ -157,7 +157,7 @@ fn of_queues(stats: &Stats) -> Vec<MetricFamily> {
     families.push(family(
         "elvis_queue_latency_seconds",
         SUMMARY,
-        "Time from taken to replied.",
+        "Time from taking a request to its reply.",
         each(&latency),
     ));
     families
@@ -261,19 +261,19 @@ fn labelled(mut metric: Metric, labels: &[(&str, &str)]) -> Metric {
     metric
 }
 
-/// A place that is listened at.
+/// A listening socket.
 pub enum Listener {
-    /// A port.
+    /// A TCP port.
     Tcp(TcpListener),
-    /// A socket.
+    /// A unix socket.
     Unix(UnixListener),
 }
 
-/// Listens.
+/// Listens at an endpoint.
 ///
 /// # Errors
 ///
-/// The port or the socket can't be had.
+/// The port or the socket can't be opened.
 pub fn listen(endpoint: &Endpoint) -> io::Result<Listener> {
     match endpoint {
         Endpoint::Loopback(address) => TcpListener::bind(address)
@@ -285,7 +285,7 @@ pub fn listen(endpoint: &Endpoint) -> io::Result<Listener> {
     }
 }
 
-/// Answers for as long as the process lives, one client after another.
+/// Answers clients one after another until the process exits.
 pub fn run(listener: &Listener, server: &Arc<Server>) {
     let mut accepting = Accepting::default();
     loop {
@@ -302,7 +302,7 @@ pub fn run(listener: &Listener, server: &Arc<Server>) {
             }),
         };
         match taken {
-            // What a client's own error is, is nobody else's.
+            // Errors of a client's own connection are ignored.
             Ok(_) => accepting.worked(),
             Err(error) => std::thread::sleep(accepting.failed("the metrics", &error)),
         }
@@ -338,8 +338,8 @@ fn answer(from: impl Read, mut to: impl Write, server: &Server) -> io::Result<()
             Ok(text) => ("200 OK", text),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
         },
-        Some(("GET", _)) => ("404 Not Found", "it is at /metrics\n".to_owned()),
-        Some(_) => ("405 Method Not Allowed", "only GET\n".to_owned()),
+        Some(("GET", _)) => ("404 Not Found", "use /metrics\n".to_owned()),
+        Some(_) => ("405 Method Not Allowed", "use GET\n".to_owned()),
         None => ("400 Bad Request", "no HTTP request\n".to_owned()),
     };
     write!(

@@ -1,24 +1,24 @@
-//! Which node a CPU and a piece of memory belong to, on machines that have several.
+//! The NUMA nodes of CPUs and memory.
 
 use crate::sys;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// The machine's nodes, and the CPUs of each.
+/// The NUMA nodes of the machine, and their CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
     node_of: BTreeMap<usize, u32>,
     nodes: usize,
 }
 
-/// Reads a list of CPUs as the kernel writes it: `0-3,8,10-11`. None where it is no such list.
+/// Parses a list of CPUs in the kernel's format: `0-3,8,10-11`. None if it is not one.
 fn cpu_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for range in text.trim().split(',').filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        // More than any kernel has is no list of CPUs.
+        // No kernel supports this many CPUs.
         if last < first || last > 1 << 16 {
             return None;
         }
@@ -28,15 +28,15 @@ fn cpu_list(text: &str) -> Option<Vec<usize>> {
 }
 
 impl Topology {
-    /// Where the kernel describes its nodes.
+    /// The kernel's directory of nodes.
     pub const SYSFS: &str = "/sys/devices/system/node";
 
-    /// Reads the nodes from a directory like [`Topology::SYSFS`]: `node0/cpulist` and so on. One that
-    /// is not there is a machine without nodes, which is one node.
+    /// Reads the nodes from a directory like [`Topology::SYSFS`]: `node0/cpulist` and so on. If the
+    /// directory does not exist, there is one node.
     ///
     /// # Errors
     ///
-    /// A list of CPUs that can't be read or is none; the file is named.
+    /// A list of CPUs can't be read or parsed; the message names the file.
     pub fn read(sysfs: &Path) -> io::Result<Self> {
         let mut topology = Self::default();
         let entries = match std::fs::read_dir(sysfs) {
@@ -54,7 +54,7 @@ impl Topology {
             let named = |why: String| io::Error::other(format!("{}: {why}", path.display()));
             let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
             let cpus =
-                cpu_list(&text).ok_or_else(|| named(format!("{text:?} is no list of CPUs")))?;
+                cpu_list(&text).ok_or_else(|| named(format!("{text:?} is not a list of CPUs")))?;
             topology.nodes += 1;
             topology
                 .node_of
@@ -63,7 +63,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// How many nodes there are.
+    /// The number of nodes, at least 1.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes.max(1)
@@ -75,18 +75,19 @@ impl Topology {
         self.node_of.get(&cpu).copied()
     }
 
-    /// The node of all these CPUs. None where they are none, or on several, or on one that is not known.
+    /// The node of all these CPUs. None if there are no CPUs, they are on several nodes, or the first
+    /// is unknown.
     #[must_use]
     pub fn node_of_all(&self, mut cpus: impl Iterator<Item = usize>) -> Option<u32> {
         let node = self.node_of(cpus.next()?)?;
-        // A front-end that may run anywhere may be allowed CPUs that the machine does not have.
+        // An affinity mask may contain CPUs that the machine does not have.
         let mut others = cpus.filter_map(|cpu| self.node_of(cpu));
         others.all(|other| other == node).then_some(node)
     }
 }
 
-/// The node that most of these pages of this process are on. None where none of them was used yet, or
-/// the first two have about as many (less than twice as many): memory that is spread has no node.
+/// The node with most of these pages of this process. None if none of them was used yet, or if that node
+/// has less than twice as many as the next: memory spread over nodes has no node.
 #[must_use]
 pub fn node_of_memory(pages: &[usize]) -> Option<u32> {
     most(sys::nodes_of_pages(pages).ok()?)
@@ -114,7 +115,7 @@ fn most(nodes: Vec<i32>) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A directory as the kernel makes it, with these lists of CPUs.
+    /// A directory in the kernel's format, with these lists of CPUs.
     fn sysfs(lists: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (node, list) in lists.iter().enumerate() {
@@ -163,7 +164,7 @@ mod tests {
         if let (1, Some(node)) = (topology.nodes(), node_of_memory(&pages)) {
             assert_eq!(node, topology.node_of(0).unwrap_or(0));
         }
-        // Addresses of nothing are no error.
+        // Unmapped addresses are not an error.
         assert_eq!(node_of_memory(&[0, 4096]), None);
         assert_eq!(node_of_memory(&[]), None);
     }

@@ -1,5 +1,5 @@
-//! The thread that places devices on I/O threads: it reads what each took in the last window, asks the
-//! placement, and moves devices.
+//! The thread that places devices on I/O threads: every window it reads the devices' loads, passes them
+//! to the placement, and moves devices.
 
 use crate::numa::Topology;
 use crate::devices::Devices;
@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the node of a device's memory is taken for known: the kernel may migrate it.
+/// How long the node of a device's memory is cached; the kernel may migrate pages.
 const NODE_HOLDS: Duration = Duration::from_secs(10);
 
-/// What was done so far, as `elvis ctl stats` shows it.
+/// The changes so far, for `elvis ctl stats`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PlacementView {
-    /// Of each I/O thread, whether it is in use.
+    /// For each I/O thread, whether it is in use.
     pub open: Vec<bool>,
     /// I/O threads opened.
     pub opened: u64,
@@ -34,10 +34,10 @@ struct State {
     view: PlacementView,
 }
 
-/// Where a device's memory was found, and when.
+/// The node of each device's memory, and when it was read.
 type Nodes = BTreeMap<u64, (Option<u32>, Instant)>;
 
-/// A handle on the thread, which ends when it is dropped.
+/// A handle on the thread; dropping it ends the thread.
 pub struct Placer {
     state: Arc<Mutex<State>>,
     stop: Option<Sender<()>>,
@@ -49,11 +49,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Placer {
-    /// Starts to place devices on these threads, which are bound to one of `cpus` each.
+    /// Starts to place devices on these I/O threads, each bound to one of `cpus`.
     ///
     /// # Errors
     ///
-    /// The thread can't be had.
+    /// The thread can't be started.
     pub(crate) fn start(
         params: PlacementParams,
         topology: Topology,
@@ -87,7 +87,7 @@ impl Placer {
         lock(&self.state).placement.core_for_new()
     }
 
-    /// What was done so far.
+    /// The changes so far.
     #[must_use]
     pub fn view(&self) -> PlacementView {
         lock(&self.state).view.clone()
@@ -99,7 +99,7 @@ impl Drop for Placer {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             if thread.join().is_err() {
-                eprintln!("elvis: the placing thread ended by a panic");
+                eprintln!("elvis: the placement thread panicked");
             }
         }
     }
@@ -128,7 +128,7 @@ fn place(
             let core = threads.iter().position(|other| Arc::ptr_eq(other, &thread));
             let (number, spent_ns) = (device.number(), device.spent_ns());
             spent.insert(number, spent_ns);
-            // A new device is seen when it has been there for a window.
+            // A new device has no load before it has existed for a window.
             if let (Some(core), Some(before_ns)) = (core, before.get(&number)) {
                 seen.push(DeviceLoad {
                     device: number,
@@ -150,7 +150,7 @@ fn place(
                 (Change::Release(_), _) => view.released += 1,
                 (Change::Move { .. }, Ok(())) => view.moves += 1,
                 (Change::Move { .. }, Err(error)) => {
-                    eprintln!("elvis: a device is not moved: {error}");
+                    eprintln!("elvis: can't move a device: {error}");
                 }
             }
         }
@@ -162,7 +162,7 @@ fn place(
     }
 }
 
-/// The node of a device's memory, as it was found lately.
+/// The node of a device's memory, cached for [`NODE_HOLDS`].
 fn node(device: &Device, topology: &Topology, nodes: &mut Nodes, now: Instant) -> Option<u32> {
     if topology.nodes() < 2 {
         return None;
@@ -177,7 +177,7 @@ fn node(device: &Device, topology: &Topology, nodes: &mut Nodes, now: Instant) -
     }
 }
 
-/// Moves a device, where it is still there.
+/// Makes a change: moves a device, if it still exists. Other changes need no action here.
 fn carry_out(
     change: Change,
     threads: &[Arc<IoThread>],

@@ -1,4 +1,4 @@
-//! The server: I/O threads by mode, and devices on them.
+//! The server: I/O threads according to the mode, and the devices on them.
 
 use crate::config::Config;
 use crate::devices::Devices;
@@ -16,22 +16,22 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A server that runs. Dropping it ends all service, when requests in flight have ended.
+/// A running server. Dropping it ends all devices, after their requests in flight.
 pub struct Server {
     mode: Mode,
     cpus: Vec<usize>,
     params: Params,
     threads_only: bool,
-    /// One for each I/O core; none in the per-device modes.
+    /// One per I/O core; empty in the per-device modes.
     shared: Vec<Arc<IoThread>>,
-    /// Never locked while a disk is waited for.
+    /// Never locked while waiting for a disk.
     devices: Arc<Mutex<Devices>>,
-    /// Where devices are placed by themselves.
+    /// With automatic placement.
     placer: Option<Placer>,
     topology: Topology,
 }
 
-/// A device, as `elvis ctl list` shows it.
+/// A device in the output of `elvis ctl list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceView {
     /// Its name.
@@ -42,26 +42,26 @@ pub struct DeviceView {
     pub bytes: u64,
     /// Whether writes fail.
     pub readonly: bool,
-    /// How many queues it offers.
+    /// The number of its queues.
     pub queues: u16,
     /// Its weight.
     pub weight: u32,
     /// Whether a front-end is connected.
     pub connected: bool,
-    /// The I/O thread that serves it, counted from 0; none where it has its own.
+    /// The I/O thread that serves it, from 0; None if it has its own.
     pub thread: Option<usize>,
-    /// The NUMA node of its driver's memory, where that is on one.
+    /// The NUMA node of its driver's memory, if that is on one.
     pub node: Option<u32>,
 }
 
-/// All counters, as `elvis ctl stats` shows them.
+/// The output of `elvis ctl stats`: all counters.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stats {
     /// How devices are served.
     pub mode: Mode,
     /// I/O threads.
     pub cores: Vec<CoreStats>,
-    /// What was done to place devices, where they are placed by themselves.
+    /// The changes by automatic placement.
     pub placement: Option<PlacementView>,
     /// The running queues of each device.
     pub devices: BTreeMap<String, Vec<QueueStats>>,
@@ -72,7 +72,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// What could not be started; all else is ended again.
+    /// Something can't be started; the rest is stopped again.
     pub fn start(config: &Config) -> io::Result<Self> {
         raise_descriptor_limit();
         let polling = config.mode == Mode::Elvis && config.params.polling;
@@ -141,28 +141,28 @@ impl Server {
         &self.params
     }
 
-    /// How many nodes this machine has; None where devices are not placed by themselves.
+    /// The number of NUMA nodes of this machine; None without automatic placement.
     #[must_use]
     pub fn placed_on_nodes(&self) -> Option<usize> {
         self.placer.as_ref().map(|_| self.topology.nodes())
     }
 
-    /// Adds a device, on the I/O thread that has fewest (or on one of its own, by mode; or where the
-    /// placement says).
+    /// Adds a device. Its I/O thread is the one with the fewest devices, or is chosen by the placement;
+    /// in the per-device modes it gets its own.
     ///
     /// # Errors
     ///
-    /// Its name is taken, or its disk or socket can't be opened.
+    /// Its name is in use, or its disk or socket can't be opened.
     pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
         let open = |spec: &DeviceSpec| Disk::open(&spec.source, spec.readonly);
         self.add_with(spec, |spec| open(spec).map_err(io::Error::other))
     }
 
-    /// The same with a disk that is opened by `open`.
+    /// The same, with a disk opened by `open`.
     ///
     /// # Errors
     ///
-    /// Its name is taken, or its disk or socket can't be opened.
+    /// Its name is in use, or its disk or socket can't be opened.
     pub fn add_with(
         &self,
         spec: DeviceSpec,
@@ -179,13 +179,13 @@ impl Server {
         Ok(())
     }
 
-    /// The I/O thread for a device of this name, which nobody else can take from now on.
+    /// Reserves this name for a new device, and returns the I/O thread for it.
     fn thread_for(&self, name: &str) -> io::Result<Arc<IoThread>> {
         let placed = self.placer.as_ref().map(Placer::thread_for_new);
         let placed = placed.and_then(|thread| self.shared.get(thread));
         let mut devices = self.devices();
         if devices.by_name.contains_key(name) || devices.starting.contains(name) {
-            let why = format!("there is a device called {name:?} already");
+            let why = format!("there is already a device {name:?}");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let load = |thread: &&Arc<IoThread>| Arc::strong_count(thread);
@@ -208,7 +208,7 @@ impl Server {
         device.ok_or_else(missing)
     }
 
-    /// Ends a device, and forgets it then.
+    /// Ends a device, then removes it from the list.
     fn end(&self, device: &Arc<Device>) {
         device.end();
         self.devices()
@@ -216,18 +216,17 @@ impl Server {
             .retain(|_, other| !Arc::ptr_eq(device, other));
     }
 
-    /// Removes a device, when its requests in flight have ended.
+    /// Removes a device, after its requests in flight.
     ///
     /// # Errors
     ///
-    /// There is none of this name.
+    /// There is no such device.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         self.end(&self.device(name)?);
         Ok(())
     }
 
-    /// Has a device served by another of the I/O threads, counted from 0, when its requests in flight
-    /// have ended.
+    /// Moves a device to another I/O thread (from 0), after its requests in flight.
     ///
     /// # Errors
     ///
@@ -240,7 +239,7 @@ impl Server {
                     "in mode {} each device has its own thread",
                     self.mode.name()
                 ),
-                threads => format!("there are {threads} I/O threads, counted from 0"),
+                threads => format!("there are {threads} I/O threads, numbered from 0"),
             })
         })?;
         self.device(name)?.move_to(Arc::clone(target))
@@ -321,11 +320,11 @@ impl Server {
     }
 }
 
-/// A device takes about ten descriptors; the usual soft limit of 1024 is for a hundred.
+/// A device takes about ten descriptors; the usual soft limit of 1024 is enough for a hundred.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Not allowed is no harm: adding a device says when there are no more.
+    // Failure is harmless: adding a device reports it when descriptors run out.
     let _ = setrlimit(
         Resource::Nofile,
         Rlimit {

@@ -1,4 +1,4 @@
-//! `elvis simulate`: plays of the simulator, as tables or JSON.
+//! `elvis simulate`: its arguments and its table of results.
 
 use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario};
@@ -6,10 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
-/// Reads a group of devices from `KEY=VALUE,...`: `devices`, `depth` and `think_us` (a closed loop),
-/// `per_s` (open), with `on_us` and `off_us` (bursts) or `most_per_s` and `period_ms` (rising and
-/// falling between the two), `service_ns`, `storage_us`, `bytes`,
-/// `weight`, `limit_per_s`, `name`.
+/// Reads a group of devices from `KEY=VALUE,...`: `devices`; `depth` and `think_us` (closed loop) or
+/// `per_s` (open loop), with `on_us` and `off_us` (bursts) or `most_per_s` and `period_ms` (rate rises
+/// and falls between the two); `service_ns`, `storage_us`, `bytes`, `weight`, `limit_per_s`, `name`.
 ///
 /// # Errors
 ///
@@ -25,7 +24,7 @@ pub fn group(text: &str) -> Result<Group, String> {
         let (key, value) = word
             .split_once('=')
             .ok_or_else(|| format!("{word:?} is not KEY=VALUE"))?;
-        let wrong = || format!("{word:?}: {value:?} is no number for this");
+        let wrong = || format!("{word:?}: {value:?} is not a valid number");
         let number = || value.parse::<u64>().map_err(|_| wrong());
         let us = || number()?.checked_mul(1000).ok_or_else(wrong);
         match key {
@@ -48,7 +47,7 @@ pub fn group(text: &str) -> Result<Group, String> {
                     ..RateLimit::default()
                 };
             }
-            _ => return Err(format!("{key:?} is no word for a group of devices")),
+            _ => return Err(format!("{key:?} is not a key of --group")),
         }
     }
     group.arrival = match (depth, per_s, on_ns, most_per_s) {
@@ -76,12 +75,11 @@ pub fn group(text: &str) -> Result<Group, String> {
     Ok(group)
 }
 
-/// Sets constants of the policy, costs, or constants of the placement, each `NAME=VALUE`, by the names
-/// that they have in [`Params`], [`Costs`] and [`PlacementParams`].
+/// Sets fields of [`Params`], [`Costs`] and [`PlacementParams`], each given as `NAME=VALUE`.
 ///
 /// # Errors
 ///
-/// A name that none has, or a value that it can't have.
+/// An unknown name, or a value of the wrong type.
 pub fn set(
     params: &mut Params,
     costs: &mut Costs,
@@ -98,14 +96,14 @@ pub fn set(
             || change(placement, key, &value)?;
         if !known {
             return Err(format!(
-                "{key:?} is neither a constant of the policy or the placement nor a cost"
+                "{key:?} is not a policy parameter, placement parameter or cost (see docs/elvis.md)"
             ));
         }
     }
     Ok(())
 }
 
-/// Changes one field by its name. False where there is none of that name.
+/// Changes one field by its name. False if there is no such field.
 fn change<T: Serialize + DeserializeOwned>(
     fields: &mut T,
     key: &str,
@@ -120,11 +118,11 @@ fn change<T: Serialize + DeserializeOwned>(
     Ok(true)
 }
 
-/// Plays the same load in several modes.
+/// Simulates the same load in several modes.
 ///
 /// # Errors
 ///
-/// What can't be played.
+/// The first invalid value of the scenario.
 pub fn play(scenario: &Scenario, modes: &[Mode]) -> Result<Vec<Outcome>, String> {
     let one = |&mode: &Mode| {
         elvis_policy::simulation::simulate(&Scenario {
@@ -188,7 +186,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             let mean = cores.iter().sum::<usize>() as f64 / cores.len().max(1) as f64;
             let _ = writeln!(
                 text,
-                "{:<18} placement: {least} to {most} cores in use, {mean:.1} in the mean; {} opened, {} \
+                "{:<18} placement: {least} to {most} cores in use, {mean:.1} on average; {} opened, {} \
                  released; {} moves",
                 "", placement.opened, placement.released, placement.moves,
             );

@@ -1,18 +1,18 @@
-//! System calls that the libraries in use have no safe form of. The module of this crate with `unsafe`, beside the
-//! engines and `pending`, which keep what a request needs until the kernel is done with it.
+//! System calls for which no library in use has a safe wrapper. One of the modules with `unsafe`; the
+//! others are the engines and `pending`, which keep a request's memory until the kernel is done with it.
 
 use elvis_ring::Piece;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Takes an open-file-description lock of this kind (`F_RDLCK`, `F_WRLCK`, `F_UNLCK`: none) on a whole file.
+/// Sets an open-file-description lock (`F_RDLCK`, `F_WRLCK`; `F_UNLCK` unlocks) on a whole file.
 ///
 /// # Errors
 ///
-/// EAGAIN or EACCES where somebody else has it.
+/// EAGAIN or EACCES if the lock is held elsewhere.
 pub fn ofd_lock(file: &File, kind: i32) -> io::Result<()> {
-    // SAFETY: a zeroed flock is a valid value (from the start, to the end), and F_OFD_SETLK reads it.
+    // SAFETY: a zeroed flock is a valid value (the whole file), and F_OFD_SETLK only reads it.
     let done = unsafe {
         let mut lock: libc::flock = std::mem::zeroed();
         lock.l_type = kind as libc::c_short;
@@ -35,11 +35,11 @@ fn result(done: isize) -> i32 {
     i32::try_from(done).unwrap_or(i32::MAX)
 }
 
-/// preadv2, with the result as io_uring gives it: bytes, or a negative errno.
+/// preadv2. Like io_uring it returns bytes or a negative errno.
 #[must_use]
 pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
-    // SAFETY: the kernel may access what the pieces are; the array is ours and as long as said.
+    // SAFETY: the kernel may access the pieces' memory; the array has the given length.
     result(unsafe {
         libc::preadv2(
             fd.as_raw_fd(),
@@ -51,7 +51,7 @@ pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
     })
 }
 
-/// pwritev2; `dsync` waits until the data are on the disk.
+/// pwritev2. With `dsync` it waits until the data are on the disk.
 #[must_use]
 pub fn writev(fd: BorrowedFd, pieces: &[Piece], offset: u64, dsync: bool) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
@@ -82,16 +82,16 @@ pub fn allocate(fd: BorrowedFd, mode: i32, offset: u64, bytes: u64) -> i32 {
     result(unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as i64, bytes as i64) } as isize)
 }
 
-/// Ends a system call in which a thread of this process waits, with EINTR. The handler of
-/// [`interruptible`] must be installed.
+/// Interrupts a system call in which a thread of this process blocks: it returns EINTR. The handler
+/// of [`interruptible`] must be installed.
 pub fn interrupt(thread: i32) {
-    // SAFETY: no memory is involved; a thread that has ended is an error that changes nothing.
+    // SAFETY: no memory is involved; for a thread that has ended, the call only fails.
     unsafe {
         libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR2);
     }
 }
 
-/// Makes SIGUSR2 a signal that does nothing but end system calls.
+/// Makes SIGUSR2 do nothing but interrupt system calls.
 pub fn interruptible() {
     extern "C" fn nothing(_signal: i32) {}
     // SAFETY: the handler does nothing, so it is async-signal-safe; a zeroed sigaction is valid.
@@ -103,16 +103,16 @@ pub fn interruptible() {
     }
 }
 
-/// The NUMA node of each of these pages of this process, by their addresses; a negative errno for one that
-/// is not there, or that this process has not used yet. Nothing is moved, and nothing read.
+/// The NUMA node of each page of this process at these addresses; a negative errno for a page that is not
+/// mapped or not used yet by this process. Pages are neither moved nor read.
 ///
 /// # Errors
 ///
-/// ENOSYS where the kernel knows no nodes.
+/// ENOSYS if the kernel has no NUMA support.
 pub fn nodes_of_pages(pages: &[usize]) -> io::Result<Vec<i32>> {
     let mut nodes = vec![-libc::ENOENT; pages.len()];
-    // SAFETY: without wanted nodes the kernel only looks; it checks each address by itself, and both
-    // arrays are ours and as long as said.
+    // SAFETY: without target nodes the kernel only looks up the pages; it checks each address itself,
+    // and both arrays have the given length.
     let done = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -130,13 +130,13 @@ pub fn nodes_of_pages(pages: &[usize]) -> io::Result<Vec<i32>> {
     Ok(nodes)
 }
 
-/// A user's number and its group's, by the system's list of users.
+/// A user's UID and GID, by name.
 #[must_use]
 pub fn user(name: &str) -> Option<(u32, u32)> {
     let name = std::ffi::CString::new(name).ok()?;
     let mut text = vec![0 as libc::c_char; 16 << 10];
-    // SAFETY: a zeroed passwd is a valid value; getpwnam_r fills it and the text, whose length it is
-    // told, and what `found` points to is the record then.
+    // SAFETY: a zeroed passwd is a valid value; getpwnam_r fills it and the text, whose length is
+    // passed. If `found` is set, it points to the record.
     unsafe {
         let mut record: libc::passwd = std::mem::zeroed();
         let mut found = std::ptr::null_mut();
@@ -146,13 +146,13 @@ pub fn user(name: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Makes this process, with all its threads, another user's, with no group but that one.
+/// Makes all threads of this process run as this user and group, without other groups.
 ///
 /// # Errors
 ///
-/// EPERM for who is not root.
+/// EPERM without the privilege.
 pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
-    // The C library's functions and not the system calls, which would change one thread only.
+    // The C library's functions: the bare system calls would change one thread only.
     // SAFETY: no memory is involved; an empty list of groups is not read.
     let done = unsafe {
         libc::setgroups(0, std::ptr::null()) == 0

@@ -1,13 +1,14 @@
-//! `elvis ctl stats --watch`: what happened since the last look, as a table.
+//! `elvis ctl stats --watch`: a table of the changes since the last look.
 
 use serde_json::Value;
 use std::fmt::Write;
 
-/// What one queue did between two looks, each a value of `stats`.
+/// Writes the line of one queue, from its values in two outputs of `stats`.
 fn queue_line(text: &mut String, device: &str, now: &Value, before: Option<&Value>, seconds: f64) {
     let count = |key: &str| {
         let at = |queue: &Value| queue[key].as_u64().unwrap_or(0);
-        // A queue that was set up again counts on; one that is another's starts from nothing.
+        // Counters continue when a queue is set up again. A new device with the old name starts at 0,
+        // and shows 0 once.
         at(now).saturating_sub(before.map_or(0, at)) as f64
     };
     let requests = count("requests");
@@ -32,7 +33,7 @@ fn queue_line(text: &mut String, device: &str, now: &Value, before: Option<&Valu
     );
 }
 
-/// The table of what happened between two looks, `seconds` apart.
+/// The table of changes between two looks, `seconds` apart.
 #[must_use]
 pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! A daemon that front-ends attack, each target by itself (see `fuzzing`). Another device on the same I/O
-//! thread keeps its service.
+//! Fuzzing of a server by hostile front-ends (see `fuzzing`). Another device on the same I/O thread must
+//! still be served.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ use vhost::VhostBackend;
 use vmm_sys_util::eventfd::EventFd;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
-/// What comes with a message.
+/// The descriptors passed with a message.
 #[derive(Clone, Copy, Debug)]
 enum Passed {
     Nothing,
@@ -31,14 +31,14 @@ enum Passed {
     Many,
 }
 
-/// One message: its number, its flags, its body, what comes with it, and how wrong its length is.
+/// One message: its number, flags, body and descriptors, and the error in its length.
 type Message = (u32, u32, Vec<u8>, Passed, i8);
 
 fn words(words: Vec<u64>) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_ne_bytes).collect()
 }
 
-/// A number that a front-end may mean: an index, a size, an address, a set of features.
+/// A plausible number: an index, a size, an address, a set of features.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0u64..4,
@@ -72,7 +72,7 @@ fn message() -> impl Strategy<Value = Message> {
     (0u32..45, flags, body, passed, wrong)
 }
 
-/// Sends what it can: the daemon may have ended the connection.
+/// Sends a message. False if that fails: the server may have closed the connection.
 fn send(stream: &UnixStream, (code, flags, body, passed, wrong): &Message) -> bool {
     let length = (body.len() as i64 + i64::from(*wrong)) as u32;
     let head = [
@@ -124,7 +124,7 @@ fn messages() {
     drop(server);
 }
 
-/// A word of guest memory: where, and what.
+/// A word of guest memory: its place and its value.
 fn word() -> impl Strategy<Value = (u32, u64)> {
     let place = prop_oneof![
         3 => 0u32..0x200,
@@ -152,7 +152,7 @@ fn word() -> impl Strategy<Value = (u32, u64)> {
     (place, word)
 }
 
-/// Any ring under a real I/O thread and a disk, changed while it is served.
+/// Any ring contents, served by a real I/O thread and disk, and changed meanwhile.
 #[test]
 fn requests() {
     let dir = tempfile::tempdir().unwrap();
@@ -175,12 +175,12 @@ fn requests() {
                 all.store_u64(at as usize * 8, word, Ordering::Relaxed);
             };
             before.iter().for_each(poke);
-            // From entry 0, most of the time, as that is where heads are offered.
+            // Mostly from entry 0, where heads are offered.
             attacker.start(if base % 4 == 0 { base } else { 0 });
             (0..offered).for_each(|head| attacker.driver.offer(head));
             attacker.kick.write(1).unwrap();
             during.iter().for_each(poke);
-            // Returns when nothing of the ring is in flight, broken or not.
+            // Returns when no request of the ring is in flight, broken or not.
             let _ = attacker.frontend.get_vring_base(0);
         },
         || assert_eq!(victim.borrow_mut().write(0, 1), 0),

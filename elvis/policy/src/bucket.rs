@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// What a device may use at most. Nothing set is no limit.
+/// The limits of a device; default: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimit {
-    /// Requests a second.
+    /// Requests per second.
     pub requests_per_s: Option<u64>,
-    /// Bytes a second: of data, and of ranges that are discarded or zeroed.
+    /// Bytes per second, of data and of ranges that are discarded or zeroed.
     pub bytes_per_s: Option<u64>,
-    /// How long a device that was idle may exceed its rate: the bucket holds what the rate gives
-    /// in this time, in ns. 0 is 10 ms.
+    /// Size of the bucket, as the time in which it fills, in ns: how much a device that was idle
+    /// may use at once. 0: 10 ms.
     pub burst_ns: u64,
 }
 
 impl RateLimit {
-    /// The time that a bucket holds where `burst_ns` is 0, in ns.
+    /// The size of a bucket if `burst_ns` is 0, in ns.
     pub const DEFAULT_BURST_NS: u64 = 10_000_000;
 
     fn burst_ns(&self) -> u64 {
@@ -30,8 +30,8 @@ impl RateLimit {
     }
 }
 
-/// One bucket. A request may overdraw it, and the debt is paid before the next one, so that a
-/// request larger than the bucket is served too and the long-run rate holds.
+/// One bucket. A request may overdraw it, and the next one waits until the debt is paid. So a
+/// request larger than the bucket is served too, and the long-run rate holds.
 #[derive(Debug, Clone)]
 struct Bucket {
     per_s: u64,
@@ -44,7 +44,7 @@ struct Bucket {
 impl Bucket {
     fn new(per_s: u64, burst_ns: u64) -> Self {
         let full = i128::from(per_s.max(1)) * i128::from(burst_ns);
-        // A bucket that can't hold one token would never give one.
+        // A bucket smaller than one token would never have one.
         let full = full.max(NS_PER_S as i128);
         Self {
             per_s: per_s.max(1),
@@ -61,7 +61,7 @@ impl Bucket {
         self.level = self.level.saturating_add(gain).min(self.full);
     }
 
-    /// When a request may next be served: not after `now_ns` where it may at once.
+    /// When the next request may be served; `now_ns` or earlier if it may at once.
     fn ready_at_ns(&self) -> u64 {
         if self.level > 0 {
             return self.filled_at_ns;
@@ -99,7 +99,7 @@ impl Limiter {
         self.requests.iter_mut().chain(self.bytes.iter_mut())
     }
 
-    /// When the device may be served: None for at once.
+    /// When the device may be served; None: at once.
     pub fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
         let mut until = 0;
         for bucket in self.buckets() {
@@ -148,12 +148,13 @@ mod tests {
         assert_eq!(
             limiter.wait_until(1),
             Some(1_000_001),
-            "a part is no request"
+            "a part does not count as a request"
         );
     }
 
     proptest! {
-        /// Whoever asks before each request gets the rate, and one bucket and one request more.
+        /// A device that asks before each request exceeds its rate by at most one bucket and one
+        /// request.
         #[test]
         fn the_rate_holds(rate in 1u64..1_000_000, bytes in 1u64..1_000_000, burst_ns in 1u64..100_000_000) {
             let limit = RateLimit { bytes_per_s: Some(rate), burst_ns, ..RateLimit::default() };

@@ -1,26 +1,26 @@
-//! When a driver is called for its replies (section 3.5 of the paper calls them exitless; they are not
-//! free, though: a call is a system call here, and wakes somebody there).
+//! When to call a driver for its replies (section 3.5 of the paper makes calls exitless, but they are
+//! not free: a call is a system call of the I/O thread, and a wake-up of the driver).
 //!
-//! A driver whose requests come close together is called once for several of its replies: when it has
-//! paused, or when the first of them is as old as a reply may become.
+//! A driver whose replies are close together is called once for several of them: after a pause, or
+//! when the first of them is `call_delay_ns` old.
 
 use crate::Params;
 
-/// A pause is no longer than this to the mean, so that a burst behind it is soon known as one.
+/// Longer gaps count as this in the mean, so that a burst after a pause is soon recognized.
 const LONGEST_GAP_NS: u64 = 1_000_000;
 
-/// What is known of one queue's replies.
+/// The calls of one queue.
 #[derive(Debug, Clone, Default)]
 pub struct Calls {
     /// Mean time from one reply to the next.
     gap_ns: u64,
     last_ns: u64,
-    /// When the first reply was given that its driver was not called for.
+    /// When the first reply was published for which a call is still owed.
     owed_since_ns: Option<u64>,
 }
 
 impl Calls {
-    /// Nothing known yet: the first replies are called for at once.
+    /// A queue without replies yet: its first replies are called for at once.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -29,8 +29,8 @@ impl Calls {
         }
     }
 
-    /// Notes that so many replies were published, which the driver wants a call for or not. True where
-    /// it is to be called at once; else [`Calls::due`] says when, if [`Calls::owed`].
+    /// Notes that replies were published, and whether the driver wants a call for them. True: call it
+    /// now. Otherwise, while [`Calls::owed`], ask [`Calls::due`].
     pub fn published(&mut self, params: &Params, replies: u64, wanted: bool, now_ns: u64) -> bool {
         let gap_ns = now_ns.saturating_sub(self.last_ns) / replies.max(1);
         self.gap_ns = (3 * self.gap_ns + gap_ns.min(LONGEST_GAP_NS)) / 4;
@@ -45,13 +45,13 @@ impl Calls {
         true
     }
 
-    /// Whether there are replies that the driver was not called for.
+    /// Whether the driver must still be called for replies.
     #[must_use]
     pub fn owed(&self) -> bool {
         self.owed_since_ns.is_some()
     }
 
-    /// Whether the call that is owed is due. It is not owed any more then.
+    /// Whether the owed call is due now. If so, it is no longer owed: the caller makes it.
     pub fn due(&mut self, params: &Params, now_ns: u64) -> bool {
         let Some(since_ns) = self.owed_since_ns else {
             return false;
@@ -64,7 +64,7 @@ impl Calls {
         old || paused
     }
 
-    /// The call that is owed is made now, for another reason. True if there is one.
+    /// Clears the owed call, as the driver is called for another reason. True if one was owed.
     pub fn settle(&mut self) -> bool {
         self.owed_since_ns.take().is_some()
     }
@@ -79,7 +79,8 @@ mod tests {
         ..Params::default()
     };
 
-    /// Calls made for replies that come this far apart, each wanted, looked after every 100 ns.
+    /// Calls made for replies this far apart, all of which want a call, and the longest delay of a
+    /// call in ns; `due` is checked every 100 ns.
     fn calls(gap_ns: u64, replies: u64) -> (u64, u64) {
         let (mut calls, mut made, mut oldest_ns, mut owed_ns) = (Calls::new(), 0, 0, None);
         for now_ns in (0..replies * gap_ns).step_by(100) {

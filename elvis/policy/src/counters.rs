@@ -1,4 +1,4 @@
-//! What the policy counts, for people and for tests.
+//! The counters of the policy, shown to users and checked by tests.
 
 use serde::Serialize;
 
@@ -7,26 +7,26 @@ use serde::Serialize;
 pub struct QueueCounters {
     /// Requests served.
     pub requests: u64,
-    /// Bytes of data in them, and of the ranges that they discard or zero.
+    /// Bytes of their data, and of the ranges that they discard or zero.
     pub bytes: u64,
     /// Kicks received.
     pub kicks: u64,
-    /// Visits that found something to do.
+    /// Visits that served requests.
     pub visits: u64,
-    /// Visits that found nothing.
+    /// Visits that found no requests.
     pub empty_polls: u64,
-    /// Visits that ended early, for another queue that was stuck.
+    /// Visits that ended early because another queue was stuck.
     pub stuck_exits: u64,
-    /// Visits that found requests and no share left in this round.
+    /// Visits that found requests but no share left in this round.
     pub waits_for_share: u64,
-    /// Visits that found requests and a rate limit reached.
+    /// Visits that found requests but a rate limit reached.
     pub waits_for_rate: u64,
-    /// Times that polling started.
+    /// How often polling started.
     pub polling_started: u64,
 }
 
 impl QueueCounters {
-    /// The sums of two.
+    /// The sum of both.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
@@ -46,12 +46,12 @@ impl QueueCounters {
 /// Counters of one core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CoreCounters {
-    /// Rounds in which shares are given out.
+    /// Rounds; each gives every device its share anew.
     pub rounds: u64,
     /// Looks at other queues while one was served.
     pub peeks: u64,
-    /// Times that the thread was told to sleep.
+    /// How often the thread was told to sleep.
     pub sleeps: u64,
-    /// Time in which its host did not run it while it polled, in ns.
+    /// Time in which the host did not run the thread while it polled, in ns.
     pub stopped_ns: u64,
 }

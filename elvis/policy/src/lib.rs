@@ -1,12 +1,12 @@
 //! Which virtqueue an I/O core serves next, and for how long.
 //!
 //! The policy of ELVIS (USENIX ATC 2013, sections 3.1 to 3.4) for one I/O thread that serves the
-//! virtqueues of many devices, and what the paper leaves as future work: weights and rate limits a
-//! device. It is pure: it has no descriptor and no clock, whoever calls it says what was seen and
-//! at which nanosecond. The daemon and the simulator drive the same code.
+//! virtqueues of many devices, plus what the paper leaves as future work: weights and rate limits
+//! per device. It is pure: no descriptors and no clock; the caller passes in what it saw and the
+//! time in nanoseconds. The daemon and the simulator run the same code.
 //!
-//! [`Scheduler`] is the way in for one core, [`Placement`] for which cores there are and what is on
-//! them; [`Params`] and [`PlacementParams`] hold every constant.
+//! [`Scheduler`] schedules one core. [`Placement`] decides which cores are in use and which devices
+//! they serve. [`Params`] and [`PlacementParams`] hold every constant.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![forbid(unsafe_code)]

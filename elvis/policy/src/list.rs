@@ -1,4 +1,4 @@
-//! A list of small numbers in order, from which any can be taken in constant time.
+//! A linked list of small numbers with removal of any member in constant time.
 
 const NONE: u32 = u32::MAX;
 
@@ -42,8 +42,7 @@ impl List {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// The member after this one; after the last, the first. The first too for one that is not
-    /// in the list.
+    /// The member after this one. The first member if this one is the last or not in the list.
     pub fn after(&self, member: u32) -> Option<u32> {
         match self.links.get(member as usize) {
             Some(link) if link.listed && link.after != NONE => Some(link.after),
@@ -51,7 +50,7 @@ impl List {
         }
     }
 
-    /// Puts a member at the end, from wherever it was.
+    /// Adds a member at the end, or moves it there.
     pub fn put_last(&mut self, member: u32) {
         if self.tail == member {
             return;
@@ -79,7 +78,7 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes a member out; nothing where it is not in the list.
+    /// Removes a member; does nothing if it is not in the list.
     pub fn remove(&mut self, member: u32) {
         if !self.contains(member) {
             return;

@@ -1,56 +1,56 @@
-//! The constants of the policy: their meaning, their defaults, and what they may be.
+//! The constants of the policy: meaning, defaults and allowed values.
 
 use serde::{Deserialize, Serialize};
 
-/// Every constant of the policy. Work is counted in units: a request is as many units as it has
-/// started `unit_bytes` of data, and at least one.
+/// Every constant of the policy. Work is counted in units: a request is one unit per started
+/// `unit_bytes` of data, at least one.
 ///
-/// `docs/elvis.md` says which command measured the defaults.
+/// See `docs/elvis.md`, "Policy", for the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Most units on one queue before the next is looked at (section 3.2, "a certain maximum
-    /// amount of work"). It is also what the device of greatest weight may use in one round.
+    /// Most units of one visit to a queue (section 3.2, "a certain maximum amount of work"). Also
+    /// the quantum per round of the device of greatest weight.
     pub max_work: u32,
-    /// Fewest units before a queue is left for one that is stuck (section 3.2).
+    /// Fewest units before a visit may end early for a stuck queue (section 3.2).
     pub min_work: u32,
-    /// Whether a queue is left early for one that is stuck.
+    /// Whether a visit ends early when another queue is stuck.
     pub stuck_rule: bool,
-    /// A queue with requests is stuck when it has got no new one for this long, in ns.
+    /// A queue with requests is stuck when it got no new one for this long, in ns.
     pub stuck_ns: u64,
-    /// Most requests that a stuck queue may hold. The paper has no such bound; without one, a
-    /// driver that keeps a fixed number of requests outstanding counts as stuck however many they
-    /// are, and busy queues cut each other's visits short.
+    /// Most requests that a stuck queue may hold. Not in the paper; without this bound a driver
+    /// that keeps a fixed number of requests outstanding counts as stuck however many they are,
+    /// and busy queues cut each other's visits short.
     pub stuck_pending: u16,
-    /// How many other queues are looked at for each request served, to find one that is stuck.
+    /// How many other queues are checked per request served, to find a stuck one.
     pub peeks: u32,
-    /// Data that makes a request one unit of work, in bytes.
+    /// Data per unit of work, in bytes.
     pub unit_bytes: u32,
-    /// Whether queues are polled at all; without it each queue keeps its notifications.
+    /// Whether queues are polled at all; if not, each queue keeps its notifications.
     pub polling: bool,
-    /// How many kicks in a row must come close together before their queue is polled.
+    /// Kicks in a row, close together, that start polling.
     pub poll_on_kicks: u32,
-    /// Requests that a queue must have made while it was polled for one kick to start that again, once. What
-    /// ends polling in the middle of a load is a host that stops the driver, and a row of kicks after
-    /// each such stop would be most of all kicks.
+    /// If a queue made this many requests while polled, one kick restarts polling, once. Under load,
+    /// polling ends when the host stops the driver; without this rule most kicks would come from
+    /// the row that each such stop requires.
     pub poll_again_requests: u32,
-    /// How close: the mean time from one of these kicks to the next, in ns. It is the inverse of
-    /// the paper's "predefined notification rate" (section 3.4).
+    /// Greatest mean gap between kicks in such a row, in ns: the inverse of the paper's "predefined
+    /// notification rate" (section 3.4).
     pub poll_on_gap_ns: u64,
-    /// A polled queue whose requests come this far apart, or farther, gets its notifications back, in
-    /// ns. Never below `poll_on_gap_ns`: the distance between the two is the hysteresis.
+    /// A polled queue whose requests are this far apart or farther gets its notifications back, in
+    /// ns. At least `poll_on_gap_ns`: the difference is the hysteresis.
     pub poll_off_idle_ns: u64,
-    /// Each request earns a queue `poll_off_idle_ns` of being polled. This is how much of it a queue
-    /// that made a burst may keep for the pause behind, in ns.
+    /// Each request adds `poll_off_idle_ns` of polling time to its queue. This is the most that a
+    /// queue can save up in a burst, in ns.
     pub poll_keep_ns: u64,
-    /// A thread that polls and is not heard of for this long was not run by its host, in ns. Such time is
-    /// not charged to what it polls: it costs nobody anything, and the driver may have been stopped too.
-    /// Far longer than any look takes, and far shorter than a scheduler's slice.
+    /// If a polling thread makes no step for this long, its host did not run it, in ns. Such time is
+    /// not charged as polling time: the thread used no CPU, and the driver may have been stopped too.
+    /// Much longer than a look at a queue, and much shorter than a time slice of the host's scheduler.
     pub stopped_ns: u64,
-    /// Longest time that a driver whose requests come closer together than this waits to be called for
-    /// a reply, in ns; 0 calls for each.
+    /// Replies closer together than this share a call, which is delayed by at most this time, in ns;
+    /// 0: one call per reply.
     pub call_delay_ns: u64,
-    /// Longest time between two looks for kicks and completions while queues are polled or
+    /// Longest time between two checks for kicks and completions while queues are polled or
     /// served, in ns.
     pub events_ns: u64,
 }
@@ -78,31 +78,31 @@ impl Default for Params {
     }
 }
 
-/// Why a set of parameters can't be used.
+/// A parameter has an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} is {value}, and must be {must}")]
 pub struct ParamsError {
-    /// The parameter, by its name in [`Params`] or [`crate::PlacementParams`].
+    /// The parameter's name in [`Params`] or [`crate::PlacementParams`].
     pub key: &'static str,
-    /// What it was set to.
+    /// Its value.
     pub value: String,
-    /// What it must be.
+    /// The allowed values.
     pub must: String,
 }
 
 impl Params {
-    /// Mean gap between kicks below which polling starts, in times the cost of sleeping and
-    /// waking: closer together, the thread hardly ever sleeps between them in any case.
+    /// `poll_on_gap_ns` as a multiple of the wake-up cost. With kicks closer together than that, the
+    /// thread hardly ever sleeps between them anyway.
     pub const ON_GAP_WAKES: u64 = 20;
-    /// How much longer than that gap a polled queue must be idle before polling stops.
+    /// `poll_off_idle_ns` as a multiple of `poll_on_gap_ns`.
     pub const HYSTERESIS: u64 = 20;
 
-    /// Least cost of sleeping and waking that is believed, in ns. Two threads on one CPU wake each
-    /// other sooner, and say nothing of a CPU that was idle.
+    /// Lower bound on the wake-up cost, in ns. Two threads on the same CPU wake each other faster,
+    /// which is no measure of waking an idle CPU.
     pub const LEAST_WAKE_NS: u64 = 5_000;
 
-    /// The polling window that fits a measured cost of sleeping and waking. A window shorter than
-    /// that cost is worse than either extreme: the thread pays for polling, and for the wake.
+    /// Sets the polling window for a measured wake-up cost. A window shorter than that cost is worse
+    /// than always or never polling: the thread pays for the polling and for the wake-up.
     #[must_use]
     pub fn with_wake_cost(mut self, wake_ns: u64) -> Self {
         let wake_ns = wake_ns.clamp(Self::LEAST_WAKE_NS, 1_000_000);
@@ -111,18 +111,18 @@ impl Params {
         self
     }
 
-    /// Units of work in a request with this much data.
+    /// Units of work of a request with this much data.
     #[must_use]
     pub fn units(&self, bytes: u64) -> u32 {
         let units = bytes.div_ceil(u64::from(self.unit_bytes)).max(1);
         u32::try_from(units).unwrap_or(u32::MAX)
     }
 
-    /// Says whether these values can be used together.
+    /// Checks the values, also against each other.
     ///
     /// # Errors
     ///
-    /// The first value that can't, by name.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), ParamsError> {
         let least = |key, value: u64, least: u64| {
             if value >= least {

@@ -1,16 +1,16 @@
-//! Which I/O cores are in use, and which of them serves which device: what the paper leaves as future
-//! work ("dynamically adjusting the number of I/O cores").
+//! Which I/O cores are in use, and which of them serves which device: future work in the paper
+//! ("dynamically adjusting the number of I/O cores").
 //!
-//! Once a window its driver (the daemon, or the simulator) says how much of a core each device took,
-//! [`Placement::window`], and carries out what comes back. Like the scheduler this is pure: no thread,
-//! no clock. A device is moved whole, as its share and its limits hold for all its queues together.
+//! Once per window the caller (the daemon, or the simulator) passes each device's load to
+//! [`Placement::window`], and makes the changes that it returns. Like the scheduler this is pure: no
+//! thread, no clock. All queues of a device move together, as they have one share and one limit.
 //!
-//! The load of a core is the sum of its devices' loads, so that what a move will do is known before it
-//! is made and no move is judged by a measurement from before it. Polling in vain is no load.
+//! The load of a core is the sum of its devices' loads. So the effect of a move is known in advance,
+//! and no decision uses a core's load from before a move. Polling in vain is not load.
 //!
-//! What keeps it from swinging: a core is opened above `high` and released only where all cores stay
-//! below `fill`; the first takes `rise_windows` in a row and the second `fall_windows`; a device stays
-//! where it is for `dwell_ns`; and a move between open cores must take `least_gain` off the busier.
+//! Against oscillation: a core is opened above `high`, and released only if all others stay below
+//! `fill`; this takes `rise_windows` and `fall_windows` in a row; a moved device stays for `dwell_ns`;
+//! a device is exchanged between busy cores only for a gain of `least_gain`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,35 +21,35 @@ use crate::ParamsError;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlacementParams {
-    /// Whether cores are opened and released, and devices moved, at all.
+    /// Whether to open and release cores and move devices at all.
     pub automatic: bool,
-    /// Time over which loads are measured between two decisions, in ns. A move takes some tens of
-    /// microseconds and waits for requests in flight; a window is long beside it, and short beside the
-    /// time in which people notice.
+    /// Time between two decisions, over which loads are measured, in ns. Long compared with a move
+    /// (some tens of microseconds, plus the drain of requests in flight), short enough that users do
+    /// not notice it.
     pub window_ns: u64,
-    /// Weight of the newest window in a device's load, of 1; the rest is the load so far. One half
-    /// forgets a burst after three or four windows.
+    /// Weight of the newest window in a device's load, up to 1; the load so far has the rest. With 0.5
+    /// a burst is forgotten after three or four windows.
     pub smoothing: f64,
-    /// A core above this is overloaded. Requests that come at random wait for twice their service at
-    /// 0.8 (M/D/1: load / 2 (1 - load)), four times and a half at 0.9.
+    /// A core above this is overloaded. Requests with random arrivals wait for twice their service
+    /// time at 0.8 (M/D/1: load / 2 (1 - load)), 4.5 times at 0.9.
     pub high: f64,
-    /// A core is filled up to this by moves, and released only where no other comes above it. The
-    /// distance to `high` is the hysteresis: a load may grow by a third before its core is opened again.
+    /// Moves fill a core up to this, and a core is released only if no other gets above it. The
+    /// difference to `high` is the hysteresis: after a release the load may grow by a third before a
+    /// core is opened again.
     pub fill: f64,
-    /// Windows in a row that a core must be overloaded before anything is done. Two, so that one burst
-    /// opens no core.
+    /// Windows in a row that a core must be overloaded before anything is done. With two, a single
+    /// burst opens no core.
     pub rise_windows: u32,
-    /// Windows in a row that a core must have been dispensable before it is released. Many: a core kept
-    /// too long costs that core, one given back too early costs all its devices their latency.
+    /// Windows in a row in which a core must have been dispensable before it is released. Many: a core
+    /// kept too long costs only that core, one released too early costs all its devices latency.
     pub fall_windows: u32,
-    /// Time that a device stays where it was moved to, in ns. A move empties its queues of requests in
-    /// flight and gives its limits 10 ms of credit anew; at one a second that is 1 %.
+    /// Time that a moved device stays on its core, in ns. A move drains its queues and renews 10 ms of
+    /// limit credit; at one move per second that is 1 %.
     pub dwell_ns: u64,
-    /// Least load that must be taken off a core to open another for it, or to exchange one busy core for
-    /// one less busy.
+    /// Least load to move to a newly opened core, and least gain of a move between busy cores.
     pub least_gain: f64,
-    /// Load above which a device is worth serving from its memory's node, though that takes another
-    /// core; a release makes none remote that has half of it.
+    /// Load above which a device gets a core on its memory's node, even if one must be opened. A
+    /// release makes no device remote that has half of it.
     pub remote_load: f64,
 }
 
@@ -71,11 +71,11 @@ impl Default for PlacementParams {
 }
 
 impl PlacementParams {
-    /// Says whether these values can be used together.
+    /// Checks the values, also against each other.
     ///
     /// # Errors
     ///
-    /// The first value that can't, by name.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), ParamsError> {
         let within = |key, value: f64, least: f64, most: f64| {
             if (least..=most).contains(&value) {
@@ -99,45 +99,45 @@ impl PlacementParams {
     }
 }
 
-/// What is known of a device after a window.
+/// What was measured of a device in a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceLoad {
     /// Its number.
     pub device: u64,
-    /// The core that serves it, counted from 0.
+    /// The core that serves it, from 0.
     pub core: usize,
-    /// The part of the window that this core spent on it.
+    /// The fraction of the window that this core spent on it.
     pub load: f64,
-    /// The node of its memory, where that is known.
+    /// The node of its memory, if known.
     pub node: Option<u32>,
 }
 
-/// What is to be done, in this order.
+/// A change to make. [`Placement::window`] returns them in the order in which to make them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Use this core from now on.
     Open(usize),
-    /// Have this device served by that core.
+    /// Move this device to this core.
     Move {
         /// The device's number.
         device: u64,
         /// The core.
         core: usize,
     },
-    /// Nothing is on this core any more.
+    /// Stop using this core: it has no devices left.
     Release(usize),
 }
 
-/// Load that is none: 10 us of a window of 100 ms. Moving such a device would relieve nobody.
+/// Load below which a device is idle: 10 us of a window of 100 ms. Moving it would relieve no core.
 const NOTHING: f64 = 1e-4;
 
 #[derive(Debug, Clone)]
 struct Core {
     node: Option<u32>,
     open: bool,
-    /// Windows in a row that it has been overloaded.
+    /// Windows in a row in which it was overloaded.
     hot: u32,
-    /// Sum of its devices' loads, and how many they are.
+    /// Sum of its devices' loads, and their number.
     load: f64,
     devices: usize,
 }
@@ -147,11 +147,11 @@ struct Device {
     core: usize,
     load: f64,
     node: Option<u32>,
-    /// It is not moved before.
+    /// It is not moved before this time.
     settled_ns: u64,
 }
 
-/// Which of several cores is wanted.
+/// Which core to prefer: the least or the most loaded.
 #[derive(Clone, Copy)]
 enum Wanted {
     Empty,
@@ -164,19 +164,19 @@ impl Device {
     }
 }
 
-/// The cores, and what is on them.
+/// The cores, and the devices on them.
 #[derive(Debug, Clone)]
 pub struct Placement {
     params: PlacementParams,
     cores: Vec<Core>,
     devices: BTreeMap<u64, Device>,
-    /// Windows in a row in which cores could have been released, and the fewest of them in one.
+    /// Windows in a row in which cores were dispensable, and the least number of such cores in one.
     dispensable: (u32, usize),
     changes: Vec<Change>,
 }
 
 impl Placement {
-    /// Cores on these nodes (None where that is not known), of which the first is open.
+    /// Cores on these nodes (None if unknown). The first is open.
     #[must_use]
     pub fn new(params: PlacementParams, nodes: &[Option<u32>]) -> Self {
         let core = |(number, &node)| Core {
@@ -213,7 +213,7 @@ impl Placement {
         self.cores.iter().filter(|core| core.open).count()
     }
 
-    /// The core for a new device, of which nothing is known: the open one with least load.
+    /// The core for a new device, whose load is unknown: the least loaded open core.
     #[must_use]
     pub fn core_for_new(&self) -> usize {
         let new = Device {
@@ -225,7 +225,7 @@ impl Placement {
         self.fit(&new, f64::INFINITY, Wanted::Empty).unwrap_or(0)
     }
 
-    /// Takes in what a window has shown, all devices of all cores, and says what to change.
+    /// Takes the loads of all devices in the last window, and returns the changes to make.
     pub fn window(&mut self, now_ns: u64, seen: &[DeviceLoad]) -> Vec<Change> {
         self.take_in(seen);
         let mut hot: Vec<usize> = (0..self.cores.len()).collect();
@@ -243,7 +243,8 @@ impl Placement {
         std::mem::take(&mut self.changes)
     }
 
-    /// Devices that are not seen are gone; one that is elsewhere than it was put is where it was seen.
+    /// Updates the loads. A device missing from `seen` was removed, and `seen` also decides which core a
+    /// device is on, wherever it was moved.
     fn take_in(&mut self, seen: &[DeviceLoad]) {
         let before = std::mem::take(&mut self.devices);
         for core in &mut self.cores {
@@ -284,7 +285,7 @@ impl Placement {
         }
     }
 
-    /// The devices of a core that may be moved and have at least this load, the greatest first.
+    /// The devices of a core that may be moved and have at least this load, busiest first.
     fn movable(&self, core: usize, least: f64, now_ns: u64) -> Vec<u64> {
         let here = self.devices.iter().filter(|(_, device)| {
             device.core == core && device.load >= least && device.settled_ns <= now_ns
@@ -294,8 +295,8 @@ impl Placement {
         here.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// The open core that a device fits on best without coming above a load: one of its own node if
-    /// there is one, then the least loaded or the fullest, then that of fewest devices.
+    /// The best open core for a device that stays at or below this load with it: prefers the device's
+    /// node, then the least or most loaded core, then the one with the fewest devices.
     fn fit(&self, device: &Device, below: f64, wanted: Wanted) -> Option<usize> {
         let fits = |&number: &usize| {
             let core = &self.cores[number];
@@ -303,7 +304,7 @@ impl Placement {
         };
         (0..self.cores.len()).filter(fits).min_by_key(|&number| {
             let core = &self.cores[number];
-            // Idle devices all weigh nothing, and are spread by their number.
+            // In whole percent: cores of idle devices compare equal, so the number of devices decides.
             let percent = (core.load * 100.0) as i64;
             let order = match wanted {
                 Wanted::Empty => percent,
@@ -313,7 +314,7 @@ impl Placement {
         })
     }
 
-    /// The first core that is not in use, of this node if it is given.
+    /// The first core that is not in use, on this node if one is given.
     fn closed(&self, node: Option<u32>) -> Option<usize> {
         let wanted = |core: &Core| !core.open && (node.is_none() || core.node == node);
         self.cores.iter().position(wanted)
@@ -341,8 +342,8 @@ impl Placement {
         });
     }
 
-    /// Takes load off a core that has too much: to cores that have room, else to one that is opened for
-    /// it, else to where there is less.
+    /// Moves devices off an overloaded core: to open cores with room, else to a newly opened core, else
+    /// to less busy cores.
     fn relieve(&mut self, core: usize, now_ns: u64) {
         let PlacementParams {
             high,
@@ -358,7 +359,7 @@ impl Placement {
             let Some(to) = self.fit(&device, fill, Wanted::Empty) else {
                 continue;
             };
-            // Rather a core of its own node than one of another, where there is one to open.
+            // Don't make it remote while a core of its own node can be opened.
             if device.remote(&self.cores[to]) && self.closed(device.node).is_some() {
                 continue;
             }
@@ -371,7 +372,7 @@ impl Placement {
         let wanted = movable.first().and_then(|id| self.devices[id].node);
         let near = wanted.or(self.cores[core].node);
         if let Some(new) = self.closed(near).or_else(|| self.closed(None)) {
-            // The busiest stays, unless the rest is more.
+            // Move at most half of the load, trying the busiest devices first.
             let (mut left, mut taken, mut moves) = (self.cores[core].load, 0.0, Vec::new());
             for &id in &movable {
                 let load = self.devices[&id].load;
@@ -399,7 +400,7 @@ impl Placement {
         }
     }
 
-    /// Moves busy devices to cores of their memory's node.
+    /// Moves busy devices to cores on their memory's node.
     fn bring_home(&mut self, now_ns: u64) {
         let away: Vec<u64> = self
             .devices
@@ -426,8 +427,8 @@ impl Placement {
         }
     }
 
-    /// Gives back the cores that the others can do without, when that has been so for long enough: as
-    /// many as there were in each window of that time.
+    /// Releases cores that were dispensable for `fall_windows` windows in a row: as many as the least
+    /// number in any of these windows.
     fn release(&mut self, now_ns: u64) {
         let mut after = self.clone();
         let mut spare = Vec::new();
@@ -451,7 +452,7 @@ impl Placement {
         }
     }
 
-    /// The same with one core less, that which is easiest to do without. None where there is none.
+    /// The placement with one core released, the least loaded one possible. None if no core can be.
     fn without_one(&self, now_ns: u64) -> Option<Self> {
         let mut open: Vec<usize> = (0..self.cores.len())
             .filter(|&core| self.cores[core].open)
@@ -459,7 +460,7 @@ impl Placement {
         if open.len() < 2 {
             return None;
         }
-        // Of two that are alike the later one, so that those in use are the first.
+        // Of equally loaded cores the last, so that the first ones stay in use.
         open.sort_by(|&a, &b| {
             let (a_load, b_load) = (self.cores[a].load, self.cores[b].load);
             a_load.total_cmp(&b_load).then(b.cmp(&a))
@@ -470,11 +471,11 @@ impl Placement {
         })
     }
 
-    /// Moves all devices off a core, and closes it. False where they don't fit elsewhere.
+    /// Moves all devices off a core, and closes it. False if they don't fit on other cores.
     fn empty(&mut self, core: usize, now_ns: u64) -> bool {
         for id in self.movable(core, 0.0, now_ns) {
             let device = self.devices[&id];
-            // To the fullest that has room, so that the least loaded can be the next to go.
+            // To the fullest core with room, so that the least loaded can be released next.
             let Some(to) = self.fit(&device, self.params.fill, Wanted::Full) else {
                 return false;
             };

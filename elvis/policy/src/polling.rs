@@ -1,20 +1,20 @@
-//! When one queue is polled and when it keeps its notifications (section 3.4 of the paper).
+//! When a queue is polled and when it uses notifications (section 3.4 of the paper).
 
 use crate::Params;
 
-/// What is known of one queue's activity.
+/// The polling state of one queue.
 #[derive(Debug, Clone)]
 pub struct Polling {
     polled: bool,
-    /// Kicks in the row that is being counted, and when it started.
+    /// Kicks in the current row, and when it started.
     kicks: u32,
     row_from_ns: u64,
     last_kick_ns: u64,
-    /// How far its requests have paid for polling.
+    /// Until when its requests have earned it polling.
     earned_until_ns: u64,
-    /// Requests that came since polling started.
+    /// Requests since polling started.
     requests: u32,
-    /// Its last polling served so many that one kick is enough to start it again.
+    /// It made enough requests when it was last polled that one kick restarts polling.
     trusted: bool,
 }
 
@@ -35,8 +35,7 @@ impl Polling {
         self.polled
     }
 
-    /// Notes a kick, or what stands for one, and says whether the queue is to be polled from now
-    /// on.
+    /// Notes a kick, or requests left over by a visit, which count as one. True: polling starts now.
     pub fn active(&mut self, params: &Params, now_ns: u64) -> bool {
         if !params.polling || self.polled {
             return false;
@@ -44,7 +43,7 @@ impl Polling {
         let row_ns = params
             .poll_on_gap_ns
             .saturating_mul(u64::from(params.poll_on_kicks));
-        // One long pause ends a row; so does a row that took too long as a whole.
+        // A row ends with one long pause, or when it takes too long as a whole.
         let pause_ns = now_ns.saturating_sub(self.last_kick_ns);
         if self.kicks == 0
             || pause_ns > params.poll_off_idle_ns
@@ -55,13 +54,14 @@ impl Polling {
         }
         self.kicks += 1;
         self.last_kick_ns = now_ns;
-        // Once: if it does not pay, the next time takes the whole row.
+        // Only once: if polling does not pay this time, the next start takes a whole row.
         self.polled = self.kicks >= params.poll_on_kicks || std::mem::take(&mut self.trusted);
         self.requests = 0;
         self.polled
     }
 
-    /// Starts polling without kicks, of a queue that was polled elsewhere. False where nothing is polled.
+    /// Starts polling without kicks, for a queue that was polled on another core. False if polling is
+    /// off.
     pub fn start(&mut self, params: &Params, now_ns: u64) -> bool {
         self.polled = params.polling;
         self.requests = 0;
@@ -69,8 +69,8 @@ impl Polling {
         self.polled
     }
 
-    /// Notes requests that came. Each earns polling for as long as a queue may be idle; what is earned
-    /// in a burst is kept for the pause behind it, up to a bound.
+    /// Notes new requests. Each earns `poll_off_idle_ns` of polling; what a burst earns is kept for the
+    /// pause after it, up to `poll_keep_ns`.
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
         self.requests = self.requests.saturating_add(requests.into());
         let earned_ns = params.poll_off_idle_ns.saturating_mul(u64::from(requests));
@@ -79,7 +79,7 @@ impl Polling {
         self.earned_until_ns = until_ns.min(now_ns.saturating_add(most_ns));
     }
 
-    /// Says whether polling ends, for a queue that was found empty.
+    /// Notes that the queue was found empty. True: polling ends now.
     pub fn found_empty(&mut self, params: &Params, now_ns: u64) -> bool {
         if !self.polled || now_ns < self.earned_until_ns {
             return false;
@@ -127,7 +127,7 @@ mod tests {
         assert!(!polling.polled());
         assert!(
             !polling.active(&PARAMS(), 420),
-            "a single kick does not bring it back"
+            "a single kick does not restart polling"
         );
     }
 
@@ -142,14 +142,14 @@ mod tests {
         polling.earn(&PARAMS(), u16::MAX, 1500);
         assert!(
             !polling.found_empty(&PARAMS(), 1500 + 4000 - 1),
-            "as much as may be kept"
+            "as much as a queue may keep"
         );
         assert!(polling.found_empty(&PARAMS(), 1500 + 4000), "and no more");
     }
 
     #[test]
     fn a_rate_below_that_of_the_end_ends_polling_whatever_the_bursts() {
-        // Ten requests at once every 10 * 400 ns and a bit: what is earned is spent before the next.
+        // Ten requests every 10 * 400 ns and a little more: what a burst earns is spent before the next.
         let mut polling = Polling::new();
         for burst in 0..5 {
             let now_ns = burst * 4100;

@@ -1,11 +1,11 @@
 //! The scheduler of one I/O core.
 //!
-//! Its driver (an I/O thread, or the simulator) asks [`Scheduler::next`] what to do. For a visit
+//! The caller (an I/O thread, or the simulator) asks [`Scheduler::next`] what to do. For a visit
 //! it looks at the queue and calls [`Scheduler::begin`], serves requests one by one as long as
-//! [`Scheduler::go_on`] allows, and calls [`Scheduler::end`]. What it hears meanwhile it tells by
+//! [`Scheduler::go_on`] allows, and calls [`Scheduler::end`]. It reports events by
 //! [`Scheduler::kicked`], [`Scheduler::woken`] and [`Scheduler::completed`].
 //!
-//! Times are nanoseconds of any clock that does not run backwards.
+//! Times are nanoseconds of any monotonic clock.
 
 use crate::bucket::{Limiter, RateLimit};
 use crate::list::List;
@@ -38,20 +38,22 @@ pub struct Scheduler {
     params: Params,
     devices: Vec<Option<Device>>,
     queues: Vec<Option<Queue>>,
-    /// Queues that are polled, the next one first.
+    /// Polled queues, the next one first.
     poll: List,
-    /// Queues that something was heard of (section 3.1), the next one first.
+    /// Queues that may have requests: kicked, woken or left over (section 3.1), the next one first.
     work: List,
     work_was_last: bool,
     parked: Vec<u32>,
     unpark_ns: u64,
     last_events_ns: u64,
-    /// When the last visit ended, if it was in vain.
+    /// When the last visit ended, if the queue was empty.
     in_vain_ns: Option<u64>,
     round: u64,
+    /// Greatest weight of a device.
     heaviest: u32,
-    /// Visits since one that left requests behind which may be served in this round, and the
-    /// fewest rounds that a device found in them must wait.
+    /// Visits since the last one that left requests over which this round's share still allows, and
+    /// the fewest rounds that a device visited since then must wait. After a full scan of such
+    /// visits the next round starts.
     fruitless: u32,
     rounds_needed: u64,
     counters: CoreCounters,
@@ -86,8 +88,8 @@ impl Scheduler {
         &self.params
     }
 
-    /// Adds a device. Among devices that always have requests, each gets core time (in units of
-    /// work) in proportion to its weight, 1 to [`crate::MAX_WEIGHT`].
+    /// Adds a device. Devices that always have requests share the core (in units of work) in
+    /// proportion to their weights, 1 to [`crate::MAX_WEIGHT`].
     pub fn add_device(&mut self, weight: u32, limit: &RateLimit) -> DeviceId {
         let device = Device {
             share: Share::new(weight, self.round),
@@ -99,7 +101,7 @@ impl Scheduler {
         id
     }
 
-    /// Changes the weight and the limits of a device; its share of this round is lost.
+    /// Changes the weight and limits of a device; it loses its share of this round.
     pub fn change_device(&mut self, id: DeviceId, weight: u32, limit: &RateLimit) {
         if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
             device.share = Share::new(weight, self.round.wrapping_add(1));
@@ -108,7 +110,7 @@ impl Scheduler {
         self.find_heaviest();
     }
 
-    /// Removes a device that has no queue left; one that has is kept.
+    /// Removes a device, unless it still has queues.
     pub fn remove_device(&mut self, id: DeviceId) {
         if let Some(slot) = self.devices.get_mut(id.0 as usize) {
             if slot.as_ref().is_some_and(|device| device.queues == 0) {
@@ -118,8 +120,8 @@ impl Scheduler {
         self.find_heaviest();
     }
 
-    /// Adds a queue, not polled, which is visited once soon: what was there before it came is
-    /// seen. None where there is no such device.
+    /// Adds a queue, not polled. It is visited once soon, so that requests made before are seen. None
+    /// if there is no such device.
     pub fn add_queue(&mut self, device: DeviceId, seen: Look, now_ns: u64) -> Option<QueueId> {
         self.devices.get_mut(device.0 as usize)?.as_mut()?.queues += 1;
         let queue = Queue {
@@ -135,8 +137,8 @@ impl Scheduler {
         Some(QueueId(id))
     }
 
-    /// Has a queue that comes from another core polled as it was there, for as long as one request earns
-    /// it. Whoever calls this turns its notifications off.
+    /// Continues the polling of a queue that was polled on another core, for as long as one request
+    /// earns. The caller turns its notifications off.
     pub fn keep_polled(&mut self, id: QueueId, now_ns: u64) {
         let run_ns = self.run_ns(now_ns);
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
@@ -147,7 +149,7 @@ impl Scheduler {
         }
     }
 
-    /// Removes a queue, and returns what it counted.
+    /// Removes a queue, and returns its counters.
     pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
         let queue = self.queues.get_mut(id.0 as usize)?.take()?;
         self.poll.remove(id.0);
@@ -159,13 +161,13 @@ impl Scheduler {
         Some(queue.counters)
     }
 
-    /// What a queue has counted.
+    /// The counters of a queue.
     #[must_use]
     pub fn queue_counters(&self, id: QueueId) -> Option<&QueueCounters> {
         self.queue(id.0).map(|queue| &queue.counters)
     }
 
-    /// What the core has counted.
+    /// The counters of the core.
     #[must_use]
     pub fn counters(&self) -> &CoreCounters {
         &self.counters
@@ -177,7 +179,7 @@ impl Scheduler {
         self.queue(id.0).is_some_and(|queue| queue.polling.polled())
     }
 
-    /// What to do next. Looks into the work queue and into the poll queue by turns.
+    /// What to do next. Alternates between work queue and poll queue.
     pub fn next(&mut self, now_ns: u64) -> Step {
         let in_vain_ns = self.in_vain_ns.take();
         let gap_ns = now_ns.saturating_sub(in_vain_ns.unwrap_or(now_ns));
@@ -209,7 +211,7 @@ impl Scheduler {
         Step::Visit(QueueId(queue))
     }
 
-    /// Says what to do with a queue of which this was seen.
+    /// Says what to do with a queue after this look at it.
     pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
         self.note(id.0, look, now_ns);
         let run_ns = self.run_ns(now_ns);
@@ -257,7 +259,7 @@ impl Scheduler {
             self.rounds_needed = self.rounds_needed.min(wait);
             self.fruitless = self.fruitless.saturating_add(1);
             if self.fruitless >= scan {
-                // All queues were seen since then: none has both requests and quantum left.
+                // All queues were visited since then: none has both requests and quantum left.
                 self.round = self.round.wrapping_add(self.rounds_needed);
                 self.counters.rounds += self.rounds_needed;
                 (self.fruitless, self.rounds_needed) = (0, u64::MAX);
@@ -286,13 +288,13 @@ impl Scheduler {
         })
     }
 
-    /// Notes that a request with this much data was served, or its first part.
+    /// Notes that a request with this much data was served, or the first part of one.
     pub fn charge(&mut self, visit: &mut Visit, bytes: u64) {
         self.charge_for(visit, 1, bytes);
     }
 
-    /// Notes that a part more was served of a request that takes several. Between two parts it counts as
-    /// one that waits ([`Look::pending`]).
+    /// Notes that a further part of a request was served. Between two parts the request still counts as
+    /// waiting ([`Look::pending`]).
     pub fn charge_part(&mut self, visit: &mut Visit, bytes: u64) {
         self.charge_for(visit, 0, bytes);
     }
@@ -309,8 +311,8 @@ impl Scheduler {
         }
     }
 
-    /// Another queue to look at before the next request, for [`Scheduler::peeked`]. Ask until
-    /// there is none.
+    /// Another queue to look at before the next request; report the look by [`Scheduler::peeked`].
+    /// Call this until it returns None.
     pub fn peek(&mut self, visit: &mut Visit) -> Option<QueueId> {
         while visit.peeks_owed > 0 && !visit.stuck {
             visit.peeks_owed -= 1;
@@ -323,13 +325,13 @@ impl Scheduler {
         None
     }
 
-    /// Notes what a look at another queue has shown.
+    /// Notes a look at another queue.
     pub fn peeked(&mut self, visit: &mut Visit, id: QueueId, look: Look, now_ns: u64) {
         self.note(id.0, look, now_ns);
         visit.stuck |= self.is_stuck(id.0, now_ns);
     }
 
-    /// Says whether the queue may be served one request more.
+    /// Says whether the visit may serve one more request.
     pub fn go_on(&mut self, visit: &mut Visit, now_ns: u64) -> bool {
         if visit.spent >= visit.budget {
             return false;
@@ -381,7 +383,7 @@ impl Scheduler {
         if look.pending == 0 && !queue.polling.polled() {
             return Then::Arm;
         }
-        // What is left over would have been a kick, had its notifications been on.
+        // Requests left over count as a kick: with notifications on they would have been one.
         if look.pending > 0 && queue.polling.active(&self.params, now_ns) {
             queue.counters.polling_started += 1;
         }
@@ -389,8 +391,8 @@ impl Scheduler {
         Then::Nothing
     }
 
-    /// Notes a notification from a queue's driver. True where the queue is polled from now on, so
-    /// that its notifications are to be turned off.
+    /// Notes a kick. True: the queue is polled from now on, and the caller turns its notifications
+    /// off.
     pub fn kicked(&mut self, id: QueueId, now_ns: u64) -> bool {
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return false;
@@ -409,7 +411,7 @@ impl Scheduler {
         starts
     }
 
-    /// Notes that a queue may have requests, though nobody was notified.
+    /// Notes that a queue may have requests although there was no kick.
     pub fn woken(&mut self, id: QueueId, now_ns: u64) {
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return;
@@ -420,9 +422,9 @@ impl Scheduler {
         }
     }
 
-    /// Notes that replies were given for requests which a queue made earlier. "For fairness, any
-    /// time work is done on a virtqueue for any reason, this virtqueue is moved to the end of the
-    /// poll queue" (section 3.4).
+    /// Notes replies to earlier requests of a queue. "For fairness, any time work is done on a
+    /// virtqueue for any reason, this virtqueue is moved to the end of the poll queue" (section
+    /// 3.4).
     pub fn completed(&mut self, id: QueueId) {
         if self.poll.contains(id.0) {
             self.poll.put_last(id.0);
@@ -438,12 +440,12 @@ impl Scheduler {
         self.devices.get_mut(device as usize)?.as_mut()
     }
 
-    /// The time without that in which the thread was not run: by it polling is paid for.
+    /// The time without the time in which the host did not run the thread. Polling is charged by it.
     fn run_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.counters.stopped_ns)
     }
 
-    /// Keeps what was seen, and when the queue last had something new.
+    /// Stores a look, and the time if it shows new requests.
     fn note(&mut self, id: u32, look: Look, now_ns: u64) {
         let run_ns = self.run_ns(now_ns);
         if let Some(Some(queue)) = self.queues.get_mut(id as usize) {
@@ -456,7 +458,7 @@ impl Scheduler {
         }
     }
 
-    /// A queue that has requests, gets no new ones, and could be served at once.
+    /// Whether a queue has requests, gets no new ones, and could be served at once.
     fn is_stuck(&mut self, id: u32, now_ns: u64) -> bool {
         let listed_as_work = self.work.contains(id);
         let (round, max_work, heaviest) = (self.round, self.params.max_work, self.heaviest);
@@ -475,7 +477,7 @@ impl Scheduler {
         })
     }
 
-    /// The end of the poll queue for a queue that is polled, of the work queue for another.
+    /// Puts a queue at the end of the poll queue if it is polled, else of the work queue.
     fn relist(&mut self, id: u32) {
         if self.polled(QueueId(id)) {
             &mut self.poll
@@ -518,7 +520,7 @@ impl Scheduler {
     }
 }
 
-/// Visits after which every listed queue has had one, as the two lists take turns.
+/// Visits after which every listed queue was visited, as the two lists alternate.
 fn scan_len(work: &List, poll: &List) -> u32 {
     if work.len() == 0 || poll.len() == 0 {
         return work.len() + poll.len();

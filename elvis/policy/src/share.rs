@@ -1,19 +1,19 @@
-//! The share of one device in its I/O core, by weight.
+//! A device's share of its I/O core, by weight.
 //!
-//! Time goes in rounds. In a round a device may use its quantum, which is proportional to its
-//! weight; a device that has used it waits until no other has both requests and quantum left, and
-//! then the next round starts. So no device waits for one that has nothing to do (the core is
-//! never idle while there is work), and a device that uses less than its share never waits for the
-//! round. A request may overdraw the quantum; the debt is taken off the next ones.
+//! Time is divided into rounds. In each round a device may use its quantum, which is proportional
+//! to its weight. A device that has used it waits until no other has both requests and quantum
+//! left; then the next round starts. So no device waits for one without work (the core is never
+//! idle while there is work), and a device that uses less than its share never waits for a new
+//! round. A request may overdraw the quantum; the debt is subtracted from the next quanta.
 
 /// Greatest weight of a device; the least is 1.
 pub const MAX_WEIGHT: u32 = 10_000;
 
-/// Parts of a unit of work in which quanta are counted, so that the quantum of a small weight is
-/// not rounded to nothing.
+/// Quanta are counted in this fraction of a unit of work, so that the quantum of a small weight is
+/// not rounded to zero.
 const PARTS: i64 = 16_384;
 
-/// What one device has left.
+/// The state of one device.
 #[derive(Debug, Clone)]
 pub struct Share {
     pub weight: u32,
@@ -35,8 +35,8 @@ impl Share {
         (parts / i64::from(heaviest.max(self.weight))).max(1)
     }
 
-    /// Takes in the quanta of the rounds since the last call. What is not used is lost, so that an
-    /// idle device can't save up.
+    /// Adds the quanta of the rounds since the last call. An unused quantum is lost, so that an idle
+    /// device can't save up.
     pub fn enter(&mut self, round: u64, max_work: u32, heaviest: u32) {
         let rounds = i64::try_from(round.wrapping_sub(self.round)).unwrap_or(i64::MAX);
         if rounds == 0 {
@@ -50,7 +50,7 @@ impl Share {
         self.round = round;
     }
 
-    /// Whole units that the device may start in this round; 0 where it must wait.
+    /// Whole units that the device may start in this round; 0 if it must wait.
     pub fn units(&self) -> u32 {
         u32::try_from((self.credit + PARTS - 1).max(0) / PARTS).unwrap_or(u32::MAX)
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// After the rounds it was told to wait a device may be served, and not before.
+        /// A device may be served after exactly as many rounds as it was told to wait.
         #[test]
         fn the_wait_is_exact(weight in 1u32..=MAX_WEIGHT, heaviest in 1u32..=MAX_WEIGHT, debt in 1u32..100_000, max_work in 1u32..1000) {
             let heaviest = heaviest.max(weight);

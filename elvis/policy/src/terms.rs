@@ -1,19 +1,19 @@
-//! What the scheduler and its driver say to each other.
+//! The types in the interface of the scheduler.
 
-/// A queue of this core, as [`crate::Scheduler::add_queue`] named it. Ids are used again.
+/// A queue of this core, from [`crate::Scheduler::add_queue`]. Ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueueId(pub u32);
 
-/// A device of this core, as [`crate::Scheduler::add_device`] named it. Ids are used again.
+/// A device of this core, from [`crate::Scheduler::add_device`]. Ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId(pub u32);
 
 /// What a look at a queue's available ring shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// The driver's free-running index (`avail.idx`): it moves whenever a request is added.
+    /// The driver's free-running index (`avail.idx`): it changes with every request added.
     pub avail: u16,
-    /// Requests that are there and not yet taken.
+    /// Requests available and not yet taken.
     pub pending: u16,
 }
 
@@ -22,33 +22,33 @@ pub struct Look {
 pub enum Step {
     /// Look at this queue and call [`crate::Scheduler::begin`].
     Visit(QueueId),
-    /// Take in kicks and completions, without waiting for any.
+    /// Handle pending kicks and completions, without waiting.
     Events,
-    /// Nothing is polled and nothing is to be done: wait for an event, no longer than this.
+    /// Nothing is polled and there is no work: wait for an event.
     Sleep {
-        /// When to ask again in any case, in ns.
+        /// When to ask again even without an event, in ns.
         until_ns: Option<u64>,
     },
 }
 
-/// What a look at a queue leads to.
+/// What to do with a queue after a look at it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Turn its notifications off, and serve it.
     Serve(Visit),
-    /// Polled, and nothing is there.
+    /// It is polled and has no requests.
     Empty,
-    /// Requests are there, and it is another device's turn or a rate limit is reached.
+    /// It has requests, but it is another device's turn or a rate limit is reached.
     Wait,
-    /// Turn its notifications on and look once more: if a request came meanwhile, call
-    /// [`crate::Scheduler::woken`]. Polling has ended, or it was not polled.
+    /// It is not polled, or no longer. Turn its notifications on and look once more: if a request
+    /// arrived meanwhile, call [`crate::Scheduler::woken`].
     Arm,
 }
 
-/// What follows a visit.
+/// What to do after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing: the queue is polled or will be visited again.
+    /// Nothing: the queue is polled, or will be visited again.
     Nothing,
     /// As [`Begin::Arm`].
     Arm,

@@ -1,9 +1,9 @@
-//! What the ring costs: a look at an empty one, and a request from take to publish.
+//! Cost of the ring: a look at an empty ring, and a request from take to publish.
 //!
-//! `cargo bench -p elvis-ring [-- [--once] CASE]`. Requests are of a block device: a header, 4 KiB and a status, 32
-//! at a time, in three descriptors of the ring or of an indirect table; the driver's own work is not in
-//! the figures. What is executed between take and publish is a function of its own, [`serve`], so that
-//! its instructions can be counted (callgrind's `--toggle-collect`); `--once` runs a case without timing it.
+//! `cargo bench -p elvis-ring [-- [--once] CASE]`. Requests are those of a block device: header, 4 KiB and status,
+//! 32 at a time, in three descriptors of the ring or of an indirect table. The driver's work is not
+//! timed. The code from take to publish is a separate function, [`serve`], so that its instructions
+//! can be counted (callgrind's `--toggle-collect`); `--once` runs a case without timing it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ const LENGTH: Duration = Duration::from_millis(10);
 /// Operations of `--once`.
 const ONCE: u64 = 10_000;
 
-/// Rings with their drivers, all in one memory.
+/// Rings and their drivers, all in one memory.
 fn rings(count: u64) -> Vec<(Driver, Ring)> {
     let each = Driver::ring_bytes(SIZE).next_multiple_of(4096);
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -52,7 +52,7 @@ fn look(rings: &mut [(Driver, Ring)], wanted: u64) -> Duration {
     start.elapsed() / u32::try_from(rings.len()).unwrap()
 }
 
-/// Serves what is in a ring, and returns how many requests that were.
+/// Serves a ring, and returns the number of requests served.
 #[inline(never)]
 fn serve(ring: &mut Ring, chain: &mut Chain) -> u64 {
     let mut served = 0;
@@ -84,7 +84,7 @@ fn submit(driver: &mut Driver) {
     }
 }
 
-/// Makes requests, each of one descriptor and a table of three.
+/// Makes requests, each of one descriptor and an indirect table of three.
 fn submit_indirect(driver: &mut Driver) {
     for slot in 0..DEPTH {
         let table = 0x1e_0000 + u64::from(slot) * 64;

@@ -1,4 +1,4 @@
-//! Descriptor chains: one request's buffers, checked (VIRTIO 1.2, 2.7.4 and 2.7.5).
+//! Descriptor chains: the checked buffers of one request (VIRTIO 1.2, sections 2.7.4 and 2.7.5).
 
 use crate::ring::RingError;
 use crate::span::{self, Pairs};
@@ -37,17 +37,17 @@ impl Descriptor {
         })
     }
 
-    /// The indirect table that it names.
+    /// The indirect table that it points to.
     #[inline]
     fn table<'a>(&self, memory: &'a Memory) -> Result<Pairs<'a>, RingError> {
         let wrong = |why| Err(RingError::Indirect(why));
         if self.flags & NEXT != 0 {
-            return wrong("an indirect descriptor has a successor");
+            return wrong("an indirect descriptor has the NEXT flag");
         }
         let (guest, bytes) = (self.guest, self.bytes);
         let length = bytes as usize;
         if length == 0 || length % DESCRIPTOR != 0 || length / DESCRIPTOR > LONGEST {
-            return wrong("an indirect table has a wrong length");
+            return wrong("an indirect table has an invalid length");
         }
         let outside = RingError::Outside { guest, bytes };
         let (span, offset) = memory.within(guest, length).ok_or(outside)?;
@@ -56,27 +56,27 @@ impl Descriptor {
     }
 }
 
-/// A contiguous piece of a buffer. It lies in the memory that its [`Chain`] keeps mapped.
+/// A contiguous part of a buffer, in the memory that its [`Chain`] keeps mapped.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
     /// Guest-physical address, for the dirty log.
     pub guest: u64,
-    /// Address here.
+    /// Address in this process.
     place: *mut u8,
     /// Length.
     pub bytes: u32,
 }
 
 impl Segment {
-    /// Its address here.
+    /// Its address in this process.
     #[must_use]
     pub fn place(&self) -> *const u8 {
         self.place
     }
 }
 
-// SAFETY: the address is of shared memory, which any thread may use; it is read and written only
-// through `Chain`, which keeps it mapped.
+// SAFETY: the address points to shared memory, which any thread may use; it is read and written
+// only through `Chain`, which keeps it mapped.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
@@ -90,18 +90,18 @@ pub struct Chain {
     readable_bytes: u64,
     writable_bytes: u64,
     memory: Option<Arc<Memory>>,
-    /// The region that was right last, when it had to be searched.
+    /// The region of the last search, to try first in the next.
     hit: usize,
 }
 
 impl Chain {
-    /// An empty chain, to be filled by [`crate::Ring::take`]; its allocation is used again.
+    /// An empty chain, to be filled by [`crate::Ring::take`]; its allocation is reused.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The descriptor that it starts with; it names the request in the used ring.
+    /// The index of its first descriptor, which identifies the request in the used ring.
     #[inline]
     #[must_use]
     pub fn head(&self) -> u16 {
@@ -122,29 +122,29 @@ impl Chain {
         self.writable_bytes
     }
 
-    /// What the device reads.
+    /// The segments that the device reads.
     #[inline]
     #[must_use]
     pub fn readable(&self) -> &[Segment] {
         &self.segments[..self.readable]
     }
 
-    /// What the device writes.
+    /// The segments that the device writes.
     #[inline]
     #[must_use]
     pub fn writable(&self) -> &[Segment] {
         &self.segments[self.readable..]
     }
 
-    /// What the device reads from `skip` bytes on, `bytes` of it or what there is, for system calls.
+    /// Up to `bytes` bytes that the device reads, after the first `skip`, for system calls.
     pub fn readable_pieces(&self, skip: u64, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
         Self::pieces(self.readable(), skip, bytes).map(|it| {
-            // SAFETY: it lies in the memory that this chain keeps mapped, into which there are no references.
+            // SAFETY: it is in memory that this chain keeps mapped, and there are no references to it.
             unsafe { Piece::new(it.place, it.bytes as usize) }
         })
     }
 
-    /// The same of what the device writes.
+    /// The same for what the device writes.
     pub fn writable_pieces(&self, skip: u64, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
         Self::pieces(self.writable(), skip, bytes).map(|it| {
             // SAFETY: as above.
@@ -152,7 +152,7 @@ impl Chain {
         })
     }
 
-    /// The pieces of `segments` from `skip` bytes on, `bytes` of them.
+    /// Up to `bytes` bytes of `segments`, after the first `skip`.
     fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> impl Iterator<Item = Segment> {
         let mut at = 0u64;
         segments.iter().filter_map(move |segment| {
@@ -168,13 +168,13 @@ impl Chain {
         })
     }
 
-    /// Copies what the device reads, from `skip` bytes on. False where there is not as much.
+    /// Copies from the readable buffers, after the first `skip` bytes. False if they are too short.
     #[inline]
     pub fn read(&self, skip: u64, to: &mut [u8]) -> bool {
-        // A header has a buffer of its own, nearly always.
+        // Fast path: a header nearly always has its own buffer.
         match self.readable().first() {
             Some(first) if skip == 0 && to.len() <= first.bytes as usize => {
-                // SAFETY: the segment lies in the memory that this chain keeps.
+                // SAFETY: the segment is in memory that this chain keeps mapped.
                 unsafe { span::copy_out(first.place, to) };
                 true
             }
@@ -192,14 +192,14 @@ impl Chain {
         let mut done = 0;
         for piece in Self::pieces(self.readable(), skip, to.len() as u64) {
             let end = done + piece.bytes as usize;
-            // SAFETY: the piece lies in a segment, which lies in the memory that this chain keeps.
+            // SAFETY: the piece is part of a segment, in memory that this chain keeps mapped.
             unsafe { span::copy_out(piece.place, &mut to[done..end]) };
             done = end;
         }
         true
     }
 
-    /// Copies to where the device writes, from `skip` bytes on. False where there is no room.
+    /// Copies to the writable buffers, after the first `skip` bytes. False if they are too short.
     pub fn write(&self, skip: u64, from: &[u8]) -> bool {
         if skip
             .checked_add(from.len() as u64)
@@ -217,8 +217,8 @@ impl Chain {
         true
     }
 
-    /// Copies `bytes` of a span to where the device writes, from its start. False where there is
-    /// no room, or not as much.
+    /// Copies `bytes` bytes of a span to the start of the writable buffers. False if either is too
+    /// short.
     pub fn write_span(&self, from: &Span, offset: usize, bytes: u64) -> bool {
         if bytes > self.writable_bytes {
             return false;
@@ -227,15 +227,15 @@ impl Chain {
             return false;
         };
         for piece in Self::pieces(self.writable(), 0, bytes) {
-            // SAFETY: the piece lies in memory that this chain keeps, the source in the span.
+            // SAFETY: the piece is in memory that this chain keeps mapped, the source in the span.
             unsafe { span::copy_across(source, piece.place, piece.bytes as usize) };
             source = source.wrapping_add(piece.bytes as usize);
         }
         true
     }
 
-    /// Copies `bytes` of what the device reads, from `skip` on, into a span. False where there is
-    /// no room, or not as much.
+    /// Copies `bytes` bytes of the readable buffers, after the first `skip`, into a span. False if
+    /// either is too short.
     pub fn read_span(&self, skip: u64, to: &Span, offset: usize, bytes: u64) -> bool {
         if skip
             .checked_add(bytes)
@@ -247,15 +247,14 @@ impl Chain {
             return false;
         };
         for piece in Self::pieces(self.readable(), skip, bytes) {
-            // SAFETY: as above, the other way.
+            // SAFETY: as above, with source and target exchanged.
             unsafe { span::copy_across(piece.place, target, piece.bytes as usize) };
             target = target.wrapping_add(piece.bytes as usize);
         }
         true
     }
 
-    /// Writes the last byte that the device may write: a block device's status. False where there
-    /// is none.
+    /// Writes the last writable byte, a block device's status. False if there is none.
     #[inline]
     pub fn write_last(&self, value: u8) -> bool {
         match self.segments.last() {
@@ -269,7 +268,7 @@ impl Chain {
         }
     }
 
-    /// Fills what the device writes with one value. False where there is no room.
+    /// Fills part of the writable buffers with one value. False if they are too short.
     pub fn fill(&self, skip: u64, bytes: u64, value: u8) -> bool {
         if skip
             .checked_add(bytes)
@@ -284,7 +283,7 @@ impl Chain {
         true
     }
 
-    /// Reads the chain that starts at `head` of the table.
+    /// Reads the chain that starts at descriptor `head` of the table.
     #[inline]
     pub(crate) fn fetch(
         &mut self,
@@ -306,7 +305,7 @@ impl Chain {
             table = descriptor.table(memory)?;
             descriptor = Descriptor::read(&table, 0)?;
         }
-        // WRITE since the first that the device writes.
+        // `writing`: 0 or, from the first writable buffer on, WRITE.
         let (mut total, mut writing) = (0, 0);
         for _ in 0..table.count().min(LONGEST) {
             let Descriptor {
@@ -346,7 +345,7 @@ impl Chain {
         Err(RingError::Endless)
     }
 
-    /// Adds a buffer that lies in a region that is none of the largest, or in several.
+    /// Adds a buffer that is not entirely in one of the largest regions.
     #[cold]
     fn add_parts(
         &mut self,

@@ -5,17 +5,17 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes of guest memory that one bit stands for.
+/// Bytes of guest memory per bit.
 const PAGE: u64 = 4096;
 
-/// A bitmap that the front-end shares; bit n is the page at guest-physical address n * 4096.
+/// A bitmap shared by the front-end; bit n is the page at guest-physical address n * 4096.
 #[derive(Debug, Clone)]
 pub struct DirtyLog {
     bits: Span,
 }
 
 impl DirtyLog {
-    /// Maps the log that a front-end gave.
+    /// Maps the log of a front-end.
     ///
     /// # Errors
     ///
@@ -29,8 +29,7 @@ impl DirtyLog {
         })
     }
 
-    /// Marks what was written. Pages that the log has no bit for are left out, as they are no
-    /// memory of the guest's.
+    /// Marks a written range. Pages without a bit in the log are skipped: they are not guest memory.
     pub fn mark(&self, guest: u64, bytes: u64) {
         if bytes == 0 {
             return;

@@ -1,7 +1,6 @@
-//! A driver's side of a split ring, for tests, benchmarks and load generators.
+//! The driver side of a split virtqueue, for tests, benchmarks and load generators.
 //!
-//! It writes through the same [`Span`]s as the device does, trusts nobody's memory but its own,
-//! and can be told to write nonsense.
+//! It accesses memory through [`Span`]s as the device does, and can write invalid values on request.
 
 use crate::{Memory, Region, RingAddresses, Span};
 use std::fs::File;
@@ -24,19 +23,19 @@ pub struct Driver {
     event_idx: bool,
     kicked_at: u16,
     free: Vec<u16>,
-    /// Of each head, the descriptors that its request takes.
+    /// For each head, the descriptors of its request.
     taken: Vec<Vec<u16>>,
 }
 
 impl Driver {
-    /// Bytes that a ring of this size takes.
+    /// Bytes of memory for a ring of this size.
     #[must_use]
     pub fn ring_bytes(size: u16) -> u64 {
         let n = u64::from(size);
         (16 * n + (4 + 2 * n + 2)).next_multiple_of(64) + (4 + 8 * n + 2).next_multiple_of(64)
     }
 
-    /// Maps a whole file as guest memory from address 0 on, with a ring at its start.
+    /// Maps a whole file as guest memory at address 0, with a ring at its start.
     ///
     /// # Errors
     ///
@@ -47,7 +46,7 @@ impl Driver {
         Self::in_memory(&Arc::new(Memory::new(vec![region])?), 0, size, event_idx)
     }
 
-    /// A ring at `base` of a memory that is there; `base` is a multiple of 64.
+    /// A ring at `base` in existing memory; `base` is a multiple of 64.
     ///
     /// # Errors
     ///
@@ -76,13 +75,13 @@ impl Driver {
         })
     }
 
-    /// The memory that it shares.
+    /// The memory shared with the device.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 
-    /// Where its ring lies.
+    /// The addresses of its ring.
     #[must_use]
     pub fn addresses(&self) -> RingAddresses {
         RingAddresses {
@@ -116,7 +115,8 @@ impl Driver {
             .store_u64(offset + 8, rest.to_le(), Ordering::Relaxed);
     }
 
-    /// Makes a request of these buffers. None where there is no room; else its head.
+    /// Makes a request of these buffers and returns its head. None if there are too few free
+    /// descriptors.
     pub fn submit(&mut self, buffers: &[Buffer]) -> Option<u16> {
         if buffers.is_empty() || self.free.len() < buffers.len() {
             return None;
@@ -133,7 +133,7 @@ impl Driver {
         Some(head)
     }
 
-    /// Puts a head into the available ring, whatever it is, and tells the device.
+    /// Puts any head, valid or not, into the available ring and publishes it.
     pub fn offer(&mut self, head: u16) {
         let slot = usize::from(self.avail & (self.size - 1));
         let available = self.available();
@@ -144,7 +144,7 @@ impl Driver {
             .store_u16(available + 2, self.avail.to_le(), Ordering::Release);
     }
 
-    /// Whether the device wants a kick for what was submitted since the last call.
+    /// Whether the device wants a kick for the requests since the last call of this function.
     pub fn kick_wanted(&mut self) -> bool {
         fence(Ordering::SeqCst);
         let (old, new) = (
@@ -162,7 +162,7 @@ impl Driver {
         u16::from_le(self.all.load_u16(self.used(), Ordering::Relaxed)) & 1 == 0
     }
 
-    /// Asks for a call with the next reply, or (EVENT_IDX) for none for as long as possible.
+    /// Asks for a call with the next reply, or for none (with EVENT_IDX: for as long as possible).
     pub fn want_calls(&mut self, wanted: bool) {
         let available = self.available();
         if self.event_idx {
@@ -180,7 +180,7 @@ impl Driver {
         fence(Ordering::SeqCst);
     }
 
-    /// The next reply: its request's head, and how much was written.
+    /// The next reply: the request's head, and the bytes written.
     pub fn reply(&mut self) -> Option<(u16, u32)> {
         let used = self.used();
         let index = u16::from_le(self.all.load_u16(used + 2, Ordering::Acquire));

@@ -1,8 +1,8 @@
-//! Requests in flight, noted where they outlive this process (vhost-user: "Inflight I/O tracking",
+//! A record of requests in flight that outlives this process (vhost-user: "Inflight I/O tracking",
 //! split virtqueues).
 //!
-//! The front-end keeps the memory and hands it to the next process, which runs again what was not
-//! acknowledged, and nothing else. The order of the writes here is the specification's.
+//! The front-end keeps the memory and passes it to the next process, which runs again exactly the
+//! requests that were not acknowledged. The specification prescribes the order of the writes here.
 
 use crate::Span;
 use std::sync::atomic::{Ordering, fence};
@@ -31,7 +31,7 @@ pub fn region_bytes(queue_size: u16) -> u64 {
     (STATES as u64 + STATE as u64 * u64::from(queue_size)).next_multiple_of(64)
 }
 
-/// Entries that a region of this size has room for.
+/// Queue entries that fit in a region of this size.
 #[must_use]
 pub fn region_entries(bytes: u64) -> u16 {
     let entries = bytes.saturating_sub(STATES as u64) / STATE as u64;
@@ -39,8 +39,8 @@ pub fn region_entries(bytes: u64) -> u16 {
 }
 
 impl Inflight {
-    /// The region of a queue of this size; a region that is all zeros is initialised. None where
-    /// it is too small, not aligned, or not for such a queue.
+    /// The region of a queue of this size; an all-zero region is initialised. None if it is too
+    /// small, not aligned, or made for another version or a smaller queue.
     #[must_use]
     pub fn new(region: Span, size: u16) -> Option<Self> {
         if (region.bytes() as u64) < STATES as u64 + STATE as u64 * u64::from(size)
@@ -68,12 +68,12 @@ impl Inflight {
         STATES + STATE * usize::from(head)
     }
 
-    /// What the last process left: heads of requests that are not acknowledged, in the order in
-    /// which they were taken. `used` is the used ring's index.
+    /// The requests that the last process did not acknowledge: their heads, in the order in which
+    /// they were taken. `used` is the used ring's index.
     pub fn recover(&mut self, used: u16) -> Vec<u16> {
         let left = self.region.load_u16(USED_IDX, Ordering::Relaxed);
         if left != used {
-            // It ended between publishing its last batch and noting so.
+            // It ended after publishing its last batch, and before recording that.
             let mut head = self.region.load_u16(LAST_BATCH_HEAD, Ordering::Relaxed);
             for _ in 0..used.wrapping_sub(left).min(self.size) {
                 if head >= self.size {
@@ -101,7 +101,7 @@ impl Inflight {
         heads.into_iter().map(|(_, head)| head).collect()
     }
 
-    /// Notes that a request was taken.
+    /// Records that a request was taken.
     pub fn taken(&mut self, head: u16) {
         self.region.store_u64(
             Self::state(head) + STATE_COUNTER,
@@ -113,13 +113,13 @@ impl Inflight {
             .store_u8(Self::state(head), 1, Ordering::Release);
     }
 
-    /// Takes back the note of a request that was taken: it is left to be taken again.
+    /// Removes the record of a request that was given back, see [`crate::Ring::untake`].
     pub fn untaken(&mut self, head: u16) {
         self.region
             .store_u8(Self::state(head), 0, Ordering::Release);
     }
 
-    /// Notes that a request was put into the used ring, which is not yet published.
+    /// Records that a request was put into the used ring, which is not yet published.
     pub fn used(&mut self, head: u16) {
         let last = self.region.load_u16(LAST_BATCH_HEAD, Ordering::Relaxed);
         self.region
@@ -129,7 +129,7 @@ impl Inflight {
         self.batch.push(head);
     }
 
-    /// Notes that the used ring was published up to this index.
+    /// Records that the used ring was published up to this index.
     pub fn published(&mut self, used: u16) {
         fence(Ordering::SeqCst);
         for head in self.batch.drain(..) {

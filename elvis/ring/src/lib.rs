@@ -1,12 +1,12 @@
-//! Split virtqueues (VIRTIO 1.2, section 2.7), seen from the device, in memory that is shared with
-//! drivers which nobody trusts.
+//! The device side of split virtqueues (VIRTIO 1.2, section 2.7), in memory shared with untrusted
+//! drivers.
 //!
-//! What a driver may change at any time is read once, checked, and then used; a ring that breaks
-//! the rules is an error of that ring. `unsafe` lies in four modules, [`mapping`] (what is mapped,
-//! and for how long), [`span`] (each access to it), [`piece`] (what system calls may access of it) and
-//! [`sigbus`] (memory whose file was shortened), and in small blocks of [`chain`] and [`memory`], which
-//! keep addresses of what is mapped. Nothing
-//! here waits, allocates per request, or knows what a request means.
+//! Values that a driver may change at any time are read once, checked, and then used; a ring that
+//! breaks the rules returns an error, which affects no other ring. `unsafe` is in four modules:
+//! [`mapping`] (what is mapped, and for how long), [`span`] (every access to it), [`piece`] (what
+//! system calls may access) and [`sigbus`] (memory whose file was truncated); and in small blocks of
+//! [`chain`] and [`memory`], which store mapped addresses. Nothing here blocks, allocates per
+//! request, or interprets requests.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

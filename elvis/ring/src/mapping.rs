@@ -1,4 +1,4 @@
-//! Files of strangers, mapped. One of the modules with `unsafe`.
+//! Mappings of files from untrusted front-ends. One of the modules with `unsafe`.
 
 use crate::sigbus;
 use std::fs::File;
@@ -6,11 +6,11 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// File systems whose files are memory, by what fstatfs calls them (linux/magic.h): memfds, tmpfs, huge pages.
+/// fstatfs types (linux/magic.h) of file systems whose files are memory: memfds, tmpfs, huge pages.
 const MEMORY: [i64; 2] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
 
-/// Refuses files of all others: an access to a page of theirs may wait for a disk, or for a host that never
-/// answers, and all devices of an I/O thread with it.
+/// Refuses files of all other file systems: an access to their pages may block on a disk, or forever on a
+/// network host, and with it all devices of an I/O thread.
 fn check_memory(file: &File) -> io::Result<()> {
     // SAFETY: a zeroed statfs is a valid value, which fstatfs fills.
     let (done, found) = unsafe {
@@ -25,13 +25,13 @@ fn check_memory(file: &File) -> io::Result<()> {
         return Ok(());
     }
     let why = format!(
-        "shared memory lies in a file system of type {kind:#x}, whose files are no memory; share a memfd, or a file \
-         on a tmpfs or of huge pages (QEMU: -object memory-backend-memfd,share=on)"
+        "shared memory is on a file system of type {kind:#x}, where access may block; share a memfd, \
+         or a file on a tmpfs or of huge pages (QEMU: -object memory-backend-memfd,share=on)"
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
-/// A shared mapping of the start of a file, readable and writable, unmapped when it is dropped.
+/// A shared mapping of the start of a file, readable and writable; dropping it unmaps.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
@@ -40,34 +40,34 @@ pub struct Mapping {
 }
 
 // SAFETY: a mapping is an address range that any thread may use; all access goes through `Span`,
-// which uses atomics and copies only, and makes no reference into it.
+// which uses only atomics and copies, and makes no references to it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` of a file, which is memory.
+    /// Maps the first `bytes` bytes of a file, which must be memory.
     ///
     /// # Errors
     ///
-    /// The file lies on a disk or a network, or is shorter than that, or can't be mapped, or more mappings are there than
-    /// [`sigbus::SLOTS`].
+    /// The file is on a disk or a network, is too short, or can't be mapped, or there are already
+    /// [`sigbus::SLOTS`] mappings.
     pub fn new(file: &File, bytes: u64) -> io::Result<Self> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         check_memory(file)?;
         let metadata = file.metadata()?;
         if bytes == 0 {
-            return Err(invalid("a region of no bytes"));
+            return Err(invalid("a memory region is empty"));
         }
         if metadata.len() < bytes {
-            return Err(invalid("the file is shorter than the region"));
+            return Err(invalid("a memory region is larger than its file"));
         }
-        // Huge pages are unmapped as a whole; st_blksize is their size.
+        // Huge pages are only unmapped as a whole; st_blksize is their size.
         let page = std::os::unix::fs::MetadataExt::blksize(&metadata).max(4096);
         let rounded = bytes.checked_next_multiple_of(page.next_power_of_two());
         let bytes = rounded.and_then(|bytes| usize::try_from(bytes).ok());
-        let bytes = bytes.ok_or_else(|| invalid("a region larger than the address space"))?;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let bytes = bytes.ok_or_else(|| invalid("a memory region exceeds the address space"))?;
+        // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -82,7 +82,7 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let Some(base) = NonNull::new(base.cast::<u8>()) else {
-            return Err(invalid("mapped at address 0"));
+            return Err(invalid("the kernel mapped a memory region at address 0"));
         };
         let mut mapping = Self {
             base,
@@ -99,14 +99,14 @@ impl Mapping {
         self.base
     }
 
-    /// Bytes mapped, at least as many as were asked for.
+    /// Bytes mapped, at least as many as requested.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the file became too short for an access. The memory reads as zeros since then, and
-    /// the driver sees nothing of what is written.
+    /// Whether an access was beyond the end of a truncated file. Since then the memory reads as
+    /// zeros, and the driver does not see writes to it.
     #[must_use]
     pub fn broken(&self) -> bool {
         self.slot.as_ref().is_some_and(sigbus::Slot::broken)
@@ -115,10 +115,10 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // First the watch, so that the handler never maps over what somebody else got.
+        // End the watch first, so that the handler never maps over a later user of these addresses.
         self.slot = None;
-        // SAFETY: this is the range that `new` mapped, and every `Span` into it holds an `Arc` of
-        // this mapping, so none is left.
+        // SAFETY: this is the range that `new` mapped. Every `Span` of it holds an `Arc` of this
+        // mapping, so none is left.
         unsafe {
             libc::munmap(self.base.as_ptr().cast(), self.bytes);
         }

@@ -1,4 +1,4 @@
-//! A driver's memory: regions of guest-physical addresses, each a part of a mapped file.
+//! A driver's memory: regions of guest-physical addresses, each part of a mapped file.
 
 use crate::{Mapping, Span};
 use std::fs::File;
@@ -15,8 +15,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Maps a region: `bytes` of `file` from `file_offset` on, which the driver knows by the
-    /// address `guest` and the front-end by `user`.
+    /// Maps a region: `bytes` bytes of `file` at `file_offset`, which is at address `guest` for the
+    /// driver and at address `user` in the front-end.
     ///
     /// # Errors
     ///
@@ -63,17 +63,17 @@ impl Region {
         self.bytes
     }
 
-    /// Where it is in this process.
+    /// Its memory in this process.
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.span
     }
 }
 
-/// Regions that are looked at one after another before all are searched.
+/// How many regions are tried first, before all are searched.
 const FEW: usize = 2;
 
-/// Where a region lies; one of no bytes is none.
+/// The addresses of a region. 0 bytes: no region.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     guest: u64,
@@ -91,23 +91,23 @@ impl Default for Place {
     }
 }
 
-/// All regions of one driver. It does not change: another set of regions is another `Memory`, and
-/// what still uses this one keeps it mapped.
+/// All regions of one driver. Immutable: a new set of regions is a new `Memory`, and users of the old
+/// one keep that mapped.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// By guest address; they don't overlap.
+    /// Sorted by guest address; they don't overlap.
     regions: Vec<Region>,
-    /// The largest of them, in which nearly all buffers lie.
+    /// The largest of them, which contain nearly all buffers.
     largest: [Place; FEW],
 }
 
-// SAFETY: `largest` has addresses in mappings that `regions` keep, and is only read.
+// SAFETY: the addresses in `largest` are in mappings that `regions` keep, and are only read.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// A driver's memory.
+    /// A memory of these regions.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Memory {
         self.regions.iter().flat_map(of).collect()
     }
 
-    /// Whether a file of it was shortened (see [`crate::sigbus`]).
+    /// Whether one of its files was truncated (see [`crate::sigbus`]).
     #[must_use]
     pub fn broken(&self) -> bool {
         self.regions
@@ -163,7 +163,7 @@ impl Memory {
             .any(|region| region.span.mapping().broken())
     }
 
-    /// The guest-physical address of a front-end's address.
+    /// Translates an address in the front-end to a guest-physical address.
     #[must_use]
     pub fn guest_of_user(&self, user: u64) -> Option<u64> {
         let region = self
@@ -173,7 +173,7 @@ impl Memory {
         Some(user - region.user + region.guest)
     }
 
-    /// A range that lies in one region.
+    /// A range in one region; None if it is not entirely in one.
     #[must_use]
     pub fn span(&self, guest: u64, bytes: u64) -> Option<Span> {
         let bytes = usize::try_from(bytes).ok()?;
@@ -181,7 +181,7 @@ impl Memory {
         span.part(offset, bytes)
     }
 
-    /// The region's span that a range lies in, and where in it.
+    /// The span of the region that contains a range, and the range's offset in it.
     #[inline]
     pub(crate) fn within(&self, guest: u64, bytes: usize) -> Option<(&Span, usize)> {
         let region = self
@@ -193,17 +193,17 @@ impl Memory {
         fits.then_some((&region.span, offset))
     }
 
-    /// The host address of a range that lies whole in one of the largest regions, as nearly all do, and
-    /// has at least one byte. A driver in user space has its rings and its data in two regions, so the
-    /// region of the last range would be the wrong one for each.
+    /// The host address of a non-empty range that is entirely in one of the largest regions, as nearly
+    /// all are. Trying the last range's region instead would not help: a user-space driver has its rings
+    /// and its data in two regions, and alternates between them.
     #[inline]
     pub(crate) fn find_whole(&self, guest: u64, bytes: u32) -> Option<*mut u8> {
         for region in &self.largest {
             let offset = guest.wrapping_sub(region.guest);
             if let Some(room) = region.bytes.checked_sub(offset) {
-                // No bytes become the most that there can be, for which there is no room.
+                // An empty range wraps to u64::MAX, which is never below `room`.
                 if u64::from(bytes).wrapping_sub(1) < room {
-                    // The region is mapped whole, so the offset is a usize.
+                    // The whole region is mapped, so the offset fits a usize.
                     return Some(region.place.wrapping_add(offset as usize));
                 }
             }
@@ -211,8 +211,8 @@ impl Memory {
         None
     }
 
-    /// The host address of the start of a range, and how much of the range follows it in the same
-    /// region. `hit` is the region to try first, and becomes the one that was right.
+    /// The host address of the start of a range, and the number of its bytes in that region. `hit` is
+    /// the region to try first; it is set to the one found.
     #[inline]
     pub(crate) fn find(&self, guest: u64, bytes: u32, hit: &mut usize) -> Option<(*mut u8, u32)> {
         let inside = |region: &Region| guest >= region.guest && guest - region.guest < region.bytes;

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-/// A piece of memory that a system call may read and write while `'a` lasts, as the kernel wants it (`struct
-/// iovec`). A [`crate::Chain`] or a [`crate::Span`] makes it and keeps its memory mapped:
+/// A piece of memory that a system call may read and write during `'a`, as a `struct iovec`. A
+/// [`crate::Chain`] or a [`crate::Span`] makes it and keeps its memory mapped:
 ///
 /// ```compile_fail,E0505
 /// # fn chain() -> elvis_ring::Chain { elvis_ring::Chain::new() }
@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 /// pieces.first();
 /// ```
 ///
-/// Nobody makes one of an address without a word of his own for it:
+/// Making one from an address requires `unsafe`:
 ///
 /// ```compile_fail,E0133
 /// let piece = elvis_ring::Piece::new(0x1000 as *mut u8, 512);
@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 #[repr(transparent)]
 pub struct Piece<'a>(libc::iovec, PhantomData<&'a crate::Memory>);
 
-// SAFETY: it stands for memory that any thread may use, as `new` asks for.
+// SAFETY: it describes memory that any thread may use, as `new` requires.
 unsafe impl Send for Piece<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Piece<'_> {}
@@ -32,8 +32,8 @@ impl Piece<'_> {
     ///
     /// # Safety
     ///
-    /// Whenever a system call is given it, all its bytes are mapped, and nothing in this process has a
-    /// reference to them: the kernel reads and writes them.
+    /// During each system call that gets it, all its bytes are mapped, and there is no reference to
+    /// them in this process: the kernel reads and writes them.
     #[must_use]
     pub unsafe fn new(place: *mut u8, bytes: usize) -> Self {
         let piece = libc::iovec {
@@ -55,16 +55,16 @@ impl Piece<'_> {
         self.0.iov_base as usize
     }
 
-    /// What is left of it behind `bytes`.
+    /// The rest of it after the first `bytes` bytes.
     #[must_use]
     pub fn skip(&self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes());
         let place = self.0.iov_base.cast::<u8>().wrapping_add(bytes);
-        // SAFETY: a part of what this one is.
+        // SAFETY: it is part of this piece.
         unsafe { Self::new(place, self.bytes() - bytes) }
     }
 
-    /// The pieces as the kernel wants them.
+    /// The pieces as an array for system calls.
     #[must_use]
     pub fn as_iovecs(pieces: &[Self]) -> *const libc::iovec {
         pieces.as_ptr().cast()

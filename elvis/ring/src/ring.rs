@@ -1,4 +1,4 @@
-//! A split virtqueue, seen from the device (VIRTIO 1.2, section 2.7).
+//! The device side of a split virtqueue (VIRTIO 1.2, section 2.7).
 //!
 //! Layout: the available ring is `flags, idx, ring[size], used_event`, 16 bits each; the used ring
 //! is `flags, idx` (16 bits) `, ring[size]` of `id, len` (32 bits) `, avail_event` (16 bits). The
@@ -17,35 +17,35 @@ const IDX: usize = 2;
 const RING: usize = 4;
 const USED_ELEMENT: usize = 8;
 
-/// A rule that a driver broke. The ring can't be used again before it is reset.
+/// The driver broke a rule. The ring can't be used until it is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
-    /// The available index is further ahead than the ring is long.
+    /// The available index is ahead by more than the ring's size.
     #[error("the available index is {avail}, {pending} ahead in a ring of {size}")]
     Jump {
         /// The index.
         avail: u16,
-        /// How far it is ahead.
+        /// By how much it is ahead.
         pending: u16,
         /// The ring's size.
         size: u16,
     },
-    /// A head or a successor that the table does not have.
+    /// A head or a `next` beyond the end of the table.
     #[error("descriptor {index} is not in the table")]
     Descriptor {
         /// The index.
         index: u16,
     },
     /// A chain longer than its table, or than [`crate::chain::LONGEST`].
-    #[error("a descriptor chain that does not end")]
+    #[error("a descriptor chain does not end")]
     Endless,
-    /// A buffer that the device reads, after one that it writes.
-    #[error("a readable descriptor after a writable one")]
+    /// A buffer that the device reads follows one that it writes.
+    #[error("a readable descriptor follows a writable one")]
     Order,
-    /// A wrong use of indirect descriptors.
+    /// Invalid use of indirect descriptors.
     #[error("{0}")]
     Indirect(&'static str),
-    /// A buffer, or a part of it, that is not in the driver's memory, or is empty.
+    /// A buffer is empty, or not entirely in the driver's memory.
     #[error("a buffer of {bytes} bytes at guest address {guest:#x} is not in memory")]
     Outside {
         /// Its guest-physical address.
@@ -53,15 +53,15 @@ pub enum RingError {
         /// Its length.
         bytes: u32,
     },
-    /// The size is no power of two, or above 32768.
-    #[error("a ring of {0} entries")]
+    /// The size is not a power of two, or is above 32768.
+    #[error("a ring of {0} entries, must be a power of two up to 32768")]
     Size(u32),
-    /// One of the three parts is not in memory or not aligned.
+    /// Descriptor table, available ring or used ring is not in memory, or not aligned.
     #[error("the {0} is not in memory, or not aligned")]
     Address(&'static str),
 }
 
-/// Where the parts of a ring lie, as guest-physical addresses.
+/// Guest-physical addresses of the parts of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RingAddresses {
     /// Descriptor table, 16-byte aligned.
@@ -70,7 +70,7 @@ pub struct RingAddresses {
     pub available: u64,
     /// Used ring, 4-byte aligned.
     pub used: u64,
-    /// Where writes to the used ring are logged as, for migration.
+    /// Guest-physical address under which writes to the used ring are logged, for migration.
     pub used_log: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub struct RingAddresses {
 pub struct Look {
     /// The driver's index.
     pub avail: u16,
-    /// Requests that are there and not yet taken.
+    /// Requests available and not yet taken.
     pub pending: u16,
 }
 
@@ -87,36 +87,37 @@ pub struct Look {
 #[derive(Debug)]
 pub struct Ring {
     size: u16,
-    /// The size less one.
+    /// The size minus one.
     mask: usize,
     descriptors: Span,
     available: Span,
     used: Span,
     memory: Arc<Memory>,
-    /// Next entry of the available ring to be taken, and what was last seen of its index.
+    /// Next entry of the available ring to take, and its index at the last look.
     next: u16,
     seen: u16,
-    /// Next entry of the used ring, and how far the driver was told.
+    /// Next entry of the used ring, and its index as last published.
     used_next: u16,
     used_told: u16,
     event_idx: bool,
     kicks_wanted: bool,
-    /// What `avail_event` was last set to.
+    /// The last value written to `avail_event`.
     avail_event: u16,
     inflight: Option<Inflight>,
+    /// Heads of another process's requests to run again, the next one last.
     resubmit: Vec<u16>,
-    /// The last request taken was one of `resubmit`.
+    /// The last request taken was from `resubmit`.
     again: bool,
     log: Option<DirtyLog>,
     used_log: Option<u64>,
 }
 
 impl Ring {
-    /// A ring at these addresses that goes on with entry `next` of its available ring.
+    /// A ring at these addresses that continues with entry `next` of its available ring.
     ///
     /// # Errors
     ///
-    /// The size or an address can't be.
+    /// The size or an address is invalid.
     pub fn new(
         size: u32,
         at: &RingAddresses,
@@ -161,8 +162,8 @@ impl Ring {
         })
     }
 
-    /// Notes requests in flight from now on, and takes over what another process left there: its
-    /// requests are taken first, and the available ring is gone on with behind them.
+    /// Records requests in flight from now on, and takes over those that another process left there:
+    /// they are taken first, then the available ring continues after them.
     pub fn track(&mut self, mut inflight: Inflight) {
         self.resubmit = inflight.recover(self.used_next);
         let left = u16::try_from(self.resubmit.len()).unwrap_or(u16::MAX);
@@ -172,24 +173,24 @@ impl Ring {
         self.inflight = Some(inflight);
     }
 
-    /// Marks what the device writes from now on; None ends it.
+    /// Logs the device's writes from now on; None: stops logging.
     pub fn log_to(&mut self, log: Option<DirtyLog>) {
         self.log = log;
     }
 
-    /// The log that writes to buffers are to be marked in.
+    /// The log in which the caller must mark its writes to buffers.
     #[must_use]
     pub fn log(&self) -> Option<&DirtyLog> {
         self.log.as_ref()
     }
 
-    /// Entries.
+    /// The number of entries.
     #[must_use]
     pub fn size(&self) -> u16 {
         self.size
     }
 
-    /// The entry of the available ring that is taken next, which a front-end asks for.
+    /// The next entry of the available ring, which GET_VRING_BASE returns.
     #[must_use]
     pub fn next(&self) -> u16 {
         self.next
@@ -201,13 +202,13 @@ impl Ring {
         &self.memory
     }
 
-    /// Whether a file of the driver's memory was shortened.
+    /// Whether a file of the driver's memory was truncated.
     #[must_use]
     pub fn broken(&self) -> bool {
         self.memory.broken()
     }
 
-    /// The entry that an index means.
+    /// The entry of a free-running index.
     fn slot(&self, index: u16) -> usize {
         usize::from(index) & self.mask
     }
@@ -235,7 +236,7 @@ impl Ring {
         })
     }
 
-    /// Takes the next request that [`Ring::look`] saw. False where there is none.
+    /// Takes the next request that [`Ring::look`] saw. False if there is none.
     ///
     /// # Errors
     ///
@@ -251,7 +252,7 @@ impl Ring {
                 u16::from_le(self.available.load_u16(offset, Ordering::Relaxed))
             }
         };
-        // A head that the table does not have is no descriptor of it.
+        // `fetch` checks that the head is in the table.
         chain.fetch(&self.descriptors, head, &self.memory)?;
         self.again = again.is_some();
         if self.again {
@@ -261,7 +262,7 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.taken(head);
         }
-        // An avail_event that stays behind is met again after 65536 requests, as a kick.
+        // Indices wrap after 65536 requests: an old avail_event would then cause a kick.
         if self.event_idx
             && !self.kicks_wanted
             && self.next.wrapping_sub(self.avail_event) > self.size + 0x2000
@@ -271,11 +272,11 @@ impl Ring {
         Ok(true)
     }
 
-    /// Leaves the last request that was taken, of this head, to be taken again, here or by whoever has the
-    /// ring next.
+    /// Gives back the last request taken, which has this head: it will be taken again, here or by the
+    /// next owner of the ring.
     pub fn untake(&mut self, head: u16) {
         if self.again {
-            // Its note stays, by which it was found.
+            // It was found by its in-flight record, which stays.
             self.resubmit.push(head);
             return;
         }
@@ -286,7 +287,7 @@ impl Ring {
     }
 
     /// Puts a finished request into the used ring; the driver sees it after [`Ring::publish`].
-    /// `written` is how much of its writable buffers was written, from their start.
+    /// `written` is how many bytes were written, from the start of its writable buffers.
     #[inline]
     pub fn put(&mut self, head: u16, written: u32) {
         let slot = self.slot(self.used_next);
@@ -300,8 +301,8 @@ impl Ring {
         }
     }
 
-    /// Tells the driver of all requests that were put: one write of shared memory. True where the
-    /// driver wants to be called.
+    /// Publishes all requests put so far to the driver: one write of shared memory. True if the
+    /// driver wants a call.
     #[inline]
     pub fn publish(&mut self) -> bool {
         let (old, new) = (self.used_told, self.used_next);
@@ -314,7 +315,7 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.published(new);
         }
-        // The driver writes its wish and then reads the index; we the other way round.
+        // The driver writes used_event or flags, then reads the index; the device does the reverse.
         fence(Ordering::SeqCst);
         if self.event_idx {
             let event = self.used_event();
@@ -323,13 +324,13 @@ impl Ring {
         self.calls_enabled()
     }
 
-    /// Whether a driver that wanted a call, and was not called, still waits: it may have found the
-    /// replies by itself.
+    /// Whether the driver still wants a call that it did not get: it may have seen the replies
+    /// meanwhile.
     #[must_use]
     pub fn call_wanted(&self) -> bool {
         fence(Ordering::SeqCst);
         if self.event_idx {
-            // It waits for an index that has been passed, and not more than a ring full ago.
+            // It waits for an index that was passed at most `size` entries ago.
             return self
                 .used_told
                 .wrapping_sub(self.used_event())
@@ -348,7 +349,7 @@ impl Ring {
         u16::from_le(self.available.load_u16(0, Ordering::Relaxed)) & NO_INTERRUPT == 0
     }
 
-    /// Asks the driver for no kicks. One that was on its way may still come.
+    /// Asks the driver not to kick. A kick on its way may still arrive.
     #[inline]
     pub fn disarm(&mut self) {
         if !std::mem::replace(&mut self.kicks_wanted, false) {
@@ -362,7 +363,7 @@ impl Ring {
         }
     }
 
-    /// Asks the driver for a kick with its next request. Whoever calls this looks once more after.
+    /// Asks the driver to kick with its next request. The caller must look once more afterwards.
     #[inline]
     pub fn arm(&mut self) {
         self.kicks_wanted = true;
@@ -375,9 +376,9 @@ impl Ring {
         fence(Ordering::SeqCst);
     }
 
-    /// An index that no driver still asks about. It compares `avail_event` with the requests that it
-    /// has added since it last did, at most a ring full of them; some of these may be taken already,
-    /// so the index of the last one that was taken would be among them.
+    /// A value of `avail_event` for which no driver kicks. A driver compares `avail_event` with the
+    /// requests added since its last comparison, at most `size`. The device may have taken some of
+    /// them already, so the index of the last one taken could match.
     fn long_past(&self) -> u16 {
         self.next.wrapping_sub(self.size).wrapping_sub(1)
     }

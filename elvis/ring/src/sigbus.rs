@@ -1,24 +1,24 @@
-//! Containment of SIGBUS: a front-end that shortens the file of its memory must not end a process
-//! that serves others. One of the modules with `unsafe`.
+//! Containment of SIGBUS: a front-end that truncates its memory file must not kill a process that
+//! serves others. One of the modules with `unsafe`.
 //!
-//! An access behind a file's end raises SIGBUS in the thread that made it. The handler here maps
+//! An access beyond the end of a file raises SIGBUS in the thread that made it. The handler maps
 //! anonymous zero pages over the whole mapping, marks it as broken and returns, so that the access
-//! is made again and succeeds. The I/O thread sees [`faults`] move and ends that device. (Sealing,
+//! is retried and succeeds. The I/O thread sees [`faults`] change and ends that device. (Sealing,
 //! `F_SEAL_SHRINK`, would prevent this, but not every front-end seals its memory.)
 
 use std::io;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Mappings that can be watched at a time.
+/// Greatest number of mappings watched at a time.
 pub const SLOTS: usize = 16_384;
 
 struct Watched {
-    /// 0: free; 1: being filled or emptied; else the first address.
+    /// FREE, BUSY (being filled or emptied), or the first address.
     base: AtomicUsize,
     bytes: AtomicUsize,
     broken: AtomicBool,
-    /// How often it was filled.
+    /// How many times it was filled.
     uses: AtomicUsize,
 }
 
@@ -32,14 +32,14 @@ impl Watched {
         }
     }
 
-    /// Takes it, where it is free.
+    /// Takes the slot if it is free.
     fn fill(&self, base: usize, bytes: usize) -> bool {
         let taken = self
             .base
             .compare_exchange(FREE, BUSY, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
         if taken {
-            // Before any of what follows, see `range`.
+            // This comes first, see `range`.
             self.uses.fetch_add(1, Ordering::SeqCst);
             self.bytes.store(bytes, Ordering::SeqCst);
             self.broken.store(false, Ordering::SeqCst);
@@ -54,8 +54,8 @@ impl Watched {
         self.base.store(FREE, Ordering::SeqCst);
     }
 
-    /// The range that is watched: its first address and its length, of one use. None where there is none, or
-    /// where that changes just now, as `meanwhile` does in a test.
+    /// The watched range, first address and length, both from the same use of the slot. None if there is
+    /// none, or if the slot is refilled meanwhile (a test does that by `meanwhile`).
     fn range(&self, meanwhile: impl FnOnce()) -> Option<(usize, usize)> {
         let uses = self.uses.load(Ordering::SeqCst);
         let base = self.base.load(Ordering::SeqCst);
@@ -70,7 +70,7 @@ const FREE: usize = 0;
 const BUSY: usize = 1;
 
 static WATCHED: [Watched; SLOTS] = [const { Watched::new() }; SLOTS];
-/// No slot at or above this was ever used.
+/// Slots from this one on were never used.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 static FAULTS: AtomicUsize = AtomicUsize::new(0);
 static INSTALL: Once = Once::new();
@@ -80,7 +80,7 @@ static INSTALL: Once = Once::new();
 pub struct Slot(usize);
 
 impl Slot {
-    /// Whether an access behind the file's end was made.
+    /// Whether there was an access beyond the end of the file.
     #[must_use]
     pub fn broken(&self) -> bool {
         WATCHED[self.0].broken.load(Ordering::Acquire)
@@ -93,13 +93,13 @@ impl Drop for Slot {
     }
 }
 
-/// Accesses behind the end of a watched file so far. A change says that some mapping is broken.
+/// Accesses beyond the end of a watched file so far. If this changes, some mapping is broken.
 #[must_use]
 pub fn faults() -> usize {
     FAULTS.load(Ordering::Relaxed)
 }
 
-/// Watches an address range that is mapped. The first call installs the handler.
+/// Watches a mapped address range. The first call installs the handler.
 ///
 /// # Errors
 ///
@@ -112,12 +112,12 @@ pub(crate) fn watch(base: usize, bytes: usize) -> io::Result<Slot> {
             return Ok(Slot(index));
         }
     }
-    Err(io::Error::other("too many mapped regions"))
+    Err(io::Error::other("too many memory regions are mapped"))
 }
 
 fn install() {
-    // SAFETY: `handler` has the signature that SA_SIGINFO asks for and is async-signal-safe; a
-    // zeroed sigaction is a valid value to be filled in.
+    // SAFETY: `handler` has the signature that SA_SIGINFO requires and is async-signal-safe; a
+    // zeroed sigaction is a valid value.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -129,19 +129,18 @@ fn install() {
 
 /// Async-signal-safe: atomics and system calls only.
 extern "C" fn handler(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid siginfo to a SA_SIGINFO handler, and for SIGBUS si_addr is
-    // its member in use.
+    // SAFETY: the kernel passes a valid siginfo to a SA_SIGINFO handler, and sets si_addr for SIGBUS.
     let address = unsafe { (*info).si_addr() } as usize;
     for slot in &WATCHED[..HIGHEST.load(Ordering::SeqCst)] {
-        // What changes just now is another's: the mapping that this thread is in lives, and so its watch does.
+        // A slot that is changing belongs to another mapping: the one accessed lives, and so does its watch.
         let Some((base, bytes)) = slot.range(|| ()) else {
             continue;
         };
         if address < base || address - base >= bytes {
             continue;
         }
-        // SAFETY: the faulting thread is inside an access to this mapping, so its `Mapping` lives
-        // (every `Span` holds one) and the range is its own; nothing else is mapped over.
+        // SAFETY: the faulting thread is accessing this mapping, so its `Mapping` lives (every `Span`
+        // holds one), and the range belongs to it alone: nothing else is replaced.
         let mapped = unsafe {
             libc::mmap(
                 base as *mut libc::c_void,
@@ -158,7 +157,7 @@ extern "C" fn handler(_signal: i32, info: *mut libc::siginfo_t, _context: *mut l
             return;
         }
     }
-    // Not ours: the access is made again, and ends the process as it would have without us.
+    // Not a watched mapping: the access is retried and kills the process, as without this handler.
     // SAFETY: SIG_DFL is a valid disposition for SIGBUS.
     unsafe {
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
@@ -169,7 +168,7 @@ extern "C" fn handler(_signal: i32, info: *mut libc::siginfo_t, _context: *mut l
 mod tests {
     use super::*;
 
-    /// A handler that took one watch's address and another's length would map over the memory of strangers.
+    /// A handler that mixed the address and the length of two uses would map over other memory.
     #[test]
     fn a_range_is_of_one_use_though_the_slot_is_used_again() {
         let slot = Watched::new();
@@ -181,7 +180,7 @@ mod tests {
         };
         assert_eq!(slot.range(again), None);
         assert_eq!(slot.range(|| ()), Some((0x7000_0000, 0x4000_0000)));
-        // One that ends has no bytes in it.
+        // A watch that ends meanwhile has length 0.
         assert_eq!(slot.range(|| slot.empty()), Some((0x7000_0000, 0)));
         assert_eq!(slot.range(|| ()), None);
     }

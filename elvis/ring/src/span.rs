@@ -1,8 +1,8 @@
-//! A piece of shared memory, and each kind of access to it. One of the modules with `unsafe`.
+//! A range of shared memory, and all kinds of access to it. One of the modules with `unsafe`.
 //!
-//! Drivers write to this memory at any time, so no reference into it is ever made. Fields are
+//! Drivers write to this memory at any time, so there is never a reference to it. Fields are
 //! accessed by atomics; data is copied. An access outside the span reads 0 or does nothing; callers
-//! check before, this is the second lock on the door.
+//! check first, this is a second check.
 
 use crate::{Mapping, Piece};
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// A piece of a [`Mapping`], which it keeps mapped.
+/// A range of a [`Mapping`], which it keeps mapped.
 #[derive(Debug, Clone)]
 pub struct Span {
     start: NonNull<u8>,
@@ -18,26 +18,25 @@ pub struct Span {
     mapping: Arc<Mapping>,
 }
 
-// SAFETY: a span is a range of a mapping that it keeps alive, and has no access but by atomics and
-// copies.
+// SAFETY: a span is a range of a mapping that it keeps alive; all access is by atomics and copies.
 unsafe impl Send for Span {}
 // SAFETY: as above.
 unsafe impl Sync for Span {}
 
 macro_rules! access {
     ($load:ident, $store:ident, $atomic:ty, $value:ty, $what:literal) => {
-        #[doc = concat!("Reads ", $what, " once. 0 outside the span or where it is not aligned.")]
+        #[doc = concat!("Reads ", $what, " once. 0 if outside the span or not aligned.")]
         #[inline]
         #[must_use]
         pub fn $load(&self, offset: usize, order: Ordering) -> $value {
             match self.place(offset, size_of::<$value>()) {
-                // SAFETY: `place` found it inside the span and aligned, and the mapping lives.
+                // SAFETY: `place` checked that it is inside the span and aligned, and the mapping lives.
                 Some(place) => unsafe { <$atomic>::from_ptr(place.cast()) }.load(order),
                 None => 0,
             }
         }
 
-        #[doc = concat!("Writes ", $what, ". Nothing outside the span or where it is not aligned.")]
+        #[doc = concat!("Writes ", $what, ". Does nothing if outside the span or not aligned.")]
         #[inline]
         pub fn $store(&self, offset: usize, value: $value, order: Ordering) {
             if let Some(place) = self.place(offset, size_of::<$value>()) {
@@ -49,7 +48,7 @@ macro_rules! access {
 }
 
 impl Span {
-    /// The `bytes` of a mapping from `offset` on; None where it has not as many.
+    /// `bytes` bytes of a mapping, from `offset` on; None if it has fewer.
     #[must_use]
     pub fn new(mapping: &Arc<Mapping>, offset: u64, bytes: u64) -> Option<Self> {
         let (offset, bytes) = (usize::try_from(offset).ok()?, usize::try_from(bytes).ok()?);
@@ -65,7 +64,7 @@ impl Span {
         })
     }
 
-    /// A part of this span; None where it is not inside.
+    /// A part of this span; None if it is not inside.
     #[must_use]
     pub fn part(&self, offset: usize, bytes: usize) -> Option<Self> {
         if offset.checked_add(bytes)? > self.bytes {
@@ -80,25 +79,25 @@ impl Span {
         })
     }
 
-    /// Bytes in it.
+    /// Its length.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What it lies in.
+    /// The mapping that contains it.
     #[must_use]
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
     }
 
-    /// Whether its start is at a multiple of this power of two.
+    /// Whether it starts at a multiple of this power of two.
     #[must_use]
     pub fn aligned(&self, to: usize) -> bool {
         (self.start.as_ptr() as usize) & (to - 1) == 0
     }
 
-    /// The address of a byte, for system calls that check it themselves; None outside.
+    /// The address at `offset`, followed by at least `bytes` bytes of this span; None if it has fewer.
     #[must_use]
     pub fn address(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
         if offset.checked_add(bytes)? > self.bytes {
@@ -108,23 +107,23 @@ impl Span {
         Some(unsafe { self.start.add(offset) }.as_ptr())
     }
 
-    /// A part of it for system calls; None outside.
+    /// A part of it for system calls; None if it is not inside.
     #[must_use]
     pub fn piece(&self, offset: usize, bytes: usize) -> Option<Piece<'_>> {
         let place = self.address(offset, bytes)?;
-        // SAFETY: inside the span, which keeps it mapped, and into which there are no references.
+        // SAFETY: inside the span, which keeps it mapped, and there are no references to it.
         Some(unsafe { Piece::new(place, bytes) })
     }
 
-    /// Its first byte's address.
+    /// The address of its first byte.
     #[inline]
     #[must_use]
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// A part of it as pairs of 64 bits, as many as fit; None where it is not inside, or not aligned
-    /// for them.
+    /// A part of it as pairs of 64-bit words, as many as fit; None if it is not inside, or not 8-byte
+    /// aligned.
     #[inline]
     #[must_use]
     pub fn pairs(&self, offset: usize, bytes: usize) -> Option<Pairs<'_>> {
@@ -161,13 +160,12 @@ impl Span {
     access!(load_u32, store_u32, AtomicU32, u32, "32 bits");
     access!(load_u64, store_u64, AtomicU64, u64, "64 bits");
 
-    /// Writes 32 bits and the 32 bits behind them. Nothing outside the span or where they are not
-    /// aligned.
+    /// Writes two consecutive 32-bit words. Does nothing if outside the span or not aligned.
     #[inline]
     pub fn store_u32s(&self, offset: usize, values: [u32; 2], order: Ordering) {
         if let Some(place) = self.place_of(offset, size_of_val(&values), size_of::<u32>()) {
             let place = place.cast::<u32>();
-            // SAFETY: as for the reads; the second place is inside as the first is.
+            // SAFETY: as for the read; `place_of` checked both words.
             unsafe {
                 AtomicU32::from_ptr(place).store(values[0], order);
                 AtomicU32::from_ptr(place.add(1)).store(values[1], order);
@@ -177,15 +175,15 @@ impl Span {
 
     /// Fills it with zeros.
     pub fn zero(&self) {
-        // SAFETY: the whole span lies in a mapping that it keeps.
+        // SAFETY: the whole span is in a mapping that it keeps.
         unsafe { fill(self.start.as_ptr(), self.bytes, 0) }
     }
 
-    /// Sets bits of a byte, and leaves the others as they are whoever else sets them.
+    /// Sets bits of a byte atomically.
     #[inline]
     pub fn set_bits(&self, offset: usize, bits: u8) {
         if let Some(place) = self.place(offset, 1) {
-            // SAFETY: `place` found it inside the span; a byte is always aligned.
+            // SAFETY: `place` checked that it is inside the span; a byte is always aligned.
             unsafe { AtomicU8::from_ptr(place) }.fetch_or(bits, Ordering::Relaxed);
         }
     }
@@ -194,7 +192,7 @@ impl Span {
 /// Bytes of a pair.
 const PAIR: usize = 16;
 
-/// A part of a span as pairs of 64 bits, checked once for all of them.
+/// A part of a span as pairs of 64-bit words; address and alignment are checked once for all.
 #[derive(Debug, Clone, Copy)]
 pub struct Pairs<'a> {
     start: NonNull<u8>,
@@ -203,21 +201,21 @@ pub struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// How many there are.
+    /// The number of pairs.
     #[inline]
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Reads one, each half once. None where there are not as many.
+    /// Reads a pair, each half once. None if there are fewer.
     #[inline]
     #[must_use]
     pub fn load(&self, index: usize) -> Option<[u64; 2]> {
         if index >= self.count {
             return None;
         }
-        // SAFETY: `count` pairs lie in the span, the first is aligned, and the span's mapping lives.
+        // SAFETY: `count` pairs are in the span, the first is aligned, and the span's mapping lives.
         Some([0, 8].map(|half| unsafe {
             let place = self.start.add(index * PAIR + half).as_ptr();
             AtomicU64::from_ptr(place.cast()).load(Ordering::Relaxed)
@@ -225,43 +223,43 @@ impl Pairs<'_> {
     }
 }
 
-/// Copies shared memory into ours.
+/// Copies shared memory into private memory.
 ///
 /// # Safety
 ///
-/// `from` and the bytes after it lie in a mapping that lives.
+/// `from` and the bytes after it are in a live mapping.
 pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
-    // SAFETY: the source is mapped, as the caller says, and a slice of ours is no part of it. A
+    // SAFETY: the caller ensures that the source is mapped, and a slice is never part of it. A
     // driver may write at the same time: any mix of old and new bytes is a valid result.
     unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
 }
 
-/// Copies our memory into shared memory.
+/// Copies private memory into shared memory.
 ///
 /// # Safety
 ///
-/// `to` and the bytes after it lie in a mapping that lives.
+/// `to` and the bytes after it are in a live mapping.
 pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     // SAFETY: as in `copy_out`.
     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
 }
 
-/// Copies shared memory, which may overlap.
+/// Copies shared memory to shared memory; the two may overlap.
 ///
 /// # Safety
 ///
-/// Both, and the bytes after them, lie in mappings that live.
+/// Both, and the bytes after them, are in live mappings.
 pub(crate) unsafe fn copy_across(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: both are mapped, as the caller says; `copy` allows overlaps.
+    // SAFETY: the caller ensures that both are mapped; `copy` allows overlaps.
     unsafe { std::ptr::copy(from, to, bytes) }
 }
 
-/// Fills shared memory.
+/// Fills shared memory with one value.
 ///
 /// # Safety
 ///
-/// `to` and the bytes after it lie in a mapping that lives.
+/// `to` and the bytes after it are in a live mapping.
 pub(crate) unsafe fn fill(to: *mut u8, bytes: usize, value: u8) {
-    // SAFETY: the destination is mapped, as the caller says.
+    // SAFETY: the caller ensures that the destination is mapped.
     unsafe { std::ptr::write_bytes(to, value, bytes) }
 }

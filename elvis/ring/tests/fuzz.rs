@@ -1,4 +1,4 @@
-//! Rings of hostile drivers, each target by itself (see `fuzzing`).
+//! Fuzzing of rings with hostile drivers (see `fuzzing`).
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes of the memory that rings lie in.
+/// Bytes of the driver's memory.
 const MEMORY: u64 = 1 << 20;
 const SIZE: u16 = 16;
 
@@ -23,17 +23,17 @@ fn fuzz<S: Strategy>(name: &str, inputs: S, target: impl Fn(S::Value)) {
 /// What a driver does.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Writes a descriptor: its place in the table, or in one of the indirect tables behind.
+    /// Writes a descriptor (index, address, length, flags, next), also beyond the end of the table.
     Describe(u16, u64, u32, u16, u16),
     /// Makes a chain available.
     Offer(u16),
     /// Writes any word anywhere.
     Poke(u32, u64),
-    /// Lets the device work.
+    /// Runs the device.
     Serve,
 }
 
-/// An address that is likely to be in memory, or near its ends.
+/// An address that is likely to be in memory, or near its start or end.
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => 0..MEMORY,
@@ -62,12 +62,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Serves what is there. False where the ring broke a rule.
+/// Serves available requests. False if the ring broke a rule.
 fn serve(driver: &Driver, ring: &mut Ring, chain: &mut Chain) -> bool {
     if ring.look().is_err() {
         return false;
     }
-    // As many as a visit may have: a driver that never stops must not hold the test.
+    // Bounded, as a visit is: a driver that never stops must not block the test.
     for _ in 0..4 * SIZE {
         match ring.take(chain) {
             Ok(true) => {}
@@ -89,7 +89,7 @@ fn serve(driver: &Driver, ring: &mut Ring, chain: &mut Chain) -> bool {
     true
 }
 
-/// What drivers write, in any order, with notes and a dirty log.
+/// Any writes of a driver, in any order, with or without an in-flight record and a dirty log.
 #[test]
 fn rings() {
     let inputs = (
@@ -130,13 +130,13 @@ fn rings() {
     });
 }
 
-/// The same memory, which another thread writes to all the while.
+/// The same, while another thread writes to the memory all the time.
 #[test]
 fn memory_that_changes_underneath() {
     let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();
     let all = driver.memory().span(0, MEMORY).unwrap();
     let _shaker = Shaker::new(&all, |random| {
-        // The table, the rings behind it, and indirect tables that descriptors are likely to name.
+        // The words of the table, of the rings after it, and of likely indirect tables.
         let word = match random % 4 {
             0 => random >> 16 & 0x3ff,
             1 => random >> 16 & 0xf_ffff,
@@ -174,7 +174,7 @@ fn memory_that_changes_underneath() {
     });
 }
 
-/// Where a front-end says that a ring lies, and what it says was in flight.
+/// Any ring addresses and any in-flight record from a front-end.
 #[test]
 fn rings_anywhere_and_notes_of_another_process() {
     let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();

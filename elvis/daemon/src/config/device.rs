@@ -1,5 +1,5 @@
-//! A device of the configuration: as it is written in a file, in an argument or in a message to the control
-//! socket, and checked in one place for all three.
+//! A device of the configuration: reads it from a file, an argument or a message to the control socket,
+//! and checks it in one place for all three.
 
 use crate::server::DeviceSpec;
 use crate::size;
@@ -11,14 +11,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
 
-/// Bytes that a socket's path may have (unix(7)).
+/// Greatest length of a socket's path (unix(7)).
 const SOCKET_PATH: usize = 107;
-/// Longest time of a null disk's request, in ns.
+/// Greatest `service_ns` of a null disk.
 const LONGEST_SERVICE_NS: u64 = 1_000_000;
-/// Most queues of a device.
+/// Greatest number of queues of a device.
 const MAX_QUEUES: u16 = 256;
 
-/// A device as it is written, in a file or in a message to the control socket.
+/// A device from a file or a message to the control socket, not yet checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawDevice {
@@ -41,7 +41,7 @@ pub struct RawDevice {
     service_ns: Option<Spanned<u64>>,
 }
 
-/// A value that can't be used: where it stands, its key, what is wrong.
+/// An invalid value: its place in the text, its key, the reason.
 type Wrong = (Range<usize>, &'static str, String);
 
 impl RawDevice {
@@ -50,7 +50,7 @@ impl RawDevice {
         let wrong = |span: Range<usize>, key, why: String| Err((span, key, why));
         let bytes = socket.as_os_str().len();
         if bytes == 0 || bytes > SOCKET_PATH {
-            let why = format!("a socket's path has 1 to {SOCKET_PATH} bytes, this has {bytes}");
+            let why = format!("a socket's path must have 1 to {SOCKET_PATH} bytes, not {bytes}");
             return wrong(self.socket.span(), "socket", why);
         }
         let stem = socket
@@ -68,7 +68,7 @@ impl RawDevice {
             return wrong(
                 span,
                 "name",
-                format!("{name:?} is no name; use 1 to 64 of a-z 0-9 - _ . :"),
+                format!("{name:?} is not a name; use 1 to 64 of A-Z a-z 0-9 - _ . :"),
             );
         }
         let image = self.image.get_ref().as_str();
@@ -93,11 +93,11 @@ impl RawDevice {
         };
         match (&self.service_ns, &source) {
             (Some(time), Source::Null { .. }) if *time.get_ref() > LONGEST_SERVICE_NS => {
-                let why = format!("at most {LONGEST_SERVICE_NS}");
+                let why = format!("must be at most {LONGEST_SERVICE_NS}");
                 return wrong(time.span(), "service_ns", why);
             }
             (Some(time), Source::File { .. } | Source::Ram { .. }) => {
-                let why = "only a null disk takes as long as it is told".to_owned();
+                let why = "only a null disk has a time per request".to_owned();
                 return wrong(time.span(), "service_ns", why);
             }
             _ => {}
@@ -113,7 +113,7 @@ impl RawDevice {
                 return wrong(
                     span,
                     "serial",
-                    "a serial number is ASCII, of 20 bytes at most".to_owned(),
+                    "a serial number must be ASCII, at most 20 bytes".to_owned(),
                 );
             }
         }
@@ -121,7 +121,7 @@ impl RawDevice {
             Some(value) if *value.get_ref() == 0 => Err((
                 value.span(),
                 key,
-                "0 would never serve; leave it out for no limit".to_owned(),
+                "0 would allow no requests; omit it for no limit".to_owned(),
             )),
             value => Ok(value.as_ref().map(|value| *value.get_ref())),
         };
@@ -144,7 +144,7 @@ impl RawDevice {
     }
 }
 
-/// A number from 1 to `most`, or 1 where none is given.
+/// A number from 1 to `most`; 1 if none is given.
 fn within<T>(given: Option<&Spanned<T>>, key: &'static str, most: T) -> Result<T, Wrong>
 where
     T: Copy + PartialOrd + Display + From<u8>,
@@ -156,16 +156,20 @@ where
     if (T::from(1)..=most).contains(&number) {
         return Ok(number);
     }
-    Err((given.span(), key, format!("{number} is not in 1 to {most}")))
+    Err((
+        given.span(),
+        key,
+        format!("{number} is not in the range 1 to {most}"),
+    ))
 }
 
-/// Reads a device from JSON, as the control socket gets it.
+/// Reads a device from JSON, the format of the control socket.
 ///
 /// # Errors
 ///
-/// The key, and what is wrong.
+/// The key and the reason.
 pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> {
-    // By way of TOML, whose spans are not used here: one definition, one check.
+    // By way of TOML, whose spans are not used here: so one definition and one check serve both.
     let table: toml::Table = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let text = toml::to_string(&table).map_err(|error| error.to_string())?;
     let raw: RawDevice = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
@@ -193,14 +197,14 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
             "readonly" | "direct" | "migratable" | "registered_buffers" => match value {
                 "true" => true.into(),
                 "false" => false.into(),
-                _ => return Err(format!("{word:?}: true or false")),
+                _ => return Err(format!("{word:?}: must be true or false")),
             },
             "queues" | "weight" | "requests_per_s" | "bytes_per_s" | "service_ns" => {
-                let number: u64 = value.parse().map_err(|_| format!("{word:?}: no number"))?;
+                let number: u64 = value.parse().map_err(|_| format!("{word:?}: bad number"))?;
                 number.into()
             }
             "name" | "serial" => value.into(),
-            _ => return Err(format!("{key:?} is no word for a device")),
+            _ => return Err(format!("{key:?} is not a device key (see docs/elvis.md)")),
         };
         device.insert(key.to_owned(), value);
     }

@@ -24,10 +24,10 @@ impl FromStr for Endpoint {
         match text.parse::<SocketAddr>() {
             Ok(address) if address.ip().is_loopback() => Ok(Self::Loopback(address)),
             Ok(address) => Err(format!(
-                "{address} is not on the loopback interface; anybody could read there"
+                "{address} is not on the loopback interface; use 127.0.0.1:PORT or a unix socket"
             )),
             Err(_) => Err(format!(
-                "{text:?} is neither 127.0.0.1:PORT nor the path of a socket"
+                "{text:?} is not 127.0.0.1:PORT or the path of a unix socket"
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! The configuration: read, checked, and only then used.
+//! The configuration: reads and checks it before anything starts.
 
 mod device;
 mod endpoint;
@@ -16,28 +16,28 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// What `elvis serve` is to do.
+/// The configuration of `elvis serve`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// How devices are served.
     pub mode: Mode,
-    /// The CPUs for I/O threads; none is one thread, bound to none.
+    /// The CPUs for I/O threads; empty: one unbound thread.
     pub io_cores: Vec<usize>,
     /// Where `elvis ctl` connects.
     pub control: Option<PathBuf>,
     /// Where the counters can be read.
     pub metrics: Option<Endpoint>,
-    /// Whom to become when all is open.
+    /// The user to become once disks and sockets are open.
     pub user: Option<User>,
-    /// Whether to allow only the system calls that serving takes.
+    /// Whether to allow only the system calls that serving needs.
     pub seccomp: bool,
     /// The policy's constants.
     pub params: Params,
-    /// Whether and how as many I/O cores are used as the load takes, and devices moved between them.
+    /// Whether and how to use only as many I/O cores as the load needs, and move devices between them.
     pub placement: PlacementParams,
-    /// Whether the polling window is to be derived from the cost of waking on this host.
+    /// Whether to derive the polling window from this host's wake-up cost.
     pub derive_window: bool,
-    /// Use threads for files even where io_uring is allowed.
+    /// Whether to use threads instead of io_uring for files.
     pub threads_only: bool,
     /// The devices to start with.
     pub devices: Vec<DeviceSpec>,
@@ -61,11 +61,11 @@ impl Default for Config {
     }
 }
 
-/// Why a configuration can't be used.
+/// An error in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{where_}: {key}: {why}")]
 pub struct ConfigError {
-    /// The file and line, or the argument.
+    /// The file, and the line if known.
     pub where_: String,
     /// The key.
     pub key: String,
@@ -73,7 +73,7 @@ pub struct ConfigError {
     pub why: String,
 }
 
-/// The file as it is written.
+/// The contents of the file, not yet checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawConfig {
@@ -104,7 +104,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong: its line, its key, why.
+    /// The first error: its line, its key, the reason.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError {
@@ -128,7 +128,7 @@ impl Config {
         };
         let constant = |span: Range<usize>, wrong: ParamsError| {
             let at = text.find(wrong.key).unwrap_or(span.start);
-            let why = format!("{} is not possible, it must be {}", wrong.value, wrong.must);
+            let why = format!("{} is not allowed, must be {}", wrong.value, wrong.must);
             error(at..at, wrong.key, why)
         };
         let raw: RawConfig = toml::from_str(text).map_err(|wrong| {
@@ -183,11 +183,11 @@ impl Config {
         Ok(config)
     }
 
-    /// Says whether devices can be placed by themselves in this mode on these cores.
+    /// Checks that automatic placement is possible in this mode on these cores.
     ///
     /// # Errors
     ///
-    /// Why not, and what to change.
+    /// The reason, and what to change.
     pub fn check_placement(&self) -> Result<(), String> {
         if !self.placement.automatic {
             return Ok(());
@@ -200,7 +200,7 @@ impl Config {
         }
         if self.io_cores.len() < 2 {
             return Err(
-                "placement: it needs two I/O cores or more to choose from (io_cores)".to_owned(),
+                "placement: requires at least two I/O cores (io_cores, --io-cores)".to_owned(),
             );
         }
         Ok(())
@@ -217,7 +217,7 @@ impl Config {
             if !names.insert(other.name.clone()) || (other != &spec && other.socket == spec.socket)
             {
                 return Err(format!(
-                    "two devices are called {:?} or share a socket",
+                    "two devices have the name {:?} or the same socket",
                     spec.name
                 ));
             }

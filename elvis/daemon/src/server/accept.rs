@@ -1,5 +1,5 @@
-//! Connections that can't be taken: of devices, of the control socket, of the metrics. Where descriptors have run
-//! out the connection stays in the socket's queue, and whoever asked for it at once again would do nothing else.
+//! Failures to accept connections to devices, the control socket and the metrics. If descriptors run out, the
+//! connection stays in the socket's queue; retrying without a pause would be a busy loop.
 
 use std::io;
 use std::time::Duration;
@@ -7,37 +7,37 @@ use std::time::Duration;
 /// How long to wait before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Says once that connections can't be taken, until one is.
+/// Reports the first failure after a success.
 #[derive(Default)]
 pub struct Accepting {
     said: bool,
 }
 
 impl Accepting {
-    /// One was taken.
+    /// A connection was accepted.
     pub fn worked(&mut self) {
         self.said = false;
     }
 
-    /// None was taken for `who`. Returns how long to wait before the next try.
+    /// No connection could be accepted for `who`. Returns how long to wait before the next try.
     #[must_use]
     pub fn failed(&mut self, who: &str, error: &io::Error) -> Duration {
         if matches!(
             error.raw_os_error(),
             Some(libc::EINTR | libc::EAGAIN | libc::ECONNABORTED)
         ) {
-            // That one is gone, and the next may be there.
+            // Only this connection failed: try the next at once.
             return Duration::ZERO;
         }
         if !std::mem::replace(&mut self.said, true) {
             let what_to_do = match error.raw_os_error() {
                 Some(libc::EMFILE) => {
-                    "; raise this process' limit of descriptors (ulimit -Hn, or LimitNOFILE= of its unit)"
+                    "; raise the daemon's limit of open files (ulimit -Hn, or LimitNOFILE= of its unit)"
                 }
                 Some(libc::ENFILE) => "; raise the system's limit of open files (fs.file-max)",
                 _ => "",
             };
-            eprintln!("elvis: {who}: a connection waits that can't be taken: {error}{what_to_do}");
+            eprintln!("elvis: {who}: can't accept a connection, it waits: {error}{what_to_do}");
         }
         PAUSE
     }

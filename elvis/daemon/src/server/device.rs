@@ -1,4 +1,4 @@
-//! A device: its socket, and the thread that answers the front-end on it.
+//! A device: its socket, and the control thread that answers the front-end.
 
 use super::accept::Accepting;
 use super::frontend::Frontend;
@@ -22,54 +22,53 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vhost::vhost_user::{BackendReqHandler, Error};
 
-/// Stack of a device's control thread; a thousand of them must be cheap.
+/// Stack of a device's control thread. Small, as there may be a thousand.
 const STACK: usize = 256 << 10;
 
-/// How long a socket that somebody listens at is waited for: a process that was killed has its sockets
-/// until the kernel has ended its requests.
+/// How long to wait for a socket that is in use: a killed process keeps its sockets until the kernel has
+/// ended its requests.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What a device is to be.
+/// The configuration of a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceSpec {
     /// Its name, unique.
     pub name: String,
     /// Where front-ends connect.
     pub socket: PathBuf,
-    /// What its disk is made of.
+    /// Where its data are.
     pub source: Source,
     /// Whether writes fail.
     pub readonly: bool,
-    /// How many queues it offers.
+    /// The number of its queues.
     pub queues: u16,
     /// Its weight among the devices of its I/O thread.
     pub weight: u32,
     /// Its limits.
     pub limit: RateLimit,
-    /// What the guest sees as its serial number, at most 20 bytes.
+    /// The serial number that the guest sees, at most 20 bytes.
     pub serial: String,
 }
 
-/// What the control thread and the device's owner share.
+/// State shared by the control thread and the device's owner.
 struct State {
     stop: AtomicBool,
     wake: OwnedFd,
     stream: Mutex<Option<UnixStream>>,
-    /// Held while it is moved, which waits for its requests in flight, and while a connection begins: locked
-    /// before all others.
+    /// Held during a move, which waits for requests in flight, and while a connection starts. Locked before
+    /// all others.
     moving: Mutex<()>,
-    /// Who serves it. This and the next are never locked for long.
+    /// The I/O thread that serves it. This and the next are never locked for long.
     thread: Mutex<Arc<IoThread>>,
-    /// Of the connection that there is. It is locked itself while a message is answered, which may wait for
-    /// requests in flight: who only looks does not wait for that.
+    /// The connection, if there is one. The inner lock is held while a message is answered, which may wait
+    /// for requests in flight; readers must not wait for it.
     frontend: Mutex<Option<Arc<Mutex<Frontend>>>>,
-    /// Where its driver's memory was when that was last looked at.
+    /// The NUMA node of its driver's memory at the last look.
     node: Mutex<Option<u32>>,
     connected: AtomicBool,
 }
 
-/// A device that front-ends can connect to, one at a time. Dropping it ends it ([`Device::end`]) and closes its
-/// disk.
+/// A device. One front-end at a time can connect. Dropping it ends it ([`Device::end`]) and closes its disk.
 pub struct Device {
     spec: DeviceSpec,
     shared: Arc<Shared>,
@@ -78,11 +77,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens the socket, and answers front-ends from then on.
+    /// Opens the socket, and starts to answer front-ends.
     ///
     /// # Errors
     ///
-    /// The socket can't be opened; what it says names it.
+    /// The socket can't be opened; the message names it.
     pub fn start(spec: DeviceSpec, disk: Disk, thread: Arc<IoThread>) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let listener = listen(&spec.socket).map_err(|error| {
@@ -125,7 +124,7 @@ impl Device {
         })
     }
 
-    /// What it is.
+    /// Its configuration.
     #[must_use]
     pub fn spec(&self) -> &DeviceSpec {
         &self.spec
@@ -155,15 +154,15 @@ impl Device {
         self.shared.spent_ns.load(Ordering::Relaxed)
     }
 
-    /// The node of its driver's memory; where that says nothing, the one that all CPUs are on which its
-    /// front-end may use. None where it has no front-end, or one that is everywhere.
+    /// The NUMA node of its driver's memory; if that is unknown, the node of all CPUs that its front-end may
+    /// use. None if both are unknown, or without a front-end.
     #[must_use]
     pub fn node(&self, topology: &Topology) -> Option<u32> {
         let frontend = lock(&self.state.frontend).clone()?;
         let pages = match frontend.try_lock() {
             Ok(frontend) => frontend.pages(),
             Err(TryLockError::Poisoned(frontend)) => frontend.into_inner().pages(),
-            // It answers a message.
+            // The control thread is answering a message: return the last known node.
             Err(TryLockError::WouldBlock) => return *lock(&self.state.node),
         };
         let node = numa::node_of_memory(&pages).or_else(|| {
@@ -175,13 +174,13 @@ impl Device {
         node
     }
 
-    /// The thread that serves it.
+    /// The I/O thread that serves it.
     #[must_use]
     pub fn thread(&self) -> Arc<IoThread> {
         Arc::clone(&lock(&self.state.thread))
     }
 
-    /// Has another thread serve it, when its requests in flight have ended; none is lost or made twice.
+    /// Moves it to another I/O thread, after its requests in flight. No request is lost or run twice.
     ///
     /// # Errors
     ///
@@ -200,7 +199,7 @@ impl Device {
         Ok(())
     }
 
-    /// Ends its service: closes its socket and its connection, and waits for its requests in flight.
+    /// Ends the device: closes its socket and its connection, and waits for its requests in flight.
     pub fn end(&self) {
         self.state.stop.store(true, Ordering::SeqCst);
         let _ = rustix::io::write(&self.state.wake, &1u64.to_ne_bytes());
@@ -209,13 +208,10 @@ impl Device {
             let _ = stream.shutdown(Shutdown::Both);
         }
         drop(stream);
-        // Whoever ends it too waits here.
+        // A second caller of `end` waits here.
         if let Some(control) = lock(&self.control).take() {
             if control.join().is_err() {
-                eprintln!(
-                    "elvis: {}: its control thread ended by a panic",
-                    self.spec.name
-                );
+                eprintln!("elvis: {}: its control thread panicked", self.spec.name);
             }
             let _ = std::fs::remove_file(&self.spec.socket);
         }
@@ -232,12 +228,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Listens at a path. A socket that is left over from a process that ended is replaced; one that
-/// somebody listens at is not.
+/// Listens at a path. A stale socket is replaced, but not one at which a process still listens.
 ///
 /// # Errors
 ///
-/// The socket can't be made, or something else is there.
+/// The socket can't be made, or the path is in use.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     let in_use = |why| Err(io::Error::new(io::ErrorKind::AddrInUse, why));
     let end = Instant::now() + LINGER;
@@ -248,11 +243,11 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
         }
         if UnixStream::connect(path).is_err() {
             if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
-                return in_use("there is a file that is no socket");
+                return in_use("a file that is not a socket is in the way");
             }
             std::fs::remove_file(path)?;
         } else if Instant::now() > end {
-            return in_use("somebody listens there; choose another path or stop that process");
+            return in_use("another process listens there; stop it or choose another path");
         } else {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -277,7 +272,7 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
             Ok((stream, _)) => stream,
             Err(error) => {
                 let pause = accepting.failed(&shared.name, &error);
-                // It may be told to end meanwhile, which is seen above.
+                // Wake up early if the device must end, which is checked above.
                 let pause = Timespec::try_from(pause).ok();
                 let _ = poll(
                     &mut [PollFd::new(&state.wake, PollFlags::IN)],
@@ -297,7 +292,7 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
         shared.writeback.store(true, Ordering::Relaxed);
         state.connected.store(true, Ordering::Relaxed);
         let frontend = {
-            // Not moved between the two.
+            // No move while the thread is read and the front-end is set.
             let _moving = lock(&state.moving);
             let thread = Arc::clone(&lock(&state.thread));
             let frontend = Frontend::new(Arc::clone(shared), thread, queues);
@@ -307,14 +302,14 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
         };
         let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(&frontend));
         let error = loop {
-            // What is refused is answered by its acknowledgement, if one was asked for. Without, a
-            // front-end would go on as if all were well: so the connection ends in either case.
+            // A front-end learns of an error from the reply only if it requested one. Otherwise it would
+            // continue as if nothing had failed, so an error always ends the connection.
             if let Err(error) = handler.handle_request() {
                 break error;
             }
         };
         if !matches!(error, Error::Disconnected) {
-            eprintln!("elvis: {}: the connection is closed: {error}", shared.name);
+            eprintln!("elvis: {}: closed the connection: {error}", shared.name);
         }
         drop(handler);
         *lock(&state.frontend) = None;

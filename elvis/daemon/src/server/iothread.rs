@@ -1,6 +1,6 @@
-//! A handle on an I/O thread, and what can be asked of it.
+//! A handle on an I/O thread, and the orders that it accepts.
 //!
-//! The thread owns what it serves; others talk to it by messages only.
+//! The thread owns the queues that it serves; other threads only send it messages.
 
 use super::core::Core;
 use super::queue::Queue;
@@ -13,41 +13,41 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// How an I/O thread is to be.
+/// The configuration of an I/O thread.
 #[derive(Debug, Clone)]
 pub struct IoThreadSpec {
     /// The policy's constants.
     pub params: Params,
-    /// The CPUs that it may run on; none is any.
+    /// The CPUs that it may run on; empty: any.
     pub cpus: Vec<usize>,
-    /// Use threads for files even where io_uring is allowed.
+    /// Whether to use threads instead of io_uring for files.
     pub threads_only: bool,
 }
 
-/// What others ask of an I/O thread.
+/// An order to an I/O thread.
 pub(super) enum Order {
     /// Serve a queue from now on.
     Attach(Box<Queue>),
-    /// Take no more requests from a queue, and give it back when its last has ended.
+    /// Take no more requests from a queue, and give it back when its last request has ended.
     Detach {
         device: u64,
         index: u16,
         back: Sender<Box<Queue>>,
     },
-    /// Use another descriptor for calls.
+    /// Use this descriptor for calls.
     Call {
         device: u64,
         index: u16,
         call: Option<OwnedFd>,
     },
-    /// Say what was counted.
+    /// Send the counters.
     Stats(Sender<CoreStats>),
     /// End.
     Stop,
 }
 
-/// A handle on an I/O thread. The thread ends when it is dropped; queues that are still attached
-/// are dropped with their requests in flight waited for.
+/// A handle on an I/O thread. Dropping it ends the thread, which first waits for the requests in
+/// flight of queues still attached.
 pub struct IoThread {
     orders: Sender<Order>,
     wake: Arc<OwnedFd>,
@@ -55,11 +55,11 @@ pub struct IoThread {
 }
 
 impl IoThread {
-    /// Starts one.
+    /// Starts an I/O thread.
     ///
     /// # Errors
     ///
-    /// The thread, its descriptors or its place on the CPU can't be had.
+    /// The thread or its descriptors can't be created, or it can't be bound to its CPUs.
     pub fn start(spec: &IoThreadSpec) -> io::Result<Self> {
         let (orders, receiver) = channel();
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -78,7 +78,7 @@ impl IoThread {
                 Err(error) => drop(ready.send(Err(error))),
             }
         })?;
-        let ended = || io::Error::other("the I/O thread ended while it started");
+        let ended = || io::Error::other("the I/O thread panicked while it started");
         started.recv().map_err(|_| ended())??;
         Ok(Self {
             orders,
@@ -91,7 +91,7 @@ impl IoThread {
         self.orders
             .send(order)
             .map_err(|_| io::Error::other("an I/O thread has ended"))?;
-        // EAGAIN is a counter that is full: it is readable then.
+        // EAGAIN: the counter is full, so the eventfd is readable already.
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
         Ok(())
     }
@@ -105,7 +105,7 @@ impl IoThread {
         self.order(Order::Attach(queue))
     }
 
-    /// Takes a queue back, when all requests that it had taken have ended.
+    /// Takes a queue back, after its requests in flight.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl IoThread {
             .map_err(|_| io::Error::other("an I/O thread does not have this queue"))
     }
 
-    /// Gives a queue another descriptor for calls.
+    /// Sets a queue's descriptor for calls.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl IoThread {
         })
     }
 
-    /// What it has counted.
+    /// Its counters.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Drop for IoThread {
         let _ = self.order(Order::Stop);
         if let Some(thread) = self.thread.take() {
             if thread.join().is_err() {
-                eprintln!("elvis: an I/O thread ended by a panic");
+                eprintln!("elvis: an I/O thread panicked");
             }
         }
     }
@@ -176,10 +176,10 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
     const MEMORY: u64 = 1 << 20;
-    /// Where the request's header, its data and its status are.
+    /// Addresses of the request's header, data and status.
     const PLACES: [u64; 3] = [0x8000, 0x9000, 0xa000];
 
-    /// A disk that answers a read when the other end of this pipe is written to.
+    /// A disk that completes a read when data are written to the other end of this pipe.
     fn told(by: OwnedFd) -> Disk {
         Disk::File {
             lock_wait: std::time::Duration::ZERO,
@@ -218,7 +218,7 @@ mod tests {
         })
     }
 
-    /// What the end of a connection, a change of memory and a move rest on.
+    /// The end of a connection, a change of memory and a move depend on this.
     #[test]
     fn a_queue_is_given_back_when_its_last_request_has_ended_and_not_before() {
         let spec = IoThreadSpec {
@@ -228,7 +228,7 @@ mod tests {
         };
         let thread = IoThread::start(&spec).unwrap();
         if thread.stats().unwrap().engine != "io_uring" {
-            // Threads read at a place in the file, and a pipe has none.
+            // The thread pool reads with an offset, which a pipe does not support.
             println!("skipped: this process may not use io_uring");
             return;
         }
@@ -252,7 +252,7 @@ mod tests {
                 back,
             })
             .unwrap();
-        // The thread answers this when it has carried that out as far as it can.
+        // The thread answers this after it has handled the Detach as far as it can.
         let stats = thread.stats().unwrap();
         assert_eq!(given.try_recv().map(drop), Err(TryRecvError::Empty));
         assert_eq!(driver.reply(), None);

@@ -1,4 +1,4 @@
-//! The running back-end: I/O threads, devices, and the sockets that they are reached by.
+//! The running back-end: I/O threads, devices and their sockets.
 
 mod accept;
 mod core;

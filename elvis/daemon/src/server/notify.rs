@@ -1,8 +1,8 @@
-//! Descriptors of strangers that this process is to notify or to be notified by.
+//! Notification descriptors from untrusted front-ends.
 //!
-//! A front-end hands over eventfds, and keeps them. It can make one whose write blocks (its counter
-//! full), or hand over something else. Neither may stop an I/O thread: what is no eventfd is
-//! refused, and a watchdog ends a write that blocks.
+//! A front-end passes eventfds, and keeps them too. It can make writes to one block (by filling its
+//! counter), or pass another kind of file. Neither may stop an I/O thread: other files are refused, and
+//! a watchdog interrupts a write that blocks.
 
 use crate::sys;
 use std::fs::File;
@@ -12,21 +12,21 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 
-/// A write that has lasted for one to two of these is ended.
+/// A write is interrupted after one to two of these intervals.
 const WATCH: Duration = Duration::from_millis(20);
 
 /// Checks that a descriptor is an eventfd.
 ///
 /// # Errors
 ///
-/// It is something else.
+/// It is not.
 pub fn check_eventfd(file: File) -> io::Result<OwnedFd> {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     if link.to_str() == Some("anon_inode:[eventfd]") {
         return Ok(file.into());
     }
     let why = format!(
-        "a notification descriptor is no eventfd but {}",
+        "a notification descriptor must be an eventfd, is {}",
         link.display()
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
@@ -35,7 +35,7 @@ pub fn check_eventfd(file: File) -> io::Result<OwnedFd> {
 /// Watches the writes of one thread.
 #[derive(Debug)]
 pub struct Guard {
-    /// Odd while a write lasts.
+    /// Incremented before and after each write: odd during a write.
     writes: AtomicU64,
     thread: AtomicI32,
 }
@@ -43,7 +43,7 @@ pub struct Guard {
 static GUARDS: Mutex<Vec<(Weak<Guard>, u64)>> = Mutex::new(Vec::new());
 
 impl Guard {
-    /// A guard for the thread that calls this.
+    /// A guard for the calling thread.
     ///
     /// # Errors
     ///
@@ -67,11 +67,11 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Adds 1 to an eventfd. Returns within tens of milliseconds in any case.
+    /// Adds 1 to an eventfd. Always returns within tens of milliseconds.
     ///
     /// # Errors
     ///
-    /// It can't be written, or its counter is full.
+    /// The write fails, or its counter is full.
     pub fn notify(&self, eventfd: &impl AsFd) -> io::Result<()> {
         self.writes.fetch_add(1, Ordering::Relaxed);
         let done = rustix::io::write(eventfd, &1u64.to_ne_bytes());

@@ -1,34 +1,34 @@
-//! Requests that an engine carries out. A module with `unsafe`.
+//! Requests that an engine executes. One of the modules with `unsafe`.
 
 use crate::blk::{Request, SECTOR, Status};
 use crate::storage::{Disk, Job, Operation, Registered};
 use elvis_ring::{Chain, DirtyLog, Piece};
 use std::os::fd::AsFd;
 
-/// fallocate's modes, from linux/falloc.h.
+/// Modes of fallocate (linux/falloc.h).
 const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
 const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE;
 const ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
 
-/// One request on its way.
+/// One request in flight.
 #[derive(Debug)]
 pub struct Pending {
     /// The slot of its queue.
     pub slot: usize,
     /// Its buffers.
     pub chain: Chain,
-    /// What it asks for.
+    /// The request.
     pub request: Request,
     /// When it was taken.
     pub taken_ns: u64,
-    /// In the memory that `chain` keeps, or in `bounce`.
+    /// In memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
     dsync: bool,
     bounce: Option<Bounce>,
 }
 
-/// Aligned memory of our own, for buffers that O_DIRECT does not take.
+/// Aligned private memory, for buffers that O_DIRECT does not accept.
 #[derive(Debug)]
 struct Bounce {
     memory: Vec<u8>,
@@ -50,17 +50,17 @@ impl Bounce {
     }
 }
 
-/// What a result means for its request.
+/// What to do with a request after a result.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A part is done, or nothing was: the rest is to be submitted.
+    /// Submit the rest: nothing or only a part was done.
     Again,
-    /// It has ended.
+    /// The request has ended.
     Ended(Status),
 }
 
 impl Pending {
-    /// A request for a disk in a file.
+    /// A request to a file; `align` is the alignment that the file requires.
     pub fn new(
         slot: usize,
         chain: Chain,
@@ -80,7 +80,8 @@ impl Pending {
             bounce: None,
         };
         let chain = &pending.chain;
-        // SAFETY: the request has the chain too, gives the pieces to an engine only, and stays until that is done.
+        // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until
+        // that is done.
         let keep = |piece: Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
         let (skip, bytes) = (crate::blk::HEADER, request.data_bytes());
         pending.pieces = match request {
@@ -95,14 +96,14 @@ impl Pending {
                 pending.chain.read(skip, bounce.bytes(bytes));
             }
             let place = bounce.bytes(bytes).as_mut_ptr();
-            // SAFETY: the buffer is this request's, and looked into when the engine is done with it.
+            // SAFETY: the request owns the buffer, and does not access it before the engine is done with it.
             pending.pieces = vec![unsafe { Piece::new(place, bytes as usize) }];
             pending.bounce = Some(bounce);
         }
         pending
     }
 
-    /// What is left to be done, as the engine takes it. None where the disk is no file.
+    /// The rest of the request as a job for the engine. None if the disk is not a file.
     pub fn job<'a>(
         &'a self,
         token: u64,
@@ -150,7 +151,7 @@ impl Pending {
         })
     }
 
-    /// Takes in what the engine says.
+    /// Handles the engine's result.
     pub fn result(&mut self, result: i32) -> Outcome {
         if result == -libc::EINTR || result == -libc::EAGAIN {
             return Outcome::Again;
@@ -168,7 +169,7 @@ impl Pending {
         }
         self.done += moved;
         if self.done < wanted {
-            // The end of a file that became shorter, or a device that takes nothing more.
+            // The file was truncated, or a device accepts no more.
             if moved == 0 {
                 return Outcome::Ended(Status::IoError);
             }
@@ -198,7 +199,8 @@ impl Pending {
     }
 }
 
-/// Writes the reply into a request's buffers, notes what was written, and returns how much of them.
+/// Writes the status into a request's buffers, marks its writes in the dirty log, and returns the number of
+/// bytes written.
 pub fn reply(
     chain: &Chain,
     request: Option<&Request>,
@@ -208,7 +210,7 @@ pub fn reply(
     if !chain.write_last(status as u8) {
         return 0;
     }
-    // "The device MAY write anything there" for what is not Ok: it counts as not written.
+    // "The device MAY write anything there" unless the status is Ok: this counts as not written.
     let data = match (request, status) {
         (Some(Request::Read { bytes, .. }), Status::Ok) => *bytes,
         (Some(Request::Id), Status::Ok) => crate::blk::ID as u64,
@@ -219,8 +221,8 @@ pub fn reply(
             log.mark(segment.guest, segment.bytes.into());
         }
     }
-    // The status is the last byte of all; where the buffers before it are not full, the driver does
-    // not look at this length.
+    // The status is the last byte of the buffers. If those before it are not full, the driver does not
+    // use this length.
     u32::try_from(data + 1).unwrap_or(u32::MAX)
 }
 
@@ -239,7 +241,7 @@ mod tests {
         pending.pieces = lengths
             .iter()
             .map(|&bytes| {
-                // SAFETY: nobody is given it.
+                // SAFETY: it is never accessed.
                 let piece = unsafe { Piece::new(at as *mut u8, bytes) };
                 at += bytes;
                 piece

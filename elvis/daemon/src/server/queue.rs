@@ -1,5 +1,5 @@
-//! A virtqueue with all that is needed to serve it. It moves between a device's control thread,
-//! which prepares it, and the I/O thread that serves it.
+//! A virtqueue with everything needed to serve it. It is passed between a device's control thread,
+//! which sets it up, and the I/O thread that serves it.
 
 use super::stats::Counted;
 use crate::storage::Disk;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What all queues of a device share.
+/// The data shared by all queues of a device.
 #[derive(Debug)]
 pub struct Shared {
     /// Its number, unique in this process.
@@ -20,29 +20,29 @@ pub struct Shared {
     pub disk: Disk,
     /// Whether writes fail.
     pub readonly: bool,
-    /// Whether there is a write cache: without, each write waits for the disk.
+    /// Whether there is a write cache; if not, each write waits for the disk.
     pub writeback: AtomicBool,
-    /// What the guest sees as its serial number.
+    /// The serial number that the guest sees.
     pub serial: String,
     /// Its weight among the devices of its I/O thread.
     pub weight: u32,
     /// Its limits.
     pub limit: RateLimit,
-    /// Time that I/O threads spent on it, in ns. One thread at a time adds to it.
+    /// Time that I/O threads spent on it, in ns. Only one thread at a time adds to it.
     pub spent_ns: AtomicU64,
 }
 
 impl Shared {
-    /// Notes time that its I/O thread spent on it.
+    /// Adds time that its I/O thread spent on it.
     pub fn spend(&self, ns: u64) {
-        // Its queues are on one thread, so nobody else writes between the two.
+        // All its queues are on one thread, so no other thread writes in between.
         let spent_ns = self.spent_ns.load(Ordering::Relaxed);
         self.spent_ns
             .store(spent_ns.wrapping_add(ns), Ordering::Relaxed);
     }
 }
 
-/// A queue that can be served.
+/// A queue, ready to be served.
 #[derive(Debug)]
 pub struct Queue {
     /// Its device.
@@ -51,16 +51,16 @@ pub struct Queue {
     pub index: u16,
     /// Its ring.
     pub ring: Ring,
-    /// Written by the driver for new requests.
+    /// The driver writes to it for new requests.
     pub kick: OwnedFd,
-    /// Written by us for replies.
+    /// The I/O thread writes to it for replies.
     pub call: Option<OwnedFd>,
-    /// Written by us when the ring is broken.
+    /// The I/O thread writes to it when the queue fails.
     pub err: Option<OwnedFd>,
-    /// Why it is served no longer.
+    /// The error that ended its service.
     pub fault: Option<String>,
-    /// Whether it was polled where it was served before.
+    /// Whether it was polled on its last I/O thread.
     pub polled: bool,
-    /// What was counted.
+    /// Its counters.
     pub counted: Counted,
 }

@@ -1,11 +1,11 @@
-//! What is counted, and how it leaves the I/O thread: as a copy, on demand, by message.
+//! Counters. An I/O thread sends copies of them on request.
 
 use crate::storage::CountedBuffers;
 use elvis_policy::{CoreCounters, QueueCounters};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Latencies of requests, from taken to replied.
+/// Latencies of requests, from taking the request to its reply.
 #[derive(Debug, Clone)]
 pub struct Latency {
     histogram: Option<Histogram<u64>>,
@@ -14,7 +14,7 @@ pub struct Latency {
 }
 
 impl Default for Latency {
-    /// Nothing measured yet. Two digits, up to a minute.
+    /// An empty histogram: two digits, up to a minute.
     fn default() -> Self {
         Self {
             histogram: Histogram::new_with_bounds(1, 60_000_000_000, 2).ok(),
@@ -25,7 +25,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Adds as many that took the same time.
+    /// Adds `times` requests with this latency.
     pub fn record(&mut self, ns: u64, times: u64) {
         self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(times));
         self.count += times;
@@ -41,10 +41,10 @@ impl Latency {
     }
 }
 
-/// Counters of a queue that the policy does not keep.
+/// Counters of a queue that are not the policy's, and the policy's from before.
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
-    /// Of earlier stays on I/O threads.
+    /// The policy's counters from earlier I/O threads.
     pub before: QueueCounters,
     /// Bytes read by the guest.
     pub read_bytes: u64,
@@ -54,14 +54,14 @@ pub struct Counted {
     pub errors: u64,
     /// Notifications to the driver.
     pub calls: u64,
-    /// Replies published without one.
+    /// How often replies were published without a notification.
     pub calls_suppressed: u64,
-    /// From taken to replied.
+    /// Latencies.
     pub latency: Latency,
 }
 
 impl Counted {
-    /// A copy to hand out, with what the policy counts now.
+    /// A copy, with the policy's current counters added.
     #[must_use]
     pub fn stats(&self, device: u64, queue: u16, now: &QueueCounters, polled: bool) -> QueueStats {
         QueueStats {
@@ -84,7 +84,7 @@ impl Counted {
     }
 }
 
-/// One queue, as `elvis ctl stats` shows it.
+/// One queue in the output of `elvis ctl stats`.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueueStats {
     /// The device's number.
@@ -94,7 +94,7 @@ pub struct QueueStats {
     pub queue: u16,
     /// Whether it is polled now.
     pub polled: bool,
-    /// What the policy counts.
+    /// The policy's counters.
     #[serde(flatten)]
     pub policy: QueueCounters,
     /// Bytes read by the guest.
@@ -105,41 +105,41 @@ pub struct QueueStats {
     pub errors: u64,
     /// Notifications to the driver.
     pub calls: u64,
-    /// Replies published without one, as the driver did not want it.
+    /// How often replies were published without a notification, as the driver did not want one.
     pub calls_suppressed: u64,
-    /// Half of the requests took at most this, from taken to replied, in ns.
+    /// Median latency, from taking a request to its reply, in ns.
     pub latency_p50_ns: u64,
-    /// 99 % took at most this, in ns.
+    /// 99th percentile of latency, in ns.
     pub latency_p99_ns: u64,
-    /// 99.9 % took at most this, in ns.
+    /// 99.9th percentile of latency, in ns.
     pub latency_p999_ns: u64,
     /// All latencies together, in ns.
     #[serde(skip)]
     pub latency_sum_ns: u64,
-    /// How many there were.
+    /// Number of requests with a latency.
     #[serde(skip)]
     pub latency_count: u64,
-    /// Why it is served no longer.
+    /// The error that ended its service.
     pub fault: Option<String>,
 }
 
-/// One I/O thread, as `elvis ctl stats` shows it.
+/// One I/O thread in the output of `elvis ctl stats`.
 #[derive(Debug, Clone, Serialize)]
 pub struct CoreStats {
-    /// The CPUs that it is bound to; none is any.
+    /// The CPUs that it is bound to; empty: any.
     pub cpus: Vec<usize>,
-    /// What carries out requests to files.
+    /// The engine for file requests.
     pub engine: &'static str,
-    /// Drivers' memory that it has pinned.
+    /// Drivers' memory that is registered, and so pinned.
     pub registered_buffers: CountedBuffers,
-    /// What the policy counts.
+    /// The policy's counters.
     #[serde(flatten)]
     pub policy: CoreCounters,
-    /// Time spent on visits that found something, in ns.
+    /// Time of visits that served requests, in ns.
     pub serving_ns: u64,
     /// Time asleep, in ns.
     pub asleep_ns: u64,
-    /// Time awake without serving: polling and looking for events, in ns.
+    /// Time awake without serving: polling and checking for events, in ns.
     pub polling_ns: u64,
     /// Its queues.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! What sleeping and waking costs on this host.
+//! Measures the wake-up cost of this host.
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-/// Round trips that are measured.
+/// Number of round trips to measure.
 const ROUNDS: usize = 200;
 
 fn waiter(eventfd: &OwnedFd) -> io::Result<OwnedFd> {
@@ -38,7 +38,7 @@ fn wait(epoll: &OwnedFd, eventfd: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Splits the CPUs of this process into that of an I/O thread and the others, where there are others.
+/// Splits the CPUs of this process into that of an I/O thread and the others. None if there are no others.
 fn cpus(io_cpu: Option<usize>) -> io::Result<Option<(CpuSet, CpuSet)>> {
     let mut others = sched_getaffinity(None)?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| others.is_set(cpu));
@@ -51,12 +51,12 @@ fn cpus(io_cpu: Option<usize>) -> io::Result<Option<(CpuSet, CpuSet)>> {
     Ok((others.count() > 0).then_some((its, others)))
 }
 
-/// Measures the time from an eventfd's write on another CPU until a thread on `io_cpu` that waits
-/// for it in epoll runs: half of a round trip, the median of many. Takes a few milliseconds.
+/// Measures the time from a write to an eventfd on another CPU until a thread on `io_cpu` that waits
+/// for it in epoll runs: half the median round trip. Takes a few milliseconds.
 ///
 /// # Errors
 ///
-/// The descriptors or the threads can't be had.
+/// Descriptors or threads can't be created.
 pub fn measure_wake_ns(io_cpu: Option<usize>) -> io::Result<u64> {
     let cpus = cpus(io_cpu)?;
     let there = eventfd(0, EventfdFlags::CLOEXEC)?;
@@ -84,7 +84,7 @@ pub fn measure_wake_ns(io_cpu: Option<usize>) -> io::Result<u64> {
                 })
                 .collect()
         });
-        let ended = |_| io::Error::other("a measuring thread ended");
+        let ended = |_| io::Error::other("a thread that measures the wake-up cost panicked");
         let mut times = caller.join().map_err(ended)??;
         echo.join().map_err(ended)??;
         times.sort_unstable();

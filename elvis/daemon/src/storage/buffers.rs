@@ -1,17 +1,17 @@
-//! Drivers' memory that the kernel has pinned for an io_uring, so that it need not do so for each
-//! request ("registered buffers"). Which memory has which number is kept here; `uring` tells the kernel.
+//! The table of registered buffers: drivers' memory that is pinned for an io_uring, so that the kernel
+//! need not pin it for each request. It assigns memory to entries; `uring` passes them to the kernel.
 
 use elvis_ring::{Memory, Piece, Span};
 
 /// Entries of a ring's table.
 pub const ENTRIES: u16 = 4096;
-/// Most bytes of one entry, the kernel's limit.
+/// Greatest length of one entry, the kernel's limit.
 const LONGEST: usize = 1 << 30;
 
 /// One entry of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its number.
+    /// Its index.
     pub index: u16,
     /// Its first address.
     pub start: usize,
@@ -19,12 +19,12 @@ pub struct Buffer {
     pub bytes: usize,
 }
 
-/// The memory of one queue's driver, as far as it is registered.
+/// The registered parts of the memory of one queue's driver.
 #[derive(Debug, Default)]
 pub struct Registered(Vec<Buffer>);
 
 impl Registered {
-    /// The number of the buffer that a piece lies in whole.
+    /// The index of the buffer that contains the whole piece.
     #[must_use]
     pub fn find(&self, piece: &Piece) -> Option<u16> {
         let whole = |buffer: &&Buffer| {
@@ -36,18 +36,18 @@ impl Registered {
     }
 }
 
-/// What is counted, for `elvis ctl stats`.
+/// Counters of registered buffers, for `elvis ctl stats`.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Counted {
-    /// Bytes that are registered now, which stay pinned meanwhile.
+    /// Bytes that are registered, and so pinned, now.
     pub bytes: u64,
-    /// Requests that used them.
+    /// Requests that used registered buffers.
     pub requests: u64,
-    /// Why memory was not registered when that was last tried in vain.
+    /// Why the last failed registration failed.
     pub refused: Option<String>,
 }
 
-/// Who uses which entries of a ring's table. A device's queues share theirs.
+/// The entries of a ring's table and their numbers of users. A device's queues share entries.
 #[derive(Debug)]
 pub struct Table {
     used: Vec<(Buffer, u32)>,
@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// Takes in a driver's memory: what is new is registered by `register`. What can't be is left out.
+    /// Adds a driver's memory: new entries are registered by `register`, except those for which that fails.
     pub fn add(
         &mut self,
         memory: &Memory,
@@ -86,7 +86,7 @@ impl Table {
                 continue;
             }
             let Some(index) = self.free.pop() else {
-                self.counted.refused = Some(format!("all {ENTRIES} places are taken"));
+                self.counted.refused = Some(format!("all {ENTRIES} entries are in use"));
                 break;
             };
             let buffer = Buffer {
@@ -106,7 +106,7 @@ impl Table {
         registered
     }
 
-    /// Gives up what [`Table::add`] gave: what nobody else uses is passed to `unregister`.
+    /// Releases entries from [`Table::add`]: those without other users are passed to `unregister`.
     pub fn remove(&mut self, registered: Registered, mut unregister: impl FnMut(&Buffer)) {
         for gone in registered.0 {
             let Some(at) = self.used.iter().position(|(buffer, _)| *buffer == gone) else {
@@ -123,7 +123,7 @@ impl Table {
     }
 }
 
-/// A region in parts of the longest that an entry may have.
+/// Splits a region into parts of at most [`LONGEST`] bytes.
 fn parts(region: &Span) -> impl Iterator<Item = (usize, usize)> {
     let (start, bytes) = (region.start() as usize, region.bytes());
     let offsets = (0..bytes).step_by(LONGEST);
@@ -146,14 +146,14 @@ mod tests {
 
     fn piece(registered: &Registered, buffer: usize, offset: usize, bytes: usize) -> Option<u16> {
         let place = registered.0[buffer].start.wrapping_add(offset);
-        // SAFETY: it is compared, and given to nobody.
+        // SAFETY: it is only compared, never accessed.
         registered.find(&unsafe { Piece::new(place as *mut u8, bytes) })
     }
 
     #[test]
     fn a_piece_is_found_where_it_lies_whole() {
         let mut table = Table::new();
-        // Address space only: no page of it is touched.
+        // This takes only address space: no page is touched.
         let registered = table.add(&memory((1 << 30) + 8192), |_| Ok(()));
         assert_eq!(table.counted.bytes, (1 << 30) + 8192);
         assert_eq!(piece(&registered, 0, 0, 1), Some(0));
@@ -194,6 +194,6 @@ mod tests {
         let registered = table.add(&one, |_| Err(io::Error::from_raw_os_error(libc::ENOMEM)));
         assert!(registered.0.is_empty() && table.free.len() == usize::from(ENTRIES));
         assert!(table.counted.refused.as_ref().unwrap().contains("memory"));
-        table.remove(registered, |_| panic!("there is nothing"));
+        table.remove(registered, |_| panic!("nothing was registered"));
     }
 }

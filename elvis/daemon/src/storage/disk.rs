@@ -14,39 +14,39 @@ use std::time::{Duration, Instant};
 /// Bytes of a sector, the unit of the virtio block protocol.
 pub const SECTOR: u64 = 512;
 
-/// What statfs calls a tmpfs (linux/magic.h).
+/// The file system type of a tmpfs (linux/magic.h).
 const TMPFS: rustix::fs::FsWord = libc::TMPFS_MAGIC as _;
 
-/// What a disk is made of.
+/// Where a disk's data are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Takes what is written, reads as whatever is in the guest's buffer; for measurements.
+    /// Nowhere: writes are dropped, reads leave the guest's buffer unchanged; for measurements.
     Null {
         /// Its size.
         bytes: u64,
         /// Time that the I/O thread spends on each read and write, in ns.
         service_ns: u64,
     },
-    /// Memory of this process, gone when it ends.
+    /// In memory of this process, lost when it exits.
     Ram {
         /// Its size.
         bytes: u64,
     },
-    /// A raw image or a block device.
+    /// In a raw image or a block device.
     File {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
         /// Whether to bypass the page cache (O_DIRECT).
         direct: bool,
-        /// Whether to lock it only while it is served, so that the device that a machine migrates to
-        /// can be there before it comes.
+        /// Whether to lock it only while a queue runs, so that the destination of a migration can
+        /// open it before the guest arrives.
         migratable: bool,
-        /// Whether its driver's memory is registered with io_uring, and pinned.
+        /// Whether to register, and so pin, its driver's memory with io_uring.
         registered_buffers: bool,
     },
 }
 
-/// A disk that is open.
+/// An open disk.
 #[derive(Debug)]
 pub enum Disk {
     /// See [`Source::Null`].
@@ -63,26 +63,26 @@ pub enum Disk {
     },
     /// See [`Source::File`].
     File {
-        /// The file, locked.
+        /// The file; it is locked.
         file: File,
-        /// Whether it is locked for others that only read, too.
+        /// Whether the lock is shared, with others that only read.
         readonly: bool,
-        /// Whether it is locked between [`Disk::begin`] and [`Disk::end`] only.
+        /// Whether it is locked only between [`Disk::begin`] and [`Disk::end`].
         migratable: bool,
-        /// How long another's lock is waited for.
+        /// How long to wait for a lock that is held elsewhere.
         lock_wait: Duration,
-        /// Its size, in whole sectors.
+        /// Its size in bytes, rounded down to whole sectors.
         bytes: u64,
-        /// Alignment that buffers and lengths must have, 1 where there is none.
+        /// Required alignment of buffers and lengths; 1: none.
         align: u64,
-        /// Whether it lies in memory (tmpfs), so that a request is a copy and waits for nothing.
+        /// Whether it is in memory (tmpfs), so that a request is a copy that does not block.
         in_memory: bool,
         /// See [`Source::File`].
         registered_buffers: bool,
     },
 }
 
-/// Why a disk can't be opened.
+/// A disk can't be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {cause}")]
 pub struct DiskError {
@@ -91,21 +91,21 @@ pub struct DiskError {
 }
 
 impl Disk {
-    /// How long a file that is locked is waited for: a process that was killed keeps its lock
-    /// until its last request has ended.
+    /// How long to wait for a locked file: a process that was killed keeps its lock until its last
+    /// request has ended.
     const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-    /// Opens a disk. A file is locked first, so that two processes never serve it at once; one that is
-    /// migratable by [`Disk::begin`].
+    /// Opens a disk. A file is locked first, so that two processes never serve it at once; a
+    /// migratable one is locked by [`Disk::begin`].
     ///
     /// # Errors
     ///
-    /// It can't be opened, has no size, or is in use.
+    /// It can't be opened, is smaller than a sector, or is in use.
     pub fn open(source: &Source, readonly: bool) -> Result<Self, DiskError> {
         Self::open_within(source, readonly, Self::LOCK_WAIT)
     }
 
-    /// The same, and another's lock is waited for so long.
+    /// The same, but waits `lock_wait` for a lock that is held elsewhere.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Disk {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let kind = file.metadata()?.file_type();
         if !kind.is_file() && !kind.is_block_device() {
-            return Err(invalid("neither a file nor a block device"));
+            return Err(invalid("not a regular file or block device"));
         }
         if !migratable {
             lock(&file, readonly, lock_wait)?;
@@ -180,10 +180,10 @@ impl Disk {
         let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))? / SECTOR * SECTOR;
         if bytes == 0 {
             return Err(invalid(
-                "it has less than one sector; give it a size (truncate -s)",
+                "smaller than a sector of 512 bytes; make it larger (truncate -s)",
             ));
         }
-        // Buffers of a guest are aligned to 512 at least where its driver knows our block size.
+        // A driver that reads blk_size aligns its buffers to at least 512.
         let align = if direct { SECTOR } else { 1 };
         let in_memory = !direct && rustix::fs::fstatfs(&file)?.f_type == TMPFS;
         Ok(Self::File {
@@ -198,7 +198,7 @@ impl Disk {
         })
     }
 
-    /// Locks a migratable disk, before its first queue is served. Nothing for others.
+    /// Locks a migratable disk, before its first queue is served. Does nothing for other disks.
     ///
     /// # Errors
     ///
@@ -216,12 +216,12 @@ impl Disk {
         }
     }
 
-    /// Unlocks a migratable disk when no queue is served any more. What was written is on the disk first,
-    /// where another host may look for it.
+    /// Unlocks a migratable disk when no queue is served any more. Syncs its data first, as another host
+    /// may read them next.
     ///
     /// # Errors
     ///
-    /// It could not be brought there.
+    /// The data can't be synced, or the file can't be unlocked.
     pub fn end(&self) -> io::Result<()> {
         let Self::File {
             file,
@@ -245,7 +245,7 @@ impl Disk {
         }
     }
 
-    /// Whether its driver's memory is to be registered with the engine: not where that has no requests.
+    /// Whether to register its driver's memory with the engine. Not for a disk that does not use the engine.
     #[must_use]
     pub fn registered_buffers(&self) -> bool {
         matches!(
@@ -268,7 +268,7 @@ impl Disk {
         )
     }
 
-    /// Reads into what the device may write of a chain, at once. None where the engine must.
+    /// Reads into the writable buffers of a chain at once. None: the engine must do it.
     #[must_use]
     pub fn read_now(&self, chain: &Chain, offset: u64, bytes: u64) -> Option<bool> {
         match self {
@@ -282,7 +282,7 @@ impl Disk {
         }
     }
 
-    /// Writes what follows `skip` bytes of a chain, at once. None where the engine must.
+    /// Writes the readable buffers of a chain, after `skip` bytes, at once. None: the engine must do it.
     #[must_use]
     pub fn write_now(&self, chain: &Chain, skip: u64, offset: u64, bytes: u64) -> Option<bool> {
         match self {
@@ -296,8 +296,8 @@ impl Disk {
         }
     }
 
-    /// Makes a range read as zeros, at once, which takes as long as to write it. False where the engine must,
-    /// or where there is no such range.
+    /// Zeroes a range at once, which takes as long as a write. False if the engine must do it, or if the
+    /// range is not in the disk.
     #[must_use]
     pub fn zero_now(&self, offset: u64, bytes: u64) -> bool {
         match self {
@@ -314,7 +314,7 @@ impl Disk {
     }
 }
 
-/// Lets time pass at work, not asleep. True.
+/// Busy-waits for this time. Always true.
 fn spend(time: Duration) -> bool {
     if !time.is_zero() {
         let start = Instant::now();
@@ -325,13 +325,13 @@ fn spend(time: Duration) -> bool {
     true
 }
 
-/// What was done whole is done; the engine, which knows what to do with errors and with parts, does
-/// everything else again.
+/// Some(true) if all bytes were transferred. Otherwise None: the engine repeats the request, as it handles
+/// errors and partial transfers.
 fn whole(result: i32, bytes: u64) -> Option<bool> {
     (u64::try_from(result) == Ok(bytes)).then_some(true)
 }
 
-/// Takes an OFD lock on the whole file: shared where it is only read.
+/// Takes an OFD lock on the whole file, shared if it is only read.
 fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
     let end = Instant::now() + wait;
     loop {
@@ -348,8 +348,8 @@ fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
     }
 }
 
-/// Open file description locks belong to the open file, not to the process (fcntl(2)), and so to
-/// its requests in flight too.
+/// Open file description locks belong to the open file, not to the process (fcntl(2)). So they last until
+/// the requests in flight have ended too.
 fn try_lock(file: &File, readonly: bool) -> io::Result<()> {
     let kind = if readonly {
         libc::F_RDLCK

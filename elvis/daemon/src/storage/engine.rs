@@ -1,4 +1,5 @@
-//! What carries out requests to files: io_uring, or a pool of threads where that is not allowed.
+//! The engine of an I/O thread executes file requests: by io_uring, or by a pool of threads where that
+//! is not allowed.
 
 use super::buffers::{Counted, Registered};
 use super::pool::Pool;
@@ -7,19 +8,19 @@ use elvis_ring::{Memory, Piece};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What is to be done with a file.
+/// An operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Read.
     Read,
-    /// Write; with `dsync` it is on the disk when it is done.
+    /// Write.
     Write {
-        /// Whether to wait for the disk.
+        /// Whether to wait until the data are on the disk.
         dsync: bool,
     },
-    /// Wait until all that is written is on the disk.
+    /// Wait until all written data are on the disk.
     Flush,
-    /// fallocate with this mode, over `bytes`.
+    /// fallocate with this mode.
     Allocate {
         /// FALLOC_FL_...
         mode: i32,
@@ -28,27 +29,27 @@ pub enum Operation {
     },
 }
 
-/// One request to a file. Its pieces stay where they are until it is done.
+/// One request to a file. Its pieces must not move until it is done.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// Comes back with the result.
+    /// Returned with the result.
     pub token: u64,
     /// The file.
     pub fd: BorrowedFd<'a>,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// Where in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// What to read into or to write.
+    /// The memory to read into or to write from.
     pub pieces: &'a [Piece<'a>],
-    /// The driver's memory, as far as it is registered with this engine.
+    /// The parts of the driver's memory that are registered with this engine.
     pub registered: &'a Registered,
 }
 
 /// Results: a job's token, and bytes or a negative errno.
 pub type Results = Vec<(u64, i32)>;
 
-/// An engine of one I/O thread.
+/// The engine of one I/O thread.
 pub enum Engine {
     /// io_uring.
     Uring(Box<Uring>),
@@ -57,11 +58,11 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// io_uring where this process may use it, else threads.
+    /// io_uring if this process may use it, else threads.
     ///
     /// # Errors
     ///
-    /// Neither can be had.
+    /// Neither is available.
     pub fn new(threads_only: bool) -> io::Result<Self> {
         if !threads_only {
             if let Ok(uring) = Uring::new() {
@@ -71,7 +72,7 @@ impl Engine {
         Ok(Self::Pool(Pool::new()?))
     }
 
-    /// Its name, for people.
+    /// Its name, for users.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -80,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// Readable when results are there.
+    /// A descriptor that is readable when there are results.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         match self {
@@ -89,25 +90,26 @@ impl Engine {
         }
     }
 
-    /// Takes a request in. It starts at the next [`Engine::start`] at the latest.
+    /// Queues a request. It starts at the next [`Engine::start`] at the latest.
     ///
     /// # Safety
     ///
-    /// The pieces' memory, the array of them, and the file stay where they are until the result is there.
+    /// The memory of the pieces, the array of pieces and the file must stay valid, and in place, until the
+    /// result has arrived.
     ///
     /// # Errors
     ///
-    /// It can't be taken in; nothing will happen.
+    /// The request can't be queued; it has no effect.
     pub unsafe fn submit(&mut self, job: &Job) -> io::Result<()> {
         match self {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             Self::Uring(uring) => unsafe { uring.submit(job) },
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             Self::Pool(pool) => unsafe { pool.submit(job) },
         }
     }
 
-    /// Registers a driver's memory, where that is possible; what is not is used as it is.
+    /// Registers a driver's memory as far as possible. The rest is used unregistered.
     pub fn register(&mut self, memory: &Memory) -> Registered {
         match self {
             Self::Uring(uring) => uring.register(memory),
@@ -115,14 +117,14 @@ impl Engine {
         }
     }
 
-    /// Ends that. No request on that memory may be on its way.
+    /// Unregisters memory. No request on it may be in flight.
     pub fn unregister(&mut self, registered: Registered) {
         if let Self::Uring(uring) = self {
             uring.unregister(registered);
         }
     }
 
-    /// What is registered.
+    /// Counters of the registered memory.
     #[must_use]
     pub fn buffers(&self) -> Counted {
         match self {
@@ -131,11 +133,11 @@ impl Engine {
         }
     }
 
-    /// Starts what was taken in.
+    /// Starts the queued requests.
     ///
     /// # Errors
     ///
-    /// The kernel did not take it; try again.
+    /// The kernel did not accept them; try again.
     pub fn start(&mut self) -> io::Result<()> {
         match self {
             Self::Uring(uring) => uring.start(),
@@ -143,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Takes out the results that are there.
+    /// Moves available results to `results`.
     pub fn reap(&mut self, results: &mut Results) {
         match self {
             Self::Uring(uring) => uring.reap(results),

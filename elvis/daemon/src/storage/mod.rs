@@ -1,4 +1,4 @@
-//! Where a disk's data is: nowhere, in RAM, or in a file or block device.
+//! Disks (null, RAM, file or block device), and the engines that access files.
 
 mod buffers;
 mod disk;

@@ -1,4 +1,4 @@
-//! Requests by threads that wait for them, where io_uring is not allowed. A module with `unsafe`.
+//! File requests by a pool of threads, where io_uring is not allowed. One of the modules with `unsafe`.
 
 use super::engine::{Job, Operation, Results};
 use crate::sys;
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Threads of one I/O thread's pool.
+/// Number of threads in the pool of one I/O thread.
 const THREADS: usize = 4;
 
 struct Order {
@@ -26,7 +26,7 @@ struct Shared {
     ready: OwnedFd,
 }
 
-/// Threads that carry out requests one at a time each. They end when it is dropped.
+/// The pool. Each thread executes one request at a time. Dropping the pool ends the threads.
 pub struct Pool {
     orders: Sender<Order>,
     shared: Arc<Shared>,
@@ -59,7 +59,7 @@ impl Pool {
     ///
     /// As for [`super::Engine::submit`].
     pub unsafe fn submit(&self, job: &Job) -> io::Result<()> {
-        // SAFETY: what it is stays until the result is there, as the caller says, and is not used after.
+        // SAFETY: the caller keeps the memory until the result has arrived, and it is not used afterwards.
         let kept = |piece: &Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
         let order = Order {
             token: job.token,
@@ -71,7 +71,7 @@ impl Pool {
         };
         self.orders
             .send(order)
-            .map_err(|_| io::Error::other("the threads for files have ended"))
+            .map_err(|_| io::Error::other("the threads for file requests have ended"))
     }
 
     pub fn reap(&self, results: &mut Results) {
@@ -81,7 +81,7 @@ impl Pool {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if !theirs.is_empty() {
-            // Under the lock, so that a result which comes now makes it readable again.
+            // Under the lock, so that a new result makes the eventfd readable again.
             let mut count = [0; 8];
             let _ = rustix::io::read(&self.shared.ready, &mut count);
             results.append(&mut theirs);

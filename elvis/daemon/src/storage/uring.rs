@@ -1,4 +1,4 @@
-//! Requests by io_uring. A module with `unsafe`.
+//! File requests by io_uring. One of the modules with `unsafe`.
 
 use super::buffers::{Buffer, Counted, ENTRIES as BUFFERS, Registered, Table};
 use super::engine::{Job, Operation, Results};
@@ -7,30 +7,30 @@ use io_uring::{IoUring, Submitter, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Entries of the submission queue; as many are started at once at most.
+/// Entries of the submission queue: the greatest number of requests that start together.
 const ENTRIES: u32 = 256;
 
-/// One ring of one I/O thread.
+/// The io_uring of one I/O thread.
 pub struct Uring {
     ring: IoUring,
-    /// The ring's own descriptor once more, so that it can be lent with a lifetime.
+    /// A duplicate of the ring's descriptor, which can be borrowed with a lifetime.
     descriptor: OwnedFd,
     unstarted: bool,
-    /// Registered buffers; made with the first.
+    /// Registered buffers; None before the first.
     buffers: Option<Table>,
 }
 
 impl Uring {
-    /// A ring, where this process may have one.
+    /// A ring, if this process may use io_uring.
     pub fn new() -> io::Result<Self> {
-        // Completions never get lost: the kernel keeps those that have no room (NODROP).
+        // With NODROP no completion is lost: the kernel keeps those that do not fit in the queue.
         let ring: IoUring = IoUring::builder()
             .setup_cqsize(ENTRIES * 16)
             .build(ENTRIES)?;
         if !ring.params().is_feature_nodrop() || !ring.params().is_feature_rw_cur_pos() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        // SAFETY: the ring is open for as long as this borrow lasts.
+        // SAFETY: the ring stays open during this borrow.
         let borrowed = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) };
         let descriptor = borrowed.try_clone_to_owned()?;
         Ok(Self {
@@ -52,7 +52,7 @@ impl Uring {
         let fd = types::Fd(job.fd.as_raw_fd());
         let count = u32::try_from(job.pieces.len()).unwrap_or(u32::MAX);
         let pieces = Piece::as_iovecs(job.pieces);
-        // A request for one piece of registered memory names that; the kernel has looked up its pages.
+        // A request for one piece of registered memory passes its buffer index; its pages are pinned already.
         let fixed = match job.pieces {
             [piece] => job.registered.find(piece).map(|index| {
                 let bytes = u32::try_from(piece.bytes()).unwrap_or(u32::MAX);
@@ -89,7 +89,7 @@ impl Uring {
                 .build(),
         };
         let entry = entry.user_data(job.token);
-        // SAFETY: what the entry points to stays until it is done, as the caller says.
+        // SAFETY: the caller keeps what the entry points to until the request is done.
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
             self.start()?;
             // SAFETY: as above.
@@ -108,7 +108,7 @@ impl Uring {
         let table = self.buffers.get_or_insert_with(|| {
             let mut table = Table::new();
             if let Err(error) = submitter.register_buffers_sparse(BUFFERS.into()) {
-                table.counted.refused = Some(format!("there is no table for it: {error}"));
+                table.counted.refused = Some(format!("can't create the table: {error}"));
             }
             table
         });
@@ -118,7 +118,7 @@ impl Uring {
     pub fn unregister(&mut self, registered: Registered) {
         let submitter = self.ring.submitter();
         if let Some(table) = &mut self.buffers {
-            // The kernel has the place empty again when nothing uses it any more.
+            // The kernel frees the pages when no request uses them any more.
             table.remove(registered, |buffer| {
                 drop(set(&submitter, buffer.index, None))
             });
@@ -134,7 +134,8 @@ impl Uring {
         if self.unstarted {
             match self.ring.submit() {
                 Ok(_) => self.unstarted = !self.ring.submission().is_empty(),
-                // No memory for it now, or completions wait to be taken: the next call tries again.
+                // The kernel is short of memory, or completions must be reaped first: the next call tries
+                // again.
                 Err(error)
                     if matches!(
                         error.raw_os_error(),
@@ -153,14 +154,14 @@ impl Uring {
     }
 }
 
-/// Puts a buffer into a place of the table, or none.
+/// Sets an entry of the table; None clears it.
 fn set(submitter: &Submitter, index: u16, buffer: Option<&Buffer>) -> io::Result<()> {
     let entry = libc::iovec {
         iov_base: buffer.map_or(0, |buffer| buffer.start) as *mut libc::c_void,
         iov_len: buffer.map_or(0, |buffer| buffer.bytes),
     };
-    // SAFETY: the kernel checks the address, and keeps the pages that it finds there for as long as they
-    // are in the table: what is mapped there later is not touched.
+    // SAFETY: the kernel checks the address, and keeps the pages found there while they are in the
+    // table: memory that is mapped there later is not accessed.
     let done = unsafe { submitter.register_buffers_update(index.into(), &[entry], None) };
     done.map(drop)
 }

@@ -1,5 +1,4 @@
-//! A client that nobody here wrote: libblkio's own driver (crate virtio-driver), and a server in this
-//! process.
+//! A client that uses libblkio's driver (crate virtio-driver), and servers in this process.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -16,10 +15,10 @@ use virtio_driver::{
     VhostUser, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport, VirtioFeatureFlags,
 };
 
-/// How long anything is waited for. Only what is broken takes so long, on a host however busy.
+/// Time limit of all waits. Only a failure takes this long, even on a busy host.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Looks until it finds what it waits for.
+/// Calls `look` until it returns a value.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LIMIT;
     loop {
@@ -31,7 +30,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Does what may block for ever if something is broken. That ends this program then, as nothing else would.
+/// Does work that may block forever if something is broken; aborts the program then.
 pub fn limited<T>(what: &str, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         let (done, ended) = channel::<()>();
@@ -47,8 +46,8 @@ pub fn limited<T>(what: &str, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Waits until the server's first I/O thread has nothing to do. Each look at its counters wakes it, and it is
-/// told to sleep again when no queue has anything for it.
+/// Waits until the server's first I/O thread is idle. Each look at its counters wakes it, and it goes to
+/// sleep again when no queue has work.
 pub fn until_asleep(server: &Server) {
     let sleeps = || server.stats().unwrap().cores[0].policy.sleeps;
     let before = sleeps();
@@ -57,11 +56,11 @@ pub fn until_asleep(server: &Server) {
     });
 }
 
-/// Most times that an I/O thread is woken between two looks at its counters: by the second one, and by the first if
-/// that was answered before its write to the thread's eventfd.
+/// How often two looks at its counters may wake an I/O thread in between: the second one does, and the
+/// first one does if it was answered before its write to the thread's eventfd.
 pub const WAKES_OF_LOOKS: u64 = 2;
 
-/// That it sleeps on: nothing wakes it but looks at its counters, and then it visits nobody.
+/// Asserts that the I/O thread stays asleep: only looks at its counters wake it, and then it visits no queue.
 pub fn assert_sleeps_on(server: &Server) {
     let look = || {
         let stats = server.stats().unwrap();
@@ -71,7 +70,7 @@ pub fn assert_sleeps_on(server: &Server) {
     };
     until_asleep(server);
     let before = look();
-    // What would wake it has time to.
+    // Time for unexpected wake-ups.
     std::thread::sleep(Duration::from_millis(200));
     let after = look();
     assert_eq!(after.1, before.1, "visits");
@@ -81,7 +80,7 @@ pub fn assert_sleeps_on(server: &Server) {
     );
 }
 
-/// Waits until the server has seen that a device's front-end is gone, and has let go of its disk.
+/// Waits until the server has noticed that a device's front-end disconnected, and has unlocked its disk.
 pub fn until_disconnected(server: &Server, name: &str) {
     until("the end of a connection", || {
         let devices = server.list();
@@ -90,8 +89,8 @@ pub fn until_disconnected(server: &Server, name: &str) {
     });
 }
 
-/// Binds the thread that calls this to the first CPU that it may use, and returns the last, for an I/O
-/// thread: one that polls must not share a CPU with its client.
+/// Binds the calling thread to the first CPU that it may use, and returns the last, for an I/O thread: a
+/// polling thread must not share a CPU with its client.
 pub fn split_cpus() -> usize {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let all = sched_getaffinity(None).unwrap();
@@ -119,7 +118,7 @@ pub fn serve_on(dir: &Path, mode: Mode, devices: &[&str], io_cores: &[usize]) ->
     serve_by(dir, config, devices)
 }
 
-/// A server by this configuration, with these devices besides.
+/// A server with this configuration, plus these devices.
 pub fn serve_by(dir: &Path, mut config: Config, devices: &[&str]) -> Server {
     for device in devices {
         let (socket, rest) = device.split_once('=').unwrap();
@@ -130,7 +129,7 @@ pub fn serve_by(dir: &Path, mut config: Config, devices: &[&str]) -> Server {
     Server::start(&config).unwrap()
 }
 
-/// A file of zeros for a disk.
+/// A disk image of zeros.
 pub fn image(dir: &Path, bytes: u64) -> PathBuf {
     let path = dir.join("image");
     File::create(&path).unwrap().set_len(bytes).unwrap();
@@ -151,7 +150,7 @@ pub struct Client {
     pub queues: Vec<VirtioBlkQueue<'static, usize>>,
     pub memory: MmapMut,
     pub memory_file: File,
-    /// Where the next buffer of [`Client::write`] and [`Client::read`] is.
+    /// The number of replies so far.
     pub replies: u64,
 }
 
@@ -174,7 +173,7 @@ impl Client {
         Self::with_memory(socket, queues, depth, memfd(bytes), ring)
     }
 
-    /// One whose buffers are in this file.
+    /// A client whose buffers are in this file.
     pub fn with_memory(
         socket: &Path,
         queues: usize,
@@ -184,7 +183,7 @@ impl Client {
     ) -> Self {
         let packed = VirtioFeatureFlags::RING_PACKED.bits();
         let features = (ring & !packed) | VirtioBlkFeatureFlags::all().bits();
-        // SAFETY: a memory file of this process; only the device under test writes to it besides.
+        // SAFETY: a memory file of this process; only the device under test writes to it too.
         let memory = unsafe { MmapMut::map_mut(&memory_file) }.unwrap();
         let (address, bytes) = (memory.as_ptr() as usize, memory.len());
         let (transport, queues) = limited("a device that is set up", || {
@@ -214,7 +213,7 @@ impl Client {
         }
     }
 
-    /// Waits for one reply by looking, and returns its context and result.
+    /// Polls for one reply, and returns its context and result.
     pub fn reply(&mut self, queue: usize) -> (usize, i32) {
         let end = Instant::now() + LIMIT;
         loop {
@@ -227,7 +226,7 @@ impl Client {
         }
     }
 
-    /// The buffer number `slot` of 4 KiB.
+    /// Buffer `slot`, of 4 KiB.
     pub fn buffer(&mut self, slot: usize) -> &mut [u8] {
         &mut self.memory[slot * 4096..(slot + 1) * 4096]
     }
@@ -238,7 +237,7 @@ impl Client {
 
     pub fn submit_read(&mut self, queue: usize, offset: u64, slot: usize) {
         let place = self.place(slot);
-        // SAFETY: the buffer lies in the mapping, which lives as long as this client.
+        // SAFETY: the buffer is in the mapping, which lives as long as this client.
         unsafe { self.queues[queue].read_raw(offset, place, 4096, slot) }.unwrap();
         self.kick(queue);
     }
@@ -270,13 +269,13 @@ impl Client {
     }
 }
 
-/// Random 4 KiB writes, then reads of all that was written, compared: `count` requests, `depth` at a
-/// time. Each block holds its number and the generation of its last write.
+/// Makes `count` random 4 KiB reads and writes, `depth` at a time, and checks all data read. Each block
+/// contains its number and the generation of its last write.
 pub fn verify(client: &mut Client, queue: usize, blocks: u64, count: u64, depth: usize, seed: u64) {
     verify_while(client, queue, blocks, count, depth, seed, &|| false);
 }
 
-/// The same with `count` requests at least, and as many more as it takes until `more` is false.
+/// The same with at least `count` requests, and more until `more` returns false.
 pub fn verify_while(
     client: &mut Client,
     queue: usize,

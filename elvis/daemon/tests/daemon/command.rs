@@ -1,4 +1,4 @@
-//! The command as a user calls it.
+//! Tests of the command line.
 
 use super::daemon::Daemon;
 use crate::client::{Client, LIMIT, split_cpus, until};
@@ -47,7 +47,7 @@ fn a_server_is_told_what_to_do() {
     let again = ctl(&["add", &format!("{}=null:1G", path("b.sock"))]);
     assert_eq!(again.status.code(), Some(1));
     assert!(
-        stderr(&again).contains("there is a device called \"b\" already"),
+        stderr(&again).contains("there is already a device \"b\""),
         "{}",
         stderr(&again)
     );
@@ -61,7 +61,7 @@ fn a_server_is_told_what_to_do() {
         stderr(&missing)
     );
     assert_eq!(ctl(&["add", "/x=null:1G,speed=1"]).status.code(), Some(2));
-    // A file is opened as any, though the system calls are filtered by now.
+    // Opening a file still works although system calls are filtered by now.
     std::fs::write(path("image"), [0; 512]).unwrap();
     let file = ctl(&["add", &format!("{}={}", path("d.sock"), path("image"))]);
     assert!(file.status.success(), "{}", stderr(&file));
@@ -144,7 +144,7 @@ fn a_signal_ends_it_and_leaves_no_socket() {
     assert!(!socket.exists());
 }
 
-/// Waits until a field of a process' status says this: it gives things up when its sockets are there.
+/// Waits until a field of the daemon's status has this value: it drops privileges after its sockets exist.
 fn becomes(served: &Daemon, field: &str, wanted: &[&str]) {
     until(field, || {
         let text = std::fs::read_to_string(format!("/proc/{}/status", served.id())).unwrap();
@@ -291,7 +291,7 @@ fn threads_in_use_are_shown() {
             "no {line} in\n{text}"
         );
     }
-    // One core is no pool, and the modes of a thread a device have none.
+    // Placement requires two I/O cores, and a mode with shared threads.
     for words in [
         &["--io-cores", "0"][..],
         &["--io-cores", "0,1", "--mode", "per-device"],

@@ -1,4 +1,4 @@
-//! A daemon in a process of its own.
+//! An elvis daemon in its own process.
 
 use crate::client::{LIMIT, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,14 +10,14 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// One that runs; killed where a test does not end it. What it said is shown where the test fails.
+/// A running daemon. It is killed on drop; if the test fails, its messages are printed.
 pub struct Daemon {
     child: Child,
     said: File,
 }
 
 impl Daemon {
-    /// `elvis serve` with these words, from when it listens at this socket.
+    /// Starts `elvis serve` with these words, and waits until it listens at this socket.
     pub fn start<W: AsRef<OsStr>>(words: &[W], socket: &Path) -> Self {
         let said = tempfile::tempfile().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
@@ -28,7 +28,7 @@ impl Daemon {
         let end = Instant::now() + LIMIT;
         while UnixStream::connect(socket).is_err() {
             let ended = daemon.child.try_wait().unwrap();
-            assert_eq!(ended, None, "the daemon has ended");
+            assert_eq!(ended, None, "the daemon exited");
             assert!(Instant::now() < end, "waited {LIMIT:?} for {socket:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -43,15 +43,15 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// What it said so far.
+    /// Its messages so far.
     pub fn said(&self) -> String {
-        // Read at its place: the daemon writes on at the place that both have.
+        // With an offset: the daemon shares the file position, and writes there.
         let mut text = vec![0; self.said.metadata().unwrap().len() as usize];
         let bytes = self.said.read_at(&mut text, 0).unwrap();
         String::from_utf8_lossy(&text[..bytes]).into_owned()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it exits by itself.
     pub fn ended(&mut self) -> ExitStatus {
         until("the daemon's end", || self.child.try_wait().unwrap())
     }
@@ -62,7 +62,7 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("the daemon said: {}", self.said());
+            eprintln!("messages of the daemon: {}", self.said());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A daemon whose descriptors have run out: connections wait, and no thread runs for them.
+//! A daemon without free descriptors: connections wait, and no thread spins on them.
 
 use super::daemon::Daemon;
 use crate::client::{Client, until};
@@ -6,13 +6,13 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-/// The threads that take connections.
+/// The threads that accept connections.
 const THREADS: [&str; 3] = ["elvis-control", "elvis-ctl", "elvis-metrics"];
 
-/// Of each of them, whether it sleeps, and how often it went to sleep. None before all are there.
+/// For each of them, whether it sleeps, and how often it went to sleep. None before all have started.
 fn threads(daemon: &Daemon) -> Option<[(bool, u64); 3]> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
-    // One that measured something at the start may end meanwhile.
+    // The threads that measure the wake-up cost may end meanwhile.
     let read = |task: std::io::Result<std::fs::DirEntry>| {
         std::fs::read_to_string(task.ok()?.path().join("status")).ok()
     };
@@ -43,7 +43,7 @@ fn connections_wait_where_descriptors_have_run_out() {
     let daemon = Daemon::start(&words, &metrics);
     until("all threads", || threads(&daemon));
     let pid = Pid::from_raw(daemon.id().try_into().unwrap());
-    // The daemon has raised its limit to the greatest that this process may have too.
+    // The daemon has raised its limit to the maximum, which it inherited from this process.
     let maximum = getrlimit(Resource::Nofile).maximum;
     let none = Rlimit {
         current: Some(3),
@@ -55,7 +55,7 @@ fn connections_wait_where_descriptors_have_run_out() {
     let mut counters = UnixStream::connect(&metrics).unwrap();
     write!(counters, "GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     let front_end = UnixStream::connect(path("a.sock")).unwrap();
-    // One that asks again at once never sleeps.
+    // A thread that retries without a pause never sleeps.
     let mut asleep = 0;
     until("threads that sleep", || {
         let all = threads(&daemon).unwrap().iter().all(|thread| thread.0);
@@ -70,10 +70,10 @@ fn connections_wait_where_descriptors_have_run_out() {
     let said = daemon.said();
     for who in ["a", "the control socket", "the metrics"] {
         let line =
-            format!("elvis: {who}: a connection waits that can't be taken: Too many open files");
+            format!("elvis: {who}: can't accept a connection, it waits: Too many open files");
         assert_eq!(said.matches(&line).count(), 1, "{who}: {said}");
     }
-    // They are served when there are descriptors again.
+    // They are served once there are descriptors again.
     prlimit(pid, Resource::Nofile, before).unwrap();
     let mut reply = String::new();
     asked.read_to_string(&mut reply).unwrap();

@@ -1,7 +1,6 @@
-//! A thousand attached devices that do nothing, on a daemon in a process of its own: none of its threads runs
-//! for them, and a request to one of them has the I/O thread look at that one only. What that costs in CPU time
-//! and memory, and how soon the request is answered, is printed (`--nocapture`) and not judged: it is the host's
-//! affair too.
+//! A thousand idle devices attached to a daemon: none of its threads runs for them, and after a request
+//! to one of them the I/O thread visits only that one. CPU time, memory and the latency of the request
+//! are printed (`--nocapture`) but not checked, as they depend on the host.
 
 use super::daemon::Daemon;
 use crate::client::{Client, LIMIT, WAKES_OF_LOOKS, socket, split_cpus, until};
@@ -12,10 +11,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const DEVICES: usize = 1000;
-/// Of these the first request after the idleness is looked at.
+/// Each of these devices makes a request after the idle time.
 const WOKEN: std::ops::Range<usize> = 300..600;
 
-/// A thread of the daemon's, as the kernel counts it.
+/// The kernel's counters of a thread of the daemon.
 #[derive(Debug, Clone, PartialEq)]
 struct Thread {
     name: String,
@@ -46,7 +45,7 @@ fn threads(daemon: &Daemon) -> BTreeMap<String, Thread> {
     tasks.map(of).collect()
 }
 
-/// Those that are to rest: all but the watchdog, which looks every 20 ms whether a thread hangs in a call.
+/// The threads that must sleep: all but the watchdog, which checks every 20 ms for a blocked write.
 fn resting(daemon: &Daemon) -> BTreeMap<String, Thread> {
     let mut threads = threads(daemon);
     threads.retain(|_, thread| thread.name != "elvis-watchdog");
@@ -57,7 +56,7 @@ fn cpu_ns(daemon: &Daemon) -> u64 {
     threads(daemon).values().map(|thread| thread.cpu_ns).sum()
 }
 
-/// Memory of its own, in bytes: resident, without what it shares with its front-ends and files.
+/// Private resident memory in bytes, without memory shared with front-ends and files.
 fn own_bytes(daemon: &Daemon) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
     let line = text.lines().find(|line| line.starts_with("RssAnon:"));
@@ -98,7 +97,7 @@ fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
         assert_eq!(client.read(0).0, 0);
     }
     let attached = own_bytes(&daemon);
-    // What made them busy subsides: each thread is found asleep twice, and has not run between.
+    // Wait until all threads rest: each is asleep in two looks, and did not run in between.
     let mut before = resting(&daemon);
     until("threads that rest", || {
         let seen = std::mem::replace(&mut before, resting(&daemon));
@@ -119,8 +118,8 @@ fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
     let mut firsts: Vec<u64> = clients[WOKEN].iter_mut().map(first_request).collect();
     firsts.sort_unstable();
     println!(
-        "{:.0} us of CPU time a second; first request after {} ns (median; a tenth within {} ns), waking takes \
-         {wake_ns} ns; {} KiB a device attached, {} KiB listening",
+        "{:.0} us of CPU time per second; first reply after {} ns (median; 10th percentile {} ns), wake-up \
+         cost {wake_ns} ns; {} KiB per attached device, {} KiB per listening one",
         idle_ns as f64 / 1e3 / seconds,
         firsts[firsts.len() / 2],
         firsts[firsts.len() / 10],
@@ -130,9 +129,9 @@ fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
     assert_woken_only(&idle, &stats(&control));
 }
 
-/// Makes a request of a device that is idle, and looks until its reply is there. Returns the time that it took.
+/// Makes a request to an idle device, and polls for the reply. Returns the latency in ns.
 fn first_request(client: &mut Client) -> u64 {
-    // The thread is asleep by then, mostly.
+    // By then the I/O thread mostly sleeps.
     std::thread::sleep(Duration::from_millis(2));
     let start = Instant::now();
     client.submit_read(0, 0, 0);
@@ -143,7 +142,7 @@ fn first_request(client: &mut Client) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-/// Each of the devices in [`WOKEN`] made one request: one kick, one visit. Nothing else was looked at.
+/// Each of the devices in [`WOKEN`] made one request: one kick, one visit. No other queue was visited.
 fn assert_woken_only(before: &Value, after: &Value) {
     let grown =
         |of: &dyn Fn(&Value) -> &Value| of(after).as_u64().unwrap() - of(before).as_u64().unwrap();

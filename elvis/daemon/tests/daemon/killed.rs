@@ -1,16 +1,16 @@
-//! A daemon that dies, and the next one.
+//! A daemon that is killed, and its successor.
 
 use super::daemon::Daemon;
 use crate::client::{image, socket};
 use crate::raw::{Raw, SIZE};
 use std::os::unix::fs::FileExt;
 
-/// How often it is killed, and after how many replies each time.
+/// How often it is killed, and the number of replies before each time.
 const KILLS: u64 = 8;
 const REPLIES: u64 = 97;
 
-/// kill -9 in the middle of writes, many times: each write is acknowledged once, and the image has
-/// the last one of each block.
+/// kill -9 during writes, many times: each write is acknowledged exactly once, and the image has the
+/// last write to each block.
 #[test]
 fn requests_survive_the_daemon() {
     let dir = tempfile::tempdir().unwrap();
@@ -26,7 +26,7 @@ fn requests_survive_the_daemon() {
     let mut of_head = vec![None; usize::from(SIZE)];
     let mut kills = 0;
     while kills < KILLS || ended < made {
-        // A slot's block is written again only when its last write was acknowledged.
+        // A block is written again only after its last write was acknowledged.
         while kills < KILLS && made - ended < 16 {
             let number = made;
             if of_head
@@ -42,7 +42,7 @@ fn requests_survive_the_daemon() {
         }
         client.kick();
         if ended == (kills + 1) * REPLIES && kills < KILLS {
-            // There is always a write that is not acknowledged: in the ring, taken, or on its way.
+            // There is always a write that is not acknowledged: in the ring, taken, or in flight.
             assert!(made > ended);
             drop(daemon);
             kills += 1;

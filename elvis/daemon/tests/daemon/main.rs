@@ -1,5 +1,4 @@
-//! Tests that start programs: the daemon in a process of its own, and QEMU. Tests of servers in this process
-//! are in `../it`.
+//! Tests that start programs: the daemon, and QEMU. Tests of servers in this process are in `../it`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,11 +1,11 @@
-//! QEMU as the front-end: SeaBIOS' driver boots from a disk that elvis serves.
+//! QEMU as the front-end: SeaBIOS boots from a disk served by elvis.
 
 use crate::client::{serve, socket};
 use elvis_policy::simulation::Mode;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a machine that is translated is waited for. It takes a second or two of a processor.
+/// Time limit of a boot under TCG, which takes one or two seconds of CPU time.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 
 /// A boot sector for 16-bit mode: writes its text to the first serial port, then ends QEMU through
@@ -36,7 +36,8 @@ fn boot_sector(text: &str) -> Vec<u8> {
 #[test]
 fn a_machine_boots_from_an_elvis_disk() {
     for mode in [Mode::Elvis, Mode::PerDevice] {
-        // A disk for each: a child of another test may have the last one's descriptor, and its lock, a little longer.
+        // Each mode has its own disk: a child of another test may hold the last one's descriptor and lock
+        // longer.
         let dir = tempfile::tempdir().unwrap();
         let image = dir.path().join("image");
         let mut disk = boot_sector("booted from elvis\n");
@@ -80,7 +81,7 @@ fn a_machine_boots_from_an_elvis_disk() {
                 qemu.kill().unwrap();
                 qemu.wait().unwrap();
                 panic!(
-                    "waited {BOOT_LIMIT:?} for the machine's end: {:?}",
+                    "waited {BOOT_LIMIT:?} for QEMU to exit: {:?}",
                     std::fs::read_to_string(&serial)
                 );
             }

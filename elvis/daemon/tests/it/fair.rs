@@ -1,9 +1,9 @@
-//! Shares of one I/O core that there is too little of: rings that are full before the first request is served.
+//! Shares of an overloaded I/O core: all rings are full before the first request is served.
 //!
-//! How far each device is, is written down by the I/O thread itself, as it serves requests: the devices' memory is
-//! one file with a counter of each device. A request of a device reads its own number from the device's disk into
-//! that counter. Those of the first device write all counters to its disk instead. So it does not matter when this
-//! host runs whom.
+//! The I/O thread itself records the progress of each device while it serves requests. The devices'
+//! memory is one file with a counter per device. Each request of a device reads its own number from the
+//! device's disk into that counter; those of the first device instead write all counters to its disk. So
+//! the result does not depend on how the host schedules threads.
 
 use crate::client::{Client, memfd, serve_by, socket, until, until_asleep};
 use crate::raw::Raw;
@@ -14,14 +14,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use vmm_sys_util::eventfd::EventFd;
 
-/// Requests of each device, of a sector each, and the greatest ring, where they take four descriptors each.
+/// Requests of each device, a sector each; and the ring's size, as a request takes four descriptors.
 const REQUESTS: u64 = 4096;
 const RING: u16 = 4 * REQUESTS as u16;
 const SECTOR: u64 = 512;
 const BLOCK: u64 = 4096;
 
-/// Where things are in the memory that all share: the counters, a place for what is read besides, a status of
-/// each device, then the requests' headers and the rings.
+/// Layout of the memory that all share: the counters, a place for the rest of each sector, a status per
+/// device, then the requests' headers and the rings.
 const COUNTERS: u64 = 0;
 const REST: u64 = 0x1000;
 const STATUS: u64 = 0x2000;
@@ -53,7 +53,7 @@ fn fill(raw: &mut Raw, number: u64) {
 /// Blocks of a disk.
 const BLOCKS: u64 = REQUESTS * SECTOR / BLOCK;
 
-/// A client that has all blocks of a disk in its memory, and in flight at once.
+/// A client with memory and ring for all blocks of a disk at once.
 fn whole(socket: &Path) -> Client {
     Client::connect(socket, 1, 4 * BLOCKS as u16, BLOCKS * BLOCK)
 }
@@ -64,7 +64,7 @@ fn replies(client: &mut Client) {
     }
 }
 
-/// Writes to each sector of a disk its number, counted from 1.
+/// Writes its number, from 1, to each sector of a disk.
 fn number_sectors(socket: &Path) {
     let mut client = whole(socket);
     for (sector, bytes) in (1u64..).zip(client.memory.chunks_mut(SECTOR as usize)) {
@@ -76,8 +76,8 @@ fn number_sectors(socket: &Path) {
     replies(&mut client);
 }
 
-/// How many requests of each device had been served, at each request of the first. Of its own that is the place
-/// in the list.
+/// For each request of the first device: how many requests of each device were served by then. Its own
+/// count is the index in the list.
 fn served(weights: &[u32]) -> Vec<Vec<u64>> {
     let dir = tempfile::tempdir().unwrap();
     let words: Vec<String> = (0..)
@@ -86,7 +86,7 @@ fn served(weights: &[u32]) -> Vec<Vec<u64>> {
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let config = Config {
-        // All are polled from their first visit on, so none changes its list in the middle of a round.
+        // All queues are polled from their first visit on, so none changes its list during a round.
         params: Params {
             poll_on_kicks: 1,
             ..Params::default()
@@ -100,7 +100,7 @@ fn served(weights: &[u32]) -> Vec<Vec<u64>> {
     let ring = Driver::ring_bytes(RING).next_multiple_of(4096);
     let rings = (HEADERS + weights.len() as u64 * REQUESTS * 16).next_multiple_of(4096);
     let memory = memfd(rings + weights.len() as u64 * ring);
-    // All are kicked by one write, so that none starts before the others.
+    // One write kicks all queues, so that none starts before the others.
     let kick = EventFd::new(0).unwrap();
     let mut devices: Vec<Raw> = (0..weights.len())
         .map(|n| {
@@ -143,11 +143,11 @@ fn served(weights: &[u32]) -> Vec<Vec<u64>> {
     served
 }
 
-/// While all are busy no device is ever further ahead of its share, or behind it, than by what it may use in two
-/// rounds: its quantum, `max_work` for the heaviest.
+/// While all devices are busy, none is ever ahead of its share, or behind it, by more than its quanta of two
+/// rounds (the heaviest device's quantum is `max_work`).
 fn assert_shares(weights: &[u32]) {
     let served = served(weights);
-    // From the third round on: a queue that was just kicked ends visits of others early.
+    // From the third round on: before, a queue that was just kicked ends visits to others early.
     let early = 2 * u64::from(Params::default().max_work);
     let busy = |counts: &&Vec<u64>| counts[1..].iter().all(|&n| early <= n && n < REQUESTS);
     let served: Vec<&Vec<u64>> = served.iter().filter(busy).collect();

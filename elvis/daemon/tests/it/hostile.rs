@@ -1,4 +1,4 @@
-//! Front-ends that attack the server. Others keep their service.
+//! Hostile front-ends. Other devices must still be served.
 
 use crate::client::{
     Client, assert_sleeps_on, image, memfd, serve, serve_on, socket, split_cpus, until,
@@ -16,7 +16,7 @@ use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::VhostUserInflight;
 use vmm_sys_util::eventfd::EventFd;
 
-/// Why a device is served no longer, when it is so.
+/// Waits for a device's queue to fail, and returns why.
 fn fault(server: &Server, device: &str) -> String {
     until("a device's fault", || {
         let stats = server.stats().unwrap();
@@ -25,7 +25,7 @@ fn fault(server: &Server, device: &str) -> String {
     })
 }
 
-/// A victim on the same I/O thread as the attacker.
+/// A server with an attacker and a victim on the same I/O thread.
 fn pair(dir: &Path) -> (Server, Raw, Client) {
     let server = serve(dir, Mode::Elvis, &["a=ram:1M", "b=ram:1M"]);
     let mut attacker = Raw::connect(&socket(dir, "a"));
@@ -56,7 +56,7 @@ fn a_call_descriptor_that_is_no_eventfd_is_refused() {
     let (_server, attacker, mut victim) = pair(dir.path());
     let (_reader, writer) = rustix::pipe::pipe().unwrap();
     let descriptor = writer.into_raw_fd();
-    // SAFETY: the descriptor was just taken from its owner.
+    // SAFETY: the descriptor was just released by its owner.
     let pipe = unsafe { EventFd::from_raw_fd(descriptor) };
     assert!(attacker.frontend.set_vring_call(0, &pipe).is_err());
     assert_eq!(victim.write(0, 3), 0);
@@ -72,12 +72,12 @@ fn memory_that_is_shortened_ends_its_device_only() {
     attacker.memory.set_len(0).unwrap();
     attacker.kick.write(1).unwrap();
     let why = fault(&server, "a");
-    assert!(why.contains("shortened"), "{why}");
+    assert!(why.contains("truncated"), "{why}");
     assert_eq!(victim.write(0, 3), 0);
     assert_eq!(victim.read(0), (0, vec![3; 4096]));
 }
 
-/// An access to such memory would wait for a disk, or for a host that never answers.
+/// An access to such memory could block on a disk or a network host.
 #[test]
 fn memory_that_is_a_file_of_a_disk_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn a_broken_ring_ends_until_it_is_reset() {
 fn an_inflight_area_for_a_smaller_ring_than_the_guest_takes() {
     let dir = tempfile::tempdir().unwrap();
     let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M"]);
-    // QEMU asks with its queue size, and lets the guest take a larger ring.
+    // QEMU requests an area for its queue size, and lets the guest use a larger ring.
     let mut asked = Raw::connect(&socket(dir.path(), "a"));
     let wanted = VhostUserInflight::new(0, 0, 1, SIZE / 4);
     asked.inflight = Some(asked.frontend.get_inflight_fd(&wanted).unwrap());
@@ -123,7 +123,7 @@ fn an_inflight_area_for_a_smaller_ring_than_the_guest_takes() {
         asked.reply();
     }
     drop(asked);
-    // An area that somebody made too small is refused, and nothing is written behind it.
+    // An area that is too small is refused, and nothing is written beyond its end.
     let mut small = Raw::connect(&socket(dir.path(), "a"));
     let bytes = elvis_ring::inflight::region_bytes(SIZE / 4);
     let area = VhostUserInflight::new(bytes, 0, 1, SIZE / 4);
@@ -172,7 +172,7 @@ fn a_ring_is_drained_and_goes_on_where_it_was() {
         }
         client.kick();
         let base = client.frontend.get_vring_base(0).unwrap() as u16;
-        // All that was taken was replied to; the rest is in the ring.
+        // Every request taken was replied to; the rest are in the ring.
         let mut replies = 0;
         while client.driver.reply().is_some() {
             replies += 1;
@@ -195,15 +195,15 @@ fn an_idle_device_is_asleep_and_wakes() {
     for value in 0..200 {
         client.write(0, value);
     }
-    // What its requests have earned is used up.
-    until("a device that is polled no longer", || {
+    // Until the polling time that its requests earned is used up.
+    until("a device that is no longer polled", || {
         (!server.stats().unwrap().devices["a"][0].polled).then_some(())
     });
     assert_sleeps_on(&server);
     assert_eq!(client.read(0), (0, vec![199; 4096]));
 }
 
-/// Each case starts a server, so there are fewer than of other properties.
+/// Each case starts a server, so there are fewer cases than for other properties.
 fn message_cases() -> u32 {
     (ProptestConfig::default().cases / 4).min(25_000)
 }
@@ -211,7 +211,7 @@ fn message_cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: message_cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any messages: the connection may end, the daemon not.
+    /// After any messages the connection may be closed, but the server still serves.
     #[test]
     fn any_messages(messages in prop::collection::vec((0u32..45, any::<bool>(), prop::collection::vec(any::<u8>(), 0..80)), 1..12)) {
         let dir = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! Servers in this process, and the drivers that they serve.
+//! Tests of servers in this process.
 //!
-//! The tests run beside each other, so none may rest on what the whole process has: what is counted for it
-//! (pinned memory, in `registered`) is looked at by one test at a time. None starts a program either: until a
-//! child runs its program it has all descriptors of this process, and so holds the disks and sockets that another
-//! test has just closed. Tests that start programs are in `../daemon`.
+//! The tests run in parallel, so none may depend on state of the whole process: tests that check its counters
+//! (pinned memory, in `registered`) run one at a time. No test here may start a program: until a child calls
+//! exec it has all descriptors of this process, and so holds disks and sockets that another test has just
+//! closed. Tests that start programs are in `../daemon`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

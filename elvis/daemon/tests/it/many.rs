@@ -1,4 +1,4 @@
-//! A thousand attached devices that do nothing. What they cost is measured in `../daemon/idle.rs`.
+//! A thousand attached, idle devices. Their cost is measured in `../daemon/idle.rs`.
 
 use crate::client::{Client, assert_sleeps_on, serve_on, socket, split_cpus};
 use elvis_policy::simulation::Mode;

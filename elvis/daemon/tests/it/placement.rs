@@ -1,4 +1,4 @@
-//! I/O threads that are used as the load takes, and devices that are moved between them at work.
+//! I/O threads that are opened and released with load, and devices that move between them under load.
 
 use crate::client::{
     Client, LIMIT, WAKES_OF_LOOKS, image, serve_by, socket, split_cpus, until, verify,
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 const DEVICES: usize = 4;
 const REQUESTS: u64 = 4_000;
-/// Blocks of a disk that they are spread over.
+/// Number of blocks over which the requests are spread.
 const BLOCKS: u64 = 256;
 
-/// Bounds that a machine of two CPUs reaches with any load, and times that a test can wait for.
+/// Bounds that any load reaches on a machine with two CPUs, and times short enough for a test.
 const EAGER: PlacementParams = PlacementParams {
     automatic: true,
     window_ns: 5_000_000,
@@ -30,8 +30,8 @@ const EAGER: PlacementParams = PlacementParams {
     remote_load: 0.05,
 };
 
-/// Disks that take their I/O thread a fixed time for each request: what loads the threads for certain,
-/// however little of its CPUs this host gives to a client.
+/// Disks with a fixed service time per request. They load the I/O threads reliably, even if the host gives
+/// clients little CPU time.
 const HEAVY: [&str; 2] = ["h0", "h1"];
 const HEAVY_DEPTH: usize = 64;
 
@@ -54,7 +54,7 @@ fn empty(client: &mut Client, in_flight: &mut usize) {
     }
 }
 
-/// Waits until one thread is in use and serves all devices, and returns what was done by then.
+/// Waits until one thread is in use and serves all devices, and returns the changes until then.
 fn until_one_is_enough(server: &Server) -> PlacementView {
     until("one thread that serves all devices", || {
         let view = server.stats().unwrap().placement.unwrap();
@@ -70,7 +70,7 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
     let image = image(dir.path(), 4 << 20);
     let cpu = split_cpus();
     let config = Config {
-        // That they share a CPU does not matter here.
+        // The threads may share a CPU here.
         io_cores: vec![cpu; 3],
         placement: EAGER,
         ..Config::default()
@@ -106,7 +106,7 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
                         client.replies = 0;
                         verify(client, queue, BLOCKS, REQUESTS, 8, 7);
                         assert_eq!(client.replies, REQUESTS);
-                        // All zeros again for the next round.
+                        // Zero all blocks for the next round.
                         for block in 0..BLOCKS {
                             client.write(block * 4096, 0);
                         }
@@ -130,7 +130,7 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        // When they pause, one thread is enough for them.
+        // Without load one thread is enough.
         for (client, in_flight) in &mut heavy {
             empty(client, in_flight);
         }
@@ -164,9 +164,9 @@ fn a_quiet_server_uses_one_thread_and_the_others_sleep() {
     };
     sleeps();
     let before = sleeps();
-    // Some windows pass. Nothing was asked of any device, so there is no load however the host runs a thread.
+    // Wait for some windows. There are no requests, so there is no load however the host schedules threads.
     std::thread::sleep(Duration::from_millis(100));
-    // The idle threads were woken by these looks and by nothing else.
+    // The idle threads were woken only by these looks.
     for (before, after) in before.iter().zip(sleeps()).skip(1) {
         assert!(
             after - before <= WAKES_OF_LOOKS,
@@ -187,7 +187,7 @@ fn the_node_of_a_driver_s_memory_is_found() {
     assert_eq!(server.list()[0].node, None, "there is no driver");
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
     assert_eq!(client.write(0, 1), 0);
-    // A kernel without nodes says nothing of any page, and the CPUs are all on one.
+    // A kernel without NUMA support reports no page's node, and all CPUs are on one node.
     let found = server.list()[0].node;
     match topology.nodes() {
         1 => assert_eq!(found, topology.node_of(0)),

@@ -1,4 +1,4 @@
-//! Discard and write-zeroes: ranges of a disk that carry no data, and take as long as if they did.
+//! Discard and write-zeroes: their ranges count as work and against limits, as data do.
 
 use crate::client::{Client, image, limited, memfd, serve, serve_by, socket, until, until_asleep};
 use crate::raw::Raw;
@@ -12,7 +12,7 @@ use vhost::VhostBackend;
 use vmm_sys_util::eventfd::EventFd;
 
 const SECTOR: u64 = 512;
-/// The protocol's numbers of requests (VIRTIO 1.2, section 5.2.6).
+/// Request types (VIRTIO 1.2, section 5.2.6).
 const WRITE: u64 = 1;
 const WRITE_ZEROES: u64 = 13;
 
@@ -30,7 +30,7 @@ fn a_limit_holds_for_what_is_discarded_or_zeroed() {
         let device = format!("{name}={disk},bytes_per_s={}", 8 << 20);
         let server = serve(dir.path(), Mode::Elvis, &[&device]);
         let mut client = Client::connect(&socket(dir.path(), name), 1, 64, 1 << 20);
-        // As in the test of `requests_per_s`: the thread hears of all of them at once.
+        // As in the test of `requests_per_s`: the I/O thread must see all requests at once.
         until_asleep(&server);
         for slot in 0..REQUESTS {
             let queue = &mut client.queues[0];
@@ -46,7 +46,7 @@ fn a_limit_holds_for_what_is_discarded_or_zeroed() {
         for _ in 0..REQUESTS {
             assert_eq!(client.reply(0).1, 0, "{name}");
         }
-        // At 8 MiB/s all but the last, which may overdraw, less the burst of 10 ms.
+        // At 8 MiB/s for all but the last request, which may overdraw, minus the burst of 10 ms.
         let elapsed = start.elapsed();
         assert!(elapsed >= Duration::from_millis(360), "{name}: {elapsed:?}");
         let policy = server.stats().unwrap().devices[name][0].policy;
@@ -54,12 +54,12 @@ fn a_limit_holds_for_what_is_discarded_or_zeroed() {
     }
 }
 
-/// Of two devices of equal weight one writes, and the other makes ranges of its RAM read as zeros. As in `fair`
-/// the I/O thread itself writes down how far it is: each write takes to its disk the statuses of all ranges.
+/// Of two devices of equal weight one writes, and the other zeroes ranges of its RAM disk. As in `fair`
+/// the I/O thread itself records the progress: each write stores the statuses of all ranges on its disk.
 #[test]
 fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
     const RANGES: u64 = 8;
-    /// Units of work in a range, and in all writes of a unit each.
+    /// Units of work of a range; a write is one unit.
     const EACH: u64 = 512;
     const WRITES: u64 = RANGES * EACH;
     const RING: u16 = 4 * WRITES as u16;
@@ -69,7 +69,7 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
 
     let dir = tempfile::tempdir().unwrap();
     let params = Params {
-        // Both are polled from their first visit on, so none changes its list in the middle of a round.
+        // Both queues are polled from their first visit on, so neither changes its list during a round.
         poll_on_kicks: 1,
         ..Params::default()
     };
@@ -152,7 +152,7 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
     }
 }
 
-/// Who changes or ends a queue does not wait for a range that its limit makes last a minute.
+/// A drain does not wait for a range whose limit makes it take a minute.
 #[test]
 fn a_range_half_zeroed_is_begun_again_and_delays_no_drain() {
     const RANGE: u64 = 64 << 20;
@@ -181,7 +181,7 @@ fn a_range_half_zeroed_is_begun_again_and_delays_no_drain() {
     });
     let base = limited("a ring that is drained", || raw.frontend.get_vring_base(0));
     assert_eq!((base.unwrap(), status()), (0, 0xff));
-    // Whoever serves the ring next finds it there once, though the notes of the last one are handed over.
+    // The next device runs it exactly once, although it also gets the in-flight record of the last one.
     raw.reconnect(&socket(dir.path(), "fast"));
     raw.start(0);
     assert_eq!((raw.reply(), status()), (head, 0));

@@ -1,5 +1,5 @@
-//! Drivers' memory registered with io_uring: the data are right, what goes is given up, what can't be
-//! registered is used as it is.
+//! Drivers' memory registered with io_uring: data are correct, removed memory is unregistered, and memory
+//! that can't be registered still works.
 
 use crate::client::{Client, image, memfd, serve, socket, until, verify};
 use elvis::serve::Server;
@@ -13,13 +13,13 @@ use std::sync::Mutex;
 use tempfile::TempDir;
 use virtio_driver::VirtioFeatureFlags;
 
-/// What is pinned is counted for the whole process, so one test at a time.
+/// Pinned memory is counted for the whole process, so these tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 const MEMORY: u64 = 1 << 20;
 /// How often a region is removed.
 const ROUNDS: u8 = 39;
 
-/// A folder on a disk: on a tmpfs no request would reach io_uring.
+/// A folder on a disk: requests to a tmpfs do not use io_uring.
 fn folder() -> TempDir {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let kind = rustix::fs::statfs(dir.path()).unwrap().f_type as i64;
@@ -62,25 +62,25 @@ fn data_are_right_and_memory_is_given_up_at_the_end() {
     if uring {
         assert_eq!(counted.refused, None);
         assert!(counted.requests >= 6_000, "{counted:?}");
-        // The buffers and the rings, once for both queues.
+        // The buffers and the rings, registered once for both queues.
         assert!((MEMORY..2 * MEMORY).contains(&counted.bytes), "{counted:?}");
         assert!(pinned() >= before + MEMORY / 1024);
     } else {
         assert_eq!((counted.bytes, counted.requests), (0, 0));
     }
     drop(client);
-    // The next one is served when the last has been taken down.
+    // The next connection is served after the last one is torn down.
     let client = Client::connect(&socket(dir.path(), "a"), 1, 16, MEMORY);
     assert!(buffers(&server).bytes < 2 * MEMORY);
     drop(client);
     drop(server);
-    // The kernel takes a closed ring apart by and by.
-    until("memory that is pinned no longer", || {
+    // The kernel tears down a closed io_uring asynchronously.
+    until("memory that is no longer pinned", || {
         (pinned() <= before).then_some(())
     });
 }
 
-/// Regions come and go with requests on them in flight.
+/// Regions are added and removed while requests on them are in flight.
 #[test]
 fn a_region_is_removed_under_load() {
     let _alone = ALONE.lock();
@@ -91,7 +91,7 @@ fn a_region_is_removed_under_load() {
     let mut stays = 0;
     for round in 1..=ROUNDS {
         let file = memfd(MEMORY);
-        // SAFETY: a memory file of this process; only the device under test writes to it besides.
+        // SAFETY: a memory file of this process; only the device under test writes to it too.
         let mut guest = unsafe { MmapMut::map_mut(&file) }.unwrap();
         let (address, bytes) = (guest.as_mut_ptr() as usize, guest.len());
         guest.fill(round);
@@ -101,16 +101,16 @@ fn a_region_is_removed_under_load() {
             .unwrap();
         for slot in 0..32 {
             let place = (address + slot * 4096) as *const u8;
-            // SAFETY: it lies in the mapping, which lives until the replies are there.
+            // SAFETY: it is in the mapping, which lives until the replies have arrived.
             unsafe { client.queues[0].write_raw(slot as u64 * 4096, place, 4096, slot) }.unwrap();
             client.kick(0);
         }
-        // At least one was taken. Of the others some are on their way, and some may be in the ring still.
+        // At least one was taken. Of the others some are in flight, and some may still be in the ring.
         let (first, result) = client.reply(0);
         assert_eq!(result, 0);
-        // Answered when none of them is on its way.
+        // The reply comes when none of them is in flight.
         client.transport.unmap_mem_region(address, bytes).unwrap();
-        // What was not taken before names memory that is gone: only those that were are right.
+        // Requests not taken before refer to removed memory: only those taken succeed.
         let counted = buffers(&server);
         if round == 1 {
             stays = counted.bytes;
@@ -127,7 +127,7 @@ fn a_region_is_removed_under_load() {
             assert_eq!(data, [round; 4096], "round {round}, block {slot}");
         }
         if done.len() < 32 {
-            // The ring named memory that was gone, which ends it.
+            // The ring referred to removed memory, which ends its service.
             drop(client);
             client = Client::connect(&socket(dir.path(), "a"), 1, 128, MEMORY);
             assert_eq!(client.write(0, round), 0);
@@ -137,7 +137,7 @@ fn a_region_is_removed_under_load() {
     assert!(!uring || buffers(&server).requests >= ROUNDS.into());
 }
 
-/// Memory that the kernel can't pin: a part of its file is gone, which nobody uses.
+/// Memory that the kernel can't pin: its file is truncated, in an unused part.
 #[test]
 fn what_cannot_be_registered_is_used_as_it_is() {
     let _alone = ALONE.lock();
@@ -148,9 +148,9 @@ fn what_cannot_be_registered_is_used_as_it_is() {
     let path = socket(dir.path(), "a");
     let mut client = Client::with_memory(&path, 1, 128, memory, features);
     client.memory_file.set_len(MEMORY).unwrap();
-    // Another region has all of them registered again.
+    // Adding a region registers all of them again.
     let file = memfd(MEMORY);
-    // SAFETY: a memory file of this process, which nobody uses.
+    // SAFETY: a memory file of this process that is not accessed.
     let other = unsafe { MmapMut::map_mut(&file) }.unwrap();
     let transport = &mut client.transport;
     transport

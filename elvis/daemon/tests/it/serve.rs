@@ -1,4 +1,4 @@
-//! The daemon with a client that nobody here wrote.
+//! A server with libblkio's client.
 
 use crate::client::{
     Client, LIMIT, image, serve, serve_by, serve_on, socket, split_cpus, until, until_asleep,
@@ -32,7 +32,7 @@ fn every_request_of_a_ram_disk() {
     client.kick(0);
     assert_eq!(client.reply(0).1, 0);
     assert_eq!(client.read(8192), (0, vec![0; 4096]));
-    assert_ne!(client.write((1 << 20) - 512, 1), 0, "behind the end");
+    assert_ne!(client.write((1 << 20) - 512, 1), 0, "beyond the end");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_file_by_io_uring_and_by_threads() {
         assert_eq!(std::fs::read(&image).unwrap()[4096..8192], [9; 4096]);
         let engine = server.stats().unwrap().cores[0].engine;
         assert!(engine == "threads" || !threads_only, "{engine}");
-        // Discard and write zeroes reach the file, where its file system can.
+        // Write zeroes reaches the file, if its file system supports that.
         client.queues[0].write_zeroes(4096, 4096, true, 0).unwrap();
         client.kick(0);
         let result = client.reply(0).1;
@@ -60,7 +60,7 @@ fn a_file_by_io_uring_and_by_threads() {
         if result == 0 {
             assert_eq!(client.read(4096), (0, vec![0; 4096]));
         }
-        // A file that is shortened: an error, and the device goes on.
+        // A truncated file: an error, and the device is still served.
         std::fs::OpenOptions::new()
             .write(true)
             .open(&image)
@@ -106,7 +106,7 @@ fn all_modes_serve_many_devices_with_right_data() {
             .flatten()
             .map(|queue| queue.policy.requests)
             .sum();
-        // Each was counted when its visit ended, before the I/O thread was asked.
+        // Requests are counted at the end of their visit, so before the stats were requested.
         assert_eq!(requests, 3_000 * DEVICES as u64);
         assert_eq!(server.list().len(), DEVICES);
     }
@@ -117,7 +117,7 @@ fn polling_ends_kicks_and_the_other_modes_keep_them() {
     let dir = tempfile::tempdir().unwrap();
     for (mode, name) in [(Mode::Elvis, "e"), (Mode::FineGrained, "f")] {
         let params = Params {
-            // Longer than any test lasts: who is stopped for how long does not count.
+            // Longer than any test, so that stops by the host do not matter.
             poll_on_gap_ns: 1 << 50,
             poll_off_idle_ns: 1 << 51,
             poll_keep_ns: 1 << 52,
@@ -136,7 +136,7 @@ fn polling_ends_kicks_and_the_other_modes_keep_them() {
         let mut kicks = Vec::new();
         for round in 1..=rounds {
             for _ in 0..requests {
-                // A thread that has gone to sleep must be kicked; one that has not yet, may find the request.
+                // A sleeping thread must be kicked; one that is still awake may find the request by itself.
                 if !counted().polled {
                     until_asleep(&server);
                 }
@@ -193,7 +193,7 @@ fn devices_come_and_go_and_clients_too() {
         let mut client = Client::connect(&socket(dir.path(), "a"), 1, 64, 1 << 20);
         assert_eq!(client.write(0, round), 0);
         assert_eq!(client.read(0), (0, vec![round; 4096]));
-        // It vanishes with requests in flight.
+        // It disconnects with requests in flight.
         for slot in 0..8 {
             client.submit_write(0, 4096, slot);
         }
@@ -205,14 +205,14 @@ fn devices_come_and_go_and_clients_too() {
     assert_eq!(other.read(0), (0, vec![1; 4096]));
 }
 
-/// Moves while the drivers work, of both devices together.
+/// Number of moves under load, both devices together.
 const MOVES: u64 = 40;
 
 #[test]
 fn a_device_is_moved_between_threads_at_work() {
     let dir = tempfile::tempdir().unwrap();
     let image = image(dir.path(), 4 << 20);
-    // Two I/O threads; that they share a CPU does not matter here.
+    // Two I/O threads; they may share a CPU here.
     let cpu = split_cpus();
     let disks = [&format!("a={}", image.display()), "b=ram:4M"];
     let server = serve_on(dir.path(), Mode::Elvis, &disks, &[cpu, cpu]);
@@ -226,7 +226,7 @@ fn a_device_is_moved_between_threads_at_work() {
         for (name, ended) in &ended {
             let (path, moves) = (socket(dir.path(), name), &moves);
             scope.spawn(move || {
-                // Whatever becomes of it, the moves end.
+                // Even if this fails, the moves must end.
                 let done = std::panic::catch_unwind(|| {
                     let mut client = Client::connect(&path, 1, 128, 1 << 20);
                     let more = || moves.load(Ordering::Relaxed) < MOVES;
@@ -238,7 +238,7 @@ fn a_device_is_moved_between_threads_at_work() {
         }
         for thread in [1, 0].into_iter().cycle() {
             for (name, ended) in &ended {
-                // Served since its last move, so each finds it at work.
+                // Wait for a request since the last move, so that each move happens under load.
                 let ended = || ended.load(Ordering::Relaxed);
                 let before = requests(name);
                 until("a request of a device that was moved", || {
@@ -304,7 +304,7 @@ fn a_migratable_disk_is_locked_while_a_queue_runs() {
     let error = other.begin().unwrap_err().to_string();
     assert!(error.contains("another process has locked it"), "{error}");
     drop(client);
-    // The next has it, when the last is gone.
+    // The next device can lock it when the last one has released it.
     until_disconnected(&server, "a");
     let mut client = Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20);
     assert_eq!(client.read(0), (0, vec![1; 4096]));
@@ -320,11 +320,12 @@ fn a_rate_limit_holds() {
     let server = serve(dir.path(), Mode::Elvis, &["a=null:1G,requests_per_s=200"]);
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 512, 1 << 20);
     let requests = 100;
-    // Its first look at the ring is over: the thread hears of all of them at once, and so meets the limit.
+    // After its first look at the ring the thread sleeps: it must see all requests at once, to reach the
+    // limit.
     until_asleep(&server);
     let place = client.buffer(0).as_mut_ptr();
     for slot in 0..requests {
-        // SAFETY: the buffer lies in the client's mapping, and a null disk leaves it alone.
+        // SAFETY: the buffer is in the client's mapping, and a null disk does not write to it.
         unsafe { client.queues[0].read_raw(0, place, 4096, slot) }.unwrap();
     }
     let start = Instant::now();
@@ -332,7 +333,7 @@ fn a_rate_limit_holds() {
     for _ in 0..requests {
         client.reply(0);
     }
-    // 100 requests at 200/s, less the burst of 10 ms. A busy host only makes it longer.
+    // 100 requests at 200/s, minus the burst of 10 ms. A busy host only makes it longer.
     let elapsed = start.elapsed();
     assert!(elapsed >= Duration::from_millis(480), "{elapsed:?}");
     let policy = server.stats().unwrap().devices["a"][0].policy;

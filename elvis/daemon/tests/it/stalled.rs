@@ -1,4 +1,4 @@
-//! A disk that answers nothing until it is told to: who waits for its requests in flight waits, and nobody else.
+//! A disk that completes no request until told to: only operations that wait for its requests are delayed.
 
 use crate::client::{Client, LIMIT, limited, serve_on, socket, split_cpus, until};
 use crate::raw::Raw;
@@ -22,13 +22,13 @@ const SECTOR: usize = 512;
 const HEADER: u64 = 0x4_0000;
 const DATA: u64 = 0x5_0000;
 
-/// A server of two I/O threads with the device "told", which has a read in flight, and "other"; None where that
-/// can't be. The descriptor answers the read when a sector is written to it.
+/// A server with two I/O threads and the devices "told", which has a read in flight, and "other". A
+/// sector written to the descriptor completes the read. None without io_uring.
 fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
     let cpu = split_cpus();
     let server = serve_on(dir, Mode::Elvis, &["other=ram:1M"], &[cpu, cpu]);
     if server.stats().unwrap().cores[0].engine != "io_uring" {
-        // Threads read at a place in the file, and a pipe has none.
+        // The thread pool reads with an offset, which a pipe does not support.
         println!("skipped: this process may not use io_uring");
         return None;
     }
@@ -62,7 +62,7 @@ fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
     Some((Arc::new(server), raw, writer))
 }
 
-/// A thread that does this, from when it waits in it.
+/// Starts a thread that does this work, and returns when it blocks in it.
 fn waits<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let (said, number) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -71,14 +71,14 @@ fn waits<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHa
         work()
     });
     let stat = format!("/proc/self/task/{}/stat", number.recv().unwrap());
-    // A wait that is soon over is none, so it must be seen often.
+    // Require many looks that see it asleep, as a short wait does not count.
     let end = Instant::now() + LIMIT;
     let mut asleep = 0;
     while asleep < 50 {
-        assert!(!thread.is_finished(), "it did not wait");
+        assert!(!thread.is_finished(), "the thread did not block");
         assert!(
             Instant::now() < end,
-            "waited {LIMIT:?} for a thread that waits"
+            "waited {LIMIT:?} for a thread that blocks"
         );
         let stat = std::fs::read_to_string(&stat).unwrap();
         let (_, state) = stat.rsplit_once(") ").unwrap();
@@ -92,7 +92,7 @@ fn waits<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHa
     thread
 }
 
-/// All that others ask for is answered.
+/// Asserts that other requests to the server are answered.
 fn assert_served(server: &Server, dir: &Path) {
     limited("the list of devices", || {
         assert_eq!(server.list().len(), 2);
@@ -151,7 +151,7 @@ fn a_device_that_is_removed_delays_no_other_client_of_the_control_socket() {
     let path = dir.path().join("control");
     let listener = listen(&path).unwrap();
     let serving = Arc::clone(&server);
-    // It ends with this program.
+    // This thread ends with the program.
     std::thread::spawn(move || run(&listener, &serving, || ()));
     let to = path.clone();
     let removed = waits(move || ask(&to, &json!({ "do": "remove", "name": "told" })));
@@ -172,7 +172,7 @@ fn a_device_that_is_removed_delays_no_other_client_of_the_control_socket() {
     assert_eq!(server.list().len(), 1);
 }
 
-/// The name of a device is taken while its disk is opened, and nothing else is.
+/// While a device's disk is opened, its name is in use, and nothing else is blocked.
 #[test]
 fn a_disk_that_is_long_to_open_delays_nobody_else() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A front-end with a ring in its own hands, which may break every rule. On the vhost crate's own
-//! front-end side.
+//! A front-end whose ring the test controls, so that it can break every rule. It uses the vhost crate's
+//! front-end.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -21,9 +21,9 @@ use vmm_sys_util::eventfd::EventFd;
 
 pub const SIZE: u16 = 64;
 const MEMORY: u64 = 4 << 20;
-/// The front-end's addresses are the guest's and this.
+/// The front-end's addresses are the guest's plus this.
 const USER: u64 = 0x7000_0000_0000;
-/// Where buffers lie: of request n a header, a status and 4 KiB of data.
+/// Addresses of buffers: each request has a header, a status and 4 KiB of data.
 const HEADERS: u64 = 0x4_0000;
 const DATA: u64 = 0x10_0000;
 
@@ -38,14 +38,14 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Memory and a ring, not connected to anything yet.
+    /// Connects, with new memory and a ring; the ring is not started yet.
     pub fn connect(socket: &Path) -> Self {
         let kick = EventFd::new(0).unwrap();
         Self::in_memory(socket, memfd(MEMORY), 0, SIZE, kick)
     }
 
-    /// With a ring of this size at `base` of a memory file, and this descriptor for kicks: others may have the
-    /// same file and the same descriptor.
+    /// The same, with a ring of this size at `base` of a memory file, and this descriptor for kicks. Several
+    /// front-ends may share a file and a descriptor.
     pub fn in_memory(socket: &Path, memory: File, base: u64, size: u16, kick: EventFd) -> Self {
         let bytes = memory.metadata().unwrap().len();
         let region = Region::map(&memory, 0, 0, 0, bytes).unwrap();
@@ -64,7 +64,7 @@ impl Raw {
         }
     }
 
-    /// Connects again, to another process at the same place; ring and memory stay.
+    /// Connects to another server; ring and memory stay.
     pub fn reconnect(&mut self, socket: &Path) {
         self.frontend = negotiate(socket);
     }
@@ -113,7 +113,7 @@ impl Raw {
         self.frontend.set_vring_enable(0, true)
     }
 
-    /// Makes a write of 4 KiB of `value` at block `block`. Returns its head.
+    /// Submits a write of 4 KiB of `value` to block `block`. Returns its head.
     pub fn submit_write(&mut self, number: u64, block: u64, value: u8) -> Option<u16> {
         let slot = number % 64;
         let (header, data) = (HEADERS + slot * 64, DATA + slot * 4096);

@@ -1,14 +1,14 @@
-//! Drivers: when they make requests, and what came of them.
+//! Simulated drivers: when they make requests, and the latencies that they measure.
 
 use crate::simulation::outcome::Tally;
 use crate::simulation::scenario::{Arrival, Group, Scenario};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Ring size: an open arrival that finds it full is lost, and counted so.
+/// Ring size: an open arrival that finds the ring full is counted as lost.
 const RING: usize = 32_768;
 
-/// The group of a place whose client has moved to another core.
+/// The group number of a place whose client moved to another core.
 pub const GONE: usize = usize::MAX;
 
 /// One device with its driver.
@@ -20,20 +20,20 @@ pub struct Client {
     arrival: Arrival,
     /// End of the burst, for [`Arrival::Bursts`].
     burst_until_ns: u64,
-    /// When each request in the ring was made.
+    /// The times at which the requests in the ring were made.
     pub waiting: VecDeque<u64>,
     /// Free-running count of requests made, as in the available ring.
     pub avail: u16,
 }
 
-/// What happens to clients, in order of time.
+/// A future event of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// A client makes a request.
     Submit(u32),
-    /// A client's request, made then, comes back from storage.
+    /// A client's request, made at this time, comes back from storage.
     Stored(u32, u64),
-    /// Something of the play's own.
+    /// An event of the thread model ([`crate::threads`]).
     Other(u32, u64),
 }
 
@@ -45,14 +45,14 @@ impl Event {
     }
 }
 
-/// A client on its way to another core: what it is, what was measured of it, and its future.
+/// A client on its way to another core, with its results and future events.
 pub struct Mover {
     pub client: Client,
     tally: Tally,
     events: Vec<(u64, Event)>,
 }
 
-/// All clients of a play, their future, and what was measured.
+/// Clients with their results and future events.
 pub struct Clients {
     pub all: Vec<Client>,
     pub tallies: Vec<Tally>,
@@ -100,7 +100,7 @@ impl Clients {
         clients
     }
 
-    /// Takes a client out; its place is free.
+    /// Removes a client and frees its place.
     pub fn take(&mut self, number: u32) -> Mover {
         let (mine, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.events)
             .into_sorted_vec()
@@ -129,7 +129,7 @@ impl Clients {
         }
     }
 
-    /// Puts a client into a free place, and returns its number.
+    /// Adds a client in a free place, and returns its number.
     pub fn put(&mut self, mover: Mover) -> u32 {
         let free = self.all.iter().position(|client| client.group == GONE);
         let index = free.unwrap_or(self.all.len());
@@ -168,12 +168,12 @@ impl Clients {
         }
     }
 
-    /// Whether this instant is counted.
+    /// Whether this time is counted.
     pub fn counted(&self, now_ns: u64) -> bool {
         (self.from_ns..self.until_ns).contains(&now_ns)
     }
 
-    /// How much of a span of time is counted.
+    /// How much of an interval is counted, in ns.
     pub fn counted_ns(&self, start_ns: u64, ns: u64) -> u64 {
         let (start_ns, end_ns) = (
             start_ns.max(self.from_ns),
@@ -186,7 +186,7 @@ impl Clients {
         now_ns >= self.until_ns
     }
 
-    /// When all is over, in ns.
+    /// The end of the simulation, in ns.
     pub fn until_ns(&self) -> u64 {
         self.until_ns
     }
@@ -200,7 +200,7 @@ impl Clients {
         self.events.peek().map(|Reverse((when_ns, _, _))| *when_ns)
     }
 
-    /// The next event up to this time.
+    /// The next event, if it is not after this time.
     pub fn take_event(&mut self, now_ns: u64) -> Option<(u64, Event)> {
         if self.next_event_ns()? > now_ns {
             return None;
@@ -214,7 +214,7 @@ impl Clients {
         (-mean_ns * (1.0 - self.rng.f64()).ln()) as u64
     }
 
-    /// When a client that makes requests of itself makes its next one.
+    /// Plans the next request of a client whose requests do not depend on replies.
     fn plan_next(&mut self, client: usize, now_ns: u64) {
         let (per_s, on_ns, off_ns) = match self.all[client].arrival {
             Arrival::Closed { .. } => return,
@@ -229,8 +229,8 @@ impl Clients {
                 most_per_s,
                 period_ns,
             } => {
-                // Arrivals at the greatest rate, of which as many are left out as it is lower then
-                // (Lewis and Shedler's thinning).
+                // Draws arrivals at the greatest rate, and drops each with the probability that gives
+                // the current rate (Lewis and Shedler's thinning).
                 let mut when_ns = now_ns;
                 let greatest = most_per_s.max(least_per_s);
                 loop {
@@ -254,7 +254,7 @@ impl Clients {
         self.at(when_ns, Event::Submit(client as u32));
     }
 
-    /// A client makes a request now. False where its ring is full.
+    /// A client makes a request now. False if its ring is full.
     pub fn submit(&mut self, client: u32, now_ns: u64) -> bool {
         let index = client as usize;
         self.plan_next(index, now_ns);
@@ -267,7 +267,7 @@ impl Clients {
         true
     }
 
-    /// The reply to a request made at `made_ns` is seen by its driver at `now_ns`.
+    /// A client sees at `now_ns` the reply to a request made at `made_ns`.
     pub fn reply(&mut self, client: u32, made_ns: u64, now_ns: u64) {
         let index = client as usize;
         if self.counted(now_ns) {

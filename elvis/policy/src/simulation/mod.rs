@@ -1,9 +1,9 @@
 //! A discrete-event simulation of I/O cores that serve many devices.
 //!
-//! The ELVIS modes are driven by the policy that the daemon uses ([the crate](crate)), not by a
-//! model of it. Their peer, a thread for each device, stands on a model of a fair operating-system
-//! scheduler ([`threads`]). Costs and arrivals are parameters ([`Scenario`]); the same scenario and
-//! seed give the same [`Outcome`], to the digit.
+//! The ELVIS modes run the daemon's policy ([the crate](crate)), not a model of it. The modes with a
+//! thread per device use a model of a fair operating-system scheduler ([`threads`]). Costs and
+//! arrivals are parameters ([`Scenario`]); the same scenario and seed give exactly the same
+//! [`Outcome`].
 
 mod clients;
 mod outcome;
@@ -19,7 +19,7 @@ pub use scenario::{Arrival, Costs, Group, Mode, Scenario, ScenarioError};
 ///
 /// # Errors
 ///
-/// What in the scenario can't be played, by name.
+/// The first invalid value of the scenario.
 pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     scenario.check()?;
     Ok(match scenario.mode {

@@ -1,13 +1,13 @@
-//! What a play came to.
+//! The results of a simulation.
 
 use crate::simulation::scenario::{Group, Mode, Scenario};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Longest latency that is told from longer ones, in ns.
+/// Latencies above this are recorded as this, in ns.
 const LONGEST_NS: u64 = 60_000_000_000;
 
-/// What one client saw.
+/// The results of one client.
 pub struct Tally {
     latencies: Option<Histogram<u64>>,
     replies: u64,
@@ -16,9 +16,9 @@ pub struct Tally {
 }
 
 impl Default for Tally {
-    /// Of a client that saw nothing yet.
+    /// A client without replies.
     fn default() -> Self {
-        // Two digits: 1 % of a latency. The bounds are right, so this is never None.
+        // Two digits: 1 % of a latency. The bounds are valid, so this is never None.
         let latencies = Histogram::new_with_bounds(1, LONGEST_NS, 2).ok();
         Self {
             latencies,
@@ -30,7 +30,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Of nobody.
+    /// The empty place of a client that moved away.
     pub fn none() -> Self {
         Self {
             latencies: None,
@@ -49,71 +49,71 @@ impl Tally {
     }
 }
 
-/// Where the time of the I/O cores went; all cores together, in ns of counted time.
+/// How the I/O cores spent the counted time; all cores together, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CoreTime {
-    /// Serving requests and telling drivers.
+    /// Serving requests and calling drivers.
     pub serving_ns: u64,
-    /// Looking at queues in vain.
+    /// Polling in vain.
     pub polling_ns: u64,
-    /// Switching, waking, looking for events.
+    /// Switches, wake-ups, checks for events.
     pub overhead_ns: u64,
     /// Asleep.
     pub asleep_ns: u64,
 }
 
-/// What devices of one group saw.
+/// The results of one group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupOutcome {
-    /// The group.
+    /// Its name.
     pub name: String,
-    /// How many devices it has.
+    /// The number of its devices.
     pub devices: u32,
-    /// Requests replied to a second, all devices of the group together.
+    /// Replies per second, all devices of the group together.
     pub per_s: f64,
     /// Mean latency, in ns.
     pub mean_ns: f64,
-    /// Half of the latencies are at most this, in ns.
+    /// Median latency, in ns.
     pub p50_ns: u64,
-    /// 99 % are at most this, in ns.
+    /// 99th percentile of latency, in ns.
     pub p99_ns: u64,
-    /// 99.9 % are at most this, in ns.
+    /// 99.9th percentile of latency, in ns.
     pub p999_ns: u64,
-    /// The longest, in ns.
+    /// Greatest latency, in ns.
     pub max_ns: u64,
-    /// Jain's index of the devices' rates: 1 where all are equal, 1/n where one has all.
+    /// Jain's index of the devices' rates: 1 if all are equal, 1/n if one device has all.
     pub jain: f64,
-    /// Requests that found their ring full.
+    /// Requests lost because their ring was full.
     pub lost: u64,
 }
 
-/// What a play came to.
+/// The results of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// How devices were served.
     pub mode: Mode,
-    /// Requests replied to a second, all devices together.
+    /// Replies per second, all devices together.
     pub per_s: f64,
-    /// Jain's index of all devices' rates, each over its weight.
+    /// Jain's index of all devices' rates, each divided by its weight.
     pub jain: f64,
-    /// Of each group, in the scenario's order.
+    /// The groups, in the scenario's order.
     pub groups: Vec<GroupOutcome>,
-    /// Where core time went.
+    /// How core time was spent.
     pub cores: CoreTime,
     /// Notifications from drivers.
     pub kicks: u64,
     /// Notifications to drivers.
     pub calls: u64,
-    /// Looks at queues that showed nothing.
+    /// Looks at queues that could not be served.
     pub empty_polls: u64,
-    /// Visits ended for another queue that was stuck.
+    /// Visits that ended early because another queue was stuck.
     pub stuck_exits: u64,
-    /// What the placement did, where there was one.
+    /// The placement's results, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementOutcome>,
 }
 
-/// What a placement did, from the start of the warm-up on.
+/// What a placement did, counted from the start of the warm-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PlacementOutcome {
     /// Devices moved.
@@ -126,7 +126,7 @@ pub struct PlacementOutcome {
     pub open_cores: Vec<usize>,
 }
 
-/// What is counted while it is played.
+/// Counters during the simulation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     pub cores: CoreTime,
@@ -149,7 +149,7 @@ impl Counts {
     }
 }
 
-/// Jain's fairness index: (sum x)^2 / (n * sum x^2). 1 where there is nothing to be unfair with.
+/// Jain's fairness index: (sum x)^2 / (n * sum x^2). 1 if all rates are 0.
 #[must_use]
 pub fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
@@ -162,7 +162,7 @@ pub fn jain(rates: &[f64]) -> f64 {
 }
 
 impl Outcome {
-    /// Takes together what each client saw: its group's number and its tally.
+    /// Combines the results of all clients, each with the number of its group.
     pub fn gather(scenario: &Scenario, tallies: &[(usize, Tally)], counts: &Counts) -> Self {
         let seconds = scenario.duration_ns as f64 / 1e9;
         let rate = |tally: &Tally| tally.replies as f64 / seconds;
@@ -177,7 +177,7 @@ impl Outcome {
             let mut all = Tally::default().latencies;
             for tally in &mine {
                 if let (Some(all), Some(its)) = (&mut all, &tally.latencies) {
-                    // The same bounds: this can't fail.
+                    // Can't fail: both have the same bounds.
                     let _ = all.add(its);
                 }
             }

@@ -1,15 +1,15 @@
-//! Cores that are opened and released with load, and devices that are moved between them, by elvis' own
+//! Cores that are opened and released with load, and devices that move between them, by elvis'
 //! placement.
 //!
-//! Cores are played one after another for a window, then the placement is told what each device took,
-//! as the daemon tells it, and devices are moved.
+//! Cores are simulated one after another for a window. Then the placement gets each device's load, as
+//! from the daemon, and devices are moved.
 
 use crate::simulation::outcome::{Counts, Outcome, PlacementOutcome};
 use crate::simulation::scenario::Scenario;
 use crate::simulation::shared::Core;
 use crate::{Change, DeviceLoad, Placement};
 
-/// Plays all cores. All devices begin on the first.
+/// Simulates all cores. All devices start on the first.
 pub fn play(scenario: &Scenario) -> Outcome {
     let params = scenario.placement;
     let devices: u32 = scenario.groups.iter().map(|group| group.devices).sum();
@@ -19,7 +19,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
     };
     let mut cores: Vec<Core> = (0..scenario.cores).map(core).collect();
     let mut placement = Placement::new(params, &vec![None; cores.len()]);
-    // Of each device: its core, and its number there.
+    // For each device: its core, and its number there.
     let mut at: Vec<(usize, u32)> = (0..devices).map(|number| (0, number)).collect();
     let mut done = PlacementOutcome::default();
     let end_ns = scenario.warmup_ns + scenario.duration_ns;
@@ -31,7 +31,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
         }
         done.open_cores.push(placement.open_cores());
         if now_ns == end_ns {
-            // What is counted at the end is counted.
+            // No changes after the last window.
             break;
         }
         let seen: Vec<DeviceLoad> = at
@@ -51,7 +51,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
                 Change::Move { device, core } => {
                     let (from, number) = at[device as usize];
                     let mover = cores[from].take(number);
-                    // Not put into a time that it has passed already.
+                    // The old core may be ahead: the device must not go back in time.
                     let left_ns = cores[from].now_ns();
                     cores[core].run(left_ns);
                     at[device as usize] = (core, cores[core].put(mover));

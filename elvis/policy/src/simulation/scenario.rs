@@ -1,24 +1,24 @@
-//! What is played: devices, their load, the costs on the core, the mode.
+//! The input of a simulation: devices, their load, costs on the core, mode.
 
 use crate::{Params, ParamsError, PlacementParams, RateLimit};
 use serde::{Deserialize, Serialize};
 
-/// How devices are served. The daemon has the same modes (section 4.2 and 4.7 of the paper).
+/// How devices are served. The daemon has the same modes (sections 4.2 and 4.7 of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One thread a core for all devices, which polls.
+    /// One thread per core for all devices, which polls.
     Elvis,
-    /// One thread a core for all devices, notified of each request.
+    /// One thread per core for all devices, with notifications.
     FineGrained,
-    /// A thread a device, on any of the cores: the paper's Baseline.
+    /// One thread per device, on any of the cores: the paper's Baseline.
     PerDevice,
-    /// A thread a device, each bound to one of the cores: Baseline with Affinity.
+    /// One thread per device, each bound to one of the cores: Baseline with Affinity.
     PerDevicePinned,
 }
 
 impl Mode {
-    /// All modes, the paper's own first.
+    /// All modes, the paper's proposal first.
     pub const ALL: [Self; 4] = [
         Self::Elvis,
         Self::FineGrained,
@@ -42,20 +42,20 @@ impl Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
-    /// `depth` requests at a time, each made anew when its reply has come and after a pause of
-    /// `think_ns` (exponentially distributed, this is its mean; 0 is none).
+    /// `depth` requests outstanding; each reply is followed by a pause and the next request.
     Closed {
         /// Requests outstanding.
         depth: u16,
-        /// Mean pause between a reply and the next request, in ns.
+        /// Mean pause between a reply and the next request, exponentially distributed, in ns; 0:
+        /// none.
         think_ns: u64,
     },
-    /// A Poisson process, whatever the replies do.
+    /// A Poisson process, independent of replies.
     Open {
         /// Mean rate.
         per_s: f64,
     },
-    /// A Poisson process that is on and off by turns, each for exponentially distributed times.
+    /// A Poisson process that alternates between on and off, for exponentially distributed times.
     Bursts {
         /// Mean rate while it is on.
         per_s: f64,
@@ -64,37 +64,37 @@ pub enum Arrival {
         /// Mean pause between bursts, in ns.
         off_ns: u64,
     },
-    /// A Poisson process whose rate rises and falls as a cosine does, the least at the start.
+    /// A Poisson process whose rate rises and falls as a cosine, starting at the least rate.
     Tide {
         /// Least rate.
         least_per_s: f64,
         /// Greatest rate.
         most_per_s: f64,
-        /// From one least rate to the next, in ns.
+        /// Period of the cosine, in ns.
         period_ns: u64,
     },
 }
 
-/// Devices that are alike.
+/// Equal devices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What results call it.
+    /// Its name in results.
     pub name: String,
-    /// How many there are.
+    /// The number of devices.
     pub devices: u32,
     /// Their load.
     pub arrival: Arrival,
     /// Core time of one request, in ns.
     pub service_ns: u64,
-    /// Data in one request; it counts as work and against rate limits.
+    /// Data of one request, for units of work and rate limits.
     pub bytes: u64,
-    /// Time that a request then spends in storage, off the core, in ns; 0 where the core itself
-    /// does all of it, as with a RAM disk.
+    /// Time that a request then spends in storage, off the core, in ns; 0 if the core does all of
+    /// the work, as for a RAM disk.
     pub storage_ns: u64,
-    /// Weight of each.
+    /// Weight of each device.
     pub weight: u32,
-    /// Limits of each.
+    /// Limits of each device.
     pub limit: RateLimit,
 }
 
@@ -116,32 +116,31 @@ impl Default for Group {
     }
 }
 
-/// What things cost on the core, in ns.
+/// Costs of operations, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
-    /// A look at a queue that shows nothing.
+    /// A look at an empty queue.
     pub poll_ns: u64,
-    /// Turning to a queue that has something, beside its requests.
+    /// A visit to a queue with requests, without the requests.
     pub visit_ns: u64,
-    /// A look for kicks and completions (epoll without waiting).
+    /// A check for kicks and completions (epoll without waiting).
     pub look_ns: u64,
-    /// From a driver's notification until the thread that waits for it runs: the exit in the
-    /// guest, the eventfd and the wake.
+    /// From a kick until a sleeping thread runs: the guest's exit, the eventfd and the wake-up.
     pub wake_ns: u64,
-    /// From a driver's notification until a thread that is awake can see it: the exit alone.
+    /// From a kick until a running thread can see it: the exit alone.
     pub kick_ns: u64,
-    /// Telling a driver of replies (an eventfd's write).
+    /// A call (a write to an eventfd).
     pub call_ns: u64,
-    /// From there until the driver sees them (the interrupt).
+    /// From the call until the driver sees the replies (the interrupt).
     pub interrupt_ns: u64,
-    /// Taking in one completion from storage.
+    /// Handling of one completion from storage.
     pub complete_ns: u64,
-    /// What moving a device takes of each of the two cores.
+    /// Time that moving a device takes on each of the two cores.
     pub move_ns: u64,
-    /// Switching from one thread to another (per-device modes).
+    /// Switch from one thread to another (per-device modes).
     pub switch_ns: u64,
-    /// How long the operating system lets a thread run while others wait (per-device modes).
+    /// Time slice of a thread while others wait (per-device modes).
     pub slice_ns: u64,
 }
 
@@ -163,56 +162,56 @@ impl Default for Costs {
     }
 }
 
-/// One play.
+/// The input of one simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// How devices are served.
     pub mode: Mode,
-    /// The devices; they are dealt out to cores one by one, or by `placement`.
+    /// The devices. They are assigned to cores round-robin, or by `placement`.
     pub groups: Vec<Group>,
     /// I/O cores.
     pub cores: u32,
-    /// What things cost.
+    /// Costs of operations.
     pub costs: Costs,
-    /// The policy's constants (in the per-device modes, `max_work` alone is used: replies are
-    /// told after as many).
+    /// The policy's constants. The per-device modes use only `max_work`: a driver is called after
+    /// that many replies.
     pub params: Params,
-    /// Whether and how cores are opened and released with load, and devices moved between them; all
-    /// begin on the first then. Not in the per-device modes.
+    /// Whether and how cores are opened and released with load, and devices moved between them. With
+    /// placement all devices start on the first core. Not for the per-device modes.
     #[serde(default)]
     pub placement: PlacementParams,
-    /// Time that is played before anything is counted, in ns.
+    /// Simulated time before counting starts, in ns.
     pub warmup_ns: u64,
-    /// Time that is counted, in ns.
+    /// Simulated time that is counted, in ns.
     pub duration_ns: u64,
-    /// Seed of all that is random.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Why a scenario can't be played.
+/// An invalid value in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
     /// A constant of the policy.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// Anything else.
+    /// Another value.
     #[error("{key} is {value}, and must be {must}")]
     Value {
-        /// Which value.
+        /// Its name.
         key: &'static str,
-        /// What it is.
+        /// The value.
         value: String,
-        /// What it may be.
+        /// The allowed values.
         must: &'static str,
     },
 }
 
 impl Scenario {
-    /// Says whether this can be played.
+    /// Checks the values.
     ///
     /// # Errors
     ///
-    /// The first value that is out of its range.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let within = |key, value: u64, least: u64, most: u64, must| {
             if (least..=most).contains(&value) {
@@ -275,7 +274,7 @@ impl Scenario {
                 "1 to 10000",
             )?;
             let rate = |per_s: f64| {
-                // Above this the arrivals alone would be all that is simulated.
+                // Above this the simulation would do little but arrivals.
                 if per_s > 0.0 && per_s <= 1e8 {
                     return Ok(());
                 }

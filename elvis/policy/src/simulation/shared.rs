@@ -1,7 +1,7 @@
-//! I/O cores whose one thread serves many devices, by elvis' own policy.
+//! I/O cores with one thread for many devices, which runs elvis' policy.
 //!
-//! A device lives on one core, so cores don't meet and are played one after another: to the end, or
-//! window by window where a placement moves devices between them ([`crate::simulation::placed`]).
+//! A device is on one core, so cores are independent and simulated one after another: to the end, or
+//! window by window if a placement moves devices between them ([`crate::simulation::placed`]).
 
 use crate::simulation::clients::{Clients, Event, GONE, Mover};
 use crate::simulation::outcome::{Counts, Outcome, Tally};
@@ -9,7 +9,7 @@ use crate::simulation::placed;
 use crate::simulation::scenario::{Mode, Scenario};
 use crate::{Begin, DeviceId, Look, Params, QueueId, Scheduler, Step, Then};
 
-/// Plays all cores.
+/// Simulates all cores.
 pub fn play(scenario: &Scenario) -> Outcome {
     if scenario.placement.automatic {
         return placed::play(scenario);
@@ -28,7 +28,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
     Outcome::gather(scenario, &tallies, &counts)
 }
 
-/// Where an advance of the clock belongs.
+/// What the core does while the clock advances.
 #[derive(Clone, Copy)]
 enum For {
     Serving,
@@ -37,12 +37,12 @@ enum For {
     Sleep,
 }
 
-/// What a core knows of one client.
+/// The state of one client on a core.
 #[derive(Clone, Copy)]
 struct Place {
     device: DeviceId,
     queue: QueueId,
-    /// Whether its next request is notified of.
+    /// Whether its notifications are on.
     armed: bool,
     /// Time spent on it, in ns.
     spent_ns: u64,
@@ -53,22 +53,22 @@ pub struct Core<'a> {
     scenario: &'a Scenario,
     scheduler: Scheduler,
     clients: Clients,
-    /// Of each client.
+    /// By client number.
     places: Vec<Place>,
-    /// Which client a queue is of.
+    /// The client of each queue.
     client_of: Vec<u32>,
-    /// Kicks that a look for events would find, with the time from which it would.
+    /// Pending kicks: from when the thread can see it, and the client.
     kicks: Vec<(u64, u32)>,
     /// Requests that came back from storage: client, and when it was made.
     stored: Vec<(u32, u64)>,
     now_ns: u64,
-    /// Where the run that lasts ends.
+    /// The end of the current run.
     until_ns: u64,
     counts: Counts,
 }
 
 impl<'a> Core<'a> {
-    /// The core of this number, with these of the scenario's clients.
+    /// The core with this number and these of the scenario's clients.
     pub fn new(scenario: &'a Scenario, number: u32, mine: impl Iterator<Item = u32>) -> Self {
         let seed = scenario.seed.wrapping_add(u64::from(number));
         let polling = scenario.params.polling && scenario.mode == Mode::Elvis;
@@ -93,7 +93,7 @@ impl<'a> Core<'a> {
         core
     }
 
-    /// Adds a client to the policy.
+    /// Adds a client to the scheduler.
     fn add(&mut self, number: u32) {
         let client = &self.clients.all[number as usize];
         let group = &self.scenario.groups[client.group];
@@ -123,8 +123,8 @@ impl<'a> Core<'a> {
         self.client_of[id] = number;
     }
 
-    /// Takes a client out, for another core, and says whether it was polled. What it has waiting, or in
-    /// storage, goes with it.
+    /// Removes a client, to move it to another core: with its waiting requests, the times of those back
+    /// from storage, and whether it was polled.
     pub fn take(&mut self, number: u32) -> (Mover, Vec<u64>, bool) {
         self.advance(self.scenario.costs.move_ns, For::Overhead);
         let place = self.places[number as usize];
@@ -142,7 +142,7 @@ impl<'a> Core<'a> {
         (self.clients.take(number), stored, polled)
     }
 
-    /// Puts in a client of another core, and returns its number here.
+    /// Adds a client from another core, and returns its number here.
     pub fn put(&mut self, (mover, stored, polled): (Mover, Vec<u64>, bool)) -> u32 {
         self.advance(self.scenario.costs.move_ns, For::Overhead);
         let number = self.clients.put(mover);
@@ -161,7 +161,7 @@ impl<'a> Core<'a> {
         std::mem::take(&mut self.places[number as usize].spent_ns)
     }
 
-    /// Hands over what its clients saw and what was counted.
+    /// Adds its clients' results and its counters to the totals.
     pub fn gather(self, tallies: &mut Vec<(usize, Tally)>, counts: &mut Counts) {
         counts.add(&self.counts);
         let groups = self.clients.all.iter().map(|client| client.group);
@@ -169,12 +169,12 @@ impl<'a> Core<'a> {
         tallies.extend(all.filter(|(group, _)| *group != GONE));
     }
 
-    /// How far it was played, in ns.
+    /// The core's time, in ns.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Plays up to this time.
+    /// Simulates up to this time.
     pub fn run(&mut self, until_ns: u64) {
         self.until_ns = until_ns;
         while self.now_ns < until_ns {
@@ -203,7 +203,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// Lets time pass, and clients do what they do in it.
+    /// Advances the clock, and handles the clients' events up to the new time.
     fn advance(&mut self, ns: u64, what: For) {
         let cores = &mut self.counts.cores;
         *match what {
@@ -239,14 +239,14 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// Takes in what a look for events shows.
+    /// Handles pending kicks and completions.
     fn events(&mut self) {
         let now_ns = self.now_ns;
         for (when_ns, client) in std::mem::take(&mut self.kicks) {
             if when_ns > now_ns {
                 self.kicks.push((when_ns, client));
             } else {
-                // Its driver (EVENT_IDX) kicks once and then waits to be asked again.
+                // A driver with EVENT_IDX kicks once, and not again until notifications are turned on.
                 self.scheduler
                     .kicked(self.places[client as usize].queue, now_ns);
             }
@@ -296,7 +296,7 @@ impl<'a> Core<'a> {
             let event_ns = self.clients.next_event_ns().unwrap_or(u64::MAX);
             let next_ns = woken_ns.min(event_ns).min(limit_ns);
             if next_ns > self.until_ns {
-                // Nothing comes in this run.
+                // No event in this run.
                 self.advance(self.until_ns.saturating_sub(self.now_ns), For::Sleep);
                 return;
             }
@@ -325,7 +325,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// One visit of a queue. True where something was done.
+    /// Visits a queue. True if it was served.
     fn visit(&mut self, queue: QueueId) -> bool {
         let client = self.client_of[queue.0 as usize];
         let costs = self.scenario.costs;

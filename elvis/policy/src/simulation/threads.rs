@@ -1,17 +1,16 @@
-//! The peer: a thread for each device, under a fair operating-system scheduler.
+//! The per-device modes: a thread per device, under a fair operating-system scheduler.
 //!
-//! The model is that of Linux' fair class, in outline: a thread that has run least goes first
-//! (by virtual runtime), a thread that wakes up keeps no more than half a slice of its lag and
-//! takes the core from one that has run longer by more than that, and otherwise a thread runs for
-//! a whole slice while others wait. `per-device` moves threads to idle cores at once and at no cost,
-//! which flatters it; the vCPUs, which in the paper's Baseline share these cores, are not modelled,
-//! which flatters it too.
+//! A rough model of Linux' fair class: the thread with the least virtual runtime goes first. A
+//! thread that wakes up keeps at most half a slice of lag, and preempts one that is ahead by more
+//! than that. Otherwise a thread runs for a whole slice while others wait. Two simplifications favour
+//! `per-device`: its threads move to idle cores at once and at no cost, and the vCPUs, which share
+//! these cores in the paper's Baseline, are not modelled.
 
 use crate::simulation::clients::{Clients, Event};
 use crate::simulation::outcome::{Counts, Outcome};
 use crate::simulation::scenario::{Mode, Scenario};
 
-/// Plays all cores together, for threads may move.
+/// Simulates all cores together, as threads may move between them.
 pub fn play(scenario: &Scenario) -> Outcome {
     let devices: u32 = scenario.groups.iter().map(|group| group.devices).sum();
     let clients = Clients::new(scenario, 0..devices, scenario.seed);
@@ -24,9 +23,9 @@ pub fn play(scenario: &Scenario) -> Outcome {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Waits for its driver's notification.
+    /// Waits for a kick.
     Blocked,
-    /// Notified; not yet awake.
+    /// Kicked, not yet awake.
     Waking,
     /// Waits for a core.
     Ready,
@@ -36,14 +35,14 @@ enum State {
 
 struct Thread {
     state: State,
-    /// Virtual runtime over weight, in ns.
+    /// Virtual runtime: time divided by weight, in ns.
     vruntime_ns: u64,
     /// The core it is bound to.
     bound: Option<usize>,
     weight: u64,
-    /// Requests served whose driver was not told yet.
+    /// Requests served, whose driver was not called yet.
     done: Vec<u64>,
-    /// Requests back from storage whose driver was not told yet.
+    /// Requests back from storage, whose driver was not called yet.
     stored: Vec<u64>,
 }
 
@@ -54,7 +53,7 @@ struct CpuCore {
     slice_end_ns: u64,
 }
 
-/// What [`Event::Other`] carries.
+/// Second value of [`Event::Other`]: the thread is awake, or the core's next step.
 const WOKEN: u64 = 0;
 const STEP: u64 = 1;
 
@@ -121,7 +120,7 @@ impl<'a> Host<'a> {
             .saturating_sub(self.scenario.costs.kick_ns)
     }
 
-    /// A driver made a request: it kicks where its thread waits.
+    /// A driver made a request: it kicks if its thread sleeps.
     fn notify(&mut self, thread: usize, now_ns: u64) {
         if self.threads[thread].state == State::Blocked {
             self.threads[thread].state = State::Waking;
@@ -139,7 +138,7 @@ impl<'a> Host<'a> {
         self.threads[thread].bound.is_none_or(|bound| bound == core)
     }
 
-    /// The ready thread that has run least, of those that may run on this core.
+    /// The ready thread with the least virtual runtime that may run on this core.
     fn least_run(&self, core: usize) -> Option<usize> {
         let ready =
             self.threads.iter().enumerate().filter(|(number, thread)| {
@@ -150,7 +149,7 @@ impl<'a> Host<'a> {
             .map(|(number, _)| number)
     }
 
-    /// A thread is awake: it takes an idle core, or one from a thread that has run longer.
+    /// A thread is awake: it takes an idle core, or preempts a thread that is far enough ahead.
     fn ready(&mut self, thread: usize, now_ns: u64) {
         let others = self
             .threads
@@ -179,7 +178,7 @@ impl<'a> Host<'a> {
                 .thread
                 .map_or(0, |at| self.threads[at].vruntime_ns);
             if running > vruntime_ns + lag_ns {
-                // Seen when the running thread's request is done.
+                // Takes effect when the running thread's current request is done.
                 self.cores[core].slice_end_ns = now_ns;
             }
         }
@@ -206,7 +205,7 @@ impl<'a> Host<'a> {
         self.counts.cores.serving_ns += self.clients.counted_ns(now_ns, ns);
     }
 
-    /// The thread on a core goes on, at a point between two requests.
+    /// Continues the thread on a core between two requests.
     fn step(&mut self, core: usize, now_ns: u64) {
         let Some(thread) = self.cores[core].thread else {
             return;
@@ -238,7 +237,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Does one thing for the thread's device, and returns how long it takes; 0 for nothing to do.
+    /// Does one piece of work for the thread's device, and returns its time in ns; 0: no work.
     fn work(&mut self, thread: usize, now_ns: u64) -> u64 {
         let costs = self.scenario.costs;
         if !self.threads[thread].stored.is_empty() {
@@ -268,7 +267,7 @@ impl<'a> Host<'a> {
         self.tell(thread, done, now_ns)
     }
 
-    /// Tells a driver of replies, and returns how long it takes.
+    /// Calls a driver for replies, and returns the time that this takes in ns.
     fn tell(&mut self, thread: usize, made: Vec<u64>, now_ns: u64) -> u64 {
         let costs = self.scenario.costs;
         self.counts.calls += u64::from(self.clients.counted(now_ns));

@@ -1,4 +1,4 @@
-//! What the policy promises, whatever devices do.
+//! Tests of the policy: properties that hold for every behaviour of the devices.
 
 #![allow(clippy::unwrap_used)]
 

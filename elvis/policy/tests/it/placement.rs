@@ -1,10 +1,10 @@
-//! What the placement promises, whatever the devices' loads.
+//! Properties of the placement that hold for all loads.
 
 use elvis_policy::{Change, DeviceLoad, Placement, PlacementParams};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Devices that want a part of a core each, on cores of which none gives more than it has.
+/// Devices that each want a fraction of a core; an overloaded core gives them less.
 struct Play {
     placement: Placement,
     nodes: Vec<Option<u32>>,
@@ -49,7 +49,7 @@ impl Play {
             .sum()
     }
 
-    /// One window, and the checks that hold in each.
+    /// Plays one window, and checks what holds in each.
     fn window(&mut self, wants: &[f64]) {
         self.now_ns += self.placement.params().window_ns;
         let seen: Vec<DeviceLoad> = (0..wants.len())
@@ -72,7 +72,7 @@ impl Play {
                 }
                 Change::Move { device, core } => {
                     assert!(self.open[core], "moved to a core that is not in use");
-                    assert_ne!(self.core_of[device as usize], core, "moved to where it is");
+                    assert_ne!(self.core_of[device as usize], core, "moved to its own core");
                     let before = self.moved_ns.insert(device, self.now_ns);
                     let dwell_ns = self.placement.params().dwell_ns;
                     assert!(before.is_none_or(|before| self.now_ns - before >= dwell_ns));
@@ -108,7 +108,7 @@ fn cores_follow_a_load_that_rises_and_falls() {
     for period in 0..3 {
         let moves = play.moves;
         for window in 0..600 {
-            // From nothing to eight cores' worth and back, in a minute.
+            // From zero to the load of eight cores and back, in a minute.
             let part = 0.5 - 0.5 * (f64::from(window) / 600.0 * std::f64::consts::TAU).cos();
             play.window(&[8.0 / 128.0 * part; 128]);
             most = most.max(play.open_cores());
@@ -119,7 +119,7 @@ fn cores_follow_a_load_that_rises_and_falls() {
             }
         }
         assert!(play.open_cores() <= 2, "{} at the end", play.open_cores());
-        // Up and down again: each device is moved a few times and not at every window.
+        // In one cycle each device is moved a few times, not at every window.
         assert!(play.moves - moves < 6 * 128, "{} moves", play.moves - moves);
         assert!(moves_at_top - moves > 60);
     }
@@ -127,7 +127,7 @@ fn cores_follow_a_load_that_rises_and_falls() {
         play.window(&[0.0; 128]);
     }
     assert_eq!(play.open_cores(), 1);
-    // Eight cores' worth, filled to 0.6 to 0.8.
+    // The load of eight cores, on cores filled to between 0.6 and 0.8.
     assert!((10..=14).contains(&most), "{most} at most");
 }
 
@@ -168,7 +168,7 @@ fn one_device_that_takes_a_core_keeps_it_and_the_others_leave() {
         play.core_of.iter().filter(|core| **core == alone).count(),
         1
     );
-    // Alone from the start, it is left where it is: another core would not help it.
+    // Alone from the start, it is not moved: another core would not help it.
     let mut play = Play::alike(3, 2);
     for _ in 0..50 {
         play.window(&[1.0, 0.0]);
@@ -187,7 +187,7 @@ fn the_two_sockets_of_a_machine() {
     assert_eq!(
         play.open_cores(),
         1,
-        "idle devices are worth no second core"
+        "idle devices do not get a second core"
     );
     for _ in 0..100 {
         play.window(&[0.1; 8]);
@@ -196,7 +196,7 @@ fn the_two_sockets_of_a_machine() {
     for device in 0..8 {
         assert_eq!(play.nodes[play.core_of[device]], play.home[device]);
     }
-    // More than each node's first core can do: each opens its second.
+    // Too much for the first core of each node: both second cores are opened.
     for _ in 0..100 {
         play.window(&[0.3; 8]);
     }
@@ -225,9 +225,9 @@ fn a_bad_value_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever devices want: when that no longer changes, but for some noise, nothing swings soon. Noise
-    /// may still bring a core over `high` that was nearly so full, and then opens another for it, once. In
-    /// the end no more cores are in use than twice what the load takes.
+    /// Once the load is constant except for noise, devices do not move to and fro and no core is
+    /// released. Noise may still push a nearly full core above `high` and so open another, once. In the
+    /// end at most twice as many cores are in use as the load needs.
     #[test]
     fn it_comes_to_rest(
         cores in 1usize..17,
@@ -267,7 +267,7 @@ proptest! {
         prop_assert!(play.open_cores() as f64 <= 2.0 * sum * 1.05 / 0.6 + nodes, "{} for {sum}", play.open_cores());
     }
 
-    /// Where there are cores enough for small devices, none is overloaded in the end.
+    /// If there are enough cores for small devices, none is overloaded in the end.
     #[test]
     fn nobody_stays_on_a_full_core(
         cores in 2usize..17,

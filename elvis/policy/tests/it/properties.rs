@@ -1,24 +1,24 @@
-//! What the scheduler promises, whatever its devices do.
+//! Properties of the scheduler that hold whatever its devices do.
 
 use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, RateLimit, Scheduler, Step, Then};
 use proptest::prelude::*;
 
-/// Costs on the core of this play, in ns.
+/// Costs on the simulated core, in ns.
 const SERVE_NS: u64 = 1_000;
 const POLL_NS: u64 = 5;
-/// Requests of this size are served in three parts of that size each.
+/// Requests with this many bytes are served in three parts of that size.
 const IN_PARTS: u64 = 65_536;
 
 struct Queue {
     id: QueueId,
-    /// Driver's and device's free-running indices.
+    /// Free-running indices of driver and device.
     avail: u16,
     taken: u16,
-    /// Whether a new request is notified of.
+    /// Whether notifications are on.
     armed: bool,
-    /// Data of each request, or of each of its parts.
+    /// Bytes of each request, or of each of its parts.
     bytes: u64,
-    /// How many parts a request has, and how many of the next one were served.
+    /// Parts of a request, and how many of the current one were served.
     parts: u32,
     part: u32,
     served: u64,
@@ -34,7 +34,7 @@ impl Queue {
     }
 }
 
-/// One core with its queues, one a device, and the checks that hold in every visit.
+/// One core and its queues, one per device, with the checks that hold in every visit.
 struct Play {
     core: Scheduler,
     queues: Vec<Queue>,
@@ -83,7 +83,7 @@ impl Play {
         self.queues.iter().position(|queue| queue.id == id).unwrap()
     }
 
-    /// A driver adds requests, and kicks where it was asked to.
+    /// The driver adds requests, and kicks if notifications are on.
     fn submit(&mut self, index: usize, count: u16) {
         let queue = &mut self.queues[index];
         queue.avail = queue.avail.wrapping_add(count);
@@ -106,7 +106,7 @@ impl Play {
             Step::Sleep { until_ns } => {
                 assert!(
                     until_ns.is_some() || self.queues.iter().all(|queue| queue.look().pending == 0),
-                    "asleep, and requests wait"
+                    "sleeps although requests wait"
                 );
                 self.now_ns = until_ns.unwrap_or(self.now_ns).max(self.now_ns + 1);
                 return None;
@@ -200,8 +200,8 @@ fn devices() -> impl Strategy<Value = Vec<(u32, RateLimit, u64)>> {
     prop::collection::vec((1u32..20, Just(RateLimit::default()), bytes), 1..12)
 }
 
-/// How long a thread runs that polls one queue, until polling ends: by steps of 1 us, and stopped by its
-/// host for `stop_ns` after each 100.
+/// CPU time that a thread polls one queue until polling ends, in ns. It runs in steps of 1 us, and the
+/// host stops it for `stop_ns` after every 100 steps.
 fn polls_for(stop_ns: u64) -> u64 {
     let mut core = Scheduler::new(Params::default());
     let device = core.add_device(1, &RateLimit::default());
@@ -221,7 +221,7 @@ fn polls_for(stop_ns: u64) -> u64 {
         if ran_ns % 100_000 == 0 {
             now_ns += stop_ns;
         }
-        assert!(ran_ns < 1_000_000_000, "it does not end");
+        assert!(ran_ns < 1_000_000_000, "polling does not end");
     }
     ran_ns
 }
@@ -229,7 +229,7 @@ fn polls_for(stop_ns: u64) -> u64 {
 #[test]
 fn time_in_which_the_thread_was_stopped_pays_for_no_polling() {
     let pays_ns = Params::default().poll_off_idle_ns;
-    // But for what was between the last two looks before each stop.
+    // Only the time between the last two looks before each stop is lost.
     for stop_ns in [0, 10 * pays_ns] {
         let ran_ns = polls_for(stop_ns);
         assert!(
@@ -237,14 +237,14 @@ fn time_in_which_the_thread_was_stopped_pays_for_no_polling() {
             "{stop_ns}: {ran_ns}"
         );
     }
-    // Shorter stops are not told from looks that take long.
+    // Stops shorter than `stopped_ns` are indistinguishable from slow looks.
     assert!(polls_for(Params::default().stopped_ns / 2) < pays_ns);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every request is served, whoever sends how much and when, and nobody is forgotten asleep.
+    /// Every request is served, whatever devices send and when.
     #[test]
     fn everything_is_served(params in params(), devices in devices(), load in prop::collection::vec((0usize..12, 0u16..300, 0u64..50_000), 0..60)) {
         let mut play = Play::new(params, &devices);
@@ -268,14 +268,14 @@ proptest! {
         prop_assert_eq!(served, sent);
     }
 
-    /// Between two services of a device that always has requests, no other gets more than its
-    /// quanta of two rounds and what one request overdraws; and the core is not idle meanwhile.
+    /// Between two turns of a device that always has requests, no other gets more than its quanta
+    /// of two rounds plus what one request overdraws; and the core is never idle.
     #[test]
     fn nobody_starves(params in params(), devices in devices()) {
         let mut play = Play::new(params, &devices);
         let largest = devices.iter().map(|device| params.units(device.2)).max().unwrap();
         let heaviest = devices.iter().map(|device| device.0).max().unwrap();
-        // The rounds that the lightest may need to pay for one request.
+        // Rounds that a device of this weight may need to pay for one request.
         let rounds = |weight: u32| {
             let quantum = f64::from(params.max_work) * f64::from(weight) / f64::from(heaviest);
             2.0 + (f64::from(largest) / quantum).ceil()
@@ -307,8 +307,8 @@ proptest! {
         }
     }
 
-    /// Shares of devices that always have requests are as their weights, in units of work,
-    /// whether or not visits end early.
+    /// Devices that always have requests get units of work in proportion to their weights, even if
+    /// visits end early.
     #[test]
     fn shares_are_as_weights(params in params(), devices in devices()) {
         let mut play = Play::new(params, &devices);
@@ -330,7 +330,7 @@ proptest! {
         }
     }
 
-    /// A device with a limit gets its rate, and the others lose nothing by it.
+    /// A limited device stays within its rate, and the rest of the core's time goes to the others.
     #[test]
     fn limits_hold_and_waste_nothing(params in params(), rate in 1_000u64..100_000) {
         let limit = RateLimit { requests_per_s: Some(rate), burst_ns: 1_000_000, ..RateLimit::default() };
@@ -350,7 +350,8 @@ proptest! {
     }
 }
 
-/// Section 4.6 in small: one device with a full ring and six that wait for each reply.
+/// A small version of section 4.6: one device with a full ring, six that wait for each reply. Returns
+/// the longest wait of those six in ns, and the number of visits that ended early.
 fn worst_wait(stuck_rule: bool) -> (u64, u64) {
     let params = Params {
         stuck_rule,
@@ -408,7 +409,7 @@ fn an_idle_core_sleeps_and_a_busy_queue_is_not_kicked() {
     let kicks = play.core.queue_counters(id).unwrap().kicks;
     assert!(kicks <= 10, "{kicks} kicks for 20000 requests");
     assert!(play.core.polled(id));
-    // It is polled for as long as its requests have earned, and no longer.
+    // It is polled for at most as long as its requests have earned.
     let idle_ns = play.now_ns;
     while play.core.polled(id) {
         play.step();

@@ -1,10 +1,10 @@
-//! Plays whose outcome is known, and what must hold in any.
+//! Simulations with known results, and properties that hold for all.
 
 use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario, jain, simulate};
 use proptest::prelude::*;
 
-/// Nothing costs anything but requests themselves.
+/// Only the requests themselves take time.
 const FREE: Costs = Costs {
     poll_ns: 10,
     visit_ns: 0,
@@ -45,7 +45,7 @@ fn play(scenario: &Scenario) -> Outcome {
     simulate(scenario).unwrap()
 }
 
-/// M/D/1: the mean time in a queue with Poisson arrivals and fixed service s at load r is
+/// M/D/1: with Poisson arrivals and fixed service time s at load r, the mean time in the queue is
 /// s + r s / 2 (1 - r) (Pollaczek-Khinchine).
 #[test]
 fn one_queue_is_an_m_d_1() {
@@ -123,7 +123,7 @@ fn weights_are_shares() {
     assert!(outcome.jain > 0.98, "{}", outcome.jain);
 }
 
-/// Section 4.6: one device for throughput, six for latency. The rule halves their p99.
+/// Section 4.6: one throughput device and six latency devices. The rule halves the latter's p99.
 #[test]
 fn the_stuck_rule_halves_the_tail() {
     let groups = vec![closed(1, 64, 0), closed(6, 1, 50_000)];
@@ -184,7 +184,7 @@ fn storage_overlaps() {
             ..closed(1, 32, 0)
         };
         let outcome = play(&scenario(mode, vec![group]));
-        // 32 at a time, each a little more than 100 us.
+        // 32 at a time, each for a little more than 100 us.
         assert!(
             (200_000.0..320_000.0).contains(&outcome.per_s),
             "{mode:?} {}",
@@ -252,7 +252,7 @@ fn any_group() -> impl Strategy<Value = Group> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any play ends, twice alike, and no core is busy for longer than it was there.
+    /// Every simulation ends, gives the same result twice, and accounts for at most the cores' time.
     #[test]
     fn any_play_ends(groups in prop::collection::vec(any_group(), 1..4), mode in 0usize..4, cores in 1u32..4, seed in any::<u64>()) {
         let scenario = Scenario {
@@ -267,7 +267,7 @@ proptest! {
         let cores = outcome.cores;
         let all_ns = cores.serving_ns + cores.polling_ns + cores.overhead_ns + cores.asleep_ns;
         let there_ns = u64::from(scenario.cores) * scenario.duration_ns;
-        // What began within the time may end after it.
+        // Work that starts before the end may end after it.
         prop_assert!(all_ns <= there_ns + u64::from(scenario.cores) * 500_000, "{:?}", cores);
         prop_assert!(outcome.jain > 0.0 && outcome.jain < 1.000_001);
     }

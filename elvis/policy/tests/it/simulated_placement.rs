@@ -1,4 +1,4 @@
-//! 128 machines whose load rises and falls, on as many cores as it takes.
+//! 128 machines whose load rises and falls, on as many cores as it needs.
 
 use elvis_policy::{Params, PlacementParams};
 use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario, simulate};
@@ -7,7 +7,8 @@ use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario, s
 const PERIOD: usize = 200;
 const WINDOW_NS: u64 = 10_000_000;
 
-/// `devices` whose load together rises from nearly nothing to `most` cores' time and falls again, twice.
+/// `devices` devices whose total load rises from nearly 0 to the time of `most` cores and falls again,
+/// twice.
 fn tide(devices: u32, most: f64, cores: u32) -> Scenario {
     let service_ns = 20_000;
     let most_per_s = most * 1e9 / (f64::from(devices) * service_ns as f64);
@@ -24,7 +25,7 @@ fn tide(devices: u32, most: f64, cores: u32) -> Scenario {
             ..Group::default()
         }],
         cores,
-        // Looks are taken in longer steps, so that there are fewer.
+        // Slow looks, so that there are fewer to simulate.
         costs: Costs {
             poll_ns: 2_000,
             ..Costs::default()
@@ -55,7 +56,7 @@ fn cores_follow_the_load_of_128_machines() {
     assert_eq!(open.len(), 2 * PERIOD);
     for period in 0..2 {
         let from = period * PERIOD;
-        // Eight cores' worth at the top, filled to 0.6 to 0.8; next to nothing in between.
+        // At the top the load of eight cores, on cores filled to 0.6 to 0.8; almost none in between.
         let top = open[from + PERIOD / 2..from + PERIOD * 6 / 10].iter();
         assert!(
             top.clone().all(|cores| (9..=15).contains(cores)),
@@ -64,32 +65,32 @@ fn cores_follow_the_load_of_128_machines() {
         assert!(open[from + PERIOD - 1] <= 6, "{open:?}");
         assert!(open[from + PERIOD / 10] <= 3, "{open:?}");
     }
-    // Up and down twice, and not back and forth on the way: each change of direction is one of these.
+    // The number of cores rises and falls twice, with at most two more changes of direction.
     let steps = open.windows(2).map(|pair| pair[1] as i64 - pair[0] as i64);
     let directions: Vec<i64> = steps.filter(|step| *step != 0).map(i64::signum).collect();
     let turns = directions.windows(2).filter(|pair| pair[0] != pair[1]);
     assert!(turns.count() <= 5, "{open:?}");
     assert!(placement.moves < 2 * 6 * 128, "{} moves", placement.moves);
-    // Nothing is lost, and nobody waits for long.
+    // No request is lost, and the latency stays low.
     assert_eq!(outcome.groups[0].lost, 0);
     assert!(
         outcome.groups[0].p50_ns < 200_000,
         "{} ns",
         outcome.groups[0].p50_ns
     );
-    // As many as at the top at all times would be half more.
+    // Keeping the cores of the top open at all times would take half as many again.
     let mean = open.iter().sum::<usize>() as f64 / open.len() as f64;
-    assert!(mean < 10.5, "{mean} cores in the mean");
-    assert_eq!(outcome, play(&scenario), "the same twice");
+    assert!(mean < 10.5, "{mean} cores on average");
+    assert_eq!(outcome, play(&scenario), "two runs differ");
 }
 
-/// What was made is served, whoever serves it: the same arrivals on cores of which none is ever short.
+/// All requests are served on any number of cores, if the load never exceeds their capacity.
 #[test]
 fn moves_lose_and_repeat_nothing() {
     for (cores, most) in [(1, 0.5), (2, 1.0), (4, 2.0)] {
         let scenario = tide(16, most, cores);
         let moved = play(&scenario);
-        // The mean of a tide is half of its most, and a hundredth of that.
+        // The mean of the cosine is (most + most / 100) / 2.
         let made = most * 1.01 / 2.0 * 1e9 / 20_000.0;
         let served = moved.per_s;
         assert!(

@@ -1,4 +1,4 @@
-//! Memory files and rings for these tests.
+//! Memory files and rings for the tests.
 
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, Inflight, Mapping, Memory, Ring, Span};
@@ -15,7 +15,7 @@ pub fn memfd(bytes: u64) -> File {
     file
 }
 
-/// A driver with a ring of this size in memory of its own, and the device's side of it.
+/// A driver with a ring of this size in its own memory, and the device side of that ring.
 #[allow(dead_code)]
 pub fn pair(size: u16, event_idx: bool) -> (Driver, Ring) {
     let driver = Driver::new(&memfd(1 << 20), size, event_idx).unwrap();
@@ -30,7 +30,7 @@ pub fn pair(size: u16, event_idx: bool) -> (Driver, Ring) {
     (driver, ring)
 }
 
-/// Whether every piece of a chain lies in the memory, and its sums are right.
+/// Whether every segment of a chain is in the memory, and its sums are right.
 #[allow(dead_code)]
 pub fn chain_is_sound(chain: &Chain, memory: &Memory) -> bool {
     let sum = |segments: &[elvis_ring::Segment]| -> u64 {
@@ -51,8 +51,8 @@ pub fn chain_is_sound(chain: &Chain, memory: &Memory) -> bool {
         && sum(chain.writable()) == chain.writable_bytes()
 }
 
-/// Writes anything into notes of requests in flight, and has another process take them over: they are
-/// refused, or name requests that can be.
+/// Writes any words into an in-flight record and takes it over: it is refused, or its heads are in the
+/// table.
 #[allow(dead_code)]
 pub fn any_notes(words: &[(usize, u64)], used: u16) {
     let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
@@ -68,7 +68,7 @@ pub fn any_notes(words: &[(usize, u64)], used: u16) {
     }
 }
 
-/// A thread that writes to shared memory all the time, as fast as it can, until this is dropped.
+/// A thread that writes to shared memory as fast as it can, until this is dropped.
 #[allow(dead_code)]
 pub struct Shaker {
     stop: Arc<AtomicBool>,
@@ -77,7 +77,7 @@ pub struct Shaker {
 
 #[allow(dead_code)]
 impl Shaker {
-    /// `word` makes of a random number what is written, and its offset.
+    /// `word` turns a random number into an offset and the word to write there.
     pub fn new(memory: &Span, word: impl Fn(u64) -> (usize, u64) + Send + 'static) -> Self {
         let (stop, memory) = (Arc::new(AtomicBool::new(false)), memory.clone());
         let stopped = Arc::clone(&stop);

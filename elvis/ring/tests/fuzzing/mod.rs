@@ -1,13 +1,13 @@
-//! A target run for as long as `FUZZ_SECONDS` says (1); what was executed is counted, and a finding is
-//! shrunk and printed. The tests of crate elvis include this file too.
+//! Runs a fuzz target for `FUZZ_SECONDS` (1) and counts its executions; a failing input is shrunk and
+//! printed. The tests of crate elvis include this file too.
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Runs a target until its time is over, and `between` after each `batch` of executions, of which there is one at
-/// least.
+/// Runs a target until its time is over, at least one batch of `batch` executions, and `between` after
+/// each batch.
 pub fn fuzz<S: Strategy>(
     name: &str,
     batch: u32,
@@ -36,7 +36,7 @@ pub fn fuzz<S: Strategy>(
         between();
         executions += u64::from(batch);
     }
-    // Not by println!, which the harness keeps to itself.
+    // Not by println!, whose output the test harness captures.
     let _ = writeln!(
         std::io::stdout(),
         "{name}: {executions} executions in {seconds} s"

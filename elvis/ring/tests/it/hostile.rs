@@ -1,4 +1,4 @@
-//! Drivers that break every rule: an error or a sound chain, and nothing else.
+//! Drivers that break the rules: every request is an error or a sound chain.
 
 use crate::common::{Shaker, any_notes, chain_is_sound, memfd, pair};
 use elvis_ring::driver::Driver;
@@ -44,7 +44,7 @@ fn each_broken_rule_has_its_error() {
     assert_eq!(
         one(DATA, 16, 0, 99),
         Ok(true),
-        "next means nothing without its flag"
+        "next is ignored without its flag"
     );
     assert_eq!(
         one(DATA, 16, NEXT, 8),
@@ -72,7 +72,7 @@ fn each_broken_rule_has_its_error() {
         Err(RingError::Indirect(_))
     ));
     assert_eq!(one(0xf_fff0, 32, INDIRECT, 0), outside(0xf_fff0, 32));
-    // An indirect table that is the table itself: its entry 0 is indirect again.
+    // An indirect table that is the descriptor table itself: its entry 0 is indirect again.
     assert!(matches!(
         one(0, 16, INDIRECT, 0),
         Err(RingError::Indirect(_))
@@ -115,7 +115,7 @@ fn a_ring_must_lie_in_memory() {
     );
 }
 
-/// The whole life of a ring whose memory holds these words.
+/// Runs a ring over its whole life while these words are written to its memory.
 fn live(words: &[(u16, u64)], event_idx: bool, steps: u32) {
     let (driver, mut ring) = pair(16, event_idx);
     let span = driver.span().clone();
@@ -139,7 +139,7 @@ fn live(words: &[(u16, u64)], event_idx: bool, steps: u32) {
             assert!(chain_is_sound(&chain, driver.memory()));
             let mut header = [0u8; 16];
             chain.read(0, &mut header);
-            // Buffers may lie in the ring itself.
+            // Buffers may be in the ring itself.
             chain.write(0, &header);
             ring.put(chain.head(), u32::MAX);
         }
@@ -152,7 +152,7 @@ fn live(words: &[(u16, u64)], event_idx: bool, steps: u32) {
     }
 }
 
-/// A word that is likely to be a descriptor's half, or two.
+/// A word that is likely to be half a descriptor, or ring indices.
 fn word() -> impl Strategy<Value = u64> {
     let length = prop_oneof![Just(0u32), 1u32..64, any::<u32>()];
     prop_oneof![
@@ -174,23 +174,23 @@ proptest! {
         live(&words, event_idx, 8);
     }
 
-    /// What a front-end gives as notes of another process may be anything.
+    /// A front-end may pass any memory as the in-flight record of another process.
     #[test]
     fn any_notes_are_an_error_or_taken(words in prop::collection::vec((0usize..66, any::<u64>()), 0..64), used: u16) {
         any_notes(&words, used);
     }
 }
 
-/// How many chains of a ring that changes must be found sound, and how many broken; and how long that may take.
+/// How many sound chains, and how many errors, the test of a changing ring waits for, and how long.
 const WANTED: u64 = 20_000;
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Another thread that writes to the ring all the time, as fast as it can.
+/// Another thread writes to the ring as fast as it can.
 #[test]
 fn memory_that_changes_underneath() {
     let (mut driver, mut ring) = pair(16, true);
     let shaker = Shaker::new(driver.span(), |random| {
-        // Descriptors: mostly addresses in memory, any length, flags and successor.
+        // Descriptors: mostly addresses in memory, with any length, flags and next.
         let offset = (random >> 8) as usize % 32 * 8;
         let word = if offset % 16 == 0 {
             random % 0x10_0000
@@ -201,7 +201,7 @@ fn memory_that_changes_underneath() {
     });
     let mut chain = Chain::new();
     let (mut sound, mut errors) = (0u64, 0u64);
-    // As long as it takes for both to come up, wherever the scheduler puts the two threads.
+    // Until both were seen often enough, however the two threads are scheduled.
     let end = Instant::now() + LIMIT;
     while sound.min(errors) < WANTED {
         assert!(
@@ -221,7 +221,7 @@ fn memory_that_changes_underneath() {
                     ring.put(chain.head(), 1);
                 }
                 Ok(false) => break,
-                // A real device would stop here; this one goes on behind the request.
+                // A real device would stop here; this one continues after the request.
                 Err(_) => {
                     errors += 1;
                     let next = ring.next().wrapping_add(1);
@@ -236,7 +236,7 @@ fn memory_that_changes_underneath() {
     drop(shaker);
 }
 
-/// A front-end that shortens its memory file: the access succeeds, and the memory is marked.
+/// A front-end truncates its memory file: the access succeeds, and the memory is marked.
 #[test]
 fn a_shortened_file_is_contained() {
     let file = memfd(1 << 20);

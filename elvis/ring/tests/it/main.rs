@@ -1,4 +1,4 @@
-//! Rings with drivers that keep the rules and with those that break them.
+//! Tests of rings, with drivers that follow the rules and drivers that break them.
 
 #![allow(clippy::unwrap_used)]
 

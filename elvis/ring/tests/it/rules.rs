@@ -1,4 +1,4 @@
-//! Rings with drivers that keep the rules.
+//! Rings with drivers that follow the rules.
 
 use crate::common::{chain_is_sound, memfd, pair};
 use elvis_ring::driver::Driver;
@@ -38,7 +38,7 @@ fn a_request_goes_round() {
     let mut header = [1u8; 16];
     assert!(chain.read(0, &mut header));
     assert_eq!(header, [0; 16]);
-    assert!(!chain.read(1, &mut header), "more than there is");
+    assert!(!chain.read(1, &mut header), "too much");
     assert!(chain.write(0, b"12345678!") && !chain.write(1, b"12345678!"));
     ring.put(chain.head(), 9);
     assert_eq!(driver.reply(), None, "not published yet");
@@ -82,7 +82,7 @@ fn a_buffer_may_cross_regions_and_not_their_end() {
     );
 }
 
-/// Suppression with EVENT_IDX: a polled queue is not kicked, however often its index wraps.
+/// A polled queue is not kicked, however often its index wraps, which matters with EVENT_IDX.
 #[test]
 fn a_disarmed_ring_is_never_kicked() {
     for event_idx in [false, true] {
@@ -111,7 +111,7 @@ fn a_driver_that_looks_late_does_not_kick_for_what_is_taken() {
     let (mut driver, mut ring) = pair(8, true);
     let mut chain = Chain::new();
     for _ in 0..200_000 {
-        // Between the driver's index and its look at avail_event the device takes what is there.
+        // The device takes the request after the driver wrote its index, before it reads avail_event.
         driver
             .submit(&[(DATA, 16, false), (DATA + 8192, 1, true)])
             .unwrap();
@@ -161,7 +161,7 @@ fn a_call_that_was_put_off_is_not_made_for_replies_that_were_found() {
             assert!(ring.publish() && ring.call_wanted());
             driver.reply().unwrap();
             driver.want_calls(true);
-            // Without the feature nobody can see what a driver has found.
+            // Without EVENT_IDX the device can't see which replies the driver has found.
             assert_eq!(ring.call_wanted(), !event_idx);
         }
         if !event_idx {
@@ -201,8 +201,8 @@ fn what_is_written_is_logged() {
     assert_eq!(pages(), [5, 6, 0x100]);
 }
 
-/// A device that ends anywhere between two writes: the next one runs what was not acknowledged,
-/// in order, and nothing that was.
+/// If a device ends between any two writes, the next one runs exactly the requests that were not
+/// acknowledged.
 #[test]
 fn requests_in_flight_survive_the_device() {
     const SIZE: u16 = 16;
@@ -220,7 +220,7 @@ fn requests_in_flight_survive_the_device() {
         let mut acknowledged = Vec::new();
         let mut open: Vec<u16> = Vec::new();
         let mut written = 0;
-        // Each step is followed by the question whether the device ends here.
+        // After each step the device may end.
         'device: for round in 0.. {
             while submitted < 10 {
                 driver
@@ -252,7 +252,7 @@ fn requests_in_flight_survive_the_device() {
             ring.publish();
             written += 1;
             if written > end {
-                // As if it ended between publishing and noting so.
+                // As if it ended after publishing, and before recording that.
                 notes_file.write_all_at(&before, 0).unwrap();
                 break 'device;
             }
@@ -296,8 +296,8 @@ fn requests_in_flight_survive_the_device() {
     }
 }
 
-/// What was taken last can be left to the next that has the ring, which takes it once: by the ring's index, or
-/// by the note of who died with it.
+/// A request that is given back is taken exactly once by the next owner of the ring, whether it is found by
+/// the ring's index or by the in-flight record of a process that died.
 #[test]
 fn a_request_that_is_left_is_taken_once_more() {
     const SIZE: u16 = 16;
@@ -339,7 +339,7 @@ fn a_request_that_is_left_is_taken_once_more() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Requests come out as they went in, in order, for any ring and any load.
+    /// The device gets requests unchanged and in order, for any ring and any load.
     #[test]
     fn requests_come_as_they_were_made(log_size in 0u32..8, event_idx: bool, load in prop::collection::vec((1u64..5, 1u32..5000, any::<bool>()), 1..100)) {
         let (mut driver, mut ring) = pair(1 << log_size, event_idx);
@@ -368,7 +368,7 @@ proptest! {
         }
     }
 
-    /// Pieces are what a copy of the whole would be cut into.
+    /// Pieces together are exactly the requested range.
     #[test]
     fn pieces_are_cuts(lengths in prop::collection::vec(1u32..50, 1..6), skip in 0u64..100, bytes in 0u64..200) {
         let (mut driver, mut ring) = pair(8, false);

@@ -1,8 +1,8 @@
-//! What an I/O thread does: it asks the policy what to do next, and does it.
+//! An I/O thread: asks the policy what to do next, and does it.
 //!
-//! Everything that it owns it reaches without locks. It waits in one epoll, and only there. Its jobs
-//! are in four files: this one is the loop; `queues` takes queues in and gives them back; `visits`
-//! carries out what the policy says of one queue; `requests` starts requests and replies to them.
+//! It accesses its data without locks, and waits only in one epoll. This file has the loop; `queues`
+//! takes queues in and gives them back; `visits` serves a queue as the policy decides; `requests`
+//! starts requests and replies to them.
 
 mod queues;
 mod requests;
@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
-/// Epoll's names for what is ready; smaller ones are slots of queues.
+/// Data of epoll events; smaller values are slots of queues.
 const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
-/// Visits in vain between two looks at the clock.
+/// Visits in vain between two reads of the clock.
 const CLOCK_EVERY: u32 = 8;
 
-/// Lets the thread that calls this run on these CPUs only; none is any.
+/// Binds the calling thread to these CPUs; empty: any.
 fn bind(cpus: &[usize]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
@@ -49,18 +49,18 @@ fn bind(cpus: &[usize]) -> io::Result<()> {
 
 struct Slot {
     queue: Box<Queue>,
-    /// None where the policy no longer knows it.
+    /// None after it was removed from the policy.
     id: Option<QueueId>,
     in_flight: u32,
-    /// Replies that are not published.
+    /// Replies put into the ring, not yet published.
     unpublished: u64,
-    /// Its driver's memory, as far as the engine has that.
+    /// The parts of its driver's memory that are registered with the engine.
     registered: Registered,
-    /// When its driver is called.
+    /// Decides when its driver is called.
     calls: Calls,
-    /// A range that it is at.
+    /// The range that it is zeroing.
     zeroing: Option<Box<Zeroing>>,
-    /// Who waits for it to end.
+    /// Where to send it when it has drained.
     back: Option<Sender<Box<Queue>>>,
 }
 
@@ -68,9 +68,9 @@ struct Slot {
 pub(super) struct Core {
     scheduler: Scheduler,
     slots: Vec<Option<Slot>>,
-    /// Of a queue's id, its slot.
+    /// By queue id: its slot.
     slot_of: Vec<usize>,
-    /// Of a device's number, its id and its attached queues.
+    /// By device number: its id, and the number of its attached queues.
     devices: HashMap<u64, (DeviceId, u32)>,
     engine: Engine,
     pending: Vec<Option<Pending>>,
@@ -78,11 +78,11 @@ pub(super) struct Core {
     in_flight: usize,
     spare: Vec<Chain>,
     results: Vec<(u64, i32)>,
-    /// Slots whose requests came back from the engine.
+    /// Slots with requests that came back from the engine.
     touched: Vec<usize>,
     /// Slots whose driver is owed a call.
     owed: Vec<usize>,
-    /// Requests done at once in the visit that lasts.
+    /// Requests done at once in the current visit.
     at_once: u64,
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
@@ -181,7 +181,7 @@ impl Core {
         }
     }
 
-    /// Takes in what has happened; waits for it this long, or (None) until something does.
+    /// Handles events; waits for one for this long, or without limit (None).
     fn events(&mut self, wait_ns: Option<u64>) {
         let none = epoll::Event {
             flags: epoll::EventFlags::empty(),
@@ -235,7 +235,7 @@ impl Core {
                         if let Some(slot) = &mut self.slots[slot] {
                             slot.queue.call = call;
                         }
-                        // Replies may have been published while there was none.
+                        // Replies may have been published while there was no descriptor.
                         self.call(slot);
                     }
                 }

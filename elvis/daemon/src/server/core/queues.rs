@@ -1,4 +1,4 @@
-//! Queues that come, go and fail.
+//! Attaching, detaching and failing of queues.
 
 use super::{Core, Slot};
 use crate::server::queue::Queue;
@@ -7,8 +7,8 @@ use elvis_policy::{Calls, Look};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
 
-/// Why a queue fails whose memory is gone.
-const SHORTENED: &str = "its front-end shortened its memory";
+/// Why a queue fails after SIGBUS.
+const SHORTENED: &str = "its front-end truncated its memory file";
 
 impl Core {
     pub(super) fn find(&self, device: u64, index: u16) -> Option<usize> {
@@ -53,11 +53,11 @@ impl Core {
                 }
                 self.slot_of[place] = slot;
             }
-            // Edge-triggered, and never read: each write is told once, and costs no read.
+            // Edge-triggered and never read: each write gives one event, without the cost of a read.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
             let data = epoll::EventData::new_u64(slot as u64);
             if let Err(error) = epoll::add(&self.epoll, &queue.kick, data, flags) {
-                queue.fault = Some(format!("its kicks can't be waited for: {error}"));
+                queue.fault = Some(format!("can't wait for its kicks: {error}"));
             }
         }
         let registered = if queue.fault.is_none() && queue.shared.disk.registered_buffers() {
@@ -77,7 +77,7 @@ impl Core {
         });
     }
 
-    /// Takes a queue from the policy: no request of it is taken any more.
+    /// Removes a queue from the policy: no more requests are taken from it.
     pub(super) fn forget(&mut self, at: usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return;
@@ -85,7 +85,7 @@ impl Core {
         let Some(id) = slot.id.take() else { return };
         let owed = slot.calls.settle();
         if let Some(zeroing) = slot.zeroing.take() {
-            // The rest may take long, and to begin again does no harm.
+            // The rest may take long, and zeroing the range again is harmless.
             slot.queue.ring.untake(zeroing.chain.head());
             self.spare.push(zeroing.chain);
         }
@@ -107,7 +107,7 @@ impl Core {
         }
     }
 
-    /// Gives a queue back to who asked for it, if nothing of it is in flight.
+    /// Gives a queue back if that was requested and none of its requests is in flight.
     pub(super) fn give_back(&mut self, at: usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return;
@@ -124,13 +124,13 @@ impl Core {
         }) = self.slots[at].take()
         {
             self.engine.unregister(registered);
-            // They keep the memory mapped that they were last used with.
+            // Spare chains keep the memory mapped with which they were last used.
             self.spare.clear();
             let _ = back.send(queue);
         }
     }
 
-    /// Ends the service of one queue, which its front-end is told of.
+    /// Ends the service of one queue because of an error, and notifies its front-end.
     pub(super) fn fail(&mut self, at: usize, why: &str) {
         self.forget(at);
         let Some(Some(slot)) = self.slots.get_mut(at) else {
@@ -139,21 +139,21 @@ impl Core {
         if slot.queue.fault.is_some() {
             return;
         }
-        // Zeros in the place of lost memory look like a broken ring.
+        // Lost memory reads as zeros, which look like a broken ring.
         let why = if slot.queue.ring.broken() {
             SHORTENED
         } else {
             why
         };
         let (name, index) = (&slot.queue.shared.name, slot.queue.index);
-        eprintln!("elvis: {name}: queue {index} is served no longer: {why}");
+        eprintln!("elvis: {name}: queue {index} failed: {why}");
         slot.queue.fault = Some(why.to_owned());
         if let Some(err) = &slot.queue.err {
             let _ = self.guard.notify(err);
         }
     }
 
-    /// Some memory file was shortened: ends the service of the queues that lie in it.
+    /// Ends the service of queues in truncated memory files, after a SIGBUS.
     pub(super) fn find_broken(&mut self) {
         self.faults = sigbus::faults();
         for at in 0..self.slots.len() {

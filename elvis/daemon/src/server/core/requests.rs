@@ -1,4 +1,4 @@
-//! Requests: started, ended, replied to.
+//! Starts requests, and replies to them.
 
 use super::{Core, Slot};
 use crate::blk::{ID, Request, Status};
@@ -8,25 +8,25 @@ use elvis_ring::Chain;
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// A range that the I/O thread itself makes read as zeros, part by part, so that others are served between
-/// them. Its queue takes no other request meanwhile.
+/// A range that the I/O thread zeroes part by part, so that other queues are served in between. Its own queue
+/// takes no other request meanwhile.
 pub(super) struct Zeroing {
     pub(super) chain: Chain,
     request: Request,
-    /// What is left of it.
+    /// The rest of the range.
     offset: u64,
     left: u64,
     taken_ns: u64,
 }
 
 impl Zeroing {
-    /// Bytes of a part: some microseconds, and more than what it takes to come back for the next.
+    /// Bytes of a part: takes a few microseconds, more than the overhead of a visit.
     const PART: u64 = 64 << 10;
 }
 
 impl Core {
-    /// Starts one request, or does it where that needs no waiting, or a part of it. Returns what was started
-    /// or done, in bytes of the disk.
+    /// Starts one request, or does it (or its first part) at once if that does not block. Returns the
+    /// bytes of data or range that were started or done.
     pub(super) fn request(&mut self, at: usize, chain: Chain) -> u64 {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
@@ -91,7 +91,7 @@ impl Core {
         bytes
     }
 
-    /// Zeroes the next part of the range that a queue is at. Returns its length in bytes.
+    /// Zeroes the next part of a queue's range. Returns its length in bytes.
     pub(super) fn zero_part(&mut self, at: usize) -> u64 {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
@@ -134,8 +134,8 @@ impl Core {
         let disk = &slot.queue.shared.disk;
         let taken = match pending.job(token as u64, disk, &slot.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
-            // it stays in `pending` until the result is taken. Its slot stays as long as it has
-            // requests in flight, and with it the queue and the disk's file.
+            // it stays in `pending` until the result has arrived. Its slot, and with it the queue and
+            // the disk's file, stays while it has requests in flight.
             Some(job) => unsafe { self.engine.submit(&job) },
             None => Err(io::ErrorKind::Unsupported.into()),
         };
@@ -185,7 +185,7 @@ impl Core {
         }
     }
 
-    /// A request that the engine had has ended.
+    /// Handles the end of a request to the engine.
     fn ended(&mut self, token: usize, status: Status) {
         let Some(pending) = self.pending[token].take() else {
             return;
@@ -220,7 +220,7 @@ impl Core {
         self.spare.push(chain);
     }
 
-    /// Tells a driver of its replies, and calls it or notes that it is owed a call.
+    /// Publishes replies, and calls the driver or notes that it is owed a call.
     pub(super) fn publish(&mut self, at: usize) {
         let (params, now_ns) = (self.scheduler.params(), self.now_ns);
         let Some(Some(slot)) = self.slots.get_mut(at) else {
@@ -234,7 +234,7 @@ impl Core {
         let was_owed = slot.calls.owed();
         let now = slot.calls.published(params, replies, wanted, now_ns);
         if now || (wanted && slot.id.is_none()) {
-            // A queue that the policy has left is not come back to.
+            // A queue that was removed from the policy gets no later call.
             slot.calls.settle();
             self.call(at);
         } else if !slot.calls.owed() {
@@ -289,7 +289,7 @@ impl Core {
             slot.queue.call = None;
             self.fail(at, &format!("its driver can't be called: {error}"));
         }
-        // It wakes somebody, which may take longer than the request did.
+        // A call wakes a thread, which may take longer than the request.
         self.clock();
     }
 }

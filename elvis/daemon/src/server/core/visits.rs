@@ -1,4 +1,4 @@
-//! Visits: what the policy says of one queue, carried out.
+//! Visits: serves one queue as the policy decides.
 
 use super::{Core, Slot};
 use elvis_policy::{Begin, Look, QueueId, Then, Visit};
@@ -18,7 +18,7 @@ impl Core {
         }
     }
 
-    /// Looks at a ring; None where it breaks the rules.
+    /// Looks at a ring; None if it breaks the rules.
     pub(super) fn look(&mut self, at: usize) -> Option<Look> {
         let slot = self.slots.get_mut(at)?.as_mut()?;
         match slot.queue.ring.look() {
@@ -33,7 +33,7 @@ impl Core {
         }
     }
 
-    /// One visit of a queue. True where something was done.
+    /// Visits a queue. True if it was served.
     pub(super) fn visit(&mut self, id: QueueId) -> bool {
         let Some(&at) = self.slot_of.get(id.0 as usize) else {
             return false;
@@ -56,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Notes that the time since then was spent on a queue.
+    /// Charges the time since `from_ns` to a queue.
     pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
         let ns = self.now_ns.saturating_sub(from_ns);
         self.serving_ns += ns;
@@ -112,7 +112,7 @@ impl Core {
             }
             self.peek(&mut visit);
         }
-        // Errors are the kernel's lack of memory; what was not started is with the next call.
+        // An error means that the kernel is short of memory; the next call starts the rest.
         let _ = self.engine.start();
         let from_ns = self.now_ns;
         self.clock();
@@ -135,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Looks at other queues, for one that is stuck.
+    /// Looks at other queues, to find one that is stuck.
     fn peek(&mut self, visit: &mut Visit) {
         let mut looked = false;
         while let Some(other) = self.scheduler.peek(visit) {

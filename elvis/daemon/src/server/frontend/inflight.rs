@@ -1,5 +1,5 @@
-//! The memory in which requests in flight are noted, which the front-end keeps while this process may
-//! die (vhost-user: INFLIGHT_SHMFD).
+//! The in-flight area: shared memory that records requests in flight. The front-end keeps it in case this
+//! process dies (vhost-user: INFLIGHT_SHMFD).
 
 use elvis_ring::{Inflight, Mapping, Span, inflight};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -11,11 +11,11 @@ use vhost::vhost_user::message::VhostUserInflight;
 /// The largest ring that QEMU lets a guest use.
 const LARGEST_USUAL_RING: u16 = 1024;
 
-/// One region for each queue, one behind another.
+/// One region per queue, one after another.
 pub struct InflightArea {
     file: File,
     offset: u64,
-    /// Of each queue's region.
+    /// Size of each region.
     region_bytes: u64,
 }
 
@@ -26,12 +26,12 @@ fn invalid(why: impl Into<String>) -> io::Error {
 impl InflightArea {
     /// A new area, and its file for the front-end.
     ///
-    /// It is larger than asked for: QEMU lets a guest take a ring larger than the queue size that it
-    /// asks with.
+    /// It is larger than requested: QEMU lets a guest use a ring larger than the queue size in the
+    /// request.
     ///
     /// # Errors
     ///
-    /// There is no memory for it.
+    /// There is not enough memory.
     pub fn make(queues: u16, queue_size: u16) -> io::Result<(Self, File)> {
         let region_bytes = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING));
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -47,12 +47,11 @@ impl InflightArea {
         Ok((kept, file))
     }
 
-    /// The area that a front-end kept. Its size tells how large the regions are, as whoever made it
-    /// chose them.
+    /// The area that a front-end kept. The size of its regions is computed from the size of the area.
     ///
     /// # Errors
     ///
-    /// It is too small for what the front-end says of it.
+    /// It is too small for the number and size of queues in the message.
     pub fn given(area: &VhostUserInflight, file: File) -> io::Result<Self> {
         let queues = u64::from(area.num_queues).max(1);
         let region_bytes = area.mmap_size / queues / 64 * 64;
@@ -66,7 +65,7 @@ impl InflightArea {
         })
     }
 
-    /// The size of as many regions.
+    /// The size of the regions of this many queues.
     pub fn bytes(&self, queues: u16) -> u64 {
         self.region_bytes * u64::from(queues)
     }
@@ -77,11 +76,11 @@ impl InflightArea {
     ///
     /// It is not in the area, or too small for this ring.
     pub fn region(&self, index: u32, ring: u32) -> io::Result<Inflight> {
-        // As large as the area is and not as this ring: firmware and kernel of one guest may use
-        // rings of different sizes with the same area.
+        // The region's capacity, not this ring's size: firmware and kernel of a guest may use rings of
+        // different sizes with the same area.
         let size = inflight::region_entries(self.region_bytes);
         if ring > u32::from(size) {
-            let why = format!("a ring of {ring}, and an in-flight area for {size}");
+            let why = format!("a ring of {ring} does not fit an in-flight area for {size}");
             return Err(invalid(why));
         }
         let outside = || invalid("the in-flight area is too small for its queues");
@@ -91,7 +90,7 @@ impl InflightArea {
         let end = start.checked_add(self.region_bytes).ok_or_else(outside)?;
         let mapping = Arc::new(Mapping::new(&self.file, end)?);
         let region = Span::new(&mapping, start, self.region_bytes).ok_or_else(outside)?;
-        Inflight::new(region, size).ok_or_else(|| invalid("the in-flight area is no such area"))
+        Inflight::new(region, size).ok_or_else(|| invalid("the in-flight area is invalid"))
     }
 }
 
@@ -109,14 +108,14 @@ mod tests {
         }
         assert!(
             area.region(0, 1024).unwrap().recover(0).is_empty(),
-            "its own"
+            "queues do not share records"
         );
         assert!(area.region(0, 2048).is_err());
-        // The front-end hands it to the next process, with the size that it once asked with.
+        // The front-end passes it to the next process, with the queue size of its request.
         let bytes = area.bytes(2);
         let again = InflightArea::given(&VhostUserInflight::new(bytes, 0, 2, 128), file).unwrap();
         assert_eq!(again.region(1, 1024).unwrap().recover(0), [15]);
-        assert!(again.region(2, 128).is_err(), "behind the end");
+        assert!(again.region(2, 128).is_err(), "beyond the end");
     }
 
     #[test]
@@ -127,7 +126,7 @@ mod tests {
         assert!(InflightArea::given(&of(1, 1024), clone()).is_ok());
         assert!(InflightArea::given(&of(2, 1024), clone()).is_err());
         assert!(InflightArea::given(&of(1, 2048), clone()).is_err());
-        // One that says more of itself than its file has.
+        // An area larger than its file.
         let huge = VhostUserInflight::new(u64::MAX, u64::MAX, 1, 64);
         assert!(
             InflightArea::given(&huge, clone())

@@ -1,4 +1,4 @@
-//! What a front-end asks of a device, one level above the vhost-user messages.
+//! Handlers of the vhost-user messages.
 
 use super::inflight::InflightArea;
 use super::{EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, VringAddresses, failed, refused};
@@ -62,14 +62,14 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         }
         self.changed(|frontend| {
             frontend.features = features;
-            // Without the feature a queue is enabled from the start.
+            // Without this feature a queue is enabled from the start.
             if features & PROTOCOL_FEATURES == 0 {
                 frontend
                     .queues
                     .iter_mut()
                     .for_each(|queue| queue.enabled = true);
             }
-            // Without flush a driver expects that what is written is on the disk.
+            // Without flush a driver expects each write to be on the disk when it ends.
             let cached = features & feature::FLUSH != 0;
             if !cached {
                 frontend.shared.writeback.store(false, Ordering::Relaxed);
@@ -167,7 +167,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     fn get_vring_base(&mut self, index: u32) -> Result<VhostUserVringState> {
         self.take_back(index)?;
         let queue = self.queue(index)?;
-        // "The back-end must stop the ring", and forgets its descriptors with it.
+        // "The back-end must stop the ring": drop its descriptors too.
         queue.kick = None;
         queue.call = None;
         queue.fault = None;
@@ -248,7 +248,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         let writeback = self.shared.writeback.load(Ordering::Relaxed);
         let queues = u16::try_from(self.queues.len()).unwrap_or(u16::MAX);
         let mut space = blk::config(self.shared.disk.bytes(), queues, writeback).to_vec();
-        // Front-ends ask for as much as they know of; what we don't know is zero.
+        // Front-ends read as much as they know of; unknown fields are zero.
         let end = offset.checked_add(size).ok_or(Error::InvalidParam)? as usize;
         space.resize(space.len().max(end), 0);
         Ok(space[offset as usize..end].to_vec())
@@ -286,7 +286,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
         let (queues, queue_size) = (wanted.num_queues, wanted.queue_size);
         if queues == 0 || usize::from(queues) > self.queues.len() || queue_size == 0 {
-            return Err(refused("an in-flight area for queues that are not there"));
+            return Err(refused("an in-flight area for queues that do not exist"));
         }
         let (area, file) = InflightArea::make(queues, queue_size).map_err(failed)?;
         let bytes = area.bytes(queues);
@@ -309,13 +309,13 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         _file: File,
     ) -> Result<Option<File>> {
         Err(Error::InvalidOperation(
-            "a block device has no state of its own",
+            "a block device has no state to transfer",
         ))
     }
 
     fn check_device_state(&mut self) -> Result<()> {
         Err(Error::InvalidOperation(
-            "a block device has no state of its own",
+            "a block device has no state to transfer",
         ))
     }
 

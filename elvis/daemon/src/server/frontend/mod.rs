@@ -1,9 +1,9 @@
-//! The state of one connection: what its front-end has set up, and which of its queues run.
+//! The state of one connection: the front-end's settings, and which of its queues run.
 //!
-//! A queue is with the I/O thread while it runs, and here while anything of it changes: whoever
-//! changes a queue takes it back first, which waits for its requests in flight ("drain"), and hands
-//! it over again. So the I/O thread never sees a half-changed queue. `messages` answers the
-//! front-end; `inflight` is the memory in which requests in flight are noted.
+//! A queue is owned by the I/O thread while it runs, and is here while it changes: it is taken back
+//! for each change, which waits for its requests in flight ("drain"), and handed over again
+//! afterwards. So the I/O thread never sees a half-changed queue. `messages` answers the front-end;
+//! `inflight` is the memory that records requests in flight.
 
 mod inflight;
 mod messages;
@@ -22,13 +22,13 @@ use vhost::vhost_user::{Error, Result};
 const EVENT_IDX: u64 = 1 << 29;
 const LOG_ALL: u64 = 1 << 26;
 
-/// Pages of a driver's memory that are asked for their node.
+/// Number of pages of a driver's memory whose NUMA node is looked up.
 const SAMPLES: usize = 256;
 
-/// Memory regions of one front-end; QEMU's limit is the same.
+/// Greatest number of memory regions of one front-end; QEMU's limit is the same.
 const MAX_REGIONS: usize = 509;
 
-/// A queue as the front-end sets it up.
+/// The front-end's settings of a queue.
 #[derive(Default)]
 struct Setup {
     size: u32,
@@ -39,13 +39,13 @@ struct Setup {
     call: Option<OwnedFd>,
     err: Option<OwnedFd>,
     enabled: bool,
-    /// With the I/O thread.
+    /// The I/O thread has it.
     attached: bool,
-    /// It was polled when it was with the I/O thread.
+    /// It was polled when the I/O thread last had it.
     polled: bool,
-    /// Counters of what it did so far.
+    /// Its counters so far.
     counted: Option<Counted>,
-    /// Why it is served no longer.
+    /// The error that ended its service.
     fault: Option<String>,
 }
 
@@ -57,7 +57,7 @@ struct VringAddresses {
     log: Option<u64>,
 }
 
-/// One connection's state.
+/// The state of one connection.
 pub struct Frontend {
     shared: Arc<Shared>,
     thread: Arc<IoThread>,
@@ -98,7 +98,7 @@ impl Frontend {
             .ok_or(Error::InvalidParam)
     }
 
-    /// Takes a queue back from the I/O thread, where it is there. Waits for its requests.
+    /// Takes a queue back from the I/O thread, if that has it. Waits for its requests in flight.
     fn take_back(&mut self, index: u32) -> Result<()> {
         if !self.queue(index)?.attached {
             return Ok(());
@@ -130,7 +130,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// Hands a queue to the I/O thread, where all is there that it needs.
+    /// Hands a queue to the I/O thread, if it is enabled and has a kick descriptor.
     fn hand_over(&mut self, index: u32) -> Result<()> {
         let (memory, event_idx) = (Arc::clone(&self.memory), self.features & EVENT_IDX != 0);
         let size = self.queue(index)?.size;
@@ -143,7 +143,7 @@ impl Frontend {
             return Ok(());
         }
         let Some(addresses) = queue.addresses else {
-            return Err(refused("a queue is started that has no addresses"));
+            return Err(refused("a queue was started without ring addresses"));
         };
         if !self.attached() {
             self.shared.disk.begin().map_err(failed)?;
@@ -187,17 +187,17 @@ impl Frontend {
         self.queues.iter().any(|queue| queue.attached)
     }
 
-    /// Lets another process serve the disk, where it may and no queue is with the I/O thread.
+    /// Unlocks a migratable disk for other processes, if no queue runs.
     fn let_go(&self) {
         if self.attached() {
             return;
         }
         if let Err(error) = self.shared.disk.end() {
-            eprintln!("elvis: {}: its disk at the end: {error}", self.shared.name);
+            eprintln!("elvis: {}: can't sync its disk: {error}", self.shared.name);
         }
     }
 
-    /// Changes something with all queues taken back, and hands those over again that were running.
+    /// Makes a change while all queues are taken back, then hands over again those that were running.
     fn changed<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let count = self.queues.len() as u32;
         let running: Vec<u32> = (0..count)
@@ -222,8 +222,8 @@ impl Frontend {
         Ok(())
     }
 
-    /// Addresses in this process that tell where the driver's memory is: its rings, and pages spread
-    /// over its regions.
+    /// Addresses in this process of a sample of the driver's memory: its rings, and pages spread over
+    /// its regions.
     pub fn pages(&self) -> Vec<usize> {
         let rings = self.queues.iter().filter_map(|queue| queue.addresses);
         let rings = rings.flat_map(|at| [at.descriptors, at.available, at.used]);
@@ -237,7 +237,7 @@ impl Frontend {
             .collect()
     }
 
-    /// Has its queues served by another I/O thread, when their requests in flight have ended.
+    /// Moves its queues to another I/O thread, after their requests in flight.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl Frontend {
         })
     }
 
-    /// Ends all service: the connection has ended, or the device is reset.
+    /// Stops all queues, when the connection ends or the device is reset.
     pub fn stop(&mut self) {
         for index in 0..self.queues.len() as u32 {
             if let Err(error) = self.take_back(index) {
