@@ -112,10 +112,10 @@ teardown() {
     load_host
     ws run --on qemu-tcg --boots 1 --samples 2 --bench '^idle$' -o "$OUT" >table.txt 2>log.txt
     run ! grep -q doctor table.txt
-    sed -n '/this host disturbs/,/worldswitch doctor says more$/p' log.txt >short.txt
+    sed -n '/this host disturbs/,/for details: worldswitch doctor$/p' log.txt >short.txt
     grep -q 'load: .* CPU' short.txt
     [ "$(wc -l <short.txt)" -le 5 ]
-    tail -n 1 short.txt | grep -q 'worldswitch doctor says more$'
+    tail -n 1 short.txt | grep -q 'for details: worldswitch doctor$'
     # What concerns KVM alone is none of the translator's business.
     run ! grep -qE '/dev/kvm|software KVM' short.txt
     # The result keeps it.
