@@ -176,7 +176,7 @@ fn missing(place: &Place, virtual_machine: bool) -> Finding {
             };
             let advice = "load KVM's module";
             let cure = place.by_root(advice, &format!("modprobe {module}"));
-            DEVICE.problem("there is none, though the CPU can", Some(cure))
+            DEVICE.problem("there is none, though the CPU supports it", Some(cure))
         }
         (Arch::X86, None) => DEVICE.note("there is none: no hardware virtualization", None),
         (_, None) => DEVICE.problem(

@@ -9,7 +9,7 @@ use crate::sys::Sys;
 const CPUS_WANTED: f64 = 2.0;
 /// A load below this is an idle system's background work.
 const QUIET_CPUS: f64 = 0.5;
-/// Shares. `STEAL_NOW` is above 1 %, which a single stolen tick of 10 ms is over a short interval.
+/// Shares of CPU time. Over a short interval a single stolen tick is 1 % already, so this is more.
 const STEAL_NOW: f64 = 0.02;
 const STEAL_SINCE_BOOT: f64 = 0.005;
 

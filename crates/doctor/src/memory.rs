@@ -35,7 +35,7 @@ fn huge_pages(sys: &dyn Sys, place: &Place) -> Finding {
     let setting = sys.read(THP_PATH);
     match setting.as_deref().map(chosen) {
         None => THP.note("the kernel has none, or does not report it", None),
-        Some(None) => THP.note("the setting has no chosen word", None),
+        Some(None) => THP.note("the setting is not recognized", None),
         Some(Some("always")) => THP.note(
             "always: the kernel makes and splits them on its own",
             Some(place.setting("madvise", THP_PATH, "only where a program asks for them")),

@@ -123,7 +123,7 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
             .map_or(String::new(), |how| format!(" ended ({how})"));
         match running.said() {
             said if said.is_empty() => format!("{server}{how}"),
-            said => format!("{server}{how}, whose last line is: {said}"),
+            said => format!("{server}{how}; its last line: {said}"),
         }
     })?;
     let requests: u64 = counted.iter().map(|device| device.requests).sum();
