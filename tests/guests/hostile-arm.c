@@ -120,7 +120,7 @@ static enum check check_registers(struct bench_run *run)
 }
 ROW(hostile_registers, "hostile-registers", .check = check_registers);
 
-/* SGIs to everyone and nobody, and calls of every function but those that end the machine or a CPU. */
+/* SGIs to all CPUs and to none, and calls of every PSCI function except those that end the machine or a CPU. */
 static enum check check_calls(struct bench_run *run)
 {
 	for (unsigned i = 0; i < 20000; i++) {

@@ -162,7 +162,7 @@ fn raw(bytes: &[u8], outline: &Outline) -> Result<Image, ImageError> {
     let span = |what, range: Range| {
         whole_words(what, range, WORD_BYTES)?;
         if !file.holds(range) {
-            let why = "lies behind the file's end";
+            let why = "is beyond the end of the file";
             return Err(ImageError::Range { what, range, why });
         }
         Ok(Span {

@@ -88,7 +88,7 @@ pub enum Refused {
         "--to neve needs room that the image does not have: {what}; an ELF file needs the sections .veneers and .deferred, for another file --veneers and --pages say where"
     )]
     NoRoom { what: String },
-    #[error("its room for veneers is not empty: was it already patched?")]
+    #[error("its room for veneers is not empty: was it patched before?")]
     RoomInUse,
     #[error(
         "its code, its veneers and its deferred pages are too far apart for a branch or an ADRP"

@@ -236,7 +236,7 @@ fn a_raw_image_is_patched_in_the_given_ranges() {
     assert_eq!(places, [[Place(8)], [Place(0)]], "ERET, HCR_EL2");
     for (code, what) in [
         (range(0, 6), "whole instructions"),
-        (range(12, 20), "behind the file's end"),
+        (range(12, 20), "beyond the end of the file"),
         (range(8, 16), "overlaps"),
     ] {
         raw.outline.code = vec![range(8, 12), code];
