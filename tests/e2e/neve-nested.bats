@@ -1,6 +1,6 @@
 # Guest hypervisors at virtual EL2: neve on neve, with the real guest as the nested VM, with all four
 # mechanisms. Each hypervisor counts the traps that it takes; they are compared exactly. FEAT_NV and FEAT_NV2
-# need the lab's QEMU (9.0 or newer); the paravirtual mechanisms run on the oldest.
+# need the lab's QEMU (9.0 or newer); the paravirtual mechanisms do not.
 
 load common
 load neve
