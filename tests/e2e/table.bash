@@ -61,7 +61,8 @@ table_run() {
 # boots_over N: whether N launches of lab:kvm have ended; the log has a line for each.
 boots_over() { [ "$(grep -s '^lab:kvm: first record after' "$TABLE.log" | wc -l)" -ge "$1" ]; }
 
-# During the second boot: runs a busy loop, and repeatedly stops the runner, which reads the machines' records.
+# During the second boot: runs a busy loop, and repeatedly stops the runner, which reads the machines'
+# records.
 load_on_second_boot() {
     local reader loop
     for _ in $(seq 6000); do

@@ -367,8 +367,8 @@ make_foreign() {
         "$VMM" --console line --kernel "$HOSTILE" --append 'bench=^hostile-flood$ samples=1' \
             2>said.txt 3>&- &
         machine=$!
-        # With a full pipe only the main thread waits in poll(2), to write the first record; with room for some
-        # records the main thread and the vCPU's thread do.
+        # With a full pipe only the main thread waits in poll(2), to write the first record; with room for
+        # some records the main thread and the vCPU's thread do.
         blocks() {
             [ "$(cat "/proc/$machine/task/"*/syscall | grep -c '^7 ')" -eq $((room == 0 ? 1 : 2)) ]
         }
