@@ -1,22 +1,22 @@
-# worldswitch: see `make help`. Data goes to stdout, everything that a build says to stderr.
+# Sets up, builds, runs and tests worldswitch: see `make help`. Data goes to stdout, build output to stderr.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# Words for `worldswitch run` beside --quick --report, and C files of benchmarks from outside the tree.
+# More arguments for `worldswitch run --quick --report`, and C files of benchmarks outside the tree.
 ARGS ?=
 EXTRA_BENCH ?=
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 COMMAND := $(TARGET)/release/worldswitch
 
-# The first build takes a minute and shows its progress; later ones speak only on errors.
+# The first build takes a minute and shows its progress; later ones print only errors.
 QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 
-# The lab's own compiler: a link to its packages, unpacked in the user's cache (docs/lab.md). CC=clang or CC=gcc
-# takes one of this host's; for aarch64 that takes a C library of its own (tools/setup test).
+# The lab's own compiler: build/clang-19 links to its packages, unpacked in the user's cache (docs/lab.md).
+# CC=clang or CC=gcc uses this host's compiler; for aarch64 it needs a C library (tools/setup test).
 CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -24,18 +24,19 @@ JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 .PHONY: help run check test test-long build x86 command clean FORCE
 
 help:
-	@echo 'make run         set up, build and measure: the table of what virtualization costs'
-	@echo '                 ARGS="--on lab:native -v"     more words for "worldswitch run"'
-	@echo '                 EXTRA_BENCH="path/file.c"     with benchmarks of your own'
-	@echo 'make check       before a commit: layout, lints, and the tests of what changed (a minute)'
-	@echo 'make test        set up and run all tests (tests/run PATTERN runs those that match)'
-	@echo 'make test-long   the same, then long fuzzing and bare Debian systems (hours; root)'
+	@echo 'make run         set up, build and measure; prints the table of what virtualization costs'
+	@echo '                 ARGS="--on lab:native -v"     more arguments for "worldswitch run"'
+	@echo '                 EXTRA_BENCH="path/file.c"     adds benchmarks of your own'
+	@echo 'make check       before a commit: formatting, lints, and the tests of what changed (a minute)'
+	@echo 'make test        set up and run all tests (tests/run PATTERN runs the steps that match)'
+	@echo 'make test-long   the same, then long fuzzing and tests on bare Debian systems (hours; root)'
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
-	@echo 'run and test install what they need on Debian 12 and 13 (tools/setup says what).'
+	@echo 'run and test install missing packages on Debian 12 and 13, and list them on other systems'
+	@echo '(tools/setup check run|test|long only lists them).'
 
-# Only what the table needs, so that it is soon there: no elvis, and nothing for other machines unless one is named.
+# Builds only what the table needs, to be fast: no elvis, and nothing for other machines unless ARGS has --on.
 run: export PACKAGES := --package worldswitch
 run:
 	@tools/setup run
@@ -44,7 +45,7 @@ run:
 	@$(MAKE) $(if $(findstring --on,$(ARGS)),build,x86)
 	@$(COMMAND) run --quick --report $(ARGS)
 
-# The guest and the monitor that make run measures with.
+# The guest and the monitor that `make run` uses.
 x86: $(if $(CHOSEN),,build/clang-19.fetched)
 	@$(MAKE) -s $(JOBS) -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
 	@$(MAKE) -s $(JOBS) -C vmm >&2
@@ -58,10 +59,10 @@ build: command x86
 command:
 	@cargo build --release --locked $(QUIET) $(PACKAGES) >&2
 
-# Fetched again where other versions are wanted, or the cache is gone.
+# Fetched again if the pinned versions changed, or the cache is gone.
 build/clang-19.fetched: lab/packages.toml lab/lock.toml $(if $(wildcard build/clang-19/usr/bin),,FORCE) | command
 	@$(COMMAND) lab fetch --newest clang-19 || { echo \
-		'make: that was the compiler of what lab machines run. With this host'\''s, whose digits are its own: make $(or $(MAKECMDGOALS),build) CC=clang' >&2; exit 1; }
+		'make: fetching the compiler for lab machines failed. To use this host'\''s clang (instruction counts will differ): make $(or $(MAKECMDGOALS),build) CC=clang' >&2; exit 1; }
 	@mkdir -p build && ln -sfn $(CACHE)/clang-19/root build/clang-19 && touch $@
 
 FORCE:

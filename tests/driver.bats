@@ -1,4 +1,4 @@
-# The driver of the tests, tests/run: does it count right, and does it fail when it has to?
+# Tests of the test driver (tests/run) and of tests/repeat.
 
 bats_require_minimum_version 1.5.0
 
@@ -12,8 +12,8 @@ steps() {
     { echo 'steps() {'; cat; echo '}'; echo 'steps_long() { step long-one 5 plain true; }'; } >"$TEST_STEPS"
 }
 
-# A step that notes its process in `pid` and does no more. timeout, told to end just as it has forked,
-# leaves its child alone: so not before it sleeps in its wait for it.
+# A step that writes its process ID to `pid` and waits. If timeout gets a signal just after its fork, it does
+# not kill its child: so `pid` is written only when timeout sleeps in its wait for the child.
 waiting() {
     cat <<EOF
 sh -c 'until grep -q "^State:.S" /proc/\$PPID/status; do sleep 0.05; done
@@ -21,7 +21,7 @@ sh -c 'until grep -q "^State:.S" /proc/\$PPID/status; do sleep 0.05; done
 EOF
 }
 
-# Waits for it up to a minute.
+# Waits for `pid` up to a minute.
 has_pid() {
     for _ in $(seq 600); do
         [ ! -s "$BATS_TEST_TMPDIR/pid" ] || return 0
@@ -62,7 +62,7 @@ EOF
     [[ $output == *'skipped: no such tool'* ]]
 }
 
-@test "TAP: passed, failed and skipped are told apart" {
+@test "TAP: passed, failed and skipped tests are counted" {
     steps <<'EOF'
 step tap 5 tap printf 'TAP version 13\n1..3\nok 1 a\nnot ok 2 b # in 3 s\nok 3 c # skip no kvm\n'
 EOF
@@ -109,14 +109,14 @@ EOF
     [[ $output == *'skipped: odd'* ]]
 }
 
-@test "an exit code that no count explains is a failure" {
+@test "a non-zero exit code without a failed test is a failure" {
     steps <<<"step tap 5 tap sh -c 'echo ok 1 a; exit 1'"
     run "$driver"
     [ "$status" -eq 1 ]
     last_line '1 passed, 1 failed, 0 skipped'
 }
 
-@test "a step that counted no test has failed" {
+@test "a step that ran no test fails" {
     steps <<<'step tap 5 tap true'
     run "$driver"
     [ "$status" -eq 1 ]
@@ -124,8 +124,8 @@ EOF
     [[ $output == *'ran no test'* ]]
 }
 
-@test "a step that hangs is ended at its limit" {
-    # Of itself it would outlive this test.
+@test "a step that hangs is killed at its limit" {
+    # Without the limit it would outlive this test.
     steps <<<'step slow 1 plain sleep 3600'
     run "$driver"
     [ "$status" -eq 1 ]
@@ -155,7 +155,7 @@ EOF
     last_line '1 passed, 0 failed, 0 skipped'
 }
 
-@test "an interrupted driver ends its step and says so" {
+@test "an interrupted driver kills its step and exits with 130" {
     steps <<<"step slow 600 plain $(waiting)"
     "$driver" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
     local job=$!
@@ -167,7 +167,7 @@ EOF
     run ! kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
 }
 
-@test "a linter of another version is a skip with its reason, a named one judges" {
+@test "a linter of another version is skipped with the reason, one of tests/tool-versions runs" {
     {
         sed -n '/^gated()/,/^}/p' "$BATS_TEST_DIRNAME/steps"
         echo 'steps() {'
@@ -183,7 +183,7 @@ EOF
 }
 
 @test "steps run side by side, and a barrier waits for all before it" {
-    # Each of the first two ends when the other has begun.
+    # Each of the first two ends when the other has started.
     steps <<EOF2
 step one 100 plain sh -c 'touch "$BATS_TEST_TMPDIR/one"; until [ -e "$BATS_TEST_TMPDIR/two" ]; do sleep 0.05; done; touch "$BATS_TEST_TMPDIR/done"'
 step two 100 plain sh -c 'touch "$BATS_TEST_TMPDIR/two"; until [ -e "$BATS_TEST_TMPDIR/one" ]; do sleep 0.05; done; echo what went wrong; exit 3'
@@ -196,7 +196,7 @@ EOF2
     [[ $output == *'FAIL two'*'what went wrong'*'ok   after'* ]]
 }
 
-@test "one job at a time, where that is asked for" {
+@test "TEST_JOBS=1 runs one step at a time" {
     steps <<EOF2
 step one 100 plain sh -c '[ ! -e "$BATS_TEST_TMPDIR/on" ] && touch "$BATS_TEST_TMPDIR/on" && sleep 0.2 && rm "$BATS_TEST_TMPDIR/on"'
 step two 100 plain sh -c '[ ! -e "$BATS_TEST_TMPDIR/on" ]'
@@ -206,7 +206,7 @@ EOF2
     last_line '2 passed, 0 failed, 0 skipped'
 }
 
-@test "a class chooses steps, --check other steps" {
+@test "--class chooses steps, --check runs other steps" {
     steps <<'EOF2'
 step pure 5 plain true
 lab counts 5 plain false
@@ -227,7 +227,7 @@ EOF2
     [ "$status" -eq 2 ]
 }
 
-@test "what a step took is told, with what it took of the CPUs" {
+@test "a step's time and CPU time are printed" {
     steps <<<"step busy 50 plain sh -c 'i=0; while [ \$i -lt 200000 ]; do i=\$((i + 1)); done; sleep 0.3'"
     run "$driver"
     [ "$status" -eq 0 ]
@@ -235,7 +235,7 @@ EOF2
     awk -v wall="$wall" -v cpu="$cpu" 'BEGIN { exit !(wall >= 0.3 && cpu > 0 && cpu < 50) }'
 }
 
-@test "repeat: what fails one time in three is told, in both conditions, and a second call goes on" {
+@test "repeat: a test that fails once in three runs is reported by condition; a second call continues" {
     export REPEAT_DIR=$BATS_TEST_TMPDIR/repeat
     # Fails in its third run; the pure step is never run.
     steps <<EOF2
@@ -258,7 +258,7 @@ EOF2
     [ "$status" -eq 2 ]
 }
 
-@test "no comment lists its callers by file: such lists outlive the files" {
+@test "no C comment lists callers by file, as such lists become wrong" {
     cd "$BATS_TEST_DIRNAME/.."
     run ! git grep -nE '[Cc]alled by .*\.[chS]\b' -- '*.[chS]'
 }

@@ -1,4 +1,4 @@
-# tools/setup, played on other systems than this one: nothing here installs anything.
+# Tests of tools/setup on other systems, which fake commands play. Nothing is installed.
 
 setup() {
     setup_script=$BATS_TEST_DIRNAME/../tools/setup
@@ -6,14 +6,14 @@ setup() {
     mkdir -p "$bin"
     unset DEBIAN_FRONTEND
     export SETUP_OS_RELEASE=$BATS_TEST_TMPDIR/os-release
-    # PATH holds what the script itself needs, and what the test puts there.
+    # PATH contains what the script itself needs, and what the test puts there.
     local tool
     for tool in bash env sed grep awk sort comm; do
         ln -s "$(type -P "$tool")" "$bin/$tool"
     done
 }
 
-# Puts a command on PATH that does what the script on stdin says.
+# Puts a command on PATH: the script on stdin.
 command_is() {
     { echo '#!/bin/bash'; cat; } >"$bin/$1"
     chmod +x "$bin/$1"
@@ -24,7 +24,7 @@ rust_is() {
     command_is rustc <<<"echo 'rustc $1 (abc 2025-01-01)'"
 }
 
-# dpkg-query for a system that has the given packages.
+# A dpkg-query for a system with the given packages.
 packages_are() {
     command_is dpkg-query <<EOF
 for p in "\$@"; do
@@ -40,7 +40,7 @@ everything='make gcc libc6-dev binutils qemu-system-x86 ca-certificates
 clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso git mtools chromium
 cpio e2fsprogs'
 
-@test "another system: exactly what is missing is named, exit 1, nothing installed" {
+@test "another system: exactly what is missing is listed, exit 1, nothing installed" {
     echo 'ID=ubuntu ID_LIKE=debian PRETTY_NAME="Ubuntu 24.04"' >"$SETUP_OS_RELEASE"
     rust_is 1.90.0
     command_is make <<<true
@@ -55,7 +55,7 @@ cpio e2fsprogs'
     [[ $output != *'apt-get was called'* ]]
 }
 
-@test "another system with an old Rust: it is named" {
+@test "another system with an old Rust: it is listed" {
     echo 'ID=fedora' >"$SETUP_OS_RELEASE"
     rust_is 1.84.1
     run_setup run
@@ -63,7 +63,7 @@ cpio e2fsprogs'
     [[ $output == *'cargo and rustc >= 1.85'* ]]
 }
 
-@test "Debian with everything: nothing is said or done" {
+@test "Debian with everything: nothing is printed or installed" {
     echo 'ID=debian VERSION_ID=12' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
     # shellcheck disable=SC2086
@@ -73,7 +73,7 @@ cpio e2fsprogs'
     [ -z "$output" ]
 }
 
-@test "what the tests need is this list and nothing else" {
+@test "the tests need this list of packages and nothing else" {
     echo 'ID=debian VERSION_ID=12' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
     packages_are none
@@ -93,7 +93,7 @@ cpio e2fsprogs'
     [[ $output == *"missing for 'run': qemu-system-x86;"* ]]
 }
 
-@test "an old Rust: Debian 12 takes its browsers' Rust, Debian 13 its own with the linters" {
+@test "an old Rust: Debian 12 installs its Rust for browsers, Debian 13 its own with the linters" {
     rust_is 1.63.0
     # shellcheck disable=SC2086
     packages_are $everything
@@ -107,7 +107,7 @@ cpio e2fsprogs'
     [[ $output == *"missing for 'test': cargo rust-clippy rustc rustfmt;"* ]]
 }
 
-@test "an old Rust that hides Debian's: it is an error that names the path" {
+@test "an old Rust that hides Debian's is an error that names its path" {
     echo 'ID=debian VERSION_ID=12' >"$SETUP_OS_RELEASE"
     rust_is 1.63.0
     # shellcheck disable=SC2086
@@ -117,7 +117,7 @@ cpio e2fsprogs'
     [[ $output == *"$bin/cargo 1.63.0"* ]]
 }
 
-@test "neither root nor sudo: the command for root is shown" {
+@test "neither root nor sudo: the command for root is printed" {
     echo 'ID=debian VERSION_ID=13' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
     packages_are make gcc libc6-dev binutils ca-certificates
@@ -127,7 +127,7 @@ cpio e2fsprogs'
     [[ $output == *'apt-get install --no-install-recommends qemu-system-x86'* ]]
 }
 
-@test "empty package lists are read first, then the packages come without recommends" {
+@test "empty package lists are updated first, then packages are installed without recommends" {
     echo 'ID=debian VERSION_ID=13' >"$SETUP_OS_RELEASE"
     rust_is 1.85.0
     packages_are make gcc libc6-dev binutils ca-certificates

@@ -1,11 +1,10 @@
-# tools/try-chroot, as far as it goes without a bare root: what it refuses before it touches
-# anything. `make test-long` builds the roots.
+# Tests of what tools/try-chroot refuses before it changes anything. `make test-long` builds real roots.
 
 setup() {
     script=$BATS_TEST_DIRNAME/../tools/try-chroot
 }
 
-@test "wrong usage is exit 2 and shows the right one" {
+@test "wrong usage is exit 2 and prints the usage" {
     run "$script" bookworm
     [ "$status" -eq 2 ]
     [[ $output == *'try-chroot SUITE DIR'* ]]
@@ -15,7 +14,7 @@ setup() {
     [ "$status" -eq 2 ]
 }
 
-@test "a folder that holds something is refused and left as it is" {
+@test "a folder that is not empty is refused and not changed" {
     echo precious >"$BATS_TEST_TMPDIR/file"
     run "$script" bookworm "$BATS_TEST_TMPDIR"
     [ "$status" -eq 1 ]
@@ -23,14 +22,14 @@ setup() {
     [ "$(cat "$BATS_TEST_TMPDIR/file")" = precious ]
 }
 
-@test "a folder to bring along that is not there is named" {
+@test "--with a folder that does not exist is an error that names it" {
     run "$script" bookworm "$BATS_TEST_TMPDIR/root" --with "$BATS_TEST_TMPDIR/none"
     [ "$status" -eq 1 ]
     [[ $output == *'there is no folder '*none* ]]
     [ ! -e "$BATS_TEST_TMPDIR/root" ]
 }
 
-@test "who is not root is told so" {
+@test "without root it is refused" {
     mkdir "$BATS_TEST_TMPDIR/bin"
     printf '#!/bin/sh\necho 1000\n' >"$BATS_TEST_TMPDIR/bin/id"
     chmod +x "$BATS_TEST_TMPDIR/bin/id"

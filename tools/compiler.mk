@@ -1,9 +1,9 @@
-# The compiler of what runs in lab machines; guest/, vmm/, neve/ and lab/init/ read this. It is the lab's own,
-# which gives the same bytes on every host (docs/lab.md), or with CC=clang or CC=gcc one of this host's.
+# Chooses the compiler of guest/, vmm/, neve/ and lab/init/: the lab's own, which gives the same bytes on
+# every host (docs/lab.md), or with CC=clang or CC=gcc this host's.
 
 TOOLS := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 
-# A CC of the environment is not asked: many have one for their own reasons.
+# A CC from the environment is ignored: many users have one for other reasons.
 ifneq ($(origin CC),command line)
 CC := $(TOOLS)/pinned/clang
 endif
@@ -12,7 +12,7 @@ PINNED   := $(dir $(filter %/pinned/clang,$(CC)))
 IS_CLANG := $(findstring clang,$(CC))
 LLD      := $(PINNED)ld.lld
 
-# What an object depends on beside its files: the compiler and its words ($(1)). Written where it changes.
+# The compiler and its arguments ($(1)): objects depend on them too. Written only if changed.
 define write_flags
 @mkdir -p $(@D)
 @{ echo '$(1)'; $(if $(PINNED),$(PINNED)run,$(COMPILER) --version); } >$@.new

@@ -1,6 +1,5 @@
-# The aarch64 guest boots wherever it should: GICv2 and v3, EL1, EL2 and EL2 with VHE, one CPU and
-# four, wherever it is loaded; and a device tree that is none ends the machine, with a word where one
-# can be said.
+# The aarch64 guest boots on GICv2 and v3, at EL1, EL2 and EL2 with VHE, on one CPU and four, at any load
+# address; without a valid device tree it ends the machine, with a message if it knows a console.
 
 load common
 
@@ -9,8 +8,8 @@ QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
 
 setup() { common_setup; }
 
-# The machine ends by itself within a minute, or the test fails. The console is in console.txt.
-# arm MACHINE CPU CPUS WORDS [MORE...]
+# arm MACHINE CPU CPUS WORDS [ARGUMENT...]: boots a machine, which must end by itself within a minute. The
+# console is in console.txt.
 arm() {
     local machine=$1 cpu=$2 cpus=$3 words=$4
     shift 4
@@ -19,8 +18,8 @@ arm() {
         -serial file:console.txt -kernel "$GUEST_ARM/guest.img" -append "$words" "$@"
 }
 
-# One boot with rows of every kind: said as asked, nothing failed, powered off.
-# boots MACHINE CPU CPUS WANTED: the interrupt controller and the level that hello must name
+# boots MACHINE CPU CPUS WANTED: boots all rows; hello must name this interrupt controller and exception
+# level, no row may fail, and the machine must power off.
 boots() {
     arm "$1" "$2" "$3" 'samples=2 nonce=ab'
     [ "$(records hello | jq -r '"\(.boot) \(.cpus) \(.apic) \(.exception_level)"')" = "arm64-image $3 $4" ]
@@ -31,11 +30,11 @@ boots() {
     head -n 1 console.txt | grep -q '"kind":"hello"'
 }
 
-@test "an image is at most 128 KiB, and is Linux' arm64 Image by its header" {
+@test "an image is at most 128 KiB, and has the header of Linux' arm64 Image" {
     [ "$(stat -c %s "$GUEST_ARM/guest.img")" -le 131072 ]
     [ "$(stat -c %s "$GUEST_ARM/guest.elf")" -le 131072 ]
     [ "$(od -An -c -j 56 -N 4 "$GUEST_ARM/guest.img" | tr -d ' ')" = 'ARMd' ]
-    # image_size, and on which boundary: 64 KiB
+    # image_size is a multiple of 64 KiB
     [ "$(($(od -An -tu8 -j 16 -N 8 "$GUEST_ARM/guest.img") % 65536))" = 0 ]
 }
 
@@ -68,7 +67,7 @@ boots() {
     [ "$(records result | jq -r .check)" = proved ]
 }
 
-@test "on instructions every operation is as long as its code, and two boots agree" {
+@test "in instructions every operation costs as much as its code, and two boots agree" {
     for boot in 1 2; do
         arm gic-version=3 'cortex-a57,cntfrq=1000000000' 2 'unit=insns hypercall=kvm' \
             -icount shift=0,sleep=off 2>stderr.txt
@@ -83,7 +82,7 @@ boots() {
     done
 }
 
-@test "a tick of sixteen instructions is not taken for one instruction" {
+@test "a tick of sixteen instructions is not reported as one instruction" {
     arm gic-version=3 cortex-a57 1 'bench=^idle$ unit=insns colour=blue'
     [ "$(records hello | jq -c '[.unit, .clock_hz, .unknown]')" = \
         '["cntvct_ticks",62500000,["colour=blue","unit=insns"]]' ]
@@ -97,8 +96,7 @@ boots() {
     [ "$(records result | jq -r '"\(.check) \(.page_bytes)"')" = 'proved 1073741824' ]
 }
 
-# Starts the image at an address by hand, with the given file as its device tree.
-# by_hand ADDRESS TREE
+# by_hand ADDRESS TREE: starts the image at an address, with this file as its device tree.
 by_hand() {
     cat >shim.S <<SHIM
         ldr x0, =0x48000000
@@ -114,12 +112,12 @@ SHIM
         -device "loader,file=$2,addr=0x48000000,force-raw=on"
 }
 
-# QEMU's own tree of that machine.
+# QEMU's device tree of that machine.
 virt_tree() {
     "$QEMU_ARM" -machine virt,gic-version=3,dumpdtb=virt.dtb -cpu cortex-a57 -m 512 -display none >&2
 }
 
-@test "the image runs wherever it is loaded" {
+@test "the image runs at any load address" {
     virt_tree
     for address in 0x40200000 0x44200000 0x5a610000; do
         by_hand "$address" virt.dtb
@@ -128,9 +126,9 @@ virt_tree() {
     done
 }
 
-@test "a device tree that breaks off is said on the port that it named before, and the machine ends" {
+@test "a broken device tree is reported on the port that it named before, and the machine ends" {
     virt_tree
-    # Its last node's end, and the end of the tree, become what no tree has.
+    # The tokens of the last node's end and of the tree's end become invalid.
     size=$(($(od -An -tu4 --endian=big -j 36 -N 4 virt.dtb)))
     start=$(($(od -An -tu4 --endian=big -j 8 -N 4 virt.dtb)))
     printf '\377\377\377\377' | dd of=virt.dtb bs=1 seek=$((start + size - 8)) conv=notrunc 2>/dev/null
@@ -138,7 +136,7 @@ virt_tree() {
     [ "$(cat console.txt)" = 'worldswitch cannot run here: the device tree breaks off, or holds something that is no device tree' ]
 }
 
-@test "without a device tree nothing can be said: the machine ends all the same" {
+@test "without a device tree there is no message, but the machine ends" {
     head -c 4096 /dev/zero >zeros
     by_hand 0x40200000 zeros
     [ ! -s console.txt ]

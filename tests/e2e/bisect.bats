@@ -1,5 +1,5 @@
-# worldswitch bisect: on a made-up history whose builds take Debian's kernels out of the lab's store, those
-# for ARM, which boot in a fifth of the time; make test-long takes x86's.
+# worldswitch bisect on a made-up history whose builds copy Debian's kernels from the lab's store: those for
+# ARM, which boot in a fifth of the time; make test-long uses x86's.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -9,7 +9,7 @@ load common
 MACHINE=${BISECT_MACHINE:-lab:kvm-vhe} KERNELS=${BISECT_KERNELS:-linux-arm64}
 
 teardown() {
-    # It is gone already where the test passed.
+    # If the test passed, it has ended already.
     [ -z "${begun-}" ] || kill -KILL "$begun" 2>/dev/null || true
 }
 
@@ -21,7 +21,7 @@ setup() {
     ln -s "$LAB_STORE/sets" "$CACHE/sets"
     export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
         GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-    # Expanded by the sh that builds.
+    # Expanded by the shell that runs the build.
     # shellcheck disable=SC2016
     BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
         cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
@@ -29,7 +29,7 @@ setup() {
         echo changed >>log'
 }
 
-# change KERNEL SUBJECT: a commit whose kernel is this set of packages.
+# change KERNEL SUBJECT: makes a commit whose kernel is this set of packages.
 change() {
     echo "$1" >kernel
     echo "$2" >>log
@@ -37,8 +37,8 @@ change() {
     git commit -qm "$2"
 }
 
-# A history in ./tree, as a user has it: with a branch, a commit that does not build, work not yet
-# committed, hooks, and a bisection of his own under way.
+# Makes a history in ./tree, as a user has it: with a branch, a commit that does not build, uncommitted
+# changes, hooks, and a bisection in progress.
 history() {
     git init -q -b main tree
     cd tree || return 1
@@ -65,7 +65,7 @@ history() {
     cd .. || return 1
 }
 
-# All of the user's own checkout.
+# The state of the user's checkout.
 state() {
     git rev-parse HEAD
     git bisect log
@@ -77,8 +77,8 @@ state() {
 
 bisect() { ws bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" --force --perturb 1 --build "$BUILD" "$@"; }
 
-# begin FILE: one in the background, what it says in FILE, its number in $begun. A job in the
-# background would ignore Ctrl-C.
+# begin FILE: starts a bisection in the background, with its output in FILE and its process ID in $begun. The
+# shell makes background jobs ignore SIGINT, so the default is restored.
 begin() {
     env --default-signal=INT "$WORLDSWITCH" bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" \
         --build "$BUILD" --good start --bad main --bench in >"$1" 2>&1 3>&- &
@@ -87,21 +87,21 @@ begin() {
 
 is_gone() { ! is_running "$1"; }
 
-# Nothing of it is left but an empty lock.
+# Checks that only an empty lock is left, and the user's checkout is unchanged.
 is_clean() {
     [ "$(find "$CACHE/bisect" -mindepth 1 ! -name '*.lock')" = '' ]
     (cd tree && state) | diff before -
     [ ! -e hooks-ran ]
 }
 
-@test "bisect ends at the commit that changed, past one that does not build" {
+@test "bisect ends at the commit that changed the count, past one that does not build" {
     history
     run --separate-stderr bisect --on "$MACHINE" --good start --bad main --bench hypercall --json
     echo "$stderr"
     [ "$status" -eq 0 ]
     [ "$(jq -r '.first_bad.commit, .first_bad.subject' <<<"$output" | xargs)" = \
         "$(git -C tree rev-parse change) the change" ]
-    # Each with its figure; what gives the same kernel is not booted again.
+    # Each commit has a figure; the same kernel is not booted twice.
     [ "$(jq -r '.commits[0].subject, .commits[-1].subject' <<<"$output" | xargs)" = 'the start the end' ]
     [ "$(jq '[.commits[] | select(.measured != null) | .booted] | unique | length' <<<"$output")" -eq 2 ]
     [ "$(jq '[.commits[] | select(.verdict == "good") | .measured] | unique | length' <<<"$output")" -eq 1 ]
@@ -113,7 +113,7 @@ is_clean() {
     is_clean
 }
 
-@test "bisect: what is named wrongly is said before anything is built" {
+@test "bisect: wrong arguments are refused before anything is built" {
     history
     cases=(
         "--good nothing --bad main --bench hypercall|has no commit nothing"
@@ -138,7 +138,7 @@ is_clean() {
     [ ! -e "$OUT" ]
 }
 
-@test "bisect: an end that can't be built is an error, with the last that the build said" {
+@test "bisect: an end that can't be built is an error, with the build's last line" {
     history
     run bisect --good "$(git -C tree log --format=%h --grep='does not build' main)" --bad main --bench in
     [ "$status" -eq 1 ]
@@ -151,12 +151,12 @@ is_clean() {
 }
 
 # bats test_tags=live
-@test "bisect: a stop ends builds and all that they started, and takes the worktree away" {
+@test "bisect: Ctrl-C ends builds and all their processes, and removes the worktree" {
     history
     BUILD='touch started; sleep 987654 & sleep 987653'
     begin stopped.txt
     eventually compgen -G "$CACHE/bisect/*/tree/started"
-    # Of two at once, the second is refused.
+    # A second one at the same time is refused.
     run bisect --good start --bad main --bench in
     [ "$status" -eq 1 ]
     [[ $output == *'another worldswitch bisects'* ]]
@@ -171,14 +171,14 @@ is_clean() {
 }
 
 # bats test_tags=live
-@test "bisect: what a killed one left is cleared up by the next" {
+@test "bisect: the next bisection removes what a killed one left" {
     history
     BUILD='touch started; exec sleep 987655'
     begin killed.txt
     eventually compgen -G "$CACHE/bisect/*/tree/started"
     kill -KILL "$begun"
     wait "$begun" || true
-    # The kernel ends the build with its parent.
+    # The kernel kills the build with its parent.
     eventually is_gone 'sleep 987655'
     BUILD=false run bisect --good start --bad main --bench in
     [ "$status" -eq 1 ]

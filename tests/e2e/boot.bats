@@ -1,4 +1,4 @@
-# The images boot everywhere they should: PVH, multiboot, a GRUB CD, many CPUs, both APICs.
+# The x86 images boot by PVH, by multiboot and from a GRUB CD, on many CPUs, with xAPIC and x2APIC.
 
 load common
 
@@ -10,7 +10,7 @@ setup() { common_setup; }
     done
 }
 
-@test "guest.elf boots by PVH, says hello first and bye last, and powers the machine off" {
+@test "guest.elf boots by PVH, sends hello first and bye last, and powers the machine off" {
     boot -kernel "$GUEST/guest.elf" -append 'bench=^sgdt$ nonce=ab'
     [ "$(records hello | jq -r .boot)" = pvh ]
     [ "$(records result | jq -r .check)" = proved ]
@@ -18,7 +18,7 @@ setup() { common_setup; }
     tail -n 1 console.txt | grep -q '"kind":"bye","status":"ok"'
 }
 
-@test "guest.mb boots by QEMU's multiboot loader, and its file name is no word of the command line" {
+@test "guest.mb boots by QEMU's multiboot loader, which puts its file name before the words" {
     boot -kernel "$GUEST/guest.mb" -append 'bench=^sgdt$'
     [ "$(records hello | jq -r .boot)" = multiboot ]
     [ "$(records hello | jq -c .unknown)" = '[]' ]
@@ -40,7 +40,7 @@ CFG
     grep -q 'guest c0ffee' console.txt
 }
 
-@test "rows= runs its rows in its order, bench= leaves some out, and a seed is told" {
+@test "rows= runs its rows in its order, bench= leaves some out, and hello has the seed" {
     boot -kernel "$GUEST/guest.elf" -append 'rows=sidt,in,nothing,sgdt bench=^s samples=2'
     [ "$(records hello | jq -c '[.selected, .unknown, .seed]')" = '[2,["rows=nothing"],null]' ]
     [ "$(records begin | jq -r '"\(.index) \(.bench)"' | paste -sd ' ')" = '0 sidt 1 sgdt' ]
@@ -57,7 +57,7 @@ CFG
 
 # bats test_tags=live
 @test "64 CPUs come up by x2APIC and answer interrupts" {
-    # QEMU's TCG emulates x2APIC from 9.0 on; an older one warns and leaves it out.
+    # QEMU's TCG emulates x2APIC since 9.0; older versions warn and leave it out.
     major=$("$QEMU" --version | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
     [ "$major" -ge 9 ] || skip "QEMU $major has no x2APIC under TCG (9.0 has)"
     CPU=max,+x2apic boot -smp 64 -kernel "$GUEST/guest.elf" -append 'bench=^ipi-halted$'
@@ -80,7 +80,7 @@ CFG
     records skip | jq -e 'select(.reason | test("memory"))'
 }
 
-@test "what a sender of interrupts polls shares no cache line with what the receiver counts" {
+@test "the counters of sender and receiver of interrupts share no cache line" {
     for image in "$GUEST/guest.elf" "$ROOT/build/guest/aarch64/guest.elf"; do
         nm "$image" | awk '$3 ~ /^ipi_(received|found_halted|found_running)$/ { print $1 }' >counters.txt
         [ "$(wc -l <counters.txt)" -eq 3 ]
@@ -90,7 +90,7 @@ CFG
 }
 
 @test "on an AMD processor without a hypervisor LFENCE is made to order, on each CPU" {
-    # What of lfence.c is translated is run: `set` for the first CPU, lfence_enable for the second.
+    # QEMU logs code that it translates, so what runs: `set` on the first CPU, lfence_enable on the second.
     range=$(nm -S --numeric-sort "$GUEST/guest.elf" | awk '$4 == "lfence_enable" { print "0x" $1 "+0x" $2 }')
     while read -r cpu writes; do
         rm -f asm.txt
@@ -108,7 +108,7 @@ Opteron_G1,-hypervisor 0
 CPUS
 }
 
-@test "hypercall=kvm where no hypervisor takes it: a skip, not a crash" {
+@test "hypercall=kvm without a hypervisor is a skip, not a crash" {
     boot -kernel "$GUEST/guest.elf" -append 'bench=^(hypercall|idle)$ hypercall=kvm'
     [ "$(records skip | jq -r .bench)" = hypercall ]
     records skip | jq -e '.reason | test("exception")'
@@ -116,7 +116,7 @@ CPUS
 }
 
 # bats test_tags=live
-@test "iterations on units of time stay within the paper's ranges" {
+@test "iterations in units of time stay within the paper's ranges" {
     boot -kernel "$GUEST/guest.elf" -append 'samples=3'
     while read -r bench lowest highest; do
         iterations=$(records result | jq --arg bench "$bench" 'select(.bench == $bench).iterations')
@@ -138,17 +138,17 @@ print 10 1000
 RANGES
 }
 
-@test "words that mean nothing are named in the hello" {
+@test "unknown words are listed in hello" {
     boot -kernel "$GUEST/guest.elf" -append 'bench=^idle$ colour=blue samples=0'
     [ "$(records hello | jq -c .unknown)" = '["colour=blue","samples=0"]' ]
 }
 
-@test "dom0.elf says that it is for Xen, and ends, where no Xen is" {
+@test "dom0.elf without Xen prints that it is for Xen, and ends" {
     boot -kernel "$GUEST/dom0.elf"
     grep -q 'dom0: this program is for Xen' console.txt
 }
 
-@test "dom0.elf lies where no part of the guest does" {
+@test "dom0.elf and the guest do not overlap in memory" {
     end=$(nm "$GUEST/guest.elf" | awk '$3 == "image_end" { print $1 }')
     start=$(nm "$GUEST/dom0.elf" | awk '$3 == "image_start" { print $1 }')
     [ $((0x$end)) -lt $((0x$start)) ]

@@ -1,29 +1,29 @@
 # shellcheck shell=bash
-# A headless Chromium, driven over its DevTools pipe (chromedevtools.github.io/devtools-protocol):
-# JSON objects, each ended by a NUL byte, in on its descriptor 3, out on 4. One browser serves all
-# tests of a file; each test opens a page of its own.
+# Drives a headless Chromium over its DevTools pipe (chromedevtools.github.io/devtools-protocol):
+# JSON objects, each ended by a NUL byte, in on its descriptor 3, out on 4. All tests of a file use
+# one browser; each test opens a page of its own.
 
-# Starts the browser; to be called in setup_file. Without Chromium, tests skip (browser_needed).
+# Starts the browser; for setup_file. Without Chromium, tests are skipped (browser_needed).
 browser_start() {
     export BROWSER=$BATS_FILE_TMPDIR/browser
     mkdir -p "$BROWSER"
     command -v chromium >/dev/null || return 0
     mkfifo "$BROWSER/in" "$BROWSER/out"
     local sandbox=()
-    # Chromium's own sandbox refuses root.
+    # Chromium's sandbox refuses to run as root.
     [ "$(id -u)" -ne 0 ] || sandbox=(--no-sandbox)
     HOME=$BROWSER chromium --headless --remote-debugging-pipe "${sandbox[@]}" --disable-gpu \
         --disable-dev-shm-usage --no-first-run --user-data-dir="$BROWSER/profile" about:blank \
         3<>"$BROWSER/in" 4<>"$BROWSER/out" >"$BROWSER/log" 2>&1 &
     echo $! >"$BROWSER/pid"
-    # One that does not come up fails the file at once, not each test after its time.
+    # If it does not start, the whole file fails at once, instead of each test after its timeout.
     EVENTS=$BROWSER/events call Browser.getVersion >/dev/null || {
         cat "$BROWSER/log" >&2
         return 1
     }
 }
 
-# Ends it; to be called in teardown_file.
+# Ends the browser; for teardown_file.
 browser_stop() {
     [ -e "$BROWSER/pid" ] || return 0
     printf '{"id": 1, "method": "Browser.close"}\0' 1<>"$BROWSER/in"
@@ -40,13 +40,13 @@ browser_needed() {
     [ -e "$BROWSER/pid" ] || skip 'there is no chromium here (tools/setup test installs it)'
 }
 
-# call METHOD [PARAMS]: sends a command, prints its result. What happens meanwhile goes to $EVENTS,
-# a line each. Fails where the browser says that it failed, or nothing for a minute.
-# Both ends are opened for reading and writing: a FIFO that nobody has at its other end would never open.
+# call METHOD [PARAMS]: sends a command, prints its result. Events that arrive before the result go to
+# $EVENTS, one per line. Fails if the command failed, or after a minute without a message.
+# Both FIFOs are opened for reading and writing, as opening one end only would block.
 call() {
     local params=${2-} message
     [ -n "$params" ] || params='{}'
-    # In a file: a call may be made in a subshell, and the next must not use its number again.
+    # In a file: a call may run in a subshell, and IDs must not repeat.
     message_id=$(($(cat "$BROWSER/id" 2>/dev/null || echo 100) + 1))
     echo "$message_id" >"$BROWSER/id"
     jq -cn --arg session "${SESSION-}" --argjson id "$message_id" --arg method "$1" --argjson params "$params" \
@@ -65,11 +65,11 @@ call() {
         *) printf '%s\n' "$message" >>"$EVENTS" ;;
         esac
     done
-    echo "$1: the browser says nothing" >&2
+    echo "$1: no answer from the browser" >&2
     return 1
 }
 
-# Opens a file in a page of its own, of a width, and waits until it is loaded.
+# page_open FILE [WIDTH]: opens a file in a new page, and waits until it is loaded.
 page_open() {
     local target i
     EVENTS=$BATS_TEST_TMPDIR/events
@@ -136,16 +136,16 @@ typed() {
     call Input.insertText "$(jq -cn --arg text "$1" '{$text}')" >/dev/null
 }
 
-# What the page complained of, or asked the network for: nothing, it should be.
+# Errors of the page, and its requests to the network. Should be empty.
 complaints() {
-    js 0 >/dev/null # whatever came before has come
+    js 0 >/dev/null # reads all events before its result
     jq -c 'select(.method == "Runtime.exceptionThrown" or .method == "Page.javascriptDialogOpening"
         or (.method == "Log.entryAdded" and .params.entry.level == "error")
         or (.method == "Runtime.consoleAPICalled" and .params.type == "error")
         or (.method == "Network.requestWillBeSent" and (.params.request.url | test("^file:.*html$") | not)))' "$EVENTS"
 }
 
-# A picture of the page as it is, for a person to look at, who asks for it by PICTURES=1: it takes seconds.
+# With PICTURES=1, keeps a screenshot of the page for a person to look at; this takes seconds.
 picture() {
     [ -n "${PICTURES-}" ] || return 0
     mkdir -p "$BUILT/report"

@@ -15,7 +15,7 @@ budget() {
 
 check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
 
-@test "what is within its budget passes, and nothing else is run" {
+@test "rows within their budget pass, and no other rows are run" {
     budget 'set-cr3 = 1' 'in = 5'
     run --separate-stderr check
     [ "$status" -eq 0 ]
@@ -25,7 +25,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     [ "$(result lab-native '.boots | length')" -eq 2 ]
 }
 
-@test "what is over its budget is named, and the exit code says so" {
+@test "rows over their budget are listed, with exit code 3" {
     budget 'set-cr3 = 1' 'in = 0'
     run --separate-stderr check
     [ "$status" -eq 3 ]
@@ -42,7 +42,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     [[ $output == *'no value: skip: '* ]]
 }
 
-@test "a wrong budget is wrong usage, with the line" {
+@test "an invalid budget is wrong usage, with the line" {
     wrong() {
         run check
         echo "$output"
@@ -66,7 +66,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     [ ! -e "$OUT" ]
 }
 
-@test "a budget is written from what is measured, and then holds" {
+@test "--write makes a budget from a measurement, which then passes" {
     run ws lab check --budget new.toml --write --on lab:native --bench '^(in|set-cr3|hypercall)$' -o "$OUT"
     [ "$status" -eq 0 ]
     grep -qx 'in = 1' new.toml

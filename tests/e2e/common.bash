@@ -1,26 +1,26 @@
 # shellcheck shell=bash
-# What the end-to-end tests share. They use the command as a user does, on the real QEMU.
+# Common parts of the end-to-end tests, which use the command as a user does, on the real QEMU.
 
 bats_require_minimum_version 1.5.0
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-# The build has made these (tests/steps); a test that finds none fails.
+# From the build step (tests/steps); tests fail if they are missing.
 WORLDSWITCH=${CARGO_TARGET_DIR:-$ROOT/target}/release/worldswitch
 GUEST=$ROOT/build/guest/x86_64
-# What is built once for all tests that need it.
+# Things that are built once for all tests that need them.
 BUILT=$ROOT/build/test/e2e
 export ROOT WORLDSWITCH GUEST BUILT
 
 QEMU=${QEMU:-qemu-system-x86_64}
 
-# Files of tests run side by side, and several build the same things.
+# make, one at a time: files of tests run in parallel, and some build the same things.
 make() {
     mkdir -p "$BUILT"
     flock "$BUILT/lock" make "$@"
 }
 
-# Nothing of the user's is read or written but the fetched packages, which the step lab-fetch brings:
-# digits that were seen, histories and settings are those of a new user, one for each test file.
+# Of the real user's files only the fetched packages are used (the step lab-fetch fetches them). Seen
+# counts, histories and settings are those of a new user, another one for each test file.
 LAB_STORE=${LAB_STORE:-${XDG_CACHE_HOME:-$HOME/.cache}/worldswitch}
 export LAB_STORE
 new_user() {
@@ -30,15 +30,15 @@ new_user() {
     use_cache "$1/cache"
 }
 
-# The fetched packages, with all else of a cache new in this folder.
+# Makes a new cache in this folder, with the fetched packages.
 use_cache() {
     mkdir -p "$1/worldswitch"
     [ -e "$1/worldswitch/sets" ] || ln -s "$LAB_STORE/sets" "$1/worldswitch/sets"
     export XDG_CACHE_HOME=$1
 }
 
-# A cache of its own that has but these sets: a lab machine whose packages are missing is not run by default, and
-# two that boot Linux take half a minute of a processor.
+# Makes a cache with these sets only: lab machines without their packages do not run by default, which saves
+# half a minute of CPU time for the two that boot Linux.
 only_sets() {
     local set
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/few
@@ -48,10 +48,10 @@ only_sets() {
     done
 }
 
-# Fetches packages that are not there yet, for all tests and the user.
+# Fetches missing packages, for all tests and the user.
 fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" "$@"; }
 
-# Fetches from the real archive; where that can't be reached, the test is skipped with the reason.
+# Fetches from the real archive; skips the test with the reason if it can't be reached.
 # shellcheck disable=SC2154
 fetch_or_skip() {
     run ws lab fetch "$@"
@@ -65,8 +65,8 @@ fetch_or_skip() {
     return 1
 }
 
-# Debian 13's on every host: versions write numbers differently, 1 or 1.0. The step lab-fetch has fetched it;
-# without it, whoever asks a result would hear "no" to everything.
+# Debian 13's jq on every host, as versions print numbers differently (1 or 1.0). The step lab-fetch fetches
+# it; without it, every query of a result would fail.
 [ -e "$ROOT/build/debian-13/usr/bin/jq" ] || "$ROOT/tests/debian-13/fetch" || return
 jq() { "$ROOT/tests/debian-13/jq" "$@"; }
 export -f jq
@@ -78,49 +78,49 @@ common_setup() {
     OUT=$BATS_TEST_TMPDIR/out
 }
 
-# worldswitch with a time limit, just below that of the whole step: it only tells where something hangs. Not
-# `run`: bats has that.
+# worldswitch with a time limit below that of the whole step, so that a hang is reported where it is. Not
+# named `run`, which is bats' own.
 ws() {
     timeout --kill-after=5 "${LIMIT:-550}" "$WORLDSWITCH" "$@"
 }
 
-# guest_with NAME ARCH "FILE...": the suite's guest with other benchmarks, in $BUILT/NAME.
+# guest_with NAME ARCH "FILE...": builds the suite's guest with more benchmarks, in $BUILT/NAME.
 guest_with() {
     make -s -C "$ROOT/guest" ARCH="$2" EXTRA_BENCH="$3" OUT="$BUILT/$1" OBJ="$ROOT/build/guest/$2/obj" >&2
 }
 
-# The guest with the planted faults; says where.
+# Builds the guest with the planted faults; prints its path.
 planted_guest() {
     guest_with planted x86_64 "$ROOT/tests/guests/planted.c"
     echo "$BUILT/planted/guest.elf"
 }
 
-# The machine ends by itself within a minute, or the test fails. The console is in console.txt.
+# Boots a machine, which must end by itself within a minute. The console is in console.txt.
 boot() {
     timeout 60 "$QEMU" -machine pc -accel tcg -cpu "${CPU:-max}" -m "${MEMORY:-512}" -nodefaults \
         -display none -no-reboot -monitor none -serial file:console.txt -serial null "$@"
 }
 
-# The JSON of all records of a kind in console.txt: a line each.
+# The JSON of all records of a kind in console.txt, one per line.
 records() {
     sed -n 's/^@ws1 [0-9a-f]* guest [0-9a-f]* [0-9]* [0-9]* //p' console.txt |
         jq -c "select(.kind == \"$1\")"
 }
 
-# How many benchmarks the guest image has.
+# The number of benchmarks in the guest image.
 benchmarks() {
     ws list benchmarks --json | jq '.benchmarks | length'
 }
 
-# One number or string out of the result file of a platform.
+# result PLATFORM EXPRESSION: a value from the result file of a platform.
 result() {
     jq -r "$2" "$OUT/$1.json"
 }
 
-# value FILE BENCHMARK EXPRESSION: something of a row in a result file (without .json).
+# value FILE BENCHMARK EXPRESSION: a value from a row of a result file (given without .json).
 value() { jq -r --arg bench "$2" ".rows[] | select(.benchmark == \$bench) | $3" "$1.json"; }
 
-# insns FILE BENCHMARK: the instructions that were most frequent in the first boot of a row.
+# insns FILE BENCHMARK: a row's mode of instructions in the first boot.
 insns() {
     value "$1" "$2" '[.metrics[] | select(.name == "cost").boots[0] | .run, .control] | transpose
         | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
@@ -131,17 +131,17 @@ statuses() {
     result "$1" '.rows[] | .benchmark + " " + .status'
 }
 
-# Does a process exist whose command line has this text? (pgrep sees itself not.)
+# Whether there is a process whose command line contains this text (pgrep leaves itself out).
 is_running() {
     pgrep -f -- "$1" >/dev/null
 }
 
-# Waits up to a minute until a command holds.
+# Waits up to a minute until a command succeeds.
 eventually() {
     for _ in $(seq 600); do
         "$@" && return 0
         sleep 0.1
     done
-    echo "never came true: $*" >&2
+    echo "did not succeed within a minute: $*" >&2
     return 1
 }

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# A Linux guest in the lab's QEMU whose disk elvis serves. For tests of elvis; load common first.
+# Runs a Linux guest in the lab's QEMU on a disk that elvis serves. Load common first.
 
 ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/release/elvis
 
-# What all tests of a file boot: a kernel, and an initramfs of tests/guests/disk.c and mke2fs.
-# Sets KERNEL, INITRD and EMULATOR (the words of QEMU without its machine).
+# Prepares what all tests of a file boot: a kernel, and an initramfs with tests/guests/disk.c and
+# mke2fs. Sets KERNEL, INITRD and EMULATOR (the folder of the lab's QEMU).
 disk_setup_file() {
     local cache modules root=$BATS_FILE_TMPDIR/root file
     fetch_packages --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk qemu
     cache=$(ws lab list --json | jq -r .cache)/sets
     KERNEL=$(echo "$cache"/linux-6.1-disk/root/boot/vmlinuz-*)
     INITRD=$BATS_FILE_TMPDIR/initrd
-    # As crates/lab/src/program.rs starts what is not installed.
+    # Started with its own loader, as crates/lab/src/program.rs does.
     EMULATOR=$cache/qemu/root/usr
     export KERNEL INITRD EMULATOR
 
@@ -21,7 +21,7 @@ disk_setup_file() {
     modules=$cache/linux-6.1-disk/root/usr/lib/modules
     find "$modules" -name 'virtio*.ko' -exec cp {} "$root/modules" \;
     cp /usr/sbin/mke2fs "$root/sbin"
-    # Its libraries and its loader, where it looks for them.
+    # Its libraries and its loader, at their usual paths.
     for file in $(ldd /usr/sbin/mke2fs | grep -oE '/[^ ]+'); do
         mkdir -p "$root${file%/*}"
         cp -L "$file" "$root$file"
@@ -29,10 +29,11 @@ disk_setup_file() {
     (cd "$root" && find . | cpio --quiet -o -H newc) >"$INITRD"
 }
 
-# serve MODE [BLK_WORD...]: elvis serves ./image as ./disk, or what is given instead. Its number is in $elvis. The policy's times are for this
-# guest, which a translator makes tens of times slower than a processor does, and which a busy host
-# stops for longer than the usual window: what is tested are the notifications, not the host. DISK_POLICY
-# in the environment has other lines for the policy; empty, it leaves the defaults.
+# serve MODE [BLK_ARGUMENT...]: starts elvis, which serves ./image as ./disk, or the given devices. Its
+# process ID is in $elvis. The times of the policy fit this guest, which is tens of times slower under TCG
+# than on a CPU, and may be stopped by a busy host for longer than the default window: tests check
+# notifications, not the host. DISK_POLICY in the environment has other lines for the policy; if empty, the
+# defaults.
 serve() {
     local slow='poll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000'
     printf '[policy]\n%b\n' "${DISK_POLICY-$slow}" >elvis.toml
@@ -44,14 +45,14 @@ serve() {
     eventually "$ELVIS" ctl --control "$PWD/control" list >/dev/null
 }
 
-# One number of the disk's queue: a counter's name.
+# counter NAME: the value of a counter of the disk's queue.
 counter() {
     "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.disk[0].$1"
 }
 
-# guest WORD...: boots, with these words on the kernel's command line. Its console is in
-# console.txt, its number in $qemu. machine SOCKET CONSOLE WORD...: the same with this disk and this
-# console; words before a -- are QEMU's.
+# guest WORD...: boots a guest with these words on the kernel's command line. Its console is in
+# console.txt, its process ID in $qemu. machine SOCKET CONSOLE [ARGUMENT...] -- WORD...: the same with another
+# disk and console, and more arguments for QEMU.
 guest() { machine disk console.txt -- "$@"; }
 machine() {
     local disk=$1 words=()
@@ -64,7 +65,7 @@ machine() {
     shift
     : >"$console"
     [ -p answers ] || mkfifo answers
-    # Open for both, so that nobody waits for the other end.
+    # Opened for reading and writing, as opening one end only would block.
     exec {answers}<>answers
     "$EMULATOR/lib64/ld-linux-x86-64.so.2" --library-path "$EMULATOR/lib/x86_64-linux-gnu" \
         "$EMULATOR/bin/qemu-system-x86_64" -L "$EMULATOR/share/qemu" -L "$EMULATOR/share/seabios" \
@@ -78,18 +79,18 @@ machine() {
     qemu=$!
 }
 
-# Lets a guest go on that waits for the host.
+# Lets a guest continue that waits for the host.
 go_on() { echo >&"$answers"; }
 
-# said SECONDS WORD...: waits until the guest says a line that starts so; fails where it said otherwise, or
-# ended, or takes longer.
+# said SECONDS PATTERN: waits until the guest prints a line that starts with the pattern; fails if the guest
+# ends before, or it takes longer.
 said() {
     local end=$((SECONDS + $1)) text=$2
     until grep -q "^disk: $text" "$console"; do
         if [ "$SECONDS" -ge "$end" ] || ! kill -0 "$qemu" 2>/dev/null; then
-            # What it said last may have come after the look.
+            # Its last line may have come after the grep above.
             ! grep -q "^disk: $text" "$console" || return 0
-            echo "the guest did not say '$text':" >&2
+            echo "the guest did not print '$text':" >&2
             tail -n 20 "$console" elvis.txt qemu.txt >&2
             return 1
         fi

@@ -1,4 +1,4 @@
-# A Linux guest in QEMU on a disk of elvis, in small; tests/long/disk.bats has the whole.
+# A Linux guest in QEMU on a disk of elvis: short versions of tests/long/disk.bats, and migration.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -17,7 +17,7 @@ setup() {
 
 teardown() { disk_teardown; }
 
-@test "a Linux guest formats, writes, syncs and reads back, nearly without kicks" {
+@test "a Linux guest formats, writes, syncs and reads back, with hardly any kicks" {
     serve elvis
     guest job=files mib=16
     said 120 warm
@@ -29,13 +29,13 @@ teardown() { disk_teardown; }
     go_on
     said 60 'done'
     echo "$requests requests, $kicks kicks"
-    # 4096 writes and as many reads, and what ext4 does.
+    # 4096 writes, as many reads, and ext4's own requests.
     [ "$requests" -gt 8000 ]
     [ $((kicks * 1000)) -lt "$requests" ]
     [ "$errors" -eq 0 ]
 }
 
-# Counts of the disk by its name, 0 where no queue of it is served.
+# served DISK: requests of the disk of this name; 0 if none of its queues is served.
 served() { "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.$1[0].requests // 0"; }
 serves() { [ "$(served "$1")" -gt 100 ]; }
 migrated() {
@@ -43,8 +43,8 @@ migrated() {
     grep -q 'tatus: completed' monitor.txt
 }
 
-@test "a guest migrates to another QEMU while it writes, and each number is there" {
-    # Locked only while a queue runs, so that both can be there.
+@test "a guest migrates to another QEMU while it writes, and no number is lost" {
+    # `migratable`: the image is locked only while a queue runs, so two devices can have it.
     serve elvis --blk "$PWD/disk=$PWD/image,migratable" --blk "$PWD/other=$PWD/image,migratable"
     mkfifo monitor.in monitor.out
     cat monitor.out >monitor.txt 3>&- &
@@ -55,7 +55,7 @@ migrated() {
     eventually serves disk
     echo "migrate -d unix:$PWD/migration" 1<>monitor.in
     eventually migrated
-    # What runs goes on there, and nothing here.
+    # The workload continues there, and nothing runs here.
     eventually serves other
     [ "$(served disk)" -eq 0 ]
     said 120 '[0-9]* numbers are right'

@@ -14,7 +14,7 @@ finding() {
     jq -r ".findings[] | select(.id == \"$1\") | $2" doctor.json
 }
 
-@test "it tells this host in groups, without colour away from a terminal, and ends with 0" {
+@test "the report has all groups, no colour unless on a terminal, and exit code 0" {
     ws doctor >doctor.txt 2>log.txt
     [ ! -s log.txt ]
     run ! grep -q $'\x1b' doctor.txt
@@ -26,7 +26,7 @@ finding() {
     ws --color always doctor | grep -q $'\x1b'
 }
 
-@test "JSON: the version, every finding whole, facts as the system tells them" {
+@test "JSON: the version, complete findings, facts as the system reports them" {
     ws doctor --json >doctor.json
     [ "$(jq -r .schema doctor.json)" = worldswitch-doctor/1 ]
     jq -e '.findings | length == 18 and ([.[].id] | unique | length) == 18' doctor.json
@@ -40,14 +40,14 @@ finding() {
     [ "$(finding tools.guest .severity)" = ok ]
 }
 
-@test "it says of /dev/kvm and the CPU what they are" {
+@test "the findings on /dev/kvm and the CPU are right" {
     ws doctor --json >doctor.json
     if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
         [ "$(finding kvm.device .severity)" = ok ]
     else
         [ "$(finding kvm.device .severity)" != ok ]
     fi
-    [ "$(uname -m)" = x86_64 ] || skip 'flags tell of virtualization on x86 only'
+    [ "$(uname -m)" = x86_64 ] || skip 'CPU flags show virtualization on x86 only'
     if grep -qE '^flags.* (vmx|svm)( |$)' /proc/cpuinfo; then
         [ "$(finding kvm.hardware .severity)" = ok ]
     else
@@ -59,11 +59,11 @@ finding() {
     fi
 }
 
-@test "a user without rights gets the commands with sudo, root without" {
-    [ "$(id -u)" -eq 0 ] || skip 'needs root, to become a user'
+@test "an ordinary user gets the commands with sudo, root without" {
+    [ "$(id -u)" -eq 0 ] || skip 'needs root, to become an ordinary user'
     ws doctor --json >doctor.json
     run ! grep -q sudo doctor.json
-    # The program itself may lie where only root may look.
+    # The program itself may be in a folder that only root can read.
     folder=$(mktemp -d)
     chmod 755 "$folder"
     install -m 755 "$WORLDSWITCH" "$folder/worldswitch"
@@ -71,12 +71,12 @@ finding() {
         >doctor.json
     rm -r "$folder"
     [ "$(jq .host.administrator doctor.json)" = false ]
-    # All that anybody may do: build, look, begin a shell.
+    # Any user may build, list processes, or start a shell.
     jq -r '.findings[].cure.command | values' doctor.json |
         { grep -vE '^(make|top|newgrp)( |$)' || true; } >commands.txt
     run ! grep -v sudo commands.txt
     if [ -c /dev/kvm ] && [ "$(stat -c %a /dev/kvm)" = 600 ]; then
-        # The first PID namespace has this number; in any other a user is taken for a container's.
+        # The first PID namespace has this number; another one is reported as a container.
         case $(readlink /proc/self/ns/pid) in
         'pid:[4026531836]') [ "$(finding kvm.device .cure.here)" = root ] ;;
         *) [ "$(finding kvm.device .cure.here)" = no ] ;;
@@ -84,7 +84,7 @@ finding() {
     fi
 }
 
-@test "what is missing is a problem with its cure, and no error" {
+@test "missing tools are problems with a cure, not errors" {
     WORLDSWITCH_DATA=/nonexistent ws doctor --json --qemu /nonexistent/qemu >doctor.json
     [ "$(finding tools.qemu .severity)" = problem ]
     finding tools.qemu .found | grep -q /nonexistent/qemu
@@ -93,7 +93,7 @@ finding() {
     [ "$(jq -r .worst doctor.json)" = problem ]
 }
 
-# A load that is there for sure: more loops than CPUs, and all of them have begun.
+# Loads the host: starts more loops than CPUs, and waits until all of them run.
 load_host() {
     local loop
     for loop in $(seq $(($(nproc) + 2))); do
@@ -108,17 +108,17 @@ teardown() {
     [ ${#loops[@]} -eq 0 ] || kill "${loops[@]}" || true
 }
 
-@test "run tells the short form where time is measured, and never for the lab alone" {
+@test "run prints the short form if time is measured, but not for the lab alone" {
     load_host
     ws run --on qemu-tcg --boots 1 --samples 2 --bench '^idle$' -o "$OUT" >table.txt 2>log.txt
     run ! grep -q doctor table.txt
-    sed -n '/this host disturbs/,/worldswitch doctor says more$/p' log.txt >short.txt
+    sed -n '/this host disturbs/,/for details: worldswitch doctor$/p' log.txt >short.txt
     grep -q 'load: .* CPU' short.txt
     [ "$(wc -l <short.txt)" -le 5 ]
-    tail -n 1 short.txt | grep -q 'worldswitch doctor says more$'
-    # What concerns KVM alone is none of the translator's business.
+    tail -n 1 short.txt | grep -q 'for details: worldswitch doctor$'
+    # Findings about KVM do not concern TCG.
     run ! grep -qE '/dev/kvm|software KVM' short.txt
-    # The result keeps it.
+    # The result file has the findings.
     result qemu-tcg '.disturbances[] | select(.id == "host.load").severity' | grep -qE 'warning|problem'
     [ "$(result qemu-tcg '[.disturbances[].id | select(startswith("kvm"))] | length')" -eq 0 ]
     ws run --on lab:native --boots 1 --bench '^idle$' -o "$OUT" >/dev/null 2>log.txt
@@ -126,7 +126,7 @@ teardown() {
     [ "$(result lab-native .disturbances)" = null ]
 }
 
-@test "wrong usage ends with 2, an output that can't be written with 1" {
+@test "wrong usage exits with 2, an output that can't be written with 1" {
     run -2 ws doctor --yaml
     # shellcheck disable=SC2016 # the inner shell expands it
     run -1 --separate-stderr bash -c '"$WORLDSWITCH" doctor >/dev/full'

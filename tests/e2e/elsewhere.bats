@@ -1,4 +1,4 @@
-# Machines that somebody else boots (serial:, log:), and benchmarks that somebody else writes.
+# Machines that the user boots (serial:, log:), and benchmarks from outside the tree.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -7,14 +7,14 @@ load common
 
 setup() { common_setup; }
 
-# A test that fails must not leave its machine going: bats waits for it.
+# A failed test must not leave its machine running: bats would wait for it.
 teardown() {
     for pid in ${machine-} ${runner-}; do kill "$pid" 2>/dev/null || true; done
 }
 
 # bats test_tags=live
-@test "serial: over a pty, with a machine that starts when we listen" {
-    # -no-shutdown: a line does not vanish with its machine, but a pty would, unread bytes and all.
+@test "serial: over a pty, with a machine that starts when the runner listens" {
+    # -no-shutdown: a pty would vanish with its machine, with unread bytes; a serial line would not.
     mkfifo monitor
     timeout 300 "$QEMU" -machine pc -accel tcg -cpu max -m 128 -nodefaults -display none \
         -no-reboot -no-shutdown -S -monitor stdio -serial pty -serial null -kernel "$GUEST/guest.elf" \
@@ -23,8 +23,9 @@ teardown() {
     exec 7>monitor
     eventually grep -q /dev/pts/ qemu.txt
     pty=$(grep -o '/dev/pts/[0-9]*' qemu.txt | head -n 1)
-    # QEMU looks once a second whether somebody listens, and drops what nobody hears. We do, until the
-    # end; that it has seen us shows when the guest's UART (its line status at 0x3fd) has a byte of ours.
+    # QEMU checks once a second whether the pty is open, and drops output while it is not. It is held open
+    # here until the end. QEMU has noticed when the guest's UART (line status at 0x3fd) has the byte sent
+    # here.
     exec 8<>"$pty"
     stty -F "$pty" raw -echo
     printf x >&8
@@ -33,13 +34,13 @@ teardown() {
         grep -qE '= 0x[0-9a-f]*[13579bdf]\b' qemu.txt
     }
     eventually uart_has_it
-    # The byte is read, so that the guest finds none.
+    # Read the byte, so that the guest does not see it.
     echo 'i /b 0x3f8' >&7
     "$WORLDSWITCH" run --on "serial:$pty" --boots 1 -o "$OUT" >table.txt 2>log.txt 3>&- 8>&- &
     runner=$!
     eventually grep -q 'waiting for a guest' log.txt
     echo cont >&7
-    # A bounded wait: the runner ends at the guest's bye.
+    # The runner ends at the guest's bye.
     ended() { ! kill -0 "$runner" 2>/dev/null; }
     eventually ended
     wait "$runner" || { echo "the runner ended with $?"; cat log.txt; false; }
@@ -74,7 +75,7 @@ teardown() {
     run ! grep -q '"out".*"ok"' "$file"
 }
 
-@test "log: no such file is an error that names it" {
+@test "log: a missing file is an error that names it" {
     run -1 --separate-stderr ws run --on log:nowhere.txt -o "$OUT"
     [[ $stderr == *nowhere.txt* ]]
     [ "$(grep -o 'No such file' <<<"$stderr" | wc -l)" -eq 1 ]
@@ -83,14 +84,14 @@ teardown() {
 @test "a benchmark from outside the tree: at most 40 lines, built and run" {
     example=$ROOT/docs/examples/read-cr8.c
     [ "$(wc -l <"$example")" -le 40 ]
-    # From a folder that is not the tree's, as a user would.
+    # From a folder outside the tree, as a user would.
     cp "$example" mine.c
     make -s -C "$ROOT/guest" EXTRA_BENCH="$PWD/mine.c" OUT="$PWD/guest"
     ws list benchmarks --guest guest/guest.elf | grep -q read-cr8
     ws run --on lab:native --guest guest/guest.elf --bench '^read-cr8$' -o "$OUT" >table.txt
     [ "$(result lab-native '.rows[0].status')" = ok ]
     [ "$(result lab-native '.rows[0].exact')" = true ]
-    # One instruction, natively.
+    # One instruction on lab:native.
     [ "$(result lab-native '.rows[0].metrics[0].boots[0] | .run[1] - .control[1]')" -eq 1 ]
 }
 

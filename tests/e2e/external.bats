@@ -1,4 +1,4 @@
-# External measurement on the real QEMU: the host's clock against the guest's.
+# External measurement (--external) on the real QEMU: the host's clock against the guest's.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -8,8 +8,8 @@ load common
 setup() { common_setup; }
 
 # shellcheck disable=SC2016 # jq's variables
-# What jq needs to compare a row's two clocks. Only samples that were heard count, and what the
-# guest waited at the start of a batch (its lead) is no part of the batch.
+# The jq program that compares a row's two clocks. Only samples that the host timed count; the guest's
+# wait at the start of a batch (its lead) is not part of the batch.
 AGREE='
 def median: sort | .[length / 2 | floor];
 def heard($missing): [to_entries[] | select(.key as $i | $missing | index($i) | not) | .value];
@@ -28,7 +28,8 @@ def heard($missing): [to_entries[] | select(.key as $i | $missing | index($i) | 
             | map((.[1] - .[0]) / $hz * 1000 | if . < 0 then -. else . end) | sort | .[length / 4 | floor]) }
     | . + { differs: ((.outside_ms - .inside_ms) / .inside_ms | if . < 0 then -. else . end) }]'
 
-# Batches of $1 operations, measured once. Writes agree.json: a line a row, in milliseconds.
+# measure ITERATIONS: measures batches of so many operations. Writes agree.json: a line per row, in
+# milliseconds.
 measure() {
     ws run --on qemu-tcg --external --boots 1 --timeout 120 --bench '^(idle|pushf-popf|in)$' \
         --iters "$1" -o "$OUT" >table.txt 2>log.txt
@@ -37,25 +38,25 @@ measure() {
     cat agree.json
 }
 
-# The rows of agree.json for which a condition does not hold.
+# but CONDITION: the rows of agree.json that do not meet a condition.
 but() { jq -c "select($1 | not)" agree.json; }
 
 # bats test_tags=live
-@test "from outside and from inside, batches over 10 ms agree within 10 %" {
+@test "the host's and the guest's times of batches over 10 ms agree within 10 %" {
     iterations=2000000
-    # How late a mark is heard depends on the host, so longer batches agree better.
+    # How late the host sees a mark depends on its load, so longer batches agree better.
     for attempt in 1 2 3 4; do
         measure "$iterations"
         [ "$(wc -l <agree.json)" -eq 2 ]
         if [ -n "$(but '.inside_ms > 10')" ]; then
-            echo "attempt $attempt: a batch of $iterations is no 10 ms here"
+            echo "attempt $attempt: a batch of $iterations takes less than 10 ms here"
         elif [ -n "$(but '.heard >= 15')" ]; then
-            echo "attempt $attempt: this host was too busy to hear half of the samples"
+            echo "attempt $attempt: this host was too busy to time half of the samples"
         elif [ -n "$(but '.differs < 0.1')" ]; then
             echo "attempt $attempt: the medians differ by more than 10 %"
-        # Single batches too: a host that looks only now and then is right on average.
+        # Single batches too: a host that polls rarely is right only on average.
         elif [ "$(but '.apart_ms < 0.5' | wc -l)" -eq 2 ]; then
-            echo "attempt $attempt: of both rows three quarters of the batches differ by more than 0.5 ms"
+            echo "attempt $attempt: three quarters of the batches of both rows differ by more than 0.5 ms"
         else
             return 0
         fi
@@ -72,22 +73,22 @@ but() { jq -c "select($1 | not)" agree.json; }
         ws run --on qemu-tcg --external --boots 1 --samples 15 --bench '^(idle|in|ipi-running)$' \
             -o "$OUT" >table.txt 2>log.txt
         ! grep -qE "$row" table.txt || break
-        # Only where the host was too busy to hear half of them it may be missing.
+        # The row may be missing only if the host was too busy to time half of the samples.
         grep 'the host did not receive their marks separately' log.txt
         echo "attempt $attempt"
     done
     grep -qE "$row" table.txt
     grep -qE 'external +differs +noise' table.txt
     grep -qE "Idle's batches lie within [0-9,.]+ ticks of each other from inside, [0-9,.]+ from outside" table.txt
-    # What cannot be timed from outside says why.
+    # A row that can't be timed from outside has the reason.
     grep -q 'no time from outside: the guest sent no marks: its loop times each operation' table.txt
     [ "$(result qemu-tcg '.rows[] | select(.benchmark == "in") | [.metrics[].name] | join(" ")')" = 'cost cost_external' ]
     [ "$(result qemu-tcg '.identity.subject.timed_from_outside')" = true ]
 }
 
-@test "the guest marks each batch, in order, only when it is asked to and time is measured" {
+@test "the guest marks each batch, in order, only with external=1 and a unit of time" {
     marks() { tr -cd '\001\002\003' <marked.txt | od -An -v -tx1 | tr -d ' \n'; }
-    # Boots, and leaves what the guest said without its marks in console.txt.
+    # Boots; marked.txt is the console, console.txt the same without the marks.
     marked_boot() {
         boot -kernel "$GUEST/guest.elf" -append "$*"
         mv console.txt marked.txt
@@ -106,12 +107,12 @@ but() { jq -c "select($1 | not)" agree.json; }
     done
 }
 
-@test "where no host's clock can help, it is refused with the reason" {
+@test "platforms that the host can't time are refused with the reason" {
     run -2 --separate-stderr ws run --external --on lab:native
     [[ $stderr == *'lab:native: it counts instructions'* ]]
     run -2 --separate-stderr ws run --external --on log:console.txt
     [[ $stderr == *'saved console'* ]]
-    # Of the platforms that nobody named, it takes those that can, and says which it left out.
+    # Without --on it runs the platforms that can be timed, and lists those left out.
     ws run --external --boots 1 --samples 2 --bench '^idle$' -o "$OUT" >table.txt 2>log.txt
     grep -q 'left out: lab:native' log.txt
     [ -e "$OUT/qemu-tcg.json" ]

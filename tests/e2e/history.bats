@@ -1,4 +1,4 @@
-# `worldswitch history` as a user keeps it: results in, lists and plots out.
+# `worldswitch history`: results are added, listed, plotted, pinned and removed.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -8,7 +8,7 @@ load common
 setup_file() {
     export RUN=$BATS_FILE_TMPDIR/run
     ws run --on lab:native --boots 1 --bench '^(in|set-cr3|print)$' -o "$RUN"
-    # The same run on a later day, on two kernels, with more instructions.
+    # The same run on later days, on two kernels, with more instructions.
     local day
     for day in 1 2 3; do
         mkdir -p "$RUN-$day"
@@ -23,7 +23,7 @@ setup() {
     export XDG_DATA_HOME=$BATS_TEST_TMPDIR/data
 }
 
-@test "what is added is listed, shown and kept once, in the user's data directory" {
+@test "an added run is listed, shown and kept once, in the user's data directory" {
     run --separate-stderr ws history list
     [ "$status" -eq 1 ]
     [[ "$stderr" = *"there is no history in $XDG_DATA_HOME/worldswitch/history.sqlite yet: history add makes it" ]]
@@ -41,7 +41,7 @@ setup() {
     cmp shown.txt file.txt
 }
 
-@test "a plot is by date, or by kernel with its versions in order" {
+@test "a plot is by date, or by kernel in the order of versions" {
     ws history --store here.sqlite add "$RUN-3" "$RUN-1" "$RUN-2"
     ws history plot in --store here.sqlite >by-date.txt
     [ "$(awk 'NR > 1 { print $1, $2, length($3) }' by-date.txt)" = '2031-01-01T00:00:00Z 11 14
@@ -66,7 +66,7 @@ setup() {
     [ -s in.svg ]
 }
 
-@test "a run is pinned, and a platform has one pin" {
+@test "a run can be pinned, and a platform has one pin" {
     ws history --store here.sqlite add "$RUN-1" "$RUN-2"
     ws history pin 1 --store here.sqlite
     ws history pin 2 --store here.sqlite

@@ -1,5 +1,5 @@
-# `worldswitch io`: servers of block devices by turns, small loads; what it writes is a result like any
-# other. Counts are asserted, no times.
+# `worldswitch io`: servers of block devices in turns, under small loads; its results are like any others.
+# Tests assert counts, not times.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -26,7 +26,7 @@ sum() {
         [ "$(result "$server" '.boots | length')" -eq 2 ]
         [ "$(sum "$server" 2-devices-depth-1-eventfd requests)" -gt 0 ]
     done
-    # At depth 1 whoever keeps notifications is kicked for each request.
+    # At depth 1 a server that does not suppress notifications gets a kick for each request.
     kicks=$(sum elvis@fine-grained 2-devices-depth-1-eventfd kicks)
     requests=$(result elvis@fine-grained '[.rows[0].metrics[] | select(.name == "kicks").boots[].iterations] | add')
     [ $((kicks * 2)) -gt "$requests" ]
@@ -43,15 +43,16 @@ sum() {
     rows='scaling-1 scaling-4 scaling-14 mixed-1-throughput mixed-1-latency mixed-6-throughput mixed-6-latency ablation-1 ablation-3 ablation-7'
     for server in elvis elvis@per-device; do
         [ "$(result "$server" '[.rows[] | select(.status == "ok").benchmark] | join(" ")')" = "$rows" ]
-        # The doctor was asked.
+        # The doctor ran.
         [ "$(result "$server" '.disturbances | type')" = array ]
     done
-    # A process a device, and a sample of each.
+    # One process per device, and one sample of each.
     [ "$(result elvis '.rows[2].metrics[] | select(.name == "latency_p99").boots[0].run | length')" -eq 14 ]
     ws report "$OUT" -o page.html
-    # Six quantities of scaling, mixed's two roles and ablation, and ablation over the Baseline: two curves each.
+    # Six quantities of scaling, of mixed's two roles and of ablation, and ablation over the Baseline: two
+    # curves each.
     [ "$(grep -o 'class="curve"' page.html | wc -l)" -eq 50 ]
-    # Clients that had to share CPUs are told of in both places.
+    # Notes and page say that clients had to share CPUs.
     [ "$(grep -c 'up to 14 clients shared' notes.txt)" -eq $(($(nproc) < 15)) ]
     [ "$(grep -c 'with up to 14 clients on' page.html)" -eq $(($(nproc) < 15)) ]
     run ws io mixed --devices 3 --server elvis
@@ -59,22 +60,22 @@ sum() {
     [[ $output = *'--devices works only with'* ]]
 }
 
-@test "14 processes drive 14 disks of one I/O core: all they wrote is read back" {
+@test "14 processes drive 14 disks of one I/O core: all that they wrote is read back" {
     ws io integrity --quick -o "$OUT" | grep 'blocks compared'
     [ "$(result elvis '.rows[0].status')" = ok ]
     [ "$(result elvis '[.rows[0].outcomes[].check.verdict] | unique | join(" ")')" = proved ]
     # Each of them compared something, in each round.
     [ "$(result elvis '[.rows[0].metrics[] | select(.name == "compared").boots[].run | length] | join(" ")')" = '14 14' ]
     [ "$(result elvis '[.rows[0].metrics[] | select(.name == "compared").boots[].run[]] | min')" -gt 0 ]
-    # A disk that keeps nothing is found out.
+    # A disk that drops writes is detected.
     run ws io integrity --quick --disk null --rounds 1 --devices 2 -o none
     [ "$status" -eq 1 ]
     [[ $output = *'was read back wrong'* ]]
 }
 
-@test "an I/O core that is short of time: shares by weight, and quick answers beside a busy device" {
-    # How far shares and the 99th percentile hold is for a host that is left alone (tests/long/io.bats),
-    # and for the daemon's own test, which does not depend on when a client runs. That they hold is seen here.
+@test "an overloaded I/O core: shares by weight, and low latency beside a busy device" {
+    # Only the order is checked here. Exact shares and the 99th percentile need an idle host
+    # (tests/long/io.bats), or the daemon's own test, which does not depend on when a client runs.
     ws io shares stuck --quick --measure 300 -o "$OUT"
     result elvis '[.rows[] | select(.benchmark | startswith("shares-3")) |
         [.metrics[] | select(.name == "requests").boots[].run[]] | add] | .[0] < .[1] and .[1] < .[2]' | grep true
@@ -89,7 +90,7 @@ sum() {
     [ "$(jq '.rows[0].metrics[] | select(.name == "requests").boots[0].run | length' one/elvis.json)" -eq 8 ]
 }
 
-@test "a peer that listens already, and servers that are not there" {
+@test "a peer that listens already, and servers that do not exist" {
     "${WORLDSWITCH%/*}/elvis" serve --blk "$PWD/peer.sock=null:64M" 3>&- 2>peer.txt &
     peer=$!
     eventually [ -S peer.sock ]
@@ -97,14 +98,14 @@ sum() {
         --replies eventfd "${SMALL[@]}" -o "$OUT"
     kill "$peer"
     [ "$(result theirs '.rows[0].status')" = ok ]
-    # It serves one device, not two: said in its row.
+    # It serves one device, not two: its row has the reason.
     [ "$(result theirs '.rows[1].status')" = died ]
     [[ $(result theirs '.rows[1].reason') = *'theirs has 1 sockets, not 2'* ]]
     [ "$status" -eq 1 ]
     run ws io --peer "theirs=$PWD/none.sock" -o none
     [ "$status" -eq 1 ]
     [[ $output = *"theirs is to be at $PWD/none.sock: No such file"* ]]
-    # Who ended, and why a client gave up.
+    # The message says which server ended, and why a client failed.
     run ws io --server elvis --elvis /bin/true --devices 1 --depth 1 --replies poll --rounds 1 --measure 50 -o ended
     [ "$status" -eq 1 ]
     [[ $output = *'elvis ended (exit status: 0): a client ended: '*'0.sock: No such file'* ]]

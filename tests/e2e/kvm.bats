@@ -1,5 +1,5 @@
-# The platforms kvm and qemu-kvm as a user types them, on this machine's /dev/kvm, and on machines
-# that have none or forbid it. What a software KVM must never be given, it is not given here either.
+# The platforms kvm and qemu-kvm on this machine's /dev/kvm, and on machines without it or without
+# permission. No test executes a hypercall on a software KVM.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -16,7 +16,7 @@ setup() {
 }
 
 teardown() {
-    # Results lie in each test's own folder, and guests are named by their path there.
+    # A test's guests are in its own folder, so their paths identify its machines.
     ! pgrep -f -- "--kernel $BATS_TEST_TMPDIR" || return 1
     ! pgrep -f -- "-kernel $BATS_TEST_TMPDIR" || return 1
 }
@@ -30,17 +30,17 @@ needs_software() {
 }
 needs_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
 
-# The command of a test, with a guest (the suite's, or $1) whose path names the test.
+# own [GUEST]: copies a guest (by default the suite's) to a path that identifies the test's machines.
 own() {
     cp "${1:-$GUEST/guest.elf}" "$BATS_TEST_TMPDIR/guest.elf"
 }
 run_own() { ws run --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" "$@"; }
 row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 
-@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, a boot within 90 s of a processor" {
+@test "kvm beside qemu-tcg on a software KVM: labelled, measured, no hypercall, 90 s of CPU time" {
     needs_software
     own
-    # What the processors did for it, as how long it took is the host's other work too.
+    # CPU time, as elapsed time includes the host's other work.
     TIMEFORMAT='%U %S'
     { time LIMIT=500 run_own -v --on kvm,qemu-tcg --boots 1 >table.txt 2>log.txt; } 2>took.txt
     awk '{ print $1 + $2, "s"; exit ($1 + $2 > 90) }' took.txt
@@ -48,8 +48,8 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     grep -qE '^\[1\] a software KVM' table.txt
     grep -q '^kvm: a software KVM' log.txt
     [ "$(result kvm .identity.subject.kvm)" = software ]
-    # Every row that needs no hypervisor's answer is measured. Some software KVMs do not show which
-    # interrupt is in service: then irq-completion says so.
+    # Every row that needs no hypercall is measured. Some software KVMs do not show which interrupt is in
+    # service; then irq-completion fails with this reason.
     [ "$(statuses kvm | grep -vE ' ok$|^irq-completion failed$' | sort | tr '\n' ' ')" = \
         'cpuid-unpaged skip event-channel skip event-channel-unpaged skip event-send skip hypercall skip hypercall-unpaged skip in-pm-timer skip in-unpaged skip ' ]
     [ "$(row kvm irq-completion .status)" = ok ] ||
@@ -57,7 +57,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [ "$(statuses kvm | wc -l)" -eq "$(benchmarks)" ]
     [ "$(row kvm hypercall .status)" = skip ]
     [[ $(row kvm hypercall .reason) == *'software KVM'* ]]
-    # The machines' own command lines, as they were started.
+    # The command lines of the machines.
     grep -E '^kvm: .*--append' log.txt >lines.txt
     [ "$(wc -l <lines.txt)" -ge 2 ]
     [ "$(grep -c ' hypercall=none ' lines.txt)" -eq "$(wc -l <lines.txt)" ]
@@ -65,7 +65,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 }
 
 # bats test_tags=live
-@test "T_cons and T_two: told apart by two page sizes, or the figures that forbid it" {
+@test "T_cons and T_two: separated by two page sizes, or the figures that prevent it" {
     needs_kvm
     for page in 4k 2m; do
         own
@@ -79,7 +79,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     model 4k:kvm 2m:kvm --native 2m:qemu-tcg >model.txt
     apart=$(jq '.models[0].model.separation' model.json)
     if [ "$(jq '.pages | length' <<<"$apart")" -eq 2 ]; then
-        # Walks that get shorter, tables that are built as before.
+        # With larger pages walks get shorter (T_two), but building tables costs the same (T_cons).
         jq -e '.why == null and .pages[0].two > .pages[1].two and .pages[0].two_low > 0 and
             all(.pages[]; .cons_low > 0)' <<<"$apart"
         grep -qE '^  with 4 KiB pages of the guest: T_two [0-9.,]+ ' model.txt
@@ -87,7 +87,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
         jq -e '.pages == [] and (.why | test("zero|does not fall|not dearer|not the same"))' <<<"$apart"
         grep -qE '^  T_cons and T_two apart: not determined: .* -?[0-9.]+ \(-?[0-9.]+ to -?[0-9.]+\)' model.txt
     fi
-    # One page size can't say.
+    # One page size is not enough.
     model 4k:kvm | grep -q 'T_cons and T_two apart: not determined: it takes .* two page sizes'
 }
 
@@ -104,7 +104,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     run ! grep -qE 'hypercall=(kvm|xen|hyperv)|[(|]hypercall[|)]' lines.txt
 }
 
-@test "a guest with a hypercall in a row of its own: the row is never started on a software KVM" {
+@test "a hypercall in a row from outside the tree is never started on a software KVM" {
     needs_software
     own "$BUILT/software/guest.elf"
     for platform in kvm qemu-kvm; do
@@ -113,7 +113,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
         [[ $(row "$platform" soft-call .reason) == *'software KVM'* ]]
         [ "$(result "$platform" '[.boots[].launches[].asked[]] | index("soft-call")')" = null ]
         run ! grep -q 'soft-call|\||soft-call\|hypercall=kvm' log.txt
-        # An instruction that it can't emulate costs its own row, and is a skip with its bytes.
+        # An instruction that it can't emulate makes only its own row a skip, with its bytes.
         [ "$(row "$platform" soft-lar .status)" = skip ]
         [[ $(row "$platform" soft-lar .reason) == *emulate* ]]
         [ "$(row "$platform" soft-before .status)" = ok ]
@@ -122,7 +122,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 }
 
 # bats test_tags=live
-@test "what came back to the monitor and which pages came prove rows, on any KVM" {
+@test "returns to the monitor and new pages prove rows, on any KVM" {
     needs_kvm
     own
     run_own --on kvm --boots 2 --samples 4 --iters 10 \
@@ -140,7 +140,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 }
 
 # bats test_tags=live
-@test "I/O latency and VM Switch: every stamp within the bound; with one CPU the reason why not" {
+@test "I/O latency and VM Switch: every stamp within the bound; with one CPU a skip with the reason" {
     needs_kvm
     own
     run_own --on kvm --boots 1 --samples 3 --iters 2 --bench '^(io-latency|vm-switch)' \
@@ -165,7 +165,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     done
 }
 
-@test "a software KVM is not in the default set; the list says so" {
+@test "a software KVM is not run by default, and the list says so" {
     needs_software
     own
     only_sets qemu
@@ -179,7 +179,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [ "$(jq '.platforms[] | select(.name == "kvm") | .default' list.json)" = false ]
 }
 
-@test "a KVM on hardware is in the default set, and its counts prove hypercalls" {
+@test "a KVM on hardware is run by default, and its counts prove hypercalls" {
     needs_kvm
     jq -e '.software | not' probe.json >/dev/null || skip "this machine's KVM is a software KVM"
     own
@@ -190,7 +190,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 }
 
 # bats test_tags=live
-@test "Ctrl-C, and a runner that is killed: no monitor is left" {
+@test "after Ctrl-C or a kill of the runner no monitor is left" {
     needs_kvm
     own
     for signal in INT KILL; do
@@ -205,7 +205,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     done
 }
 
-@test "without /dev/kvm: a line with the reason and the cure" {
+@test "without /dev/kvm: one line with the reason and the cure" {
     needs_root
     # shellcheck disable=SC2016 # the inner shell expands them
     without='mkdir dev && mount --rbind /dev dev && mount -t tmpfs none /dev &&
@@ -220,7 +220,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [[ $output == *'qemu-kvm: not usable here: there is no usable /dev/kvm'* ]]
 }
 
-@test "a /dev/kvm that is something else: a line with the reason" {
+@test "a /dev/kvm that is something else: one line with the reason" {
     needs_root
     # shellcheck disable=SC2016 # the inner shell expands them
     other='mount --bind /dev/null /dev/kvm && exec timeout 60 "$0" "$@"'
@@ -230,11 +230,11 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [[ $stderr == 'error: kvm: '*/dev/kvm* ]]
 }
 
-@test "without permission: a line with the reason and the cure" {
+@test "without permission: one line with the reason and the cure" {
     needs_root
     [ -e /dev/kvm ] || skip "there is no /dev/kvm"
     [ "$(($(stat -c 0%a /dev/kvm) & 06))" -eq 0 ] || skip "/dev/kvm is open to everybody"
-    # Nobody must be able to read the programs, wherever the tree lies.
+    # The user nobody needs copies that it can read, wherever the tree is.
     home=$(mktemp -d)
     cp "$WORLDSWITCH" "$VMM" "$GUEST/guest.elf" "$home"
     chmod 755 "$home" "$home"/*
@@ -250,7 +250,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     rm -rf "$home"
 }
 
-@test "without the monitor: a line with the cure" {
+@test "without the monitor: one line with the cure" {
     run -1 --separate-stderr ws run --on kvm --vmm /nonexistent/vmm -o "$OUT"
     [[ $stderr == *'there is no KVM monitor /nonexistent/vmm'* ]]
     cp "$WORLDSWITCH" alone
@@ -259,7 +259,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 }
 
 # bats test_tags=live
-@test "pinned: kvm and qemu-tcg say so, and every vCPU was where it should be" {
+@test "--pin: kvm and qemu-tcg report it, and every vCPU stayed on its CPU" {
     needs_kvm
     own
     cpu=$(taskset -cp $$ | grep -oE '[0-9]+' | tail -n 1)
@@ -273,12 +273,12 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
 }
 
 # bats test_tags=live
-@test "a vCPU thread that somebody moves away is told with its row" {
+@test "a vCPU thread that is moved to another CPU is reported with its row" {
     [ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
     own
     mapfile -t cpus < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
         awk -F- '{ for (c = $1; c <= ($2 == "" ? $1 : $2); c++) print c }')
-    # A run that was over before it was found is followed by a longer one.
+    # If a run ended before its thread was moved, a longer one follows.
     for samples in 200 1000 5000; do
         "$WORLDSWITCH" run --on qemu-tcg --pin "${cpus[0]}" --boots 1 --bench '^(sgdt|in)$' --timeout 600 \
             --samples "$samples" --iters 200000 --guest "$BATS_TEST_TMPDIR/guest.elf" -o "$OUT" \
@@ -293,8 +293,8 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [ "$(result qemu-tcg '[.rows[].host[]?.strayed[]] | length')" -ge 1 ]
 }
 
-# move RUN CPU OTHER: moves the thread of its machine whose affinity is that CPU, the vCPU's, to another; fails
-# where the machine has ended.
+# move RUN CPU OTHER: finds the thread of the run's machine that is bound to CPU (the vCPU), and moves it to
+# OTHER; fails if the machine has ended.
 move() {
     local qemu task
     until qemu=$(pgrep -P "$1" -f -- "-kernel $BATS_TEST_TMPDIR/guest.elf"); do

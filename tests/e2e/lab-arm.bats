@@ -1,5 +1,5 @@
-# The ARM machines of the lab: exact, where they were, in the order that the architecture gives them,
-# beside x86 in one run; and what a QEMU lacks is said before anything boots.
+# The ARM machines of the lab: counts are exact, within their usual ranges, and ordered as the architecture
+# implies; x86 can be in the same run; a QEMU that lacks something is refused before anything boots.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -12,7 +12,7 @@ ROWS='^(hypercall|interrupt-controller-trap|irq-completion|lpi|timer-10ms|read-i
 setup_file() {
     export TABLE=$BATS_FILE_TMPDIR/table
     export LATENCY=$BATS_FILE_TMPDIR/latency XEN=$BATS_FILE_TMPDIR/xen
-    # Of one machine each, beside the table: what else runs must not matter.
+    # Runs of one machine each, in parallel with the table: other load must not matter.
     {
         ws run --on lab:kvm-vhe --boots 1 --bench '^(io-latency-.*|vm-switch|out-eventfd)$' -o "$LATENCY"
         ws run --on lab:arm-xen --boots 2 --bench '^(ipi|event-|timer)' -o "$XEN"
@@ -24,7 +24,7 @@ setup_file() {
 
 setup() { common_setup; }
 
-# between PLATFORM BENCHMARK LEAST MOST: of the table.
+# between PLATFORM BENCHMARK LEAST MOST: checks a count of the table.
 between() {
     local found
     found=$(insns "$TABLE/$1" "$2")
@@ -35,19 +35,19 @@ between() {
 @test "every row is exact over two boots, and nothing failed" {
     for platform in lab-arm-native lab-arm-native@el2 lab-kvm-vhe lab-kvm-nvhe lab-arm-xen; do
         wanted=9
-        # Alone nobody answers a hypercall; Xen's domains have no ITS.
+        # Without a hypervisor there is no hypercall; Xen's domains have no ITS.
         [[ $platform != lab-arm-native* && $platform != lab-arm-xen ]] || wanted=8
         echo "$platform"
         [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' "$TABLE/$platform.json")" -eq "$wanted" ]
     done
     [ "$(jq -s '[.[].rows[].outcomes[].check?.verdict? | select(. == "failed")] | length' "$TABLE"/*.json)" -eq 0 ]
-    # No host counts there: who traps can't be seen.
+    # No host counts exits there, so traps can't be proved.
     [ "$(jq -r '.rows[] | select(.benchmark == "interrupt-controller-trap").outcomes[0].check.verdict' "$TABLE/lab-arm-native.json")" = unproven ]
     [ "$(jq -r .identity.subject.exception_level "$TABLE/lab-arm-native.json")" = el1 ]
     [ "$(jq -r .identity.subject.exception_level "$TABLE/lab-arm-native@el2.json")" = el2-vhe ]
 }
 
-@test "figures are where they were: VHE below no VHE, an interrupt's end without an exit, Xen's traps within Xen" {
+@test "counts are in their ranges: VHE below no VHE, an interrupt's end without an exit, traps within Xen" {
     for row in interrupt-controller-trap read-id-register in out cold-memory-access; do
         between lab-arm-native "$row" 1 1
     done
@@ -62,7 +62,7 @@ between() {
     for row in hypercall interrupt-controller-trap read-id-register in cold-memory-access; do
         [ "$(insns "$TABLE/lab-kvm-vhe" "$row")" -lt "$(insns "$TABLE/lab-kvm-nvhe" "$row")" ]
     done
-    # The monitor's devices are behind KVM, in user space; Xen has them itself.
+    # The monitor's devices are in user space, behind KVM; Xen emulates its devices itself.
     between lab-arm-native lpi 40 60
     between lab-kvm-vhe lpi 3000 4200
     between lab-kvm-vhe timer-10ms 1800 2700
@@ -94,7 +94,7 @@ between() {
     [ "$found" -gt 9000 ] && [ "$found" -lt 14000 ]
 }
 
-@test "another CPU, another kernel, two vCPUs, and x86 beside it with rows of its own" {
+@test "another CPU, another kernel, and x86 with its own rows in the same run" {
     ws run --boots 1 --bench '^(hypercall|cpuid|read-id-register)$' -o "$OUT" \
         --on lab:kvm-nvhe+cpu=cortex-a57,lab:kvm-vhe@6.12,lab:native
     [ "$(result lab-native '[.rows[].benchmark] | join(" ")')" = 'hypercall cpuid' ]
@@ -107,7 +107,7 @@ between() {
     cat "$BATS_FILE_TMPDIR/others.txt"
     [ "$(jq -r '[.rows[] | .status, .outcomes[].check.verdict] | unique | join(" ")' "$XEN/lab-arm-xen.json")" = 'ok proved' ]
     [ "$(jq '[.rows[] | select(.exact)] | length' "$XEN/lab-arm-xen.json")" -eq 8 ]
-    # One way to the other domain on the same CPU is a part of the way there and back.
+    # A switch to the other domain on the same CPU is part of a round trip.
     [ "$(insns "$XEN/lab-arm-xen" event-switch)" -lt "$(insns "$XEN/lab-arm-xen" event-channel)" ]
     [ "$(insns "$XEN/lab-arm-xen" event-send)" -lt "$(insns "$XEN/lab-arm-xen" event-out)" ]
 }
@@ -123,9 +123,9 @@ between() {
     [ "$(jq -r '[.rows[].outcomes[].check.verdict] | map(. // "skip") | sort | join(" ")' gicv2/lab-gicv2.json)" = 'proved proved skip' ]
 }
 
-@test "two machines of one architecture are compared, of two not" {
+@test "two machines of one architecture can be compared, of two architectures not" {
     run ws compare "$TABLE:lab:kvm-vhe" "$TABLE:lab:kvm-nvhe"
-    # Without perturbed boots a difference is told, and no verdict given.
+    # Without perturbed boots there is a difference, but no verdict.
     [ "$status" -eq 4 ]
     grep -Eq '^hypercall .* \+4[0-9]{2} ' <<<"$output"
     ws run --on lab:native --boots 2 --bench '^(in|out)$' -o x86
@@ -134,7 +134,7 @@ between() {
     [[ $output == *arch* ]]
 }
 
-@test "a QEMU that lacks what a machine needs is named before anything boots, and the cure" {
+@test "a QEMU that lacks what a machine needs is refused before anything boots, with the cure" {
     cat >qemu <<'QEMU'
 #!/bin/sh
 case $1 in
@@ -145,7 +145,7 @@ case $1 in
 esac
 QEMU
     chmod +x qemu
-    # The kernel is on request, so this does without.
+    # The machine's own kernel is fetched on request only, so this recipe uses another.
     mkdir -p lab/recipes
     printf 'extends = "kvm-nested"\nsummary = "x"\nkernel.package = "linux-arm64-6.1"\n' >lab/recipes/nested.toml
     run ws run --lab-dir lab --on lab:nested --qemu "$PWD/qemu"
@@ -161,7 +161,7 @@ QEMU
     [ ! -e ws-runs ]
 }
 
-@test "a machine that needs unstable's kernel says how to get it" {
+@test "a machine that needs unstable's kernel reports how to fetch it" {
     mkdir -p empty
     run ws lab show kvm-nested --cache empty
     [ "$status" -eq 0 ]
@@ -170,7 +170,7 @@ QEMU
     [[ $output == *'lab:kvm-nested: not usable here'*'worldswitch lab fetch'* ]]
 }
 
-@test "words of other ARM machines are refused with what there is" {
+@test "unknown variants of ARM machines are refused with a list of the known ones" {
     run ws run --on lab:arm-native@el3
     [ "$status" -eq 2 ]
     [[ $output == *'no variant "el3"; it has el2'* ]]
@@ -179,7 +179,7 @@ QEMU
     [[ $output == *'6.1, 6.12, unstable'* ]]
 }
 
-@test "a paper's table: its rows, each cell of ours a number or a reason, its own numbers beside" {
+@test "a paper's table: its rows, each cell measured or with a reason, beside the paper's numbers" {
     run --separate-stderr env LIMIT=300 "$WORLDSWITCH" run --suite dall2015 --boots 1 \
         --on lab:kvm-vhe,lab:arm-xen -o dall --export-json dall.json
     [ "$status" -eq 0 ]

@@ -1,5 +1,5 @@
-# The machines of the lab: the same digits whatever the host does, figures where they should be, and
-# one instruction more seen as one. What only more boots show is in tests/long/lab.bats.
+# The x86 machines of the lab: the same counts under any load on the host, counts within their usual ranges,
+# and one more instruction counted as one. Tests that need more boots are in tests/long/lab.bats.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -7,7 +7,7 @@
 load common
 load table
 
-# What takes 20 s on two cores of one's own may take ten times as long on busy ones.
+# What takes 20 s on two idle cores may take ten times as long on busy ones.
 LONG=1700
 
 setup_file() {
@@ -15,13 +15,13 @@ setup_file() {
     export RUNS=$BATS_FILE_TMPDIR/runs
     mkdir "$RUNS"
     table_guest
-    # Beside the table: what else runs must not matter.
+    # In parallel with the table: other load must not matter.
     others 3>&- &
     table
     wait
 }
 
-# kept NAME COMMAND...: what it says, and whether it fails, is for the tests that read it (made).
+# kept NAME COMMAND...: runs a command, and keeps its output and whether it failed for the tests (made).
 kept() {
     LIMIT=$LONG "${@:2}" >"$RUNS/$1.txt" 2>"$RUNS/$1.log" || echo "it ended with $?" >"$RUNS/$1.failed"
 }
@@ -29,13 +29,13 @@ kept() {
 # measure NAME WORDS...: a run; its results are in $RUNS/NAME.
 measure() { kept "$1" ws run "${@:2}" -o "$RUNS/$1"; }
 
-# made NAME: it did not fail.
+# made NAME: checks that the command did not fail.
 made() {
     cat "$RUNS/$1.log"
     run ! cat "$RUNS/$1.failed"
 }
 
-# All other runs that tests only read, one after another, for each is one thread.
+# All other runs that tests only read, one after another, as each is one thread.
 others() {
     one_call_more
     measure before --on lab:kvm-vhe --boots 1 --bench '^(hypercall|in|out)$'
@@ -44,8 +44,8 @@ others() {
         --append 'unit=insns hypercall=kvm bench=^(sgdt|hypercall|cpuid$|in$)'
 }
 
-# The monitor with a call more in its way out: it, two instructions, the return, the return address kept and
-# taken back, and the jump on to where the way went before.
+# Builds a monitor with one more function call on the way of a device access, 7 instructions: save the return
+# address, call, two NOPs, return, restore the return address, and jump to the original function.
 one_call_more() {
     "$ROOT/tools/pinned/clang" --target=aarch64-linux-gnu -c -o "$RUNS/more.o" -x assembler - <<'CODE'
 .globl __wrap_devices_access
@@ -64,19 +64,19 @@ CODE
 
 setup() { common_setup; }
 
-# digits FILE BOOT: all samples of a boot.
+# digits FILE [BOOT]: all samples of a boot.
 digits() {
     jq -c --argjson boot "${2:-1}" '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[]
         | select(.boot == $boot) | .iterations, .run, .control)]' "$1.json"
 }
 
-# multiboot BENCHMARK: what was most frequent in the multiboot kernel's boot.
+# multiboot BENCHMARK: a row's mode of instructions in the multiboot kernel's boot.
 multiboot() {
     grep -o '{"kind":"result".*' "$RUNS/multiboot.txt" | jq -r --arg bench "$1" 'select(.bench == $bench)
         | [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
 }
 
-# between PLATFORM BENCHMARK LEAST MOST: of the table.
+# between PLATFORM BENCHMARK LEAST MOST: checks a count of the table.
 between() {
     local found
     found=$(insns "$TABLE/$1" "$2")
@@ -84,7 +84,7 @@ between() {
     [ "$found" -ge "$3" ] && [ "$found" -le "$4" ]
 }
 
-@test "the table: every row measured and exact, the sentence on NRIPS below" {
+@test "the table: every row measured and exact, with the note on NRIPS" {
     [ "$(jq -s '[.[].rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length' "$TABLE"/lab-{native,kvm}.json)" -eq 0 ]
     [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-native.json")" -eq $(($(benchmarks) - 21 - 2 + 2)) ]
     [ "$(jq '[.rows[] | select(.status == "ok")] | length' "$TABLE/lab-kvm.json")" -eq $(($(benchmarks) + ADDED - 7 - 6)) ]
@@ -93,7 +93,7 @@ between() {
     grep -q "QEMU's SVM has no NRIPS" "$TABLE.txt"
 }
 
-@test "the same digits with another load on the host, and with a reader that stands still" {
+@test "the same counts with another load on the host, and with a runner that is stopped repeatedly" {
     [ "$(wc -l <"$TABLE.reader")" -ge 3 ]
     for platform in lab-native lab-kvm; do
         digits "$TABLE/$platform" 1 >first.txt
@@ -103,7 +103,7 @@ between() {
     done
 }
 
-@test "figures are where they were, and stand in the order that they should" {
+@test "counts are in their ranges and in the expected order" {
     for row in sgdt sldt sidt smsw lgdt hot-memory-access; do
         between lab-kvm "$row" 1 1
         between lab-kvm-shadow "$row" 1 1
@@ -123,8 +123,8 @@ between() {
     [ "$(insns "$TABLE/lab-kvm" print)" -gt "$((32 * $(insns "$TABLE/lab-kvm" out)))" ]
 }
 
-@test "KVM counted as many exits as operations, and none where none may be" {
-    # count BENCHMARK EXPRESSION: what is left of the operations, in all boots.
+@test "KVM counted as many exits as operations, and none for rows without exits" {
+    # count BENCHMARK EXPRESSION: operations minus the expression, in all boots.
     count() { value "$TABLE/lab-kvm" "$1" "[.host[] | .operations - ($2)] | unique | tojson"; }
     none() { value "$TABLE/lab-kvm" "$1" '[.host[] | .kvm.exits // 0, (.returns // {} | add // 0)] | unique | tojson'; }
     [ "$(value "$TABLE/lab-kvm" hypercall .host[0].operations)" -eq 64 ]
@@ -146,7 +146,7 @@ between() {
     [ "$(value "$TABLE/lab-kvm-shadow" remap-page '.host[0] | .operations - .kvm.invlpg')" -eq 0 ]
 }
 
-@test "two vCPUs: IPIs arrive, and are called no latency" {
+@test "two vCPUs: IPIs arrive, and are not called a latency" {
     for platform in lab-native lab-kvm; do
         for row in ipi-halted ipi-running; do
             [ "$(value "$PAIRS/$platform" "$row" '[.status, .outcomes[].check.verdict] | unique | join(" ")')" = 'ok proved' ]
@@ -157,8 +157,9 @@ between() {
     grep -q 'a path length, not a latency' "$PAIRS.txt"
 }
 
-@test "kvm-unit-tests' exits: as many as they must be, and what nobody looks at costs one instruction" {
-    # exits BENCHMARK COUNTER: of each operation, in all boots; one more in a boot is an interrupt of the host's.
+@test "kvm-unit-tests' exits: the expected number of exits, and one instruction for rows without exits" {
+    # exits BENCHMARK COUNTER: exits per operation, in all boots; one more in a boot is an interrupt of the
+    # host.
     exits() {
         value "$TABLE/lab-kvm" "$1" "[.host[] | (.kvm.$2 // 0) as \$all | .operations as \$n |
             if \$all % \$n == 1 then (\$all - 1) / \$n else \$all / \$n end] | unique | tojson"
@@ -176,17 +177,17 @@ between() {
         [ "$(exits "$row" irq_injections)" = '[1]' ]
         [ "$(value "$TABLE/lab-kvm" "$row" .outcomes[0].check.verdict)" = proved ]
     done
-    # In user space, in the kernel, and the eventfd there that nobody reads.
+    # An exit to user space costs more than one handled in the kernel, or by an eventfd that nobody reads.
     [ "$(insns "$TABLE/lab-kvm" in)" -gt "$((2 * $(insns "$TABLE/lab-kvm" in-kernel)))" ]
     [ "$(insns "$TABLE/lab-kvm" out)" -gt "$((2 * $(insns "$TABLE/lab-kvm" out-eventfd)))" ]
     [ "$(insns "$TABLE/lab-kvm" mmio-write)" -gt "$(insns "$TABLE/lab-kvm" mmio-write-eventfd)" ]
-    # Their end of interrupt is a row of its own.
+    # The end of interrupt costs an exit, which self-ipi-no-eoi leaves out.
     [ "$(insns "$TABLE/lab-kvm" self-ipi)" -gt "$(($(insns "$TABLE/lab-kvm" self-ipi-no-eoi) + 3000))" ]
 }
 
-@test "I/O latency and VM Switch: path lengths, every stamp within the bound, in their order" {
+@test "I/O latency and VM Switch: path lengths, every stamp within the bound, in the expected order" {
     local platform run boots row
-    # within RUN BOOTS ROW...: proved in so many boots, and no stamp outside.
+    # within RUN BOOTS ROW...: checks that rows are proved in so many boots, with no stamp outside the bound.
     within() {
         run=$1 boots=$2
         for row in "${@:3}"; do
@@ -204,7 +205,7 @@ between() {
         [ "$(value "$TABLE/$platform" vm-switch '[.host[] | .kvm.halt_exits == 64 and .kvm.io_exits == 64] | all')" = true ]
         [ "$(value "$TABLE/$platform" io-latency-out-userspace '[.host[].returns.io == 64] | all')" = true ]
     done
-    # Nobody in between, the exit alone, a thread woken; and an exit to user space is half of OUT.
+    # The exit alone costs less than waking a thread; an exit to user space is half of OUT.
     between lab-kvm io-latency-out-userspace 1200 2400
     between lab-kvm io-latency-in-userspace 3000 5500
     between lab-kvm vm-switch 5500 9000
@@ -214,22 +215,22 @@ between() {
     [[ $(value "$TABLE/lab-native" vm-switch .reason) == *'a device of our own monitor'* ]]
 }
 
-@test "the emulator is cured: an interrupt that VMRUN injects arrives once" {
+@test "the emulator's fault is cured: an interrupt that VMRUN injects arrives once" {
     for platform in lab-native lab-kvm lab-kvm-shadow; do
         [ "$(value "$TABLE/$platform" interrupt-once '.outcomes[0].check.note')" = '8 sent, 8 came' ]
     done
     run ! grep -r 'not cured' "$TABLE"/*.json
 }
 
-@test "one instruction more in the guest's loop is one instruction more" {
+@test "one more instruction in the guest's loop is counted as one" {
     made multiboot
-    # Of rows measured beside each other: what else ran before them moves a hypercall by an instruction or two.
+    # Of rows in the same boot: rows that ran before change a hypercall by an instruction or two.
     for row in sgdt hypercall; do
         [ $(($(multiboot $row-one-more) - $(multiboot $row))) -eq 1 ]
     done
 }
 
-@test "one function call more in the monitor's way out is what it executes, and only there" {
+@test "one more function call in the monitor is counted with its instructions, and only in rows that use it" {
     made before
     made after
     for row in in out; do
@@ -238,7 +239,7 @@ between() {
     [ "$(insns "$RUNS/after/lab-kvm-vhe" hypercall)" -eq "$(insns "$RUNS/before/lab-kvm-vhe" hypercall)" ]
 }
 
-@test "other digits than were seen before: a broken lab, exit code 1" {
+@test "other counts than seen before: a broken lab, exit code 1" {
     use_cache "$BATS_TEST_TMPDIR/cache"
     ws run --on lab:native --boots 1 --bench '^(in|out)$' -o "$OUT" --force
     ws run --on lab:native --boots 1 --bench '^(in|out)$' -o "$OUT" --force
@@ -250,17 +251,17 @@ between() {
     [ "$status" -eq 1 ]
     [[ $output == *'THE LAB IS BROKEN'*'in: 7 instructions first seen '*', 1 now'* ]]
     [[ $output != *'out: '* ]]
-    # What was measured is kept all the same.
+    # The results are kept nevertheless.
     [ "$(insns "$OUT/lab-native" in)" -eq 1 ]
 }
 
-@test "an ordinary user, without /dev/kvm and without network, gets the same digits" {
-    [ "$(id -u)" -eq 0 ] || skip 'only root can become somebody else; the other tests ran as an ordinary user'
-    unshare -mn true 2>/dev/null || skip 'no namespaces may be made here'
+@test "an ordinary user, without /dev/kvm and without network, gets the same counts" {
+    [ "$(id -u)" -eq 0 ] || skip 'only root can become another user; the other tests ran as an ordinary user'
+    unshare -mn true 2>/dev/null || skip 'namespaces are not permitted here'
     mkdir -p mine/data mine/out
     cp -r "$ROOT/lab" "$ROOT/build/guest" "$ROOT/build/vmm" mine/data
     cp "$WORLDSWITCH" mine
-    # In a file system of its own at /mnt, for nobody may not walk to where the tests lie.
+    # In a file system of its own at /mnt, as the user nobody can't reach the tests' folders.
     cat >somebody <<'SCRIPT'
 set -e
 mount -t tmpfs none /mnt
@@ -292,12 +293,12 @@ SCRIPT
     cmp first.txt second.txt
 }
 
-@test "a multiboot kernel: the guest's flat image gives the digits of the ELF image" {
+@test "a multiboot kernel: the guest's flat image gives the counts of the ELF image" {
     made multiboot
     grep -q '"kind":"bye","status":"ok"' "$RUNS/multiboot.txt"
     grep -q '"boot":"multiboot"' "$RUNS/multiboot.txt"
     [ "$(grep -c '{"kind":"result"' "$RUNS/multiboot.txt")" -eq 6 ]
-    # What ran before a row moves a length by an instruction or so: in the table that was more.
+    # Rows that ran before change a count by an instruction or so: the table ran more rows.
     for row in sgdt hypercall cpuid in {sgdt,hypercall}-one-more; do
         flat=$(multiboot "$row") elf=$(insns "$TABLE/lab-kvm" "$row")
         echo "$row: $flat, $elf in the table"

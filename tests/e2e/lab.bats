@@ -1,5 +1,5 @@
-# worldswitch lab: recipes shown and listed; packages fetched from an archive that a script plays,
-# and once from a real one; carried to another cache.
+# worldswitch lab: showing and listing recipes; fetching packages from a fake archive (tests/fake-apt), and
+# once from a real one; exporting and importing a cache.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -17,7 +17,7 @@ teardown() {
     for pid in ${fetching-}; do kill "$pid" 2>/dev/null || true; done
 }
 
-# package NAME VERSION FILE=TEXT...: a package in the archive, in the place of its older version.
+# package NAME VERSION FILE=TEXT...: adds a package to the archive; it replaces older versions.
 package() {
     local name=$1 version=$2 tree=$BATS_TEST_TMPDIR/tree
     shift 2
@@ -39,7 +39,7 @@ package() {
     echo "$name $version $name-$version.deb" >>"$REPO/index"
 }
 
-# An archive with a kernel, and a folder of the user's that has a set of it.
+# Makes an archive with a kernel, and a user's lab folder with a set of it.
 archive() {
     command -v dpkg-deb >/dev/null || skip 'there is no dpkg-deb to make packages with'
     export PATH=$ROOT/tests/fake-apt:$PATH
@@ -62,12 +62,12 @@ SET
 
 fetch() { ws lab fetch "${ARGS[@]}" "$@"; }
 
-# What `lab list` says of the set linux-1.
+# The state of the set linux-1 in `lab list`.
 state() { ws lab list --lab-dir mine --json | jq -r '.sets[] | select(.name == "linux-1").state'; }
 
 calls() { grep -c "$1" "$CALLS" || true; }
 
-@test "recipes and sets are listed, with what is fetched" {
+@test "recipes and sets are listed, with their state" {
     run --separate-stderr ws lab list
     [ "$status" -eq 0 ]
     [[ $output == *'lab:kvm-shadow'*'@6.1 '* ]]
@@ -78,7 +78,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ "$(jq -r '[.sets[].state] | unique[]' <<<"$output")" = 'not fetched' ]
 }
 
-@test "a recipe is shown with the reason of each word, and its digest" {
+@test "a recipe is shown with the reason for each word, and its digest" {
     run ws lab show lab:kvm@6.12
     [ "$status" -eq 0 ]
     [[ $output == *'-icount shift=0,sleep=off '*'executed instruction'* ]]
@@ -88,7 +88,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ "$(ws lab show kvm --json | jq .digest)" != "$(ws lab show kvm-shadow --json | jq .digest)" ]
 }
 
-@test "what is wrong in a recipe or a name is said, with what there is" {
+@test "an error in a recipe or a name is reported, with the known names" {
     run ws lab show kmv
     [ "$status" -eq 1 ]
     [[ $output == *'no lab recipe "kmv"; there are arm-native, arm-xen, kvm, kvm-nested'* ]]
@@ -115,7 +115,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ "$(jq -r '.recipe.emulator.memory_mib, .recipe.monitor.kind' <<<"$output" | xargs)" = '256 vmm' ]
 }
 
-@test "fetch: into the cache, once, and only what the set keeps" {
+@test "fetch: once, into the cache, only the files that the set keeps" {
     archive
     run fetch linux-1
     [ "$status" -eq 0 ]
@@ -134,7 +134,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
 }
 
 # bats test_tags=live
-@test "fetch: a file that a quirk knows is cured, when it is fetched or later; another is left as it is" {
+@test "fetch: a file that a quirk knows is cured, when it is fetched or later; other files are not changed" {
     archive
     fetch linux-1
     kernel=$CACHE/sets/linux-1/root/boot/vmlinuz-1-cloud
@@ -144,11 +144,11 @@ calls() { grep -c "$1" "$CALLS" || true; }
     }
     digest() { ws lab list --lab-dir mine --json | jq -r '.sets[] | select(.name == "linux-1").digest'; }
     uncured=$(digest)
-    # One that knows another file.
+    # A quirk for another file.
     quirk "$(sha256sum <<<other | cut -c1-64)" >mine/quirks.toml
     [[ $(fetch linux-1 2>&1) == *'linux-1: already there'* ]]
     [ "$(cat "$kernel")" = kernel-1.0 ]
-    # What was fetched before the cure was known is cured in its place, without the archive.
+    # A file that was fetched before the cure was known is cured in place, without the archive.
     quirk "$(sha256sum "$kernel" | cut -c1-64)" >mine/quirks.toml
     [ "$(state)" = 'fetched, not cured: fetch it again' ]
     : >"$CALLS"
@@ -158,12 +158,12 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ "$(state)" = 'fetched, not pinned' ]
     cured=$(digest)
     [ "$cured" != "$uncured" ]
-    # As is what is fetched now.
+    # A file that is fetched now is cured too.
     rm -r "$CACHE/sets/linux-1"
     fetch linux-1
     [ "$(cat "$kernel")" = kernel-2.1 ]
     [ "$(digest)" = "$cured" ]
-    # A cure that contradicts the file, and one that is none.
+    # A cure that contradicts the file, and an invalid one.
     rm -r "$CACHE/sets/linux-1"
     sed -i 's/^at = 7/at = 6/' mine/quirks.toml
     run fetch linux-1
@@ -176,7 +176,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'quirks.toml: quirk "old": before and after must be equally long hexadecimal bytes'* ]]
 }
 
-@test "a machine whose emulator is not known to be free of a fault says so" {
+@test "lab show lists the faults of which a machine's emulator must be free" {
     run ws lab show kvm
     [[ $output == *'without its fault svm-interrupt-twice'* ]]
     [[ $output == *'fault svm-interrupt-twice: '*'becomes 660f1f440000'* ]]
@@ -189,7 +189,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'emulator.free_of names "other", which no quirks.toml has'* ]]
 }
 
-@test "fetch: what was damaged is renewed" {
+@test "fetch: a damaged set is fetched again" {
     archive
     fetch linux-1
     echo other >"$CACHE/sets/linux-1/root/boot/vmlinuz-1-cloud"
@@ -202,7 +202,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ "$(state)" = 'fetched, not pinned' ]
 }
 
-@test "fetch: pins are written, and what they say is fetched" {
+@test "fetch: pins are written, and pinned versions are fetched" {
     archive
     fetch --update-lock linux-1
     grep -q '"linux-1" = \[' mine/lock.toml
@@ -222,7 +222,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     archive
     fetch --update-lock linux-1
     package linux-image-1-cloud 1.1 boot/vmlinuz-1-cloud=kernel-1.1
-    # What is there still does.
+    # What was fetched before is still used.
     run fetch linux-1
     [ "$status" -eq 0 ]
     rm -r "$CACHE"
@@ -236,13 +236,13 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'not pinned'* ]]
     [ "$(jq .pinned "$CACHE/sets/linux-1/manifest.json")" = false ]
     [ "$(state)" = 'fetched, other versions than pinned' ]
-    # Asked again for the pins that can't be had: what is there stays, and that is said.
+    # Asked again for pins that are gone: what is there stays, with a message.
     run fetch linux-1
     [ "$status" -eq 0 ]
     [[ $output == *'keeping the set that is there'* ]]
 }
 
-@test "fetch --newest: the pinned version where the archive has it, and once for pins that it no longer has" {
+@test "fetch --newest: the pinned version if the archive has it, else the newest, which is downloaded once" {
     archive
     fetch --newest linux-1
     fetch --update-lock linux-1
@@ -251,7 +251,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     fetch --update-lock linux-1
     cp mine/lock.toml new.toml
     cp old.toml mine/lock.toml
-    # There is 1.1 for pins of 1.0, of which nobody has said yet that the archive has them no longer.
+    # The cache has 1.1 and the pins are 1.0: it is not known yet that the archive no longer has 1.0.
     : >"$CALLS"
     run fetch --newest linux-1
     [ "$status" -eq 0 ]
@@ -260,12 +260,12 @@ calls() { grep -c "$1" "$CALLS" || true; }
     run fetch --newest linux-1
     [[ $output == *'already there'* ]]
     [ "$(calls download)" -eq 1 ]
-    # New pins, and the archive moves on: the pinned one is there already.
+    # The pins become 1.1, which is there already.
     cp new.toml mine/lock.toml
     run fetch --newest linux-1
     [[ $output == *'already there'* ]]
-    # Other pins, which the archive has: they are taken in the place of what is there. Another file than the
-    # first 1.0, in whatever second the two are made.
+    # Other pins, which the archive has: they replace what is there. The file differs from the first 1.0, even
+    # if both are made in the same second.
     package linux-image-1-cloud 1.0 boot/vmlinuz-1-cloud=kernel-1.0 \
         lib/modules/1-cloud/kernel/arch/x86/kvm/kvm.ko=module usr/share/doc/x=others
     cp old.toml mine/lock.toml
@@ -290,7 +290,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
 }
 
 # bats test_tags=live
-@test "fetch: without network what is there does, else the error says what to do" {
+@test "fetch: without network it uses what is there, else the error says what to do" {
     archive
     OFFLINE=1 run fetch linux-1
     [ "$status" -eq 1 ]
@@ -316,12 +316,12 @@ calls() { grep -c "$1" "$CALLS" || true; }
 }
 
 # bats test_tags=live
-@test "fetch: killed half-way, nothing half is left, and the next one clears up" {
+@test "fetch: a killed fetch leaves no partial set, and the next one cleans up" {
     archive
     STOP_IN_DOWNLOAD=1 "$WORLDSWITCH" lab fetch "${ARGS[@]}" linux-1 3>&- &
     fetching=$!
     eventually test -e "$CALLS.stopped"
-    # The waiting one of two at once says so.
+    # A second fetch waits, and prints that it does.
     timeout 60 "$WORLDSWITCH" lab fetch "${ARGS[@]}" linux-1 >second.txt 2>&1 3>&- &
     second=$!
     eventually grep -q 'another worldswitch is writing' second.txt
@@ -333,7 +333,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     run ! compgen -G "$CACHE/new-*"
 }
 
-@test "fetch: a damaged package and one that is of no use are refused" {
+@test "fetch: a damaged package and one without a kernel are refused" {
     archive
     head -c 300 "$REPO/linux-image-1-cloud-1.0.deb" >"$REPO/cut.deb"
     mv "$REPO/cut.deb" "$REPO/linux-image-1-cloud-1.0.deb"
@@ -347,7 +347,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [ ! -e "$CACHE/sets/linux-1" ]
 }
 
-@test "fetch: a program brings the libraries that it needs, and no others" {
+@test "fetch: a program is fetched with the libraries that it needs, and no others" {
     archive
     library() {
         echo "int f$1(void) { return 0; }" |
@@ -412,7 +412,7 @@ SET
 }
 
 @test "fetch: Xen from the Debian archive of this system's apt" {
-    # The newest where the pinned one is gone: this test is of the way, not of the version.
+    # The newest if the pinned one is gone: this tests fetching, not the version.
     fetch_or_skip --newest xen-4.17
     [ "$(head -c 4 "$CACHE/sets/xen-4.17/root/boot/xen.elf" | tail -c 3)" = ELF ]
     [[ $(ws lab list --json | jq -r '.sets[] | select(.name == "xen-4.17").state') == fetched* ]]

@@ -12,8 +12,8 @@ setup() {
     common_setup
 }
 
-# of BENCHMARK PLATFORM FIELDS: of one line of the tables. jq 1.7 writes a number that it only read as it
-# was read, 1.0, and one that it has added to as a number.
+# of BENCHMARK PLATFORM EXPRESSION: a value from one line of the tables. Adding 0 normalizes numbers: jq 1.7
+# prints a number that it only read unchanged, such as 1.0.
 of() {
     jq -r "walk(if type == \"number\" then . + 0 else . end)
         | .benchmarks[] | select(.benchmark == \"$1\").lines[] | select(.platform == \"$2\") | $3" nested.json
@@ -33,12 +33,12 @@ of() {
         '16,"NEVE Nested VM VHE","lab:neve","lab:neve+policy=kvm-4.10"' ]
     [ "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .over_l1.vm)" = "lab:neve+cpu=cortex-a57$policy" ]
     [ "$(of hypercall "lab:neve-nested@nv$policy" '.over_l1.ratio > 20 and .over_l0.ratio > 100 and .causes.el2_eret == 2')" = true ]
-    # By the paper's definition there is none without a VM on the host hypervisor.
+    # The paper's slowdown is undefined without a run of a VM on the host hypervisor.
     [ "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .over_l0)" = null ]
-    # The same, register by register.
+    # The same traps, register by register.
     [ "$(of hypercall "lab:neve-nested@nv$policy" .causes)" = \
         "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .causes)" ]
-    # What is kept shows as what was measured, in every medium.
+    # Kept results give the same output in every format.
     ws nested --of "$OUT" --export-json again.json >again.txt
     jq -S '.benchmarks[].lines |= sort_by(.platform)' again.json >again-sorted.json
     jq -S '.benchmarks[].lines |= sort_by(.platform)' nested.json | cmp - again-sorted.json
@@ -47,7 +47,7 @@ of() {
     grep -q '<section id="nested">' page.html
 }
 
-@test "wrong words are usage, and what is not there is said" {
+@test "wrong arguments are wrong usage, and missing results an error" {
     run -2 ws nested --short --on lab:neve
     run -2 ws nested --of somewhere --boots 3
     run -1 ws nested --of nowhere

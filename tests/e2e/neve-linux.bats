@@ -1,5 +1,5 @@
-# Linux as a guest hypervisor at virtual EL2 of neve: Debian's kernel, its KVM with VHE and without, the project's own
-# monitor as its only program, and the guest as its VM. The lab's QEMU has FEAT_NV2.
+# Linux as a guest hypervisor at virtual EL2 of neve: Debian's kernel, its KVM with VHE and without,
+# worldswitch's monitor as its only program, and the guest as its VM. On the lab's QEMU, which has FEAT_NV2.
 
 load common
 load neve
@@ -18,7 +18,7 @@ setup() {
     QEMU_ARM=$BATS_FILE_TMPDIR/qemu
 }
 
-# linux VERSION VHE CPUS GUESTS-WORDS: neve, Linux with that many CPUs, and the guest with as many.
+# linux VERSION VHE CPUS GUESTS-WORDS: boots neve, Linux with that many CPUs, and the guest with as many.
 linux() {
     local kernels
     kernels=$(ws lab list --json | jq -r .cache)/sets/linux-arm64-$1/root/boot
@@ -34,11 +34,11 @@ linux() {
         -device guest-loader,addr=0x58000000,initrd=initramfs.cpio
 }
 
-# Version, whether with VHE, and KVM's word for it; make test-long has Debian 12's too.
+# Version, VHE or not, and KVM's name for the mode; make test-long has Debian 12's kernel too.
 DEBIAN_13='6.12 1 VHE
 6.12 0 Hyp nVHE'
 
-@test "Linux runs the guest, and it is as on real EL2" {
+@test "Linux at virtual EL2 runs the guest as at real EL2" {
     local rows='^(hypercall|interrupt-controller-trap|irq-completion|timer-10ms|cold-memory-access|in|read-write)$'
     while read -r version vhe mode; do
         linux "$version" "$vhe" 1 "bench=$rows"

@@ -1,6 +1,6 @@
-# Guest hypervisors at virtual EL2: neve below neve, with the real guest as the nested VM, by all four
-# mechanisms. Traps are counted by whoever takes them, and compared exactly. FEAT_NV and FEAT_NV2 need the
-# lab's QEMU (9.0 or newer); paravirtual ones run on the oldest.
+# Guest hypervisors at virtual EL2: neve on neve, with the real guest as the nested VM, with all four
+# mechanisms. Each hypervisor counts the traps that it takes; they are compared exactly. FEAT_NV and FEAT_NV2
+# need the lab's QEMU (9.0 or newer); the paravirtual mechanisms do not.
 
 load common
 load neve
@@ -18,7 +18,7 @@ setup() {
 
 # The variable is of neve.bash.
 # shellcheck disable=SC2034
-# What runs on this machine's own QEMU: no NV there. Others take the lab's.
+# choose MECHANISM: sets CPU and QEMU. This machine's QEMU may lack FEAT_NV, so nv and nv2 use the lab's.
 choose() {
     case $1 in
     pv | neve) CPU=${CPU:-cortex-a57,cntfrq=1000000000} ;;
@@ -26,14 +26,14 @@ choose() {
     esac
 }
 
-# nested MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS: neve, below it neve, below that the guest.
+# nested MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS: boots neve as L0, neve as L1, and the guest as L2.
 nested() {
     local CPU=${CPU-}
     choose "$1"
     below "$(image "$1" "$2")" "$CPU" "$@"
 }
 
-# Traps to the host hypervisor of one operation: all, or those of which the name matches.
+# traps BENCHMARK [REGEX]: traps to the host hypervisor per operation: all, or those whose name matches.
 traps() {
     exits "$1" | jq "[to_entries[] | select(.key | test(\"${2-.}\")) | .value] | add / 64"
 }
@@ -44,7 +44,7 @@ well() {
     [ "$(records fault)" = '' ]
 }
 
-@test "a hypercall of a nested VM takes two traps where none is wasted, and two boots agree to the byte" {
+@test "a hypercall of a nested VM takes two traps at least, and two boots are identical" {
     for mechanism in nv2 neve; do
         for vhe in 0 1; do
             nested "$mechanism" "$vhe" 1 '' 'bench=^(hypercall|in|irq-completion)$'
@@ -62,7 +62,7 @@ well() {
     cmp first.txt console.txt
 }
 
-@test "trapped and called for, the same registers are counted" {
+@test "nv (traps) and pv (calls) count the same registers" {
     for vhe in 0 1; do
         for policy in lean kvm-4.10; do
             nested nv $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
@@ -77,7 +77,7 @@ well() {
     done
 }
 
-# The paper has 126/82, 128/82 and 15/15 (docs/neve.md says what differs).
+# The paper has 126/82, 128/82 and 15/15 (docs/neve.md lists the differences).
 @test "traps of Linux 4.10's world switch" {
     while read -r mechanism vhe hypercall io; do
         nested "$mechanism" "$vhe" 1 policy=kvm-4.10 'bench=^(hypercall|in)$'
@@ -112,13 +112,13 @@ nv2 1 5 22
 END
 }
 
-@test "a nested VM runs every row, by the CPU's mechanism and by the paravirtual one" {
+@test "a nested VM runs every row, with the CPU's mechanism and with the paravirtual one" {
     for mechanism in nv2 neve; do
         LIMIT=200 nested $mechanism 0 1 '' ''
         well
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
         [ "$(records result | jq -r .bench | wc -l)" -ge 17 ]
-        # Pages that it touches first: one trap for the shadow, one for each hypervisor's own.
+        # A first touch of a page: one fault for the shadow table, one for the guest hypervisor's stage 2.
         [ "$(exits cold-memory-access | jq '.shadow_fault, .stage2_fault')" = $'64\n64' ]
     done
 }
@@ -128,9 +128,9 @@ END
     grep -E 'hypercall +[0-9]' table.txt
 }
 
-@test "a third level below a second below a first, by each mechanism: counts by level" {
+@test "three levels, with each mechanism: traps by level" {
     local words='stage2=4k doorbell=0xa000008' nest
-    # returns LEVEL: traps of one hypercall that this level's hypervisor took.
+    # returns LEVEL: traps per hypercall that this level's hypervisor took.
     returns() {
         sed -n "s/^@ws1 [0-9a-f]* $1 [0-9a-f]* [0-9]* [0-9]* //p" console.txt |
             jq 'select(.kind == "exits").returns | add / 64'
@@ -150,7 +150,7 @@ END
             grep "^@ws1 [0-9a-f]* $level " console.txt | grep -q '"status":"ok"'
         done
         echo "$mechanism $vhe: $(returns neve) $(returns l1) $(returns l2)"
-        # One exit of the third level is one for the second, a few for the first, more for the host.
+        # One exit of L3 is one trap to L2, a few to L1, and more to L0.
         [ "$(returns neve) $(returns l1) $(returns l2)" = "$host $first 1" ]
         unset QEMU_ARM
         neve_setup
@@ -166,7 +166,7 @@ END
 }
 
 # bats test_tags=live
-@test "VNCR_EL2 of a guest hypervisor: an address of its own, moved under another CPU, taken away" {
+@test "VNCR_EL2 of a guest hypervisor: its own address, changed and unmapped by another CPU" {
     make -s -C "$ROOT/neve" deferred
     choose nv2
     machine max 2 'nest=nv2 cpus=2 memory=64 stage2=4k' \
@@ -176,8 +176,8 @@ END
     [ "$(own bye | jq -r .status)" = ok ]
 }
 
-# Beside the real guest, in the host's time, on threads of their own: who loops keeps only its own CPU.
-# beside MECHANISM CPUS IMAGE WORDS-OF-THE-GUEST MORE...
+# beside MECHANISM CPUS IMAGE WORDS-OF-THE-GUEST [ARGUMENT...]: boots a test's guest hypervisor and the real
+# guest side by side, in host time with a thread per CPU: a VM that loops keeps only its own CPUs busy.
 beside() {
     choose "$1"
     # shellcheck disable=SC2031
@@ -186,7 +186,7 @@ beside() {
         -device "$(vm "$GUEST_ARM" 0x51000000 "hypercall=kvm nonce=b samples=2 $4")" "${@:5}"
 }
 
-# Where the first VM never ends: the machine is stopped when the other has ended well.
+# The same for a first VM that never ends: stops the machine when the other VM has ended well.
 beside_until_end() {
     rm -f console.txt
     beside "$@" -pidfile qemu.pid &
@@ -198,7 +198,7 @@ beside_until_end() {
     wait $machine || true
 }
 
-# The test's guest hypervisors for a mechanism. attacker MECHANISM TARGET [WORD]
+# attacker MECHANISM TARGET [VARIABLE]: builds a test's guest hypervisor for a mechanism.
 attacker() {
     local paravirt=none
     case $1 in
@@ -208,8 +208,8 @@ attacker() {
     make -s -C "$ROOT/neve" "$2" PARAVIRT=$paravirt "${@:3}"
 }
 
-# What it expects it finds at EL2 itself, of the newest QEMU and of this machine's.
-@test "virtual EL2 keeps EL2's rules: whose keys a VM writes, virtual interrupts of HCR_EL2, list registers" {
+# The test's expectations first hold at real EL2, of this machine's QEMU and of the lab's.
+@test "virtual EL2 behaves as EL2: keys that a VM writes, virtual interrupts of HCR_EL2, list registers" {
     make -s -C "$ROOT/neve" rules
     for qemu in "$QEMU_ARM" "$BATS_FILE_TMPDIR/qemu"; do
         QEMU_ARM=$qemu NEVE=$(dirname "$NEVE")/rules.img machine max 1 '' "${LAB[@]}"
@@ -232,13 +232,13 @@ attacker() {
     done
 }
 
-# 10,000 by each mechanism in make test-long.
+# make test-long runs 10,000 with each mechanism.
 # bats test_tags=live
 @test "random programs of a guest hypervisor harm neither its host nor the VM beside it" {
     local programs=${PROGRAMS:-2000}
     for mechanism in nv2 nv pv neve; do
         attacker "$mechanism" hostile PROGRAMS="$programs"
-        CPU=$([ "$mechanism" != neve ] || echo max) # one without and one with keys of pointer authentication
+        CPU=$([ "$mechanism" != neve ] || echo max) # max has pointer authentication, cortex-a57 has not
         LIMIT=200 beside "$mechanism" 1 "hostile$programs" ''
         grep "hostile: $programs programs" console.txt
         [ "$(grep -c '^@ws1 [0-9a-f]* neve [ab] 1 .*"status":"ok"' console.txt)" = 2 ]
@@ -248,8 +248,8 @@ attacker() {
     done
 }
 
-# Of two vCPUs, the second changes the first one's deferred page and tables, sends interrupts and TLBIs. It may spoil
-# its own VM, which is then told why. 10,000 programs in make test-long.
+# The second of two vCPUs changes the first one's deferred page and tables, and sends interrupts and TLBIs.
+# It may make its own VM fail, with the reason. make test-long runs 10,000 programs.
 # bats test_tags=live
 @test "random programs beside a vCPU that storms and rewrites their deferred page and tables" {
     local programs=${PROGRAMS:-300}
@@ -268,7 +268,7 @@ attacker() {
 }
 
 # bats test_tags=live
-@test "a guest hypervisor that does what none may is stopped alone, and told why" {
+@test "a guest hypervisor that does what is not allowed is ended alone, with the reason" {
     while read -r mechanism wrong why; do
         attacker "$mechanism" wrong WRONG="$wrong"
         CPU=''
@@ -286,7 +286,7 @@ END
 }
 
 # bats test_tags=live
-@test "a guest hypervisor that loops or changes its deferred page under itself keeps only its CPUs" {
+@test "a guest hypervisor that loops or changes its own deferred page keeps only its CPUs busy" {
     while read -r mechanism cpus word; do
         attacker "$mechanism" wrong "WRONG=$word"
         CPU=''
@@ -303,7 +303,7 @@ neve 2 7
 END
 }
 
-@test "what a guest hypervisor cannot be given is said" {
+@test "an unsupported nest= is refused with the reason" {
     machine neoverse-n1 1 'nest=nv2' -device "$(vm "$NEVE" 0x50000000 '')"
     grep -q '^neve cannot run VM 0: this CPU has no FEAT_NV2: nest=pv and nest=neve' console.txt
     machine neoverse-n1 1 'nest=perhaps' -device "$(vm "$NEVE" 0x50000000 '')"
@@ -312,8 +312,8 @@ END
     grep -q '^neve cannot run: there is no kernel ' console.txt
 }
 
-@test "the runner: nested VMs as platforms, exact, and what their hypervisor counted proves each operation" {
-    # returns PLATFORM BENCHMARK: why its vCPU left the nested VM or its hypervisor.
+@test "the runner: nested VMs as platforms, exact, and neve's counts prove each operation" {
+    # returns PLATFORM BENCHMARK: exits of the vCPU to neve, by reason.
     returns() { result "$1" ".rows[] | select(.benchmark == \"$2\") | .host[0].returns | tojson"; }
     ws run --on lab:neve,lab:neve-nested@nv2,lab:neve-nested@pv+cpu=cortex-a57 --boots 2 \
         --bench '^(hypercall|in|irq-completion)$' -o "$OUT" >table.txt

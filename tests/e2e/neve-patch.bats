@@ -1,5 +1,5 @@
-# The binary patcher: a guest hypervisor that was built without macros, rewritten, runs on a CPU of ARMv8.0 as
-# the one that was built with them. Traps are compared exactly, by cause.
+# The binary patcher: a guest hypervisor that was built without macros and then patched runs on an ARMv8.0 CPU
+# as the one built with macros. Traps are compared exactly, by cause.
 
 load common
 load neve
@@ -23,20 +23,21 @@ setup() {
     neve_setup
 }
 
-# The image built without macros, as the linker wrote it. plain VHE
+# plain VHE: the image built without macros, as the linker wrote it.
 plain() { echo "$(dirname "$(image none "$1")")/neve.elf"; }
 
-# What the patcher made of it. patched MECHANISM VHE
+# patched MECHANISM VHE: the patched image.
 patched() { echo "$BATS_FILE_TMPDIR/$1-$2.img"; }
 
-# rewrite IN MECHANISM VHE OUT
+# rewrite IN MECHANISM VHE OUT: patches an image.
 rewrite() {
     local words=()
     [ "$3" = 0 ] || words+=(--vhe)
     ws patch-hyp "$1" -o "$4" --to "$2" "${words[@]}"
 }
 
-# A boot of a guest hypervisor's image; all must go well. boots IMAGE MECHANISM VHE CPUS WORDS GUESTS-WORDS
+# boots IMAGE MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS: boots a guest hypervisor's image; no row
+# may fail.
 boots() {
     local image=$1
     shift
@@ -46,13 +47,13 @@ boots() {
     [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
 }
 
-# What was counted in each row: a line a benchmark.
+# neve's counts for each row, one line per benchmark.
 counted() { own exits | jq -c '[.bench, .returns]'; }
 
-# Instructions of the whole machine in a row.
+# instructions BENCHMARK: instructions of the whole machine in a row.
 instructions() { own exits | jq "select(.bench == \"$1\").host_ticks"; }
 
-# refuses WHAT IN MORE...: exit 1, what it says on standard error, and nothing written.
+# refuses MESSAGE IN ARGUMENT...: checks for exit code 1, the message, and that nothing is written.
 refuses() {
     local what=$1
     shift
@@ -61,7 +62,7 @@ refuses() {
     [ ! -e no.elf ]
 }
 
-@test "patched and built with macros, a guest hypervisor takes the same traps" {
+@test "a patched guest hypervisor takes the same traps as one built with macros" {
     for policy in lean kvm-4.10; do
         for vhe in 0 1; do
             for mechanism in pv neve; do
@@ -72,14 +73,14 @@ refuses() {
                 boots "$(patched $mechanism $vhe)" $mechanism $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
                 counted | cmp - macros.txt
                 echo "$policy vhe=$vhe $mechanism: hypercall $(instructions hypercall), by macros $macros, of 64"
-                # Calls are one for one; a veneer has five instructions where macros have one or two.
+                # A call replaces one instruction by one; a veneer has five instructions, a macro one or two.
                 [ $((100 * $(instructions hypercall))) -lt $((macros * $([ $mechanism = pv ] && echo 101 || echo 110))) ]
             done
         done
     done
 }
 
-@test "on two CPUs each finds its deferred page, and two boots agree to the byte" {
+@test "each of two CPUs finds its deferred page, and two boots are identical" {
     for vhe in 0 1; do
         boots "$(image neve $vhe)" neve $vhe 2 policy=kvm-4.10 'bench=^ipi-running$'
         counted >macros.txt
@@ -92,7 +93,7 @@ refuses() {
     done
 }
 
-@test "a nested VM of a patched hypervisor runs every row as one below macros does" {
+@test "a nested VM of a patched hypervisor runs every row as with macros" {
     for mechanism in pv neve; do
         for image in "$(image $mechanism 0)" "$(patched $mechanism 0)"; do
             LIMIT=200 below "$image" $CPU_V8 $mechanism 0 1 '' ''
@@ -106,22 +107,22 @@ refuses() {
     done
 }
 
-@test "no hypervisor instruction is left but those that nobody has, as a disassembler sees it" {
+@test "in the disassembly only accesses to registers without a row are left" {
     for vhe in 0 1; do
         for mechanism in pv neve; do
-            # Newer disassemblers have names for those that nobody has.
+            # Newer disassemblers have names for these registers.
             llvm-objdump -d --no-show-raw-insn "$BATS_FILE_TMPDIR/$mechanism-$vhe.elf" | sed "s/HFGRTR_EL2/S3_4_C1_C1_4/
                 s/HFGWTR_EL2/S3_4_C1_C1_5/; s/HFGITR_EL2/S3_4_C1_C1_6/; s/HCRX_EL2/S3_4_C1_C2_2/
                 s/HDFGRTR_EL2/S3_4_C3_C1_4/; s/HDFGWTR_EL2/S3_4_C3_C1_5/; s/VSESR_EL2/S3_4_C5_C2_3/" >code.txt
             run ! grep -E $'\t(mrs|msr)\t.*_EL2|\teret|CurrentEL|\ttlbi|S3_5_C' code.txt
-            # HCRX, VSESR and fine-grained traps, which a guest hypervisor is not told of.
+            # HCRX, VSESR and fine-grained traps, which neve does not offer to a guest hypervisor.
             [ "$(grep -oE 'S3_4_C[0-9]+_C[0-9]+_[0-9]' code.txt | sort -u | xargs)" = \
                 'S3_4_C1_C1_4 S3_4_C1_C1_5 S3_4_C1_C1_6 S3_4_C1_C2_2 S3_4_C3_C1_4 S3_4_C3_C1_5 S3_4_C5_C2_3' ]
         done
     done
 }
 
-@test "the report says each instruction that differs, and where" {
+@test "the report lists each instruction that differs, and where" {
     ws patch-hyp "$(plain 0)" -o again.elf --to pv --json >report.json
     cmp again.elf "$BATS_FILE_TMPDIR/pv-0.elf"
     [ "$(jq -r '[.schema, .target, .vhe] | @csv' report.json)" = '"worldswitch-patch/1","pv",false' ]
@@ -134,9 +135,9 @@ refuses() {
         "$BATS_FILE_TMPDIR/pv-0.txt"
 }
 
-@test "a raw image is patched in the range that is said to be code" {
+@test "a raw image is patched in the range of --code" {
     llvm-objcopy -O binary "$(plain 0)" plain.img
-    # .text, behind .head: `[ 2] .text PROGBITS address offset size`, in hex.
+    # .text, which follows .head: `[ 2] .text PROGBITS address offset size`, in hex.
     read -r address size < <(llvm-readelf -S "$(plain 0)" |
         sed -n 's/.* \.text *PROGBITS *\([^ ]*\) [^ ]* \([^ ]*\).*/\1 \2/p')
     start=$((16#$address - 0x40200000))
@@ -146,7 +147,7 @@ refuses() {
     refuses '--veneers and --pages say where' plain.img --to neve --code "$text"
 }
 
-@test "what cannot be proved is refused with what to do" {
+@test "images that can't be patched safely are refused with what to do" {
     llvm-strip -o stripped.elf "$(plain 0)"
     refuses 'it was stripped. Give the file that the linker wrote' stripped.elf --to pv
     refuses 'a name that only a VHE hypervisor uses: --vhe' "$(plain 1)" --to pv

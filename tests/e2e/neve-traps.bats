@@ -1,5 +1,5 @@
-# What neve counts, set beside what QEMU saw by itself: the log of exceptions that `-d int` writes. And the
-# cost of a trap that does nothing, by kind of instruction (Lim et al., section 5, had cycles), printed by
+# Compares neve's counts of traps with QEMU's log of exceptions (`-d int`), and measures the cost of a trap
+# that does nothing, by kind of instruction (Lim et al., section 5, has cycles). To print the costs:
 #   bats --show-output-of-passing-tests tests/e2e/neve-traps.bats
 
 load common
@@ -19,15 +19,15 @@ setup() {
 
 # The variables are of neve.bash.
 # shellcheck disable=SC2034
-# QEMU for a mechanism, and the CPU: this machine's own has no FEAT_NV.
+# choose MECHANISM: sets QEMU and CPU. Only the lab's QEMU has FEAT_NV.
 choose() {
     QEMU_ARM=qemu-system-aarch64
     CPU=cortex-a57,cntfrq=1000000000
     [ "$1" = pv ] || { QEMU_ARM=$BATS_FILE_TMPDIR/qemu CPU=max,cntfrq=1000000000; }
 }
 
-# Of int.log, a line for each window between rings of the doorbell: exceptions to EL2 by class, how many
-# different syndromes they had, returns to EL1. A window is from the ring FIRST of EVERY to the last of them.
+# windows FIRST EVERY: a line for each window of int.log: exceptions to EL2 by class, the number of different
+# syndromes, and returns to EL1. Of each EVERY rings of the doorbell, a window is from ring FIRST to the last.
 windows() {
     awk -v first="$1" -v every="$2" '
         /^\.\.\.with ESR/ { split($3, esr, "/"); far = "" }
@@ -51,7 +51,7 @@ windows() {
         /^Exception return from AArch64 EL2 to AArch64 EL1/ { back++ }' int.log
 }
 
-# traps MECHANISM PARAVIRT: the guest hypervisor that only traps.
+# traps MECHANISM PARAVIRT: boots the guest hypervisor that only traps.
 traps() {
     choose "$1"
     machine "$CPU" 1 "nest=$1 stage2=4k memory=64" "${LAB[@]}" -d int -D int.log \
@@ -61,11 +61,11 @@ traps() {
     [ "$(wc -l <kinds.txt)" = 13 ]
 }
 
-@test "of each kind of instruction neve counts as many traps as QEMU logs, of the class that it must be" {
+@test "for each kind of instruction neve counts as many traps as QEMU logs, of the right class" {
     local kind window class
     for mechanism in nv pv; do
         traps $mechanism "$([ $mechanism = nv ] || echo -calls)"
-        # Eight pairs of rings with nothing between come first.
+        # The first eight pairs of rings have nothing between them.
         windows 1 2 | sed 1,8d >windows.txt
         own exits | jq -r '.returns | add' >counted.txt
         [ "$(sort -u counted.txt)" = 64 ]
@@ -78,25 +78,26 @@ traps() {
             *) class=0x18 ;;
             esac
             echo "$mechanism $kind: $window"
-            # The ring before it returns too.
+            # The 65th return is that of the first ring.
             [ "$window" = "$class=64 syndromes=1 returns=65" ]
         done < <(paste -d' ' kinds.txt windows.txt)
         [ "$(wc -l <windows.txt)" = 13 ]
     done
 }
 
-@test "of 64 hypercalls of a nested VM neve counts by class what QEMU logs" {
+@test "for 64 hypercalls of a nested VM neve counts by class as many traps as QEMU logs" {
     local name
     for mechanism in nv pv; do
         choose $mechanism
         name=$([ $mechanism = nv ] && echo none || echo pv)
         LIMIT=200 below "$(image "$name" 0)" "$CPU" $mechanism 0 1 policy=kvm-4.10 'bench=^hypercall$' \
             -d int -D int.log
-        # Four rings: the nested VM's and its hypervisor's, twice. What neve counts lies between the second and the last.
+        # Four rings: the nested VM's and its hypervisor's, twice. neve counts between the second and the
+        # last.
         windows 2 4 >windows.txt
         [ "$(wc -l <windows.txt)" = 9 ]
         [ "$(sed 8q windows.txt | sed 's/ syndromes.*//' | sort -u | wc -l)" = 1 ]
-        # Less what the rings themselves take, as the first eight show it.
+        # Minus the traps of the rings themselves, which the first eight windows have.
         logged=$(awk '{ for (i = 1; i <= NF - 2; i++) { split($i, part, "="); n[NR, part[1]] = part[2]; all[part[1]] } }
             END { for (class in all) if (n[9, class] != n[1, class]) print class, n[9, class] - n[1, class] }' windows.txt | sort)
         counted=$(exits hypercall | jq -r --arg mechanism $mechanism '
@@ -115,7 +116,7 @@ traps() {
     done
 }
 
-@test "what a trap that does nothing costs, by kind of instruction: the same digits each boot" {
+@test "the cost of a trap that does nothing, by kind of instruction, is the same in each boot" {
     for mechanism in nv pv nv2; do
         traps $mechanism "$([ $mechanism = pv ] && echo -calls)"
         mv console.txt first.txt
@@ -125,14 +126,15 @@ traps() {
     done
     echo 'instruction, and instructions of it and L0 by nv, pv, nv2'
     paste -d' ' nv.txt pv.txt nv2.txt | awk '{ print $1, $2, $4, $6 }' | tee costs.txt
-    # What FEAT_NV2 has in memory costs itself; whatever traps, more than the world switch of 31 registers.
+    # With FEAT_NV2 some accesses are memory accesses of one instruction; a trap costs more than the world
+    # switch of 31 registers.
     [ "$(awk '$4 == 1 { print $1 }' costs.txt | xargs)" = \
         'mrs-hcr_el2 msr-hcr_el2 mrs-sctlr_el1 msr-sctlr_el1 mrs-ich_vmcr_el2' ]
     [ "$(awk '$2 < 100 || $3 < 100 || ($4 < 100 && $4 != 1)' costs.txt)" = '' ]
 }
 
 # docs/neve.md, sensitivity.
-@test "what the free choices of the sequence take: what two fixes changed, the guest's timer, the shape of the GIC" {
+@test "traps of the variants of the world switch: the authors' tree, no timer, GICv3" {
     while read -r policy mechanism vhe traps; do
         choose "$([ "$mechanism" = nv ] && echo nv || echo pv)"
         below "$(image "$mechanism" "$vhe")" "$CPU" "$mechanism" "$vhe" 1 policy="$policy" 'bench=^hypercall$'

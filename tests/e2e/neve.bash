@@ -1,20 +1,20 @@
-# What tests of the hypervisor (neve/) share. Loaded beside common.
+# Common parts of the tests of the hypervisor (neve/). Load common too.
 
-# Its variables are the tests'.
+# The variables are used by the tests.
 # shellcheck disable=SC2034
 
 neve_setup() {
     NEVE=$ROOT/build/neve/aarch64/neve.img
     GUEST_ARM=$ROOT/build/guest/aarch64/guest.img
     QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
-    # A tick of the clock is an instruction.
+    # One tick of the clock is one instruction.
     LAB=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -seed 1
         -rtc "base=2024-01-01T00:00:00,clock=vm")
     EXACT=neoverse-n1,cntfrq=1000000000
 }
 
-# A machine with the hypervisor, whose console is in console.txt; it ends by itself in time, or the test
-# fails. machine CPU CPUS WORDS MORE...
+# machine CPU CPUS WORDS [ARGUMENT...]: boots the hypervisor with these words on its command line. The machine
+# must end by itself within the limit. The console is in console.txt.
 machine() {
     local cpu=$1 cpus=$2 words=$3
     shift 3
@@ -24,10 +24,10 @@ machine() {
         -serial "${SERIAL:-file:console.txt}" -kernel "$NEVE" -append "$words" "$@" 2>stderr.txt
 }
 
-# The QEMU words of a VM. vm IMAGE ADDRESS WORDS
+# vm IMAGE ADDRESS WORDS: QEMU's device that loads a VM's kernel.
 vm() { echo "guest-loader,addr=$2,kernel=$1,bootargs=$3"; }
 
-# The guest hypervisor's image for a mechanism. image MECHANISM VHE
+# image MECHANISM VHE: the guest hypervisor's image for a mechanism.
 image() {
     local name=aarch64
     case $1 in
@@ -38,8 +38,8 @@ image() {
     echo "$ROOT/build/neve/$name/neve.img"
 }
 
-# neve, below it a guest hypervisor, below that the guest.
-# below IMAGE CPU MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS MORE...
+# below IMAGE CPU MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS [ARGUMENT...]: boots neve as L0, the
+# image as guest hypervisor (L1), and the guest as L2.
 below() {
     machine "$2" "$5" "nest=$3 vhe=$4 cpus=$5 stage2=4k" "${LAB[@]}" \
         -device "$(vm "$1" 0x50000000 \
@@ -47,8 +47,8 @@ below() {
         -device "guest-loader,addr=0x51000000,initrd=$GUEST_ARM" "${@:8}"
 }
 
-# The lab's QEMU as one command, which runs with its own libraries: it has FEAT_NV and FEAT_NV2. Fetches it, and
-# what else is named.
+# Fetches the lab's QEMU, which has FEAT_NV and FEAT_NV2, and other given sets. Makes a command of it that
+# runs with its own libraries.
 lab_qemu() {
     local closure
     fetch_packages qemu "$@"
@@ -66,16 +66,16 @@ own() {
     sed -n 's/^@ws1 [0-9a-f]* neve [0-9a-f]* [0-9]* [0-9]* //p' console.txt |
         jq -c "select(.kind == \"$1\")"
 }
-# What made the guest leave in a benchmark's samples.
+# exits BENCHMARK: the exits during a benchmark's samples, by reason.
 exits() { own exits | jq -c "select(.bench == \"$1\") | .returns"; }
 
-# Everything that this machine can run did, and ended well.
+# Checks that all VMs ended well, and no row failed.
 all_well() {
     [ "$(own bye | jq -r .status | sort -u)" = ok ]
     [ "$(records bye | jq -r .status | sort -u)" = ok ]
     [ "$(records fault)" = '' ]
-    # On threads of their own a CPU may be met in another state than its row wants, for the host is shared; but
-    # no interrupt may be lost.
+    # With a thread per vCPU on a shared host, a vCPU may be found in another state than the row requires
+    # (running instead of halted); but no interrupt may be lost.
     [ "$(records result | jq -r 'select(.check == "failed" and (.note // "" |
         test("^(?<n>[0-9]+) sent, \\k<n> received") | not)) | "\(.bench): \(.note)"' | tee failed.txt)" = '' ] || {
         cat failed.txt

@@ -1,5 +1,5 @@
-# The hypervisor (neve/) at EL2 of an emulated Arm machine, with the real guest, and with guests that attack
-# it. It must work on the oldest QEMU that the tests run on (7.2).
+# The hypervisor (neve/) at EL2 of an emulated ARM machine, with the real guest, and with guests that attack
+# it. These tests must pass on the oldest supported QEMU (7.2).
 
 load common
 load neve
@@ -17,13 +17,13 @@ setup() {
     HOSTILE=$BUILT/hostile-arm/guest.img
 }
 
-# The suite's guest in one VM, on instructions. exact CPUS WORDS
+# exact CPUS WORDS: boots the suite's guest in one VM, in units of instructions.
 exact() {
     machine "$EXACT" "$1" "cpus=$1 stage2=4k" "${LAB[@]}" \
         -device "$(vm "$GUEST_ARM" 0x50000000 "unit=insns hypercall=kvm doorbell=0xa000008 $2")"
 }
 
-@test "one vCPU: every row runs, each is counted, and two boots agree to the byte" {
+@test "one vCPU: every row runs, its exits are counted, and two boots are identical" {
     exact 1 'nonce=ab in=0xa000000'
     cp console.txt first.txt
     exact 1 'nonce=ab in=0xa000000'
@@ -41,7 +41,7 @@ exact() {
     [ "$(exits interrupt-controller-trap)" = '{"gicd_read":64}' ]
     [ "$(exits read-id-register)" = '{"read_ID_AA64PFR0_EL1":64}' ]
     [ "$(exits cold-memory-access)" = '{"stage2_fault":64}' ]
-    # In run and control a virtual interrupt is sent; no end of one leaves the guest.
+    # run and control each send a virtual interrupt; its end takes no exit.
     [ "$(exits irq-completion)" = '{"write_ICC_SGI1R_EL1":128}' ]
     for row in idle read-cache-type pushf-popf write-vector-base write-control-register set-cr3 \
         tlb-invalidate hot-memory-access set-page-table-4k set-page-table-2m; do
@@ -49,7 +49,7 @@ exact() {
     done
 }
 
-@test "two vCPUs: interrupts between them, and two boots agree to the byte" {
+@test "two vCPUs: interrupts between them, and two boots are identical" {
     exact 2 'nonce=ab'
     cp console.txt first.txt
     exact 2 'nonce=ab'
@@ -62,17 +62,17 @@ exact() {
     done
 }
 
-@test "memory in pages of 2 MiB: one touch brings many" {
+@test "memory in pages of 2 MiB: one fault maps many pages" {
     machine "$EXACT" 1 stage2=2m "${LAB[@]}" -device "$(vm "$GUEST_ARM" 0x50000000 \
         'unit=insns doorbell=0xa000008 bench=^cold')"
     all_well
     [ "$(own hello | jq .stage2_bytes)" = 2097152 ]
-    # 64 pages of 4 KiB, which lie in two such blocks or in one.
+    # 64 pages of 4 KiB are in one or two blocks of 2 MiB.
     [ "$(exits cold-memory-access)" = '{"stage2_fault":1}' ]
 }
 
-# None of it is touched but what the VM has.
-@test "a machine with memory above 512 GiB, which its tables do not reach, runs in what is below" {
+# Only the VM's memory is touched.
+@test "on a machine with memory above 512 GiB, which its tables do not reach, neve uses what is below" {
     MACHINE=virt,virtualization=on,gic-version=3,dtb-randomness=off,memory-backend=ram machine "$EXACT" 1 stage2=4k \
         "${LAB[@]}" -object memory-backend-ram,id=ram,size=520G,reserve=off -m 520G \
         -device "$(vm "$GUEST_ARM" 0x50000000 'unit=insns hypercall=kvm bench=^hypercall$')"
@@ -81,7 +81,7 @@ exact() {
 }
 
 # bats test_tags=live
-@test "CPUs of ARMv8.0 and the newest, on threads of their own" {
+@test "CPUs of ARMv8.0 and the newest, with a thread per CPU" {
     for cpu in cortex-a57 max; do
         machine "$cpu" 2 cpus=2 -device "$(vm "$GUEST_ARM" 0x50000000 'samples=2 hypercall=kvm')"
         all_well
@@ -90,7 +90,7 @@ exact() {
 }
 
 # bats test_tags=live
-@test "two VMs side by side have lines and numbers of their own" {
+@test "two VMs side by side have separate lines and record numbers" {
     machine max 3 'cpus=2,1 memory=64,32' \
         -device "$(vm "$GUEST_ARM" 0x58000000 'samples=2 nonce=b bench=^hot')" \
         -device "$(vm "$GUEST_ARM" 0x50000000 'samples=2 nonce=a bench=^ipi')"
@@ -102,7 +102,7 @@ exact() {
     [ "$(grep -cv '^@ws1 ' console.txt)" = 0 ]
 }
 
-@test "the virtual timer's interrupt comes each time" {
+@test "every interrupt of the virtual timer arrives" {
     for cpus in 1 2; do
         machine "$EXACT" "$cpus" "cpus=$cpus" "${LAB[@]}" \
             -device "$(vm "$HOSTILE" 0x50000000 'unit=insns bench=^timer$')"
@@ -111,9 +111,9 @@ exact() {
 }
 
 # bats test_tags=live
-@test "what is typed reaches the first VM" {
-    # Once the guest listens: what comes before a port is set up may be lost, on real machines too.
-    # shellcheck disable=SC2094  # that it is read while it grows is the point
+@test "console input reaches the first VM" {
+    # Typed when the guest listens: input before a port is set up may be lost, on real machines too.
+    # shellcheck disable=SC2094  # console.txt is read while it grows
     { eventually grep -qs '"kind":"begin"' console.txt && printf "typed words, more than the hardware's port holds at once"; } |
         SERIAL=stdio machine max 1 '' -device "$(vm "$HOSTILE" 0x50000000 'samples=1 bench=^typed$')" \
             >console.txt
@@ -121,7 +121,7 @@ exact() {
 }
 
 # bats test_tags=live
-@test "what is typed before the port is set up does no harm, on this machine's QEMU and on the lab's" {
+@test "console input before the port is set up does no harm, on this machine's QEMU and on the lab's" {
     for qemu in "$QEMU_ARM" "$BATS_FILE_TMPDIR/qemu"; do
         printf typed | QEMU_ARM=$qemu SERIAL=stdio machine max 1 '' \
             -device "$(vm "$GUEST_ARM" 0x50000000 'samples=1 bench=^hot')" >console.txt
@@ -129,7 +129,7 @@ exact() {
     done
 }
 
-@test "what the hardware answers with an exception is one of the guest's" {
+@test "accesses that hardware answers with an exception give the guest that exception" {
     machine "$EXACT" 2 cpus=2 "${LAB[@]}" -device "$(vm "$HOSTILE" 0x50000000 \
         'unit=insns bench=^hostile-(load|pair|zero|end|far|hvc|smc|pmu|own)$')"
     [ "$(records fault | jq -r '"\(.bench) \(.name) \(.error % 128)"')" = "hostile-load data-abort 16
@@ -144,7 +144,7 @@ hostile-own undefined 0" ]
     [ "$(own bye | jq -r .status)" = ok ]
 }
 
-@test "20,000 random accesses, calls and interrupts, and doorbells that lie, do no harm" {
+@test "20,000 random accesses, calls and interrupts, and false doorbell notes do no harm" {
     machine "$EXACT" 2 cpus=2 "${LAB[@]}" -device "$(vm "$HOSTILE" 0x50000000 \
         'unit=insns bench=^hostile-(calls|bell|registers)$')"
     [ "$(records result | jq -r '"\(.bench) \(.check)"')" = "hostile-registers proved
@@ -154,13 +154,13 @@ hostile-bell proved" ]
 }
 
 # bats test_tags=live
-@test "a guest that asks for a reset ends, and its record says so" {
+@test "a guest that asks for a reset ends with a record of it" {
     machine max 1 '' -device "$(vm "$HOSTILE" 0x50000000 'samples=1 bench=^hostile-reset')"
     [ "$(own bye | jq -r '"\(.status): \(.why)"')" = 'reset: the guest asked for a reset' ]
 }
 
 # bats test_tags=live
-@test "a guest that aborts for ever is ended, with the reason, and the VM beside it ends well" {
+@test "a guest that aborts endlessly is ended with the reason, and the other VM ends well" {
     machine max 2 '' \
         -device "$(vm "$HOSTILE" 0x50000000 'samples=1 nonce=a bench=^hostile-tables')" \
         -device "$(vm "$GUEST_ARM" 0x58000000 'nonce=b hypercall=kvm bench=^hypercall')"
@@ -170,7 +170,7 @@ hostile-bell proved" ]
 }
 
 # bats test_tags=live
-@test "what cannot be run is said, with what to do, and the machine ends" {
+@test "an invalid configuration is reported with what to do, and the machine ends" {
     machine max 1 ''
     grep -q '^neve cannot run: there is no kernel .*guest-loader' console.txt
     machine max 1 'cpus=2' -device "$(vm "$GUEST_ARM" 0x50000000 '')"

@@ -1,4 +1,5 @@
-# Kernels of others in a lab machine, below its KVM: on ARM, where booting Linux takes least. make test-long has x86.
+# `worldswitch lab boot` with other kernels than the guest: on ARM, where booting Linux takes least time.
+# make test-long has x86.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -7,7 +8,7 @@ load common
 
 setup() { common_setup; }
 
-# entry NAME MODE FILE: one file of a cpio archive ("new ASCII format").
+# entry NAME MODE FILE: prints one file of a cpio archive ("new ASCII format").
 entry() {
     local bytes
     bytes=$(stat -c %s "$3")
@@ -18,7 +19,8 @@ entry() {
     head -c $((-bytes & 3)) /dev/zero
 }
 
-# boots STATUS TEXT MACHINE KERNEL...: it ends with this status, and says this.
+# boots STATUS TEXT MACHINE KERNEL [ARGUMENT...]: boots a kernel, and checks the exit status and that the
+# output has the text.
 boots() {
     run --separate-stderr ws lab boot "$3" --kernel "$4" --timeout 60 "${@:5}"
     echo "$output" "$stderr"
@@ -26,7 +28,7 @@ boots() {
     [[ $output$stderr == *"$2"* ]]
 }
 
-@test "what was named is booted or refused: nothing else is run in its place" {
+@test "the given kernel is booted or refused: nothing else is run instead" {
     head -c 100000 /dev/urandom >random
     for machine in native kvm arm-native kvm-vhe arm-xen neve; do
         boots 1 "lab:$machine can't boot random, which is no known kind of kernel" "$machine" random
@@ -43,9 +45,9 @@ boots() {
     done
 }
 
-@test "only a kernel that powers its machine off ends with 0" {
+@test "the exit status is 0 only if the kernel powers its machine off" {
     fetch_packages --newest kvm-vhe xen
-    # A triple fault: QEMU itself tells it from a power-off by nothing but what it was asked for.
+    # QEMU exits with 0 after a triple fault too; only its trace of shutdown requests shows the difference.
     boots 0 'the kernel powered the machine off' native "$GUEST/guest.mb" --append 'bench=^idle$'
     "$ROOT/tools/pinned/clang" --target=x86_64-linux-gnu -nostdlib -static -Wl,-Ttext=0x100000 -o triple.elf \
         -x assembler - <<'CODE'
@@ -64,7 +66,7 @@ none: .word 0
 CODE
     boots 1 'did not power the machine off' native triple.elf
 
-    # A program without a header says something, and does as PSCI's function in place of 0 does.
+    # A program without a header prints a line and calls a PSCI function (which replaces CALL).
     for call in off=0x84000008 reset=0x84000009; do
         sed "s/CALL/${call#*=}/" <<'CODE' | "$ROOT/tools/pinned/clang" --target=aarch64-linux-gnu -c -o flat.o -x assembler -
 adr x1, text
@@ -83,19 +85,19 @@ CODE
     boots 0 'without a header' arm-native off.flat
     boots 1 'the guest asked for a reset (status reset)' kvm-vhe reset.flat
     [[ $output == *'without a header'* ]]
-    # One that the monitor refuses: a big-endian Image.
+    # A kernel that the monitor refuses: a big-endian Image.
     cp "$ROOT/build/guest/aarch64/guest.img" big
     printf '\013' | dd of=big bs=1 seek=24 conv=notrunc status=none
     boots 1 'the console shows why' kvm-vhe big
     [[ $output == *'the kernel is big-endian'* ]]
 
-    # Xen's tool stack is the suite's own, whatever lies beside the kernel.
+    # Xen's tool stack is the suite's own (dom0), even if the kernel's folder has another.
     cp "$GUEST/guest.elf" mine.elf
     boots 0 'the kernel powered the machine off' xen mine.elf --append 'bench=^idle$ hypercall=xen unit=insns'
     boots 1 'a triple fault, or it asked for it (status reset)' xen triple.elf
 }
 
-@test "a kernel of others: Debian's cloud kernel to its first process" {
+@test "another kernel: Debian's cloud kernel boots to its first process" {
     local machine=${OTHERS_MACHINE:-kvm-vhe} target=aarch64-linux-gnu set=linux-arm64-6.1 console=ttyAMA0
     [ "$machine" != kvm ] || target=x86_64-linux-gnu set=linux-6.1 console=ttyS0
     fetch_packages --newest "$machine"

@@ -1,4 +1,4 @@
-# `worldswitch report` as a reader sees it: the page of a real run in a real browser.
+# `worldswitch report`: the page of a real run in a real browser.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -18,39 +18,38 @@ teardown_file() { browser_stop; }
 
 setup() { common_setup; }
 
-# The values of the first table, benchmark by benchmark, as the page has them: in full where what
-# is shown is rounded.
+# The values of the first table, benchmark by benchmark; in full (data-v) where the shown text is rounded.
 TABLE_VALUES='JSON.stringify([...document.querySelectorAll("#table tbody tr")].map((row) =>
     [row.dataset.b, ...[...row.querySelectorAll("td:not(.category, .compared)")].map((cell) =>
         Number(cell.dataset.v ?? cell.firstChild.textContent.replace(/[, ?!]/g, "")))]))'
 
 VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].map((row) => row.dataset.b).join(" ")'
 
-@test "run --report writes the page beside the results and says where" {
+@test "run --report writes the page beside the results and prints its path" {
     [ -s "$PAGE" ]
     grep -q "the report is $PAGE" "$BATS_FILE_TMPDIR/log.txt"
     ws report "$RUN" -o again.html
     cmp "$PAGE" again.html
 }
 
-@test "the page says nothing bad, and asks nothing of any network" {
+@test "the page has no errors, and makes no network requests" {
     browser_needed
     page_open "$PAGE"
     [ "$(complaints)" = '' ]
-    # Nor does it name anything outside of itself.
+    # It does not refer to anything outside of itself.
     run ! grep -oE '(src|href)="[^#"][^"]*"|url\([^)]*\)|@import' "$PAGE"
 }
 
-@test "its tables hold the numbers of the results" {
+@test "its tables have the numbers of the results" {
     browser_needed
     page_open "$PAGE"
     js "$TABLE_VALUES" | jq -c 'map({(.[0]): .[1:]}) | add' >page.json
     ws show "$RUN" --json | jq -c '[.rows[] | {(.benchmark): [.cells[].value]}] | add' >results.json
-    # As numbers: to jq 1.7, 1 and 1.0 are two texts.
+    # Compared by jq as numbers: jq 1.7 would print 1 and 1.0 as different text.
     jq -en --slurpfile page page.json --slurpfile results results.json '$page == $results' ||
         { diff <(jq -S . page.json) <(jq -S . results.json); false; }
     [ "$(jq length page.json)" -eq "$(benchmarks)" ]
-    # Boot by boot: a mark for each boot that has samples, and a cell for each mark.
+    # The plots by boot have a mark for each boot with samples, and a cell for each mark.
     marks=$(js '[...document.querySelectorAll("#boots use")].length')
     cells=$(js '[...document.querySelectorAll("#boots td[data-q]")].length')
     boots=$(jq -s '[.[].rows[] | select(.status != "failed") | .metrics[] | select(.name == "cost").boots[]] | length' "$RUN"/*.json)
@@ -77,7 +76,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
 }
 
 # bats test_tags=live
-@test "pointing at a figure or a mark, or walking there by keys, tells what is behind it" {
+@test "pointing at a figure or a mark, or moving there by keys, shows its details" {
     browser_needed
     page_open "$PAGE"
     tip='document.querySelector("#tip:not([hidden])")?.textContent ?? ""'
@@ -88,7 +87,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(js "$tip")" = 'lab:native, boot 1: 1; all samples alike; 3 samples of 1 operation' ]
     hover h1
     [ "$(js "$tip")" = '' ]
-    # By keys: one cell of the table is in the tab order, arrows go on from there.
+    # By keys: one cell of the table is in the tab order, arrows move on from there.
     [ "$(js '[...document.querySelectorAll("#table [tabindex=\"0\"]")].length')" -eq 1 ]
     js 'document.querySelector("#table").closest(".scroll").focus(); 0'
     key Tab 9
@@ -112,7 +111,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [[ "$(js 'document.querySelector(".copy").textContent')" = Copied* ]]
 }
 
-@test "every plot has a name and a table, every table a caption and heads" {
+@test "every plot has a name and a table, every table a caption and headers" {
     browser_needed
     page_open "$PAGE"
     [ "$(js '[...document.querySelectorAll("svg[role=img]")].length')" -ge 34 ]
@@ -121,13 +120,13 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(js '[...document.querySelectorAll("table")].every((table) => table.caption?.textContent)')" = true ]
     [ "$(js '[...document.querySelectorAll("th")].every((head) => head.scope)')" = true ]
     [ "$(js '[...document.querySelectorAll(".scroll")].every((box) => box.tabIndex === 0 && box.getAttribute("aria-label"))')" = true ]
-    # Ids are unique, and every link inside the page leads somewhere.
+    # IDs are unique, and every link inside the page has a target.
     [ "$(js '(() => { const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
         return new Set(ids).size === ids.length })()')" = true ]
     [ "$(js '[...document.querySelectorAll("a[href]")].every((link) => document.querySelector(link.getAttribute("href")))')" = true ]
 }
 
-@test "text stands out from what is behind it, in light and dark" {
+@test "text has enough contrast, in light and dark" {
     browser_needed
     page_open "$PAGE"
     for scheme in light dark; do
@@ -159,7 +158,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     picture dark
 }
 
-@test "at two widths nothing sticks out of the page" {
+@test "at two widths the page does not scroll sideways" {
     browser_needed
     page_open "$PAGE" 1280
     [ "$(js 'document.documentElement.scrollWidth')" -le 1280 ]
@@ -182,20 +181,20 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     [ "$(js '[...document.querySelectorAll("details")].every((one) => one.open)')" = false ]
 }
 
-@test "without its script it is whole" {
+@test "without its script the page is complete" {
     browser_needed
     sed 's/<script>.*//; /^.use strict.;$/,$d' "$PAGE" >plain.html
     page_open "$PWD/plain.html"
     [ "$(js '[...document.querySelectorAll("#table tbody tr")].length')" -eq "$(benchmarks)" ]
     [ "$(js 'document.querySelector("#filters").offsetParent')" = null ]
-    # The page's policy stops a script that is not its own.
+    # The page's content security policy blocks a foreign script.
     sed 's|<header>|<script>document.title = "foreign"</script><header>|' "$PAGE" >foreign.html
     page_open "$PWD/foreign.html"
     [ "$(js document.title)" = 'worldswitch: lab:native, qemu-tcg' ]
     [[ "$(complaints)" = *'Content Security Policy'* ]]
 }
 
-@test "strings of a result stay strings" {
+@test "strings of a result are escaped" {
     browser_needed
     evil='"><img src=x onerror=alert(1)><script>alert(2)</script>'
     mkdir evil
@@ -215,13 +214,13 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
 }
 
 # bats test_tags=live
-@test "the figures of block I/O: curves that can be pointed at, filtered, and read as tables" {
+@test "the figures of block I/O: curves with details and filters, and tables" {
     browser_needed
     ws io ablation mixed --quick --rounds 2 --measure 50 --server elvis,elvis@per-device -o io
     ws report io -o io.html
     page_open "$PWD/io.html"
     [ "$(complaints)" = '' ]
-    # Ablation has seven figures, mixed six of each role: each with two curves over three or two steps.
+    # Seven figures of ablation, six of each of mixed's roles; each has two curves over three or two steps.
     [ "$(js '[...document.querySelectorAll("#io .card")].length')" -eq 19 ]
     [ "$(js '[...document.querySelectorAll("#io .curve")].length')" -eq 38 ]
     [ "$(js '[...document.querySelectorAll("#io g[data-r] use")].length')" -eq $((7 * 6 + 12 * 4)) ]
@@ -239,7 +238,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
     picture io
 }
 
-@test "what cannot be a report is an error that says why" {
+@test "a report that can't be made is an error with the reason" {
     run --separate-stderr ws report nowhere -o x.html
     [ "$status" -eq 1 ]
     [[ "$stderr" = *'nowhere" is no file, no folder'* ]]

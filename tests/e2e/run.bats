@@ -1,15 +1,15 @@
-# `worldswitch run` as a user types it: the table, the result files, the digits, the ways to stop.
+# `worldswitch run`: the table, the result files, exact counts, and the ways to stop it.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
 
 load common
 
-# Two whole runs in the lab, side by side. What the processors did for each is in took.txt, as how long it
-# took is the host's other work too.
+# Two whole runs in the lab, side by side. took.txt has the CPU time of each, as elapsed time includes the
+# host's other work.
 setup_file() {
     export RUNS=$BATS_FILE_TMPDIR
-    # Nothing of the host has a say in the lab's digits.
+    # The lab's counts do not depend on the host, so tests with the tag live leave these runs out.
     [ -z "${LIVE-}" ] || return 0
     local run TIMEFORMAT='%U %S'
     for run in first second; do
@@ -21,10 +21,10 @@ setup_file() {
 
 setup() { common_setup; }
 
-# A test that fails must not leave its run going: bats waits for it.
+# A failed test must not leave its run going: bats would wait for it.
 teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
 
-@test "the lab gives the same digits twice, in two runs, within 20 s of a processor a boot" {
+@test "two runs in the lab give the same counts, within 20 s of CPU time per boot" {
     cat "$RUNS/first.log" "$RUNS/second.log"
     cd "$RUNS"
     # Two boots each.
@@ -32,12 +32,12 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     digits='[.rows[] | {benchmark, exact, status, metrics}]'
     cmp <(jq "$digits" first/lab-native.json) <(jq "$digits" second/lab-native.json)
     cmp first.txt second.txt || diff first.txt second.txt
-    # Not a single measured row may be other than exact, and all of the suite must be measured.
+    # Every measured row must be exact, and the whole suite must be measured.
     [ "$(jq '[.rows[] | select(.status == "ok")] | length' first/lab-native.json)" -eq $(($(benchmarks) - 21)) ]
     [ "$(jq '[.rows[] | select(.status == "ok" and .exact != true)] | length' first/lab-native.json)" -eq 0 ]
 }
 
-@test "the lab's digits are what the loops say: one instruction for one instruction" {
+@test "the lab's counts are those of the loops: one instruction is counted as one" {
     while read -r bench cost; do
         [ "$(jq '.rows[] | select(.benchmark == "'"$bench"'").metrics[0].boots[0] |
             [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]' \
@@ -62,7 +62,7 @@ COSTS
 }
 
 # bats test_tags=live
-@test "the default platforms are measured beside each other" {
+@test "the default platforms are measured in one run" {
     only_sets qemu
     ws run --boots 1 --samples 3 --bench '^sgdt$' -o "$OUT" >table.txt 2>log.txt
     for platform in $(ws list platforms --json | jq -r '.platforms[] | select(.default).name'); do
@@ -72,7 +72,7 @@ COSTS
     grep -q ' lab:native .* qemu-tcg' table.txt
 }
 
-@test "a table with every row, and a result file that the schema allows" {
+@test "the table has every row, and so has the result file" {
     ws run --on lab:native,qemu-tcg --boots 1 --samples 3 -o "$OUT" >table.txt 2>log.txt
     for row in idle sgdt sldt sidt smsw pushf-popf lgdt set-cr3 hypercall cpuid \
         interrupt-controller-trap irq-completion ipi-halted ipi-running vm-switch hot-memory-access \
@@ -88,11 +88,11 @@ COSTS
 }
 
 # bats test_tags=live
-@test "the first record comes within a second of the start on qemu-tcg, and is told" {
+@test "on qemu-tcg the first record comes within a second of the start, and its time is reported" {
     ws run -v --on qemu-tcg --boots 10 --bench '^idle$' --samples 2 --iters 10 -o "$OUT" 2>log.txt
     grep -qE 'first record after [0-9]+ ms' log.txt
     [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | all(. > 0)')" = true ]
-    # The best of ten: the host is shared.
+    # The minimum of ten, as the host is shared.
     [ "$(result qemu-tcg '[.boots[].launches[].first_record_ms] | min')" -lt 1000 ]
 }
 
@@ -119,25 +119,25 @@ COSTS
     ws show "$OUT:lab:native" | grep -q sgdt
 }
 
-@test "nothing but data on stdout, no colour away from a terminal" {
+@test "only data on stdout, no colour unless on a terminal" {
     ws run --on lab:native --boots 1 --bench '^idle$' -o "$OUT" >table.txt 2>log.txt
     run ! grep -q $'\x1b' table.txt
     run ! grep -q $'\x1b' log.txt
 }
 
-# A guest whose path names the test: its machines are found by that, and by nothing else.
+# own [GUEST]: copies a guest to a path that identifies the test's machines.
 own() { cp "${1:-$GUEST/guest.elf}" "$BATS_TEST_TMPDIR/own.elf"; }
 machines() { pgrep -f -- "-kernel $BATS_TEST_TMPDIR/own.elf"; }
 no_machine() { ! machines; }
 
 # bats test_tags=live
-@test "Ctrl-C stops the machine, keeps finished boots, and ends with 1" {
+@test "Ctrl-C stops the machine, keeps finished boots, and exits with 1" {
     own
-    # In a process group of its own, as a terminal's foreground job; a background job ignores SIGINT.
+    # In a process group of its own, like a terminal's foreground job; background jobs ignore SIGINT.
     setsid env --default-signal=INT "$WORLDSWITCH" run -v --on qemu-tcg --boots 500 --samples 2 --iters 10 -o "$OUT" \
         --guest "$BATS_TEST_TMPDIR/own.elf" >table.txt 2>log.txt 3>&- &
     pid=$!
-    # A boot is two launches; the third is told when it is over.
+    # A boot is two launches; the log has a line when each is over.
     third_is_over() { [ "$(grep -c 'first record after' log.txt)" -ge 3 ]; }
     eventually third_is_over
     kill -INT -- "-$pid"
@@ -152,8 +152,8 @@ no_machine() { ! machines; }
 }
 
 # bats test_tags=live
-@test "killed outright: the machine goes too" {
-    # In a row that never ends there is one machine, from its start until somebody ends it.
+@test "SIGKILL to the runner ends the machine too" {
+    # In a row that never ends there is one machine, until it is killed.
     own "$(planted_guest)"
     "$WORLDSWITCH" run --on qemu-tcg --boots 1 --timeout 600 --bench '^plant-loop$' \
         --guest "$BATS_TEST_TMPDIR/own.elf" -o "$OUT" >table.txt 2>log.txt 3>&- &
@@ -165,11 +165,11 @@ no_machine() { ! machines; }
 }
 
 # bats test_tags=live
-@test "a QEMU that somebody kills costs one row; the run goes on" {
+@test "a QEMU that is killed makes one row fail; the run goes on" {
     guest=$(planted_guest)
-    # plant-loop never ends by itself: the kill must find it running.
+    # plant-loop never ends by itself, so the kill finds it running.
     own "$guest"
-    # On a terminal the row that runs is shown at once.
+    # On a terminal the running row is shown at once.
     script -qefc "exec '$WORLDSWITCH' run --on qemu-tcg --boots 1 --guest '$BATS_TEST_TMPDIR/own.elf' --timeout 600 \
         --bench '^(idle|plant-loop|plant-ud)\$' -o '$OUT'" /dev/null >log.txt 2>&1 </dev/null 3>&- &
     pid=$!
@@ -183,22 +183,22 @@ no_machine() { ! machines; }
     result qemu-tcg '.rows[] | select(.benchmark == "plant-loop").reason' | grep -qi 'signal 9\|SIGKILL'
 }
 
-@test "results are replaced only where that is asked for, and a folder is one run's at a time" {
+@test "results are replaced only with --force, and only one run at a time writes into a folder" {
     ws run --on lab:native --boots 1 --bench '^in$' -o "$OUT" >/dev/null
     cp "$OUT/lab-native.json" first.json
     run -1 --separate-stderr ws run --on lab:native --boots 1 --bench '^out$' -o "$OUT"
     [[ $stderr == *"$OUT has results of lab:native already: "*'--force'* ]]
     cmp first.json "$OUT/lab-native.json"
-    # Those of another platform may come beside them.
+    # Results of another platform may be added.
     ws run --on lab:arm-native --boots 1 --bench '^hypercall$' -o "$OUT" >/dev/null
     ws run --on lab:native --boots 1 --bench '^out$' -o "$OUT" --force >/dev/null
     [ "$(result lab-native '.rows[].benchmark')" = out ]
-    # Whoever holds the folder's lock writes into it.
+    # A run that writes into the folder holds its lock.
     run -1 --separate-stderr flock "$OUT" timeout 60 "$WORLDSWITCH" run --on lab:native --boots 1 -o "$OUT" --force
     [[ $stderr == *"another worldswitch writes its results into $OUT: "* ]]
 }
 
-@test "a full disk: looked at before measuring; one that fills meanwhile takes no figure from the terminal" {
+@test "a full disk: checked before measuring; if it fills meanwhile, the table is still printed" {
     [ "$(id -u)" -eq 0 ] || skip "needs root, for a small file system of its own"
     mkdir small
     # shellcheck disable=SC2016 # the inner shell expands them
@@ -208,7 +208,8 @@ no_machine() { ! machines; }
         ls -A small small/out >after.txt 2>&1; exit $status' "$WORLDSWITCH"
     [[ $stderr == *'small/out has '*' KiB left, and the results may take '* ]]
     run ! grep -q . <(grep -v -e '^small' -e "small/out': No such" -e '^$' after.txt)
-    # A console that speaks when the disk is full: filled when the runner waits for it, with its folder made.
+    # The console's records come when the disk is full: it is filled when the runner has made its folder and
+    # waits in read(2) for the console.
     boot -kernel "$GUEST/guest.elf" -append 'bench=^sgdt$'
     mkfifo console
     # shellcheck disable=SC2016
@@ -226,7 +227,7 @@ no_machine() { ! machines; }
     [ ! -s after.txt ]
 }
 
-@test "wrong usage ends with 2 and says what is right" {
+@test "wrong usage exits with 2" {
     run -2 --separate-stderr ws run --on lab:nativ
     [[ $stderr == *lab:native* ]]
     run -2 --separate-stderr ws run --bench '('
@@ -240,11 +241,11 @@ no_machine() { ! machines; }
     [ ! -e "$OUT/lab-native.json" ]
 }
 
-@test "lists: benchmarks from the image, platforms with what they lack" {
+@test "list: benchmarks from the image, platforms with what they lack" {
     ws list benchmarks | grep -q '^ *set-page-table-2m .* yes$'
     ws list benchmarks --json >list.json
     [ "$(jq '.benchmarks | length' list.json)" -eq 55 ]
-    # Every row is usable here but perhaps those with hypercalls, and then with the reason and the cure.
+    # Every row is usable here, except those with hypercalls perhaps, which then have the reason and the cure.
     [ "$(jq '[.benchmarks[] | select(.usable | not).name] -
         ["hypercall", "event-channel", "event-send", "hypercall-unpaged", "cpuid-unpaged", "in-unpaged",
         "event-channel-unpaged"] | length' list.json)" -eq 0 ]

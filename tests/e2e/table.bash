@@ -1,17 +1,18 @@
 # shellcheck shell=bash
-# Runs that several files of tests read: the suite on lab:native, lab:kvm and lab:kvm-shadow, with the rows of
-# docs/examples/mixed.c, tests/guests/one-more.c and interrupt-once.c in the guest. The rows of one vCPU are in $TABLE: two boots,
-# in the second of which the host has something else to do, and a perturbed one. Booting Linux is most of what a
-# boot takes. So shadow paging has one boot and a perturbed one; and the rows of two vCPUs, for which a machine
-# boots once more, have one on the other two, in $PAIRS (tests/long/lab.bats has the rest). For common.bash.
+# Runs that several test files read: the suite on lab:native, lab:kvm and lab:kvm-shadow, with the rows of
+# docs/examples/mixed.c, tests/guests/one-more.c and interrupt-once.c in the guest. $TABLE has the rows of one
+# vCPU: two boots, the second with another load on the host, and a perturbed one. Most time goes into booting
+# Linux, so shadow paging has one boot and a perturbed one; and the rows of two vCPUs, which need another
+# boot, have one boot on the other two machines, in $PAIRS (tests/long/lab.bats has the rest). Load common
+# too.
 
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that these files add.
 # shellcheck disable=SC2034  # lab-machines uses it
 ADDED=4
 
-# table: makes them where this build's are not there yet. What was said is in .txt and .log beside them. A limit
-# only ends what hangs: busy hosts take ten times as long.
+# table: makes the runs unless this build has them already. Their output is in .txt and .log beside them. The
+# limits only end hangs: busy hosts take ten times as long.
 table() {
     local build
     table_guest
@@ -44,7 +45,7 @@ make_table() {
     for run in "${runs[@]}"; do
         wait "$run"
     done
-    # One run to those who read it, though it was two, which may have begun in different seconds.
+    # For readers the two runs are one run, though they may have started in different seconds.
     jq --slurpfile run "$TABLE/lab-kvm.json" '.created = $run[0].created' "$TABLE-shadow/lab-kvm-shadow.json" \
         >"$TABLE/lab-kvm-shadow.json"
     touch "$TABLE.made"
@@ -57,11 +58,11 @@ table_run() {
         >"$1.txt" 2>"$1.log" 9>&- || { cat "$1.log" >&2; return 1; }
 }
 
-# boots_over N: the log tells of each launch when it is over.
+# boots_over N: whether N launches of lab:kvm have ended; the log has a line for each.
 boots_over() { [ "$(grep -s '^lab:kvm: first record after' "$TABLE.log" | wc -l)" -ge "$1" ]; }
 
-# A busy loop beside whatever else there is, and a reader of the machines' records that stands still again and
-# again.
+# During the second boot: runs a busy loop, and repeatedly stops the runner, which reads the machines'
+# records.
 load_on_second_boot() {
     local reader loop
     for _ in $(seq 6000); do

@@ -1,5 +1,5 @@
 # Verdicts and predictions on real results: A/A in the lab, a planted instruction, nested against shadow
-# paging, and a workload that the cost model has not seen. One run serves them all.
+# paging, and a workload that the cost model was not made from. All use the runs of table.bash.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -13,7 +13,7 @@ setup() {
     common_setup
 }
 
-# Compares and keeps the exit code: `status` and c.json are what it left.
+# compared ARGUMENT...: compares; sets $status, and writes table.txt and c.json.
 compared() {
     status=0
     ws compare "$@" --export-json c.json >table.txt || status=$?
@@ -22,7 +22,7 @@ compared() {
 
 verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict" c.json; }
 
-@test "a second run of the same is no change, to the digit" {
+@test "a second run of the same is no change, with identical counts" {
     ws run --on lab:native --guest "$BUILT/table-guest/guest.elf" -o again \
         --bench '^(sgdt|pushf-popf|in|cold-memory-access)$' >/dev/null 2>&1
     compared "$TABLE:lab:native" again --bench '^(sgdt|pushf-popf|in|cold-memory-access)$'
@@ -30,7 +30,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     [ "$(jq '[.comparisons[0].rows[] | select(.verdict == "no-change" and .counts.identical)] | length' c.json)" -eq 4 ]
 }
 
-@test "a single planted instruction is found, and named" {
+@test "a single planted instruction is found and counted" {
     mkdir tree
     cp -r "$ROOT/common" "$ROOT/dom0" "$ROOT/guest" "$ROOT/tools" tree
     sed -i 's/\(#define OP_PORT_IN *"in %dx, %al\)"/\1\\n\\tnop"/' tree/guest/arch/x86_64/include/arch/timed.h
@@ -38,18 +38,18 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     make -s -C tree/guest CC="$ROOT/tools/pinned/clang" OUT="$PWD/planted" >&2
     ws run --on lab:native --guest "$BUILT/table-guest/guest.elf" --bench '^(in|sgdt)$' -o base >/dev/null 2>&1
     ws run --on lab:native --guest planted/guest.elf --bench '^(in|sgdt)$' -o with >/dev/null 2>&1
-    # The row's code is another, and that is said first.
+    # The row's code differs, which is reported first.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$'
     [ "$status" -eq 1 ]
     grep -q 'unlike digest' table.txt
-    # Beside other rows an instruction can be theirs.
+    # With other rows in the run, the instruction could be theirs.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$' --allow digest
     [ "$status" -eq 4 ]
     grep -q 'inconclusive *1 instruction more, or what ran beside' table.txt
     compared base with --allow digest
     [ "$status" -eq 3 ]
     grep -q 'worse *1 instruction more' table.txt
-    # As a nightly job sees it: the run before is pinned, the next is judged by the same table.
+    # As in a nightly job: the first run is pinned, the next is compared with it and gives the same table.
     ws history --store h.sqlite add --pin-first base 2>/dev/null
     ws history --store h.sqlite check --allow digest
     ws history --store h.sqlite add with 2>/dev/null
@@ -60,7 +60,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     [ "$(verdict sgdt)" = no-change ]
 }
 
-@test "shadow paging: root switch and cold access worse, unprivileged instructions no change" {
+@test "shadow paging: CR3 writes and cold accesses worse, unprivileged instructions no change" {
     compared "$TABLE:lab:kvm" "$TABLE:lab:kvm-shadow"
     [ "$status" -eq 3 ]
     [ "$(verdict set-cr3)" = worse ]
@@ -70,19 +70,19 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     grep -Eq 'set-cr3 .* worse +[0-9]+ instructions more' table.txt
 }
 
-@test "the cost model predicts a workload that it has not seen within 2 %" {
+@test "the cost model predicts a workload that it was not made from within 2 %" {
     ws model "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
         --events "$ROOT/docs/examples/mixed.toml" >/dev/null
     local platform predicted measured
     for platform in kvm kvm-shadow; do
         predicted=$(jq ".models[] | select(.model.platform == \"lab:$platform\").prediction.total" m.json)
-        # The mean of a pass, over all samples of the first boot.
+        # The mean cost of a pass, over all samples of the first boot.
         measured=$(jq '.rows[] | select(.benchmark == "mixed").metrics[0].boots[0] | . as $b |
             [range(.run | length) | ($b.run[.] - $b.control[.]) / $b.iterations] | add / length' \
             "$TABLE/lab-$platform.json")
         echo "lab:$platform: predicted $predicted, measured $measured"
         jq -en "($predicted / $measured - 1) | fabs < 0.02"
-        # Not one of the rows that the model was made from.
+        # It is not one of the rows that the model was made from.
         [ "$(jq "[.models[].model.rows[] | select(.benchmark == \"mixed\")] | length" m.json)" -eq 0 ]
     done
 }
@@ -102,13 +102,13 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     for total in $(jq '.models[].prediction.total | round' m.json); do
         grep -q "<b>$(sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' <<<"$total")</b>" page.html
     done
-    # What the recipe says of its machine, and nothing of it for the guest alone.
+    # The recipes' note on KVM machines, which lab:native does not have.
     grep -q 'lab:kvm, lab:kvm-shadow: QEMU.*NRIPS' page.html
     ws report "$TABLE:lab:native" -o native.html
     run ! grep -q NRIPS native.html
 }
 
-@test "a real result that is cut, foreign or older is refused by its field, by every command" {
+@test "a cut, foreign or older result is refused by every command, with the field" {
     local file=$TABLE/lab-native.json bad
     head -c "$(($(stat -c %s "$file") / 2))" "$file" >cut.json
     jq '.boots[0].launches[0].vcpus = "x"' "$file" >foreign.json

@@ -1,4 +1,4 @@
-# The monitor (vmm/) with the real guest on this machine's /dev/kvm, and with guests that attack it.
+# The monitor (vmm/) on this machine's /dev/kvm, with the real guest, and with guests that attack it.
 
 load common
 
@@ -15,7 +15,7 @@ setup() {
 }
 
 teardown() {
-    # Each test's consoles lie in its own folder, and so does each machine that it started.
+    # A test's consoles are in its own folder, so their paths identify its machines.
     ! pgrep -f -- "$VMM.*$BATS_TEST_TMPDIR" || {
         pgrep -af -- "$VMM.*$BATS_TEST_TMPDIR"
         return 1
@@ -26,13 +26,15 @@ probe() { timeout 30 "$VMM" --probe; }
 needs_kvm() { probe >probe.json || skip "$(jq -r .reason probe.json)"; }
 is_software() { jq -e .software probe.json >/dev/null; }
 
-# The monitor, its console in console.txt, what it says in said.txt, its exit status in $status.
+# Runs the monitor, with its console in console.txt, its standard error in said.txt, its exit status in
+# $status.
 vmm() {
     status=0
     timeout --kill-after=5 "${LIMIT:-100}" "$VMM" --console "$BATS_TEST_TMPDIR/console.txt" "$@" \
         2>said.txt || status=$?
 }
-# The suite's guest, or the one in $KERNEL, with these words; counts small enough for an emulator.
+# guest WORD...: boots the suite's guest, or $KERNEL, with these words; counts are small enough for a
+# software KVM.
 guest() {
     vmm --kernel "${KERNEL:-$GUEST/guest.elf}" "${OPTIONS[@]}" \
         --append "samples=3 iters=10 doorbell=0x510 nonce=ab $*"
@@ -42,17 +44,17 @@ own() {
     sed -n 's/^@ws1 [0-9a-f]* vmm [0-9a-f]* [0-9]* [0-9]* //p' console.txt |
         jq -c "select(.kind == \"$1\")"
 }
-# A field of the exits record of a benchmark.
+# exits BENCHMARK EXPRESSION: a field of the exits record of a benchmark.
 exits() { own exits | jq -r "select(.bench == \"$1\") | $2"; }
 
-# Starts a machine that only an end from outside ends; $machine is its process.
+# Starts a machine that never ends by itself; $machine is its process.
 spin() {
     "$VMM" --console "$BATS_TEST_TMPDIR/console.txt" --kernel "$HOSTILE" \
         --append 'bench=^hostile-spin$ samples=1' "$@" 2>said.txt 3>&- &
     machine=$!
     eventually grep -q '"bench":"hostile-spin"' console.txt
 }
-# Waits for $machine, and sets $status; a machine that is still there after a minute fails the test.
+# Waits for $machine, at most a minute, and sets $status.
 reap() {
     eventually is_gone "$machine"
     status=0
@@ -60,7 +62,7 @@ reap() {
 }
 is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
 
-@test "the probe runs something in /dev/kvm, and says in one JSON line how it went" {
+@test "the probe runs a guest in /dev/kvm, and prints the result as one line of JSON" {
     status=0
     probe >probe.json || status=$?
     [ "$(wc -l <probe.json)" -eq 1 ]
@@ -77,7 +79,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
 
 @test "without /dev/kvm: the reason and the cure, exit status 14" {
     [ "$(id -u)" -eq 0 ] || skip "only root can hide /dev/kvm"
-    unshare -m sh -c 'mount -t tmpfs none /dev 2>/dev/null' || skip "no mounts may be made here"
+    unshare -m sh -c 'mount -t tmpfs none /dev 2>/dev/null' || skip "mounts are not permitted here"
     status=0
     without='mount -t tmpfs none /dev && exec "$@"'
     unshare -m sh -c "$without" - "$VMM" --probe >probe.json || status=$?
@@ -91,11 +93,11 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
 
 @test "without permission: the reason and the cure" {
     [ -e /dev/kvm ] || skip "there is no /dev/kvm"
-    [ "$(id -u)" -eq 0 ] || skip "only root can try as somebody else"
+    [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
     cp "$VMM" "$BATS_TEST_TMPDIR/as-nobody"
     chmod -R a+rX "$BATS_TEST_TMPDIR"
     status=0
-    # From /proc: nobody may not walk to where the tests lie.
+    # Through /proc: the user nobody can't reach the tests' folders.
     exec 9<"$BATS_TEST_TMPDIR/as-nobody"
     setpriv --reuid=65534 --regid=65534 --clear-groups /proc/self/fd/9 --probe >probe.json ||
         status=$?
@@ -104,7 +106,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     jq -e '.reason | test("usermod -aG kvm")' probe.json
 }
 
-@test "wrong usage is told, exit status 2" {
+@test "wrong usage is reported, exit status 2" {
     for words in '' '--colour=blue' '--cpus=65 --kernel=x' '--kernel=x --pin=0,0'; do
         # shellcheck disable=SC2086
         vmm $words
@@ -115,7 +117,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     timeout 60 "$VMM" --version | grep -qE '^vmm [0-9.]+$'
 }
 
-@test "files that are no kernel are errors with a reason" {
+@test "files that are not kernels are errors with a reason" {
     needs_kvm
     head -c 3000 /dev/urandom >random
     head -c 5000 "$GUEST/guest.elf" >cut.elf
@@ -128,7 +130,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
 }
 
 # bats test_tags=live
-@test "the guest boots and ends; the runner reads what both say" {
+@test "the guest boots and ends; the runner reads the records of both" {
     needs_kvm
     guest 'bench=^(idle|sgdt|in)$'
     [ "$status" -eq 0 ]
@@ -144,7 +146,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     [ "$(jq -c '[.boots[].launches[] | .bad_lines, .stale_records, .lost_records, .end]' "$file")" = '[0,0,0,"bye"]' ]
 }
 
-@test "exits: as many as operations where each must, none where none may" {
+@test "exits: as many as operations in rows that exit, none in rows that do not" {
     needs_kvm
     guest 'bench=^(in|out|sgdt|sldt|sidt|pushf-popf|lgdt|idle)$'
     for row in in out; do
@@ -154,13 +156,13 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     for row in idle sgdt sldt sidt pushf-popf lgdt; do
         [ "$(exits $row '.returns | tojson')" = '{}' ]
     done
-    # The trial batches of adaptive counts are outside: as many again, if they were in.
+    # Trial batches of adaptive counts are not counted; they would double the number.
     guest 'bench=^in$ iters=40 samples=2'
     [ "$(exits in .operations)" -eq 80 ]
     [ "$(exits in .returns.io)" -eq 80 ]
 }
 
-@test "cold memory: each operation brings a page that was not there" {
+@test "cold memory: each operation adds a page that was not present" {
     needs_kvm
     guest 'bench=^(hot|cold)-memory-access$ iters=20'
     [ "$(exits cold-memory-access '.pages_after - .pages_before')" -eq 60 ]
@@ -180,7 +182,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     done
 }
 
-@test "no hypercall instruction on a software KVM, whoever asks" {
+@test "no hypercall instruction on a software KVM, even if requested" {
     needs_kvm
     is_software || skip "this KVM has hardware below it"
     guest 'hypercall=kvm bench=^hypercall$'
@@ -188,7 +190,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     grep -q 'hypercall=none' said.txt
     [ "$(records hello | jq -r .hypercall)" = none ]
     [ "$(records skip | jq -r .bench)" = hypercall ]
-    # Of a kernel that is not our guest nobody knows what it executes.
+    # Other kernels than the guest may execute hypercalls, so they need --insist.
     sed 's/worldswitch\x00/worldswatch\x00/' "$GUEST/guest.elf" >foreign.elf
     KERNEL=foreign.elf guest 'bench=^idle$'
     [ "$status" -eq 1 ]
@@ -199,7 +201,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/
     [ "$status" -eq 0 ]
 }
 
-# Kernels that are not ours: foreign.elf, for PVH, and foreign.bzimage.
+# Builds other kernels than the guest: foreign.elf, for PVH, and foreign.bzimage.
 make_foreign() {
     as --32 "$ROOT/tests/guests/foreign.S" -o foreign.o
     ld -m elf_i386 -Ttext-segment=0x100000 foreign.o -o foreign.elf
@@ -207,7 +209,7 @@ make_foreign() {
     ld -m elf_i386 --oformat binary -Ttext=0 foreign.o -o foreign.bzimage
 }
 
-@test "kernels of others, by PVH and as a bzImage, get their command line and RAM disk" {
+@test "other kernels, by PVH and as a bzImage, get their command line and RAM disk" {
     needs_kvm
     make_foreign
     printf 'and a RAM disk' >ramdisk
@@ -242,7 +244,7 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "vCPUs stay where they are pinned, and the end says so" {
+@test "vCPUs stay where they are pinned, and the last record reports it" {
     needs_kvm
     cpu=$(taskset -pc $$ | sed 's/.*[^0-9]//')
     OPTIONS=(--cpus 2 --pin "$cpu,$cpu")
@@ -255,7 +257,7 @@ make_foreign() {
     grep -q "can't pin vCPU 0 to CPU 4000" said.txt
 }
 
-@test "a configuration file says the same as arguments" {
+@test "a configuration file does the same as arguments" {
     needs_kvm
     printf '%s\n' '# a comment' "kernel=$GUEST/guest.elf" 'append=bench=^idle$ samples=2 iters=3' \
         'cpus=2' 'memory=64' >vmm.conf
@@ -269,7 +271,7 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "memory, ports and notes beyond the machine: survived, counted" {
+@test "accesses to missing memory and ports, and invalid doorbell notes: survived, counted" {
     needs_kvm
     KERNEL=$HOSTILE guest 'bench=^(hostile-(beyond|ports|bell)|in)$'
     [ "$status" -eq 0 ]
@@ -285,12 +287,12 @@ make_foreign() {
     grep -q 'triple fault on vCPU 0 at rip 0x' said.txt
     [ "$(own bye | jq -r .status)" = reset ]
     [[ $(cat said.txt) =~ bytes(( [0-9a-f]{2}){8})\ \(exit ]]
-    # No address translates to memory that is not meant.
+    # An unmapped rip is reported without bytes, not with those of other memory.
     KERNEL=$HOSTILE guest 'bench=^hostile-astray$'
     [[ $(cat said.txt) =~ rip\ 0x600000000000.*bytes(\ \?){8}\ \(exit ]]
 }
 
-@test "code where nothing is: the guest is given up, and the monitor says why" {
+@test "a jump to missing memory: the monitor ends with the reason" {
     needs_kvm
     KERNEL=$HOSTILE guest 'bench=^hostile-fetch$'
     [ "$status" -eq 11 ]
@@ -298,7 +300,7 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "a guest that spins with interrupts off: ended by timeout=, exit status 13" {
+@test "a guest that spins with interrupts off: ended by --timeout, exit status 13" {
     needs_kvm
     KERNEL=$HOSTILE
     OPTIONS=(--timeout 3)
@@ -308,7 +310,7 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "a flood: ended at console-max, exit status 12" {
+@test "a flood: ended at --console-max, exit status 12" {
     needs_kvm
     KERNEL=$HOSTILE
     OPTIONS=(--console-max 9000)
@@ -319,11 +321,11 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "SIGTERM, SIGINT and SIGHUP end a spinning guest in order" {
+@test "SIGTERM, SIGINT and SIGHUP end a spinning guest with a last record" {
     needs_kvm
     for signal in 15 2 1; do
         rm -f console.txt
-        # A background job ignores SIGINT, until told otherwise.
+        # Background jobs ignore SIGINT, unless job control is on.
         set -m
         spin --cpus 2
         set +m
@@ -336,7 +338,7 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "SIGKILL leaves no thread and no machine" {
+@test "SIGKILL leaves no thread" {
     needs_kvm
     spin --cpus 2
     tasks=("/proc/$machine/task/"*)
@@ -350,7 +352,7 @@ make_foreign() {
 }
 
 # bats test_tags=live
-@test "a console that nobody reads any more: it ends; one that blocks: it can be ended" {
+@test "a closed console ends the monitor; with a console that blocks, signals end it" {
     needs_kvm
     { timeout 100 "$VMM" --kernel "$HOSTILE" --append 'bench=^hostile-flood$ samples=1' 2>said.txt ||
         echo $? >status.txt; } | head -n 3 >/dev/null
@@ -359,13 +361,14 @@ make_foreign() {
     mkfifo line
     sleep 600 <>line 3>&- &
     sleeper=$!
-    # Full from the start, so that the very first record has to wait; then with room for a few.
+    # The pipe is full at the start, so that the first record must wait; then it has room for some records.
     for room in 0 8192; do
         head -c $((65536 - room)) /dev/zero >line
         "$VMM" --console line --kernel "$HOSTILE" --append 'bench=^hostile-flood$ samples=1' \
             2>said.txt 3>&- &
         machine=$!
-        # Who says the first record waits in poll(2), as the main thread always does beside the vCPU's.
+        # With a full pipe only the main thread waits in poll(2), to write the first record; with room for
+        # some records the main thread and the vCPU's thread do.
         blocks() {
             [ "$(cat "/proc/$machine/task/"*/syscall | grep -c '^7 ')" -eq $((room == 0 ? 1 : 2)) ]
         }

@@ -1,4 +1,4 @@
-# Xen on the x86 lab: 4.17, and in make test-long 4.20 beside it, where booting another takes as long again.
+# Xen in the x86 lab: 4.17; make test-long also has 4.20, which doubles the time.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -18,7 +18,7 @@ setup() {
     mapfile -t xens < <(tr ',:' '\n-' <<<"$XENS")
 }
 
-# exact XEN ROW...: all measured, and the same in both boots.
+# exact XEN ROW...: checks that all rows are measured, and the same in both boots.
 exact() {
     local row
     for row in "${@:2}"; do
@@ -26,30 +26,30 @@ exact() {
     done
 }
 
-@test "the same digits in both boots, a round trip of events dearer than its hypercalls" {
+@test "the same counts in both boots, a round trip of events costs more than its hypercalls" {
     for xen in "${xens[@]}"; do
         exact "$xen" hypercall cpuid in event-channel
         [ "$(insns "$RUN/$xen" hypercall)" -gt 4500 ]
         [ "$(insns "$RUN/$xen" hypercall)" -lt 6500 ]
-        # A round trip holds four hypercalls.
+        # A round trip has four hypercalls.
         [ "$(insns "$RUN/$xen" event-channel)" -gt $((4 * $(insns "$RUN/$xen" hypercall))) ]
-        # What would end the emulator is not begun.
+        # Rows that would crash the emulator are skipped.
         [ "$xen" = lab-xen ] || [ "$(value "$RUN/$xen" cr8-read .status)" = ok ]
         [ "$xen" = lab-xen ] || [[ $(value "$RUN/$xen" self-ipi-priority .reason) == 'QEMU dies where'* ]]
     done
-    # Two versions are two programs.
+    # Two versions of Xen have different counts.
     [ "$(for xen in "${xens[@]}"; do insns "$RUN/$xen" hypercall; done | sort -u | wc -l)" -eq ${#xens[@]} ]
 }
 
-@test "a guest without paging: near the figures of one that never had any" {
-    # What such a guest paid on Xen 4.17, its APIC off: docs/lab-xen.md says what the rest is.
+@test "-unpaged rows: near the counts of a guest that never had paging" {
+    # The counts of such a guest on Xen 4.17, with its APIC off; docs/lab-xen.md explains the difference.
     while read -r row without slack; do
         for xen in "${xens[@]}"; do
             exact "$xen" "$row-unpaged"
             figure=$(insns "$RUN/$xen" "$row-unpaged")
             echo "$xen $row-unpaged: $figure"
             [ $((figure - without)) -lt "$slack" ] && [ $((without - figure)) -lt "$slack" ]
-            # The walks that are left out are nearly half of all; to step over IN there never were any.
+            # Page walks are nearly half of a paged row's count, except for IN, which needs none.
             [ "$row" = in ] || [ $((10 * $(insns "$RUN/$xen" "$row"))) -gt $((19 * figure)) ]
             [ "$row" != event-channel ] || [ "$(value "$RUN/$xen" "$row-unpaged" '.outcomes[0].check.verdict')" = proved ]
         done

@@ -1,16 +1,16 @@
 /*
- * The first process of a Linux guest that works on a virtio disk; a static program. The tests of
- * elvis boot it. What it does is in the kernel's command line, which becomes its environment:
+ * The first process of a Linux guest that uses a virtio disk, for the tests of elvis; a static program. The
+ * kernel's command line, which becomes its environment, has its job:
  *
  *	job=files	formats the disk (ext4), warms up, waits for a line, writes `mib=N` MiB to a file and
- *			syncs, reads them back, and compares checksums. Requests are of 4 KiB and pass by the
- *			page cache, which would make few large ones of them.
- *	job=numbers	THREADS threads write rising numbers to blocks of their own for `seconds=N` and
- *			read them back: an older number is a write that was lost, or one that was run again,
- *			or a page that the disk wrote and a migration left behind
+ *			syncs, reads them back, and compares checksums. Requests have 4 KiB and bypass the
+ *			page cache (O_DIRECT), which would merge them into few large ones.
+ *	job=numbers	THREADS threads write increasing numbers to blocks of their own for
+ *			`seconds=N` and read them back: a smaller number shows a write that was lost
+ *			or repeated, or a page that the disk wrote and a migration did not copy
  *
- * /modules holds the kernel's modules, /sbin/mke2fs formats. Each line that it says starts with "disk: ";
- * the last is "disk: done" or tells what went wrong. Then the machine is powered off.
+ * /modules has the kernel's modules, /sbin/mke2fs formats. Each line of output starts with "disk: "; the
+ * last is "disk: done" or an error. Then the machine is powered off.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -40,7 +40,7 @@
 #define THREADS 4
 /* Blocks of each thread. */
 #define OWN	4
-/* Reads after which a thread looks at what one brought. */
+/* A thread checks what it has read after this many more reads. */
 #define LATE	32
 
 static void say(const char *format, ...)
@@ -65,7 +65,7 @@ static void wait_for_host(void)
 static _Noreturn void power_off(void)
 {
 	sync();
-	/* The console's last words are still on their way. */
+	/* The console's output may not be out yet. */
 	tcdrain(STDOUT_FILENO);
 	reboot(RB_POWER_OFF);
 	for (;;)
@@ -94,7 +94,8 @@ static bool load(const char *name)
 	return loaded;
 }
 
-/* Loads all modules, those that need others after them: as long as a round brings one in, another. */
+/* Loads all modules. One that depends on others fails until these are loaded, so it tries again as long as
+ * a round loads at least one. */
 static void load_modules(void)
 {
 	struct dirent **names;
@@ -164,7 +165,7 @@ static uint64_t *buffer(void)
 	return memory;
 }
 
-/* Writes a file of random words, whole on the disk when it returns. Returns its checksum. */
+/* Writes a file of random words, and syncs it to the disk. Returns its checksum. */
 static uint64_t write_file(const char *path, unsigned bytes)
 {
 	uint64_t *words = buffer(), state = 0x9e3779b97f4a7c15u, sum = 0;
@@ -232,7 +233,7 @@ static void write_number(int fd, uint64_t *words, uint64_t number, unsigned bloc
 	need(pwrite(fd, words, BLOCK, (off_t)block * BLOCK) == BLOCK, "a write failed: %m");
 }
 
-/* What a read brought, at a time when its page may have been migrated since. */
+/* A read whose buffer is checked later, as a migration may copy the page in between. */
 struct late {
 	uint64_t *words, number;
 	unsigned block;

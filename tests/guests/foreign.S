@@ -1,17 +1,17 @@
 /*
- * A kernel that is not ours, for the monitor's tests: sends its command line, its initial RAM disk
- * and a newline to COM1, and powers off. With --defsym BZIMAGE=1 a bzImage, else an ELF file that
- * PVH enters. It executes no hypercall.
+ * A kernel other than the guest, for the monitor's tests: sends its command line, its initial RAM disk
+ * and a newline to COM1, and powers off. With --defsym BZIMAGE=1 it is a bzImage, else an ELF file for
+ * PVH. It executes no hypercall.
  *
  * Linux enters with ESI = boot_params (Documentation/arch/x86/boot.rst), PVH with EBX = start_info
  * (xen/include/public/arch-x86/hvm/start_info.h), both in flat 32-bit protected mode.
  */
 	.ifdef BZIMAGE
 	.org 0x1f1
-	.byte 1				/* setup_sects: a sector follows this one */
+	.byte 1				/* setup_sects: one sector follows this one */
 	.org 0x1fe
 	.word 0xaa55			/* boot_flag */
-	.byte 0xeb, 0x66		/* jump: where the header ends */
+	.byte 0xeb, 0x66		/* jump: its offset gives the end of the header */
 	.ascii "HdrS"
 	.word 0x20f			/* version 2.15 */
 	.org 0x211
@@ -26,7 +26,7 @@
 	.org 0x400
 	.else
 	.section .note.pvh, "a", @note
-	.long 4, 4, 18			/* of "Xen": XEN_ELFNOTE_PHYS32_ENTRY */
+	.long 4, 4, 18			/* name and value are 4 bytes each; XEN_ELFNOTE_PHYS32_ENTRY */
 	.asciz "Xen"
 	.long _start
 	.text

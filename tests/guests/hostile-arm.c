@@ -1,11 +1,12 @@
 /*
- * Rows that try to take a hypervisor on Arm down with them, one way each (tests/e2e/neve.bats). Built into
- * a guest of their own by EXTRA_BENCH. What the hardware would answer with an exception must be an
- * exception of the guest's; all else must leave the hypervisor, and other VMs, as they were.
+ * Rows that try to crash a hypervisor on ARM, one way each (tests/e2e/neve.bats). Built into a guest of
+ * their own by EXTRA_BENCH. Where hardware would raise an exception, the guest must get it; nothing may
+ * affect the hypervisor or other VMs.
  */
 #include "row.h"
 
-/* Guest-physical addresses that no device and no memory answers; the distributor; the doorbell. */
+/* Guest-physical addresses: without device and memory; the interrupt controller; the UART; the test
+ * device and its doorbell. */
 #define NOWHERE	 0x20000000ull
 #define GICD	 0x08000000ull
 #define GICR	 0x080a0000ull
@@ -19,17 +20,17 @@ ROW(hostile_load, "hostile-load", .run = hostile_load_run);
 TIMED_LOOP(hostile_fetch, "mov x2, #0x20000000\n\tblr x2");
 ROW(hostile_fetch, "hostile-fetch", .run = hostile_fetch_run);
 
-/* The syndrome does not describe these. */
+/* Accesses that the syndrome does not describe (ISV is 0). */
 TIMED_LOOP(hostile_pair, "mov x2, #0x08000000\n\tldp x3, x4, [x2]");
 ROW(hostile_pair, "hostile-pair", .run = hostile_pair_run);
 TIMED_LOOP(hostile_zero, "mov x2, #0x0a000000\n\tdc zva, x2");
 ROW(hostile_zero, "hostile-zero", .run = hostile_zero_run);
 
-/* Over the end of a device. */
+/* Across the end of a device. */
 TIMED_LOOP(hostile_end, "mov x2, #0x0a000000\n\tadd x2, x2, #0xffc\n\tldr x3, [x2]");
 ROW(hostile_end, "hostile-end", .run = hostile_end_run);
 
-/* Beyond what stage 2 can translate, and beyond what the guest was told that there is. */
+/* Above the addresses that stage 2 can translate, and above those of the guest's ID registers. */
 static enum check check_far(struct bench_run *run)
 {
 	uint64_t control, value;
@@ -49,7 +50,7 @@ TIMED_LOOP(hostile_hvc, "hvc #1");
 ROW(hostile_hvc, "hostile-hvc", .run = hostile_hvc_run);
 TIMED_LOOP(hostile_smc, "smc #0x1234");
 ROW(hostile_smc, "hostile-smc", .run = hostile_smc_run);
-/* PMCR_EL0; an implementation defined register; a vector length. */
+/* A read of PMCR_EL0; of an implementation defined register; of the vector length (SVE). */
 TIMED_LOOP(hostile_pmu, "mrs x2, s3_3_c9_c12_0");
 ROW(hostile_pmu, "hostile-pmu", .run = hostile_pmu_run);
 TIMED_LOOP(hostile_own, "mrs x2, s3_0_c15_c2_0");
@@ -67,7 +68,7 @@ static uint64_t random_bits(void)
 	return random_state;
 }
 
-/* One access of any width to where a device is. */
+/* One random access of any width to a device's address. */
 static void touch(uint64_t address, uint64_t value)
 {
 	switch (random_bits() % 8) {
@@ -97,8 +98,8 @@ static void touch(uint64_t address, uint64_t value)
 	}
 }
 
-/* 20,000 accesses to the interrupt controller and the test device, its doorbell among them: notes that
- * lie nowhere, over the end of memory, in the guest's own. */
+/* 20,000 accesses to the interrupt controller and the test device, including its doorbell: notes at
+ * addresses without memory, across the end of memory, and inside it. */
 static enum check check_registers(struct bench_run *run)
 {
 	for (unsigned i = 0; i < 20000; i++) {
@@ -119,7 +120,7 @@ static enum check check_registers(struct bench_run *run)
 }
 ROW(hostile_registers, "hostile-registers", .check = check_registers);
 
-/* SGIs to everyone and nobody, and calls of every function but those that end the machine or a CPU. */
+/* SGIs to all CPUs and to none, and calls of every PSCI function except those that end the machine or a CPU. */
 static enum check check_calls(struct bench_run *run)
 {
 	for (unsigned i = 0; i < 20000; i++) {
@@ -132,8 +133,8 @@ static enum check check_calls(struct bench_run *run)
 		__asm__ volatile("msr s3_0_c12_c11_5, %0\n\tmsr s3_0_c12_c11_7, %1"
 				 :
 				 : "r"(random_bits()), "r"(random_bits()));
-		/* CPU_SUSPEND waits for what may never come; CPU_OFF, SYSTEM_OFF, SYSTEM_RESET; and CPU_ON of
-		 * a CPU that would run what lies anywhere. */
+		/* CPU_SUSPEND may wait forever; CPU_OFF, SYSTEM_OFF and SYSTEM_RESET end the test; CPU_ON would
+		 * start a CPU at a random address. */
 		if (function == 1 || function == 2 || function == 3 || function == 8 ||
 		    function == 9)
 			continue;
@@ -153,7 +154,7 @@ static enum check check_calls(struct bench_run *run)
 }
 ROW(hostile_calls, "hostile-calls", .check = check_calls);
 
-/* A doorbell's note whose name has no end, and whose numbers overflow. */
+/* A doorbell note whose name is not terminated, and whose numbers overflow. */
 static struct {
 	uint32_t magic, kind;
 	uint64_t index, iterations, samples;
@@ -179,8 +180,8 @@ static enum check check_bell(struct bench_run *run)
 }
 ROW(hostile_bell, "hostile-bell", .check = check_bell);
 
-/* Not hostile: the virtual timer's interrupt, a hundred times, each taken and ended by hand. The second of
- * two comes at once, before the hypervisor saw the end of the first. */
+/* Not hostile: a hundred interrupts of the virtual timer, each acknowledged and ended here. Every second
+ * one comes at once, before the hypervisor has seen the end of the one before. */
 #define TIMER_INTID 27
 #define GICR_ENABLE (GICR + 0x10100)
 
@@ -207,7 +208,7 @@ static enum check check_timer(struct bench_run *run)
 }
 ROW(timer, "timer", .check = check_timer);
 
-/* Nor this: bytes that are typed reach the guest's port, all and in order. */
+/* Not hostile either: typed bytes reach the guest's port, all of them and in order. */
 static const char typed[] = "typed words, more than the hardware's port holds at once";
 
 static enum check check_typed(struct bench_run *run)
@@ -226,7 +227,7 @@ static enum check check_typed(struct bench_run *run)
 }
 ROW(typed, "typed", .check = check_typed);
 
-/* Translation tables that lie nowhere: every fetch aborts, that of the vectors too, for ever. */
+/* Translation tables at an address without memory: every fetch aborts, that of the vectors too. */
 TIMED_LOOP(hostile_tables, "mov x2, #0x20000000\n\tmsr ttbr0_el1, x2\n\tisb\n\ttlbi vmalle1\n\t"
 			   "dsb sy\n\tisb");
 ROW(hostile_tables, "hostile-tables", .run = hostile_tables_run);

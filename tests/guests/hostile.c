@@ -1,10 +1,10 @@
 /*
- * Rows that try to take a monitor down with them, one way each (tests/e2e/vmm.bats). Built into a
- * guest of their own by EXTRA_BENCH. The monitor must say what happened, and end or go on.
+ * Rows that try to crash a monitor, one way each (tests/e2e/vmm.bats). Built into a guest of their own by
+ * EXTRA_BENCH. The monitor must report what happened, and end or go on.
  */
 #include "row.h"
 
-/* Interrupts are off on the first CPU, always. */
+/* Interrupts are always off on the first CPU. */
 TIMED_LOOP(hostile_spin, "9:\tjmp 9b");
 ROW(hostile_spin, "hostile-spin", .run = hostile_spin_run);
 
@@ -18,11 +18,11 @@ static bool init_triple(struct bench_run *run)
 }
 ROW(hostile_triple, "hostile-triple", .init = init_triple, .run = hostile_triple_run);
 
-/* The same at an address that no page table has: nobody can say which code is there. */
+/* The same at an unmapped address: the monitor can't read the code there. */
 TIMED_LOOP(hostile_astray, "lidt (%rsi)\n\tmovabs $0x600000000000, %rax\n\tjmp *%rax");
 ROW(hostile_astray, "hostile-astray", .init = init_triple, .run = hostile_astray_run);
 
-/* Guest-physical addresses below 4 GiB that no device and no memory answers. */
+/* Guest-physical addresses below 4 GiB without device and memory. */
 #define NOWHERE 0xd0000000
 
 static enum check check_beyond(struct bench_run *run)
@@ -36,7 +36,7 @@ static enum check check_beyond(struct bench_run *run)
 }
 ROW(hostile_beyond, "hostile-beyond", .check = check_beyond);
 
-/* Code where nothing is. */
+/* A jump to an address without memory. */
 TIMED_LOOP(hostile_fetch, "mov $0xd0000000, %eax\n\tjmp *%rax");
 ROW(hostile_fetch, "hostile-fetch", .run = hostile_fetch_run);
 
@@ -49,7 +49,7 @@ static enum check check_flood(struct bench_run *run)
 }
 ROW(hostile_flood, "hostile-flood", .check = check_flood);
 
-/* Ports that nobody has, every width, strings among them. */
+/* Ports without a device: bytes, and string instructions. */
 static enum check check_ports(struct bench_run *run)
 {
 	char bytes[64];
@@ -65,8 +65,8 @@ static enum check check_ports(struct bench_run *run)
 }
 ROW(hostile_ports, "hostile-ports", .check = check_ports);
 
-/* The doorbell with notes that lie nowhere, over the end of memory, and that are none; and with a
- * name without an end. */
+/* The doorbell with notes at addresses without memory, across the end of memory, and invalid ones; and with a
+ * name that is not terminated. */
 static struct {
 	uint32_t magic, kind;
 	uint64_t index, iterations, samples;

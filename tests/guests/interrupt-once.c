@@ -1,12 +1,12 @@
 /*
- * An interrupt that the hypervisor injects arrives once: after it this CPU runs on without an exit for longer
- * than a tick of the Linux below it takes, and only then ends it. An emulator with the fault svm-interrupt-twice
- * (lab/quirks.toml) delivers it again at that tick.
+ * Checks that an interrupt which the hypervisor injects arrives once. Between taking and ending it, this
+ * CPU runs without an exit for longer than the period of the timer tick of the Linux below. An emulator
+ * with the fault svm-interrupt-twice (lab/quirks.toml) delivers the interrupt again at that tick.
  */
 #include "bench.h"
 #include <arch/timed_exits.h>
 
-/* 8 million instructions: 8 ms of a lab machine, whose Linux ticks every 4. */
+/* 8 million instructions: 8 ms of a lab machine, whose Linux has a tick every 4 ms. */
 #define RUN_ON "mov $4000000, %ecx\n6:\tdec %ecx\n\tjnz 6b\n\t"
 TIMED_EACH_BODY("interrupt_once_run", "", SEND_TO_SELF "sti\n\t" UNTIL_TAKEN "\n\t" RUN_ON,
 		COMPLETION_FROM_OPERAND "\n\t" OP_COMPLETION);

@@ -1,6 +1,6 @@
 /*
- * Rows of the suite with one instruction more in what is timed (tests/e2e/lab-machines.bats): the lab
- * must see exactly that one.
+ * Rows of the suite with one more instruction in the timed loop (tests/e2e/lab-machines.bats): the lab must
+ * count exactly one more.
  */
 #include "row.h"
 
@@ -18,7 +18,7 @@ ROW(sgdt_one_more, "sgdt-one-more", .init = init_sgdt, .run = sgdt_one_more_run,
 TIMED_PAIR(hypercall_one_more, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL "\n\tnop",
 	   AFTER_HYPERCALL);
 
-/* A number that KVM does not know, and its answer to it (guest/bench/hypercall.c). */
+/* A hypercall number unknown to KVM, and KVM's answer (guest/bench/hypercall.c). */
 static struct hypercall_operand call = { .number = 0x7fffffff, .wanted = 0 - 1000ull }, unused;
 
 static const char *needs_hypercall(const struct params *params)

@@ -1,7 +1,7 @@
 /*
  * Rows that go wrong on purpose, one way each (tests/e2e/planted.bats). Built into a guest of
- * their own by EXTRA_BENCH: `plant-*` rows stand behind the suite's, and each must cost itself
- * only.
+ * their own by EXTRA_BENCH: the `plant-*` rows follow the suite's rows, and each may affect only
+ * itself.
  */
 #include "common/crc32.h"
 #include "common/text.h"
@@ -16,7 +16,7 @@ ROW(plant_ud, "plant-ud", .run = plant_ud_run);
 TIMED_LOOP(plant_gp, "movabs $0x8000000000000000, %rax\n\tmov (%rax), %rax");
 ROW(plant_gp, "plant-gp", .run = plant_gp_run);
 
-/* An address that nothing maps. */
+/* An unmapped address. */
 TIMED_LOOP(plant_pf, "movabs $0x123456789000, %rax\n\tmov (%rax), %rax");
 ROW(plant_pf, "plant-pf", .run = plant_pf_run);
 
@@ -34,9 +34,9 @@ static bool init_triple(struct bench_run *run)
 }
 ROW(plant_triple, "plant-triple", .init = init_triple, .run = plant_triple_run);
 
-/* ---- A spoiled record line ------------------------------------------------------------------- */
+/* ---- Spoiled record lines -------------------------------------------------------------------- */
 
-/* A record line that holds in all but what the caller spoils. */
+/* Writes a record line that is valid except for what the caller spoils. */
 static void forged(const struct bench_run *run, uint64_t nonce, uint32_t crc_spoiler, bool half)
 {
 	static const char object[] =
@@ -94,7 +94,7 @@ static enum check check_stale(struct bench_run *run)
 }
 ROW(plant_stale, "plant-stale", .check = check_stale);
 
-/* Swallows its own result: the serial port loops back to itself (MCR bit 4) until cleanup. */
+/* Loses its own result: the serial port loops back to itself (MCR bit 4) until cleanup. */
 #define COM1_MODEM 0x3fc
 
 static enum check check_lost(struct bench_run *run)
@@ -112,7 +112,7 @@ static void cleanup_lost(struct bench_run *run)
 }
 ROW(plant_lost, "plant-lost", .check = check_lost, .cleanup = cleanup_lost);
 
-/* Far more than any runner takes. */
+/* Far more than any runner accepts. */
 static enum check check_flood(struct bench_run *run)
 {
 	for (unsigned i = 0; i < 1000000; i++)

@@ -1,6 +1,7 @@
 /*
- * A row that reads untouched pages first and writes them then (tests/e2e/neve-linux.bats). KVM maps a page
- * that was only read without the right to write; of the fault that follows it asks by AT where it was.
+ * A row that first reads untouched pages and then writes them (tests/e2e/neve-linux.bats). KVM maps a page
+ * that was only read without write permission; at the permission fault that follows it uses AT to find
+ * the address.
  */
 #include "row.h"
 

@@ -1,6 +1,6 @@
 /*
- * What the rows of the test guests have in common: a row that runs once and measures nothing,
- * whose fields a test sets anew where it goes wrong on purpose.
+ * Common parts of the rows of test guests: the macro ROW defines a row that runs once and measures nothing;
+ * a test overrides its fields.
  */
 #ifndef ROW_H
 #define ROW_H
@@ -9,7 +9,7 @@
 
 #include "bench.h"
 
-/* A field given again behind the defaults is the point of the macro. */
+/* The macro overrides defaults on purpose. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 #ifdef __clang__
 #pragma GCC diagnostic ignored "-Winitializer-overrides"

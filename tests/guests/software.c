@@ -1,14 +1,14 @@
 /*
  * Rows that a software KVM does not survive (tests/e2e/kvm.bats). Built into a guest of their own
- * by EXTRA_BENCH. `soft-call` holds a hypercall instruction and keeps to the rule that all guests
- * keep to: it runs only where hypercall= names somebody who answers.
+ * by EXTRA_BENCH. `soft-call` has a hypercall instruction; like all rows with one, it runs only if
+ * hypercall= names a hypervisor that answers.
  */
 #include "row.h"
 
 TIMED_LOOP(soft_before, "nop");
 ROW(soft_before, "soft-before", .run = soft_before_run);
 
-/* The descriptor of selector 0 can't be loaded: real processors only clear ZF. */
+/* LAR of selector 0, which has no descriptor: real CPUs only clear ZF. */
 TIMED_LOOP(soft_lar, "xor %eax, %eax\n\tlar %eax, %edx");
 ROW(soft_lar, "soft-lar", .run = soft_lar_run);
 

@@ -1,5 +1,5 @@
-# A Linux guest in QEMU on a disk of elvis: 200 MB through ext4 with hardly a kick, and the daemon killed
-# under it. `make test-long` runs it; it needs the network once, and minutes.
+# A Linux guest in QEMU on a disk of elvis: 200 MB through ext4 with hardly any kicks, and a daemon that is
+# killed meanwhile. `make test-long` runs it; it takes minutes, and needs the network once.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -16,7 +16,7 @@ setup() {
 
 teardown() { disk_teardown; }
 
-# files MODE: the guest's job in one mode. Sets requests and kicks, of what came after its warm-up.
+# files MODE: runs the guest's job on elvis in one mode. Sets requests and kicks, counted after the warm-up.
 files() {
     local requests_before kicks_before
     serve "$1"
@@ -33,23 +33,23 @@ files() {
     echo "$1: $requests requests, $kicks kicks" | tee -a "$BATS_FILE_TMPDIR/disk.txt" >&3
 }
 
-@test "200 MB through ext4: written, synced, read back right, and kicks below 1 in 10,000 requests" {
+@test "200 MB through ext4: written, synced, read back correctly, less than one kick per 10,000 requests" {
     files elvis
     [ "$requests" -gt 100000 ]
     [ $((kicks * 10000)) -lt "$requests" ]
 }
 
-@test "the same without polling: a kick a request" {
+@test "the same without polling: about one kick per request" {
     files fine-grained
     [ "$requests" -gt 100000 ]
     # Requests that came in one burst share a kick.
     [ $((kicks * 10)) -gt $((requests * 9)) ]
 }
 
-# It is served, by the process that runs now.
+# Whether the current process has served requests.
 served() { [ "$(counter 'requests // 0')" -gt 100 ]; }
 
-@test "kill -9 of the daemon under a guest that writes: it goes on, and no write is lost or run again" {
+@test "kill -9 of the daemon while a guest writes: the guest goes on, and no write is lost or repeated" {
     serve elvis
     guest job=numbers seconds=40
     said 300 warm

@@ -1,4 +1,4 @@
-# `worldswitch io` at length: experiments whole, and what a busy host blurs in short ones.
+# `worldswitch io` at full length: complete experiments, and effects that short ones on a busy host hide.
 
 # shellcheck disable=SC2154
 
@@ -6,14 +6,14 @@ load ../e2e/common
 
 setup() { common_setup; }
 
-# The median of the rounds of a metric's mean over devices, in a row of a server's file.
+# median SERVER BENCHMARK METRIC: the median over rounds of a metric's mean over devices.
 median() {
     result "$1" "[.rows[] | select(.benchmark == \"$2\").metrics[] | select(.name == \"$3\").boots[].run | add / length] | sort | .[length / 2 | floor]"
 }
 
-@test "the rule about stuck queues halves the 99th percentile of those that wait for a busy device" {
+@test "the rule for stuck queues halves the 99th percentile of devices that wait for a busy one" {
     LIMIT=300 ws io stuck --rounds 9 -o "$OUT"
-    # halves PERCENTILE: whether the rule halves it. Sets told and on.
+    # halves PERCENTILE: whether the rule halves it. Sets $told and $on.
     halves() {
         local off
         on=$(median elvis stuck-1-latency "$1")
@@ -24,14 +24,14 @@ median() {
     }
     halves latency_p50
     if ! halves latency_p99; then
-        # No visit lasts longer than 64 requests of 20 us. Beyond two of these the host's stops are what is
-        # seen, as each is longer than all that the rule decides.
-        jq -en "$on < 2 * 64 * 20000" || skip "the host stops threads for longer than any visit lasts; $told"
+        # A visit takes at most 64 requests of 20 us. A latency of more than two visits comes from stops of
+        # the host, which are longer than anything that the rule can change.
+        jq -en "$on < 2 * 64 * 20000" || skip "the host stops threads for longer than a visit takes; $told"
         false
     fi
 }
 
-@test "devices of one I/O core get equal shares, or by their weights within 10 %" {
+@test "devices of one I/O core get equal shares, or shares by weight, within 10 %" {
     ws io shares --rounds 5 -o "$OUT"
     # shellcheck disable=SC2016  # jq's own
     jain=$(result elvis '[.rows[] | select(.benchmark == "shares-14-equal").metrics[] | select(.name == "requests").boots[]
@@ -45,10 +45,10 @@ median() {
         | all(\$all[]; . / \$fair > 0.9 and . / \$fair < 1.1)"
 }
 
-@test "all experiments to the end, whole" {
+@test "all experiments complete" {
     LIMIT=1500 ws io scaling mixed ablation stuck shares integrity -o "$OUT" || [ $? -eq 1 ]
     for file in "$OUT"/*.json; do
-        # qemu-storage-daemon 7.2 now and then ends by an assertion of its own (docs/elvis.md).
+        # qemu-storage-daemon 7.2 sometimes fails an assertion (docs/elvis.md).
         bad=$(jq -r '.rows[] | select(.status != "ok") | .reason, (.metrics | select(length == 0) | "no round of it")' "$file")
         [[ $file != */qemu-storage-daemon.json ]] || bad=$(grep -v 'vhost_user_server_ref: Assertion' <<<"$bad" || true)
         echo "${file##*/}: ${bad:-all rows are there}" >&2

@@ -1,4 +1,4 @@
-# The lab from nothing: its cache rebuilt from the lock, and the newest kernel that there is.
+# The lab with a cache rebuilt from the lock file, with the newest kernels, and more boots than tests/e2e has.
 # `make test-long` runs it; it needs the network.
 
 # `run` sets $output and $status.
@@ -20,11 +20,11 @@ samples() {
     jq -c '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[])]' "$1.json"
 }
 
-@test "a cache rebuilt from the lock gives the same digits" {
+@test "a cache rebuilt from the lock gives the same counts" {
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     run ws lab fetch native kvm kvm-shadow
     if [ "$status" -ne 0 ]; then
-        # The archive holds only the newest of a suite; a mirror of old versions would have them.
+        # The archive has only the newest versions of a suite.
         [[ $output != *'no longer has what lock.toml pins'* ]] ||
             skip "$(grep -m 1 'no longer has' <<<"$output")"
         echo "$output"
@@ -44,7 +44,7 @@ samples() {
     done
 }
 
-@test "QEMU as the monitor: exact, what KVM answers costs the same, what comes to user space more" {
+@test "QEMU as the monitor: exact; exits that KVM handles cost the same, exits to user space more" {
     fetch_packages kvm qemu-kvm
     ws run --on lab:kvm,lab:qemu-kvm --boots 3 --bench '^(hypercall|cpuid|in|out)$' -o "$OUT"
     for platform in lab-kvm lab-qemu-kvm; do
@@ -60,7 +60,7 @@ samples() {
     done
 }
 
-@test "shadow paging: two boots of the same digits, a perturbed one, and the rows of two vCPUs" {
+@test "shadow paging: two boots with the same counts, a perturbed one, and the rows of two vCPUs" {
     fetch_packages kvm-shadow
     ws run --on lab:kvm-shadow --boots 2 --perturb 1 -o "$OUT"
     [ "$(result lab-kvm-shadow '[.rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length')" -eq 0 ]
@@ -82,7 +82,7 @@ samples() {
     done
 }
 
-@test "nested ARM virtualization: exact, proved, tens of times a guest of one KVM" {
+@test "nested ARM virtualization: exact, proved, at least ten times the cost of a guest of one KVM" {
     fetch_packages --newest kvm-nested
     ws run --on lab:kvm-nested --boots 2 --bench '^(hypercall|in|irq-completion)$' -o "$OUT"
     ws run --on lab:kvm-vhe@unstable+cpu=max,lab:kvm-vel2 --boots 2 \
@@ -97,7 +97,8 @@ samples() {
     [ "$(insns "$OUT/lab-kvm-vel2" hypercall)" -gt "$(insns "$OUT/lab-kvm-vhe@unstable+cpu=max" hypercall)" ]
 }
 
-# Boots a kernel in lab:kvm until its console says a text, then ends it.
+# boots_to TEXT ARGUMENT...: boots a kernel in lab:kvm until its console has the text; teardown ends the
+# machine.
 boots_to() {
     local text=$1
     shift
@@ -112,7 +113,7 @@ boots_to() {
     return 1
 }
 
-@test "a kernel of others: GRUB, as Debian packages it for PVH" {
+@test "another kernel: GRUB, as Debian packages it for PVH" {
     mkdir mine
     cat >mine/packages.toml <<'SET'
 ["grub-pvh"]

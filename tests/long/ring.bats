@@ -1,10 +1,10 @@
-# The ring of processes that docs/method.md sets beside our suite ("Against lmbench").
+# The ring of processes that docs/method.md compares with the suite ("Against lmbench").
 
 load ../e2e/common
 
 setup() { common_setup; }
 
-@test "processes of a Linux guest in the lab: every switch exact, and what no exit touches no kernel changes" {
+@test "processes of a Linux guest in the lab: every switch exact, rows without exits the same on two kernels" {
     export LIMIT=900
     fetch_packages kvm kvm@6.12
     kernel=("$LAB_STORE"/sets/linux-6.1/root/boot/vmlinuz-*)
@@ -15,6 +15,6 @@ setup() { common_setup; }
     status=0
     ws compare ring/lab-kvm.json ring/lab-kvm@6.12.json >verdict.txt || status=$?
     [ "$status" -eq 4 ]
-    # Nothing is said of the suite, and of no row that it changed.
+    # There is no verdict on the suite, and no row is better or worse.
     ! grep -E 'HPT|[0-9] (better|worse)' verdict.txt || false
 }

@@ -1,4 +1,4 @@
-//! Is this host a virtual machine itself, and whose?
+//! Checks whether this host is a virtual machine, and names the hypervisor below it.
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::parse::short;
@@ -9,12 +9,12 @@ const BELOW: Topic = Topic {
     id: "host.virtual-machine",
     group: Group::Host,
     concerns: Concerns::Time,
-    title: "a virtual machine below us",
-    why: "Its hypervisor takes CPUs away unseen, and a guest in here is nested: each of its world \
-          switches may cost several of the host's.",
+    title: "virtual machine",
+    why: "In a virtual machine the hypervisor below can take CPUs away unnoticed, and a guest is \
+          nested: each of its world switches may cost several of the host's.",
 };
 
-/// Signatures of CPUID leaf 0x4000_0000, in the order of its registers' bytes.
+/// Signatures of CPUID leaf 0x4000_0000: the bytes of EBX, ECX and EDX in this order.
 const SIGNATURES: [(&str, &str); 11] = [
     ("KVMKVMKVM", "KVM"),
     ("TCGTCGTCGTCG", "QEMU TCG"),
@@ -29,7 +29,7 @@ const SIGNATURES: [(&str, &str); 11] = [
     ("Linux KVM Hv", "KVM as Hyper-V"),
 ];
 
-/// How firmware tables of virtual machines name their makers, where flags can't tell.
+/// Vendors in the firmware tables of virtual machines, for CPUs without the flag `hypervisor`.
 const MAKERS: [&str; 14] = [
     "QEMU",
     "KVM",
@@ -47,21 +47,21 @@ const MAKERS: [&str; 14] = [
     "Apple Virtualization",
 ];
 
-/// What is known of what is below.
+/// What is below this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Below {
     /// Nothing: bare metal.
     Nothing,
-    /// A hypervisor, by its name as far as known.
+    /// A hypervisor, and its name; empty if unknown.
     Hypervisor(String),
-    /// Xen's own first domain, which has the hardware but shares it.
+    /// Xen: this is dom0, which has the hardware but shares it.
     XenDom0,
-    /// It can't be told.
+    /// It can't be determined.
     Unknown,
 }
 
 impl Below {
-    /// Looks. `signature` is that of CPUID leaf 0x4000_0000, where there is one.
+    /// `signature` is that of CPUID leaf 0x4000_0000, where there is one.
     pub fn of(sys: &dyn Sys, place: &Place, signature: Option<&str>) -> Self {
         let xen = sys.line("/proc/xen/capabilities");
         if xen.is_some_and(|line| line.split(',').any(|word| word == "control_d")) {
@@ -74,14 +74,14 @@ impl Below {
             true => product,
             false => format!("{maker} {product}").trim().to_owned(),
         };
-        // The compatible strings of a device tree's hypervisor node end in NUL each.
+        // A list of strings in the device tree's hypervisor node, each ended by NUL.
         let tree = sys.read("/sys/firmware/devicetree/base/hypervisor/compatible");
         let tree = tree.as_deref().and_then(|text| text.split('\0').next());
         let kind = sys.line("/sys/hypervisor/type");
         let made = MAKERS.iter().any(|maker| dmi.contains(maker));
         let virtual_machine = match place.arch {
             Arch::X86 => place.flag("hypervisor"),
-            // EC2's bare machines name the same maker.
+            // EC2's bare-metal instances have the same vendor.
             _ => tree.is_some() || kind.is_some() || made && !dmi.ends_with(".metal"),
         };
         if !virtual_machine {
@@ -111,15 +111,15 @@ impl Below {
 
     pub fn finding(&self) -> Finding {
         let cure = Cure::no(
-            "take a bare machine for figures that are to be compared",
-            "a virtual machine cannot get out of itself",
+            "use a bare machine for figures that are to be compared",
+            "it is a property of the machine",
         );
         match self {
-            Self::Nothing => BELOW.ok("none: this is a bare machine, as far as it tells"),
-            Self::Unknown => BELOW.note("it can't be told", None),
-            Self::XenDom0 => BELOW.warning("Xen, of which this is the first domain", Some(cure)),
+            Self::Nothing => BELOW.ok("none: this is a bare machine, as far as can be seen"),
+            Self::Unknown => BELOW.note("unknown", None),
+            Self::XenDom0 => BELOW.warning("Xen, and this is its dom0", Some(cure)),
             Self::Hypervisor(name) if name.is_empty() => {
-                BELOW.warning("one that does not give its name", Some(cure))
+                BELOW.warning("of a hypervisor that does not give its name", Some(cure))
             }
             Self::Hypervisor(name) => BELOW.warning(name, Some(cure)),
         }

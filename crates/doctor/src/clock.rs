@@ -1,4 +1,4 @@
-//! The clock that ticks are counted in, and the one that the kernel trusts.
+//! Checks the clock that counts ticks (TSC or the ARM counter) and the kernel's clock source.
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::parse::{has_word, short};
@@ -12,22 +12,22 @@ const CLOCK: Topic = Topic {
     group: Group::Host,
     concerns: Concerns::Time,
     title: "clock source",
-    why: "Ticks are the CPU's time stamp counter, which is a clock only where it runs evenly at \
-          every speed and in sleep; a kernel that left it for another source found it wanting.",
+    why: "Ticks are the CPU's time stamp counter (TSC), a clock only if its rate is the same at \
+          every CPU frequency and in sleep; a kernel that uses another source found it unstable.",
 };
 
-/// Flags without which the time stamp counter is no clock.
+/// Flags that the TSC must have to be a clock.
 const EVEN: [&str; 2] = ["constant_tsc", "nonstop_tsc"];
-/// Flags that say more in its favour.
+/// Further flags of a good TSC, only reported.
 const TRUSTED: [&str; 2] = ["tsc_reliable", "tsc_known_freq"];
 
 pub fn findings(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Vec<Finding> {
     let Some(current) = sys.line(&format!("{SOURCE}/current_clocksource")) else {
-        return vec![CLOCK.note("the kernel does not tell", None)];
+        return vec![CLOCK.note("not reported by the kernel", None)];
     };
     let current = short(&current);
     if place.arch != Arch::X86 {
-        // The architecture's own counter is even by definition.
+        // The rate of ARM's generic timer is constant by definition.
         return vec![match current.as_str() {
             "arch_sys_counter" => CLOCK.ok(current),
             _ => CLOCK.note(current, None),
@@ -43,15 +43,15 @@ pub fn findings(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Vec<Find
     if !lacks.is_empty() {
         let found = format!("{current}{said}; the CPU lacks {}", lacks.join(", "));
         let cure = Cure::no(
-            "take a machine with an even time stamp counter",
-            "it is a property of the CPU, or of how a hypervisor shows it",
+            "use a machine whose TSC has a constant rate",
+            "it is a property of the CPU, or of what a hypervisor shows of it",
         );
         return vec![CLOCK.warning(found, Some(cure))];
     }
     let found = format!("{current}{said}");
     vec![match current.as_str() {
         "tsc" => CLOCK.ok(found),
-        // Read from the time stamp counter by a formula of the hypervisor's.
+        // Computed from the TSC with factors that the hypervisor gives.
         "kvm-clock" | "xen" | "hyperv_clocksource_tsc_page" if virtual_machine => {
             CLOCK.note(found, None)
         }
@@ -65,11 +65,11 @@ fn cure(sys: &dyn Sys, place: &Place) -> Cure {
         true => place.setting(
             "tsc",
             &format!("{SOURCE}/current_clocksource"),
-            "take the time stamp counter again",
+            "use the TSC again",
         ),
         false => Cure::no(
-            "find out why (dmesg | grep -i tsc): often firmware, or sockets out of step",
-            "the kernel has found the time stamp counter unstable and offers it no more",
+            "find out why (dmesg | grep -i tsc): often firmware, or unsynchronized sockets",
+            "the kernel found the TSC unstable and no longer offers it",
         ),
     }
 }

@@ -1,10 +1,10 @@
-//! What the hypervisor below says of itself to the CPU's own question.
+//! The hypervisor's signature in CPUID.
 
-/// The signature of CPUID leaf 0x4000_0000, where the CPU says that a hypervisor is below.
+/// The signature of CPUID leaf 0x4000_0000; none if the CPU reports no hypervisor.
 #[cfg(target_arch = "x86_64")]
 pub fn hypervisor_signature() -> Option<String> {
     use std::arch::x86_64::__cpuid;
-    /// Leaf 1, ECX: reserved for hypervisors to say that they are there.
+    /// Leaf 1, ECX: set by hypervisors, always 0 on real CPUs.
     const HYPERVISOR: u32 = 1 << 31;
     #[allow(unused_unsafe)] // Newer toolchains call it safe.
     // SAFETY: every x86-64 CPU has CPUID, and leaf 1 of it; where the hypervisor bit is set, leaf
@@ -22,7 +22,7 @@ pub fn hypervisor_signature() -> Option<String> {
     Some(text.trim_end_matches('\0').to_owned())
 }
 
-/// Other architectures have no such question.
+/// Other architectures have no CPUID.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn hypervisor_signature() -> Option<String> {
     None

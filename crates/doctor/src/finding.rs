@@ -1,26 +1,26 @@
-//! What a finding is, and the report that holds them. `docs/doctor.md` describes both.
+//! Findings and the report that holds them, as `docs/doctor.md` describes them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The version of the report that this crate makes.
+/// The version of the report's format.
 pub const SCHEMA: &str = "worldswitch-doctor/1";
 
-/// All that was found out about a host.
+/// The findings about one host.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// Always `worldswitch-doctor/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// Which host it is.
+    /// The host that was checked.
     pub host: Host,
-    /// The gravest severity among the findings.
+    /// The worst severity among the findings.
     pub worst: Severity,
-    /// In the order of their groups. The same ids on every host.
+    /// Ordered by group. Every host has the same ids.
     pub findings: Vec<Finding>,
 }
 
-/// Which host was looked at. Empty text where it does not tell.
+/// The host that was checked. Unknown text is empty.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Host {
     /// Kernel release.
@@ -31,25 +31,25 @@ pub struct Host {
     pub cpus: u32,
     /// Whether this is a container: a PID namespace other than the kernel's first.
     pub container: bool,
-    /// Whether whoever asked may change the kernel's settings.
+    /// Whether the user may change the kernel's settings.
     pub administrator: bool,
 }
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// As it should be.
     Ok,
-    /// Worth knowing: part of what is measured, or it can't be told.
+    /// Part of what is measured, or unknown.
     Note,
-    /// It adds noise to what is measured in time, or shifts it.
+    /// It adds noise to measured times, or shifts them.
     Warning,
-    /// A platform can't be used, or its figures would not mean what they say.
+    /// A platform can't be used, or its figures would be misleading.
     Problem,
 }
 
-/// What it is about.
+/// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
@@ -57,15 +57,15 @@ pub enum Group {
     Tools,
     /// `/dev/kvm` and what is behind it.
     Kvm,
-    /// The CPUs and how they are run.
+    /// The CPUs and their settings.
     Processor,
-    /// What else goes on, on this host and below it.
+    /// Other load on this host, its clock, and a hypervisor below it.
     Host,
     /// Memory.
     Memory,
 }
 
-/// Which platforms it concerns.
+/// Which platforms a finding concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Concerns {
@@ -77,53 +77,52 @@ pub enum Concerns {
     Kvm,
 }
 
-/// One thing that was found.
+/// One thing that was checked.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// Stable name, as `processor.governor`.
+    /// Stable name, such as `processor.governor`.
     pub id: &'static str,
     pub group: Group,
     pub severity: Severity,
     pub concerns: Concerns,
-    /// What was looked at, for people.
+    /// What was checked, for people.
     pub title: &'static str,
     /// What was found, for people.
     pub found: String,
     /// Why it matters to a measurement: one sentence.
     pub why: &'static str,
-    /// What to do about it; null where nothing need be done, or nothing can.
+    /// What to do about it; null if nothing needs to be done, or nothing can be.
     pub cure: Option<Cure>,
 }
 
 /// What to do about a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cure {
-    /// In words, with how long it lasts or when it takes effect.
+    /// For people, with how long it lasts or when it takes effect.
     pub advice: String,
-    /// As a shell command for whoever asked, with `sudo` where they need it; null where there
-    /// is none.
+    /// A shell command for the user, with `sudo` where needed; null if there is none.
     pub command: Option<String>,
-    /// Whether it can be done from here.
+    /// Who can apply it from here.
     pub here: Here,
-    /// Why not from here; null where it can be.
+    /// Why it can't be applied from here; null if it can.
     pub obstacle: Option<String>,
 }
 
-/// Whether a cure can be carried out where the doctor was asked.
+/// Who can apply a cure where the doctor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Here {
-    /// By whoever asked.
+    /// The user.
     Yes,
-    /// By root.
+    /// Root.
     Root,
-    /// Not from here.
+    /// Nobody.
     No,
 }
 
 impl Report {
-    /// What is not as it should be for who measures time here, or on this host's KVM as well. Not
-    /// what a run lacks: it says that itself.
+    /// Findings other than `ok` for measuring time on this host; with `kvm`, those about its KVM
+    /// too. Without group `tools`: a run reports missing tools itself.
     pub fn disturbing(&self, kvm: bool) -> impl Iterator<Item = &Finding> {
         self.findings
             .iter()
@@ -133,7 +132,7 @@ impl Report {
 }
 
 impl Severity {
-    /// As the JSON form has it.
+    /// As in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Ok => "ok",
@@ -145,7 +144,7 @@ impl Severity {
 }
 
 impl Cure {
-    /// Something that anybody can do here.
+    /// A cure that any user can apply here.
     pub fn yes(advice: &str, command: &str) -> Self {
         Self {
             advice: advice.to_owned(),
@@ -155,7 +154,7 @@ impl Cure {
         }
     }
 
-    /// Something that is not done with a command here, and why.
+    /// A cure that can't be applied from here, and why.
     pub fn no(advice: &str, obstacle: &str) -> Self {
         Self {
             advice: advice.to_owned(),
@@ -166,7 +165,7 @@ impl Cure {
     }
 }
 
-/// A topic: what its findings have in common, whatever was found.
+/// One check: the parts of its finding that do not depend on the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Topic {
     pub id: &'static str,

@@ -1,11 +1,11 @@
-//! Hosts made up for tests, each as such a machine's files read.
+//! Made-up hosts for tests, with files as on such machines.
 
 use crate::snapshot::Snapshot;
 use crate::{Around, Node, Probe, Tools};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Everything is there, and nothing was run in KVM.
+/// All tools are there, and nothing was run in KVM.
 pub fn around() -> Around {
     Around {
         tools: Tools {
@@ -19,7 +19,7 @@ pub fn around() -> Around {
     }
 }
 
-/// The device as udev makes it, usable or not.
+/// `/dev/kvm` as udev makes it; `usable` by the user or not.
 pub fn kvm_device(usable: bool) -> Node {
     Node {
         mode: 0o660,
@@ -41,12 +41,12 @@ pub fn all() -> Vec<(&'static str, Snapshot)> {
     ]
 }
 
-/// No file at all.
+/// A host without any file.
 pub fn empty() -> Snapshot {
     Snapshot::default()
 }
 
-/// What a Linux that nobody bothers says.
+/// The files of an idle Linux.
 fn quiet_linux(cpus: &str) -> Snapshot {
     Snapshot::default()
         .file("/proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n")
@@ -112,8 +112,7 @@ fn governed(mut host: Snapshot, governor: &str, driver: &str, offered: &str) -> 
     host
 }
 
-/// A bare server of two sockets, as it comes: all is there, and nothing was tuned but the
-/// governor. A user who is not in the group kvm.
+/// A bare server with SMT, untuned but for the governor. The user is not in the group kvm.
 pub fn xeon() -> Snapshot {
     let mut host = x86(
         user(quiet_linux("0-15")),
@@ -148,7 +147,7 @@ pub fn xeon() -> Snapshot {
         .device("/dev/kvm", kvm_device(false))
 }
 
-/// A virtual machine in a cloud, without nested virtualization, root, some time stolen.
+/// A cloud's virtual machine without nested virtualization, with stolen time. The user is root.
 pub fn epyc_vm() -> Snapshot {
     let host = x86(root(quiet_linux("0-3")), "AMD EPYC 7B13", "hypervisor");
     let source = "/sys/devices/system/clocksource/clocksource0";
@@ -162,7 +161,7 @@ pub fn epyc_vm() -> Snapshot {
         .file("/sys/class/dmi/id/product_name", "Google Compute Engine\n")
 }
 
-/// A laptop with powersave, swap in use and a busy desktop.
+/// A laptop with governor powersave, swap in use and a busy desktop.
 pub fn laptop() -> Snapshot {
     let host = x86(user(quiet_linux("0-7")), "AMD Ryzen 7 PRO 6850U", "svm");
     governed(host, "powersave", "amd-pstate-epp", "performance powersave")
@@ -182,7 +181,7 @@ pub fn laptop() -> Snapshot {
         .device("/dev/kvm", kvm_device(true))
 }
 
-/// A bare ARM server with CPUs set apart.
+/// A bare ARM server with isolated CPUs.
 pub fn arm_server() -> Snapshot {
     root(quiet_linux("0-79"))
         .file(
@@ -205,7 +204,8 @@ pub fn arm_server() -> Snapshot {
         .device("/dev/kvm", kvm_device(true))
 }
 
-/// A container as docker starts it on the laptop: root by name, /sys read-only, no /dev/kvm.
+/// A container as docker starts it on the laptop: uid 0 without capabilities over the host,
+/// read-only /sys, no /dev/kvm.
 pub fn docker() -> Snapshot {
     let status = "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n";
     laptop()
@@ -218,7 +218,7 @@ pub fn docker() -> Snapshot {
         .symlink("/proc/self/ns/pid", "pid:[4026532500]")
 }
 
-/// A virtual machine with a /dev/kvm that no hardware is behind.
+/// A virtual machine with a /dev/kvm but no hardware virtualization.
 pub fn software_kvm() -> Snapshot {
     epyc_vm().device("/dev/kvm", kvm_device(true))
 }

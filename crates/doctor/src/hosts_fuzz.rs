@@ -1,4 +1,4 @@
-//! No host makes the doctor fall over, whatever its files say.
+//! Property test: any file content gives a valid report.
 
 use crate::hosts::{self, around};
 use crate::{Around, Here, Node, examine, long, short};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Every path that any host of ours has.
+/// Every path that the code reads: those of all made-up hosts, and some more.
 fn known_paths() -> Vec<String> {
     let hosts = hosts::all();
     let paths = hosts.iter().flat_map(|(_, host)| host.paths());
@@ -20,7 +20,7 @@ fn known_paths() -> Vec<String> {
     paths
 }
 
-/// What files say: nonsense, numbers, and other files' words.
+/// Contents of a file: random text, numbers, or the contents of other files.
 fn contents() -> impl Strategy<Value = String> {
     let hosts = hosts::all();
     let texts = hosts.iter().flat_map(|(_, host)| {
@@ -60,7 +60,7 @@ proptest! {
             prop_assert!(!finding.found.is_empty(), "{}", finding.id);
             if let Some(cure) = &finding.cure {
                 prop_assert_eq!(cure.here == Here::No, cure.obstacle.is_some(), "{}", finding.id);
-                // What a host says never becomes part of a command but as a group's plain name.
+                // Only a group's checked name goes from a host's files into a command.
                 let command = cure.command.as_deref().unwrap_or_default();
                 prop_assert!(!command.chars().any(|c| c.is_control() || c == '`'), "{}", command);
             }

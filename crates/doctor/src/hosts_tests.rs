@@ -1,4 +1,4 @@
-//! What is found on hosts of many kinds.
+//! The findings on made-up hosts of many kinds.
 
 use crate::hosts::{self, around};
 use crate::snapshot::Snapshot;
@@ -58,7 +58,7 @@ fn a_xeon_out_of_the_box() {
         command(&report, "processor.smt").unwrap(),
         format!("echo off | sudo tee {CPU}/smt/control")
     );
-    // The last two cores, whole.
+    // The last two cores with all their threads.
     assert_eq!(
         command(&report, "processor.isolated").unwrap(),
         "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus=managed_irq,domain,6-7,14-15 \
@@ -91,7 +91,7 @@ fn a_virtual_machine_in_a_cloud() {
     let below = find(&report, "host.virtual-machine");
     assert_eq!(below.found, "KVM, Google Compute Engine");
     assert_eq!(here(&report, "kvm.hardware"), Here::No);
-    // Firmware and the host's settings are not seen, and nothing is made up about them.
+    // Firmware's and the host's settings can't be seen: notes, not guesses.
     for id in ["processor.governor", "processor.turbo"] {
         assert_eq!(find(&report, id).severity, Severity::Note);
         assert!(find(&report, id).found.contains("not seen from here"));
@@ -106,7 +106,7 @@ fn a_virtual_machine_in_a_cloud() {
 }
 
 #[test]
-fn virtual_machines_on_arm_are_told_by_their_firmware() {
+fn virtual_machines_on_arm_are_detected_by_their_firmware() {
     let on = |maker: &str, product: &str| {
         let host = hosts::arm_server()
             .file("/sys/class/dmi/id/sys_vendor", maker)
@@ -185,7 +185,7 @@ fn nothing_can_be_set_from_a_container() {
     let device = find(&report, "kvm.device").cure.clone().unwrap();
     let mut without_qemu = around();
     without_qemu.tools.qemu = Err("not installed".into());
-    // A container's root installs packages, and mostly has no sudo.
+    // Root in a container can install packages, and mostly has no sudo.
     assert_eq!(
         command(&examine(&hosts::docker(), &without_qemu), "tools.qemu").unwrap(),
         "apt-get install qemu-system-x86"
@@ -194,7 +194,7 @@ fn nothing_can_be_set_from_a_container() {
 }
 
 #[test]
-fn a_software_kvm_is_a_problem_of_kvm_alone() {
+fn a_software_kvm_is_a_problem_for_kvm_only() {
     let report = of(&hosts::software_kvm());
     let hardware = find(&report, "kvm.hardware");
     assert_eq!(hardware.severity, Severity::Problem);
@@ -213,7 +213,7 @@ fn a_software_kvm_is_a_problem_of_kvm_alone() {
 }
 
 #[test]
-fn an_empty_host_has_every_finding_and_makes_nothing_up() {
+fn a_host_without_files_has_every_finding_and_no_warning() {
     let report = of(&hosts::empty());
     let ids: Vec<_> = report.findings.iter().map(|finding| finding.id).collect();
     for (name, host) in hosts::all() {
@@ -225,16 +225,16 @@ fn an_empty_host_has_every_finding_and_makes_nothing_up() {
         assert_eq!(others, ids, "{name}");
     }
     assert!(with(&report, Severity::Warning).is_empty());
-    // No CPU flags tell whether there should be a KVM.
+    // Without CPU flags it is unknown whether there should be a KVM.
     assert_eq!(with(&report, Severity::Problem), ["kvm.device"]);
     assert!(long(&report, false).contains("unknown CPU, 1 CPU"));
 }
 
 #[test]
-fn the_group_is_told_from_the_login() {
+fn group_membership_newer_than_the_login_is_detected() {
     let member = hosts::xeon().file("/etc/group", "kvm:x:104:bob,ann\n");
     assert_eq!(command(&of(&member), "kvm.device").unwrap(), "newgrp kvm");
-    // Nobody is told to join root, nor a group whose name would be a command.
+    // The cure is never to join group root, nor a group whose name the shell would run.
     for (gid, groups) in [(0, "root:x:0:\n"), (104, "$(reboot):x:104:\n"), (7, "")] {
         let node = Node {
             gid,
@@ -256,7 +256,7 @@ fn the_group_is_told_from_the_login() {
 }
 
 #[test]
-fn the_probes_word_counts() {
+fn kvm_works_reports_the_probe() {
     let with_probe = |probe| {
         let around = Around { probe, ..around() };
         let report = examine(&hosts::xeon(), &around);
@@ -285,7 +285,7 @@ fn the_probes_word_counts() {
 }
 
 #[test]
-fn the_load_of_now_outdoes_the_average() {
+fn the_current_load_overrides_the_average() {
     let load = |average: &str, earlier: Option<&str>, now: &str| {
         let host = hosts::xeon()
             .file("/proc/loadavg", average)
@@ -302,13 +302,13 @@ fn the_load_of_now_outdoes_the_average() {
     assert_eq!(load("15.0 0 0", None, idle), Severity::Warning);
     assert_eq!(load("0.10 0 0", Some(start), busy), Severity::Warning);
     assert_eq!(load("2.00 0 0", Some(start), idle), Severity::Note);
-    // A lone CPU at rest is no crowd.
+    // One idle CPU is enough on a host that has only one.
     let lone = hosts::xeon().file(&format!("{CPU}/online"), "0\n");
     assert_eq!(find(&of(&lone), "host.load").severity, Severity::Ok);
 }
 
 #[test]
-fn clocks_that_the_kernel_left_are_told() {
+fn a_clock_source_other_than_the_tsc_is_a_warning() {
     let source = "/sys/devices/system/clocksource/clocksource0";
     let on = |current: &str, offered: &str| {
         let host = hosts::xeon().file(&format!("{source}/current_clocksource"), current);
@@ -331,12 +331,12 @@ fn clocks_that_the_kernel_left_are_told() {
 }
 
 #[test]
-fn partitions_of_cgroups_are_isolated_too() {
+fn isolated_partitions_of_cgroups_count() {
     let host = hosts::xeon().file("/sys/fs/cgroup/cpuset.cpus.isolated", "14-15\n");
     let report = of(&host);
     let isolated = find(&report, "processor.isolated");
-    assert_eq!(isolated.found, "14-15, but the timer tick comes there");
-    // Two CPUs are too few to give one away.
+    assert_eq!(isolated.found, "14-15, but with a timer tick");
+    // Of two CPUs none can be isolated.
     let small = of(&hosts::xeon().file(&format!("{CPU}/online"), "0-1\n"));
     assert_eq!(here(&small, "processor.isolated"), Here::No);
 }
@@ -350,10 +350,10 @@ fn the_short_form_is_short() {
         lines[0],
         "frequency governor: powersave, driver amd-pstate-epp"
     );
-    assert_eq!(lines[3], "and 2 more: worldswitch doctor says more");
+    assert_eq!(lines[3], "2 more; for details: worldswitch doctor");
     let report = of(&hosts::xeon());
     assert_eq!(short(&report, false).len(), 3);
-    // With KVM, its problem comes first.
+    // With KVM, its problem is first, being worse than the warnings.
     assert!(short(&report, true)[0].starts_with("/dev/kvm: "));
 }
 
@@ -364,7 +364,7 @@ fn colour_and_columns() {
     assert!(!plain.contains('\x1b'));
     assert!(long(&report, true).contains("\x1b[31mproblem\x1b[0m"));
     for line in plain.lines() {
-        // A command is not broken: it is there to be copied.
+        // Commands are not wrapped, so that they can be copied.
         assert!(line.len() <= 100 || line.contains("sudo"), "{line}");
     }
     assert!(

@@ -1,5 +1,5 @@
-//! CPUs that the kernel keeps free of other work: isolcpus= and nohz_full= of its command line,
-//! and isolated partitions of cgroups (Documentation/admin-guide/cgroup-v2.rst).
+//! Checks for CPUs that the kernel keeps free of other work: isolcpus= and nohz_full= on its
+//! command line, and isolated partitions of cgroups (Documentation/admin-guide/cgroup-v2.rst).
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::parse::{cpu_list, show_cpus};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Cores that would be set apart: the widest rows run on two vCPUs.
+/// Cores that the cure isolates: the widest rows run on two vCPUs.
 const CORES_WANTED: usize = 2;
 
 const ISOLATED: Topic = Topic {
@@ -28,7 +28,7 @@ pub fn findings(sys: &dyn Sys, place: &Place) -> Vec<Finding> {
     };
     let by_boot = set(&format!("{CPU}/isolated"));
     let tickless = set(&format!("{CPU}/nohz_full"));
-    // The second is where the first version's tree is mounted as well.
+    // The second is the mount point in systemd's hybrid mode, beside cgroup v1.
     let groups = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
     let partitions = groups.map(|root| set(&format!("{root}/cpuset.cpus.isolated")));
     let isolated: BTreeSet<u32> = partitions.iter().fold(by_boot, |all, some| &all | some);
@@ -42,7 +42,7 @@ pub fn findings(sys: &dyn Sys, place: &Place) -> Vec<Finding> {
     } else if isolated.is_subset(&tickless) {
         ISOLATED.ok(format!("{}, without a timer tick", name(&isolated)))
     } else {
-        let found = format!("{}, but the timer tick comes there", name(&isolated));
+        let found = format!("{}, but with a timer tick", name(&isolated));
         let words = format!("nohz_full={0} rcu_nocbs={0}", name(&isolated));
         ISOLATED.note(found, Some(place.boot_words(&words, "stop the tick there")))
     };
@@ -50,7 +50,7 @@ pub fn findings(sys: &dyn Sys, place: &Place) -> Vec<Finding> {
 }
 
 fn cure(sys: &dyn Sys, place: &Place) -> Cure {
-    let advice = "set some CPUs apart";
+    let advice = "isolate some CPUs";
     match cores_to_isolate(sys, place) {
         Some(cpus) => {
             let cpus = show_cpus(&cpus);
@@ -60,12 +60,12 @@ fn cure(sys: &dyn Sys, place: &Place) -> Cure {
         }
         None => Cure::no(
             advice,
-            "it has too few, as the rest of the system needs some",
+            "this host has too few CPUs: the rest of the system needs some",
         ),
     }
 }
 
-/// The last cores with all their threads, as long as half of the CPUs or more are left.
+/// The last cores with all their threads; none if less than half of the CPUs would be left.
 fn cores_to_isolate(sys: &dyn Sys, place: &Place) -> Option<BTreeSet<u32>> {
     let mut chosen = BTreeSet::new();
     let mut cores = 0;

@@ -1,5 +1,5 @@
-//! This host's KVM: hardware, device, permission, and settings. No virtual machine is made here;
-//! whether KVM really runs a guest is the word of a [`Probe`] that the caller brings.
+//! Checks this host's KVM: hardware, device, permission, and settings. No virtual machine is
+//! created here: the caller's [`Probe`] says whether KVM really runs a guest.
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::parse::{field, short};
@@ -9,16 +9,16 @@ use crate::sys::{Node, Sys};
 const DEVICE_PATH: &str = "/dev/kvm";
 const HALT_POLLING_PATH: &str = "/sys/module/kvm/parameters/halt_poll_ns";
 
-/// What came of running something in `/dev/kvm`, which is the monitor's business.
+/// The result of running a guest in `/dev/kvm` with the monitor (`vmm/`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Nothing was run, and why not.
+    /// It was not tried, and why.
     NotMade(String),
     /// A guest ran.
     Ran {
         /// In software: no hardware virtualization is behind it.
         software: bool,
-        /// What an exit to the monitor and back took.
+        /// Time of one exit to the monitor and back.
         exit_ns: u64,
     },
     /// No guest ran, and why not.
@@ -30,7 +30,7 @@ const HARDWARE: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "hardware virtualization",
-    why: "Without it a KVM is emulated in software: its figures say nothing about hardware, and a \
+    why: "Without it KVM emulates a CPU in software: its figures say nothing about hardware, and a \
           hypercall instruction must never be executed in it.",
 };
 
@@ -39,7 +39,7 @@ const DEVICE: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "/dev/kvm",
-    why: "Platforms kvm and qemu-kvm make their virtual machines through it.",
+    why: "Platforms kvm and qemu-kvm create their virtual machines through it.",
 };
 
 const WORKS: Topic = Topic {
@@ -47,7 +47,7 @@ const WORKS: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "KVM runs a guest",
-    why: "The device can be there and yet run no guest, or emulate one in software.",
+    why: "The device can exist but run no guest, or emulate one in software.",
 };
 
 const HALT_POLLING: Topic = Topic {
@@ -55,7 +55,7 @@ const HALT_POLLING: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "halt polling",
-    why: "For so long KVM polls for a halted vCPU before its thread sleeps, so that ipi-halted \
+    why: "When a vCPU halts, KVM polls for this long before its thread sleeps, so ipi-halted \
           measures either a poll or a wake-up.",
 };
 
@@ -74,7 +74,7 @@ pub fn findings(
     ]
 }
 
-/// The CPU's flag; the kernel takes it back where firmware has locked the feature.
+/// The CPU's flag. The kernel clears it where firmware has locked the feature.
 fn hardware_flag(place: &Place) -> Option<&'static str> {
     match place.arch {
         Arch::X86 if place.flag("vmx") => Some("Intel VMX"),
@@ -88,7 +88,7 @@ fn hardware(place: &Place, virtual_machine: bool, device: bool) -> Finding {
         return HARDWARE.ok(name);
     }
     if place.arch != Arch::X86 {
-        let found = "CPU flags tell nothing of it on this architecture";
+        let found = "CPU flags do not show it on this architecture";
         return match device {
             true => HARDWARE.ok(format!("{found}, but {DEVICE_PATH} is there")),
             false => HARDWARE.note(found, None),
@@ -98,8 +98,8 @@ fn hardware(place: &Place, virtual_machine: bool, device: bool) -> Finding {
         return HARDWARE.problem(
             "a software KVM: there is /dev/kvm, but the CPU has no flag vmx or svm",
             Some(Cure::no(
-                "take a machine with hardware virtualization, bare or with nested virtualization",
-                "software cannot make up for it",
+                "use a machine with hardware virtualization, bare or with nested virtualization",
+                "the CPU lacks it, or the hypervisor below hides it",
             )),
         );
     }
@@ -107,11 +107,11 @@ fn hardware(place: &Place, virtual_machine: bool, device: bool) -> Finding {
         "the CPU has no flag vmx or svm",
         Some(match virtual_machine {
             true => Cure::no(
-                "have nested virtualization turned on for this virtual machine",
-                "whoever runs the host below decides",
+                "have nested virtualization enabled for this virtual machine",
+                "it is a setting of the host below",
             ),
             false => Cure::no(
-                "turn on VT-x or SVM in the firmware's setup",
+                "enable VT-x or SVM in the firmware's setup",
                 "it is a setting of the firmware, and older CPUs lack it",
             ),
         }),
@@ -140,10 +140,10 @@ fn permission(sys: &dyn Sys, place: &Place, virtual_machine: bool, node: Option<
             )),
         );
     }
-    // Group root is nothing to join.
+    // Nobody should join group root.
     let cure = match group.filter(|name| node.gid != 0 && mode & 0o060 == 0o060 && plain(name)) {
         Some(group) if is_member(sys, &group) => Cure::yes(
-            "you were added to its group after you logged in: log in again, or begin a shell that has it",
+            "you were added to its group after you logged in: log in again, or start a shell that has it",
             &format!("newgrp {group}"),
         ),
         Some(group) => place.by_root(
@@ -176,35 +176,33 @@ fn missing(place: &Place, virtual_machine: bool) -> Finding {
             };
             let advice = "load KVM's module";
             let cure = place.by_root(advice, &format!("modprobe {module}"));
-            DEVICE.problem("there is none, though the CPU could", Some(cure))
+            DEVICE.problem("there is none, though the CPU supports it", Some(cure))
         }
-        (Arch::X86, None) => {
-            DEVICE.note("there is none, for want of hardware virtualization", None)
-        }
+        (Arch::X86, None) => DEVICE.note("there is none: no hardware virtualization", None),
         (_, None) => DEVICE.problem(
             "there is none",
             Some(match virtual_machine {
                 true => Cure::no(
-                    "have nested virtualization turned on for this virtual machine",
-                    "whoever runs the host below decides",
+                    "have nested virtualization enabled for this virtual machine",
+                    "it is a setting of the host below",
                 ),
                 false => Cure::no(
                     "boot a kernel that has KVM, at EL2",
-                    "KVM is built into the kernel on this architecture, and works only where \
-                     firmware starts the kernel at EL2",
+                    "KVM is built into the kernel on this architecture, and works only if firmware \
+                     starts the kernel at EL2",
                 ),
             }),
         ),
     }
 }
 
-/// Safe to stand in a command.
+/// Whether a name is safe in a shell command.
 fn plain(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(good)
 }
 
-/// Fields of the first line of a file as `/etc/group` for which `wanted` holds.
+/// The fields of the first line in `/etc/group` or `/etc/passwd` for which `wanted` holds.
 fn entry(text: &str, wanted: impl Fn(&[&str]) -> bool) -> Option<Vec<&str>> {
     text.lines()
         .map(|line| line.split(':').collect::<Vec<_>>())
@@ -218,7 +216,7 @@ fn group_name(sys: &dyn Sys, gid: u32) -> Option<String> {
     fields.first().map(|name| (*name).to_owned())
 }
 
-/// Whether the files, unlike the running login, have whoever asks in the group.
+/// Whether `/etc/group` has the user in the group; the running login may not have it yet.
 fn is_member(sys: &dyn Sys, group: &str) -> bool {
     let member = || {
         let status = sys.read("/proc/self/status")?;
@@ -259,9 +257,9 @@ fn halt_polling(sys: &dyn Sys, place: &Place) -> Finding {
                 "turn it off to measure wake-ups alone, for machines started from then on",
             )),
         ),
-        Some(Err(_)) => HALT_POLLING.note("the setting makes no sense", None),
+        Some(Err(_)) => HALT_POLLING.note("the setting is not a number", None),
         None => HALT_POLLING.note(
-            "not told: no KVM module is loaded, or it has no such setting",
+            "unknown: no KVM module is loaded, or it has no such setting",
             None,
         ),
     }

@@ -1,10 +1,10 @@
-//! `worldswitch doctor`: what on a host can't be used, what would spoil a measurement, and the
-//! cure.
+//! `worldswitch doctor`: checks a host for what can't be used and what would disturb a
+//! measurement, and gives the cure.
 //!
-//! Pure: from the files of a host ([`Sys`]) and what the caller found out besides ([`Around`]) to a
-//! [`Report`]. Nothing is started, opened for writing, or changed. Whatever the files say, there
-//! is an answer, and the same findings in the same order on every host. `docs/doctor.md`
-//! describes the report in words and `docs/doctor-schema.json` for machines.
+//! Pure: makes a [`Report`] from the files of a host ([`Sys`]) and what the caller found out by
+//! other means ([`Around`]). Nothing is started, opened for writing, or changed. Any file content
+//! gives a report, with the same findings in the same order on every host. `docs/doctor.md`
+//! describes the report, `docs/doctor-schema.json` is its JSON Schema.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -45,20 +45,20 @@ pub use tools::Tools;
 use below::Below;
 use place::Place;
 
-/// What the caller found out that files do not tell.
+/// What the caller found out that is not in files.
 #[derive(Clone, Debug)]
 pub struct Around {
     /// Programs and images.
     pub tools: Tools,
-    /// What came of running something in `/dev/kvm`.
+    /// The result of running a guest in `/dev/kvm`.
     pub probe: Probe,
     /// [`hypervisor_signature`].
     pub signature: Option<String>,
-    /// The text of `/proc/stat` some 100 ms ago: with it the load of now can be told.
+    /// The text of `/proc/stat` some 100 ms ago: the difference gives the current load.
     pub earlier_stat: Option<String>,
 }
 
-/// Examines a host.
+/// Checks a host.
 pub fn examine(sys: &dyn Sys, around: &Around) -> Report {
     let place = Place::of(sys);
     let below = Below::of(sys, &place, around.signature.as_deref());

@@ -1,15 +1,15 @@
-//! What else runs here, and what a hypervisor below takes away.
+//! Checks the load of other programs, and the CPU time that a hypervisor below takes (steal).
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::parse::{CpuTimes, cpu_times};
 use crate::place::Place;
 use crate::sys::Sys;
 
-/// CPUs that a measurement keeps busy at most: the widest rows run on two vCPUs.
+/// CPUs that a measurement needs: the widest rows run on two vCPUs.
 const CPUS_WANTED: f64 = 2.0;
-/// A load below this is a system's own breathing.
+/// A load below this is an idle system's background work.
 const QUIET_CPUS: f64 = 0.5;
-/// A steal of one tick in a short look is 1 % already.
+/// Shares of CPU time. Over a short interval a single stolen tick is 1 % already, so this is more.
 const STEAL_NOW: f64 = 0.02;
 const STEAL_SINCE_BOOT: f64 = 0.005;
 
@@ -18,7 +18,7 @@ const LOAD: Topic = Topic {
     group: Group::Host,
     concerns: Concerns::Time,
     title: "load",
-    why: "Other programs take the CPU in the midst of a batch, and crowd its caches.",
+    why: "Other programs take the CPU in the middle of a batch, and evict its caches.",
 };
 
 const STEAL: Topic = Topic {
@@ -26,10 +26,10 @@ const STEAL: Topic = Topic {
     group: Group::Host,
     concerns: Concerns::Time,
     title: "stolen time",
-    why: "While the hypervisor below runs something else, the guest's clock goes on.",
+    why: "The guest's clock keeps running while the hypervisor below runs something else.",
 };
 
-/// `earlier` is the text of `/proc/stat` of some 100 ms before.
+/// `earlier` is the text of `/proc/stat` some 100 ms before.
 pub fn findings(sys: &dyn Sys, place: &Place, earlier: Option<&str>) -> Vec<Finding> {
     let stat = sys.read("/proc/stat");
     let since_boot = stat.as_deref().and_then(cpu_times);
@@ -54,16 +54,16 @@ fn load(sys: &dyn Sys, place: &Place, now: Option<CpuTimes>) -> Finding {
         }
         (Some(average), None) => format!("average {average:.2} in the last minute, on {on}"),
         (None, Some(busy)) => format!("{busy:.1} now, on {on}"),
-        (None, None) => return LOAD.note("the kernel does not tell", None),
+        (None, None) => return LOAD.note("not reported by the kernel", None),
     };
     let cure = || {
         Some(Cure::yes(
-            "end what need not run; this shows what does",
+            "stop programs that need not run; this command lists them",
             "top",
         ))
     };
     let crowded = |load: f64| load + CPUS_WANTED.min(cpus) > cpus + QUIET_CPUS || load > cpus / 2.0;
-    // A load that has just ended stands in the average for a minute, and harms nobody.
+    // The average still contains a load that has just ended and no longer disturbs.
     if busy
         .or(average)
         .is_some_and(|load| load > QUIET_CPUS && crowded(load))
@@ -82,7 +82,7 @@ fn load(sys: &dyn Sys, place: &Place, now: Option<CpuTimes>) -> Finding {
 
 fn steal(since_boot: Option<CpuTimes>, now: Option<CpuTimes>) -> Finding {
     let Some(boot) = since_boot.map(CpuTimes::steal_share) else {
-        return STEAL.note("the kernel does not tell", None);
+        return STEAL.note("not reported by the kernel", None);
     };
     let now = now.map(CpuTimes::steal_share);
     let found = match now {
@@ -90,7 +90,7 @@ fn steal(since_boot: Option<CpuTimes>, now: Option<CpuTimes>) -> Finding {
         None => format!("{} since boot", percent(boot)),
     };
     let cure = Cure::no(
-        "take a machine with CPUs of its own (dedicated, not burstable)",
+        "use a machine with CPUs of its own (dedicated, not burstable)",
         "the host below shares its CPUs among virtual machines",
     );
     if now.is_some_and(|now| now >= STEAL_NOW) || boot >= STEAL_SINCE_BOOT {

@@ -1,4 +1,4 @@
-//! Memory: huge pages (Documentation/admin-guide/mm/transhuge.rst) and swap.
+//! Checks memory: huge pages (Documentation/admin-guide/mm/transhuge.rst) and swap.
 
 use crate::finding::{Concerns, Finding, Group, Topic};
 use crate::parse::{chosen, field, short};
@@ -15,7 +15,7 @@ const THP: Topic = Topic {
     group: Group::Memory,
     concerns: Concerns::Time,
     title: "transparent huge pages",
-    why: "Whether a guest's memory lies in huge pages decides how far page walks go and what a \
+    why: "Whether a guest's memory is in huge pages decides how deep page walks go and what a \
           first touch costs, so the memory rows depend on it.",
 };
 
@@ -34,8 +34,8 @@ pub fn findings(sys: &dyn Sys, place: &Place) -> Vec<Finding> {
 fn huge_pages(sys: &dyn Sys, place: &Place) -> Finding {
     let setting = sys.read(THP_PATH);
     match setting.as_deref().map(chosen) {
-        None => THP.note("the kernel has none, or does not tell", None),
-        Some(None) => THP.note("the setting makes no sense", None),
+        None => THP.note("the kernel has none, or does not report it", None),
+        Some(None) => THP.note("the setting is not recognized", None),
         Some(Some("always")) => THP.note(
             "always: the kernel makes and splits them on its own",
             Some(place.setting("madvise", THP_PATH, "only where a program asks for them")),
@@ -46,7 +46,7 @@ fn huge_pages(sys: &dyn Sys, place: &Place) -> Finding {
 
 fn swap(sys: &dyn Sys, place: &Place) -> Finding {
     let Some(meminfo) = sys.read("/proc/meminfo") else {
-        return SWAP.note("the kernel does not tell", None);
+        return SWAP.note("not reported by the kernel", None);
     };
     let kib = |key: &str| {
         let value = field(&meminfo, key)?;
@@ -72,10 +72,10 @@ fn swap(sys: &dyn Sys, place: &Place) -> Finding {
         ))
     );
     let enough = available.is_some_and(|kib| kib >= AVAILABLE_KIB);
-    // What is swapped in again needs room.
+    // swapoff needs memory for all that is swapped in.
     let fits = available.is_some_and(|kib| kib > used.saturating_add(AVAILABLE_KIB));
     let cure = match fits {
-        true => Some(place.by_root("bring all of it back, until the next boot", "swapoff -a")),
+        true => Some(place.by_root("turn swap off, until the next boot", "swapoff -a")),
         false => None,
     };
     match enough {

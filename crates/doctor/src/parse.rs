@@ -1,8 +1,8 @@
-//! The forms in which the kernel writes things down. Total: any text gives an answer.
+//! Parsers of the kernel's text formats. They accept any text and never panic.
 
 use std::collections::BTreeSet;
 
-/// The kernel's own limit is far below; a list beyond it is nonsense.
+/// The kernel's limit is far below: a list with larger numbers is invalid.
 const MAX_CPU: u32 = 65_535;
 
 /// The value of the first `key : value` line.
@@ -13,8 +13,8 @@ pub fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// CPUs of a list, as `0-3,8`; none where it is no list. `(null)`, as some kernels write of a
-/// mask that was never made, is the empty list.
+/// Parses a CPU list such as `0-3,8`; none if it is invalid. `(null)`, which some kernels print
+/// for a mask that was never allocated, is the empty list.
 pub fn cpu_list(text: &str) -> Option<BTreeSet<u32>> {
     let text = text.trim();
     let mut cpus = BTreeSet::new();
@@ -32,7 +32,7 @@ pub fn cpu_list(text: &str) -> Option<BTreeSet<u32>> {
     Some(cpus)
 }
 
-/// CPUs as a list.
+/// Formats CPUs as a list such as `0-3,8`.
 pub fn show_cpus(cpus: &BTreeSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for cpu in cpus {
@@ -58,29 +58,29 @@ pub fn chosen(text: &str) -> Option<&str> {
     Some(word)
 }
 
-/// Words at the blanks of a line of flags.
+/// Whether a line of words, such as CPU flags, contains a word.
 pub fn has_word(words: &str, wanted: &str) -> bool {
     words.split_ascii_whitespace().any(|word| word == wanted)
 }
 
-/// Time of all CPUs since boot, in the kernel's own ticks of 1/100 s mostly.
+/// Time of all CPUs since boot, in ticks of USER_HZ (mostly 1/100 s).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// All of it.
+    /// The sum of all states.
     pub total: u64,
-    /// Of it idle, or idle while a disk works.
+    /// Idle, including idle while waiting for a disk (iowait).
     pub idle: u64,
-    /// Of it taken by the hypervisor for something else.
+    /// Taken by the hypervisor below for something else.
     pub steal: u64,
 }
 
 impl CpuTimes {
-    /// What passed since `earlier`; none where nothing did, or where the numbers went back.
+    /// The difference to `earlier`; none if no time passed, or the total decreased.
     pub fn since(self, earlier: Self) -> Option<Self> {
         let total = self.total.checked_sub(earlier.total)?;
         (total > 0).then_some(Self {
             total,
-            // Idle time is known to go back a little on some kernels.
+            // Idle time may decrease a little on some kernels.
             idle: self.idle.saturating_sub(earlier.idle).min(total),
             steal: self.steal.saturating_sub(earlier.steal).min(total),
         })
@@ -91,7 +91,7 @@ impl CpuTimes {
         share(self.steal, self.total)
     }
 
-    /// The share in which something ran here, 0 to 1.
+    /// The share in which this host ran something, 0 to 1.
     pub fn busy_share(self) -> f64 {
         let free = self.idle.saturating_add(self.steal);
         share(self.total.saturating_sub(free), self.total)
@@ -105,8 +105,8 @@ fn share(part: u64, whole: u64) -> f64 {
     (part as f64 / whole as f64).min(1.0)
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. What
-/// follows, guests' time, is part of user and nice (proc(5)).
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+/// The guest times that follow are contained in user and nice (proc(5)).
 pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields: Vec<u64> = line
@@ -122,7 +122,7 @@ pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
     })
 }
 
-/// A value of somebody else's, short enough to stand in a sentence.
+/// A value from the host, cut to fit into a sentence.
 pub fn short(text: &str) -> String {
     const MOST: usize = 60;
     let text = text.trim();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_forms() {
+    fn chosen_words_fields_and_short_text() {
         assert_eq!(chosen("always [madvise] never"), Some("madvise"));
         assert_eq!(chosen("always ]madvise[ never"), None);
         assert_eq!(
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_answered(text in "\\PC*", numbers in "[0-9,\\- (nul)]{0,20}", stat in "cpu [0-9 ]{0,200}") {
+        fn any_text_is_parsed(text in "\\PC*", numbers in "[0-9,\\- (nul)]{0,20}", stat in "cpu [0-9 ]{0,200}") {
             for text in [&text, &numbers, &stat] {
                 let _ = (field(text, "flags"), chosen(text), short(text));
                 if let Some(times) = cpu_times(text) {

@@ -1,4 +1,4 @@
-//! Where we stand: who asks, on which kind of host, and what can be changed from there.
+//! Where the doctor runs: as which user, on which kind of host, and what can be changed from there.
 
 use crate::finding::{Cure, Here};
 use crate::parse::{cpu_list, field, has_word};
@@ -19,23 +19,23 @@ pub enum Arch {
     Unknown,
 }
 
-/// What findings need to know about the place.
+/// The facts about user and host that the checks need.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub arch: Arch,
-    /// Words of the first CPU's flags.
+    /// The first CPU's flags, separated by blanks.
     pub flags: String,
     /// CPUs online, at least one.
     pub cpus: BTreeSet<u32>,
-    /// A container.
+    /// Whether this is a container.
     pub container: bool,
-    /// Root, if only of a container.
+    /// Whether the user is root, possibly in a container only.
     pub root: bool,
-    /// May change the kernel's settings as far as their files can be written.
+    /// Whether the user may change the kernel's settings, if their files are writable.
     pub administrator: bool,
-    /// `/sys` is mounted so that nobody can write to it.
+    /// Whether `/sys` is mounted read-only.
     pub sys_read_only: bool,
-    /// Debian's GRUB is what boots this host, as far as one can see.
+    /// Whether Debian's GRUB appears to boot this host.
     pub grub: bool,
 }
 
@@ -69,7 +69,7 @@ impl Place {
         has_word(&self.flags, wanted)
     }
 
-    /// A command that needs root, as whoever asks must type it.
+    /// A command that needs root, with `sudo` unless the user is root.
     pub fn as_root(&self, command: &str) -> String {
         match self.root {
             true => command.to_owned(),
@@ -77,7 +77,7 @@ impl Place {
         }
     }
 
-    /// Something that root can do on the host itself.
+    /// A cure that needs root on the host itself.
     pub fn by_root(&self, advice: &str, command: &str) -> Cure {
         if self.container && !self.administrator {
             return self.not_from_container(advice, &self.as_root(command));
@@ -90,7 +90,7 @@ impl Place {
         }
     }
 
-    /// `value` written to the files of `pattern`, all of them under `/sys`.
+    /// A cure that writes `value` to the files that match `pattern`, all under `/sys`.
     pub fn setting(&self, value: &str, pattern: &str, advice: &str) -> Cure {
         let advice = format!("{advice}, until the next boot");
         let tee = self.as_root("tee");
@@ -101,7 +101,7 @@ impl Place {
                 command: Some(command),
                 here: Here::No,
                 obstacle: Some(
-                    "/sys can't be written here, as in most containers: do it on the host itself"
+                    "/sys is read-only here, as in most containers: do it on the host itself"
                         .to_owned(),
                 ),
             };
@@ -117,11 +117,11 @@ impl Place {
         }
     }
 
-    /// Words for the kernel's command line.
+    /// A cure that adds `words` to the kernel's command line.
     pub fn boot_words(&self, words: &str, advice: &str) -> Cure {
         let obstacle = match (self.container, self.grub) {
-            (true, _) => "a container does not choose its kernel's command line",
-            (_, false) => "this host is not booted by Debian's GRUB, the one that is known here",
+            (true, _) => "a container can't change its kernel's command line",
+            (_, false) => "only Debian's GRUB is known here, and this host does not boot with it",
             _ => {
                 let file = format!("{GRUB_FOLDER}/worldswitch.cfg");
                 let command = format!(
@@ -131,7 +131,7 @@ impl Place {
                 );
                 return Cure {
                     advice: format!(
-                        "{advice} by the kernel's command line, then reboot (to undo it, remove \
+                        "{advice} on the kernel's command line, then reboot (to undo it, remove \
                          {file}, update-grub, reboot)"
                     ),
                     command: Some(command),
@@ -143,7 +143,7 @@ impl Place {
         Cure::no(&format!("{advice}: boot the kernel with {words}"), obstacle)
     }
 
-    /// Where nothing forbids it.
+    /// Who can apply a cure that needs root.
     fn here(&self) -> Here {
         match self.administrator {
             true => Here::Yes,
@@ -163,7 +163,8 @@ impl Place {
     }
 }
 
-/// A container has a PID namespace of its own; where that can't be seen, its engine's mark.
+/// A container has a PID namespace of its own; if the namespace can't be read, look for the files
+/// that docker and podman create.
 fn container(sys: &dyn Sys) -> bool {
     match sys.link("/proc/self/ns/pid") {
         Some(namespace) => namespace != FIRST_PID_NAMESPACE,
@@ -171,12 +172,12 @@ fn container(sys: &dyn Sys) -> bool {
     }
 }
 
-/// The effective user is the second of the line.
+/// The line has real, effective, saved and file system user ID; the effective one counts.
 fn is_root(status: &str) -> bool {
     field(status, "Uid").and_then(|uids| uids.split_ascii_whitespace().nth(1)) == Some("0")
 }
 
-/// The right to administer, over the whole system and not over a user namespace.
+/// Whether the user has CAP_SYS_ADMIN in the first user namespace, not only in one of a container.
 fn rules_the_host(sys: &dyn Sys, status: &str) -> bool {
     let capable = field(status, "CapEff")
         .and_then(|mask| u64::from_str_radix(mask, 16).ok())
@@ -186,7 +187,7 @@ fn rules_the_host(sys: &dyn Sys, status: &str) -> bool {
     capable && map == ["0", "0", "4294967295"]
 }
 
-/// What the last mount at `/sys` says.
+/// Whether the last mount at `/sys`, the visible one, is read-only.
 fn sys_read_only(mounts: &str) -> bool {
     mounts
         .lines()

@@ -1,5 +1,5 @@
-//! The CPUs: their clock speed, threads that share a core, and what the kernel does at every
-//! entry. Paths as in the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu and
+//! Checks the CPUs: frequency, threads that share a core (SMT), and mitigations. Paths are from the
+//! kernel's Documentation/ABI/testing/sysfs-devices-system-cpu and
 //! Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst, amd-pstate.rst.
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
@@ -15,8 +15,8 @@ const GOVERNOR: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "frequency governor",
-    why: "It changes the clock speed with the load, while a tick keeps its length: the same work \
-          then takes another number of ticks.",
+    why: "It changes the CPU's frequency with the load, while a tick keeps its length: the same \
+          work then takes another number of ticks.",
 };
 
 const TURBO: Topic = Topic {
@@ -24,8 +24,8 @@ const TURBO: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "turbo",
-    why: "The clock speed follows temperature and how many cores are busy, while a tick keeps its \
-          length.",
+    why: "The CPU's frequency depends on temperature and on how many cores are busy, while a tick \
+          keeps its length.",
 };
 
 const SMT: Topic = Topic {
@@ -33,7 +33,7 @@ const SMT: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "SMT",
-    why: "Whatever runs on a core's other thread takes a share of what is measured on this one.",
+    why: "What runs on a core's other thread slows down what is measured on this one.",
 };
 
 const MITIGATIONS: Topic = Topic {
@@ -54,10 +54,10 @@ pub fn findings(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Vec<Find
     ]
 }
 
-/// What is left to say where a virtual machine shows nothing of the CPU below it.
+/// The finding in a virtual machine that does not show this setting of its CPU.
 const BELOW: &str = "not seen from here: the host below this virtual machine decides";
 
-/// Policies, each of one or more CPUs that change their frequency together.
+/// The cpufreq policies, each of one or more CPUs that change their frequency together.
 fn policies(sys: &dyn Sys) -> Vec<String> {
     let names = sys.list(&format!("{CPU}/cpufreq"));
     names
@@ -79,7 +79,7 @@ fn governor(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
         return match virtual_machine {
             true => GOVERNOR.note(BELOW, None),
             false => GOVERNOR.note(
-                "the kernel has none: firmware alone sets the frequency",
+                "the kernel has none: only firmware sets the frequency",
                 None,
             ),
         };
@@ -97,7 +97,7 @@ fn governor(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
         found.push(format!("driver {}", short(&driver)));
     }
     let found = found.join(", ");
-    // "userspace" stays at the frequency that somebody wrote.
+    // "userspace" keeps the frequency that the administrator set.
     if count
         .keys()
         .all(|name| name == "performance" || name == "userspace")
@@ -109,18 +109,18 @@ fn governor(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
         true => place.setting(
             "performance",
             &format!("{CPU}/cpufreq/policy*/scaling_governor"),
-            "hold the highest speed",
+            "keep the highest frequency",
         ),
         false => Cure::no(
             "load the governor performance",
-            "this kernel offers none of that name",
+            "this kernel does not offer it",
         ),
     };
     GOVERNOR.warning(found, Some(cure))
 }
 
 fn turbo(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
-    let advice = "keep to the nominal speed";
+    let advice = "keep the nominal frequency";
     let intel = format!("{CPU}/intel_pstate/no_turbo");
     let common = format!("{CPU}/cpufreq/boost");
     let policies = policies(sys);
@@ -132,7 +132,7 @@ fn turbo(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
         (Some("0"), _) => TURBO.warning("on", Some(off("1", &intel))),
         (None, Some("1")) => TURBO.warning("on", Some(off("0", &common))),
         (Some(other), _) | (None, Some(other)) => TURBO.note(
-            format!("the setting makes no sense: {}", short(other)),
+            format!("the setting is neither 0 nor 1: {}", short(other)),
             None,
         ),
         (None, None) if each.iter().any(|boost| boost == "1") => {
@@ -141,7 +141,7 @@ fn turbo(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
         }
         (None, None) if !each.is_empty() => TURBO.ok("off"),
         (None, None) if virtual_machine => TURBO.note(BELOW, None),
-        (None, None) => TURBO.note("not told: there is none, or only firmware knows", None),
+        (None, None) => TURBO.note("unknown: there is none, or only firmware knows", None),
     }
 }
 
@@ -151,11 +151,11 @@ fn smt(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
     match sys.line(&format!("{CPU}/smt/active")).as_deref() {
         Some("1") => {
             let cure = match control.as_deref() {
-                // A number where a core may run with some of its threads.
+                // A number of threads, on CPUs that can run a core with some of its threads.
                 Some(word) if word == "on" || word.parse::<u8>().is_ok() => place.setting(
                     "off",
                     &control_path,
-                    "run one thread a core, which takes the other CPUs away",
+                    "run one thread a core, which takes the other CPUs offline",
                 ),
                 _ => Cure::no(
                     "turn SMT (hyper-threading) off in the firmware's setup",
@@ -165,14 +165,14 @@ fn smt(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
             SMT.warning("on: two or more threads share a core", Some(cure))
         }
         Some("0") if virtual_machine => SMT.note(
-            "none seen; on the host below, a stranger may run on the other thread",
+            "none seen; on the host below, another tenant may run on the other thread",
             None,
         ),
         Some("0") => SMT.ok(match control.as_deref() {
             Some("notsupported") => "the CPU has none",
             _ => "off",
         }),
-        _ => SMT.note("the kernel does not tell", None),
+        _ => SMT.note("not reported by the kernel", None),
     }
 }
 
@@ -214,7 +214,7 @@ fn mitigations(sys: &dyn Sys) -> Finding {
         text.is_empty(),
         mitigated.is_empty() && vulnerable.is_empty(),
     ) {
-        (true, _) => MITIGATIONS.note("the kernel does not tell", None),
+        (true, _) => MITIGATIONS.note("not reported by the kernel", None),
         (_, true) => MITIGATIONS.ok(text),
         _ => MITIGATIONS.note(text, None),
     }

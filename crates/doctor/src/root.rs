@@ -1,4 +1,4 @@
-//! The real host, read and never written. No device is opened.
+//! Reads the files of the real host. It writes nothing and opens no device.
 
 use crate::sys::{Node, Sys};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -7,11 +7,11 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 
-/// Files are cut here. Enough for several CPUs of `/proc/cpuinfo`, of which one is wanted: the
-/// kernel makes it as it is read, and on a large host the whole of it takes long.
+/// Longer files are cut. Enough for several CPUs of `/proc/cpuinfo`, of which one is needed: the
+/// kernel generates the file while it is read, which takes long on a large host.
 const LIMIT_BYTES: u64 = 64 << 10;
 
-/// The host under a folder, `/` for the one that we run on.
+/// The host whose files are under a folder; `/` is this host.
 #[derive(Clone, Debug)]
 pub struct Root(PathBuf);
 
@@ -29,7 +29,7 @@ impl Root {
 impl Sys for Root {
     fn read(&self, path: &str) -> Option<String> {
         let path = self.path(path);
-        // A pipe or a device would have us wait, or do more than be read.
+        // Reading a pipe or a device could block, or have side effects.
         if !fs::metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_opened() {
+    fn only_regular_files_are_opened() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(
@@ -104,7 +104,7 @@ mod tests {
             0,
         )
         .unwrap();
-        // Opened, this would wait for a writer for ever.
+        // Opening a pipe would wait for a writer forever.
         assert_eq!(Root::at(folder.path()).read("/pipe"), None);
     }
 

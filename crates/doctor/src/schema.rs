@@ -1,4 +1,4 @@
-//! The JSON Schema of the report, made from the types of this crate.
+//! The JSON Schema of the report, generated from the types of this crate.
 
 use crate::Report;
 
@@ -17,7 +17,7 @@ mod tests {
 
     const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
-    /// `WS_BLESS=1 cargo test -p ws-doctor` writes the file anew after the types have changed.
+    /// After a change of the types, `WS_BLESS=1 cargo test -p ws-doctor` rewrites the file.
     #[test]
     fn the_committed_schema_is_that_of_the_types() {
         let path = format!("{DOCS}/doctor-schema.json");
@@ -57,9 +57,9 @@ mod tests {
         }
     }
 
-    /// The page's example is checked, and so is that it names every finding there is.
+    /// Checks the page's example, and that its table has every finding.
     #[test]
-    fn the_book_has_a_valid_example_and_every_finding() {
+    fn the_page_has_a_valid_example_and_every_finding() {
         let page = std::fs::read_to_string(format!("{DOCS}/doctor.md")).unwrap();
         let example = page.split("```json\n").nth(1).unwrap();
         let example = example.split("```").next().unwrap();

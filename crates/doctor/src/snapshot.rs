@@ -1,9 +1,9 @@
-//! A host that is made up, for tests.
+//! A made-up host, for tests.
 
 use crate::sys::{Node, Sys};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A host made up of a map from paths to contents.
+/// A host as maps from paths to contents.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     files: BTreeMap<String, String>,
@@ -18,14 +18,14 @@ impl Snapshot {
         self
     }
 
-    /// Takes a file away.
+    /// Removes a file or device.
     pub fn without(mut self, path: &str) -> Self {
         self.files.remove(path);
         self.nodes.remove(path);
         self
     }
 
-    /// Adds a device or a file of which only permissions matter.
+    /// Adds a device, or a file without contents.
     pub fn device(mut self, path: &str, node: Node) -> Self {
         self.nodes.insert(path.to_owned(), node);
         self

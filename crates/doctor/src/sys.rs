@@ -1,23 +1,23 @@
-//! What a host tells of itself: files under `/proc`, `/sys`, `/dev` and `/etc`.
+//! The interface to a host's files under `/proc`, `/sys`, `/dev` and `/etc`.
 //!
-//! Findings are made from a [`Sys`] alone, so that they can be tested on hosts that nobody here
-//! has. [`crate::Root`] is the real one.
+//! Every check reads files only through a [`Sys`], so that tests can use made-up hosts.
+//! [`crate::Root`] is the real one.
 
-/// Files of a host, by absolute path. All that it says may be missing, cut or nonsense.
+/// Files of a host, by absolute path. Any of them may be missing, cut or invalid.
 pub trait Sys {
-    /// The text of a regular file; none where it can't be read. Long files may be cut.
+    /// The text of a regular file; none if it can't be read. Long files may be cut.
     fn read(&self, path: &str) -> Option<String>;
 
-    /// Names in a folder, in order; none where it can't be read.
+    /// The sorted names in a folder; empty if it can't be read.
     fn list(&self, folder: &str) -> Vec<String>;
 
-    /// What is at a path, links followed.
+    /// The file or device at a path, links followed.
     fn node(&self, path: &str) -> Option<Node>;
 
-    /// What a symbolic link says.
+    /// The target of a symbolic link.
     fn link(&self, path: &str) -> Option<String>;
 
-    /// The first line of a file, without blanks around it; none where it is empty.
+    /// The first line of a file, trimmed; none if it is empty.
     fn line(&self, path: &str) -> Option<String> {
         let text = self.read(path)?;
         let line = text.lines().next()?.trim();
@@ -33,13 +33,13 @@ pub trait Sys {
 /// A file or device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Permission bits, as `0o660`.
+    /// Permission bits, such as `0o660`.
     pub mode: u32,
     /// The group that owns it.
     pub gid: u32,
     /// Whether it is a character device.
     pub device: bool,
-    /// Whether whoever asks may read and write it, by the kernel's own word: access lists and
-    /// a container's limits count too.
+    /// Whether the user may read and write it, as the kernel answers (faccessat): access lists
+    /// and a container's limits count too.
     pub usable: bool,
 }

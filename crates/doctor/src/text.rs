@@ -1,13 +1,13 @@
-//! The report as text: all of it for whoever asks, a few lines for whoever is about to measure.
-//! Whatever the host said is made harmless on its way.
+//! The report as text: the long form that `worldswitch doctor` prints, and the few lines that `run`
+//! prints. All text from the host is escaped.
 
 use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
 use ws_report::text::{pad_right, terminal, width};
 
-/// Columns of a terminal that text is broken for; commands stay whole, to be copied.
+/// Text is wrapped at this column. Commands are not wrapped, so that they can be copied.
 const COLUMNS: usize = 100;
 const INDENT: &str = "           ";
-/// Findings that the short form names at most.
+/// At most this many findings are in the short form.
 const SHORT_MOST: usize = 3;
 
 /// The whole report.
@@ -83,7 +83,7 @@ fn add_cure(text: &mut String, cure: &Cure) {
     *text += &wrapped(&terminal(&where_to), indent, indent);
 }
 
-/// `text` broken at blanks, its first line begun at column `first`, the others at `indent`.
+/// `text` wrapped at blanks; its first line starts at column `first`, the others at `indent`.
 fn wrapped(text: &str, first: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = first;
@@ -119,9 +119,9 @@ fn counts(report: &Report) -> String {
     each.join(", ")
 }
 
-/// What somebody should know who is about to measure time here, or on this host's KVM as well:
-/// warnings and problems, the gravest first, one a line and the last says where there is more.
-/// Empty where there is nothing to say.
+/// The short form, for a run that measures time on this host: warnings and problems, the worst
+/// first, one a line; the last line says where to find the rest. With `kvm`, findings about this
+/// host's KVM too. Empty if there are none.
 pub fn short(report: &Report, kvm: bool) -> Vec<String> {
     let mut grave: Vec<&Finding> = report
         .disturbing(kvm)
@@ -138,8 +138,8 @@ pub fn short(report: &Report, kvm: bool) -> Vec<String> {
         .map(|finding| format!("{}: {}", finding.title, finding.found))
         .collect();
     lines.push(match more {
-        0 => "worldswitch doctor says more".to_owned(),
-        more => format!("and {more} more: worldswitch doctor says more"),
+        0 => "for details: worldswitch doctor".to_owned(),
+        more => format!("{more} more; for details: worldswitch doctor"),
     });
     lines
 }

@@ -1,17 +1,17 @@
-//! Programs and images that a run needs. The caller looks for them; this judges what it found.
+//! Checks the programs and images that a run needs, as the caller found them.
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::place::Place;
 use crate::sys::Sys;
 
-/// What the caller found: where it is, or why there is none.
+/// What the caller found: each tool's path, or why it is missing.
 #[derive(Clone, Debug)]
 pub struct Tools {
-    /// QEMU: its version and its place.
+    /// QEMU's version and path.
     pub qemu: Result<String, String>,
-    /// The guest image's place.
+    /// The guest image's path.
     pub guest: Result<String, String>,
-    /// The KVM monitor's place.
+    /// The KVM monitor's path.
     pub monitor: Result<String, String>,
 }
 
@@ -28,7 +28,7 @@ const GUEST: Topic = Topic {
     group: Group::Tools,
     concerns: Concerns::All,
     title: "guest image",
-    why: "It is what is booted and what measures.",
+    why: "It is the kernel that is booted and that measures.",
 };
 
 const MONITOR: Topic = Topic {
@@ -43,13 +43,13 @@ pub fn findings(sys: &dyn Sys, place: &Place, tools: &Tools) -> Vec<Finding> {
     let install = || {
         sys.exists("/usr/bin/apt-get").then(|| {
             let command = place.as_root("apt-get install qemu-system-x86");
-            // Even a container without rights over its host installs packages.
+            // Root can install packages even in a container without rights over its host.
             Cure::yes("install it", &command)
         })
     };
     let build = || {
         Some(Cure::yes(
-            "build it, in worldswitch's own tree",
+            "build it, in worldswitch's source tree",
             "make build",
         ))
     };
@@ -66,7 +66,7 @@ pub fn findings(sys: &dyn Sys, place: &Place, tools: &Tools) -> Vec<Finding> {
             Ok(found) => MONITOR.ok(found),
             Err(why) if sys.exists("/dev/kvm") => MONITOR.problem(why, build()),
             Err(why) => MONITOR.note(
-                format!("{why}; without /dev/kvm it would be of no use"),
+                format!("{why}; it is not needed, as there is no /dev/kvm"),
                 None,
             ),
         },

@@ -1,8 +1,9 @@
-//! One client: a process that drives one or more devices by libblkio's driver, with so many 4 KiB
-//! requests outstanding on each at random places.
+//! A client: a process that drives one or more devices with libblkio's driver, and keeps a fixed
+//! number of 4 KiB requests outstanding on each, at random blocks.
 //!
-//! It connects, says `ready` and waits for a line; then it works, and says what it counted of each device
-//! as a line of JSON. So all clients of a measurement begin together.
+//! It connects, prints `ready` and waits for a line on standard input, so that all clients of a
+//! measurement start together. Then it drives its devices, and prints its counts for each device as
+//! one line of JSON.
 
 use crate::device::Device;
 use anyhow::{Context, bail};
@@ -17,13 +18,13 @@ pub const BLOCK: u64 = 4096;
 /// How long a request may take: a server that hangs is an error, not a long wait.
 const LOST: Duration = Duration::from_secs(20);
 
-/// How a client learns of replies.
+/// How a client learns of completed requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replies {
-    /// It is called, through an eventfd.
+    /// It waits for the server's call (an eventfd).
     Eventfd,
-    /// It looks into memory, all the time.
+    /// It polls the ring in memory.
     Poll,
 }
 
@@ -31,56 +32,55 @@ pub enum Replies {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
-    /// So many of 100, by chance.
+    /// This many of 100, chosen at random.
     Percent(u8),
-    /// Those of so many of the outstanding: threads that write beside threads that read.
+    /// Those in this many of the slots, as threads that write beside threads that read.
     Slots(u16),
 }
 
 /// One device of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Driven {
-    /// Where its server listens.
+    /// The socket on which its server listens.
     pub socket: PathBuf,
     /// Requests outstanding.
     pub depth: u16,
     /// Which of them write.
     pub writes: Writes,
-    /// Mean pause between a reply and the next request in its place, exponentially distributed; the
-    /// client has to look for replies then.
+    /// Mean pause between a reply and the next request in its slot, exponentially distributed; needs
+    /// [`Replies::Poll`].
     pub think_ns: u64,
 }
 
-/// What a client is to do.
+/// A client's task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its devices.
     pub devices: Vec<Driven>,
-    /// How it learns of replies.
+    /// How it learns of completed requests.
     pub replies: Replies,
     /// Whether it compares what it reads with what it wrote.
     pub verify: bool,
-    /// Time before anything is counted.
+    /// Time before counting starts.
     pub warmup_ms: u64,
     /// Time that is counted.
     pub measure_ms: u64,
-    /// Of the random places; differs from client to client.
+    /// The seed of the random blocks, another one for each client.
     pub seed: u64,
 }
 
-/// What a client counted of one device.
+/// A client's counts for one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Requests that were replied to.
+    /// Completed requests.
     pub requests: u64,
-    /// In this time.
+    /// The time in which they were counted.
     pub elapsed_ns: u64,
-    /// Notifications of the server.
+    /// Kicks: notifications sent to the server.
     pub kicks: u64,
-    /// Times that it was called.
+    /// Calls: notifications received from the server.
     pub calls: u64,
-    /// Reads that were compared with what was written, and were the same; those after the end, of each
-    /// block that was written, among them.
+    /// Reads that returned what was written, including the final read of each written block.
     pub compared: u64,
     /// Half of the requests took at most this.
     pub latency_p50_ns: u64,
@@ -92,7 +92,8 @@ fn any_reply(devices: &mut [Device]) -> bool {
     devices.iter_mut().any(Device::has_reply)
 }
 
-/// Waits until some device has a reply, or makes a request after a pause.
+/// Waits until a device has a reply. With pauses (`think_ns`) it returns at once while any slot
+/// pauses, so that the caller can check whether a pause is over.
 fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
     match replies {
         Replies::Poll if devices.iter().any(Device::is_thinking) => {}
@@ -109,7 +110,7 @@ fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
         }
         Replies::Eventfd if !any_reply(devices) => {
             let told: Vec<_> = devices.iter().map(Device::called).collect();
-            // Some servers make the eventfd non-blocking, which the two ends share.
+            // poll, not a blocking read: some servers set O_NONBLOCK, which both ends share.
             let mut ready: Vec<_> = told
                 .iter()
                 .map(|told| PollFd::new(&**told, PollFlags::IN))
@@ -133,7 +134,7 @@ fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Does its task on open devices.
+/// Runs the task on connected devices.
 fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
     let mut random = fastrand::Rng::with_seed(task.seed);
     let mut done = Vec::new();
@@ -157,7 +158,7 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
             now = Instant::now();
         }
         if end.is_none() && now >= warm {
-            // What is counted begins now, however late that is.
+            // Counting starts now, even if the warm-up ended earlier.
             (from, end) = (now, Some(now + Duration::from_millis(task.measure_ms)));
             devices.iter_mut().for_each(Device::count_anew);
         }
@@ -172,12 +173,12 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
     Ok(counted)
 }
 
-/// A client's whole life, by its standard input and output.
+/// Runs a client on standard input and output.
 ///
 /// # Errors
-/// The device can't be used, or whoever started it is gone.
+/// A device can't be used, or standard input was closed before the start.
 pub fn run(task: &str) -> anyhow::Result<()> {
-    let task: Task = serde_json::from_str(task).context("this is no task of a client")?;
+    let task: Task = serde_json::from_str(task).context("this is not a client's task")?;
     let numbered = (task.seed..).zip(&task.devices);
     let devices = numbered.map(|(number, driven)| Device::connect(driven, number, task.verify));
     let mut devices = devices.collect::<anyhow::Result<Vec<_>>>()?;
@@ -186,7 +187,7 @@ pub fn run(task: &str) -> anyhow::Result<()> {
     stdout.flush()?;
     let mut line = String::new();
     if std::io::stdin().lock().read_line(&mut line)? == 0 {
-        bail!("nobody said that it begins");
+        bail!("standard input was closed before the start");
     }
     let counted = work(&mut devices, &task)?;
     writeln!(stdout, "{}", serde_json::to_string(&counted)?)?;

@@ -1,5 +1,5 @@
-//! Which CPUs a process may run on. Children inherit it, so a server and its clients are started from a
-//! thread that has taken their place for that moment.
+//! CPU affinity. Children inherit it, so a server or client is spawned while the spawning thread is
+//! bound to the child's CPUs.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
@@ -7,7 +7,7 @@ use std::io;
 /// The CPUs that this thread may use, in order.
 ///
 /// # Errors
-/// The system does not say.
+/// The system call failed.
 pub fn usable() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
@@ -15,10 +15,10 @@ pub fn usable() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Does something with this thread bound to these CPUs, and lets it go where it was before.
+/// Calls `what` with this thread bound to these CPUs, then restores the thread's CPUs.
 ///
 /// # Errors
-/// It can't be bound to them, or what `what` says.
+/// The thread can't be bound to them, or `what` failed.
 pub fn on<T>(cpus: &[usize], what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let before = sched_getaffinity(None)?;
     let mut set = CpuSet::new();

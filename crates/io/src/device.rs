@@ -1,4 +1,4 @@
-//! One vhost-user block device, driven by libblkio's driver.
+//! One vhost-user block device, driven with libblkio's driver.
 
 use crate::client::{BLOCK, Counted, Driven, Writes};
 use crate::pattern::Written;
@@ -14,31 +14,31 @@ use virtio_driver::{
     VirtioFeatureFlags,
 };
 
-/// How long a server may take to listen.
+/// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A device that is driven.
+/// A connected device, with its requests and counts.
 pub struct Device {
     transport: Box<VirtioBlkTransport>,
     queue: VirtioBlkQueue<'static, usize>,
     memory: MmapMut,
-    /// Places of each slot.
+    /// Blocks that each slot may use.
     places: u64,
     depth: usize,
     writes: Writes,
     think_ns: u64,
     slots: Vec<Slot>,
-    /// Requests that are made when their pauses are over.
+    /// Slots that pause, and when their pauses end.
     thinking: Vec<(Instant, usize)>,
-    /// What its blocks hold, where that is compared.
+    /// What was written to its blocks, if reads are checked.
     written: Option<Written>,
     latency: Histogram<u64>,
     counted: Counted,
-    /// What `began_ns` of requests count from.
+    /// The origin of the requests' `began_ns`.
     epoch: Instant,
 }
 
-/// One request outstanding.
+/// One outstanding request.
 #[derive(Clone, Copy)]
 struct Slot {
     began_ns: u64,
@@ -47,17 +47,17 @@ struct Slot {
 }
 
 impl Device {
-    /// Connects to a server, which may not listen yet. `number` differs from device to device.
+    /// Connects to a server, which may not listen yet. `number` is another one for each device.
     ///
     /// # Errors
-    /// There is no such server, or no disk of one block for each request.
+    /// There is no such server, or its disk has fewer blocks than `depth`.
     pub fn connect(driven: &Driven, number: u64, verify: bool) -> anyhow::Result<Self> {
         let ring = VirtioFeatureFlags::VERSION_1
             | VirtioFeatureFlags::RING_EVENT_IDX
             | VirtioFeatureFlags::RING_INDIRECT_DESC;
         let features = ring.bits() | VirtioBlkFeatureFlags::all().bits();
         let name = driven.socket.to_str();
-        let name = name.context("a socket's path that is no text")?;
+        let name = name.context("the socket's path is not valid UTF-8")?;
         let end = Instant::now() + PATIENCE;
         let transport = loop {
             match VhostUser::new(name, features) {
@@ -67,13 +67,13 @@ impl Device {
             }
         };
         let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
-        // Direct descriptors, where the device has no others, are three a request.
+        // Without indirect descriptors, a request takes three direct ones.
         let size = (driven.depth * 4).next_power_of_two().max(64);
         let mut queues = VirtioBlkQueue::setup_queues(&mut *transport, 1, size)?;
         let file = rustix::fs::memfd_create("worldswitch-io", rustix::fs::MemfdFlags::CLOEXEC)?;
         let file = File::from(file);
         file.set_len(u64::from(driven.depth) * BLOCK)?;
-        // SAFETY: a memory file of this process; only the device writes to it besides.
+        // SAFETY: a memory file of this process; besides it only the device writes to the file.
         let memory = unsafe { MmapMut::map_mut(&file) }?;
         let address = memory.as_ptr() as usize;
         transport.map_mem_region(address, memory.len(), file.as_raw_fd(), 0)?;
@@ -104,10 +104,10 @@ impl Device {
         })
     }
 
-    /// Makes the first requests. `called`: this client wants to be told of replies.
+    /// Submits the first requests. `called`: the client waits for the server's calls.
     ///
     /// # Errors
-    /// The ring does not take them.
+    /// The ring does not accept them.
     pub fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()> {
         self.queue.set_used_notif_enabled(called);
         for slot in 0..self.depth {
@@ -117,8 +117,8 @@ impl Device {
         self.kick()
     }
 
-    /// A request at a random place. Each slot has places of its own, so that no two requests
-    /// outstanding touch the same block and what it holds is known.
+    /// Submits a request for a random block. Each slot has blocks of its own: no two outstanding
+    /// requests use the same block, so the contents of each block are known.
     fn submit_random(&mut self, slot: usize, random: &mut fastrand::Rng) -> anyhow::Result<()> {
         let block = random.u64(..self.places) * self.depth as u64 + slot as u64;
         let write = match self.writes {
@@ -137,7 +137,7 @@ impl Device {
             written.fill(block, buffer);
         }
         let place = buffer.as_mut_ptr();
-        // SAFETY: the buffer lies in the mapping, which lives as long as the device.
+        // SAFETY: the buffer is in the mapping, which lives as long as the device.
         unsafe {
             if write {
                 self.queue.write_raw(block * BLOCK, place, length, slot)?;
@@ -148,7 +148,7 @@ impl Device {
         Ok(())
     }
 
-    /// Tells the server of new requests, where it wants to be told.
+    /// Notifies the server of new requests, unless it suppresses notifications.
     fn kick(&mut self) -> anyhow::Result<()> {
         if self.queue.avail_notif_needed() {
             self.transport.get_submission_notifier(0).notify()?;
@@ -162,22 +162,22 @@ impl Device {
         self.queue.completions().has_next()
     }
 
-    /// Whether a request waits for the end of its pause.
+    /// Whether a slot pauses.
     pub fn is_thinking(&self) -> bool {
         !self.thinking.is_empty()
     }
 
-    /// Where the server calls.
+    /// The eventfd of the server's calls.
     pub fn called(&self) -> Arc<EventFd> {
         self.transport.get_completion_fd(0)
     }
 
-    /// Notes that the server called.
+    /// Counts a call of the server.
     pub fn was_called(&mut self) {
         self.counted.calls += 1;
     }
 
-    /// Takes out the replies that are there, and compares what was read.
+    /// Takes the available replies from the ring, and checks what was read.
     fn take(&mut self, done: &mut Vec<usize>) -> anyhow::Result<()> {
         for completion in self.queue.completions() {
             if completion.ret != 0 {
@@ -197,8 +197,8 @@ impl Device {
         Ok(())
     }
 
-    /// Takes out replies and makes the next requests in their places. Returns when that was, where
-    /// there was a reply.
+    /// Takes replies, and submits the next requests in their slots or starts their pauses. Returns
+    /// the time of this if there was a reply.
     ///
     /// # Errors
     /// A request failed, or what was read is not what was written.
@@ -232,10 +232,10 @@ impl Device {
         Ok(Some(now))
     }
 
-    /// Makes the requests whose pauses are over.
+    /// Submits the requests whose pauses are over.
     ///
     /// # Errors
-    /// The ring does not take them.
+    /// The ring does not accept them.
     pub fn end_thinking(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<()> {
         let now = Instant::now();
         let mut made = false;
@@ -251,13 +251,13 @@ impl Device {
         if made { self.kick() } else { Ok(()) }
     }
 
-    /// Forgets what was counted so far.
+    /// Resets the counts.
     pub fn count_anew(&mut self) {
         self.counted = Counted::default();
         self.latency.reset();
     }
 
-    /// What was counted, in this time.
+    /// The counts, for the given time.
     pub fn counted(&self, elapsed: Duration) -> Counted {
         Counted {
             elapsed_ns: ns(elapsed),
@@ -267,10 +267,11 @@ impl Device {
         }
     }
 
-    /// Waits for all replies, then reads each block back that was ever written. Returns how many.
+    /// Waits for all replies, then reads back and checks every block that was ever written. Returns
+    /// their number.
     ///
     /// # Errors
-    /// A request fails or is lost, or a block does not hold what was written.
+    /// A request fails or has no reply within `lost`, or a block does not hold what was written.
     pub fn read_back(&mut self, lost: Duration) -> anyhow::Result<u64> {
         let outstanding = self.depth - self.thinking.len();
         let mut done = Vec::new();
@@ -287,7 +288,7 @@ impl Device {
         Ok(blocks.len() as u64)
     }
 
-    /// Looks until so many replies were there.
+    /// Polls until `count` replies have arrived.
     fn collect(
         &mut self,
         count: usize,
@@ -312,7 +313,7 @@ impl Device {
     }
 }
 
-/// Nanoseconds, as many as fit.
+/// Nanoseconds, saturated.
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,8 @@
-//! A load on vhost-user block devices, and the servers to put it on.
+//! Measures servers of vhost-user block devices under load, for `worldswitch io`.
 //!
-//! `worldswitch io` measures with it: each device is driven by a process of its own ([`client`], on
-//! libblkio's driver), a server serves them all ([`server`]), and one measurement ([`measure`]) is a
-//! server started, put under a [`load`], its clients run together, and what all of them counted.
+//! One measurement ([`measure`]) starts a server ([`server`]) that serves all devices, and client
+//! processes ([`client`], on libblkio's driver) that put a [`load`] on it together, mostly one per
+//! device; the result is what the clients counted.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -1,4 +1,4 @@
-//! What servers are put under: groups of devices that are driven together.
+//! A load: groups of devices that are driven at the same time.
 
 use crate::client::{Replies, Writes};
 use crate::server::Disk;
@@ -7,36 +7,36 @@ use std::time::Duration;
 /// Devices that are driven alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What it is called in results.
+    /// Its name in results.
     pub name: String,
-    /// What it is within its load; empty where it is all of it.
+    /// Its role in the load; empty if it is the only group.
     pub role: String,
-    /// How many.
+    /// The number of devices.
     pub devices: usize,
     /// Requests outstanding on each.
     pub depth: u16,
     /// Which of them write.
     pub writes: Writes,
-    /// Mean pause between a reply and the next request in its place, exponentially distributed.
+    /// Mean pause between a reply and the next request in its slot, exponentially distributed.
     pub think: Duration,
-    /// Each device's share of the I/O core, in proportion to the others'.
+    /// Each device's share of the I/O core, relative to the other devices'.
     pub weight: u32,
 }
 
-/// Groups that run at the same time, and what all of them share.
+/// Groups that run at the same time, and the settings common to all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The experiment that it is a step of.
+    /// The experiment of which it is a step.
     pub experiment: String,
-    /// Which step: how many devices there are of what the experiment varies.
+    /// The step: the number of devices of the kind that the experiment varies.
     pub step: u32,
     /// The groups.
     pub groups: Vec<Group>,
-    /// How clients learn of replies.
+    /// How clients learn of completed requests.
     pub replies: Replies,
-    /// Whether one client drives all devices, instead of each its own.
+    /// Whether one client drives all devices, instead of one client per device.
     pub one_client: bool,
-    /// What disks are made of.
+    /// The kind of the disks.
     pub disk: Disk,
     /// Whether clients compare what they read with what they wrote.
     pub verify: bool,

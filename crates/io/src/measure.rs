@@ -1,4 +1,4 @@
-//! One measurement: a server, its clients at work together, and what they counted.
+//! One measurement: starts a server and its clients, and collects the clients' counts.
 
 use crate::client::{Counted, Driven, Task};
 use crate::cpus;
@@ -10,20 +10,20 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// What is the same for all measurements of a run.
+/// The settings common to all measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The elvis to be measured.
     pub elvis: PathBuf,
-    /// A folder for sockets, disks and logs; on a tmpfs where a load's disks are.
+    /// A folder for sockets, disks and logs; on a tmpfs if a load has such disks.
     pub folder: PathBuf,
-    /// The program and words that make a client; its task is one word more.
+    /// The program that is a client, and its arguments; the task is appended to them.
     pub client: (PathBuf, Vec<String>),
     /// The CPU of servers.
     pub io_cpu: usize,
     /// The CPUs of clients.
     pub client_cpus: Vec<usize>,
-    /// Time before anything is counted.
+    /// Time before counting starts.
     pub warmup: Duration,
     /// Time that is counted.
     pub measure: Duration,
@@ -43,12 +43,12 @@ impl Setting {
     }
 }
 
-/// What one group's clients counted.
+/// The counts of one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Of each device.
+    /// The counts of each device.
     pub devices: Vec<Counted>,
-    /// CPU time of the server for one request, whatever group's, in ns; None of somebody else's.
+    /// CPU time of the server per request (of all groups together), in ns; None for a peer.
     pub server_ns: Option<u64>,
 }
 
@@ -102,10 +102,10 @@ impl Client {
     }
 }
 
-/// Measures one server under one load. The outcome has the order of the load's groups.
+/// Measures one server under one load. Returns one outcome per group, in the load's order.
 ///
 /// # Errors
-/// The server or a client can't be started or does not do its work.
+/// The server or a client can't be started, or fails.
 pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Result<Vec<Outcome>> {
     let (cpus, client_cpus) = setting.cpus(server);
     let mut running = server.start(&Place {
@@ -123,7 +123,7 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
             .map_or(String::new(), |how| format!(" ended ({how})"));
         match running.said() {
             said if said.is_empty() => format!("{server}{how}"),
-            said => format!("{server}{how}, which said last: {said}"),
+            said => format!("{server}{how}; its last line: {said}"),
         }
     })?;
     let requests: u64 = counted.iter().map(|device| device.requests).sum();
@@ -136,7 +136,7 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
     Ok(load.groups.iter().map(outcome).collect())
 }
 
-/// What each client is to do, so that their devices together are in the order of the groups.
+/// The tasks of all clients. Their devices are in the order of the groups.
 fn tasks(setting: &Setting, load: &Load, sockets: &[PathBuf]) -> Vec<Task> {
     let groups = load.groups.iter();
     let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.devices));
@@ -184,7 +184,7 @@ fn drive(
     for client in &mut clients {
         let line = client.line()?;
         let devices: Vec<Counted> =
-            serde_json::from_str(&line).with_context(|| format!("a client said {line:?}"))?;
+            serde_json::from_str(&line).with_context(|| format!("a client sent {line:?}"))?;
         counted.extend(devices);
     }
     Ok((counted, used))

@@ -1,17 +1,17 @@
-//! What blocks hold where reads are compared with writes: bytes that follow from the disk, the block and
-//! how often it was written.
+//! The contents of blocks when reads are checked: pseudo-random bytes, derived from the disk, the block
+//! and the number of times that it was written.
 
 use anyhow::bail;
 
-/// What one client knows of its disk. A block that it never wrote may hold anything.
+/// What one client wrote to its disk. A block that it never wrote may hold anything.
 pub struct Written {
     disk: u64,
-    /// How often each block was written; 0: never by this client.
+    /// How many times this client wrote each block.
     generations: Vec<u32>,
 }
 
 impl Written {
-    /// Of a disk that differs from others by `disk`, of so many blocks.
+    /// For a disk of `blocks` blocks; `disk` is another number for each disk.
     pub fn new(disk: u64, blocks: u64) -> Self {
         Self {
             disk,
@@ -19,17 +19,17 @@ impl Written {
         }
     }
 
-    /// Fills a buffer with what the block holds next.
+    /// Fills a buffer with the block's next contents.
     pub fn fill(&mut self, block: u64, buffer: &mut [u8]) {
         let generation = &mut self.generations[block as usize];
         *generation += 1;
         bytes(self.disk, block, *generation, buffer);
     }
 
-    /// Compares what was read of a block. False where there is nothing to compare it with.
+    /// Compares what was read from a block with what was written. False if this client never wrote it.
     ///
     /// # Errors
-    /// It is not what was written.
+    /// They differ.
     pub fn check(&self, block: u64, read: &[u8]) -> anyhow::Result<bool> {
         let generation = self.generations[block as usize];
         if generation == 0 {
@@ -54,7 +54,7 @@ impl Written {
 }
 
 fn bytes(disk: u64, block: u64, generation: u32, buffer: &mut [u8]) {
-    // Far apart, so that no two of them give the same start.
+    // Disk, block and generation are in separate bits, so that no two seeds are equal.
     let seed = disk << 56 ^ block << 32 ^ u64::from(generation);
     fastrand::Rng::with_seed(seed).fill(buffer);
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_told_apart_by_disk_place_and_generation() {
+    fn contents_differ_by_disk_block_and_generation() {
         let (mut one, mut other) = (Written::new(1, 8), Written::new(2, 8));
         let mut buffer = vec![0; 4096];
         assert!(!one.check(3, &buffer).unwrap());

@@ -1,5 +1,5 @@
-//! Servers of vhost-user block devices: elvis in each of its modes, qemu-storage-daemon, and those that
-//! somebody else has started.
+//! Servers of vhost-user block devices: elvis in each of its modes, qemu-storage-daemon, and peers, which
+//! the user has started.
 
 use crate::cpus;
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use std::str::FromStr;
 /// Bytes of each disk.
 pub const DISK_BYTES: u64 = 64 << 20;
 
-/// What disks are made of.
+/// The kind of the disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
-    /// Nothing: what is written is gone (`driver=null-co` of qemu-storage-daemon).
+    /// A null disk: writes are dropped (`driver=null-co` of qemu-storage-daemon).
     Null,
-    /// The same, with elvis at work on each request for so many ns.
+    /// A null disk of elvis that takes this many ns of CPU time for each request.
     Work(u64),
-    /// A file on a tmpfs, the same for all servers.
+    /// Files on a tmpfs, the same for all servers.
     Tmpfs,
 }
 
@@ -41,24 +41,24 @@ impl Disk {
 pub enum Server {
     /// elvis.
     Elvis {
-        /// Its mode, by elvis' own name.
+        /// The argument of its option `--mode`.
         mode: &'static str,
-        /// Constants of its policy that are not the defaults, as TOML has them.
+        /// Constants of its policy that are not the defaults; the values are TOML.
         policy: BTreeMap<String, String>,
     },
     /// qemu-storage-daemon.
     StorageDaemon,
-    /// Somebody else's, with sockets that are there.
+    /// A server that the user has started.
     Peer {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// One for each device that it serves.
+        /// One existing socket for each device that it serves.
         sockets: Vec<PathBuf>,
     },
 }
 
 const ELVIS: &str = "elvis";
-/// A thread a device, and no CPU of its own for any: the paper's Baseline.
+/// One thread per device, none with a CPU of its own: the paper's Baseline.
 const BASELINE: &str = "per-device";
 const MODES: [&str; 4] = [ELVIS, "fine-grained", BASELINE, "per-device-pinned"];
 const STORAGE_DAEMON: &str = "qemu-storage-daemon";
@@ -104,7 +104,7 @@ impl FromStr for Server {
     }
 }
 
-/// Reads `KEY=VALUE`, a constant of elvis' policy.
+/// Parses `KEY=VALUE`, a constant of elvis' policy.
 fn option(word: &str) -> Result<(String, String), String> {
     let (key, value) = word
         .split_once('=')
@@ -112,20 +112,20 @@ fn option(word: &str) -> Result<(String, String), String> {
     let json = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     let one = serde_json::Map::from_iter([(key.to_owned(), json)]);
     serde_json::from_value::<elvis_policy::Params>(one.into())
-        .map_err(|error| format!("{word:?} is no constant of elvis' policy: {error}"))?;
+        .map_err(|error| format!("{word:?} is not a constant of elvis' policy: {error}"))?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
 impl Server {
-    /// Whether it shares its CPUs with the clients, and the scheduler places them all.
+    /// Whether it shares all CPUs with the clients, and the kernel's scheduler places the threads.
     pub fn shares_cpus(&self) -> bool {
         matches!(self, Self::Elvis { mode, .. } if *mode == BASELINE)
     }
 
-    /// Checks that somebody else's sockets are there, before anything waits for them.
+    /// Checks that a peer's sockets exist, before a client waits for them.
     ///
     /// # Errors
-    /// One is not.
+    /// One does not.
     pub fn check(&self) -> io::Result<()> {
         let Self::Peer { name, sockets } = self else {
             return Ok(());
@@ -135,7 +135,7 @@ impl Server {
             let kind = std::fs::metadata(socket)
                 .map_err(|error| io::Error::other(format!("{name} is to be at {path}: {error}")))?;
             if !kind.file_type().is_socket() {
-                let why = format!("{name} is to be at {path}, which is no socket");
+                let why = format!("{name} is to be at {path}, which is not a socket");
                 return Err(io::Error::other(why));
             }
         }
@@ -143,7 +143,7 @@ impl Server {
     }
 }
 
-/// Reads `NAME=SOCKET[,SOCKET]...`.
+/// Parses `NAME=SOCKET[,SOCKET]...`.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -154,12 +154,12 @@ pub fn peer(text: &str) -> Result<Server, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         return Err(format!(
-            "{name:?} is no name; use 1 to 64 of a-z 0-9 - _ . @"
+            "{name:?} is not a name; use 1 to 64 of a-z 0-9 - _ . @"
         ));
     }
     if name.parse::<Server>().is_ok() {
         return Err(format!(
-            "{name} is a server that is started here; choose another name"
+            "{name} is the name of a built-in server; choose another name"
         ));
     }
     let sockets: Vec<PathBuf> = sockets.split(',').map(PathBuf::from).collect();
@@ -176,7 +176,7 @@ pub fn peer(text: &str) -> Result<Server, String> {
     })
 }
 
-/// Where and how a server is started.
+/// What a server is started with.
 #[derive(Clone, Debug)]
 pub struct Place<'a> {
     /// The elvis to be measured.
@@ -185,26 +185,26 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// Its CPUs.
     pub cpus: &'a [usize],
-    /// What its disks are made of.
+    /// The kind of its disks.
     pub disk: Disk,
     /// The weight of each of its devices.
     pub weights: &'a [u32],
 }
 
-/// A server that runs; ended when it is dropped.
+/// A running server; dropping it kills the server, unless it is a peer.
 #[derive(Debug)]
 pub struct Running {
     child: Option<Child>,
     log: PathBuf,
-    /// Where clients connect.
+    /// The sockets that clients connect to.
     pub sockets: Vec<PathBuf>,
 }
 
 impl Server {
-    /// Starts it. Clients wait for its sockets.
+    /// Starts the server without waiting for its sockets; clients do that.
     ///
     /// # Errors
-    /// It can't be started, can't do what is asked, or is somebody's who serves fewer devices.
+    /// It can't be started, lacks a required feature, or is a peer with too few devices.
     pub fn start(&self, place: &Place) -> io::Result<Running> {
         let devices = place.weights.len();
         let socket = |number| place.folder.join(format!("{number}.sock"));
@@ -218,9 +218,9 @@ impl Server {
         let log = place.folder.join("server.log");
         let command = match self {
             Self::Elvis { mode, policy } => Some(elvis(place, mode, policy, &sockets, &images)?),
-            _ if weighted => return Err(cannot("it knows no weights of devices")),
+            _ if weighted => return Err(cannot("it does not support weights of devices")),
             _ if matches!(place.disk, Disk::Work(_)) => {
-                return Err(cannot("it has no disk that takes a fixed time"));
+                return Err(cannot("it has no disk with a fixed service time"));
             }
             Self::StorageDaemon => Some(storage_daemon(&sockets, &images)),
             Self::Peer {
@@ -262,19 +262,19 @@ impl Server {
     }
 }
 
-/// What a server does not offer is no failure of it.
+/// The error of a server that lacks a feature. Callers skip it by its kind, NotFound.
 fn cannot(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, why)
 }
 
-/// A disk's image: None is no file.
+/// Creates a disk's image, and returns its path; None if the disk needs no file.
 fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>> {
     if disk != Disk::Tmpfs {
         return Ok(None);
     }
     let path = folder.join(format!("{number}.disk"));
     if !path.exists() {
-        // Written, not sparse: a hole would be read without its pages.
+        // Written, not sparse: a read of a hole does not touch pages of the file.
         let mut file = File::create(&path)?;
         let block = vec![0xa5; 1 << 20];
         for _ in 0..DISK_BYTES >> 20 {
@@ -335,23 +335,24 @@ fn storage_daemon(sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
 }
 
 impl Running {
-    /// CPU time that it has used, in ns, all threads together; None of somebody else's.
+    /// CPU time that all its threads have used, in ns; None for a peer.
     pub fn cpu_ns(&self) -> Option<u64> {
         let child = self.child.as_ref()?;
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-        // Fields 14 and 15 (proc(5)), counted behind the name, which may hold anything.
+        // utime and stime, fields 14 and 15 (proc(5)), counted from the end of the name, which may
+        // contain blanks and brackets.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
         let second = rustix::param::clock_ticks_per_second();
         Some((ticks(11)? + ticks(12)?) * 1_000_000_000 / second)
     }
 
-    /// How it ended, where it no longer runs.
+    /// Its exit status; None while it runs.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.try_wait().ok()?
     }
 
-    /// What it said last.
+    /// The last line of its log.
     pub fn said(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         text.lines().last().unwrap_or_default().to_owned()

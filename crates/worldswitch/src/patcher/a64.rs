@@ -1,12 +1,12 @@
-//! The few instructions of A64 that hypervisors are known by, and those that they become (DDI 0487, C6.2).
-//! A general register is a number up to 30, 31 is XZR or SP, as the instruction has it.
+//! Decodes the A64 instructions that hypervisors use, and encodes those that replace them (DDI 0487, C6.2).
+//! General registers are numbers to 30; 31 is XZR or SP, depending on the instruction.
 
 use crate::patcher::registers::Encoding;
 
-/// The stack pointer, or the register that is zero.
+/// SP or XZR.
 pub const R31: u8 = 31;
 
-/// An instruction, as far as a hypervisor is concerned.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// MRS and MSR of a register.
@@ -38,7 +38,7 @@ const ERETAB: u32 = 0xd69f_0fff;
 const HVC: u32 = 0xd400_0002;
 const MSR_PAN: u32 = 0xd500_409f;
 
-/// What a word is.
+/// Decodes a word.
 pub fn decode(word: u32) -> Instruction {
     let rt = (word & 31) as u8;
     let field = |bit: u32, bits: u32| (word >> bit & ((1 << bits) - 1)) as u8;
@@ -141,7 +141,7 @@ pub fn low_bits(rd: u8, rn: u8, bits: u8) -> u32 {
     0xd340_0000 | u32::from(bits - 1) << 10 | u32::from(rn) << 5 | u32::from(rd)
 }
 
-/// `sub x<rd>, x<rn>, #<immediate>`; below 4096.
+/// `sub x<rd>, x<rn>, #<immediate>`; the immediate is below 4096.
 pub fn sub(rd: u8, rn: u8, immediate: u16) -> u32 {
     0xd100_0000 | u32::from(immediate) << 10 | u32::from(rn) << 5 | u32::from(rd)
 }
@@ -151,7 +151,7 @@ pub fn add_shifted(rd: u8, rn: u8, rm: u8, shift: u8) -> u32 {
     0x8b00_0000 | u32::from(rm) << 16 | u32::from(shift) << 10 | u32::from(rn) << 5 | u32::from(rd)
 }
 
-/// A distance as an instruction has it: in units of four bytes, signed, of so many bits.
+/// The signed distance in words, as a field of `bits` bits.
 fn distance(from: u64, to: u64, bits: u32) -> Option<u32> {
     let words = i64::try_from(i128::from(to) - i128::from(from)).ok()?;
     let limit = 1_i64 << (bits - 1);
@@ -159,7 +159,7 @@ fn distance(from: u64, to: u64, bits: u32) -> Option<u32> {
     (rest == 0 && (-limit..limit).contains(&words)).then_some(words as u32 & ((1 << bits) - 1))
 }
 
-/// `b <to>`, at `from`. `None`: too far, or not on a boundary of four bytes.
+/// `b <to>`, at `from`. `None`: too far, or not a multiple of four bytes.
 pub fn branch(from: u64, to: u64) -> Option<u32> {
     Some(0x1400_0000 | distance(from, to, 26)?)
 }
@@ -179,9 +179,9 @@ pub fn branch_negative(rt: u8, from: u64, to: u64) -> Option<u32> {
     Some(0xb7f8_0000 | distance(from, to, 14)? << 5 | u32::from(rt))
 }
 
-/// `adrp x<rd>, <to>`, at `from`; `to` on a boundary of 4 KiB. `None`: further than 4 GiB.
+/// `adrp x<rd>, <to>`, at `from`; `to` is aligned to 4 KiB. `None`: farther than 4 GiB.
 pub fn page_address(rd: u8, from: u64, to: u64) -> Option<u32> {
-    // Pages instead of words: the same arithmetic.
+    // The distance in pages, computed as one in words.
     let pages = distance((from >> 12) << 2, (to >> 12) << 2, 21)?;
     Some(0x9000_0000 | (pages & 3) << 29 | (pages >> 2) << 5 | u32::from(rd))
 }

@@ -14,9 +14,9 @@ const fn register(op0: u8, op1: u8, n: u8, m: u8, op2: u8) -> Encoding {
 const TTBR1_EL1: Encoding = register(3, 0, 2, 0, 1);
 const HCR_EL2: Encoding = register(3, 4, 1, 1, 0);
 
-/// The right side is LLVM's assembler's.
+/// The right side is from LLVM's assembler.
 #[test]
-fn encodings_are_the_assemblers() {
+fn encodings_equal_the_assemblers() {
     for (ours, theirs) in [
         (branch(0, 8).unwrap(), 0x1400_0002),
         (branch(8, 0).unwrap(), 0x17ff_fffe),
@@ -51,7 +51,7 @@ fn encodings_are_the_assemblers() {
 }
 
 #[test]
-fn what_hypervisors_are_known_by() {
+fn instructions_of_hypervisors_are_decoded() {
     use Instruction::{Eret, EretAuthenticated, Hvc, Other, Register, SetPan, System};
     let system = |op1, n, m, op2, rt| System {
         encoding: register(1, op1, n, m, op2),
@@ -84,7 +84,7 @@ fn what_hypervisors_are_known_by() {
 }
 
 #[test]
-fn branches_reach_as_far_as_they_do() {
+fn branches_out_of_reach_are_none() {
     let far = 128 << 20;
     assert_eq!(branch(0, far - 4), Some(0x15ff_ffff));
     assert_eq!(branch(0, far), None);
@@ -112,9 +112,9 @@ proptest! {
         prop_assert_eq!(decode(hvc(immediate)), Instruction::Hvc(immediate));
     }
 
-    /// Whatever is decoded as an access is encoded as the same word: nothing of it was lost.
+    /// A word that decodes as an access encodes to the same word.
     #[test]
-    fn a_word_that_is_an_access_is_that_access(low in 0u32..1 << 22) {
+    fn a_decoded_access_encodes_to_the_same_word(low in 0u32..1 << 22) {
         let word = 0xd500_0000 | low;
         if let Instruction::Register { encoding, rt, write } = decode(word) {
             let again = if write { msr(encoding, rt) } else { mrs(rt, encoding) };
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_branch_goes_where_it_should(from in 0u64..1 << 27, to in 0u64..1 << 27) {
+    fn a_branch_has_its_target(from in 0u64..1 << 27, to in 0u64..1 << 27) {
         let (from, to) = (from & !3, to & !3);
         let word = branch(from, to).unwrap();
         let words = ((word << 6) as i32 >> 6) as i64;

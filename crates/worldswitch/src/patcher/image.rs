@@ -1,6 +1,5 @@
-//! Where an image's code is. An ELF file says so itself: what its segments make executable is code where a
-//! mapping symbol `$x` says so, data where `$d` does (AAELF64, 5.5.4), and unproven elsewhere. Of a raw
-//! image whoever asks says it.
+//! Finds an image's code. In an ELF file's executable segments it is what mapping symbols `$x` mark; `$d`
+//! marks data (AAELF64, 5.5.4), and the rest is unproven. For a raw image the caller gives the ranges.
 
 use object::elf::{PF_W, PF_X, SHF_EXECINSTR};
 use object::read::elf::ElfFile64;
@@ -9,15 +8,15 @@ use object::{
     SectionFlags, SectionIndex, SegmentFlags,
 };
 
-/// The section in which there is room for veneers: zeros, executable.
+/// The section with room for veneers: executable, filled with zeros.
 pub const VENEERS: &str = ".veneers";
-/// The section of deferred pages, one a CPU: writable, on a boundary of 4 KiB.
+/// The section of the deferred pages, one per CPU: writable, aligned to 4 KiB.
 pub const DEFERRED: &str = ".deferred";
 
 const PAGE_BYTES: u64 = 4096;
 const WORD_BYTES: u64 = 4;
 
-/// Bytes from `start` up to `end`: of a file, or of the addresses that it is linked for.
+/// Bytes from `start` up to `end`, as offsets in a file or as addresses at which it is linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub start: u64,
@@ -25,7 +24,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// `None` where it would be empty or turned over.
+    /// `None` unless `start` is below `end`.
     pub fn new(start: u64, end: u64) -> Option<Self> {
         (start < end).then_some(Self { start, end })
     }
@@ -47,18 +46,18 @@ impl Range {
     }
 }
 
-/// What whoever asks says of a raw image, as offsets in the file.
+/// The ranges of a raw image, as offsets in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
-    /// All of it is code.
+    /// Ranges that contain only code.
     pub code: Vec<Range>,
-    /// Zeros that veneers may take; executable.
+    /// Room for veneers: executable, filled with zeros.
     pub veneers: Option<Range>,
-    /// Deferred pages, one a CPU. They may lie behind the file's end, as a bss does.
+    /// The deferred pages, one per CPU. They may be past the end of the file, like a bss.
     pub pages: Option<Range>,
 }
 
-/// What is known of some words.
+/// What some words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Code,
@@ -66,12 +65,12 @@ pub enum Kind {
     Unproven,
 }
 
-/// Words of the file that are executable.
+/// Executable words of the file, all of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Where they are linked to run.
+    /// The addresses at which they are linked.
     pub address: Range,
-    /// Where the first lies in the file.
+    /// The file offset of the first.
     pub offset: usize,
     pub kind: Kind,
 }
@@ -79,7 +78,7 @@ pub struct Span {
 /// An image as the patcher sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// In order, each word in one of them at most.
+    /// Ordered by address, without overlap.
     pub spans: Vec<Span>,
     /// Room for veneers.
     pub veneers: Option<Span>,
@@ -90,26 +89,26 @@ pub struct Image {
 /// Why an image can't be patched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    #[error("it is no ELF file for AArch64, little-endian, of 64 bits: {0}")]
+    #[error("it is no ELF file for AArch64 (64 bits, little-endian): {0}")]
     NotElf(String),
     #[error("it is for {0}, not for AArch64")]
     Architecture(String),
-    #[error("it is an ELF file of another kind than a program: link it first")]
+    #[error("it is an ELF file, but not a linked program: link it first")]
     NotLinked,
     #[error("it is damaged: {0}")]
     Damaged(String),
     #[error(
-        "its segment at {0:#x} can be written and executed: at virtual EL2 of ARMv8.0 what is written is not executable"
+        "its segment at {0:#x} can be written and executed: at virtual EL2 of ARMv8.0 writable memory is not executable"
     )]
     WriteAndExecute(u64),
     #[error("nothing in it is executable")]
     NoCode,
     #[error(
-        "no mapping symbol ($x, $d) in it says what is code: it was stripped. Give the file that the linker wrote"
+        "it has no mapping symbols ($x, $d), which mark code: it was stripped. Give the file that the linker wrote"
     )]
     Stripped,
     #[error(
-        "it is no ELF file, so nothing in it says what is code: --code START-END does, in bytes of the file"
+        "it is no ELF file, so it does not say what is code: use --code START-END, in bytes of the file"
     )]
     NoOutline,
     #[error(
@@ -125,10 +124,10 @@ pub enum ImageError {
 }
 
 impl Image {
-    /// Reads what an ELF file says, or takes what `outline` says of another.
+    /// Reads an ELF file, or a raw image with the ranges of `outline`.
     ///
     /// # Errors
-    /// It is none, it is damaged, or what is code cannot be known.
+    /// It is not an image that can be patched, it is damaged, or its code is unknown.
     pub fn read(bytes: &[u8], outline: &Outline) -> Result<Self, ImageError> {
         let is_elf = bytes.starts_with(&object::elf::ELFMAG);
         if is_elf && *outline != Outline::default() {
@@ -148,9 +147,9 @@ fn whole_words(what: &'static str, range: Range, unit: u64) -> Result<(), ImageE
         return Ok(());
     }
     let why = if unit == PAGE_BYTES {
-        "is not of whole pages of 4096 bytes"
+        "does not consist of whole pages of 4096 bytes"
     } else {
-        "is not of whole instructions of 4 bytes"
+        "does not consist of whole instructions of 4 bytes"
     };
     Err(ImageError::Range { what, range, why })
 }
@@ -163,7 +162,7 @@ fn raw(bytes: &[u8], outline: &Outline) -> Result<Image, ImageError> {
     let span = |what, range: Range| {
         whole_words(what, range, WORD_BYTES)?;
         if !file.holds(range) {
-            let why = "lies behind the file's end";
+            let why = "is beyond the end of the file";
             return Err(ImageError::Range { what, range, why });
         }
         Ok(Span {
@@ -249,7 +248,8 @@ fn elf(bytes: &[u8]) -> Result<Image, ImageError> {
     Ok(image)
 }
 
-/// What mapping symbols say of the executable sections, by address; the room goes into `image`.
+/// What mapping symbols mark in the executable sections, ordered by address. Adds the room for veneers and
+/// the deferred pages to `image`.
 fn sections(elf: &Elf, image: &mut Image) -> Result<Vec<(Range, Kind)>, ImageError> {
     let mut proven = Vec::new();
     for section in elf.sections() {
@@ -286,12 +286,12 @@ fn sections(elf: &Elf, image: &mut Image) -> Result<Vec<(Range, Kind)>, ImageErr
     }
     proven.sort_by_key(|(range, _)| range.start);
     if proven.windows(2).any(|pair| pair[0].0.meets(pair[1].0)) {
-        return Err(damaged("two of its sections lie at the same addresses"));
+        return Err(damaged("two of its sections are at the same addresses"));
     }
     Ok(proven)
 }
 
-/// What the mapping symbols of a section say of its bytes.
+/// What the mapping symbols of a section mark in it.
 fn mapped(
     elf: &Elf,
     section: SectionIndex,
@@ -315,11 +315,11 @@ fn mapped(
             continue;
         }
         if !(range.start..range.end).contains(&address) {
-            return Err(damaged("a mapping symbol lies outside of its section"));
+            return Err(damaged("a mapping symbol is outside of its section"));
         }
         if kind == Kind::Code && address % WORD_BYTES != 0 {
             return Err(damaged(
-                "a mapping symbol says that code begins within an instruction",
+                "a mapping symbol $x is not aligned to instructions of 4 bytes",
             ));
         }
         marks.push((address, kind));
@@ -332,7 +332,7 @@ fn mapped(
         .collect())
 }
 
-/// The segments that are executed: their addresses, and where each begins in the file.
+/// The executable segments: the addresses and the file offset of each.
 fn executable_segments(elf: &Elf, file_bytes: u64) -> Result<Vec<(Range, u64)>, ImageError> {
     let mut segments: Vec<(Range, u64)> = Vec::new();
     for segment in elf.segments() {
@@ -352,7 +352,7 @@ fn executable_segments(elf: &Elf, file_bytes: u64) -> Result<Vec<(Range, u64)>, 
         let end = offset.saturating_add(length);
         if end > file_bytes || range.start % WORD_BYTES != 0 {
             return Err(damaged(
-                "an executable segment lies behind the file's end, or crookedly",
+                "an executable segment is not within the file, or not aligned to 4 bytes",
             ));
         }
         segments.push((range, offset));
@@ -371,8 +371,8 @@ fn executable_segments(elf: &Elf, file_bytes: u64) -> Result<Vec<(Range, u64)>, 
     Ok(segments)
 }
 
-/// An executable segment in spans, without the room for veneers. A word that is not whole in one of
-/// `proven` is unproven.
+/// Divides an executable segment into spans, without the room for veneers. A word that is not wholly in
+/// one range of `proven` is unproven.
 fn divide(
     segment: Range,
     offset: u64,
@@ -399,7 +399,7 @@ fn divide(
             continue;
         }
         match spans.last_mut() {
-            // Not into another segment, whose bytes lie elsewhere in the file.
+            // A span does not extend into the next segment, whose bytes are elsewhere in the file.
             Some(last)
                 if last.kind == kind && last.address.end == start && start != segment.start =>
             {

@@ -1,10 +1,10 @@
-//! Rewrites the hypervisor instructions of an AArch64 image, so that it runs at virtual EL2 of a CPU
-//! whose EL1 does not trap them: as calls of the hypervisor below, or as the paper's NEVE would have it,
-//! as loads and stores of a deferred page (Lim et al., NEVE, SOSP 2017, sections 4 and 6.4).
+//! Rewrites the hypervisor instructions of an AArch64 image, so that it runs at virtual EL2 of a CPU that
+//! does not trap them at EL1: to calls of the hypervisor below, or, for the paper's NEVE, also to loads and
+//! stores of a deferred page (Lim et al., NEVE, SOSP 2017, sections 4 and 6.4).
 //!
-//! [`patch`] takes a file's bytes and gives the patched file's, with a report. Which register becomes what
-//! is said by neve's own table of registers ([`Registers`]); which words are code by the ELF file's mapping
-//! symbols, or by whoever asks. Everything here is pure, and total: a file can be as hostile as it likes.
+//! [`patch`] takes a file's bytes and returns the patched bytes and a report. neve's table of registers
+//! ([`Registers`]) decides what an access becomes; the ELF file's mapping symbols, or the caller, say which
+//! words are code. Everything here is pure, and never panics, whatever the file contains.
 
 pub mod a64;
 mod image;

@@ -1,4 +1,4 @@
-//! The patcher itself: every word that is code is judged, then what changes is written.
+//! The patcher: judges every word of code, then rewrites those that change.
 
 use crate::patcher::a64;
 use crate::patcher::image::{Image, ImageError, Kind, Outline, VENEERS};
@@ -8,23 +8,23 @@ use crate::patcher::veneers::{self, Veneers};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// Of a report as JSON.
+/// The schema of a report as JSON.
 pub const SCHEMA: &str = "worldswitch-patch/1";
 
-/// Instructions that are named in a refusal.
+/// A refusal lists at most this many instructions.
 const NAMED: usize = 10;
 
-/// What is wanted.
+/// How to patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub target: Target,
-    /// The image is a VHE hypervisor's.
+    /// The image is a VHE hypervisor.
     pub vhe: bool,
-    /// Of a file that is no ELF file.
+    /// The ranges of a file that is no ELF file.
     pub outline: Outline,
 }
 
-/// An instruction's address, as the image is linked; of a raw image its offset.
+/// An instruction's address at which it is linked; in a raw image its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(pub u64);
 
@@ -34,38 +34,38 @@ impl Serialize for Place {
     }
 }
 
-/// What was done.
+/// What was changed, and what was left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
     pub target: Target,
     pub vhe: bool,
-    /// Bytes that were looked at, as code.
+    /// Bytes of code.
     pub code_bytes: u64,
-    /// By register, in the order of their names.
+    /// Rewritten instructions, by register, in the order of their names.
     pub changed: Vec<Changed>,
-    /// Instructions of a hypervisor's that are right as they are.
+    /// Hypervisor instructions that are right as they are.
     pub left: Vec<Left>,
-    /// Words of data that would be such an instruction if they were code.
+    /// Words of data that would be a hypervisor instruction if they were code.
     pub in_data: u64,
-    /// Of the room for them.
+    /// Bytes of veneers.
     pub veneer_bytes: u64,
-    /// What the image must hold to, which cannot be seen in it.
+    /// Assumptions about the image that the patcher can't check.
     pub needs: Vec<&'static str>,
 }
 
-/// A register's accesses of one kind.
+/// A register's accesses of one kind that were rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
     pub register: String,
     pub access: Access,
-    /// In words, as `hvc`.
+    /// What they became, such as `hvc`.
     pub becomes: &'static str,
     pub places: Vec<Place>,
 }
 
-/// The same of those that stay.
+/// A register's accesses of one kind that stay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Left {
     pub register: String,
@@ -74,24 +74,24 @@ pub struct Left {
     pub places: Vec<Place>,
 }
 
-/// Why nothing was done.
+/// Why an image was not patched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(transparent)]
     Image(#[from] ImageError),
     #[error(transparent)]
     Table(#[from] TableError),
-    /// With all instructions that are in the way: where, what, and why.
+    /// All instructions that can't be rewritten: where, what, and why.
     #[error("{}", list(.0))]
     Instructions(Vec<(Place, String, &'static str)>),
     #[error(
-        "--to neve needs room that the image has not: {what}; an ELF file has sections .veneers and .deferred, of another file --veneers and --pages say where"
+        "--to neve needs room that the image does not have: {what}; an ELF file needs the sections .veneers and .deferred, for another file --veneers and --pages say where"
     )]
     NoRoom { what: String },
     #[error("its room for veneers is not empty: was it patched before?")]
     RoomInUse,
     #[error(
-        "its code, its veneers and its deferred pages are too far from each other for a branch"
+        "its code, its veneers and its deferred pages are too far apart for a branch or an ADRP"
     )]
     TooFar,
     #[error("there is no hypervisor instruction in its {0} bytes of code")]
@@ -109,9 +109,9 @@ fn list(all: &[(Place, String, &'static str)]) -> String {
     text
 }
 
-const UNPROVEN: &str = "a hypervisor instruction, if it is code, which no mapping symbol says";
+const UNPROVEN: &str = "may be a hypervisor instruction, but no mapping symbol marks it as code";
 
-/// A word that is to be written anew.
+/// A word that is to be rewritten.
 struct Site {
     place: u64,
     offset: usize,
@@ -120,10 +120,10 @@ struct Site {
     to: Becomes,
 }
 
-/// Patches an image: its bytes and what was done to them.
+/// Patches an image. Returns the patched bytes, and the report.
 ///
 /// # Errors
-/// It is no image that can be patched, or something in it can't be proved to be right: nothing is done then.
+/// It can't be patched, or not all hypervisor instructions in it can be found and rewritten.
 pub fn patch(bytes: &[u8], options: &Options) -> Result<(Vec<u8>, Report), Refused> {
     let table = Registers::load()?;
     let image = Image::read(bytes, &options.outline)?;
@@ -173,7 +173,7 @@ fn word_at(bytes: &[u8]) -> u32 {
 
 type ByRegister = BTreeMap<(String, Access, &'static str), Vec<Place>>;
 
-/// What goes over the image.
+/// What was found in the image.
 #[derive(Default)]
 struct Found {
     sites: Vec<Site>,
@@ -262,7 +262,7 @@ fn words_of(to: Becomes, access: Access) -> &'static str {
     }
 }
 
-/// Writes all sites. Returns how many bytes veneers take.
+/// Rewrites all sites, and writes the veneers. Returns the bytes of veneers.
 fn rewrite(
     bytes: &mut [u8],
     image: &Image,
@@ -310,7 +310,7 @@ fn put(bytes: &mut [u8], offset: usize, word: u32) {
     }
 }
 
-/// The room for veneers, if it is there, large enough and empty, and where it lies in the file.
+/// The room for veneers, if it exists, is large enough and is empty, and its file offset.
 fn open_room(
     bytes: &[u8],
     image: &Image,
@@ -341,20 +341,20 @@ fn open_room(
 
 fn needs(options: &Options, veneers: bool) -> Vec<&'static str> {
     let mut needs = vec![
-        "it does not change its own code while it runs, and takes no exception from itself before it has set VBAR_EL2",
+        "it does not modify its own code, and takes no exception from itself before it has set VBAR_EL2",
     ];
     if !options.vhe {
         needs.extend([
-            "it maps nothing both writable and executable: its tables give EL0 what is written, which EL1 does not execute then",
+            "it maps nothing both writable and executable: in its tables writable pages are EL0's, which EL1 does not execute",
             "PAN stays clear",
         ]);
     }
     if veneers {
         needs.extend([
-            "the deferred pages are mapped at the addresses at which they lie with translation off",
-            "it has a stack wherever it writes a register of the page, and nothing below it",
+            "it maps the deferred pages 1:1",
+            "it has a stack wherever it writes a register of the page, and nothing below the stack pointer",
             "it does not use the upper half of the address space: TTBR1_EL1 holds the page's address",
-            "its CPUs are numbered by Aff0 to Aff2 of MPIDR_EL1, from 0, one for each page",
+            "its CPUs are numbered from 0 by Aff0 to Aff2 of MPIDR_EL1, one CPU for each page",
         ]);
     }
     needs

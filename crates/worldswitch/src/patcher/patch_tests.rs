@@ -9,9 +9,9 @@ const MSR_VBAR: u32 = 0xd51c_c000;
 const ERET: u32 = 0xd69f_03e0;
 const CURRENT_EL: u32 = 0xd538_4249;
 
-/// Where the test's image runs.
+/// The address of the test's image.
 const BASE: u64 = 0x4020_0000;
-/// Where its text lies in the file: behind the header and one program header.
+/// The file offset of its text, which follows the header and one program header.
 const TEXT: usize = 64 + 56;
 
 const NAMES: &[u8] = b"\0.text\0.veneers\0.deferred\0.symtab\0.strtab\0";
@@ -22,7 +22,7 @@ struct Elf {
     /// Name, word of .text.
     marks: Vec<(&'static str, u64)>,
     veneer_bytes: u64,
-    /// Of the executable segment.
+    /// p_flags of the segment: 4 read, 2 write, 1 execute.
     flags: u32,
     machine: u16,
     kind: u16,
@@ -40,7 +40,7 @@ impl Elf {
         }
     }
 
-    /// Header, program header, .text, .veneers, symbols, names, section headers.
+    /// The file: header, program header, .text, .veneers, symbols, names, section headers.
     fn bytes(&self) -> Vec<u8> {
         let text = 4 * self.text.len() as u64;
         let code = TEXT as u64;
@@ -114,7 +114,7 @@ fn words(bytes: &[u8], from: usize, count: usize) -> Vec<u32> {
 }
 
 #[test]
-fn by_calls_each_instruction_becomes_one() {
+fn for_pv_each_instruction_becomes_a_call_or_a_constant() {
     let elf = Elf::of(&[MRS_HCR, NOP, MSR_VBAR, CURRENT_EL, ERET, RET]);
     let (patched, report) = patch(&elf.bytes(), &options(Target::Pv)).unwrap();
     let table = Registers::load().unwrap();
@@ -144,7 +144,7 @@ fn by_calls_each_instruction_becomes_one() {
 }
 
 #[test]
-fn by_neve_the_page_is_read_and_written_in_veneers() {
+fn for_neve_veneers_load_from_and_store_to_the_page() {
     let bytes = Elf::of(&[MRS_HCR, MSR_HCR, MSR_VBAR, RET]).bytes();
     let (patched, report) = patch(&bytes, &options(Target::Neve)).unwrap();
     let code = words(&patched, TEXT, 4);
@@ -157,11 +157,11 @@ fn by_neve_the_page_is_read_and_written_in_veneers() {
     assert!(veneers.contains(&a64::ldr(9, 9, 0x78)));
     assert!(veneers.contains(&a64::str(9, 16, 0x78)));
     assert_eq!(report.veneer_bytes, 4 * 32);
-    assert_eq!(&patched[..TEXT], &bytes[..TEXT], "the headers stay");
+    assert_eq!(&patched[..TEXT], &bytes[..TEXT], "the headers");
 }
 
 #[test]
-fn data_stays_data() {
+fn data_is_not_changed() {
     let mut elf = Elf::of(&[ERET, MRS_HCR, MRS_HCR]);
     elf.marks = vec![("$x.1", 0), ("$d.2", 1), ("$x", 2)];
     let (patched, report) = patch(&elf.bytes(), &options(Target::Pv)).unwrap();
@@ -176,7 +176,7 @@ fn refusal(bytes: &[u8], target: Target) -> String {
 }
 
 #[test]
-fn what_cannot_be_proved_to_be_code_is_refused() {
+fn images_whose_code_is_not_proven_are_refused() {
     let refused = |change: fn(&mut Elf), what: &str| {
         let mut elf = Elf::of(&[ERET, NOP, MRS_HCR]);
         change(&mut elf);
@@ -209,12 +209,12 @@ fn a_patched_image_is_refused_the_second_time() {
         refusal(&patched, target)
     };
     assert!(again(Target::Pv).contains("makes calls already"));
-    // EL1's register that was put in place looks like the VM's.
+    // The EL1 register in the rewritten instruction looks like the VM's, so only the room shows it.
     assert!(again(Target::Neve).contains("room for veneers is not empty"));
 }
 
 #[test]
-fn too_little_room_is_said_with_what_it_takes() {
+fn too_little_room_is_an_error_with_the_size_needed() {
     let mut elf = Elf::of(&[MRS_HCR]);
     elf.veneer_bytes = 64;
     let text = refusal(&elf.bytes(), Target::Neve);
@@ -224,7 +224,7 @@ fn too_little_room_is_said_with_what_it_takes() {
 }
 
 #[test]
-fn a_raw_image_is_patched_where_it_is_said_to_be_code() {
+fn a_raw_image_is_patched_in_the_given_ranges() {
     let all = [MRS_HCR, ERET, ERET, NOP];
     let bytes: Vec<u8> = all.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut raw = options(Target::Pv);
@@ -236,7 +236,7 @@ fn a_raw_image_is_patched_where_it_is_said_to_be_code() {
     assert_eq!(places, [[Place(8)], [Place(0)]], "ERET, HCR_EL2");
     for (code, what) in [
         (range(0, 6), "whole instructions"),
-        (range(12, 20), "behind the file's end"),
+        (range(12, 20), "beyond the end of the file"),
         (range(8, 16), "overlaps"),
     ] {
         raw.outline.code = vec![range(8, 12), code];
@@ -253,7 +253,7 @@ fn target(neve: bool) -> Target {
 }
 
 proptest! {
-    /// A file can be as damaged as it likes: it is refused or patched, and keeps its length.
+    /// Any damaged file is either refused, or patched without a change of its length.
     #[test]
     fn damaged_files(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
@@ -273,10 +273,10 @@ proptest! {
         }
     }
 
-    /// Only sites and the room change, and of a hypervisor's instructions none is left but calls, and EL1's
-    /// registers that stand for EL2's.
+    /// Only the sites and the room change. Afterwards no hypervisor instruction is left, except calls and,
+    /// for neve, accesses of EL1's registers instead of EL2's.
     #[test]
-    fn what_is_no_site_stays(
+    fn only_sites_and_the_room_change(
         code in prop::collection::vec(prop_oneof![
             any::<u32>(),
             Just(MRS_HCR),

@@ -1,6 +1,5 @@
-//! The table of system registers, out of neve's own source: `registers.h` is compiled in, and its rows and
-//! the constants of its calls are read from there. So the emulation, the macros of neve's source and this
-//! patcher cannot disagree.
+//! The table of system registers and the constants of calls, parsed from neve's `registers.h`, which is
+//! compiled in: so neve's emulation, its macros and this patcher can't disagree.
 
 use std::fmt;
 
@@ -22,7 +21,7 @@ pub struct Encoding {
 }
 
 impl fmt::Display for Encoding {
-    /// As assemblers name a register that they do not know.
+    /// The generic name that assemblers accept for any register.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             op0,
@@ -35,7 +34,7 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// What a register is to a guest hypervisor; `registers.h` says more.
+/// What a register is to a guest hypervisor; `registers.h` describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nest {
     Direct,
@@ -74,33 +73,33 @@ impl Nest {
     }
 }
 
-/// A row.
+/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// `HCR_EL2`.
+    /// Its name, such as `HCR_EL2`.
     pub name: &'static str,
-    /// Its place in the table, by which a call names it.
+    /// Its index in the table, which a call contains.
     pub number: u16,
     pub encoding: Encoding,
     pub nest: Nest,
-    /// Where the deferred page has it, in bytes.
+    /// Its offset in the deferred page, in bytes.
     pub offset: u16,
 }
 
-/// The table, and how calls are made of it.
+/// The table, and the constants of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
     pub rows: Vec<Register>,
-    /// The immediate of a call has this bit.
+    /// This bit is set in the immediate of every call.
     pub mark: u16,
     write: u16,
     number_shift: u16,
     tlbi: u16,
-    /// The whole immediate.
+    /// The whole immediate of the call for ERET.
     pub eret: u16,
 }
 
-/// `registers.h` is not as this program knows it.
+/// `registers.h` does not have the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("neve/cpu/registers.h: {0}")]
 pub struct TableError(String);
@@ -109,7 +108,7 @@ impl Registers {
     /// The table that was compiled in.
     ///
     /// # Errors
-    /// It has another form than this program knows.
+    /// It does not have the expected form.
     pub fn load() -> Result<Self, TableError> {
         Self::parse(SOURCE)
     }
@@ -146,7 +145,7 @@ impl Registers {
         })
     }
 
-    /// `name, op0, op1, CRn, CRm, op2, class, mask, nest, page`.
+    /// Parses `name, op0, op1, CRn, CRm, op2, class, mask, nest, page`.
     fn row(fields: &'static str, number: u16, behind: u16) -> Option<Register> {
         let fields: Vec<&str> = fields.split(',').map(str::trim).collect();
         let [name, op0, op1, n, m, op2, _class, _mask, nest, page] = fields[..] else {
@@ -168,8 +167,8 @@ impl Registers {
         })
     }
 
-    /// The row of a register. A VHE hypervisor's name for its VM's register (`SCTLR_EL12`,
-    /// `CNTV_CTL_EL02`) finds the VM's, as `register_find()` of neve does.
+    /// The row of a register. The names with which a VHE hypervisor accesses its VM's registers
+    /// (`SCTLR_EL12`, `CNTV_CTL_EL02`) give the VM's row, as in `register_find()` of neve.
     pub fn find(&self, encoding: Encoding) -> Option<&Register> {
         let op1 = match encoding {
             Encoding {
@@ -193,7 +192,7 @@ impl Registers {
         self.mark | direction | register.number << self.number_shift | u16::from(rt)
     }
 
-    /// The immediate of a call in place of a TLBI; `None` where there is none for it.
+    /// The immediate of the call that replaces a TLBI; `None` if there is no such call.
     pub fn call_tlbi(&self, op1: u8, m: u8, op2: u8, rt: u8) -> Option<u16> {
         if !matches!(op1, 0 | 4) || m > 7 {
             return None;
@@ -203,14 +202,14 @@ impl Registers {
     }
 }
 
-/// The first number behind `after` and `then`, in decimal or with 0x.
+/// The first number after the texts `after` and `then`, decimal or with 0x.
 fn number_in(source: &str, after: &str, then: &str) -> Result<u16, TableError> {
     let found = || {
         let rest = source.split_once(after)?.1;
         let rest = rest.split_once(then)?.1.trim_start();
         integer(rest.split(|c: char| !c.is_ascii_alphanumeric()).next()?)
     };
-    found().ok_or_else(|| TableError(format!("there is no number behind {after:?}")))
+    found().ok_or_else(|| TableError(format!("there is no number after {after:?}")))
 }
 
 fn integer(text: &str) -> Option<u16> {
@@ -226,13 +225,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_table_of_the_source_is_read_whole() {
+    fn all_rows_of_the_source_are_read() {
         let table = Registers::load().unwrap();
         assert_eq!(table.rows.len(), SOURCE.matches("\tROW(").count());
         let encodings: BTreeSet<_> = table.rows.iter().map(|row| row.encoding).collect();
         let offsets: BTreeSet<_> = table.rows.iter().map(|row| row.offset).collect();
         assert_eq!(encodings.len(), table.rows.len());
-        assert_eq!(offsets.len(), table.rows.len(), "two have one place");
+        assert_eq!(offsets.len(), table.rows.len(), "two rows have one offset");
         assert!(
             table
                 .rows
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_vhe_finds_the_vms_register() {
+    fn names_of_vhe_give_the_vms_register() {
         let table = Registers::load().unwrap();
         let name = |op1, n, m, op2| {
             let encoding = Encoding {
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_say_number_direction_and_register() {
+    fn calls_contain_number_direction_and_register() {
         let table = Registers::load().unwrap();
         let vbar = table.named("VBAR_EL2").unwrap();
         assert_eq!(table.call(vbar, false, 7), 0x8000 | vbar.number << 5 | 7);

@@ -1,11 +1,11 @@
-//! What becomes of an instruction of a guest hypervisor: the same that neve's macros make of it where they
-//! are compiled (`accessors.h`), by the register's nest.
+//! The rules: what an instruction of a guest hypervisor becomes. They are those of neve's macros
+//! (`accessors.h`), and depend on the register's nest.
 
 use crate::patcher::a64::{Instruction, R31};
 use crate::patcher::registers::{Encoding, Nest, Registers};
 use serde::Serialize;
 
-/// The mechanism that the image is to run by.
+/// The mechanism for which the image is patched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
@@ -15,13 +15,13 @@ pub enum Target {
     Neve,
 }
 
-/// How an instruction uses what it names.
+/// How an instruction uses its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     Read,
     Write,
-    /// It is no register: ERET, a TLBI.
+    /// It has no register: ERET, a TLBI.
     Execute,
 }
 
@@ -30,24 +30,24 @@ pub enum Access {
 pub enum Becomes {
     /// `hvc` with this immediate.
     Call(u16),
-    /// A load of the deferred page at this offset, or a store.
+    /// A load from the deferred page at this offset, or a store to it.
     Page(u16),
-    /// The register of EL1.
+    /// An access to this register of EL1.
     Redirect(Encoding),
-    /// A constant: CurrentEL says EL2.
+    /// A constant: CurrentEL is EL2.
     Constant(u16),
-    /// Nothing: a read that goes nowhere.
+    /// NOP: a read into XZR.
     Nothing,
-    /// An exception: of the register that holds the deferred page's address.
+    /// An undefined instruction: an access to the register that holds the deferred page's address.
     Undefined,
 }
 
 /// The verdict on one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// No business of a hypervisor's, or the same at virtual EL2 as at EL1.
+    /// Not a hypervisor instruction, or one that does the same at virtual EL2 as at EL1.
     Common,
-    /// A hypervisor's, and right as it is: why.
+    /// A hypervisor instruction that is right as it is, and why.
     Stays {
         name: String,
         access: Access,
@@ -60,7 +60,7 @@ pub enum Verdict {
         rt: u8,
         to: Becomes,
     },
-    /// It has no equivalent: why.
+    /// It can't be rewritten, and why.
     Refused { name: String, why: &'static str },
 }
 
@@ -83,14 +83,14 @@ const AT_EL2: u16 = 2 << 2;
 
 const TRAPS: &str = "traps on any CPU";
 const UNDEFINED: &str = "undefined at virtual EL2 as at EL1: no row in the table";
-const SETS_PAN: &str = "it sets PAN, which must stay clear: EL2's tables give EL0 what is written";
+const SETS_PAN: &str = "it sets PAN, which must stay clear: EL2's writable pages are EL0's too";
 const NOT_VHE: &str = "a name that only a VHE hypervisor uses: --vhe says that it is one";
 
-/// How the table's registers, the target and the kind of hypervisor decide.
+/// The rules, for a table of registers, a target and a kind of hypervisor.
 pub struct Rules<'a> {
     pub table: &'a Registers,
     pub target: Target,
-    /// It runs with HCR_EL2.E2H: EL1's names are its own registers, those of EL12 its VM's.
+    /// It runs with HCR_EL2.E2H: EL1's names access its own registers, EL12's names its VM's.
     pub vhe: bool,
 }
 
@@ -107,7 +107,7 @@ impl Rules<'_> {
             },
             Instruction::EretAuthenticated => Verdict::Refused {
                 name: "ERETAA".into(),
-                why: "there is no call for a return that authenticates its address",
+                why: "there is no call for an ERET with pointer authentication",
             },
             Instruction::Hvc(immediate) if immediate & self.table.mark != 0 => Verdict::Refused {
                 name: format!("HVC #{immediate:#x}"),
@@ -151,7 +151,7 @@ impl Rules<'_> {
             },
             (0, 7, 8 | 9) if !self.vhe => Verdict::Refused {
                 name: format!("AT {op1}, C{m}, {op2}"),
-                why: "at EL1 it would translate by the hypervisor's own tables, and there is no call for it",
+                why: "at EL1 it would use the hypervisor's own tables, and there is no call for it",
             },
             _ => Verdict::Common,
         }
@@ -194,7 +194,7 @@ impl Rules<'_> {
             return refused(format!("{}, op1 5", row.name), NOT_VHE);
         }
         let call = Becomes::Call(self.table.call(row, write, rt));
-        // A page is read into a register: into none, nothing is read.
+        // A veneer loads the page's address into the register first, so it can't be XZR.
         let page = match (write, rt) {
             (false, R31) => Becomes::Nothing,
             _ => Becomes::Page(row.offset),
@@ -205,7 +205,7 @@ impl Rules<'_> {
         let own = self.vhe && !of_hypervisors;
         let to = match row.nest {
             Nest::Direct => return Verdict::Common,
-            // Better an exception than a lost page.
+            // An exception: a write would overwrite the page's address.
             Nest::Vm if own && neve && row.name == "TTBR1_EL1" => Becomes::Undefined,
             Nest::Vm if own => return Verdict::Common,
             Nest::Timer if !of_hypervisors => return Verdict::Common,
@@ -251,7 +251,7 @@ mod tests {
         .judge(instruction)
     }
 
-    /// C, P, R as accessors.h has them for reads and writes, `-` where the instruction stays.
+    /// C (call), P (page) or R (redirect), as in accessors.h, for a read and a write; `-`: it stays.
     fn ways(target: Target, vhe: bool, name: &str, op1: Option<u8>) -> String {
         let way = |write| match judge(target, vhe, name, op1, write) {
             Verdict::Common | Verdict::Stays { .. } => '-',
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_becomes_what_the_macros_make_of_it() {
+    fn each_nest_becomes_what_neves_macros_do() {
         use Target::{Neve, Pv};
         for (name, pv, neve, pv_vhe, neve_vhe) in [
             ("TPIDR_EL1", "--", "--", "--", "--"),
@@ -289,7 +289,7 @@ mod tests {
                 .map(|(target, vhe)| ways(target, vhe, name, None));
             assert_eq!(got, [pv, neve, pv_vhe, neve_vhe], "{name}");
         }
-        // By the names of EL12 and EL02.
+        // The names of EL12 and EL02.
         for (name, pv, neve) in [
             ("VBAR_EL1", "CC", "PP"),
             ("TTBR1_EL1", "CC", "PP"),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_go_wrong_in_silence_is_refused() {
+    fn instructions_without_equivalent_are_refused() {
         let table = Registers::load().unwrap();
         let refuses = |target, vhe, word| {
             let rules = Rules {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_page_is_nobody_else_writes() {
+    fn accesses_to_the_register_of_the_pages_address_are_undefined() {
         let of = |target, vhe, name, op1| judge(target, vhe, name, op1, true);
         let is_undefined = |verdict| {
             let to = match verdict {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_loaded_into_no_register() {
+    fn reads_into_xzr_load_nothing() {
         let table = Registers::load().unwrap();
         for row in &table.rows {
             for op1 in [0, 4, 5] {

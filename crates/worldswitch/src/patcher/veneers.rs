@@ -1,8 +1,9 @@
-//! Where one instruction is not enough: a branch to a veneer, which loads or stores in the deferred page and
-//! branches back. The page of a CPU is where its TTBR1_EL1 says, as in neve built with `PARAVIRT=neve`; the
-//! veneer that finds nothing there calls the set-up, which tells the hypervisor below of this CPU's page.
+//! Veneers, for accesses that take more than one instruction: the site becomes a branch to a veneer, which
+//! accesses the deferred page and branches back. TTBR1_EL1 has the address of the CPU's page, as in neve
+//! built with `PARAVIRT=neve`; while it is 0, veneers call the set-up, which passes the address of this
+//! CPU's page to the hypervisor below.
 //!
-//! Flags and all registers but the one that is read stay as they were. What is saved goes on the stack.
+//! Veneers preserve the flags and all registers except the one that is read; they save on the stack.
 
 use crate::patcher::a64;
 use crate::patcher::image::Range;
@@ -23,32 +24,32 @@ const MPIDR_EL1: Encoding = Encoding {
     op2: 5,
 };
 const PAGE_SHIFT: u8 = 12;
-/// Aff0 to Aff2 of MPIDR_EL1: the number of a vCPU of neve's.
+/// Aff0 to Aff2 of MPIDR_EL1: the number of neve's vCPU.
 const AFFINITY_BITS: u8 = 24;
 /// The link register.
 const LINK: u8 = 30;
-/// No page: on no boundary.
+/// An address that is no page, as it is not aligned.
 const NO_PAGE: u16 = 1;
-/// What SUB can take.
+/// The largest immediate of SUB.
 const IMMEDIATE_MAX: u16 = 4095;
 
 const LOAD_WORDS: u64 = 8;
 const STORE_WORDS: u64 = 10;
 const SETUP_WORDS: u64 = 14;
 
-/// A branch would not reach.
+/// A branch or an ADRP does not reach its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFar;
 
-/// Veneers in the making.
+/// The veneers while they are generated.
 pub struct Veneers {
-    /// Where the next word is put.
+    /// The address of the next word.
     at: u64,
     setup: u64,
     words: Vec<u32>,
 }
 
-/// How many bytes veneers take, for so many loads and stores.
+/// The bytes of veneers for so many loads and stores, with the set-up.
 pub fn bytes(loads: u64, stores: u64) -> u64 {
     match loads + stores {
         0 => 0,
@@ -57,7 +58,7 @@ pub fn bytes(loads: u64, stores: u64) -> u64 {
 }
 
 impl Veneers {
-    /// The set-up, at the beginning of the room.
+    /// Starts with the set-up, at the beginning of the room.
     ///
     /// # Errors
     /// The pages are too far from the room.
@@ -76,8 +77,8 @@ impl Veneers {
         self.at += 4;
     }
 
-    /// TTBR1_EL1 = this CPU's page, told to the hypervisor below. That one ends a VM that names no page, as a
-    /// CPU does for which there is none.
+    /// Adds the set-up: sets TTBR1_EL1 to the address of this CPU's page, and passes it to the hypervisor
+    /// below (VNCR_EL2). A CPU without a page passes [`NO_PAGE`], for which that hypervisor ends the VM.
     fn set_up(&mut self, pages: Range, table: &Registers) -> Result<(), TooFar> {
         let count = u16::try_from(pages.bytes() >> PAGE_SHIFT).unwrap_or(u16::MAX);
         let page = table.named("VNCR_EL2").ok_or(TooFar)?;
@@ -96,11 +97,11 @@ impl Veneers {
         self.put(a64::msr(TTBR1_EL1, 0));
         self.put(a64::pop_pair(0, 1));
         self.put(a64::RET);
-        self.put(a64::NOP); // veneers on a boundary of eight bytes
+        self.put(a64::NOP); // so that veneers are aligned to eight bytes
         Ok(())
     }
 
-    /// A load into `x<rt>` in place of the instruction at `site`. Returns the branch that stands there then.
+    /// Adds a load into `x<rt>` for the instruction at `site`. Returns the branch that replaces it.
     pub fn load(&mut self, site: u64, rt: u8, offset: u16) -> Result<u32, TooFar> {
         let start = self.at;
         self.put(a64::mrs(rt, TTBR1_EL1));
@@ -112,10 +113,10 @@ impl Veneers {
         a64::branch(site, start).ok_or(TooFar)
     }
 
-    /// A store of `x<rt>`, as [`Veneers::load`].
+    /// Adds a store of `x<rt>`, as [`Veneers::load`] does a load.
     pub fn store(&mut self, site: u64, rt: u8, offset: u16) -> Result<u32, TooFar> {
         let start = self.at;
-        // Any register but its own.
+        // Any register other than rt.
         let base = if rt == 16 { 17 } else { 16 };
         self.put(a64::push(base));
         let again = self.at;
@@ -137,7 +138,7 @@ impl Veneers {
         Ok(())
     }
 
-    /// All words, from the room's beginning.
+    /// All words, from the beginning of the room.
     pub fn finish(self) -> Vec<u32> {
         self.words
     }
@@ -149,7 +150,7 @@ mod tests {
     use crate::patcher::a64::{Instruction, R31};
 
     #[test]
-    fn veneers_take_what_they_are_said_to_take() {
+    fn bytes_is_the_size_of_the_veneers() {
         let table = Registers::load().unwrap();
         let room = Range::new(0x1000, 0x2000).unwrap();
         let pages = Range::new(0x8000, 0xa000).unwrap();
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn too_far_is_said() {
+    fn targets_out_of_reach_are_errors() {
         let table = Registers::load().unwrap();
         let room = Range::new(0, 0x1000).unwrap();
         let pages = Range::new(0x1000, 0x2000).unwrap();

@@ -1,4 +1,4 @@
-//! What is asked of the history's file.
+//! The operations on a history file.
 
 use super::schema::prepare;
 use super::{Error, kernel};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use ws_analysis::Summary;
 use ws_results::ResultFile;
 
-/// How long to wait for another program that writes.
+/// How long to wait while another program writes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A history that is open.
+/// An open history.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -23,26 +23,26 @@ pub struct Store {
 pub struct Run {
     /// Its number, never used twice.
     pub id: i64,
-    /// When it began, RFC 3339, UTC.
+    /// When it started, RFC 3339, UTC.
     pub created: String,
     /// Its platform.
     pub platform: String,
-    /// The kernel under test, where the result names one.
+    /// The kernel under test, if the result names one.
     pub kernel: Option<String>,
     /// The program that measured.
     pub tool: String,
     /// The command line.
     pub command: String,
-    /// Whether newer runs of the platform are judged against it.
+    /// Whether it is the baseline of newer runs of its platform.
     pub pinned: bool,
 }
 
-/// What adding a result did.
+/// The result of [`Store::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Added {
     /// The run's number.
     pub id: i64,
-    /// False where the same result was there before.
+    /// False if the history had the same result before.
     pub new: bool,
 }
 
@@ -55,9 +55,9 @@ pub struct Point {
     pub unit: String,
     /// The cost of one operation: `ws_analysis::Summary::value`.
     pub value: f64,
-    /// How many boots it is from.
+    /// The number of boots that it is computed from.
     pub boots: u32,
-    /// On `insns`: whether all boots gave the same samples.
+    /// For the unit `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
 }
 
@@ -66,15 +66,15 @@ pub struct Point {
 pub struct Pair {
     /// The pinned one.
     pub pinned: (Run, ResultFile),
-    /// The newest other one; absent where none is newer.
+    /// The newest run after it; none if it is the newest.
     pub newest: Option<(Run, ResultFile)>,
 }
 
 impl Store {
-    /// Opens a history that is there.
+    /// Opens an existing history.
     ///
     /// # Errors
-    /// It is not there, is something else, or is of a newer version.
+    /// The file does not exist, is something else, or has a newer version.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if !path.exists() {
             return Err(Error::NotThere(path.to_owned()));
@@ -82,10 +82,10 @@ impl Store {
         Self::connect(path, false)
     }
 
-    /// Opens a history, or makes an empty one and its folder.
+    /// Opens a history; creates its folder and an empty history if there is none.
     ///
     /// # Errors
-    /// As [`Store::open`], or it can't be made.
+    /// The file is something else, has a newer version, or can't be created.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|cause| Error::Folder {
@@ -121,10 +121,10 @@ impl Store {
         }
     }
 
-    /// Keeps a result, once.
+    /// Adds a result, unless the history has it already.
     ///
     /// # Errors
-    /// It can't be written.
+    /// The file can't be written.
     pub fn add(&mut self, result: &ResultFile) -> Result<Added, Error> {
         let text = serde_json::to_string(result)?;
         let path = self.path.clone();
@@ -132,7 +132,7 @@ impl Store {
             path: path.clone(),
             cause,
         };
-        // The lock first: a transaction that reads and then wants to write can't wait for another.
+        // Takes the write lock first: SQLite does not let a transaction that has read wait for it.
         let write = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -185,7 +185,7 @@ impl Store {
         Ok(Added { id, new: true })
     }
 
-    /// All runs, or those of a platform and its variants, the oldest first.
+    /// All runs, or those of a platform and its variants; the oldest first.
     ///
     /// # Errors
     /// The file can't be read.
@@ -215,7 +215,7 @@ impl Store {
             .ok_or(Error::NoRun(id))
     }
 
-    /// The result of a run, whole.
+    /// The whole result of a run.
     ///
     /// # Errors
     /// There is no such run, or it is damaged.
@@ -231,7 +231,8 @@ impl Store {
         serde_json::from_str(&text).map_err(|cause| Error::Damaged { run: id, cause })
     }
 
-    /// A benchmark's figures over the runs of a platform and its variants, the oldest first.
+    /// A benchmark's figures in all runs, or in those of a platform and its variants; the oldest
+    /// first.
     ///
     /// # Errors
     /// The file can't be read.
@@ -272,10 +273,10 @@ impl Store {
         names.collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// Makes a run the one that newer ones of its platform are judged against.
+    /// Pins a run: makes it the baseline of newer runs of its platform, instead of the one before.
     ///
     /// # Errors
-    /// There is no such run, or it can't be written.
+    /// There is no such run, or the file can't be written.
     pub fn pin(&mut self, id: i64) -> Result<Run, Error> {
         let run = self.run(id)?;
         self.db
@@ -288,10 +289,10 @@ impl Store {
         Ok(run)
     }
 
-    /// Takes a run out, and its pin.
+    /// Removes a run, its figures and its pin.
     ///
     /// # Errors
-    /// There is no such run, or it can't be written.
+    /// There is no such run, or the file can't be written.
     pub fn remove(&mut self, id: i64) -> Result<Run, Error> {
         let run = self.run(id)?;
         self.db
@@ -311,8 +312,8 @@ impl Store {
             .map_err(self.failed())
     }
 
-    /// Each pinned run, or those of a platform and its variants, with the newest of its platform that
-    /// began after it, or was added after it.
+    /// The pinned runs of all platforms, or of a platform and its variants, each with the newest run
+    /// of its platform that started after it (or at the same time, and was added after it).
     ///
     /// # Errors
     /// The file can't be read, or a result in it is damaged.
@@ -335,14 +336,14 @@ impl Store {
     }
 }
 
-/// Whether a platform is the wanted one, or it with a variant or options.
+/// Whether a platform is the wanted one, perhaps with a variant (`@`) or options (`+`).
 fn is_of(platform: &str, wanted: &str) -> bool {
     platform
         .strip_prefix(wanted)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '+']))
 }
 
-/// The columns of a [`Run`], and where they come from.
+/// The columns of a [`Run`], and the tables that have them.
 const RUN: &str = "runs.id, runs.created, runs.platform, runs.kernel, runs.tool, runs.command, \
     pins.run IS NOT NULL";
 const RUNS: &str = "runs LEFT JOIN pins ON pins.run = runs.id";

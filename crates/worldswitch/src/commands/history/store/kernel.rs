@@ -1,12 +1,12 @@
-//! Which kernel a result is of, and the order of kernels' versions.
+//! The kernel that a result is of, and the order of kernel versions.
 
 use std::cmp::Ordering;
 use ws_results::ResultFile;
 
-/// Where results name a kernel, the subject's own before the host's that it ran on.
+/// The fields of a result that name a kernel: the tested one first, else the host's.
 const FIELDS: [&str; 2] = ["kernel", "host_kernel"];
 
-/// The kernel under test, as the result names it; absent where it names none.
+/// The kernel under test; none if the result names none.
 pub fn kernel(result: &ResultFile) -> Option<String> {
     FIELDS.iter().find_map(|field| {
         let value = result.identity.subject.get(*field)?;
@@ -14,7 +14,7 @@ pub fn kernel(result: &ResultFile) -> Option<String> {
     })
 }
 
-/// The order of versions: numbers in them compare as numbers, so that 6.9 comes before 6.12.
+/// Compares versions, with numbers in them as numbers: 6.9 is before 6.12.
 pub fn by_version(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (parts(a), parts(b));
     loop {
@@ -26,11 +26,11 @@ pub fn by_version(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// A run of digits, or a character between.
+/// A part of a version: a number, or one other character.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Other(char),
-    /// Without leading zeros: the longer is the greater.
+    /// Number of digits, then the digits without leading zeros: so compared, the order is numeric.
     Number(usize, String),
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_numbers() {
+    fn versions_compare_as_numbers() {
         let mut versions = [
             "6.12", "6.9", "6.1.0-18", "7.0", "6.12.1", "6.1.0-9", "6.12-rc1",
         ];

@@ -1,9 +1,9 @@
-//! A store of runs: one SQLite file, which keeps each result whole, so that whatever is asked of it
-//! later is computed from the samples and not from a summary of them.
+//! A store of runs: one SQLite file that keeps each whole result, so that later questions can be
+//! answered from the samples.
 //!
-//! Beside each result stand its figures, so that a plot over a thousand runs need not read them
-//! all; [`Store::add`] computes them anew where they come from. A platform may have one *pinned*
-//! run, which newer ones are judged against. Who judges is the caller.
+//! [`Store::add`] also computes each result's figures and keeps them in a table of their own, so that
+//! a plot over a thousand runs does not read all samples. A platform may have one *pinned* run, the
+//! baseline that the caller compares newer runs with.
 
 mod file;
 mod kernel;
@@ -16,23 +16,23 @@ pub use file::{Added, Pair, Point, Run, Store};
 
 use std::path::PathBuf;
 
-/// Why the store did not do what was asked.
+/// Why an operation on the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such file, and only adding makes one.
+    /// There is no such file. Only [`Store::create`] makes one.
     #[error("there is no history in {} yet: history add makes it", .0.display())]
     NotThere(PathBuf),
     /// The file is something else.
     #[error("{} is no history of worldswitch", .0.display())]
     Foreign(PathBuf),
-    /// A newer version wrote it.
+    /// A newer version of this program wrote it.
     #[error("{} is of version {found}, and this program knows versions up to {known}: use a newer one", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of its tables.
         found: i64,
-        /// Ours.
+        /// The newest version that this program knows.
         known: i64,
     },
     /// Its folder can't be made.
@@ -40,7 +40,7 @@ pub enum Error {
     Folder {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// There is no such run.
@@ -49,7 +49,7 @@ pub enum Error {
     /// A result in it can't be read.
     #[error("run {run} is damaged: {cause}")]
     Damaged {
-        /// Its number.
+        /// The run's number.
         run: i64,
         /// Where and how.
         cause: serde_json::Error,
@@ -62,7 +62,7 @@ pub enum Error {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// SQLite's error.
         cause: rusqlite::Error,
     },
 }

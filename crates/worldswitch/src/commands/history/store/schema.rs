@@ -1,10 +1,10 @@
-//! The SQLite file: its tables, and whose it is. `docs/history.md` describes it.
+//! The SQLite file's tables, and the check that a file is a history. `docs/history.md` describes it.
 
 use super::Error;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// What SQLite's header calls our files (PRAGMA application_id): "wswi".
+/// The application ID in the SQLite header (PRAGMA application_id): "wswi".
 const APPLICATION: i64 = 0x7773_7769;
 
 /// The version of the tables (PRAGMA user_version).
@@ -36,8 +36,9 @@ CREATE TABLE pins (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Looks whose file it is; makes the tables where it is new. Two programs may do this at once, so
-/// all of it is one transaction that takes the write lock first.
+/// Checks that the file is a history of a known version; creates the tables in a new file. Two
+/// programs may do this at once, so the tables are created in a transaction that takes the write
+/// lock first and checks again.
 pub(crate) fn prepare(db: &mut Connection, path: &Path, create: bool) -> Result<(), Error> {
     let failed = |cause: rusqlite::Error| match cause.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => Error::Foreign(path.to_owned()),
@@ -69,7 +70,7 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, create: bool) -> Result<
             }
         }
     };
-    // In one transaction, or another program may make the tables between two looks.
+    // In one transaction: another program may create the tables between two reads.
     let ours = check(&*db.transaction().map_err(failed)?)?;
     if ours {
         return Ok(());

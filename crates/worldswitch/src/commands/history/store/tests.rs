@@ -1,11 +1,11 @@
-//! The store, tried as its callers use it, and on files that are something else.
+//! Tests of the store, also on files that are something else.
 
 use super::*;
 use serde_json::json;
 use std::path::PathBuf;
 use ws_results::*;
 
-/// A result of one benchmark, `value` instructions long.
+/// A result whose benchmark `in` costs `value` instructions; `out` failed.
 fn result(platform: &str, created: &str, value: u64) -> ResultFile {
     let samples = |boot| Samples {
         boot,
@@ -52,7 +52,7 @@ fn at(dir: &tempfile::TempDir) -> PathBuf {
 }
 
 #[test]
-fn what_is_added_comes_back_whole_and_once() {
+fn an_added_result_is_kept_whole_and_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::create(&at(&dir)).unwrap();
     let first = result("lab:kvm@6.12", "2026-01-02T00:00:00Z", 3022);
@@ -83,7 +83,7 @@ fn what_is_added_comes_back_whole_and_once() {
     assert_eq!(names(Some("lab:kvm")), ["lab:kvm", "lab:kvm@6.12"]);
     let points = store.points("in", Some("lab:kvm")).unwrap();
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
-    assert_eq!(values, [3000.0, 3022.0], "the oldest first");
+    assert_eq!(values, [3000.0, 3022.0], "oldest first");
     assert_eq!((points[0].boots, points[0].exact), (2, Some(true)));
     assert_eq!(
         points[0].run.kernel.as_deref(),
@@ -159,7 +159,7 @@ fn a_perturbed_boot_is_in_no_figure() {
 }
 
 #[test]
-fn what_is_removed_leaves_no_figure_and_no_pin() {
+fn removing_a_run_removes_its_figures_and_its_pin() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::create(&at(&dir)).unwrap();
     let id = store
@@ -183,11 +183,11 @@ fn what_is_removed_leaves_no_figure_and_no_pin() {
 }
 
 #[test]
-fn a_file_that_is_something_else_is_refused_and_stays_as_it_was() {
+fn a_file_that_is_no_history_is_refused_and_not_changed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
     assert!(matches!(Store::open(&path), Err(Error::NotThere(_))));
-    assert!(!path.exists(), "only adding makes one");
+    assert!(!path.exists(), "open() does not create one");
 
     std::fs::write(
         &path,
@@ -210,7 +210,7 @@ fn a_file_that_is_something_else_is_refused_and_stays_as_it_was() {
 }
 
 #[test]
-fn a_newer_version_is_refused_by_its_number() {
+fn a_newer_version_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(Store::create(&at(&dir)).unwrap());
     let db = rusqlite::Connection::open(at(&dir)).unwrap();
