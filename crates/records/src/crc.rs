@@ -1,4 +1,4 @@
-//! CRC-32 as zlib computes it (ISO-HDLC: reflected, polynomial 0xEDB88320), by one table.
+//! CRC-32 as in zlib (ISO-HDLC: reflected, polynomial 0xEDB88320), by table.
 
 const TABLE: [u32; 256] = table();
 
