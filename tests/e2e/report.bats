@@ -242,7 +242,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
 @test "what cannot be a report is an error that says why" {
     run --separate-stderr ws report nowhere -o x.html
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'nowhere" is no file, no folder'* ]]
+    [[ "$stderr" = *'nowhere" is not a file, a folder'* ]]
     run --separate-stderr ws report "$RUN" --baseline qemu-kvm -o x.html
     [ "$status" -eq 1 ]
     [[ "$stderr" = *'there are results of lab:native, qemu-tcg'* ]]
