@@ -45,7 +45,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     # Beside other rows an instruction can be theirs.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$' --allow digest
     [ "$status" -eq 4 ]
-    grep -q 'inconclusive *1 instruction more, or what ran beside' table.txt
+    grep -q 'inconclusive *1 instruction more, or due to other benchmarks' table.txt
     compared base with --allow digest
     [ "$status" -eq 3 ]
     grep -q 'worse *1 instruction more' table.txt

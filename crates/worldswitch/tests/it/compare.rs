@@ -452,7 +452,7 @@ fn the_page_has_verdicts_and_a_model_where_the_results_allow() {
     };
     let plain = page(&[]);
     assert!(plain.contains("<h3>lab:kvm-shadow against lab:kvm</h3>"));
-    assert!(plain.contains("2 instructions less"));
+    assert!(plain.contains("2 instructions fewer"));
     assert!(plain.contains("One event of each term") && plain.contains("2,999 (in)"));
     assert!(!plain.contains("against lab:kvm of"));
     let based = page(&["--base", "old"]);
