@@ -41,7 +41,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     # The row's code is another, and that is said first.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$'
     [ "$status" -eq 1 ]
-    grep -q 'unlike digest' table.txt
+    grep -q 'different digest' table.txt
     # Beside other rows an instruction can be theirs.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$' --allow digest
     [ "$status" -eq 4 ]

@@ -172,7 +172,7 @@ impl<'a> Pair<'a> {
         };
         if row.refused {
             let fields: Vec<String> = self.refused.iter().map(Unlike::describe).collect();
-            row.why = Some(format!("unlike {}", fields.join(", ")));
+            row.why = Some(format!("different {}", fields.join(", ")));
         } else if let Some((why, doubt)) = self.obstacle() {
             row.verdict = doubt.then_some(Verdict::Inconclusive);
             row.why = Some(why);

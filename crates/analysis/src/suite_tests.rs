@@ -110,7 +110,7 @@ fn batches_of_other_lengths_are_compared_only_if_allowed() {
     let row = &compared(&base, &other).rows[0];
     assert_eq!(
         (row.verdict, row.why.as_deref()),
-        (None, Some("unlike iterations (2 here, 1 there)"))
+        (None, Some("different iterations (2 here, 1 there)"))
     );
     assert_eq!(compared(&base, &base).rows[0].why, None);
     let allow = CompareOptions {

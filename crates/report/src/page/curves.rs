@@ -1,5 +1,5 @@
-//! The frame of a figure with a curve for each server: a whole number at the bottom, a quantity at the
-//! left, drawn by plotters. The marks are the caller's.
+//! The frame of a figure with a curve for each server, drawn by plotters: integers on the x axis, a
+//! quantity on the y axis. The caller draws the marks.
 
 use super::plot::{PlotError, framed, range, tick};
 use super::words::plain;
@@ -16,23 +16,23 @@ const MARGIN: u32 = 14;
 
 /// What to draw in.
 pub(crate) struct Curves<'a> {
-    /// What it shows, for who cannot see it.
+    /// What it shows, for screen readers.
     pub name: &'a str,
-    /// The label at the bottom.
+    /// The label of the x axis.
     pub steps_axis: &'a str,
     /// The steps, ascending.
     pub steps: &'a [u32],
-    /// All that must be in view.
+    /// All values that must be visible.
     pub values: &'a [f64],
 }
 
-/// From a step and a value to pixels, rightward and downward.
+/// Maps a step and a value to pixels, from the left and from the top.
 pub(crate) type Point<'a> = &'a dyn Fn(u32, f64) -> (i32, i32);
 
 impl Curves<'_> {
-    /// Draws. `marks` gets the map of points.
+    /// Draws the figure. `marks` gets the map from values to pixels.
     pub(crate) fn draw(&self, marks: impl Fn(Point) -> Markup) -> Result<Markup, PlotError> {
-        // From zero, unless values are so far apart that the small ones would lie on it.
+        // From zero, unless the values are so far apart that small ones would coincide with zero.
         let apart = range(self.values, false);
         let (from, to, log) = if apart.2 {
             apart
@@ -76,7 +76,7 @@ impl Curves<'_> {
             .y_label_area_size(LEFT)
             .build_cartesian_2d(steps, y)
             .map_err(failed)?;
-        // There are no steps between two numbers.
+        // No labels between integers.
         let label = |value: &f64| match value.fract() == 0.0 {
             true => tick(*value),
             false => String::new(),
@@ -95,7 +95,7 @@ impl Curves<'_> {
             .x_desc(plain(self.steps_axis).into_owned())
             .draw()
             .map_err(failed)?;
-        // plotters cannot place what is far outside of the axis.
+        // plotters cannot place values far outside of the axis.
         let inside = |value: f64| {
             if value.is_nan() {
                 from

@@ -1,9 +1,9 @@
-//! One kind of plot for all views: a row for each thing, its values along the x axis.
+//! The plot that most views use: a lane for each item, its values along the x axis.
 //!
-//! Names stand at the left, in full, so that eight platforms or sixteen benchmarks stay readable.
-//! plotters chooses the ticks and draws axis and grid, in `currentColor`, so that the page's style
-//! rules; the marks are drawn by the caller, who gets a map from values to places. A plot is an
-//! image to a screen reader, and its caller puts a table of the same values beside it.
+//! Names are at the left, so that eight platforms or sixteen benchmarks stay readable. plotters chooses
+//! the ticks and draws axis and grid in `currentColor`, so that the page's style applies; the caller
+//! draws the marks with a map from values to positions. For a screen reader a plot is an image, so the
+//! caller adds a table of the same values.
 
 use maud::{Markup, PreEscaped, html};
 use plotters::coord::Shift;
@@ -18,54 +18,54 @@ const LEFT: u32 = 200;
 const TOP: u32 = 6;
 const AXIS: u32 = 38;
 const RIGHT: u32 = 22;
-/// Labels of the x axis; more would touch each other.
+/// The most labels on the x axis; more would overlap.
 const TICKS: usize = 6;
 
-/// Beyond what ticks of 64 bits can be; greater numbers are left out of the axis, for plotters never
-/// comes to an end of an infinite one. A logarithmic axis does not begin below its inverse either: there
-/// plotters' decades come to zero, or to more than it can count.
+/// Greater than any 64-bit tick count. Greater values do not extend the axis, since plotters never
+/// finishes an infinite one. A logarithmic axis does not begin below the inverse either: there plotters'
+/// decades become zero, or too many to count.
 const REACH: f64 = 1e20;
 
 /// A plot could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw the plot {name:?}: {cause}")]
 pub struct PlotError {
-    /// What it shows.
+    /// The plot.
     pub name: String,
-    /// What plotters said.
+    /// The error of plotters.
     pub cause: String,
 }
 
 /// One row of a plot.
 pub(crate) struct Lane<'a> {
-    /// What stands at its left.
+    /// The label at its left.
     pub name: &'a str,
-    /// The platform whose filter hides it, if one does.
+    /// The platform whose filter hides it, if any.
     pub platform: Option<usize>,
-    /// Pixels.
+    /// In pixels.
     pub height: u32,
 }
 
 /// What to draw.
 pub(crate) struct Plot<'a> {
-    /// What it shows, for who cannot see it.
+    /// What it shows, for screen readers.
     pub name: &'a str,
     /// The x axis's label, with its unit.
     pub axis: &'a str,
     pub lanes: Vec<Lane<'a>>,
-    /// All that must be in view.
+    /// All values that must be visible.
     pub values: Vec<f64>,
-    /// Whether the axis begins at zero, as bars must.
+    /// Whether the axis begins at zero, as for bars.
     pub from_zero: bool,
-    /// A value to mark by a line across all lanes.
+    /// A value to mark with a line across all lanes.
     pub mark: Option<f64>,
 }
 
-/// From a value to its x, in pixels.
+/// Maps a value to its x, in pixels.
 pub(crate) type Place<'a> = &'a dyn Fn(f64) -> i32;
 
 impl Plot<'_> {
-    /// Draws. `marks` gets the map of x, and the top of each lane.
+    /// Draws the plot. `marks` gets the map to x, and the top of each lane.
     pub(crate) fn draw(
         &self,
         marks: impl Fn(Place, &[u32]) -> Markup,
@@ -81,7 +81,7 @@ impl Plot<'_> {
         let (from, to, log) = range(&self.values, self.from_zero);
         let drawn = {
             let area = SVGBackend::with_string(&mut frame, size).into_drawing_area();
-            // plotters cannot place what is far outside of the axis.
+            // plotters cannot place values far outside of the axis.
             let marks = |place: Place| {
                 let inside = |value: f64| {
                     place(if value.is_nan() {
@@ -140,7 +140,7 @@ impl Plot<'_> {
         Ok(marks)
     }
 
-    /// Names, the marked value, and what the caller draws.
+    /// The names, the marked value, and the caller's marks.
     fn over(
         &self,
         place: Place,
@@ -163,8 +163,8 @@ impl Plot<'_> {
     }
 }
 
-/// From, to, and whether the scale is logarithmic: where values are far apart, none is zero
-/// or less or as good as zero, and the axis need not begin at zero.
+/// Start, end, and whether the scale is logarithmic: if the values are far apart, none is zero, negative
+/// or close to zero, and the axis need not begin at zero.
 pub(crate) fn range(values: &[f64], from_zero: bool) -> (f64, f64, bool) {
     let in_reach = |value: &f64| value.abs() <= REACH;
     let finite = || values.iter().copied().filter(in_reach);
@@ -191,9 +191,9 @@ pub(crate) fn range(values: &[f64], from_zero: bool) -> (f64, f64, bool) {
     (from, greatest + margin, false)
 }
 
-/// An SVG of what plotters drew, and marks over it.
+/// An SVG of the frame that plotters drew, with marks over it.
 pub(crate) fn framed(name: &str, size: (u32, u32), frame: &str, marks: &Markup) -> Markup {
-    // The frame is plotters' own, with its text escaped. Black there is the page's colour.
+    // plotters has escaped the text in the frame. Its black becomes the page's text colour.
     let frame = frame.replace("\"#000000\"", "\"currentColor\"");
     let inner = frame
         .split_once('>')
@@ -206,7 +206,7 @@ pub(crate) fn framed(name: &str, size: (u32, u32), frame: &str, marks: &Markup) 
     }
 }
 
-/// A name that fits at the left of a plot; in full it stands in the table.
+/// A name shortened to fit at the left of a plot; the table has it in full.
 fn short(name: &str) -> String {
     const MOST: usize = 26;
     if name.chars().count() <= MOST {
@@ -216,7 +216,7 @@ fn short(name: &str) -> String {
     head + "\u{2026}"
 }
 
-/// A tick's label: whole thousands and millions short.
+/// A tick's label, with suffixes for thousands, millions and billions.
 pub(crate) fn tick(value: f64) -> String {
     let magnitude = value.abs();
     let (scaled, suffix) = match magnitude {
@@ -225,7 +225,7 @@ pub(crate) fn tick(value: f64) -> String {
         m if m >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    // Ticks are multiples of a step; what floating point adds to them is no digit.
+    // Ticks are multiples of a step; round off floating-point errors.
     let text = format!("{:.6}", (scaled * 1e6).round() / 1e6);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     let text = if text == "-0" { "0" } else { text };
@@ -298,7 +298,8 @@ mod tests {
     }
 
     proptest! {
-        /// Of what a result file can hold; a range that plotters never ends is a test that hangs.
+        /// Any costs that a result file can contain; on a range that plotters never finishes the test
+        /// hangs.
         #[test]
         fn any_costs_have_an_axis(
             ticks in proptest::collection::vec(any::<(u64, u64, u64)>(), 1..4), near in any::<u64>(),

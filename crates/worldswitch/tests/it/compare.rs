@@ -286,7 +286,7 @@ fn a_model_is_fitted_shown_and_used() {
         (&whole["guest"], &whole["eta"]),
         (&json!(3_126_000.0), &json!(4000.0))
     );
-    assert!(text(&output.stdout).contains("GNR 625x (T_guest over T_direct), 626x as measured"));
+    assert!(text(&output.stdout).contains("GNR 625x (T_guest / T_direct), 626x as measured"));
     // What the host counted: 40 port accesses.
     let output = runs.said(&[
         "model",
