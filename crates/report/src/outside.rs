@@ -46,7 +46,7 @@ impl IdleSpread {
 }
 
 impl Outside {
-    /// The external timing of a row; `None` if it was not requested.
+    /// The external timing of a row; `None` if it was not requested, or if the row's check failed.
     pub(crate) fn of(row: &Row, idle: Option<IdleSpread>) -> Option<Self> {
         let metric = row.metric(COST_EXTERNAL);
         let untold = row.outcomes.iter().any(|o| o.external.is_some());
