@@ -79,8 +79,8 @@ but() { jq -c "select($1 | not)" agree.json; }
     done
     grep -qE "$row" table.txt
     grep -qE 'external +differs +noise' table.txt
-    grep -qE "Idle's batches lie within [0-9,.]+ ticks of each other from inside, [0-9,.]+ from outside" table.txt
-    # A row that can't be timed from outside has the reason.
+    grep -qE "Idle's batches are within [0-9,.]+ ticks of each other as timed by the guest, [0-9,.]+ by the host" table.txt
+    # What cannot be timed from outside says why.
     grep -q 'no time from outside: the guest sent no marks: its loop times each operation' table.txt
     [ "$(result qemu-tcg '.rows[] | select(.benchmark == "in") | [.metrics[].name] | join(" ")')" = 'cost cost_external' ]
     [ "$(result qemu-tcg '.identity.subject.timed_from_outside')" = true ]

@@ -84,7 +84,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
             all(.pages[]; .cons_low > 0)' <<<"$apart"
         grep -qE '^  with 4 KiB pages of the guest: T_two [0-9.,]+ ' model.txt
     else
-        jq -e '.pages == [] and (.why | test("zero|does not fall|not dearer|not the same"))' <<<"$apart"
+        jq -e '.pages == [] and (.why | test("zero|does not fall|not add more|not the same"))' <<<"$apart"
         grep -qE '^  T_cons and T_two apart: not determined: .* -?[0-9.]+ \(-?[0-9.]+ to -?[0-9.]+\)' model.txt
     fi
     # One page size is not enough.

@@ -241,7 +241,7 @@ VISIBLE_ROWS='[...document.querySelectorAll("#table tbody tr:not([hidden])")].ma
 @test "a report that can't be made is an error with the reason" {
     run --separate-stderr ws report nowhere -o x.html
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'nowhere" is no file, no folder'* ]]
+    [[ "$stderr" = *'nowhere" is not a file, a folder'* ]]
     run --separate-stderr ws report "$RUN" --baseline qemu-kvm -o x.html
     [ "$status" -eq 1 ]
     [[ "$stderr" = *'there are results of lab:native, qemu-tcg'* ]]

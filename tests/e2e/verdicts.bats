@@ -41,11 +41,11 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     # The row's code differs, which is reported first.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$'
     [ "$status" -eq 1 ]
-    grep -q 'unlike digest' table.txt
-    # With other rows in the run, the instruction could be theirs.
+    grep -q 'different digest' table.txt
+    # Beside other rows an instruction can be theirs.
     compared "$TABLE:lab:native" with --bench '^(in|sgdt)$' --allow digest
     [ "$status" -eq 4 ]
-    grep -q 'inconclusive *1 instruction more, or what ran beside' table.txt
+    grep -q 'inconclusive *1 instruction more, or due to other benchmarks' table.txt
     compared base with --allow digest
     [ "$status" -eq 3 ]
     grep -q 'worse *1 instruction more' table.txt

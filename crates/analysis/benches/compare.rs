@@ -1,5 +1,5 @@
-//! How long it takes to compare two runs of 50 benchmarks by 50 boots, from files to verdicts:
-//! `cargo bench -p ws-analysis`. It should stay under a second.
+//! Measures the comparison of two runs with 50 benchmarks by 50 boots, from files to verdicts:
+//! `cargo bench -p ws-analysis`. It should take less than a second.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const BOOTS: u32 = 50;
 const SAMPLES: u32 = 30;
 const ROUNDS: u32 = 5;
 
-/// A made-up run; `created` as its name. `whole` costs in whole ticks have ties.
+/// A synthetic run, identified by `created`. With `whole`, costs are whole ticks, with many ties.
 fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
     let launch = Launch {
         nonce: "1".into(),

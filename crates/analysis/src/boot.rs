@@ -1,4 +1,4 @@
-//! What one boot says: its samples brought to few numbers.
+//! Reduces the samples of one boot to its estimate.
 
 use crate::cost::{Cost, costs};
 use crate::unit::UnitKind;
@@ -9,12 +9,12 @@ use crate::statistics::{median, outliers, robust_deviation, sorted};
 /// How often each cost occurred, in ascending order of cost. Exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Cost and count, never empty.
+    /// Costs and their counts, never empty.
     pub bars: Vec<(Cost, u64)>,
 }
 
 impl Histogram {
-    /// Of any costs.
+    /// The histogram of `costs`.
     pub fn of(costs: &[Cost]) -> Self {
         let mut bars = BTreeMap::new();
         for &cost in costs {
@@ -25,7 +25,7 @@ impl Histogram {
         }
     }
 
-    /// The most frequent cost, and the smallest of those that are equally frequent.
+    /// The most frequent cost; of equally frequent ones the smallest.
     pub fn mode(&self) -> Option<Cost> {
         let highest = self.bars.iter().map(|&(_, count)| count).max()?;
         self.bars
@@ -40,13 +40,13 @@ impl Histogram {
 pub struct BootEstimate {
     /// The boot's number in its file.
     pub boot: u32,
-    /// How many samples.
+    /// The number of samples.
     pub samples: usize,
     /// Operations in a batch.
     pub iterations: u64,
-    /// The number that stands for the boot: the mode of counts, the median of anything else.
+    /// The boot's value: the mode of counts, the median of anything else.
     pub value: f64,
-    /// The least cost. On units of time, what the operation takes when nothing disturbs it.
+    /// The least cost. On units of time, the cost of an undisturbed operation.
     pub min: f64,
     /// The middle cost, or the mean of the two middle ones.
     pub median: f64,
@@ -54,44 +54,43 @@ pub struct BootEstimate {
     pub mean: f64,
     /// The greatest cost.
     pub max: f64,
-    /// Between these costs lies the middle half of the samples.
+    /// The first and third quartile of the samples.
     pub quartiles: (f64, f64),
-    /// How the samples scatter within the boot: a robust standard deviation (of the median distance
-    /// from the median) over the median. `None` of counts, which have their histogram, of fewer
-    /// than two samples, and around a median of 0.
+    /// The scatter of the samples within the boot: robust standard deviation (from the median absolute
+    /// deviation) / median. `None` for counts, which have their histogram, with fewer than two samples,
+    /// and if the median is 0.
     pub scatter: Option<f64>,
-    /// Which samples lie far out, by their place; see [`crate::statistics::outliers`]. They are in all
-    /// other figures. Always empty of counts.
+    /// The indices of outliers among the samples; see [`crate::statistics::outliers`]. All other figures
+    /// include them. Always empty for counts.
     pub outliers: Vec<usize>,
-    /// All costs; kept for counts only, where costs repeat.
+    /// All costs; for counts only, where costs repeat.
     pub histogram: Option<Histogram>,
 }
 
-/// A robust standard deviation over the value, above which a figure is noise.
+/// Robust standard deviation / value, above which a figure is noise.
 pub(crate) const TOO_WIDE: f64 = 1.0 / 3.0;
-/// A median over the least, above which nearly all batches were disturbed.
+/// Median / minimum, above which nearly all batches were disturbed.
 const FAR_ABOVE: f64 = 3.0;
-/// The standard error of a median over the standard deviation by the square root of their number, of normal
-/// values: the square root of half of pi.
+/// Standard error of the median / standard error of the mean, for normal values: sqrt(pi / 2).
 const OF_MEDIAN: f64 = 1.2533;
-/// Standard errors from zero that a cost must have.
+/// A cost must be more than so many standard errors from zero.
 const ERRORS: f64 = 3.0;
 
 impl BootEstimate {
-    /// Whether its time cannot be told from zero: it is zero or less, or within three standard errors of it.
+    /// Whether its time cannot be told from zero: zero or less, or within three standard errors of it.
     pub fn is_near_zero(&self) -> bool {
         let error = |scatter: f64| OF_MEDIAN * scatter / (self.samples as f64).sqrt();
         self.value <= 0.0 || self.scatter.is_some_and(|s| ERRORS * error(s) >= 1.0)
     }
 
-    /// Whether its time is one of the host's disturbances rather than of the operation: it lies far above
-    /// the least, which is what the operation takes undisturbed, or its samples scatter widely.
+    /// Whether its time shows disturbances by the host rather than the operation: it is far above the
+    /// minimum, the undisturbed cost, or its samples scatter widely.
     pub fn is_disturbed(&self) -> bool {
         let far = self.min > 0.0 && self.value > FAR_ABOVE * self.min;
         far || self.scatter.is_some_and(|scatter| scatter > TOO_WIDE)
     }
 
-    /// `None` when the boot has no samples.
+    /// The estimate of one boot; `None` if it has no samples.
     pub fn of(samples: &Samples, unit: UnitKind) -> Option<Self> {
         let costs = costs(samples);
         let values: Vec<f64> = costs.iter().map(|cost| cost.value()).collect();
@@ -120,13 +119,13 @@ impl BootEstimate {
     }
 }
 
-/// The cost that so many quarters of the samples do not exceed.
+/// The cost that `quarters` quarters of the samples do not exceed.
 fn quarter(values: &[f64], quarters: usize) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     sorted(values).get(last * quarters / 4).copied()
 }
 
-/// The mean cost. Summed as integers, so that a constant cost has exactly that mean.
+/// The mean cost. Summed as integers, so that the mean of a constant cost is exact.
 fn mean(samples: &Samples) -> f64 {
     let pairs = samples.run.iter().zip(&samples.control);
     let ticks: i128 = pairs

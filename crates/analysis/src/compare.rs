@@ -1,19 +1,19 @@
-//! One row on two platforms.
+//! Compares one row on two platforms.
 
 use crate::summary::Summary;
 use crate::unit::UnitKind;
 
-/// What a platform costs over the baseline.
+/// The cost of a platform relative to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Comparison {
-    /// Counts: guest less baseline. A ratio would say nothing: natively, `in` is one instruction.
+    /// Counts: guest - baseline. A ratio means nothing here: natively, `in` is one instruction.
     Added(f64),
     /// Times: guest / baseline, HyperBench's GNR (SIGMETRICS 2019, equation 1). Of rates,
     /// baseline / guest, which is the same ratio of times.
     Slowdown(f64),
 }
 
-/// Why two summaries have no comparison.
+/// Why two summaries cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CompareError {
     /// Units are never converted.
@@ -24,15 +24,15 @@ pub enum CompareError {
         /// The baseline's.
         baseline: String,
     },
-    /// A unit of which nobody knows what a ratio or difference means.
-    #[error("nothing is known of the unit {0}")]
+    /// An unknown unit: neither ratios nor differences are defined.
+    #[error("unknown unit {0}")]
     UnknownUnit(String),
-    /// A ratio of nothing, of less than nothing, or of what cannot be told from it.
+    /// A cost is zero, negative, or cannot be told from zero.
     #[error("no ratio of a cost that cannot be told from zero")]
     NotPositive,
 }
 
-/// Compares by the unit's kind.
+/// Compares as the unit's kind requires.
 pub fn compare(guest: &Summary, baseline: &Summary) -> Result<Comparison, CompareError> {
     if guest.unit != baseline.unit {
         let (guest, baseline) = (guest.unit.clone(), baseline.unit.clone());

@@ -1,4 +1,4 @@
-//! Which conditions of two results or rows differ.
+//! Finds the conditions in which two results or rows differ.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Unlike {
     /// Its name.
     pub field: String,
-    /// What the guest's side has, if it has the field.
+    /// The guest's value, if it has the field.
     pub guest: Option<Value>,
-    /// What the baseline's side has.
+    /// The baseline's value, if it has the field.
     pub baseline: Option<Value>,
 }
 
 impl Unlike {
-    /// `cpu ("a" here, "b" there)`; of long values only the name. Not escaped for any medium.
+    /// `cpu ("a" here, "b" there)`; only the name if the values are long. Not escaped.
     pub fn describe(&self) -> String {
         let side = |value: &Option<Value>| match value {
             None => "nothing".to_owned(),
@@ -31,8 +31,8 @@ impl Unlike {
     }
 }
 
-/// The fields that differ, by name, without those in `allow`. A field that only one side has
-/// differs too: nobody knows what the other would have said.
+/// The fields that differ, by name, without those in `allow`. A field that only one side has counts
+/// as different.
 pub fn unlike(
     guest: &BTreeMap<String, Value>,
     baseline: &BTreeMap<String, Value>,

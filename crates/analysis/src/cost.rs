@@ -1,15 +1,15 @@
-//! The cost of one operation, exactly.
+//! The exact cost of one operation.
 //!
 //! HyperBench (SIGMETRICS 2019), section 5.2: the control loop's time is subtracted from the
-//! batch's, and the rest divided by the operations in the batch. The quotient is kept as a
-//! fraction: instruction counts are exact, and so must be their histogram.
+//! batch's, and the difference is divided by the operations in the batch. The quotient is kept as a
+//! fraction: instruction counts are exact, so their histogram must be exact too.
 
 use std::cmp::Ordering;
 use std::fmt;
 use ws_results::Samples;
 
-/// Ticks for one operation, a fraction in lowest terms. Negative when noise made the control loop
-/// dearer than the batch.
+/// Ticks for one operation, a fraction in lowest terms. Negative if, by noise, the control loop took
+/// longer than the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
     negative: bool,
@@ -18,7 +18,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// `(run - control) / iterations`; `None` for no iterations.
+    /// `(run - control) / iterations`; `None` for 0 iterations.
     pub fn new(run: u64, control: u64, iterations: u64) -> Option<Self> {
         if iterations == 0 {
             return None;
@@ -76,8 +76,8 @@ impl fmt::Display for Cost {
     }
 }
 
-/// The costs of a boot's samples, in their order. Samples without a control sample, or batches of
-/// no operations, give none; the reader of result files refuses both.
+/// The costs of a boot's samples, in their order. Samples without a control sample and batches without
+/// operations are skipped; reading a result file refuses both.
 pub fn costs(samples: &Samples) -> Vec<Cost> {
     let pairs = samples.run.iter().zip(&samples.control);
     pairs

@@ -1,10 +1,9 @@
-//! Verdicts on instruction counts: whole distributions of single operations, and the band in which
-//! they move by themselves.
+//! Verdicts on instruction counts, from whole distributions of single operations and the band in which
+//! layout alone moves them.
 //!
-//! Counts repeat, so there is nothing to test: two figures differ or they don't. What has to be told
-//! apart is a change of what is measured from a change of where it lies in memory. Boots that were
-//! perturbed on purpose show how far each figure moves with that, and a shift counts only outside of
-//! both sides' bands.
+//! Counts repeat exactly, so no statistical test is needed. But code and data may move in memory, and
+//! that alone changes counts. Boots that were perturbed on purpose show how far each figure moves with
+//! the layout (its band); a shift counts only outside of both sides' bands.
 
 use crate::boot::BootEstimate;
 use crate::summary::Summary;
@@ -13,11 +12,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use crate::statistics::lower_median;
 
-/// Every twentieth part of the operations is looked at by itself, so a slow path that a tenth of them
-/// take is seen; one that fewer than a twentieth take shows in the mean.
+/// Each twentieth of the operations is compared by itself, so a slow path that a tenth of them take is
+/// found; one that fewer than a twentieth take shows in the mean only.
 const PARTS: usize = 20;
 
-/// From the least to the greatest that was seen.
+/// The range of the measured values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Band {
     /// The least.
@@ -26,22 +25,22 @@ pub struct Band {
     pub high: f64,
 }
 
-/// How the other side's distribution lies to the base's.
+/// How the other side's distribution differs from the base's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountVerdict {
     /// The verdict.
     pub verdict: Verdict,
-    /// The other's mode less the base's, in instructions for one operation.
+    /// The other's mode - the base's, in instructions per operation.
     pub added: f64,
-    /// The same of their means.
+    /// The same for the means.
     pub added_mean: f64,
-    /// The modes of the base's boots, perturbed ones with them.
+    /// The modes of the base's boots, perturbed ones included.
     pub band_base: Band,
-    /// The same of the other's.
+    /// The same of the other.
     pub band_other: Band,
     /// Whether all boots of both sides, perturbed ones aside, have the same distribution.
     pub identical: bool,
-    /// What was found, in words, as `1 instruction more`.
+    /// What was found, as text: `1 instruction more`.
     pub finding: String,
 }
 
@@ -50,22 +49,22 @@ pub struct CountVerdict {
 enum Figure {
     Mode,
     Mean,
-    /// The cost that so many twentieths of the operations do not exceed.
+    /// The cost that this many twentieths of the operations do not exceed.
     Part(usize),
 }
 
-/// How a figure of one side lies to the other's.
+/// The shift of a figure between the sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shift {
-    /// Nothing, or less than counts.
+    /// None, or less than the minimum effect.
     Same,
-    /// So much, between the boots as they are; and the bands do not meet.
+    /// The shift between the unperturbed boots; the bands do not overlap.
     Outside(f64),
-    /// Something, but the bands meet, or nobody looked how wide they are.
+    /// Some shift, but the bands overlap or are not known.
     Inside,
 }
 
-/// Judges a row. `None` where a side has no histograms.
+/// Judges a row. `None` if a side has no histograms.
 pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<CountVerdict> {
     let figures: Vec<Figure> = [Figure::Mode, Figure::Mean]
         .into_iter()
@@ -84,7 +83,7 @@ pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<
         (sides(Figure::Mode)?, sides(Figure::Mean)?);
     let identical = base.is_same(other);
     let (verdict, finding) = if identical {
-        (Verdict::NoChange, "the same to the digit".to_owned())
+        (Verdict::NoChange, "exactly the same".to_owned())
     } else {
         conclude(&shifts, banded)
     };
@@ -101,12 +100,12 @@ pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<
 
 /// A figure on one side.
 struct Seen {
-    /// Of its boots as they are the lower middle one, as [`Summary::value`] is: a figure that a
-    /// boot gave, and the one that tables show.
+    /// The lower median of the unperturbed boots, as [`Summary::value`]: the figure of a real boot, and
+    /// the one in tables.
     value: f64,
-    /// Over its boots as they are.
+    /// The range over the unperturbed boots.
     own: Band,
-    /// Over all its boots.
+    /// The range over all boots.
     band: Band,
 }
 
@@ -124,7 +123,7 @@ impl Summary {
         })
     }
 
-    /// Whether all boots of both sides have one distribution.
+    /// Whether all unperturbed boots of both sides have the same distribution.
     fn is_same(&self, other: &Summary) -> bool {
         let mut all = self.boots.iter().chain(&other.boots);
         let first = all.next();
@@ -139,7 +138,7 @@ impl Figure {
             Figure::Mode => Some(boot.value),
             Figure::Mean => Some(boot.mean),
             Figure::Part(part) => {
-                // In whole numbers: the least cost that part / PARTS of the operations don't exceed.
+                // The least cost that part / PARTS of the operations do not exceed, in integers.
                 let all: u64 = histogram.bars.iter().map(|(_, count)| count).sum();
                 let wanted = (u128::from(all) * part as u128).div_ceil(PARTS as u128);
                 let mut seen = 0u128;
@@ -155,7 +154,7 @@ impl Figure {
 }
 
 fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
-    // No shift is none, whatever the minimum.
+    // Equal figures are the same even with a minimum of 0.
     let min_effect = min_effect.max(f64::MIN_POSITIVE);
     let farthest = (other.own.high - base.own.low).max(base.own.high - other.own.low);
     if farthest < min_effect {
@@ -170,8 +169,8 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     }
 }
 
-/// The verdict of all figures together. The mode speaks first: it is what an operation typically
-/// costs. Then the parts, then the mean.
+/// The verdict from all figures. The finding names the mode first, which is the typical cost, then the
+/// parts, then the mean.
 fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
     let outside = |figure: &Figure, shift: &Shift| match shift {
         Shift::Outside(by) => Some((*figure, *by)),
@@ -191,9 +190,9 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
             return (Verdict::NoChange, rarely(moved(Figure::Mean)));
         }
         let why = if banded {
-            "the shift lies inside the band in which layout alone moves it"
+            "the shift is inside the band that layout alone causes"
         } else {
-            "it differs, but without perturbed boots on both sides nobody knows whether layout alone does that: worldswitch run --perturb 2"
+            "it differs, but without perturbed boots on both sides layout alone may be the cause: measure both with worldswitch run --perturb 2"
         };
         return (Verdict::Inconclusive, why.to_owned());
     }
@@ -217,13 +216,13 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
 fn rarely(moved: bool) -> String {
     match moved {
         true => "fewer than one operation in twenty differ, and not beyond the band".into(),
-        false => "no operation differs by what counts".into(),
+        false => "no operation differs by the minimum effect".into(),
     }
 }
 
-/// Shifts that all go one way, in words.
+/// Describes shifts that all go the same way.
 fn describe(shifts: &[&(Figure, f64)]) -> String {
-    let more = |by: f64| if by > 0.0 { "more" } else { "less" };
+    let more = |by: f64| if by > 0.0 { "more" } else { "fewer" };
     let of = |figure: Figure| shifts.iter().find(|(f, _)| *f == figure).map(|(_, by)| *by);
     if let Some(by) = of(Figure::Mode) {
         return format!("{} {}", instructions(by.abs()), more(by));
@@ -238,13 +237,13 @@ fn describe(shifts: &[&(Figure, f64)]) -> String {
         let share = parts.len() * 100 / PARTS;
         let by_most = instructions(by.abs());
         return format!(
-            "a path that about {share} % of the operations take: up to {by_most} {} there, the usual cost as it was",
+            "a path that about {share} % of the operations take: up to {by_most} {} there, usual cost unchanged",
             more(by)
         );
     }
     let by = of(Figure::Mean).unwrap_or_default();
     format!(
-        "rare operations: {} {} in the mean, the usual cost as it was",
+        "rare operations: {} {} in the mean, usual cost unchanged",
         instructions(by.abs()),
         more(by)
     )

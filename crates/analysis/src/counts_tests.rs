@@ -44,7 +44,7 @@ fn a_single_instruction_is_found_and_named() {
     );
     assert_eq!(
         judged(&other, &base),
-        (Verdict::Better, "1 instruction less".into())
+        (Verdict::Better, "1 instruction fewer".into())
     );
     let both = judge_counts(&base, &other, 1.0).unwrap();
     assert_eq!(
@@ -65,7 +65,7 @@ fn a_shift_is_named_whole_though_the_bands_are_nearer() {
     );
     assert_eq!(
         judged(&base, &other),
-        (Verdict::Better, "10 instructions less".into())
+        (Verdict::Better, "10 instructions fewer".into())
     );
 }
 
@@ -74,7 +74,7 @@ fn the_same_digits_are_no_change_perturbed_or_not() {
     let plain = side(&[&[24, 24, 30], &[24, 24, 30]], &[]);
     assert_eq!(
         judged(&plain, &plain),
-        (Verdict::NoChange, "the same to the digit".into())
+        (Verdict::NoChange, "exactly the same".into())
     );
 }
 
@@ -102,7 +102,7 @@ fn a_slow_path_taken_every_second_time_is_seen() {
     let fast = [24u64; 64];
     let mut slow = fast;
     slow.iter_mut().step_by(2).for_each(|cost| *cost = 36);
-    // The mode stays: 24 is as frequent, and less.
+    // The mode stays 24: it is as frequent, and lower.
     let (base, other) = (side(&[&fast], &[&fast]), side(&[&slow], &[&slow]));
     let (verdict, what) = judged(&base, &other);
     assert_eq!(verdict, Verdict::Worse);
@@ -123,10 +123,10 @@ fn a_rare_slow_path_shows_in_the_mean() {
         (verdict, what.as_str()),
         (
             Verdict::Worse,
-            "rare operations: 10 instructions more in the mean, the usual cost as it was"
+            "rare operations: 10 instructions more in the mean, usual cost unchanged"
         )
     );
-    // Where perturbing does the same, as a timer's tick does, it is none of the other's doing.
+    // If perturbed boots show the same, as with a timer tick, it is not due to the other side.
     let base = side(&[&fast], &[&rare]);
     assert_eq!(judged(&base, &other).0, Verdict::NoChange);
 }
@@ -163,7 +163,7 @@ fn nothing_is_no_verdict_at_all() {
 }
 
 proptest! {
-    /// Of the same thing no perturbation makes a verdict, and the sides' places don't matter.
+    /// A side compared with itself is no change, and swapping the sides swaps the verdict.
     #[test]
     fn turning_the_sides_turns_the_verdict(
         base in prop::collection::vec(20u64..30, 1..40), other in prop::collection::vec(20u64..30, 1..40),
@@ -178,7 +178,7 @@ proptest! {
         prop_assert_eq!(judged(&other, &base).0, turned);
     }
 
-    /// One instruction more for every operation is always found.
+    /// A shift of every operation is always found.
     #[test]
     fn a_whole_shift_is_always_found(costs in prop::collection::vec(20u64..9000, 1..64), by in 1u64..9) {
         let more: Vec<u64> = costs.iter().map(|cost| cost + by).collect();

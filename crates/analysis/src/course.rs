@@ -1,20 +1,20 @@
-//! What a suite's rows do together from boot to boot. Boots of one host are quick or slow as a whole:
-//! on a cloud machine the middle row moves by a few percent within seconds, and all rows with it. A
-//! row's own shift is seen far more sharply beside the others than by itself.
+//! The course of a suite: what all its rows do together from boot to boot. A host is fast or slow for
+//! all rows at once: on a cloud machine the median row moves by a few percent within seconds, and all
+//! rows with it. Subtracting the course shows a row's own shift far more precisely.
 //!
-//! All values are logarithms, about the middle of their row.
+//! All values are logarithms, relative to the middle of their row.
 
 use crate::times::TimeRow;
 use std::collections::{BTreeMap, BTreeSet};
 use crate::statistics::{deviation, median};
 
-/// Fewer other rows than this have no course worth the name.
+/// The least number of other rows for a course.
 const OTHERS: usize = 5;
 
-/// Boot numbers and their values, of one side.
+/// One side's values by boot number.
 pub(crate) type Boots = BTreeMap<u32, f64>;
 
-/// Both sides of a row, or of the course.
+/// Both sides of a row or of the course.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sides {
     pub base: Boots,
@@ -22,7 +22,7 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// Of a row. `None` where a side has no boots.
+    /// From a row. `None` if a side has no boots.
     pub fn of(row: &TimeRow) -> Option<Self> {
         let logs = |side: &[(u32, f64)]| -> Boots {
             side.iter()
@@ -47,7 +47,7 @@ impl Sides {
         (of(&self.base), of(&self.other))
     }
 
-    /// How the boots of the side that scatters more do: their deviation over the median, as `show` has it.
+    /// The scatter of the boots, of the side that scatters more: deviation / median, as in `show`.
     pub fn scatter(&self) -> f64 {
         let of = |side: &Boots| {
             let values: Vec<f64> = side.values().map(|log| log.exp()).collect();
@@ -57,7 +57,7 @@ impl Sides {
         of(&self.base).max(of(&self.other))
     }
 
-    /// Whether all values of one side lie above all of the other's.
+    /// Whether all values of one side are above all values of the other.
     pub fn are_disjoint(&self) -> bool {
         let (base, other) = self.values();
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -65,7 +65,7 @@ impl Sides {
         greatest(&base) < least(&other) || greatest(&other) < least(&base)
     }
 
-    /// Each value changed; `None` where the change of one is unknown.
+    /// Maps each value; `None` if `change` returns `None` for any.
     fn map(&self, change: impl Fn(bool, u32, f64) -> Option<f64>) -> Option<Self> {
         let side = |is_other: bool, boots: &Boots| -> Option<Boots> {
             let boots = boots.iter();
@@ -102,7 +102,7 @@ impl Course {
         Course { at }
     }
 
-    /// The middle of the rows at a boot, without the one that has this value there.
+    /// The median of the rows at a boot, without the row that has the value `own` there.
     fn beside(&self, own: Option<f64>, is_other: bool, boot: u32) -> Option<f64> {
         let rows = self.at[usize::from(is_other)].get(&boot)?;
         let left_out = own.map(|own| rows.partition_point(|value| *value < own));
@@ -114,12 +114,12 @@ impl Course {
         Some(f64::midpoint(at((count - 1) / 2), at(count / 2)))
     }
 
-    /// A row without what the others did. `None` where too few others ran in one of its boots.
+    /// A row relative to the others. `None` if too few others ran in one of its boots.
     pub fn without(&self, row: &Sides) -> Option<Sides> {
         row.map(|is_other, boot, value| Some(value - self.beside(Some(value), is_other, boot)?))
     }
 
-    /// The middle row at each boot that has enough of them.
+    /// The median row at each boot that has enough rows.
     pub fn middle(&self) -> Sides {
         let side = |is_other: bool| -> Boots {
             let boots: BTreeSet<u32> = self.at[usize::from(is_other)].keys().copied().collect();
@@ -139,7 +139,7 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Rows that follow `course`, each a little apart, on both sides.
+    /// Rows that follow `course`, each with a small offset, on both sides.
     fn rows(count: usize, course: [f64; 4]) -> Vec<TimeRow> {
         let boots = |row: usize, of: &[f64]| -> Vec<(u32, f64)> {
             let values = of.iter().map(|c| (row + 1) as f64 * c.exp());
@@ -178,7 +178,7 @@ mod tests {
         let course = Course::of(&sides);
         assert_eq!(course.without(sides[0].as_ref().unwrap()), None);
         assert_eq!(Sides::of(&TimeRow::default()), None);
-        // All five together are the least that a middle is taken of.
+        // Five rows are just enough for a median.
         assert_eq!(course.middle().base.len(), 2);
     }
 }

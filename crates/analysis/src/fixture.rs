@@ -1,8 +1,8 @@
-//! What the tests of several files measure.
+//! A metric for tests of several files.
 
 use ws_results::{Metric, Samples};
 
-/// A metric of these boots' run batches, every control batch `control` long.
+/// A metric with these boots' run batches; every control batch takes `control` ticks.
 pub fn metric(unit: &str, iterations: u64, control: u64, boots: &[&[u64]]) -> Metric {
     let samples = |(boot, run): (u32, &&[u64])| Samples {
         boot,

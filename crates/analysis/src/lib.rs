@@ -1,14 +1,14 @@
-//! What results mean: pure functions, no clock, no file. What is drawn at random has a fixed seed.
+//! Analyses results: pure functions without clock or files. Random draws have fixed seeds.
 //!
-//! The order is always the same: samples give a cost for one operation ([`costs`]); the costs of
-//! one boot give that boot's estimate ([`BootEstimate`]); the boots' estimates, and never pooled
+//! The order is always the same: samples give the cost of one operation ([`costs`]); the costs of
+//! one boot give that boot's estimate ([`BootEstimate`]); the boots' estimates, never pooled
 //! samples, give the row's [`Summary`]; two summaries give a [`Comparison`]. Two boots of one
-//! binary can differ, tightly, by more than their own spread, which pooling would hide.
+//! binary can differ by more than the spread within each; pooling would hide that.
 //!
-//! [`compare_results`] sets two results side by side and gives each benchmark a [`Verdict`]: on time
-//! by what each boot says ([`judge_times`]), on counts by whole distributions ([`judge_counts`]).
-//! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods themselves,
-//! with their sources, are in [`statistics`].
+//! [`compare_results`] compares two results and gives each benchmark a [`Verdict`]: on time from the
+//! boots' estimates ([`judge_times`]), on counts from whole distributions ([`judge_counts`]).
+//! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods and their
+//! sources are in [`statistics`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -1,4 +1,4 @@
-//! A cost that the host timed beside the same that the guest timed.
+//! Compares a cost timed by the host (external) with the same cost timed by the guest.
 
 use crate::cost::batches;
 use crate::summary::Summary;
@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use ws_results::{Metric, Samples};
 use crate::statistics::median;
 
-/// How far a cost timed from outside lies from the one timed inside, as a fraction of the latter.
-/// `None` where either cannot be told from zero, or their units differ.
+/// (outside - inside) / inside. `None` if either cannot be told from zero, or if the units differ.
 pub fn difference(inside: &Summary, outside: &Summary) -> Option<f64> {
     if inside.unit != outside.unit || inside.is_near_zero() || outside.is_near_zero() {
         return None;
@@ -16,8 +15,8 @@ pub fn difference(inside: &Summary, outside: &Summary) -> Option<f64> {
     fraction.is_finite().then_some(fraction)
 }
 
-/// Of what the guest timed, the samples that the host timed too: those of the same boots that are
-/// not missing there. The host misses samples when it is busy, and those are not like the others.
+/// The samples of `inside` that the host timed too: those of the same boots that are not missing in
+/// `outside`. The host misses samples while it is busy, and these differ from the rest.
 pub fn same_samples(inside: &Metric, outside: &Metric) -> Metric {
     let boots = outside.boots.iter().filter_map(|theirs| {
         let ours = inside.boots.iter().find(|ours| ours.boot == theirs.boot)?;
@@ -41,13 +40,11 @@ pub fn same_samples(inside: &Metric, outside: &Metric) -> Metric {
     }
 }
 
-/// By how much a batch's cost (run less control, in ticks, of all its operations together) varies:
-/// the span of the middle eight tenths of a boot's samples, and of the boots' spans the median.
-/// `None` of nothing.
+/// The variation of a batch's cost (run - control, in ticks, of all its operations together): the span
+/// of the middle 80 % of a boot's samples; of several boots the median span. `None` without samples.
 ///
-/// Of Idle, whose batch is nothing, this is what the measurement itself varies by (HyperBench,
-/// 5.2). A tenth at each end is left out: one sample in which the host was busy elsewhere must not
-/// stand for all.
+/// For Idle, whose batch is empty, this is the variation of the measurement itself (HyperBench, 5.2).
+/// A tenth at each end is left out, so that a single disturbed sample does not determine the span.
 pub fn batch_span(metric: &Metric) -> Option<f64> {
     let spans: Vec<f64> = metric
         .boots
@@ -63,8 +60,8 @@ pub fn batch_span(metric: &Metric) -> Option<f64> {
     median(&spans)
 }
 
-/// What a batch costs, in ticks: the median of each boot's samples, and of the boots the median.
-/// `None` of nothing.
+/// The cost of a batch, in ticks: the median over boots of each boot's median sample. `None` without
+/// samples.
 pub fn batch_cost(metric: &Metric) -> Option<f64> {
     let medians = metric.boots.iter();
     let medians: Vec<f64> = medians.filter_map(|s| median(&batches(s))).collect();
@@ -118,7 +115,7 @@ mod tests {
     fn a_span_leaves_a_tenth_out_at_each_end_and_is_of_whole_batches() {
         let ten: Vec<u64> = [1, 200, 210, 220, 230, 240, 250, 260, 270, 99_999].into();
         assert_eq!(batch_span(&metric("tsc_ticks", 10, &[&ten])), Some(70.0));
-        // Of three boots the median.
+        // The median of three boots.
         let three = metric("tsc_ticks", 1, &[&[200, 205], &[200, 900], &[200, 250]]);
         assert_eq!(batch_span(&three), Some(50.0));
         assert_eq!(batch_span(&metric("tsc_ticks", 1, &[&[200]])), Some(0.0));

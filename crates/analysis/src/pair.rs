@@ -1,4 +1,4 @@
-//! One benchmark's row in two results: what keeps it from being judged, and what came of it.
+//! One benchmark's row in two results: whether it can be judged, and its comparison.
 
 use crate::conditions::{Unlike, unlike};
 use crate::counts::{CountVerdict, judge_counts};
@@ -16,16 +16,16 @@ use crate::statistics::{lower_median, rank_sum_p};
 pub(crate) struct Pair<'a> {
     base: Option<Side<'a>>,
     other: Option<Side<'a>>,
-    /// Row conditions that differ and were let through.
+    /// Row conditions that differ and are allowed to.
     pub allowed: Vec<Unlike>,
-    /// Row conditions that differ and were not.
+    /// Row conditions that differ and are not allowed to.
     refused: Vec<Unlike>,
 }
 
 /// A row of a result.
 struct Side<'a> {
     row: &'a Row,
-    /// Absent where it has no figures that mean anything.
+    /// Absent if it has no valid figures.
     summary: Option<Summary>,
 }
 
@@ -38,10 +38,11 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// The row's, and how many operations most of its batches have: on time a boot chooses that.
+    /// The row's conditions, plus the usual number of operations per batch: on time each boot chooses
+    /// its own.
     fn conditions(&self) -> BTreeMap<String, Value> {
         let mut conditions = self.row.conditions.clone();
-        // Of I/O it is how many requests came to an end, which is measured.
+        // In I/O rows it is the number of completed requests, a measurement and not a condition.
         let timed = self.summary.as_ref().filter(|s| s.unit.ends_with("_ticks"));
         let most = timed.and_then(|summary| {
             let boots = summary.boots.iter();
@@ -79,10 +80,10 @@ impl<'a> Pair<'a> {
         ))
     }
 
-    /// Why there is nothing to judge: the words, and whether that leaves a doubt.
+    /// Why the row cannot be judged: the reason as text, and whether it counts as inconclusive.
     fn obstacle(&self) -> Option<(String, bool)> {
         let missing = |side: &Option<Side>| match side {
-            None => Some("not asked for".to_owned()),
+            None => Some("not selected".to_owned()),
             Some(side) if side.summary.is_none() => {
                 let reason = side.row.reason.as_deref().unwrap_or("no reason is given");
                 Some(format!("{}: {reason}", word(side.row.status)))
@@ -96,7 +97,7 @@ impl<'a> Pair<'a> {
                 return Some((format!("in the base {base}; in the other {other}"), false));
             }
             (Some(base), None) => return Some((format!("in the base {base}"), false)),
-            // What was measured before and is no longer may be a regression.
+            // A row that is no longer measured may be a regression.
             (None, Some(other)) => {
                 let asked = self.other.is_some();
                 return Some((format!("in the other {other}"), asked));
@@ -109,9 +110,7 @@ impl<'a> Pair<'a> {
             return Some((units, false));
         }
         match UnitKind::of(&base.unit) {
-            UnitKind::Unknown => {
-                Some((format!("nothing is known of the unit {}", base.unit), false))
-            }
+            UnitKind::Unknown => Some((format!("unknown unit {}", base.unit), false)),
             UnitKind::Count => None,
             UnitKind::Time | UnitKind::Rate => {
                 let zero =
@@ -127,7 +126,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The per-boot values, where times are judged; else nothing.
+    /// The per-boot values, if times are judged; else nothing.
     pub fn times(&self) -> TimeRow {
         let judged = self.refused.is_empty() && self.obstacle().is_none();
         let Some((base, other)) = self.summaries().filter(|_| judged) else {
@@ -173,7 +172,7 @@ impl<'a> Pair<'a> {
         };
         if row.refused {
             let fields: Vec<String> = self.refused.iter().map(Unlike::describe).collect();
-            row.why = Some(format!("unlike {}", fields.join(", ")));
+            row.why = Some(format!("different {}", fields.join(", ")));
         } else if let Some((why, doubt)) = self.obstacle() {
             row.verdict = doubt.then_some(Verdict::Inconclusive);
             row.why = Some(why);
@@ -193,8 +192,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Of figures that are good for an order of magnitude at most nothing is said. `noisy`: the base's, the
-/// other's.
+/// Figures that only give an order of magnitude get no verdict. `noisy`: of base and other.
 fn noise(noisy: [bool; 2]) -> Option<String> {
     let whose = match noisy {
         [false, false] => return None,
@@ -203,7 +201,7 @@ fn noise(noisy: [bool; 2]) -> Option<String> {
         [true, true] => "both are",
     };
     Some(format!(
-        "too noisy to tell: {whose} noise (worldswitch doctor says what disturbs)"
+        "too noisy to tell: {whose} noise (worldswitch doctor lists disturbances)"
     ))
 }
 
@@ -235,21 +233,21 @@ fn count_figures(judged: &CountVerdict) -> CountFigures {
 
 fn reason(time: &TimeVerdict) -> Option<String> {
     let Some(why) = time.why else {
-        return time.with_all.then(|| "as the whole suite".to_owned());
+        return time.with_all.then(|| "like the whole suite".to_owned());
     };
     Some(match why {
         Why::TooFewBoots { more } => {
-            format!("too few boots to know how they scatter: {more} more a side")
+            format!("too few boots to know their scatter: needs {more} more per side")
         }
         Why::TooNoisy => format!(
             "too noisy to tell: boots scatter by {:.1} %",
             100.0 * time.scatter
         ),
         Why::Unsettled { more: Some(more) } => {
-            format!("not settled: about {more} more boots a side would tell")
+            format!("not settled: needs about {more} more boots per side")
         }
         Why::Unsettled { more: None } => {
-            "at the edge of the minimum effect, for any sensible number of boots".into()
+            "too close to the minimum effect for any practical number of boots".into()
         }
     })
 }

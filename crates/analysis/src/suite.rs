@@ -1,4 +1,4 @@
-//! Two results, benchmark by benchmark, and as a whole.
+//! Compares two results, benchmark by benchmark and as a whole.
 
 use crate::conditions::{Unlike, unlike};
 use crate::counts::Band;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use ws_results::ResultFile;
 use crate::statistics::reliability;
 
-/// Chen et al.'s level for a single benchmark, in [`SuiteReliability`].
+/// The significance level for a single benchmark in [`SuiteReliability`], by Chen et al.
 const RELIABILITY_LEVEL: f64 = 0.05;
 
-/// The conditions of two results differ, so nothing of them may be compared.
+/// The conditions of two results differ, so they must not be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "{other} and {base} were not measured under the same conditions: {}. \
-     --allow FIELD compares them all the same",
+     --allow FIELD compares them anyway",
     fields.iter().map(Unlike::describe).collect::<Vec<_>>().join(", ")
 )]
 pub struct Refused {
@@ -30,35 +30,35 @@ pub struct Refused {
     pub fields: Vec<Unlike>,
 }
 
-/// One result with another.
+/// The comparison of two results.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SuiteComparison {
-    /// What it is compared with.
+    /// The result that it is compared with.
     pub base: RunHead,
-    /// What is compared.
+    /// The compared result.
     pub other: RunHead,
     /// What differs in the subject: what the comparison is about.
     pub subject: Vec<Unlike>,
-    /// Conditions that differ and were let through.
+    /// Conditions that differ and are allowed to.
     pub allowed: Vec<Unlike>,
-    /// What a reader of either's figures must know: of the machine (subject `caveat`), and on counts
-    /// that other benchmarks ran beside them.
+    /// What a reader of the figures must know: caveats of the machine (subject `caveat`), and on counts
+    /// that only one side ran certain other benchmarks.
     pub caveats: Vec<String>,
-    /// What it took to call a difference one.
+    /// What makes a difference count.
     pub thresholds: Thresholds,
-    /// Whether both are of one run, in which they took turns boot by boot. If not, whatever changed
+    /// Whether both are from one run, in which they took turns boot by boot. If not, whatever changed
     /// on the host between the runs counts as a difference.
     pub interleaved: bool,
-    /// One for each benchmark of either, the base's order first.
+    /// One for each benchmark of either result, the base's order first.
     pub rows: Vec<RowComparison>,
-    /// On time: what the middle row did; null of few rows.
+    /// On time: the shift of the median row; null with few rows.
     pub together: Option<SuiteShift>,
-    /// What HyperBench's method says of the suite, which counts rows and not how much they moved; null
-    /// with nothing compared. It decides nothing.
+    /// HyperBench's method over the suite, which counts rows and not how much they moved; null if
+    /// nothing was compared. No verdict depends on it.
     pub reliability: Option<SuiteReliability>,
 }
 
-/// Which result.
+/// Identifies a compared result.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunHead {
     /// Its platform.
@@ -67,84 +67,85 @@ pub struct RunHead {
     pub created: String,
     /// Boots that were not perturbed.
     pub boots: usize,
-    /// Boots that were.
+    /// Perturbed boots.
     pub perturbed_boots: usize,
 }
 
-/// One benchmark.
+/// The comparison of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowComparison {
     /// Its name.
     pub benchmark: String,
     /// Its category.
     pub category: String,
-    /// The unit of all its figures; null where nothing was compared.
+    /// The unit of all its figures; null if nothing was compared.
     pub unit: Option<String>,
-    /// The base's value; null where it has none.
+    /// The base's value; null if it has none.
     pub base: Option<f64>,
-    /// The other's.
+    /// The other's value; null if it has none.
     pub other: Option<f64>,
     /// Boots behind `base` and `other`.
     pub boots: [usize; 2],
     /// On `insns`: whether both sides' boots each gave the same samples.
     pub exact: Option<bool>,
-    /// The verdict; null where the two are not compared, and `why` says why not.
+    /// The verdict; null if the two are not compared, with the reason in `why`.
     pub verdict: Option<Verdict>,
     /// Whether it was not compared because its own conditions differ.
     pub refused: bool,
-    /// On time.
+    /// Figures of a comparison on time.
     pub time: Option<TimeFigures>,
-    /// On counts.
+    /// Figures of a comparison on counts.
     pub counts: Option<CountFigures>,
-    /// Why it is inconclusive or not compared, or what was found, in words.
+    /// Why it is inconclusive or not compared, or what was found, as text.
     pub why: Option<String>,
 }
 
-/// What a comparison of times found. Ratios are of times: of rates, which are better when greater,
-/// they are turned over.
+/// The figures of a comparison of times. Ratios are ratios of times: for rates, where more is better,
+/// they are inverted.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeFigures {
-    /// The other's cost over the base's, by the middle half of each side's boots; null of fewer than
+    /// The other's cost / the base's, from the middle half of each side's boots; null with fewer than
     /// two boots.
     pub ratio: Option<f64>,
-    /// The ends of its interval. Those of all rows hold at once, with confidence 1 less the
-    /// significance.
+    /// The lower end of its interval. The intervals of all rows hold simultaneously, with confidence
+    /// 1 - significance.
     pub ratio_low: Option<f64>,
-    /// See `ratio_low`.
+    /// The upper end.
     pub ratio_high: Option<f64>,
-    /// How the boots of the side that scatters more do: a robust standard deviation, as a fraction.
+    /// The scatter of the boots, of the side that scatters more: a robust standard deviation, as a
+    /// fraction.
     pub scatter: f64,
-    /// The p-value of the rank-sum test on this row alone, for `reliability`; it decides nothing else.
+    /// The p-value of the rank-sum test on this row alone; used for `reliability` only.
     pub rank_sum_p: Option<f64>,
-    /// About so many more boots on each side would end the doubt; null where there is none, where
-    /// boots are too noisy, or where no sensible number would.
+    /// About how many more boots per side would settle the row; null if it is settled, if the boots are
+    /// too noisy, or if no practical number would.
     pub more_boots: Option<usize>,
 }
 
-/// What the rows of a suite did together: the middle row's cost over the base's.
+/// The shift of a suite as a whole: the median row's cost / the base's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SuiteShift {
     /// The ratio.
     pub ratio: f64,
-    /// The ends of its interval, which holds at once with those of all rows. What a host did between
-    /// two runs apart is not in it.
+    /// The lower end of its interval, which holds simultaneously with those of all rows. It does not
+    /// cover what a host did between two separate runs.
     pub ratio_low: f64,
-    /// See `ratio_low`.
+    /// The upper end.
     pub ratio_high: f64,
 }
 
-/// What a comparison of counts found.
+/// The figures of a comparison of counts.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CountFigures {
-    /// The other's mode less the base's.
+    /// The other's mode - the base's.
     pub added: f64,
-    /// The other's mean less the base's.
+    /// The other's mean - the base's.
     pub added_mean: f64,
-    /// Modes of all the base's boots, perturbed ones with them.
+    /// The modes of all boots of the base, perturbed ones included.
     pub band_base: Band,
-    /// Of the other's.
+    /// The same of the other.
     pub band_other: Band,
-    /// Whether both distributions are the same to the digit.
+    /// Whether both distributions are exactly the same.
     pub identical: bool,
 }
 
@@ -154,40 +155,40 @@ pub struct CountFigures {
 pub struct SuiteReliability {
     /// The confidence that the other is better on the whole.
     pub better: f64,
-    /// That it is worse.
+    /// The confidence that it is worse.
     pub worse: f64,
-    /// Rows that were looked at.
+    /// The number of rows.
     pub benchmarks: usize,
-    /// Rows that differ by themselves, at 0.05.
+    /// The number of rows that differ by their own test, at 0.05.
     pub differing: usize,
 }
 
-/// What may be chosen.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompareOptions {
-    /// What it takes to call a difference one.
+    /// What makes a difference count.
     pub thresholds: Thresholds,
     /// Conditions that may differ.
     pub allow: Vec<String>,
-    /// Only these benchmarks; all where it is `None`. What else ran beside them is still looked at.
+    /// Only these benchmarks; all if `None`. What else ran is still taken into account.
     pub only: Option<BTreeSet<String>>,
 }
 
-/// What all rows together say, for an exit code: the gravest.
+/// The overall outcome for an exit code: that of the worst row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// No row is worse, and none is in doubt.
+    /// No row is worse or inconclusive.
     NoRegression,
-    /// Some row is in doubt, and none is worse.
+    /// Some row is inconclusive, and none is worse.
     Inconclusive,
-    /// Some row could not be compared because its conditions differ, and none is worse.
+    /// Some row was not compared because its conditions differ, and none is worse.
     Refused,
     /// Some row is worse.
     Regression,
 }
 
 impl SuiteComparison {
-    /// What it means for whoever has to decide.
+    /// The overall outcome.
     pub fn outcome(&self) -> Outcome {
         let row = |row: &RowComparison| match row.verdict {
             Some(Verdict::Worse) => Outcome::Regression,
@@ -283,7 +284,7 @@ impl RunHead {
     }
 }
 
-/// Of both, each once.
+/// The caveats of both machines, each once.
 fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
     let said = [base, other].map(ResultFile::caveat);
     let mut said: Vec<String> = said.into_iter().flatten().map(str::to_owned).collect();
@@ -291,26 +292,27 @@ fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
     said
 }
 
-/// Names in a sentence; the rest are counted.
+/// The most names that are listed; the rest are counted.
 const MOST_NAMES: usize = 3;
 
 impl RowComparison {
-    /// Other benchmarks ran beside on one side: a difference of counts can be theirs.
+    /// Makes a difference of counts inconclusive: it may come from other benchmarks of the run.
     fn doubt_counts(&mut self) {
         let differs = matches!(self.verdict, Some(Verdict::Better | Verdict::Worse));
         if self.counts.is_some() && differs {
             self.verdict = Some(Verdict::Inconclusive);
             let found = self.why.take().unwrap_or_default();
             self.why = Some(format!(
-                "{found}, or what ran beside: compare runs of the same --bench"
+                "{found}, or due to other benchmarks in the run: compare runs with the same --bench"
             ));
         }
     }
 }
 
-/// On counts: which benchmarks ran beside in one of the two only. What a kernel did for one is there
-/// for the next, so that figures of other selections can differ where nothing changed (docs/lab.md).
-/// No condition, for then a benchmark more in the suite would end every history.
+/// On counts: the benchmarks that ran in one of the two only. State that a kernel sets up for one
+/// benchmark remains for the next, so the figures of different selections can differ although nothing
+/// changed (docs/lab.md). This is not a condition: else each new benchmark would break the history of
+/// all others.
 fn other_selection(
     base: &ResultFile,
     other: &ResultFile,
@@ -328,27 +330,27 @@ fn other_selection(
     };
     rows.iter().find(|row| row.counts.is_some())?;
     let ran: Vec<String> = [
-        only(base, other).map(|names| format!("{names} in the base alone")),
-        only(other, base).map(|names| format!("{names} in the other alone")),
+        only(base, other).map(|names| format!("{names} only in the base")),
+        only(other, base).map(|names| format!("{names} only in the other")),
     ]
     .into_iter()
     .flatten()
     .collect();
     (!ran.is_empty()).then(|| {
         format!(
-            "other benchmarks ran beside ({}): what was done for one is there for the next, so a \
-             difference can be the selection's and is no verdict; compare runs of the same --bench",
+            "the runs have different benchmarks ({}): one can change the cost of the next, so a \
+             difference gives no verdict; compare runs with the same --bench",
             ran.join("; ")
         )
     })
 }
 
-/// What was selected. A platform that skips one of them is another platform, not another selection.
+/// The selected benchmarks. A row that the platform skips was selected too.
 fn names(result: &ResultFile) -> impl Iterator<Item = &str> {
     result.rows.iter().map(|row| row.benchmark.as_str())
 }
 
-/// All names, the base's first.
+/// The benchmarks of both, the base's first.
 fn benchmarks<'a>(base: &'a ResultFile, other: &'a ResultFile) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let all = base.rows.iter().chain(&other.rows);
@@ -357,8 +359,8 @@ fn benchmarks<'a>(base: &'a ResultFile, other: &'a ResultFile) -> Vec<&'a str> {
         .collect()
 }
 
-/// A row counts as differing where its own test says so at 0.05, and on counts where it has a verdict
-/// of better or worse. Sizes are of ratios, so that rows of all magnitudes weigh the same.
+/// A row differs if its own test finds a difference at 0.05, or on counts if its verdict is better or
+/// worse. The differences are logarithms of ratios, so that rows of all magnitudes weigh the same.
 fn suite_reliability(rows: &[RowComparison]) -> Option<SuiteReliability> {
     let differences: Vec<f64> = rows
         .iter()
@@ -367,7 +369,7 @@ fn suite_reliability(rows: &[RowComparison]) -> Option<SuiteReliability> {
             (Some(time), _) if time.rank_sum_p? > RELIABILITY_LEVEL => Some(0.0),
             (Some(time), _) => Some(time.ratio?.ln()),
             (None, Some(_)) => match row.verdict {
-                // One is added to both: a cost may be 0.
+                // Plus 1, since a cost may be 0.
                 Some(Verdict::Worse | Verdict::Better) => {
                     Some(((row.other?.max(0.0) + 1.0) / (row.base?.max(0.0) + 1.0)).ln())
                 }

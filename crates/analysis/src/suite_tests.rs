@@ -2,10 +2,10 @@ use super::*;
 use serde_json::{Value, json};
 use ws_results::Status;
 
-/// Boots of one benchmark: their samples, for batches of one operation.
+/// Boots of one benchmark: their samples, with batches of one operation.
 type Boots<'a> = &'a [&'a [u64]];
 
-/// A result with rows of `unit`; of each the name, its boots, and how many of the last are perturbed.
+/// A result with rows of `unit`; each row is its name, its boots, and how many of the last are perturbed.
 fn result(platform: &str, unit: &str, rows: &[(&str, Boots, usize)]) -> ResultFile {
     let boots = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
     let perturbed = rows.iter().map(|row| row.2).max().unwrap_or(0);
@@ -83,7 +83,7 @@ fn noise_is_neither_better_nor_worse_however_far_apart() {
     let base = result("a", "tsc_ticks", &[("in", FAST, 0)]);
     let mut other = base.clone();
     other.created = "later".into();
-    // Far above all of the base, and apart by more than a third.
+    // Far above all values of the base, and scattered by more than a third.
     for (n, samples) in (1..).zip(&mut other.rows[0].metrics[0].boots) {
         samples.run = vec![1000 * n];
     }
@@ -105,12 +105,12 @@ fn batches_of_other_lengths_are_compared_only_if_allowed() {
         samples.iterations = 2;
         samples.run = vec![3 * samples.run[0]];
     }
-    // One boot of another length is none of the usual.
+    // One boot of another length does not change the usual number.
     other.rows[0].metrics[0].boots[0].iterations = 1;
     let row = &compared(&base, &other).rows[0];
     assert_eq!(
         (row.verdict, row.why.as_deref()),
-        (None, Some("unlike iterations (2 here, 1 there)"))
+        (None, Some("different iterations (2 here, 1 there)"))
     );
     assert_eq!(compared(&base, &base).rows[0].why, None);
     let allow = CompareOptions {
@@ -145,7 +145,7 @@ fn too_few_boots_say_how_many_more() {
     assert_eq!(row.time.as_ref().unwrap().more_boots, Some(1));
     assert_eq!(
         row.why.as_deref(),
-        Some("too few boots to know how they scatter: 1 more a side")
+        Some("too few boots to know their scatter: needs 1 more per side")
     );
     assert_eq!(compared.outcome(), Outcome::Inconclusive);
 }
@@ -166,7 +166,7 @@ fn a_suite_three_times_as_slow_is_worse_with_five_boots_and_against_itself_it_is
     let found = compared(&base, &slow);
     let worse = |row: &RowComparison| row.verdict == Some(Verdict::Worse);
     assert!(found.rows.iter().all(worse), "{:?}", found.rows[0]);
-    assert_eq!(found.rows[0].why.as_deref(), Some("as the whole suite"));
+    assert_eq!(found.rows[0].why.as_deref(), Some("like the whole suite"));
     assert!((found.together.unwrap().ratio - 3.0).abs() < 1e-9);
     assert!(!found.interleaved);
     let same = compared(&base, &base);
@@ -216,7 +216,7 @@ fn instructions_need_their_perturbed_boots() {
 
 #[test]
 fn added_is_the_difference_of_the_figures_beside_it() {
-    // The boots' modes are 5, 7 and 7; tables show the middle one.
+    // The modes of the boots that count are 5, 7 and 7; tables show the middle one.
     let base: Boots = &[&[5, 5], &[7, 7], &[7, 7], &[5, 5]];
     let other: Boots = &[&[17, 17], &[18, 18], &[20, 20], &[17, 17]];
     let compared = compared(
@@ -286,9 +286,9 @@ fn what_was_measured_and_no_longer_is_leaves_a_doubt() {
         found.rows[1].why.as_deref(),
         Some("in the other died: the machine ended")
     );
-    // The other way round it is none of the other's faults.
+    // A row missing in the base is not a regression.
     assert_eq!(compared(&other, &base).rows[1].verdict, None);
-    // Neither was asked of both.
+    // The other run did not select the row.
     other.rows.pop();
     let found = compared(&base, &other);
     assert_eq!((found.rows.len(), found.rows[1].verdict), (2, None));
@@ -327,7 +327,7 @@ fn a_whole_suite_has_its_reliability() {
     assert_eq!(compared(&result("a", "ns", &[]), &base).reliability, None);
 }
 
-/// Westmere to Ivy Bridge under KVM: HyperBench (SIGMETRICS 2019), Table 4, cycles and the printed
+/// Westmere and Ivy Bridge under KVM: HyperBench (SIGMETRICS 2019), Table 4, cycles and the printed
 /// improvement in percent.
 const TABLE_4: [(&str, u64, u64, f64); 14] = [
     ("sgdt", 14, 9, 36.0),
@@ -346,9 +346,9 @@ const TABLE_4: [(&str, u64, u64, f64); 14] = [
     ("print", 722_002, 513_149, 29.0),
 ];
 
-/// The printed improvements follow from the printed cycles, to the percent; but for sidt, where the
-/// printed 18 and 9 give 50 and not 51: the cycles were rounded. From them the paper has that Ivy
-/// Bridge is better "with the reliability 0.99".
+/// The printed improvements follow from the printed cycles to the percent, except for sidt, where the
+/// printed 18 and 9 give 50 instead of 51: the cycles were rounded. From them the paper derives that
+/// Ivy Bridge is better "with the reliability 0.99".
 #[test]
 fn table_4_is_reproduced() {
     for (name, westmere, ivy_bridge, printed) in TABLE_4 {
@@ -365,7 +365,7 @@ fn table_4_is_reproduced() {
         .collect();
     let found = crate::statistics::reliability(&logs).unwrap();
     assert!((0.99..1.0).contains(&found.positive), "{}", found.positive);
-    // With differences of cycles instead, as the method takes them, it is no other.
+    // Differences of cycles, which the method uses, give the same.
     let cycles: Vec<f64> = TABLE_4
         .iter()
         .map(|row| row.1 as f64 - row.2 as f64)
@@ -392,12 +392,12 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
     let [said] = &compared(&one, &two).caveats[..] else {
         panic!("one caveat");
     };
-    assert!(said.contains("(out in the other alone)"), "{said}");
+    assert!(said.contains("(out only in the other)"), "{said}");
     assert!(
-        compared(&two, &one).caveats[0].contains("(out in the base alone)"),
+        compared(&two, &one).caveats[0].contains("(out only in the base)"),
         "{said}"
     );
-    // A difference is no verdict then, and equal digits are still no change.
+    // A difference then gives no verdict, but equal counts are still no change.
     let dearer: Boots = &[&[101], &[101]];
     let one_more = result("a", "insns", &[("in", dearer, 1), ("out", few, 1)]);
     let base = result("a", "insns", &[("in", few, 1), ("out", few, 1)]);
@@ -410,14 +410,14 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
     assert_eq!(found.rows[0].verdict, Some(Verdict::Inconclusive));
     let why = found.rows[0].why.as_deref().unwrap();
     assert!(
-        why.starts_with("1 instruction more, or what ran beside"),
+        why.starts_with("1 instruction more, or due to other benchmarks"),
         "{why}"
     );
     assert_eq!(
         compared(&alone, &base).rows[0].verdict,
         Some(Verdict::NoChange)
     );
-    // Looking at some rows only hides nothing of what ran; what one side skips was selected all the same.
+    // `only` does not hide what ran; a row that one side skips was selected too.
     let options = CompareOptions {
         only: Some(["in".to_owned()].into()),
         ..CompareOptions::default()
@@ -430,7 +430,7 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
     skipped.rows[1].metrics.clear();
     let found = compared(&base, &skipped);
     assert_eq!(found.rows[0].verdict, Some(Verdict::Worse));
-    // On time a boot's rows are apart.
+    // On time the rows of a boot do not influence each other.
     let (one, two) = (
         result("a", "ns", &[("in", FAST, 0)]),
         result("a", "ns", &[("in", FAST, 0), ("out", FAST, 0)]),

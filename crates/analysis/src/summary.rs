@@ -1,4 +1,4 @@
-//! What all boots of a row say together: the one place that turns boots into a figure.
+//! Summarizes all boots of a row: the only place that turns boots into a figure.
 
 use crate::boot::{BootEstimate, TOO_WIDE};
 use crate::counts::Band;
@@ -12,14 +12,14 @@ use crate::statistics::{
 /// A row's cost on one platform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// As the result file names it.
+    /// The unit as in the result file.
     pub unit: String,
-    /// One for each boot that counts and has samples, never empty.
+    /// The estimates of the boots that count and have samples, never empty.
     pub boots: Vec<BootEstimate>,
-    /// What each perturbed boot says, which stands in no figure but the band.
+    /// The estimates of perturbed boots, which are used for the band only.
     pub perturbed: Vec<BootEstimate>,
-    /// The headline: the median of the boots' values. Of an even number of counts it is the lower
-    /// of the two in the middle, a figure that was measured.
+    /// The row's value: the median of the boots' values. For counts with an even number of boots it is
+    /// the lower of the two in the middle, so that it was measured.
     pub value: f64,
     /// See [`spread`].
     pub spread: Option<f64>,
@@ -30,20 +30,20 @@ pub struct Summary {
 
 /// The confidence of [`Summary::interval`].
 pub const CONFIDENCE: f64 = 0.95;
-/// Resamples behind an interval. Every interval of this crate has as many.
+/// Resamples for an interval.
 pub(crate) const REPLICATES: usize = 4000;
 /// The seed of all intervals: the same boots give the same digits.
 pub(crate) const SEED: u64 = 0x5eed_0003;
 
 impl Summary {
-    /// Of a row's cost. `None` where no boot that counts has samples, and where the benchmark's check
-    /// failed: those figures mean nothing.
+    /// The summary of a row's cost. `None` if no boot that counts has samples, or if the benchmark's
+    /// check failed: its figures mean nothing.
     pub fn cost(row: &Row, perturbed: &Perturbed) -> Option<Self> {
         let metric = row.metric(COST)?;
         (row.status != Status::Failed).then(|| Self::of(metric, perturbed))?
     }
 
-    /// The costs of a result by benchmark, of those that have one.
+    /// The costs in a result by benchmark.
     pub fn costs(result: &ResultFile) -> BTreeMap<&str, Self> {
         let perturbed = result.perturbed();
         let rows = result.rows.iter();
@@ -51,7 +51,7 @@ impl Summary {
             .collect()
     }
 
-    /// Of any metric. `None` where no boot that counts has samples.
+    /// The summary of any metric. `None` if no boot that counts has samples.
     pub fn of(metric: &Metric, perturbed: &Perturbed) -> Option<Self> {
         let kind = UnitKind::of(&metric.unit);
         let (own, others) = perturbed.split(metric);
@@ -75,7 +75,7 @@ impl Summary {
         })
     }
 
-    /// The least and the greatest value of all boots, perturbed ones with them.
+    /// The least and the greatest value of all boots, perturbed ones included.
     pub fn range(&self) -> Band {
         let boots = self.boots.iter().chain(&self.perturbed);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -83,13 +83,13 @@ impl Summary {
         Band { low, high }
     }
 
-    /// The invariance band: the [range](Summary::range) where some boot was perturbed.
+    /// The invariance band: the [range](Summary::range) if some boot was perturbed.
     pub fn band(&self) -> Option<Band> {
         (!self.perturbed.is_empty()).then(|| self.range())
     }
 
-    /// Where the value lies, with [`CONFIDENCE`]: a bootstrap over the boots. `None` of counts, which
-    /// are exact or are not, and of fewer than three boots.
+    /// The interval of the value at [`CONFIDENCE`], by a bootstrap over the boots. `None` for counts, which
+    /// are exact or not, and with fewer than three boots.
     pub fn interval(&self) -> Option<Interval> {
         if UnitKind::of(&self.unit) == UnitKind::Count || self.boots.len() < 3 {
             return None;
@@ -100,21 +100,21 @@ impl Summary {
         })
     }
 
-    /// How the boots scatter: the [`deviation`] of their values over the row's. `None` of
-    /// counts, of fewer than two boots, and around a value of 0.
+    /// The scatter of the boots: the [`deviation`] of their values / the row's value. `None` for counts,
+    /// with fewer than two boots, and if the value is 0.
     pub fn scatter_between(&self) -> Option<f64> {
         let counts = UnitKind::of(&self.unit) == UnitKind::Count;
         let deviation = deviation(&self.values())?;
         (!counts && self.value != 0.0).then(|| deviation / self.value.abs())
     }
 
-    /// How samples scatter within a boot: the median of the boots' own scatter.
+    /// The scatter of samples within a boot: the median over the boots.
     pub fn scatter_within(&self) -> Option<f64> {
         let within: Vec<f64> = self.boots.iter().filter_map(|boot| boot.scatter).collect();
         median(&within)
     }
 
-    /// The numbers of boots whose values lie far from the others'. They are in all other figures.
+    /// The numbers of boots whose values are outliers. All other figures include them.
     pub fn outlying_boots(&self) -> Vec<u32> {
         let far = outliers(&self.values());
         far.into_iter()
@@ -122,23 +122,22 @@ impl Summary {
             .collect()
     }
 
-    /// What each boot says, in order: the numbers for tests between rows.
+    /// The boots' values, in order, for tests between rows.
     pub fn values(&self) -> Vec<f64> {
         self.boots.iter().map(|boot| boot.value).collect()
     }
 
-    /// On units of time: whether some boot says that the operation costs nothing, or less, or half of
-    /// them or more can't tell their cost from nothing ([`BootEstimate::is_near_zero`]). The row's value
-    /// cannot be told from zero then, and no ratio of it means anything. False on counts, where zero is a
-    /// measurement like any other.
+    /// On units of time: whether the value cannot be told from zero, so that its ratios mean nothing: some
+    /// boot's value is zero or less, or in half of the boots or more it cannot be told from zero
+    /// ([`BootEstimate::is_near_zero`]). False on counts, where zero is a valid measurement.
     pub fn is_near_zero(&self) -> bool {
         let below = self.boots.iter().any(|boot| boot.value <= 0.0);
         self.is_timed() && (below || self.half(BootEstimate::is_near_zero))
     }
 
-    /// On units of time: whether the value is noise, good for an order of magnitude at most. Half of the
-    /// boots or more were disturbed ([`BootEstimate::is_disturbed`]), or the boots, three or more, scatter
-    /// by more than [`TOO_WIDE`].
+    /// On units of time: whether the value is noise, an order of magnitude at best: half of the boots or
+    /// more were disturbed ([`BootEstimate::is_disturbed`]), or three or more boots scatter by more than
+    /// [`TOO_WIDE`].
     pub fn is_noisy(&self) -> bool {
         let apart = self.boots.len() > 2 && self.scatter_between() > Some(TOO_WIDE);
         self.is_timed() && (apart || self.half(BootEstimate::is_disturbed))
@@ -148,14 +147,14 @@ impl Summary {
         UnitKind::of(&self.unit) == UnitKind::Time
     }
 
-    /// Whether there are boots, and this is so of half of them or more.
+    /// Whether `is_so` holds for half of the boots or more (and at least one).
     fn half(&self, is_so: fn(&BootEstimate) -> bool) -> bool {
         let count = self.boots.iter().filter(|boot| is_so(boot)).count();
         count > 0 && 2 * count >= self.boots.len()
     }
 }
 
-/// Summarizes a metric whose boots all count; `None` when none has samples.
+/// Summarizes a metric without perturbed boots; `None` if no boot has samples.
 pub fn summarize(metric: &Metric) -> Option<Summary> {
     Summary::of(metric, &Perturbed::default())
 }
@@ -172,8 +171,8 @@ fn exact(unit: &str, boots: &[&Samples]) -> Option<bool> {
     Some(same)
 }
 
-/// The spread between boots: (greatest - least) / |median|, a fraction. `None` with fewer than two
-/// values, and around a median of 0 unless all are 0.
+/// The spread between boots: (max - min) / |median|, a fraction. `None` with fewer than two values,
+/// and if the median is 0 unless all values are 0.
 pub fn spread(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -208,18 +207,18 @@ mod tests {
     #[test]
     fn noise_is_no_figure() {
         let of = |boots: &[&[u64]]| summarize(&metric("tsc_ticks", boots)).unwrap();
-        // The middle sample happens to be a little above zero: of these none says more.
+        // The median sample happens to be just above zero: within the error it is zero.
         let small = fixture::metric("tsc_ticks", 1000, 500, &[&[100, 501, 900, 480, 520]]);
         let small = summarize(&small).unwrap();
         assert!(small.value > 0.0 && small.is_near_zero());
-        // As long as a time slice of the host's scheduler, in nearly all batches of one boot.
+        // The length of a time slice of the host's scheduler, in nearly all batches of one boot.
         let sliced: &[u64] = &[4498, 20_704_385, 20_704_385, 20_704_390, 20_704_380];
         let still: &[u64] = &[4498, 4500, 4510, 4490, 20_704_380];
         assert!(of(&[sliced]).is_noisy() && !of(&[sliced]).is_near_zero());
         assert!(!of(&[still]).is_noisy());
         assert!(
             !of(&[still, still, sliced]).is_noisy(),
-            "two of three are still"
+            "two of three are quiet"
         );
         assert!(of(&[still, sliced]).is_noisy());
         assert!(of(&[&[100], &[200], &[300]]).is_noisy());
@@ -232,7 +231,7 @@ mod tests {
 
     #[test]
     fn boots_count_the_same_however_many_samples_they_have() {
-        // Pooled, the median would be 1.
+        // The median of pooled samples would be 1.
         let row = summarize(&metric("ns", &[&[1, 1, 1, 1, 1, 1, 1], &[4], &[5]])).unwrap();
         assert_eq!((row.value, row.values()), (4.0, vec![1.0, 4.0, 5.0]));
         assert_eq!(row.spread, Some(1.0));
@@ -271,14 +270,14 @@ mod tests {
         assert_eq!(spread(&[100.0, 110.0, 105.0]), Some(10.0 / 105.0));
         assert_eq!(spread(&[0.0, 0.0]), Some(0.0));
         assert_eq!(spread(&[-2.0, -2.5, -1.5]), Some(0.5), "never negative");
-        assert_eq!(spread(&[-1.0, 0.0, 1.0]), None, "nothing to relate it to");
+        assert_eq!(spread(&[-1.0, 0.0, 1.0]), None, "no ratio to 0");
         assert_eq!(spread(&[1.0]), None);
         assert_eq!(spread(&[]), None);
     }
 
     #[test]
     fn scatter_is_told_apart_and_an_interval_is_of_boots() {
-        // Tight within boots, apart between them.
+        // Small scatter within boots, large between them.
         let boots: [&[u64]; 5] = [
             &[100, 101, 102],
             &[120, 121, 122],

@@ -1,98 +1,97 @@
-//! Verdicts on units of time: what a row did beside the rest of its suite, what the suite did as a
-//! whole, and how sure both are.
+//! Verdicts on units of time: a row's shift relative to the rest of its suite, the shift of the suite
+//! as a whole, and the intervals of both.
 //!
-//! What each step assumes, and where it is from, stands in `docs/method.md`.
+//! `docs/method.md` has the assumptions and the source of each step.
 
 use crate::course::{Course, Sides};
 use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 use crate::statistics::{Estimate, Interval, difference, midmean, student_quantile};
 
-/// A side whose boots scatter by more than this, their deviation as a fraction, is too
-/// noisy for "no change", and for more only where the two sides' values do not meet: such rows have
-/// modes that may last for many boots, and no test that counts boots as independent is safe there.
+/// If the boots of a side scatter by more than this (deviation as a fraction), the row is too noisy for
+/// "no change", and is better or worse only if the two sides' values do not overlap: such rows have
+/// modes that may last for many boots, so tests that treat boots as independent are not safe there.
 pub const NOISY: f64 = 0.03;
 
-/// The same as a part of the minimum effect, where that is more.
+/// The same limit as a fraction of the minimum effect, if that is more.
 const NOISY_OF_EFFECT: f64 = 0.6;
 
-/// Two runs apart: how far a host moved between them, as all rows show it together, which no number of
-/// boots within either run tells. A logarithm; less than this is never called better or worse.
+/// The shift of the whole suite that a host may cause between two separate runs; more boots within the
+/// runs do not reduce it. A logarithm; a smaller shift is never called better or worse.
 const BETWEEN_RUNS: f64 = 0.06;
 
-/// Of the significance, the part that is spent on the one question whether the whole suite moved.
+/// The fraction of the significance that is spent on whether the whole suite moved.
 const FOR_ALL: f64 = 0.25;
 
-/// A row whose boots scatter beside the others by more than so many times what they do by themselves
-/// does not follow them.
+/// A row does not follow the others if its boots scatter relative to them by more than so many times
+/// what they scatter by themselves.
 const FOLLOWS: f64 = 1.25;
 
-/// Fewer boots a side than this tell nothing of their scatter.
+/// The fewest boots per side from which scatter is estimated.
 const LEAST_BOOTS: usize = 3;
 
-/// One row's values on both sides: a boot's number, and what it costs by that boot. All values are
-/// above 0, and more is worse.
+/// One row's values on both sides: boot numbers and costs. All values are above 0, and more is worse.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeRow {
-    /// The base's.
+    /// The base's values.
     pub base: Vec<(u32, f64)>,
-    /// The other's.
+    /// The other's values.
     pub other: Vec<(u32, f64)>,
 }
 
-/// What was found of a suite.
+/// The verdicts of a suite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimesJudged {
-    /// One for each row; `None` where a side has no boots.
+    /// One for each row; `None` if a side has no boots.
     pub rows: Vec<Option<TimeVerdict>>,
-    /// What the middle row did. `None` of few rows.
+    /// The shift of the median row. `None` with few rows.
     pub together: Option<Ratio>,
 }
 
-/// The other's cost over the base's.
+/// The other's cost / the base's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The ratio.
     pub value: f64,
-    /// Where it lies. The intervals of all rows, and of what they did together, hold at once with a
-    /// confidence of 1 less the significance.
+    /// Its interval. The intervals of all rows, and that of their common shift, hold simultaneously with
+    /// confidence 1 - significance.
     pub interval: Interval,
 }
 
-/// What is known of a row.
+/// The verdict on a row, with its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeVerdict {
     /// The verdict.
     pub verdict: Verdict,
     /// Why it is inconclusive.
     pub why: Option<Why>,
-    /// Of the middles of the boots; `None` of fewer than two on a side.
+    /// The ratio of the boots' trimmed means; `None` with fewer than two boots on a side.
     pub ratio: Option<Ratio>,
-    /// How the boots of the side that scatters more do: their deviation, as a fraction.
+    /// The scatter of the boots, of the side that scatters more: deviation as a fraction.
     pub scatter: f64,
-    /// Better or worse because the whole suite is, and not beside it.
+    /// Better or worse only because the whole suite is, not relative to it.
     pub with_all: bool,
 }
 
 /// Why a row is inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Why {
-    /// So few boots tell nothing of their scatter.
+    /// Too few boots to estimate their scatter.
     TooFewBoots {
-        /// More boots a side that do.
+        /// How many more boots per side are needed.
         more: usize,
     },
     /// The boots scatter by more than [`NOISY`].
     TooNoisy,
-    /// They do not, but what there is lies at the edge of the minimum effect, or they are too few.
+    /// They do not, but the shift is close to the minimum effect, or the boots are too few.
     Unsettled {
-        /// About so many more boots a side would tell, nine times in ten; `None` where even
-        /// [`MAX_BOOTS`] would not.
+        /// About how many more boots per side settle it, nine times in ten; `None` if even [`MAX_BOOTS`]
+        /// do not.
         more: Option<usize>,
     },
 }
 
-/// Judges the rows of one suite together. `interleaved`: the boots of both sides took turns, and
-/// those of one number stood next to each other.
+/// Judges the rows of one suite together. `interleaved`: the boots of both sides took turns, those with
+/// the same number right after each other.
 pub fn judge_times(rows: &[TimeRow], interleaved: bool, thresholds: &Thresholds) -> TimesJudged {
     let sides: Vec<Option<Sides>> = rows.iter().map(Sides::of).collect();
     let course = Course::of(&sides);
@@ -118,7 +117,7 @@ pub fn judge_times(rows: &[TimeRow], interleaved: bool, thresholds: &Thresholds)
     }
 }
 
-/// A shift between the sides, in logarithms, and how far from the truth it may be.
+/// A shift between the sides, in logarithms, with the half-width of its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shift {
     estimate: Estimate,
@@ -126,7 +125,7 @@ struct Shift {
 }
 
 impl Shift {
-    /// At a two-sided level.
+    /// With an interval at the two-sided `level`.
     fn of(estimate: Estimate, level: f64) -> Self {
         Shift {
             estimate,
@@ -146,7 +145,7 @@ impl Shift {
     }
 }
 
-/// The other side less the base. Boots that stood next to each other had the same host.
+/// The other side - the base. `in_pairs`: boots of one number saw the host in the same state.
 fn shift(sides: &Sides, in_pairs: bool) -> Option<Estimate> {
     let pairs: Vec<f64> = sides
         .base
@@ -168,13 +167,13 @@ fn together(middle: &Sides, interleaved: bool, thresholds: &Thresholds) -> Optio
 struct Judge<'a> {
     thresholds: &'a Thresholds,
     interleaved: bool,
-    /// For each row's own shift.
+    /// The level for each row's own shift.
     level: f64,
     together: Option<Shift>,
 }
 
 impl Judge<'_> {
-    /// `beside`: the row without what the others did.
+    /// `beside`: the row relative to the others.
     fn row(&self, sides: &Sides, beside: Option<Sides>) -> TimeVerdict {
         let scatter = sides.scatter();
         let boots = sides.base.len().min(sides.other.len());
@@ -185,7 +184,8 @@ impl Judge<'_> {
             scatter,
             with_all: false,
         };
-        // Taken out unless that makes its boots agree less: not every row follows the host.
+        // The common course is subtracted unless that increases the scatter: not every row follows the
+        // host.
         let calmer = |beside: &Sides| beside.scatter() <= FOLLOWS * sides.scatter();
         let follows = beside.filter(calmer).zip(self.together);
         let (own, all) = match &follows {
@@ -243,10 +243,10 @@ impl Judge<'_> {
         NOISY.max(NOISY_OF_EFFECT * self.thresholds.min_effect)
     }
 
-    /// Better or worse, and whether as the whole suite is.
+    /// Better or worse, and whether only because the whole suite is.
     fn differs(&self, found: &Found) -> Option<(Verdict, bool)> {
         let band = self.thresholds.min_effect.ln_1p();
-        // What may have happened to the host between two runs is in all rows together.
+        // A change of the host between two runs shows in the common shift of all rows.
         let between = if self.interleaved { 0.0 } else { BETWEEN_RUNS };
         let unseen = if self.together.is_none() {
             between
@@ -258,7 +258,7 @@ impl Judge<'_> {
             return None;
         }
         for (sign, verdict) in [(1.0, Verdict::Worse), (-1.0, Verdict::Better)] {
-            // Beside the others; but if the others moved the other way as far, nobody knows which did.
+            // Relative to the others; unless they moved as far the other way: then either may have.
             let alone = sign * own > found.own.limit.hypot(unseen)
                 && sign * own >= band
                 && sign * total >= band / 2.0;
@@ -276,19 +276,19 @@ impl Judge<'_> {
     }
 }
 
-/// What a row and its suite did.
+/// The shifts of a row and its suite.
 struct Found {
     own: Shift,
-    /// Absent where the row does not follow the others.
+    /// Absent if the row does not follow the others.
     all: Option<Shift>,
     total: Shift,
-    /// Whether boots scatter little, by themselves or beside the others.
+    /// Whether the boots scatter little, by themselves or relative to the others.
     quiet: bool,
     disjoint: bool,
 }
 
-/// Both together: limits of independent shifts add like the sides of a right triangle (Zou and
-/// Donner, "Construction of Confidence Limits about Effect Measures", Statistics in Medicine 27, 2008).
+/// The sum of both: limits of independent shifts add in quadrature (Zou and Donner, "Construction of
+/// Confidence Limits about Effect Measures", Statistics in Medicine 27, 2008).
 fn add(own: &Shift, all: Option<&Shift>) -> Shift {
     let Some(all) = all else { return *own };
     Shift {
@@ -301,12 +301,12 @@ fn add(own: &Shift, all: Option<&Shift>) -> Shift {
     }
 }
 
-/// About how many more boots a side would end the doubt, if boots go on as they did: until the limit
-/// is so narrow, nine times in ten, that it leaves 0 or stays within the band.
+/// About how many more boots per side would settle the row if they scatter as before: until the
+/// interval is, nine times in ten, so narrow that it excludes 0 or lies within the band.
 fn more_boots(total: &Shift, boots: usize, band: f64) -> Option<usize> {
     let shift = total.estimate.value.abs();
     let distance = if shift >= band { shift } else { band - shift };
-    // One side of 0.1 is 0.2 to both.
+    // One-sided 0.1 is two-sided 0.2.
     let needed = total.limit + student_quantile(0.2, total.estimate.df) * total.estimate.error;
     let times = (needed / distance).powi(2);
     let boots = boots as f64;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Boots 1 to `n` that scatter evenly by about `scatter` about `middle`, in an order of their own.
+/// Boots 1 to `n` that scatter evenly by about `scatter` about `middle`, shuffled by `order`.
 fn boots(n: u32, middle: f64, scatter: f64, order: u32) -> Vec<(u32, f64)> {
     let place = |boot: u32| f64::from((boot * 7 + order * 3) % n) / f64::from(n) - 0.5;
     (1..=n)
@@ -15,7 +15,7 @@ fn row(n: u32, scatter: f64, ratio: f64, order: u32) -> TimeRow {
     }
 }
 
-/// A suite of 34 rows as one of `qemu-tcg` has, the first with this ratio.
+/// A suite of 34 rows like that of `qemu-tcg`, the first with this ratio.
 fn suite(n: u32, scatter: f64, first: f64) -> Vec<TimeRow> {
     (0..34)
         .map(|order| row(n, scatter, if order == 0 { first } else { 1.0 }, order))
@@ -67,8 +67,8 @@ fn a_host_that_moved_between_two_runs_is_no_verdict_and_in_turns_it_is() {
 
 #[test]
 fn a_row_that_did_nothing_is_not_blamed_for_the_others() {
-    // Nearly all cost 5.5 % more: less than what a host may do between two runs. The one that did not
-    // is 5.5 % below the rest, and has not become better.
+    // Nearly all cost 5.5 % more, less than a host may cause between two runs. The row that did not
+    // change is 5.5 % below the rest, but not better.
     let mut rows: Vec<TimeRow> = (0..34).map(|order| row(16, 0.005, 1.055, order)).collect();
     rows[0] = row(16, 0.005, 1.0, 0);
     assert_ne!(judged(&rows, false)[0].verdict, Verdict::Better);
@@ -85,7 +85,7 @@ fn noisy_rows_are_too_noisy_to_tell_unless_their_values_do_not_meet() {
     );
     rows[0] = row(16, 0.08, 3.0, 0);
     assert_eq!(judged(&rows, false)[0].verdict, Verdict::Worse);
-    // And never "no change", however many boots.
+    // Never "no change", however many boots.
     rows[0] = row(400, 0.04, 1.0, 0);
     assert_eq!(judged(&rows, false)[0].why, Some(Why::TooNoisy));
 }
@@ -118,7 +118,7 @@ fn a_few_rows_stand_for_themselves() {
     assert_eq!(alone(1.1, false), Verdict::Worse);
     assert_eq!(alone(1.055, false), Verdict::Inconclusive);
     assert_eq!(alone(1.0, false), Verdict::NoChange);
-    // In turns the host is in both of a pair.
+    // If they take turns, both boots of a pair see the same host.
     let mut row = row(16, 0.002, 1.055, 0);
     for (boot, value) in row.base.iter_mut().chain(&mut row.other) {
         *value *= 1.0 + 0.004 * f64::from(*boot);

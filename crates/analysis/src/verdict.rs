@@ -1,24 +1,24 @@
-//! What a comparison may say, and what it takes.
+//! The verdicts of a comparison, and its thresholds.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What became of one benchmark.
+/// The verdict on one benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It costs less, by the minimum effect or more, and not by chance.
     Better,
-    /// It costs more.
+    /// It costs more, likewise.
     Worse,
-    /// Whatever the difference is, it is smaller than the minimum effect.
+    /// Any difference is smaller than the minimum effect.
     NoChange,
-    /// The data allow none of these.
+    /// The data support none of these.
     Inconclusive,
 }
 
 impl Verdict {
-    /// For readers.
+    /// The word shown to users.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -29,15 +29,16 @@ impl Verdict {
     }
 }
 
-/// What it takes to call a difference one.
+/// What makes a difference count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Thresholds {
-    /// On time: the chance of one false "better" or "worse" or more among all benchmarks of a suite
-    /// in which nothing changed.
+    /// On time: the probability of at least one false "better" or "worse" among all benchmarks of a
+    /// suite in which nothing changed.
     pub significance: f64,
-    /// On time: the least change that counts, as a fraction. 0.05 is from 1/1.05 to 1.05 times.
+    /// On time: the least change that counts, as a fraction. With 0.05, ratios from 1/1.05 to 1.05 do
+    /// not count.
     pub min_effect: f64,
-    /// On counts: the least change that counts, in instructions for one operation.
+    /// On counts: the least change that counts, in instructions per operation.
     pub min_effect_insns: f64,
 }
 
@@ -51,10 +52,10 @@ impl Default for Thresholds {
     }
 }
 
-/// More boots than this a side are never asked for.
+/// The most boots per side that are ever recommended.
 pub const MAX_BOOTS: usize = 1000;
 
-/// So many boots a side find a change of 10 % in any row of a suite whose boots scatter by less than
-/// [`crate::NOISY`], 95 times in 100 or more: docs/method.md measures it. What `run` makes where time
-/// is measured, and what it advises.
+/// With so many boots per side a change of 10 % in a row whose boots scatter by less than
+/// [`crate::NOISY`] is found at least 95 times in 100: docs/method.md has the measurement. The default
+/// of `run` for units of time, and what it recommends.
 pub const SUITE_BOOTS: u32 = 16;

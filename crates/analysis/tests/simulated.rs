@@ -1,12 +1,12 @@
-//! The verdicts on time, held against what they promise: on pairs of runs in which nothing changed,
-//! and on pairs in which one row did, each in turn.
+//! Checks the error rates of the verdicts on time: on pairs of runs in which nothing changed, and on
+//! pairs in which one row at a time did.
 //!
-//! Pairs are drawn, with fixed seeds, from boots that were recorded (the files in data/ say how). None
-//! of these recordings was used to choose a constant of the method. They have what makes such data
-//! hard: boots that are tight within and differ between, rows with two modes, hosts that drift over
-//! minutes or are busy with other work. `SIMULATED_PAIRS=100 cargo test -p ws-analysis --release --test
-//! simulated -- --nocapture` prints the rates that docs/method.md quotes; without the variable there
-//! are 4.
+//! Pairs are drawn, with fixed seeds, from recorded boots (the files in data/ say how they were
+//! recorded). No constant of the method was chosen with these recordings. They contain what makes such
+//! data hard: boots with little scatter within and much between them, rows with two modes, hosts that
+//! drift over minutes or are busy with other work. `SIMULATED_PAIRS=100 cargo test -p ws-analysis
+//! --release --test simulated -- --nocapture` prints the rates in docs/method.md; the default is 4
+//! pairs.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use serde::Deserialize;
@@ -17,13 +17,13 @@ use ws_analysis::{
 use ws_results::Samples;
 use ws_analysis::statistics::{Rng, deviation, rank_sum_p};
 
-/// Of eight rows, every sample.
+/// A recording of eight rows with every sample.
 #[derive(Deserialize)]
 struct Sampled {
     runs: Vec<Run<Vec<i64>>>,
 }
 
-/// Of whole suites, what each boot says.
+/// A recording of whole suites with each boot's value.
 #[derive(Deserialize)]
 struct Suites {
     runs: Vec<Run<f64>>,
@@ -32,13 +32,13 @@ struct Suites {
 #[derive(Clone, Deserialize)]
 struct Run<T> {
     name: String,
-    /// Benchmark, boot.
+    /// By benchmark, then boot.
     rows: BTreeMap<String, Vec<T>>,
 }
 
 impl Run<Vec<i64>> {
-    /// What each boot says of each row, by the same estimate that `compare` uses. The file has
-    /// thousandths of a tick. Noise makes some negative.
+    /// Each boot's value of each row, by the same estimate as in `compare`. The file has thousandths of
+    /// a tick. Some are negative by noise.
     fn values(&self) -> Run<f64> {
         let estimate = |costs: &Vec<i64>| {
             let at_least_0 = |cost: i64| u64::try_from(cost).unwrap_or(0);
@@ -76,10 +76,10 @@ fn recorded() -> Vec<Run<f64>> {
 /// How a pair of runs is taken from a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Draw {
-    /// Boots that stood next to each other, a coin for each two: two platforms that took turns, with
-    /// whatever drifted meanwhile.
+    /// Each two adjacent boots, assigned to the sides at random: two platforms that took turns, with
+    /// any drift.
     Turns,
-    /// Boots in a row, and those that follow: a run and a second one right after it.
+    /// Consecutive boots, and those that follow: a run and a second one right after it.
     Apart,
     /// Each side's boots at random, with replacement: two runs on a host that does not drift.
     Random,
@@ -87,7 +87,7 @@ enum Draw {
 
 const BOOTS: usize = SUITE_BOOTS as usize;
 
-/// The recorded boots of both sides, by number. All rows of a boot stay together, as in a real one.
+/// The indices of the recorded boots of both sides. All rows of a boot stay together, as in a real run.
 fn pair(draw: Draw, recorded: usize, rng: &mut Rng) -> (Vec<usize>, Vec<usize>) {
     if draw == Draw::Random {
         let mut side = || (0..BOOTS).map(|_| rng.usize(0..recorded)).collect();
@@ -118,7 +118,7 @@ fn rows(values: &[&Vec<f64>], base: &[usize], other: &[usize]) -> Vec<TimeRow> {
     values.iter().map(row).collect()
 }
 
-/// How the boots of a side scatter, as `show` says it.
+/// The scatter of a side's boots, as in `show`.
 fn scatter(side: &[(u32, f64)]) -> f64 {
     let values: Vec<f64> = side.iter().map(|boot| boot.1).collect();
     deviation(&values).unwrap() / ws_analysis::median(&values).unwrap()
@@ -128,22 +128,22 @@ fn scatter(side: &[(u32, f64)]) -> f64 {
 struct Rates {
     /// Pairs of suites.
     pairs: u32,
-    /// Those with a "better" or "worse" in which nothing changed.
+    /// Pairs with a "better" or "worse" although nothing changed.
     false_suites: u32,
-    /// Rows that were called no change, of all.
+    /// Rows that were called no change.
     no_change: u32,
     all_rows: u32,
-    /// Rows with an interval that holds the true ratio, 1.
+    /// Rows whose interval contains the true ratio, 1.
     covered: u32,
     /// Rows with 10 % more whose boots scatter by less than [`NOISY`]: all, and those found worse.
     quiet: u32,
     quiet_found: u32,
-    /// The same of the other rows.
+    /// The same for the other rows.
     noisy: u32,
     noisy_found: u32,
     /// Rows with 10 % more that were called no change, or better.
     denied: u32,
-    /// Of the noisy rows, those that were called no change, with or without 10 % more.
+    /// Noisy rows that were called no change, with or without 10 % more.
     noisy_settled: u32,
     /// By row: quiet ones with 10 % more, and those found.
     by_row: BTreeMap<String, (u32, u32)>,
@@ -152,7 +152,7 @@ struct Rates {
     together_found: u32,
 }
 
-/// How many pairs are drawn for each rate.
+/// The number of pairs drawn for each rate.
 fn pairs() -> u32 {
     std::env::var("SIMULATED_PAIRS").map_or(4, |n| n.parse().expect("a number of pairs"))
 }
@@ -170,7 +170,7 @@ fn simulate(run: &Run<f64>, draw: Draw, seed: u64) -> Rates {
 }
 
 impl Rates {
-    /// A pair in which nothing changed, and what became of it when each row in turn costs 10 % more.
+    /// Adds a pair in which nothing changed, and the same pair with each row in turn costing 10 % more.
     fn add(&mut self, names: &[&String], rows: &[TimeRow], interleaved: bool) {
         let judge = |rows: &[TimeRow]| -> Vec<_> {
             let judged = judge_times(rows, interleaved, &Thresholds::default());
@@ -231,7 +231,7 @@ fn what_did_not_change_is_not_found_and_what_did_is() {
     }
     for (name, (quiet, found)) in by_row {
         println!("{name}: {found} of {quiet} found");
-        // Of a few pairs, one or two say nothing of a row.
+        // With few pairs, one or two misses of a row prove nothing.
         assert!(20 * found + 40 >= 19 * quiet, "{name}: {found} of {quiet}");
     }
     println!("{false_suites} of {suites} suites in which nothing changed have a better or worse");

@@ -1,11 +1,11 @@
-//! Joins the numbered parts of a `result`.
+//! Joins the numbered parts of a `result` record.
 
 use crate::kinds::{CheckVerdict, ResultPart};
 
 /// The most samples that one benchmark may report in one launch.
 pub const MAX_SAMPLES: usize = 1_000_000;
 
-/// A benchmark's whole result.
+/// A benchmark's complete result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BenchResult {
     /// Its name.
@@ -14,19 +14,19 @@ pub struct BenchResult {
     pub iterations: u64,
     /// Virtual CPUs that took part.
     pub cpus: u32,
-    /// In rows that have it as a parameter.
+    /// Page size, in rows with this parameter.
     pub page_bytes: Option<u64>,
-    /// In rows that have it as a parameter.
+    /// Working set, in rows with this parameter.
     pub ws_bytes: Option<u64>,
-    /// In rows that use one.
+    /// I/O port, in rows that use one.
     pub port: Option<u64>,
-    /// What the check said.
+    /// The check's verdict.
     pub check: CheckVerdict,
     /// What the check saw; text from the guest.
     pub note: String,
-    /// Ticks between a batch's first mark and the batch; where marks were sent.
+    /// Ticks between a batch's first mark and the batch, if marks were sent.
     pub lead: Option<u64>,
-    /// Why none were sent, where the guest was asked for them; text from the guest.
+    /// Why no marks were sent although requested; text from the guest.
     pub unmarked: Option<String>,
     /// Ticks of each batch, never empty.
     pub run: Vec<u64>,
@@ -34,15 +34,15 @@ pub struct BenchResult {
     pub control: Vec<u64>,
 }
 
-/// Why parts do not make a result. `bench` is whose; `part` and `parts` are what the line said,
-/// `wanted` and `wanted_parts` what was due, `have` how many parts had come. Names from the guest
-/// are quoted and escaped in the messages.
+/// Why parts do not make a result. `bench` is the benchmark; `part` and `parts` are the numbers in
+/// the record, `wanted` and `wanted_parts` the expected ones, `have` the parts received so far.
+/// Messages quote and escape names from the guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssembleError {
-    /// Another part than the next one came.
+    /// The part is not the next one.
     #[error(
-        "result of {bench:?}: part {wanted} of {wanted_parts} was due, \
-         part {part} of {parts} of {came:?} came"
+        "result of {bench:?}: expected part {wanted} of {wanted_parts}, \
+         got part {part} of {parts} of {came:?}"
     )]
     OutOfOrder {
         bench: String,
@@ -52,42 +52,42 @@ pub enum AssembleError {
         part: u32,
         parts: u32,
     },
-    /// A later part came and no result is open.
-    #[error("result of {bench:?}: part {part} of {parts} came without the parts before it")]
+    /// A later part while no result is open.
+    #[error("result of {bench:?}: part {part} of {parts} without the parts before it")]
     NoFirstPart {
         bench: String,
         part: u32,
         parts: u32,
     },
-    /// A part 0, or a part beyond the last.
-    #[error("result of {bench:?}: part {part} of {parts} makes no sense")]
+    /// Part 0, or a part beyond the last.
+    #[error("result of {bench:?}: part {part} of {parts} is out of range")]
     BadNumbering {
         bench: String,
         part: u32,
         parts: u32,
     },
-    /// No more parts came.
+    /// Parts are missing at the end.
     #[error("result of {bench:?} ended after {have} of {parts} parts")]
     Incomplete {
         bench: String,
         have: u32,
         parts: u32,
     },
-    /// Samples and control samples do not pair up.
-    #[error("result of {bench:?}: part {part} has {run} samples but {control} of the control loop")]
+    /// The numbers of samples and control samples differ.
+    #[error("result of {bench:?}: part {part} has {run} samples but {control} control samples")]
     UnlikeLengths {
         bench: String,
         part: u32,
         run: usize,
         control: usize,
     },
-    /// Part 1 does not say what it must.
+    /// Part 1 lacks a required field.
     #[error("result of {bench:?}: part 1 lacks `{field}`")]
     MissingField { bench: String, field: &'static str },
-    /// Nothing was repeated, so there is no cost for one operation.
+    /// 0 iterations, so there is no cost per operation.
     #[error("result of {bench:?}: a batch of 0 iterations")]
     NoIterations { bench: String },
-    /// All parts came and held nothing.
+    /// All parts are there, without any sample.
     #[error("result of {bench:?} has no samples")]
     NoSamples { bench: String },
     /// More than [`MAX_SAMPLES`].
@@ -95,8 +95,8 @@ pub enum AssembleError {
     TooMany { bench: String },
 }
 
-/// Holds the result whose parts are coming in. After an error it holds nothing, so that further
-/// parts of the broken result are errors too ([`AssembleError::NoFirstPart`]).
+/// Holds the result whose parts are being received. After an error it holds nothing, so that
+/// further parts of the broken result are errors too ([`AssembleError::NoFirstPart`]).
 #[derive(Clone, Debug, Default)]
 pub struct ResultAssembler {
     open: Option<Open>,
@@ -115,9 +115,9 @@ impl ResultAssembler {
         Self::default()
     }
 
-    /// Adds the next part; the whole result when this was the last one.
+    /// Adds the next part. Returns the result after the last part.
     pub fn push(&mut self, part: ResultPart) -> Result<Option<BenchResult>, AssembleError> {
-        // Taken out, so that every error below leaves the assembler empty.
+        // Taken, so that every error below leaves the assembler empty.
         let open = self.open.take();
         let number = (part.part, part.parts);
         if part.part == 0 || part.part > part.parts {
@@ -161,8 +161,8 @@ impl ResultAssembler {
         }
     }
 
-    /// No further part will come (`end`, another benchmark, the launch is over): an error when a
-    /// result is still open. The assembler is empty afterwards.
+    /// Call it when no further part can come (`end`, another benchmark, end of the launch): an error
+    /// if a result is still open. The assembler is empty afterwards.
     pub fn close(&mut self) -> Result<(), AssembleError> {
         match self.open.take() {
             None => Ok(()),
@@ -214,7 +214,7 @@ fn first(part: ResultPart) -> Result<BenchResult, AssembleError> {
     })
 }
 
-/// Adds a later part to what is there.
+/// Adds a later part to the open result.
 fn join(open: Open, part: ResultPart) -> Result<BenchResult, AssembleError> {
     let Open {
         mut result,
@@ -261,7 +261,7 @@ mod tests {
         for part in parts {
             match assembler.push(part) {
                 Ok(None) => {}
-                Ok(Some(whole)) => panic!("unexpectedly whole: {whole:?}"),
+                Ok(Some(whole)) => panic!("unexpectedly complete: {whole:?}"),
                 Err(error) => {
                     assert_eq!(
                         assembler.close(),
@@ -303,11 +303,11 @@ mod tests {
     fn a_missing_part_is_named() {
         assert_eq!(
             error([part(1, 3, &[1]), part(3, 3, &[1])]),
-            "result of \"sgdt\": part 2 of 3 was due, part 3 of 3 of \"sgdt\" came"
+            "result of \"sgdt\": expected part 2 of 3, got part 3 of 3 of \"sgdt\""
         );
         assert_eq!(
             error([part(2, 3, &[1])]),
-            "result of \"sgdt\": part 2 of 3 came without the parts before it"
+            "result of \"sgdt\": part 2 of 3 without the parts before it"
         );
         let mut assembler = ResultAssembler::new();
         assert_eq!(assembler.push(part(1, 2, &[1])), Ok(None));
@@ -323,21 +323,21 @@ mod tests {
             bench: "idle".into(),
             ..part(2, 2, &[1])
         };
-        assert!(error([part(1, 2, &[1]), other]).ends_with("part 2 of 2 of \"idle\" came"));
-        assert!(error([part(1, 2, &[1]), part(2, 5, &[1])]).contains("part 2 of 2 was due"));
-        assert!(error([part(1, 2, &[1]), part(1, 2, &[1])]).contains("part 2 of 2 was due"));
+        assert!(error([part(1, 2, &[1]), other]).ends_with("got part 2 of 2 of \"idle\""));
+        assert!(error([part(1, 2, &[1]), part(2, 5, &[1])]).contains("expected part 2 of 2"));
+        assert!(error([part(1, 2, &[1]), part(1, 2, &[1])]).contains("expected part 2 of 2"));
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        assert!(error([part(0, 1, &[1])]).ends_with("part 0 of 1 makes no sense"));
-        assert!(error([part(3, 2, &[1])]).ends_with("part 3 of 2 makes no sense"));
+        assert!(error([part(0, 1, &[1])]).ends_with("part 0 of 1 is out of range"));
+        assert!(error([part(3, 2, &[1])]).ends_with("part 3 of 2 is out of range"));
         assert!(error([part(1, 1, &[])]).ends_with("has no samples"));
         let short = ResultPart {
             control: vec![],
             ..part(1, 1, &[1])
         };
-        assert!(error([short]).ends_with("has 1 samples but 0 of the control loop"));
+        assert!(error([short]).ends_with("has 1 samples but 0 control samples"));
         let zero = ResultPart {
             iterations: Some(0),
             ..part(1, 1, &[1])

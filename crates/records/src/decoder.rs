@@ -1,8 +1,8 @@
-//! From bytes as they come to records and console text.
+//! Splits the bytes of a serial line into records and console text.
 //!
 //! The decoder holds at most one line ([`MAX_LINE_BYTES`]) between calls, accepts any bytes in any
-//! chunking, and never panics. Every byte that goes in is accounted for: it comes out as console
-//! text or as a mark, or it was part of a record line that is yielded, or counted as stale.
+//! chunking, and never panics. Every input byte is accounted for: it is returned as console text or
+//! as a mark, or it belongs to a record line that is returned or counted as stale.
 
 use crate::kinds::Kind;
 use crate::line::{self, MARKER, MAX_LINE_BYTES, Nonce};
@@ -10,56 +10,56 @@ use crate::mark::Mark;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Which records are ours.
+/// Which launches' records to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// Only those with this nonce: the runner launched the machine itself. Should the machine
-    /// restart by itself, its second `hello` begins launch 2.
+    /// Only those with this nonce: the runner launched the machine itself. If the machine restarts
+    /// by itself, its second `hello` begins launch 2.
     Exact(Nonce),
-    /// The first `hello` says which: somebody else launched the machine (`log:`, `serial:`). A
-    /// later `hello` with another nonce, or of a source that spoke already, begins a new launch.
-    /// Records before the first `hello` count as stale.
+    /// Those with the nonce of the first `hello`: somebody else launched the machine (`log:`,
+    /// `serial:`). A later `hello` with another nonce, or from a source that already sent records,
+    /// begins a new launch. Records before the first `hello` count as stale.
     Learn,
 }
 
-/// A record that is ours.
+/// An accepted record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// From 1; one more for each new launch on this line.
     pub launch: u64,
-    /// Who speaks.
+    /// The sender.
     pub source: String,
-    /// The launch's, as it came.
+    /// The launch's nonce, as received.
     pub nonce: Nonce,
     /// Its number among the records of this source in this launch.
     pub seq: u64,
-    /// What it says.
+    /// The typed content.
     pub kind: Kind,
-    /// The whole object as it came.
+    /// The whole object, as received.
     pub object: Map<String, Value>,
 }
 
-/// What the line held, in order.
+/// What the line contained, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// Boxed: a record is many times larger than a piece of text.
+    /// A record. Boxed because it is many times larger than the other variants.
     Record(Box<Record>),
-    /// Bytes of console text, raw: they may be anything. Whole lines with their ends, except for
-    /// what stood before a record and for lines longer than [`MAX_LINE_BYTES`].
+    /// Raw console bytes. Whole lines with their ends, except for text before a record on its line
+    /// and for lines longer than [`MAX_LINE_BYTES`].
     Console(Vec<u8>),
-    /// A mark, as it came: where it stood inside a line, it comes before what that line holds.
+    /// A mark. One inside a line is returned before the content of that line.
     Mark(Mark),
 }
 
-/// What was not as it should be, since the decoder was made. Saturating.
+/// What was wrong since the decoder was created. Saturating.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Lines that began as records and were none; their text is console text.
+    /// Lines with a marker that starts no valid record; that text is returned as console text.
     pub bad_lines: u64,
-    /// Records of another launch, or whose sequence number had passed already. Those of nonce 0 are
-    /// of no launch, and are left out without a count.
+    /// Records of another launch, or with a sequence number that had passed already. Records with
+    /// nonce 0 belong to no launch: they are dropped without being counted.
     pub stale_records: u64,
-    /// Records missing by their sequence numbers.
+    /// Records that are missing, by the gaps in the sequence numbers.
     pub lost_records: u64,
 }
 
@@ -72,21 +72,21 @@ pub struct Decoder {
     launch: u64,
     /// Next sequence number by source, in the current launch.
     next_seq: BTreeMap<String, u64>,
-    /// The current line so far, as far as it may still be or hold a record.
+    /// The current line, without the bytes that can no longer belong to a record.
     line: Vec<u8>,
-    /// The current line held a marker that was given up because the line was too long.
+    /// The current line had a marker that was given up because the line was too long.
     dead_marker: bool,
     counts: Counts,
     /// Marks are taken out of the line.
     marks: bool,
 }
 
-/// So many sources may speak in a launch; records of further ones are stale. It bounds memory:
-/// names are free for a hostile guest to choose.
+/// The most sources in a launch; records of further ones are stale. It bounds memory: a hostile
+/// guest can make up any number of names.
 const MAX_SOURCES: usize = 64;
 
 impl Decoder {
-    /// A decoder at the beginning of a line.
+    /// A decoder at the start of a line.
     pub fn new(expect: Expect) -> Self {
         Decoder {
             expect,
@@ -103,8 +103,8 @@ impl Decoder {
         }
     }
 
-    /// Takes marks out of the line, wherever they stand: the guest was asked for them. Where it
-    /// was not, such a byte is a byte like any other.
+    /// Also decodes marks, anywhere in a line: call it if the guest was asked for them. Otherwise
+    /// these bytes are ordinary bytes.
     pub fn with_marks(self) -> Self {
         Decoder {
             marks: true,
@@ -112,7 +112,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes, however cut, and returns what became complete by them.
+    /// Takes the next bytes, in any chunking, and returns the items that they complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
         let mut items = Vec::new();
         if !self.marks {
@@ -154,7 +154,7 @@ impl Decoder {
         }
     }
 
-    /// The line has ended: what is held comes out, as a record when it lacks only its newline.
+    /// End of input: returns what is held, as a record if only its newline is missing.
     pub fn finish(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         self.end_of_line(&mut items);
@@ -166,12 +166,12 @@ impl Decoder {
         self.counts
     }
 
-    /// The nonce of the current launch; `None` while it is still to be learned.
+    /// The nonce of the current launch; `None` before the first `hello` with [`Expect::Learn`].
     pub fn nonce(&self) -> Option<Nonce> {
         self.nonce
     }
 
-    /// A whole line is held (or the last one, without its end): split it into text and record.
+    /// Splits the held line (whole, or the last one without its newline) into text and record.
     fn end_of_line(&mut self, items: &mut Vec<Item>) {
         let mut line = std::mem::take(&mut self.line);
         let mut marked = std::mem::take(&mut self.dead_marker);
@@ -188,7 +188,7 @@ impl Decoder {
             }
             None => None,
         };
-        // What stands before a record may itself be one that was cut short.
+        // The text before a record may itself be a truncated record.
         marked |= find_marker(&line).is_some();
         self.counts.bad_lines = self.counts.bad_lines.saturating_add(u64::from(marked));
         push_console(items, line);
@@ -197,10 +197,10 @@ impl Decoder {
         }
     }
 
-    /// The line is as long as a line may be and has no end yet: give up what can no longer begin
-    /// a record, and keep what still can.
+    /// The line has reached the maximum length without a newline: returns as text what can no longer
+    /// start a record, and keeps what still can.
     fn overflow(&mut self, items: &mut Vec<Item>) {
-        // A marker at the very start has had its 4096 bytes.
+        // A marker at the very start has used up its 4096 bytes.
         let from = usize::from(self.line.starts_with(MARKER));
         self.dead_marker |= from == 1;
         let keep = match find_marker(&self.line[from..]) {
@@ -210,7 +210,7 @@ impl Decoder {
         push_console(items, self.line.drain(..keep).collect());
     }
 
-    /// Decides whether a well-formed record is ours, and keeps the books of sequence numbers.
+    /// Decides whether to accept a well-formed record, and tracks the sequence numbers.
     fn admit(&mut self, mut record: Record) -> Option<Record> {
         let expected = self.next_seq.get(&record.source).copied();
         if matches!(record.kind, Kind::Hello(_)) {
@@ -227,7 +227,7 @@ impl Decoder {
         let known = expected.is_some() || self.next_seq.len() < MAX_SOURCES;
         let next = expected.unwrap_or(0);
         if self.nonce != Some(record.nonce) || record.seq < next || !known {
-            // Who was told of no launch speaks of none: a monitor below the guest's, for one.
+            // A program that was given no nonce sends 0, such as a monitor below the guest's.
             let of_none = record.nonce == Nonce(0) && self.nonce != Some(record.nonce);
             let stale = u64::from(!of_none);
             self.counts.stale_records = self.counts.stale_records.saturating_add(stale);
@@ -241,7 +241,7 @@ impl Decoder {
     }
 }
 
-/// Adds text, if any, without the spare room of the line that it was cut from.
+/// Adds text, if any, without the spare capacity of the line buffer.
 fn push_console(items: &mut Vec<Item>, mut text: Vec<u8>) {
     if !text.is_empty() {
         text.shrink_to_fit();
@@ -249,7 +249,7 @@ fn push_console(items: &mut Vec<Item>, mut text: Vec<u8>) {
     }
 }
 
-/// The line without `\n`, and without each `\r` before it: one for each terminal on the way.
+/// The line without `\n` and without the `\r`s before it: each terminal on the way may add one.
 fn without_end(line: &[u8]) -> &[u8] {
     let mut line = line.strip_suffix(b"\n").unwrap_or(line);
     while let Some(shorter) = line.strip_suffix(b"\r") {
@@ -258,14 +258,14 @@ fn without_end(line: &[u8]) -> &[u8] {
     line
 }
 
-/// Where the first marker stands.
+/// The offset of the first marker.
 fn find_marker(bytes: &[u8]) -> Option<usize> {
     bytes
         .windows(MARKER.len())
         .position(|window| window == MARKER)
 }
 
-/// Where markers stand, the last first.
+/// The offsets of the markers, the last one first.
 fn markers_from_the_last(bytes: &[u8]) -> impl Iterator<Item = usize> {
     bytes
         .windows(MARKER.len())
@@ -275,7 +275,7 @@ fn markers_from_the_last(bytes: &[u8]) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
-/// How many bytes at the end may be the beginning of a marker.
+/// How many bytes at the end may be the start of a marker.
 fn partial_marker(bytes: &[u8]) -> usize {
     (1..MARKER.len())
         .rev()

@@ -1,4 +1,4 @@
-//! Writes record lines: for tests and for programs of ours that run inside machines.
+//! Writes record lines, for tests and for our programs that run inside machines.
 
 use crate::assemble::BenchResult;
 use crc32fast::hash as crc32;
@@ -12,19 +12,19 @@ use std::ops::Range;
 /// Why a record cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// Not a source's name.
+    /// Not a valid source name.
     #[error("a source is 1 to 8 of a-z and 0-9, not {0:?}")]
     BadSource(String),
-    /// The content is no object, so it cannot have a kind.
+    /// The content is not an object, so it cannot have a kind.
     #[error("a record is a JSON object")]
     NotAnObject,
     /// It does not fit in a line.
-    #[error("the record would take {bytes} bytes, a line holds {MAX_LINE_BYTES}")]
+    #[error("the record needs {bytes} bytes; a line has at most {MAX_LINE_BYTES}")]
     TooLong {
-        /// What it would take.
+        /// The length of its line.
         bytes: usize,
     },
-    /// More parts than can be numbered.
+    /// More parts than a `u32` can number.
     #[error("the result has too many parts")]
     TooManyParts,
     /// The content cannot be written as JSON.
@@ -53,7 +53,7 @@ impl Encoder {
     }
 
     /// The line, with its `\n`, of a record of `kind` with the fields of `content` (which must
-    /// serialize to an object). The sequence number goes on only when it succeeds.
+    /// serialize to an object). The sequence number advances only on success.
     pub fn line(&mut self, kind: &str, content: &impl Serialize) -> Result<Vec<u8>, EncodeError> {
         let Value::Object(mut object) = serde_json::to_value(content)? else {
             return Err(EncodeError::NotAnObject);
@@ -75,7 +75,7 @@ impl Encoder {
         Ok(line.into_bytes())
     }
 
-    /// The lines of a whole result, in as many parts as it takes.
+    /// The lines of a whole result, in as many parts as needed.
     pub fn result(&mut self, result: &BenchResult) -> Result<Vec<Vec<u8>>, EncodeError> {
         let slices = slices(result);
         let parts = u32::try_from(slices.len()).map_err(|_| EncodeError::TooManyParts)?;
@@ -106,11 +106,11 @@ impl Encoder {
     }
 }
 
-/// Cuts the samples so that each part fits in a line: what stands around them takes less than
-/// [`HEAD_BYTES`] and the texts of part 1, and a number with its comma at most 21 bytes.
+/// Splits the samples so that each part fits in a line: the rest of the line takes less than
+/// [`HEAD_BYTES`] plus the texts of part 1, and a number with its comma at most 21 bytes.
 fn slices(result: &BenchResult) -> Vec<Range<usize>> {
     let count = result.run.len().min(result.control.len());
-    // Six bytes a character (`\uXXXX`) is the most that a name or note takes.
+    // Names and notes take at most six bytes per character (`\uXXXX`).
     let unmarked = result.unmarked.as_ref().map_or(0, String::len);
     let texts = 6 * (result.bench.len() + result.note.len() + unmarked);
     let room = MAX_LINE_BYTES.saturating_sub(HEAD_BYTES + texts);
@@ -121,10 +121,10 @@ fn slices(result: &BenchResult) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// More than the header of a line and the names and numbers of a `result` take together.
+/// An upper bound for the header of a line plus the field names and numbers of a `result`.
 const HEAD_BYTES: usize = 512;
 
-/// JSON text in printable ASCII: everything else becomes `\uXXXX`. Such characters stand only
+/// JSON text in printable ASCII: everything else becomes `\uXXXX`. Such characters occur only
 /// inside strings, so no parsing is needed.
 fn ascii(json: &str) -> String {
     let mut out = String::with_capacity(json.len());

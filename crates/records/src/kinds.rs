@@ -1,11 +1,11 @@
-//! What records say, as types. `docs/records.md` explains each field; units are those of the
-//! `hello` that opened the launch.
+//! The records as types. `docs/records.md` explains each field; ticks are in the unit of the
+//! launch's `hello`.
 
 use crate::exits::Exits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A record's content by its `kind`. Fields that nobody knows are ignored.
+/// A record's content by its `kind`. Unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A launch begins.
@@ -14,22 +14,22 @@ pub enum Kind {
     Begin(Begin),
     /// A part of a benchmark's samples.
     Result(ResultPart),
-    /// A benchmark cannot be run here.
+    /// A benchmark cannot run here.
     Skip(Skip),
-    /// An exception came.
+    /// An unexpected exception.
     Fault(Fault),
-    /// A benchmark is over.
+    /// A benchmark ends.
     End(End),
-    /// The launch is over.
+    /// The launch ends.
     Bye(Bye),
-    /// What a monitor counted while a benchmark ran. Boxed: it is far larger than the others.
+    /// What a monitor counted while a benchmark ran. Boxed because it is far larger than the others.
     Exits(Box<Exits>),
-    /// A kind that this version does not know; the object is in [`crate::Record::object`].
+    /// A kind unknown to this version; the object is in [`crate::Record::object`].
     Unknown(String),
 }
 
 impl Kind {
-    /// Reads `object` as `kind`. The error says which field is wrong.
+    /// Reads `object` as `kind`. The error names the wrong field.
     pub(crate) fn read(kind: &str, object: &Map<String, Value>) -> Result<Kind, serde_json::Error> {
         let value = Value::Object(object.clone());
         Ok(match kind {
@@ -46,24 +46,24 @@ impl Kind {
     }
 }
 
-/// The first record of a launch: who speaks and in which unit. What the runner has no use for stays in
-/// [`crate::Record::object`].
+/// The first record of a launch: the sender, its machine and the unit. Fields that the runner does
+/// not use are in [`crate::Record::object`] only.
 ///
-/// Only what no result can be understood without is required; a source other than the guest may
-/// know less of its machine.
+/// Required are only the fields without which no result can be understood; a source other than the
+/// guest may know less about its machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// The protocol's version, 1.
     pub protocol: u32,
-    /// As in `x86_64`.
+    /// Such as `x86_64`.
     pub arch: String,
-    /// Of every tick in this launch's results: `insns`, `tsc_ticks`, `cntvct_ticks`.
+    /// The unit of all ticks in this launch: `insns`, `tsc_ticks`, `cntvct_ticks`.
     pub unit: String,
-    /// Virtual CPUs that run.
+    /// Running virtual CPUs.
     pub cpus: u32,
-    /// The guest's own version.
+    /// The guest's version.
     pub guest: Option<String>,
-    /// What built it.
+    /// The compiler that built the guest.
     pub compiler: Option<String>,
     /// The boot protocol: `pvh`, `multiboot`, `arm64-image`.
     pub boot: Option<String>,
@@ -71,28 +71,28 @@ pub struct Hello {
     pub apic: Option<String>,
     /// On aarch64: `el1`, `el2`, `el2-vhe`.
     pub exception_level: Option<String>,
-    /// Memory that the guest may use.
+    /// Memory available to the guest.
     pub memory_bytes: Option<u64>,
-    /// The processor's name for itself.
+    /// The processor's name, as it reports it.
     pub cpu: Option<String>,
-    /// The CPUID signature, or empty where CPUID shows none.
+    /// The hypervisor's CPUID signature; empty if CPUID reports none.
     pub hypervisor: Option<String>,
-    /// What ticks: `tsc`, `cntvct`.
+    /// The clock: `tsc`, `cntvct`.
     pub clock: Option<String>,
-    /// Its frequency, where the guest could find it out.
+    /// Its frequency, if the guest could determine it.
     pub clock_hz: Option<u64>,
-    /// Where the frequency is from: `cpuid`, `pit`, `cntfrq`, `device-tree`.
+    /// The source of the frequency: `cpuid`, `pit`, `cntfrq`, `device-tree`.
     pub clock_hz_from: Option<String>,
     /// Passes of an empty loop before each timed batch.
     pub pad: Option<u64>,
-    /// The boot's seed; absent where rows run in the image's order.
+    /// The seed of the boot's row order; absent if rows run in the image's order.
     pub seed: Option<u64>,
     /// Whether the guest sends marks around its batches.
     #[serde(default)]
     pub external: bool,
-    /// How many benchmarks will follow.
+    /// The number of benchmarks that follow.
     pub selected: Option<u32>,
-    /// Words of the command line that the guest cannot use.
+    /// Command-line words that the guest does not know.
     #[serde(default)]
     pub unknown: Vec<String>,
 }
@@ -102,19 +102,19 @@ pub struct Hello {
 pub struct Begin {
     /// Its name.
     pub bench: String,
-    /// Among the selected benchmarks, from 0.
+    /// Its position among the selected benchmarks, from 0.
     pub index: u32,
 }
 
-/// One part of a benchmark's samples. All that is optional stands in part 1 only;
-/// [`crate::ResultAssembler`] joins the parts.
+/// One part of a benchmark's samples. Optional fields are in part 1 only; [`crate::ResultAssembler`]
+/// joins the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultPart {
     /// The benchmark.
     pub bench: String,
     /// From 1.
     pub part: u32,
-    /// How many parts there are.
+    /// The number of parts.
     pub parts: u32,
     /// Operations in a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,25 +122,25 @@ pub struct ResultPart {
     /// Virtual CPUs that took part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// In rows that have it as a parameter.
+    /// Page size, in rows with this parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_bytes: Option<u64>,
-    /// In rows that have it as a parameter.
+    /// Working set, in rows with this parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ws_bytes: Option<u64>,
-    /// In rows that use one.
+    /// I/O port, in rows that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u64>,
-    /// What the check said.
+    /// The check's verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckVerdict>,
     /// What the check saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Ticks between a batch's first mark and the batch; where marks were sent.
+    /// Ticks between a batch's first mark and the batch, if marks were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<u64>,
-    /// Why none were sent, where the guest was asked for them.
+    /// Why no marks were sent although requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmarked: Option<String>,
     /// Ticks of each batch.
@@ -149,19 +149,19 @@ pub struct ResultPart {
     pub control: Vec<u64>,
 }
 
-/// What the guest's own check said of a benchmark.
+/// The verdict of a benchmark's own check in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckVerdict {
-    /// The operation was seen to take place.
+    /// The guest saw that the operation took place.
     Proved,
     /// Only the host could see it.
     Unproven,
-    /// It was seen not to take place; the figures mean nothing.
+    /// The guest saw that it did not take place; the figures mean nothing.
     Failed,
 }
 
-/// A benchmark that cannot be run here.
+/// A benchmark that cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
     /// Its name.
@@ -170,27 +170,27 @@ pub struct Skip {
     pub reason: String,
 }
 
-/// An exception that nobody expected.
+/// An unexpected exception.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Null outside any benchmark; the guest then ends.
+    /// Null outside any benchmark; the guest then stops.
     pub bench: Option<String>,
     /// `needs`, `init`, `run`, `check` or `cleanup`.
     #[serde(default)]
     pub phase: Option<String>,
     /// The exception's number.
     pub vector: u32,
-    /// As in `#UD`.
+    /// Such as `#UD`.
     pub name: String,
-    /// The error code, 0 where there is none.
+    /// The error code; 0 if there is none.
     pub error: u64,
     /// CR2.
     pub address: u64,
-    /// Where it happened.
+    /// The instruction pointer.
     pub ip: u64,
 }
 
-/// A benchmark is over, after its result, skip or fault.
+/// A benchmark ends, after its result, skip or fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Its name.

@@ -1,13 +1,13 @@
-//! The line protocol of `docs/records.md`: what guests, monitors and others that run inside a
-//! machine say on its serial line, turned into typed records and console text.
+//! The line protocol of `docs/records.md`: turns what guests, monitors and other programs inside a
+//! machine write to its serial line into typed records and console text.
 //!
-//! Everything here is total: any bytes may come in, in any chunking, and nothing panics or grows
-//! beyond a fixed bound. Strings inside records are as hostile as the guest that wrote them;
-//! whoever shows them escapes them (`ws_report::text`).
+//! Everything here is total: it accepts any bytes in any chunking, never panics, and its memory is
+//! bounded. Strings in records are as untrusted as the guest that wrote them: escape them
+//! (`ws_report::text`) before they are shown.
 //!
-//! `tests/decoder.rs` is the specification as tests; `tests/properties.rs` is the fuzz target: it
-//! feeds made-up streams of valid, damaged and foreign lines. `cargo test` runs some hundreds of
-//! cases of each property. A long run, on stable Rust:
+//! `tests/it/decoder.rs` specifies the decoder as tests; `tests/it/properties.rs` is the fuzz
+//! target: it feeds generated streams of valid, damaged and foreign lines. `cargo test` runs some
+//! hundreds of cases of each property. A long run, on stable Rust:
 //!
 //! ```text
 //! PROPTEST_CASES=1000000 cargo test --release -p ws-records --test it properties::

@@ -1,6 +1,6 @@
-//! One record's line, by itself: `@ws1 CRC SOURCE NONCE SEQ LEN JSON`.
+//! The line of one record: `@ws1 CRC SOURCE NONCE SEQ LEN JSON`.
 //!
-//! The decoder calls [`parse`] for every marker that it finds. Nothing here knows of chunks,
+//! The decoder calls [`parse`] for every marker that it finds. Nothing here knows about chunks,
 //! launches or sequences.
 
 use crc32fast::hash as crc32;
@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::str::FromStr;
 
-/// How every record begins: the marker with the space that ends it.
+/// The start of every record: the marker and the space after it.
 pub(crate) const MARKER: &[u8] = b"@ws1 ";
 
-/// The longest line, with its end, in bytes.
+/// The length of the longest line, with its newline.
 pub const MAX_LINE_BYTES: usize = 4096;
 
-/// The launch that a line belongs to. Written as 1 to 16 lowercase hex digits, compared by value.
+/// Identifies the launch of a line. Written as 1 to 16 lowercase hex digits, compared by value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce(pub u64);
 
@@ -39,15 +39,15 @@ impl FromStr for Nonce {
     }
 }
 
-/// Reads a line that begins at a marker, without its end: a record of no launch yet. `None` when its form,
-/// length or CRC does not hold, an error when its object is not what its kind says.
+/// Parses a line from its marker on, without its newline. The record's launch is not set yet. `None`
+/// if the form, length or CRC is wrong; an error if the object does not fit its kind.
 pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
     let (crc, covered) = field(line.strip_prefix(MARKER)?)?;
     let (source, rest) = field(covered)?;
     let (nonce, rest) = field(rest)?;
     let (seq, rest) = field(rest)?;
     let (len, json) = field(rest)?;
-    // Length before CRC, and CRC before JSON: a hostile line costs little.
+    // Length before CRC and CRC before JSON, so that a hostile line costs little.
     if decimal(len)? != u64::try_from(json.len()).ok()? {
         return None;
     }
@@ -72,7 +72,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
     }))
 }
 
-/// `[a-z0-9]{1,8}`, or nothing.
+/// The name of a source, `[a-z0-9]{1,8}`; `None` if it is not one.
 pub(crate) fn source_name(bytes: &[u8]) -> Option<String> {
     let fits = (1..=8).contains(&bytes.len())
         && bytes

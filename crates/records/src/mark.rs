@@ -1,6 +1,6 @@
 //! Marks: single bytes around a guest's timed batches, for a host that times them from outside.
 
-/// What a mark says.
+/// The meaning of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A batch of the control loop begins.
@@ -12,7 +12,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// The mark that a byte of the line is.
+    /// The mark that a byte encodes.
     pub fn of(byte: u8) -> Option<Self> {
         match byte {
             0x01 => Some(Mark::Control),
@@ -22,7 +22,7 @@ impl Mark {
         }
     }
 
-    /// As it stands on the line. No record holds such a byte: they are printable ASCII.
+    /// Its byte on the line. No record contains such a byte: they are printable ASCII.
     pub fn byte(self) -> u8 {
         match self {
             Mark::Control => 0x01,

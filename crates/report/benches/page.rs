@@ -1,5 +1,5 @@
-//! How long the report of 50 runs takes: `cargo bench -p ws-report`. It shows a time and judges
-//! none, for the time is the host's.
+//! Measures how long the report of 50 runs takes: `cargo bench -p ws-report`. It only prints the
+//! time, which depends on the host.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,12 +1,11 @@
-//! What each result is compared with: one rule for the table, the page and its models.
+//! Chooses the baseline of each result: one rule for the table, the page and its models.
 
 use ws_results::ResultFile;
 
-/// The lab's machines without a hypervisor, one an architecture.
+/// The lab's machines without a hypervisor, one per architecture.
 const NATIVES: [&str; 2] = ["lab:native", "lab:arm-native"];
 
-/// Whether a platform is what others are compared with: the one that is `named`, else a machine of the
-/// lab without a hypervisor.
+/// Whether a platform is a baseline: the `named` one, or by default a lab machine without a hypervisor.
 pub fn is_baseline(platform: &str, named: Option<&str>) -> bool {
     match named {
         Some(named) => platform == named,
@@ -14,9 +13,9 @@ pub fn is_baseline(platform: &str, named: Option<&str>) -> bool {
     }
 }
 
-/// Of each result its baseline, as an index among them: that of its own run, else the first. A baseline
-/// that is `named` is everybody's, and where its unit is another the comparison says so. By default
-/// only what counts instructions has one, of its own architecture. A run's baseline has itself.
+/// The baseline of each result, as an index into `results`: that of its own run, else the first one. A
+/// `named` baseline applies to all results; if units differ, the comparison reports it. By default only
+/// results in instructions have one, of their own architecture. A baseline is its own baseline.
 pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usize>> {
     let of = |here: &ResultFile| {
         let fits = |there: &ResultFile| {

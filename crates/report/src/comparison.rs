@@ -1,4 +1,4 @@
-//! Comparisons with their verdicts: for a terminal, as Markdown, CSV and JSON. It decides nothing.
+//! Renders comparisons with their verdicts for a terminal, as Markdown, CSV and JSON.
 
 use crate::lines::{Set, align, join};
 use crate::number;
@@ -11,7 +11,7 @@ use crate::text::{markdown, spreadsheet, terminal};
 /// The schema of the JSON.
 pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/2";
 
-/// What `worldswitch compare` found.
+/// The output of `worldswitch compare`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparisons {
     /// Always `worldswitch-comparison/2`.
@@ -21,12 +21,12 @@ pub struct Comparisons {
     pub comparisons: Vec<SuiteComparison>,
 }
 
-/// The JSON Schema of [`Comparisons::to_json`], as `docs/comparison-schema.json` has it.
+/// The JSON Schema of [`Comparisons::to_json`], the content of `docs/comparison-schema.json`.
 pub fn comparison_schema() -> String {
     format!("{:#}\n", schemars::schema_for!(Comparisons).to_value())
 }
 
-/// The heads of the table, and how their columns are set.
+/// The heads of the table, and the alignment of their columns.
 const HEADS: [(&str, Set); 8] = [
     ("benchmark", Set::Left),
     ("base", Set::Right),
@@ -64,7 +64,7 @@ const CSV: [&str; 21] = [
 ];
 
 impl Comparisons {
-    /// Of these, in their order.
+    /// From these comparisons, in their order.
     pub fn of(comparisons: Vec<SuiteComparison>) -> Self {
         Comparisons {
             schema: COMPARISON_SCHEMA,
@@ -84,7 +84,7 @@ impl Comparisons {
         out
     }
 
-    /// Markdown: for each pair a head, a list and a table.
+    /// Markdown: a heading, a list and a table for each pair.
     pub fn to_markdown(&self) -> String {
         let mut out = String::new();
         for one in &self.comparisons {
@@ -107,7 +107,7 @@ impl Comparisons {
         out
     }
 
-    /// One line a benchmark, with a head (RFC 4180, but `\n`). Numbers are in full precision.
+    /// One line per benchmark, with a header (RFC 4180, but with `\n`). Numbers are in full precision.
     pub fn to_csv(&self) -> Result<String, csv::Error> {
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(CSV)?;
@@ -126,19 +126,19 @@ impl Comparisons {
     }
 }
 
-/// What is needed to read the figures that there are.
+/// The legend: only what occurs in the comparisons.
 pub(crate) fn legend(comparisons: &[SuiteComparison]) -> Vec<&'static str> {
     let rows = || comparisons.iter().flat_map(|one| &one.rows);
     let mut legend = Vec::new();
     if rows().any(|row| row.time.is_some()) {
         legend.extend([
-            "ratio: the other's time over the base's, by the middle half of each side's boots; in brackets its interval, right for all rows at once.",
+            "ratio: the other's time / the base's, from the middle half of each side's boots; in brackets its interval; the intervals of all rows hold simultaneously.",
             "scatter: a robust standard deviation of the boots' values, of the side where it is greater.",
         ]);
     }
     if rows().any(|row| row.counts.is_some()) {
         legend.push(
-            "added: instructions of one operation more than in the base, the modes; in brackets the mean's.",
+            "added: instructions per operation, other minus base, of the modes; in brackets of the means.",
         );
     }
     legend
@@ -176,7 +176,7 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
         .chain(one.rows.iter().map(|row| row.verdict));
     for (number, (mut line, verdict)) in align(&sets, &lines).into_iter().zip(verdicts).enumerate()
     {
-        // Columns that are empty throughout are gone: the verdict is found by its text.
+        // Empty columns were left out, so the verdict is found by its text.
         let shown = verdict.map_or("", Verdict::word);
         let cell = line
             .iter_mut()
@@ -196,7 +196,7 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
     out + &tally(one) + "\n"
 }
 
-/// What is to be known before the table: what the comparison is about, and what limits it.
+/// The remarks before the table: what the comparison is about, and its limits.
 pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let named = |fields: &[Unlike]| {
@@ -209,7 +209,7 @@ pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     });
     if !one.allowed.is_empty() {
         remarks.push(format!(
-            "differs in conditions, and was let through: {}",
+            "differs in conditions, allowed by --allow: {}",
             named(&one.allowed)
         ));
     }
@@ -224,7 +224,7 @@ pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     }
     if let Some(together) = one.together {
         remarks.push(format!(
-            "the suite's middle row: {:.3}x [{:.3}, {:.3}]",
+            "the suite's median row: {:.3}x [{:.3}, {:.3}]",
             together.ratio, together.ratio_low, together.ratio_high
         ));
     }
@@ -232,8 +232,8 @@ pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     remarks
 }
 
-/// What HyperBench's method (HPT) says of the suite. It counts rows and not how much each moved, so it
-/// is told only where no row contradicts it.
+/// The result of HyperBench's method (HPT) over the suite. It counts rows and not how much each moved,
+/// so it is shown only if no row's verdict contradicts it.
 fn paper_says(one: &SuiteComparison) -> Option<String> {
     let found = one.reliability.filter(|found| found.differing > 1)?;
     let (word, confidence, contrary) = match found.better >= found.worse {
@@ -243,8 +243,8 @@ fn paper_says(one: &SuiteComparison) -> Option<String> {
     let contradicted = one.rows.iter().any(|row| row.verdict == Some(contrary));
     (!contradicted).then(|| {
         format!(
-            "HPT, which counts rows and not how much each moved: {} of {} differ, and that rows tend to cost \
-             {word} has reliability {}",
+            "HPT, which counts rows and not how much each moved: {} of {} rows differ; the suite costs \
+             {word} with reliability {}",
             found.differing,
             found.benchmarks,
             rounded_down(confidence)
@@ -252,7 +252,7 @@ fn paper_says(one: &SuiteComparison) -> Option<String> {
     })
 }
 
-/// A confidence to three digits, never rounded up to one that it has not.
+/// A confidence to three digits, rounded down so that it never overstates.
 fn rounded_down(confidence: f64) -> String {
     format!("{:.3}", (confidence * 1000.0).floor() / 1000.0)
 }

@@ -88,8 +88,8 @@ fn markdown_and_csv_escape_what_strangers_wrote() {
     assert!(!table.contains('\u{1b}'));
 }
 
-/// Twenty rows that save two instructions of fifty, one that costs a thousand times as much: no
-/// summary calls that better.
+/// Twenty rows that save two instructions of fifty, and one that costs a thousand times as much: no
+/// summary may call that better.
 #[test]
 fn a_summary_is_not_better_where_a_row_is_worse() {
     let suite = |platform: &str, first: u64, rest: u64| {
@@ -132,7 +132,7 @@ const COMMITTED: &str = concat!(
     "/../../docs/comparison-schema.json"
 );
 
-/// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
+/// `WS_BLESS=1 cargo test -p ws-report` regenerates the file after the types have changed.
 #[test]
 fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     if std::env::var_os("WS_BLESS").is_some() {
@@ -140,7 +140,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     }
     assert!(
         std::fs::read_to_string(COMMITTED).unwrap() == comparison_schema(),
-        "docs/comparison-schema.json is out of date: WS_BLESS=1"
+        "docs/comparison-schema.json is out of date: run this test with WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&comparison_schema()).unwrap();
     let validator = ws_results::schema_check::Schema::of(&schema);

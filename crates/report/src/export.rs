@@ -1,9 +1,9 @@
-//! The table for other programs: CSV in long form, and JSON. Numbers are in full precision.
+//! The table for other programs: CSV in long form, and JSON, with numbers in full precision.
 
 use crate::table::{Cell, Table, TableRow, status_word, verdict_word};
 use crate::text::spreadsheet;
 
-/// How many columns the CSV has.
+/// The number of columns in the CSV.
 const COLUMNS: usize = 23;
 
 /// The columns of the CSV.
@@ -34,8 +34,8 @@ const HEAD: [&str; COLUMNS] = [
 ];
 
 impl Table {
-    /// One line for each benchmark and platform that has it, with a head (RFC 4180, but `\n`).
-    /// Cells that a spreadsheet would take for formulas get a leading apostrophe.
+    /// One line for each benchmark and each platform that has it, with a header (RFC 4180, but with
+    /// `\n`). Cells that a spreadsheet would take for formulas get a leading apostrophe.
     pub fn to_csv(&self) -> Result<String, csv::Error> {
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(HEAD)?;
@@ -47,7 +47,7 @@ impl Table {
             }
         }
         let bytes = csv.into_inner().map_err(|error| error.into_error())?;
-        // Every cell was text, so the whole is.
+        // All cells are valid UTF-8, so nothing is lost.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -89,7 +89,7 @@ impl Table {
         ]
     }
 
-    /// The table's data, pretty-printed. Strings are as they came; JSON escapes what it must.
+    /// The table's data, pretty-printed. Strings are only escaped as JSON requires.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -1,19 +1,19 @@
-//! What terminal and Markdown tables have in common: which columns a platform takes, and the text
-//! of each cell. Platform names, units and benchmarks are not yet escaped here.
+//! The common part of terminal and Markdown tables: a platform's columns and the text of each cell.
+//! Platform names, units and benchmarks are not yet escaped here.
 
 use crate::number;
 use crate::table::{Cell, Column, Table, status_word};
 use ws_results::{Status, Verdict};
 
-/// The heads of what the host timed.
+/// The heads of the external timing.
 pub(crate) const EXTERNAL_HEADS: [&str; 3] = ["external", "differs", "noise"];
 
-/// What stands in place of a cost that cannot be told from zero.
-pub(crate) const NEAR_ZERO: &str = "~0: it cannot be told from zero: zero or less in some boot, or within three standard errors of it in half of them.";
-/// What the mark of noise means.
-pub(crate) const NOISY: &str = "!: noise, an order of magnitude at best: samples or boots scatter by more than a third, or nearly all samples lie at more than three times the least. Look at: worldswitch doctor.";
+/// The legend of `~0`.
+pub(crate) const NEAR_ZERO: &str = "~0: cannot be told from zero: zero or less in some boot, or within three standard errors of zero in half of them.";
+/// The legend of `!`.
+pub(crate) const NOISY: &str = "!: noise, an order of magnitude at best: samples or boots scatter by more than a third, or nearly all samples are above three times the minimum. Run worldswitch doctor.";
 
-/// How a platform's columns are drawn.
+/// What is shown of a platform.
 pub(crate) struct Group<'a> {
     /// The platform.
     pub column: &'a Column,
@@ -21,27 +21,26 @@ pub(crate) struct Group<'a> {
     pub baseline: bool,
     /// Whether spreads are shown: some cell has one.
     pub spread: bool,
-    /// Whether the host's times are shown: some cell has one, or should.
+    /// Whether external times are shown: they were requested for some cell.
     pub external: bool,
     /// The head of the comparison, if one is shown.
     pub comparison: Option<&'static str>,
-    /// Notes at the head: the column's, and the reason why nothing is compared when all cells
-    /// share it.
+    /// Notes at the head: the column's own, and why nothing is compared if all cells share the reason.
     pub notes: Vec<usize>,
 }
 
-/// What one cell shows.
+/// The texts of one cell.
 #[derive(Default)]
 pub(crate) struct Texts {
-    /// The value, or the status instead.
+    /// The value, or else the status.
     pub value: String,
-    /// `?` and notes.
+    /// `!`, `?` and notes.
     pub marks: String,
     pub spread: String,
-    /// The cost as the host timed it, how far that lies from the value, and how far it may.
+    /// The external cost, its difference from the value, and its noise.
     pub external: [String; 3],
     pub comparison: String,
-    /// Whether something went wrong, for colour.
+    /// Whether the row failed, for colour.
     pub bad: bool,
 }
 
@@ -91,7 +90,7 @@ pub(crate) fn is_baseline(table: &Table, index: usize) -> bool {
     others.any(|(_, column)| column.baseline == Some(index))
 }
 
-/// The texts of a cell; all empty where there is none.
+/// The texts of a cell; all empty without one.
 pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
     let Some(cell) = cell else {
         return Texts::default();
@@ -149,12 +148,12 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
     texts
 }
 
-/// How a note is referred to; numbers shown begin at 1.
+/// The reference to a note; shown numbers begin at 1.
 pub(crate) fn reference(note: usize) -> String {
     format!("[{}]", note + 1)
 }
 
-/// What the signs in this table mean: only of those that occur.
+/// The legend of a table: only what occurs in it.
 pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let unit = |wanted: &str| cells().any(|cell| cell.unit.as_deref() == Some(wanted));
@@ -173,35 +172,35 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
     }
     if unit("cycles") {
         legend.push(
-            "cycles: as the paper printed them, of its machine. They are neither instructions nor ticks.",
+            "cycles: as printed in the paper, on its machine. They are neither instructions nor ticks.",
         );
     }
     if measured(|cell| cell.boots > 1) {
-        legend.push("spread: greatest less least of the boots' values, over their median.");
+        legend.push("spread: (max - min) / median across boots.");
     }
     if measured(|cell| cell.external.is_some()) {
         legend.extend([
-            "external: the same batches timed by the host, which the guest tells of their ends \
-             by bytes on its serial line.",
-            "differs: external less the guest's own of the same samples, over the latter.",
-            "noise: what hearing those bytes moves a single sample by: Idle's spread from outside \
-             over the cost of one of this row's batches. Medians are steadier.",
+            "external: the same batches timed by the host; the guest marks their ends by bytes on \
+             its serial line.",
+            "differs: (external - guest) / guest, over the same samples.",
+            "noise: how far the delay of those bytes can move a single sample: Idle's external \
+             spread / the cost of one of this row's batches. Medians move less.",
         ]);
     }
     if measured(|cell| cell.near_zero || cell.external.as_ref().is_some_and(|e| e.near_zero)) {
         legend.push(NEAR_ZERO);
     }
     if measured(|cell| cell.exact == Some(true)) {
-        legend.push("exact: every boot gave the same samples, to the digit.");
+        legend.push("exact: every boot gave exactly the same samples.");
     }
     if measured(|cell| cell.exact == Some(false) && cell.spread == Some(0.0)) {
         legend.push("inexact: the boots' samples differ, their modes do not.");
     }
     if measured(|cell| cell.added.is_some()) {
-        legend.push("added: instructions more than on the baseline of its run and architecture.");
+        legend.push("added: extra instructions over the baseline of its run and architecture.");
     }
     if measured(|cell| cell.slowdown.is_some()) {
-        legend.push("slowdown: time over the baseline's time.");
+        legend.push("slowdown: time / the baseline's time.");
     }
     if measured(|cell| cell.noisy) {
         legend.push(NOISY);

@@ -1,8 +1,8 @@
-//! Tables and pages drawn from result files: what `run` prints and `show` shows.
+//! Renders result files: the tables that `run` prints, the output of `show`, the page of `report`.
 //!
-//! [`table`] makes the table as data; it draws itself for a terminal, as Markdown, CSV and JSON.
-//! [`show`] is one result file for a reader. Every string from a guest or a file is escaped for
-//! its medium here, so callers print what they get as it is.
+//! [`table`] makes the table as data, which renders itself for a terminal, as Markdown, CSV and
+//! JSON. [`show`] renders one result file. Every string from a guest or a file is escaped here for
+//! its output format, so callers print the text unchanged.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

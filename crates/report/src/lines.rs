@@ -2,18 +2,18 @@
 
 use crate::text::{pad_left, pad_right, width};
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
-/// How a column is set.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
     Left,
     Right,
 }
 
-/// Pads the cells of every line to the widths of their columns. Cells are escaped and without colour;
-/// a line may have fewer than `columns`. Columns in which no line has text are left out.
+/// Pads the cells of every line to the widths of their columns. Cells must be escaped and without
+/// colour; a line may have fewer cells than `columns`. Columns that are empty in all lines are left out.
 pub(crate) fn align(columns: &[Set], lines: &[Vec<String>]) -> Vec<Vec<String>> {
     let cell = |line: &'_ Vec<String>, column: usize| line.get(column).cloned().unwrap_or_default();
     let mut aligned = vec![Vec::new(); lines.len()];
@@ -33,7 +33,7 @@ pub(crate) fn align(columns: &[Set], lines: &[Vec<String>]) -> Vec<Vec<String>> 
     aligned
 }
 
-/// The cells of a line in one, without blanks at its end.
+/// Joins the cells of a line, without trailing blanks.
 pub(crate) fn join(cells: &[String]) -> String {
     cells.join(GAP).trim_end().to_owned()
 }

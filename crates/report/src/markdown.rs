@@ -1,4 +1,4 @@
-//! The table as Markdown.
+//! Renders the table as Markdown.
 
 use crate::grid::{EXTERNAL_HEADS, groups, legend, reference, texts};
 use crate::table::Table;
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// `[1]`, escaped as everything else is, so that it cannot become a link.
+/// `[1]`, escaped like everything else, so that it cannot become a link.
 fn note_mark(note: usize) -> String {
     markdown(&reference(note))
 }

@@ -1,5 +1,5 @@
-//! The cost model for a reader: what each event costs, how cost goes with count, and what a workload's
-//! events cost together. For a terminal and as JSON. It decides nothing.
+//! Renders the cost model for a terminal and as JSON: the cost of each event, how cost depends on
+//! count, and the total cost of a workload's events.
 
 use crate::lines::{Set, align, join};
 use crate::number;
@@ -13,7 +13,7 @@ use crate::text::terminal;
 /// The schema of the JSON.
 pub const MODEL_SCHEMA: &str = "worldswitch-model/1";
 
-/// What `worldswitch model` found.
+/// The output of `worldswitch model`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Models {
     /// Always `worldswitch-model/1`.
@@ -28,20 +28,20 @@ pub struct Models {
 pub struct Modelled {
     /// Its model.
     pub model: Model,
-    /// What the workload costs there, where one was given.
+    /// The cost of the workload there, if one was given.
     pub prediction: Option<Prediction>,
 }
 
-/// The JSON Schema of [`Models::to_json`], as `docs/model-schema.json` has it.
+/// The JSON Schema of [`Models::to_json`], the content of `docs/model-schema.json`.
 pub fn model_schema() -> String {
     format!("{:#}\n", schemars::schema_for!(Models).to_value())
 }
 
-/// The columns of the longest bar.
+/// The width of the longest bar, in columns.
 const BAR_COLUMNS: f64 = 60.0;
 
 impl Models {
-    /// Of these, in their order.
+    /// From these models, in their order.
     pub fn of(models: Vec<Modelled>) -> Self {
         Models {
             schema: MODEL_SCHEMA,
@@ -93,7 +93,7 @@ impl<'a> Page<'a> {
         self.line(&text);
     }
 
-    /// Lines in columns; the first is their head.
+    /// Lines in columns; the first line is the head.
     fn table(&mut self, sets: &[Set], lines: &[Vec<String>]) {
         for (index, cells) in align(sets, lines).iter().enumerate() {
             let line = join(cells);
@@ -155,7 +155,7 @@ impl<'a> Page<'a> {
     fn rows(&mut self, model: &Model) {
         let ratios = model.rows.iter().any(|row| row.gnr.is_some());
         let gnr = if ratios { "GNR" } else { "" };
-        // Without several counts there is no operator, and what lacks is said once, below.
+        // Without several counts there is no operator; the reason is printed once, below.
         let counts = model.rows.iter().any(has_counts);
         let heads = [
             "benchmark",
@@ -213,7 +213,7 @@ impl<'a> Page<'a> {
         for page in &model.separation.pages {
             let value = |v: f64| cost(v, &model.unit);
             self.line(&format!(
-                "  with {} KiB pages of the guest: T_two {} ({} to {}), T_cons {} ({} to {}; cold less hot)",
+                "  with {} KiB pages of the guest: T_two {} ({} to {}), T_cons {} ({} to {}; cold minus hot)",
                 page.page_bytes / 1024,
                 value(page.two),
                 value(page.two_low),
@@ -225,7 +225,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The paper's Fig. 5: the cost of one operation by count, normalized to the first.
+    /// The paper's Fig. 5: the cost of one operation by count, relative to the first.
     fn operators(&mut self, model: &Model) {
         let rows: Vec<&RowCost> = model.rows.iter().filter(|row| has_counts(row)).collect();
         if rows.is_empty() {
@@ -240,7 +240,7 @@ impl<'a> Page<'a> {
             }
             return;
         }
-        self.title("The operator (*): the cost of one operation by their number, over the first's");
+        self.title("The operator (*): the cost of one operation by count, relative to the first");
         for row in rows {
             let why = row
                 .operator
@@ -337,12 +337,12 @@ impl<'a> Page<'a> {
             self.line(&format!("  {}", whole_text(whole)));
         }
         for what in &prediction.left_out {
-            self.line(&format!("  not in it: {}", terminal(what)));
+            self.line(&format!("  not included: {}", terminal(what)));
         }
     }
 }
 
-/// A workload's whole time, equations 1 to 3, in words.
+/// A workload's whole time, equations 1 to 3, as text.
 pub(crate) fn whole_text(whole: &Whole) -> String {
     let ratio = |guest: f64| number::slowdown(guest / whole.direct);
     let gnr = match (whole.gnr, whole.measured) {
@@ -350,7 +350,7 @@ pub(crate) fn whole_text(whole: &Whole) -> String {
         (Some(gnr), measured) => {
             let measured = measured.map(|guest| format!(", {} as measured", ratio(guest)));
             format!(
-                "GNR {} (T_guest over T_direct){}",
+                "GNR {} (T_guest / T_direct){}",
                 number::slowdown(gnr),
                 measured.unwrap_or_default()
             )
@@ -358,7 +358,7 @@ pub(crate) fn whole_text(whole: &Whole) -> String {
     };
     let eta = match whole.eta.zip(whole.measured) {
         Some((eta, measured)) if measured > 0.0 => format!(
-            "; eta, what the model leaves out and its error, is {} of the measured time",
+            "; eta (what the model leaves out, and its error) is {} of the measured time",
             number::difference(eta / measured)
         ),
         Some(_) => String::new(),
@@ -367,7 +367,7 @@ pub(crate) fn whole_text(whole: &Whole) -> String {
     gnr + &eta
 }
 
-/// An added cost. Instructions are means here: what is behind the point says nothing of thousands.
+/// An added cost. Instructions are means here: from 1,000 on, decimals are not significant.
 pub(crate) fn cost(value: f64, unit: &str) -> String {
     let step = if value.abs() < 1000.0 { 0.1 } else { 1.0 };
     match UnitKind::of(unit) {
@@ -376,7 +376,7 @@ pub(crate) fn cost(value: f64, unit: &str) -> String {
     }
 }
 
-/// What stands in brackets.
+/// The meaning of the ranges in brackets.
 fn ranges(model: &Model) -> &'static str {
     match UnitKind::of(&model.unit) {
         UnitKind::Count => "over all boots",
@@ -384,7 +384,7 @@ fn ranges(model: &Model) -> &'static str {
     }
 }
 
-/// Whether there are counts enough for a figure. A guest that chooses its counts itself may choose two.
+/// Whether there are enough counts for a figure. A guest that chooses its own counts may choose two.
 fn has_counts(row: &RowCost) -> bool {
     row.operator.points.len() > 2
 }
@@ -401,7 +401,7 @@ pub(crate) fn term_text(term: &TermCost, unit: &str) -> String {
         return format!("0: {why}");
     }
     let (Some(least), Some(greatest)) = (term.least, term.greatest) else {
-        return "not measured: none of its benchmarks was".into();
+        return "not measured: none of its benchmarks ran".into();
     };
     let benchmarks: Vec<_> = term.benchmarks.iter().map(|name| terminal(name)).collect();
     let (least, greatest) = (cost(least, unit), cost(greatest, unit));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use ws_analysis::model::{ModelOptions, fit, predict};
 use ws_results::ResultFile;
 
-/// A lab result of three rows, `io` instructions for a port access.
+/// A lab result of three rows, with `io` instructions for a port access.
 fn result(platform: &str, io: u64, iterations: u64) -> ResultFile {
     let row = |name: &str, category: &str, cost: u64| {
         json!({"benchmark": name, "category": category, "status": "ok", "reason": null, "outcomes": [],
@@ -48,13 +48,13 @@ fn a_model_is_shown_with_its_terms_and_its_workload() {
         "in the lab nested page walks cost nothing",
         "  in                  T_in    3,122       1  3,121\n",
         "  T_cpu = C_sen (*) T_sen + C_ext (*) T_ext\n    T_sen     not measured",
-        "    T_switch  0: nested paging lets the guest",
+        "    T_switch  0: with nested paging the guest",
         "    T_two     0 (hot-memory-access)\n",
         "the operator (*) is not determined, and taken for linear: it takes results with 3 iteration counts",
         "  in                  T_in      100  3,121  312,100  boots agree\n",
         "  T_io       312,100  boots agree      91 %  #####",
         "  T_virt     343,310  boots agree\n",
-        "not in it: a \\u{1b} counter",
+        "not included: a \\u{1b} counter",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -77,7 +77,7 @@ fn several_counts_are_drawn_as_figure_5() {
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model-schema.json");
 
-/// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
+/// `WS_BLESS=1 cargo test -p ws-report` regenerates the file after the types have changed.
 #[test]
 fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     if std::env::var_os("WS_BLESS").is_some() {
@@ -85,7 +85,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     }
     assert!(
         std::fs::read_to_string(COMMITTED).unwrap() == model_schema(),
-        "docs/model-schema.json is out of date: WS_BLESS=1"
+        "docs/model-schema.json is out of date: run this test with WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&model_schema()).unwrap();
     let validator = ws_results::schema_check::Schema::of(&schema);

@@ -1,6 +1,6 @@
-//! Nested virtualization as the paper's Tables 1, 6 and 7 have it (Lim et al., NEVE, SOSP 2017): of each
-//! microbenchmark its cost in a nested VM, how often that is the cost in a VM that is not nested, and the
-//! traps that it takes; beside each what the paper printed for the like.
+//! Nested virtualization in the layout of Tables 1, 6 and 7 of Lim et al., NEVE, SOSP 2017: for each
+//! microbenchmark the cost in a nested VM, its ratio to the cost in a VM that is not nested, the number
+//! of traps, and the published numbers.
 
 use crate::number;
 use serde::Serialize;
@@ -16,22 +16,22 @@ pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
 
 const PAPER: &str = "neve-2017";
 const SUITE: &str = "neve2017";
-/// Those with costs, the first that has a column wins; and the one with traps.
+/// The paper's tables with costs, of which the first that has a column is used, and that with traps.
 const COSTS: [&str; 2] = ["6", "1"];
 const TRAPS: &str = "7";
 
-/// The world switch of the paper's guest hypervisor: only that stands beside the paper's numbers.
+/// The world switch of the paper's guest hypervisor: published numbers are shown beside this one only.
 const PAPERS_POLICY: &str = "kvm-4.10";
-/// The world switch of neve as host hypervisor, whatever its guest hypervisor's is.
+/// The world switch of neve as host hypervisor, independent of its guest hypervisor's.
 const HOST_POLICY: &str = "lean";
 
-/// Ends an interrupt that it sent to itself.
+/// The row that ends an interrupt that it sent to itself.
 const EOI: &str = "irq-completion";
-/// What a VM leaves for in that row beside its end: to send the interrupt, and in split mode the host's half
-/// of its hypervisor to call the other.
+/// The traps of that row that are not due to the end of interrupt: sending the interrupt, and in split
+/// mode the call from the hypervisor's host half to its other half.
 const SENDING: [&str; 2] = ["write_ICC_SGI1R_EL1", "hvc"];
 
-/// All that there is to show. Strings are as they came: a renderer escapes them.
+/// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nested {
     /// [`NESTED_SCHEMA`].
@@ -43,13 +43,13 @@ pub struct Nested {
 /// A microbenchmark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NestedBenchmark {
-    /// As the paper calls it.
+    /// The paper's name.
     pub row: String,
-    /// As we do.
+    /// Our name.
     pub benchmark: String,
     /// One for each result, in their order.
     pub lines: Vec<NestedLine>,
-    /// Columns of the paper that stand beside none of ours.
+    /// Columns of the paper without a counterpart of ours.
     pub others: Vec<Published>,
 }
 
@@ -57,45 +57,46 @@ pub struct NestedBenchmark {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NestedLine {
     pub platform: String,
-    /// The cost of one operation; absent where there is none, and `why` says why.
+    /// The cost of one operation; absent if there is none, with the reason in `why`.
     pub value: Option<f64>,
     pub unit: Option<String>,
     /// On `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
-    /// For a nested VM: against a VM directly on its host hypervisor, as the paper's slowdown is.
+    /// For a nested VM: relative to a VM directly on its host hypervisor, like the paper's slowdown.
     pub over_l0: Option<Slowdown>,
-    /// For a nested VM: against a VM directly on a hypervisor with its guest hypervisor's world switch.
+    /// For a nested VM: relative to a VM directly on a hypervisor with its guest hypervisor's world
+    /// switch.
     pub over_l1: Option<Slowdown>,
-    /// Traps to the host hypervisor of one operation, where it counted them.
+    /// Traps to the host hypervisor per operation, if it counted them.
     pub traps: Option<f64>,
     /// The same by cause; those of the guest hypervisor begin with `el2_`.
     pub causes: BTreeMap<String, f64>,
-    /// What the paper printed for the like.
+    /// The published numbers of the corresponding setup.
     pub published: Option<Published>,
     /// Why there is no value.
     pub why: Option<String>,
 }
 
-/// The cost in a nested VM against that in a VM that is not nested.
+/// The cost in a nested VM relative to that in a VM that is not nested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slowdown {
     /// The platform of the other VM.
     pub vm: String,
-    /// The nested VM's cost over that VM's; absent where one of them has none, or a cost of zero.
+    /// The nested VM's cost / that VM's; absent if one of them has none, or a cost of zero.
     pub ratio: Option<f64>,
 }
 
-/// What the paper printed.
+/// The published numbers of one setup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Published {
-    /// `NEVE Nested VM VHE`.
+    /// The paper's column, such as `NEVE Nested VM VHE`.
     pub column: String,
     pub cycles: Option<f64>,
     pub slowdown: Option<f64>,
     pub traps: Option<f64>,
 }
 
-/// A platform's name, as far as it says what kind of machine it is.
+/// A platform's name, split into the parts that tell the kind of machine.
 struct Machine<'a> {
     base: &'a str,
     variant: Option<&'a str>,
@@ -125,18 +126,18 @@ impl<'a> Machine<'a> {
         matches!(self.base, "lab:neve-nested" | "lab:kvm-nested")
     }
 
-    /// Whether it is a VM that this nested one is set beside, if the hypervisors are alike.
+    /// Whether it is a VM that `nested` is compared with, if the hypervisors are alike.
     fn is_vm_of(&self, nested: &Machine) -> bool {
         let base = match nested.base {
             "lab:neve-nested" => "lab:neve",
             "lab:kvm-nested" => "lab:kvm-vhe",
             _ => return false,
         };
-        // The paper's VM runs on a hypervisor without VHE, and so does the host hypervisor here.
+        // The paper's host hypervisor is without VHE, and so is the one here.
         self.base == base && !self.has("vhe=1")
     }
 
-    /// The paper's column. FEAT_NV2 is in none of its tables, and nor is a third level.
+    /// The corresponding column of the paper. Its tables have neither FEAT_NV2 nor a third level.
     fn column(&self) -> Option<String> {
         let is_papers = self.has(&format!("policy={PAPERS_POLICY}"));
         let depth = self
@@ -159,7 +160,7 @@ impl<'a> Machine<'a> {
 }
 
 impl Nested {
-    /// Of these results, in their order.
+    /// From these results, in their order.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = reference.suite(SUITE);
         let benchmarks = rows.iter().map(|row| benchmark(row, results, reference));
@@ -169,7 +170,7 @@ impl Nested {
         }
     }
 
-    /// Whether any of these results is of a nested VM.
+    /// Whether any of these results is from a nested VM.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let is_nested = |result: &ResultFile| Machine::of(&result.platform).is_nested();
         results.iter().any(is_nested)
@@ -178,7 +179,7 @@ impl Nested {
     /// As JSON. Ends in a newline.
     ///
     /// # Errors
-    /// Only what a fault of this program would be.
+    /// Only by a bug in this program.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -194,7 +195,7 @@ fn benchmark(row: &SuiteRow, results: &[ResultFile], reference: &Reference) -> N
         published.into_iter().any(|p| p.column == column)
     };
     let mut others: Vec<Published> = Vec::new();
-    // As Table 1 has them: VMs before nested ones.
+    // In the order of Table 1: VMs before nested ones.
     for value in COSTS
         .iter()
         .rev()
@@ -251,7 +252,7 @@ fn line(
         Some(Slowdown { vm, ratio })
     };
     let of_l1 = policy(result);
-    // Linux has no policy: both levels are the same kernel.
+    // Linux has no policy; both levels are the same kernel.
     let of_l0 = of_l1.map(|_| json!(HOST_POLICY));
     let (over_l0, over_l1) = (over(of_l0.as_ref()), over(of_l1));
     let causes = result
@@ -283,16 +284,16 @@ fn policy(result: &ResultFile) -> Option<&serde_json::Value> {
     result.identity.subject.get("hypervisor_policy")
 }
 
-/// The same hypervisor, world switch aside, on the same CPU.
+/// Whether both are the same hypervisor, world switch aside, on the same CPU.
 fn is_alike(result: &ResultFile, other: &ResultFile) -> bool {
     let (ours, theirs) = (&result.identity, &other.identity);
     let same = |key: &str| ours.subject.get(key) == theirs.subject.get(key);
-    // Of one CPU; properties of the emulated one that are not the guest's business may differ.
+    // The same CPU for the guest; other properties of the emulated CPU may differ.
     let allow = ["emulator_cpu".to_owned()];
     same("kernel") && unlike(&ours.conditions, &theirs.conditions, &allow).is_empty()
 }
 
-/// Of the first boot in which neve counted: traps of one operation by cause.
+/// Traps per operation by cause, from the first boot in which neve counted them.
 fn causes(row: &Row) -> BTreeMap<String, f64> {
     let counted = row.host.iter().find(|view| view.kvm.is_none());
     let Some((view, operations)) = counted.and_then(|view| Some((view, view.operations?))) else {
@@ -304,7 +305,7 @@ fn causes(row: &Row) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// All of them; of the row that ends an interrupt only what the end itself could have taken.
+/// The number of traps; for [`EOI`] only those that the end of interrupt itself can cause.
 fn traps(benchmark: &str, causes: &BTreeMap<String, f64>) -> Option<f64> {
     if causes.is_empty() {
         return None;
@@ -318,7 +319,7 @@ fn traps(benchmark: &str, causes: &BTreeMap<String, f64>) -> Option<f64> {
 
 // ---- Renderers ----------------------------------------------------------------------------------
 
-/// Of the columns: ours, then the paper's.
+/// The heads of the columns: ours, then the paper's.
 pub(crate) const HEADS: [&str; 9] = [
     "platform",
     "insns",
@@ -331,16 +332,16 @@ pub(crate) const HEADS: [&str; 9] = [
     "traps",
 ];
 
-/// The first column of the paper's.
+/// The first of the paper's columns.
 pub(crate) const PUBLISHED: usize = 5;
 
-/// What stands under a table.
+/// The legend below the tables.
 pub(crate) const LEGEND: [&str; 5] = [
-    "insns: executed instructions for one operation (the mode). Of the IPI, on two vCPUs that take turns on one clock, a path length and no latency.",
-    "over L0's: over a VM directly on the host hypervisor, as the paper's slowdown is. Neve's world switch as host is lean, whatever its guest hypervisor's is; the paper's host and guest hypervisor were the same KVM.",
-    "over L1's: over a VM directly on a hypervisor with the guest hypervisor's world switch (without VHE): how much longer that switch becomes one level up.",
-    "traps: to the host hypervisor, as it counted them. Of the EOI those of the end itself; the row sends the interrupt too.",
-    "published: Lim et al., NEVE, SOSP 2017, Tables 1, 6 and 7; beside the world switch that the paper's hypervisor had. Cycles are neither instructions nor time of ours.",
+    "insns: executed instructions for one operation (the mode). For the IPI, whose two vCPUs take turns on one clock, it is a path length, not a latency.",
+    "over L0's: relative to a VM directly on the host hypervisor, like the paper's slowdown. neve's world switch as host is always lean, whatever its guest hypervisor's is; the paper's host and guest hypervisor were the same KVM.",
+    "over L1's: relative to a VM directly on a hypervisor with the guest hypervisor's world switch (without VHE): how much longer that switch gets one level up.",
+    "traps: to the host hypervisor, as counted by it. For the EOI only those of the EOI itself; the row also sends the interrupt.",
+    "published: Lim et al., NEVE, SOSP 2017, Tables 1, 6 and 7, beside the world switch of the paper's hypervisor. Its cycles cannot be compared with our instructions.",
 ];
 
 fn dash(text: Option<String>) -> String {
@@ -396,7 +397,7 @@ impl NestedBenchmark {
         ours.chain(theirs).collect()
     }
 
-    /// Why there is no value, of each line that has none.
+    /// The reason of each line without a value.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let lines = self.lines.iter();
         let reason = |line: &NestedLine| Some(format!("{}: {}", line.platform, line.why.as_ref()?));

@@ -1,8 +1,8 @@
-//! The numbered notes below a table: equal texts share a number.
+//! The numbered notes below a table; equal texts share a number.
 
 use std::collections::HashMap;
 
-/// Collects notes in the order in which they are first needed.
+/// Collects notes in order of first use.
 #[derive(Default)]
 pub(crate) struct Notes {
     texts: Vec<String>,
@@ -17,7 +17,7 @@ impl From<Vec<String>> for Notes {
 }
 
 impl Notes {
-    /// The index of `text`.
+    /// The index of `text`, which is added if it is new.
     pub(crate) fn add(&mut self, text: String) -> usize {
         *self.index.entry(text).or_insert_with_key(|text| {
             self.texts.push(text.clone());

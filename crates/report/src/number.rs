@@ -1,12 +1,12 @@
-//! Numbers for readers.
+//! Formats numbers for output.
 
 use ws_analysis::UnitKind;
 
-/// A value of `unit`: counts to the digit when whole, else to three decimals; anything else to
-/// three significant digits, and whole from 100 on. Thousands are set apart by commas.
+/// A value of `unit`: counts exactly if they are integers, else to three decimals; anything else to
+/// three significant digits, and without decimals from 100 on. Thousands are separated by commas.
 pub fn value(value: f64, unit: &str) -> String {
     match (UnitKind::of(unit), unit) {
-        // As the papers print them.
+        // Cycles as the papers print them.
         (UnitKind::Count, _) | (_, "cycles") => trimmed(value, 3),
         _ => significant(value),
     }
@@ -22,7 +22,7 @@ pub(crate) fn added(value: f64) -> String {
     }
 }
 
-/// A ratio of times, as in `1.07x`.
+/// A ratio of times, such as `1.07x`.
 pub(crate) fn slowdown(ratio: f64) -> String {
     format!("{}x", significant(ratio))
 }
@@ -41,7 +41,7 @@ pub(crate) fn percent(fraction: f64) -> String {
     }
 }
 
-/// A fraction by which something differs, as a percentage with its sign, to two digits.
+/// A relative difference as a percentage with its sign, to two digits.
 pub(crate) fn difference(fraction: f64) -> String {
     let magnitude = fraction.abs();
     let text = match magnitude * 100.0 {
@@ -53,7 +53,7 @@ pub(crate) fn difference(fraction: f64) -> String {
     format!("{sign}{text}")
 }
 
-/// Three significant digits; all digits of the whole part.
+/// Three significant digits, but always all digits of the integer part.
 fn significant(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude == 0.0 || !magnitude.is_finite() {
@@ -62,7 +62,7 @@ fn significant(value: f64) -> String {
     if !(1e-6..1e15).contains(&magnitude) {
         return format!("{value:.2e}");
     }
-    // 9.996 has 2 decimals and would show as 10.00: round first, then count.
+    // 9.996 has two decimals and would show as 10.00, so round before counting digits.
     let decimals = |magnitude: f64| 2 - (magnitude.log10().floor() as i32);
     let first = decimals(magnitude).max(0);
     let rounded = (magnitude * 10f64.powi(first)).round() / 10f64.powi(first);
@@ -70,7 +70,7 @@ fn significant(value: f64) -> String {
     grouped(&format!("{value:.places$}"))
 }
 
-/// At most so many decimals, without zeros at the end.
+/// At most `decimals` decimals, without trailing zeros.
 fn trimmed(value: f64, decimals: usize) -> String {
     if value.abs() >= 1e18 || !value.is_finite() {
         return format!("{value:e}");
@@ -83,7 +83,7 @@ fn trimmed(value: f64, decimals: usize) -> String {
     grouped(if text == "-0" { "0" } else { text })
 }
 
-/// Commas between thousands of the whole part.
+/// Adds commas between thousands of the integer part.
 fn grouped(text: &str) -> String {
     let (sign, text) = text
         .strip_prefix('-')
@@ -183,8 +183,7 @@ mod tests {
     }
 
     proptest! {
-        /// Shown and read again, a number is itself to half a percent, which is what three
-        /// digits hold.
+        /// A formatted number parses back to within 0.5 %, the precision of three digits.
         #[test]
         fn any_number_is_shown_and_means_what_it_was(bits in any::<u64>()) {
             let number = f64::from_bits(bits);

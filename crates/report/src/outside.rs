@@ -1,33 +1,33 @@
-//! What the table says of a row that the host timed too.
+//! The external timing (by the host) of a row in the table.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Summary, batch_cost, batch_span, difference, same_samples, summarize};
 use ws_results::{COST, COST_EXTERNAL, ResultFile, Row, Status};
 
-/// The row that measures the measurement.
+/// The row that shows the noise of the measurement itself.
 const IDLE: &str = "idle";
 
-/// A row's cost as the host timed it.
+/// A row's cost as timed by the host.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outside {
-    /// The cost of one operation, in the cell's unit; absent where the host timed no sample.
+    /// The cost of one operation, in the cell's unit; absent if the host timed no sample.
     pub value: Option<f64>,
     /// Whether it cannot be told from zero.
     pub near_zero: bool,
-    /// How far it lies from what the guest measured in the same samples, as a fraction of that.
-    /// Absent where one of the two cannot be told from zero.
+    /// (external - guest) / guest, over the same samples. Absent if one of the two cannot be told from
+    /// zero.
     pub difference: Option<f64>,
-    /// By how much the notification alone can move it, as a fraction: Idle's spread from outside
-    /// over what one of this row's batches cost. Absent without Idle, and on Idle itself.
+    /// How much the notification alone can move it, as a fraction: Idle's external spread / the cost of
+    /// one of this row's batches. Absent without Idle, and for Idle itself.
     pub noise: Option<f64>,
-    /// How many samples were timed, and how many could not be.
+    /// The number of samples that were timed.
     pub samples: usize,
-    /// See `samples`.
+    /// The number of samples that could not be timed.
     pub missing: usize,
 }
 
-/// Idle's spread on one platform, from inside and from outside, in ticks of one batch.
+/// Idle's spread on one platform, as timed by the guest and by the host, in ticks of one batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct IdleSpread {
     pub inside: f64,
@@ -35,7 +35,7 @@ pub(crate) struct IdleSpread {
 }
 
 impl IdleSpread {
-    /// Of a result whose Idle was timed from outside.
+    /// The spread of a result whose Idle was timed externally.
     pub(crate) fn of(result: &ResultFile) -> Option<Self> {
         let idle = result.row(IDLE)?;
         Some(IdleSpread {
@@ -46,7 +46,7 @@ impl IdleSpread {
 }
 
 impl Outside {
-    /// Of a row that the host timed, or should have.
+    /// The external timing of a row; `None` if it was not requested, or if the row's check failed.
     pub(crate) fn of(row: &Row, idle: Option<IdleSpread>) -> Option<Self> {
         let metric = row.metric(COST_EXTERNAL);
         let untold = row.outcomes.iter().any(|o| o.external.is_some());
@@ -70,11 +70,11 @@ impl Outside {
         })
     }
 
-    /// What is to be known of a row: of Idle its spread, of others why the host timed none.
+    /// The note on a row: for Idle its spread, for others why they have no external time.
     pub(crate) fn note(&self, row: &Row, idle: Option<IdleSpread>) -> Option<String> {
         if let Some(idle) = idle.filter(|_| row.benchmark == IDLE) {
             return Some(format!(
-                "eight tenths of Idle's batches lie within {} ticks of each other from inside, {} from outside",
+                "80 % of Idle's batches are within {} ticks of each other as timed by the guest, {} by the host",
                 crate::number::value(idle.inside, "count"),
                 crate::number::value(idle.outside, "count"),
             ));

@@ -1,8 +1,8 @@
-//! The numbers that the five papers published, as data: the files of `reference/`, read.
+//! The numbers published in the five papers, as data: reads the files of `reference/`.
 //!
-//! They are compiled in, so that an installed command has them. `docs/reference.md` says what the
-//! columns mean. A published number is of its own hardware and unit: cycles of another decade's
-//! machine stand beside ours, never in one ratio or on one axis with them.
+//! They are compiled in, so that an installed command has them. `docs/reference.md` explains the
+//! columns. A published number belongs to its own hardware and unit: cycles of an old machine may be
+//! shown beside ours, but never in one ratio or on one axis with them.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 /// A paper.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Paper {
-    /// What the other files call it, as `hyperbench-2019`.
+    /// Its key in the other files, such as `hyperbench-2019`.
     pub paper: String,
-    /// Who wrote it.
+    /// Its authors.
     pub authors: String,
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// Where and when it appeared.
     pub venue: String,
@@ -25,27 +25,27 @@ pub struct Paper {
 pub struct Hardware {
     /// The paper.
     pub paper: String,
-    /// What the paper's values call it, as `ivy-bridge`.
+    /// Its key in the paper's values, such as `ivy-bridge`.
     pub hardware: String,
-    /// The machine and its software, in words.
+    /// The machine and its software, as text.
     pub description: String,
 }
 
-/// What a table of a paper holds.
+/// What a table of a paper contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Measurements.
     Measured,
-    /// How a measurement is made: iterations, requests at a time.
+    /// Parameters of measurements: iterations, concurrent requests.
     Parameters,
     /// Registers and their classes.
     Registers,
-    /// No number.
+    /// No numbers.
     Words,
 }
 
-/// A table of a paper, a figure that is one, or a section whose text has numbers.
+/// A table of a paper, a figure with a table, or a section whose text has numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Table {
     /// The paper.
@@ -54,7 +54,7 @@ pub struct Table {
     pub table: String,
     /// The paper's caption; empty for a section.
     pub caption: String,
-    /// What it holds.
+    /// What it contains.
     pub kind: Kind,
 }
 
@@ -68,26 +68,26 @@ pub struct Value {
     pub table: String,
     /// The row's name, as printed.
     pub row: String,
-    /// The column's name, as printed; of two heads above each other both.
+    /// The column's name, as printed; if it has two headers above each other, both.
     pub column: String,
     /// The cell, as printed.
     pub printed: String,
-    /// The number, or the lower end of a range; absent where the cell has none.
+    /// The number, or the lower end of a range; absent if the cell has none.
     pub value: Option<f64>,
-    /// The upper end, where the cell is a range.
+    /// The upper end, if the cell is a range.
     pub to: Option<f64>,
     /// `cycles`, `ratio`, `percent`, `count`, `traps`, `probability`, `s`, `ms`, `us`, `kilobytes`,
     /// `per_s`, `per_min`, `megabits_per_s`, `gigabits_per_s`, `megabytes_per_s`.
     pub unit: String,
-    /// The machine, a key of [`Hardware`]; empty where the number is of none.
+    /// The machine, a key of [`Hardware`]; empty if the number belongs to none.
     pub hardware: String,
-    /// What ran there, in our words: `native`, `tcg`, `kvm`, `kvm-shadow`, `xen`, `nested-nv` ...
+    /// What ran there, in our terms: `native`, `tcg`, `kvm`, `kvm-shadow`, `xen`, `nested-nv` ...
     pub setup: String,
-    /// Our benchmark that corresponds; empty where none does.
+    /// Our corresponding benchmark; empty if there is none.
     pub benchmark: String,
     /// What a reader must know.
     pub note: String,
-    /// What the paper misprints or contradicts here.
+    /// The paper's misprints and contradictions here.
     pub errata: String,
 }
 
@@ -100,33 +100,33 @@ pub struct Register {
     pub group: String,
     /// Its name, as printed.
     pub register: String,
-    /// What it is, as printed.
+    /// Its description, as printed.
     pub description: String,
-    /// How many registers the row stands for.
+    /// How many registers the row covers.
     pub count: u32,
-    /// What the paper misprints.
+    /// The paper's misprints here.
     pub errata: String,
 }
 
-/// A line of a table that a suite of ours lays out as a paper does.
+/// A line of a suite: a selection of our benchmarks in the layout of a paper's table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SuiteRow {
-    /// What a user calls the suite, as `dall2015`.
+    /// The suite's name, such as `dall2015`.
     pub suite: String,
     /// The paper.
     pub paper: String,
-    /// Its tables, the first of which has the layout; the others add columns. Between blanks.
+    /// Its tables, separated by blanks: the first one has the layout; the others add columns.
     pub tables: String,
     /// The row there.
     pub row: String,
-    /// Our benchmark. A guest image need not have it.
+    /// Our benchmark. A guest image need not contain it.
     pub benchmark: String,
-    /// Whether the paper's numbers stand beside it: of several of ours for one row, they do
-    /// beside the one that is nearest to the paper's.
+    /// Whether the paper's numbers are shown beside it: if several of our benchmarks correspond to
+    /// one row, only beside the closest one.
     pub published: bool,
 }
 
-/// All of it.
+/// All published data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// The papers.
@@ -149,7 +149,7 @@ pub struct Reference {
 pub struct Error {
     /// Which file.
     pub file: &'static str,
-    /// Where and how.
+    /// The place and the error.
     pub cause: csv::Error,
 }
 
@@ -159,7 +159,7 @@ macro_rules! file {
     };
 }
 
-/// The papers whose values are in a file of their own.
+/// The papers and the files of their values.
 const VALUES: [(&str, (&str, &str)); 5] = [
     ("hyperbench-2019", file!("hyperbench-2019.csv")),
     ("dall-2015", file!("dall-2015.csv")),
@@ -168,10 +168,10 @@ const VALUES: [(&str, (&str, &str)); 5] = [
     ("rasmusson-2013", file!("rasmusson-2013.csv")),
 ];
 
-/// Reads what was compiled in.
+/// Reads the compiled-in files.
 ///
 /// # Errors
-/// A file is damaged; the tests of this crate read all of them.
+/// A file is damaged. The tests of this crate read all files.
 pub fn load() -> Result<Reference, Error> {
     let mut values = Vec::new();
     for (paper, file) in VALUES {
@@ -204,7 +204,7 @@ impl Reference {
         self.papers.iter().find(|p| p.paper == paper)
     }
 
-    /// What machine a value is of, in words.
+    /// The description of the machine that a value was measured on.
     pub fn hardware_of(&self, value: &Value) -> Option<&str> {
         self.hardware
             .iter()
@@ -223,13 +223,13 @@ impl Reference {
             .filter(move |v| v.paper == paper && v.table == table)
     }
 
-    /// The lines of a suite, in order; none where there is no such suite.
+    /// The lines of a suite, in order; empty if there is no such suite.
     pub fn suite(&self, name: &str) -> Vec<&SuiteRow> {
         let of = |row: &&SuiteRow| row.suite == name;
         self.suites.iter().filter(of).collect()
     }
 
-    /// One number, by row, column and unit.
+    /// One number, by paper, table, row, column and unit.
     pub fn value(&self, at: [&str; 5]) -> Option<f64> {
         let [paper, table, row, column, unit] = at;
         self.of_table(paper, table)

@@ -1,5 +1,5 @@
-//! One result file for a reader: what was run, on what, how its boots went, and how the costs of
-//! each benchmark are distributed.
+//! Renders one result file: what was run and on what, how its boots ended, and the distribution of
+//! each benchmark's costs.
 
 use crate::number::{self, percent};
 use crate::style::Style;
@@ -11,7 +11,7 @@ use ws_analysis::{Band, BootEstimate, Histogram, Summary};
 use ws_results::{Boot, HostView, Launch, LaunchEnd, Perturbed, ResultFile, Row, Status, Verdict};
 use crate::text::{console, pad_left, pad_right, terminal, width};
 
-/// Bars of a histogram that are drawn, the most frequent ones, and the columns of the longest.
+/// The most bars of a histogram (the most frequent costs), and the width of the longest, in columns.
 const MAX_BARS: usize = 12;
 const BAR_COLUMNS: u64 = 30;
 
@@ -44,7 +44,7 @@ struct Page {
 }
 
 impl Page {
-    /// One line, already escaped, indented by so many steps.
+    /// One line of escaped text, indented by `indent` steps.
     fn line(&mut self, indent: usize, text: &str) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.out, "{}{}", "  ".repeat(indent), text.trim_end());
@@ -89,7 +89,7 @@ impl Page {
             );
         }
         if fields.is_empty() {
-            self.line(1, "none are recorded");
+            self.line(1, "none recorded");
         }
     }
 
@@ -99,7 +99,7 @@ impl Page {
             let memory = change.memory_mib.map(|mib| format!("{mib} MiB of memory"));
             let changes: Vec<String> = [pad, memory].into_iter().flatten().collect();
             let text = format!(
-                "boot {} was perturbed on purpose, and stands in no figure but the band: {}",
+                "boot {} was perturbed on purpose and counts in no figure but the band: {}",
                 boot.boot,
                 changes.join(", ")
             );
@@ -135,7 +135,7 @@ impl Page {
             }
         }
         if !well && !launch.console_tail.trim().is_empty() {
-            self.line(2, "the last of its console:");
+            self.line(2, "the end of its console:");
             for line in console(launch.console_tail.as_bytes()).lines() {
                 let line = self.style.dim(&format!("| {line}"));
                 self.line(2, &line);
@@ -173,7 +173,7 @@ impl Page {
         }
     }
 
-    /// What the host saw in one boot: where its vCPUs strayed to, and its counts by reason.
+    /// The host's view of one boot: vCPUs that left their CPU, and the host's counts by reason.
     fn host(&mut self, view: &HostView) {
         for how in &view.strayed {
             let text = format!(
@@ -207,7 +207,7 @@ impl Page {
         self.line(2, &self.style.dim(&text));
     }
 
-    /// What of the row was not timed from outside, and why.
+    /// The boots of the row without external time, and why.
     fn untimed(&mut self, row: &Row) {
         for outcome in &row.outcomes {
             if let Some(why) = &outcome.external {
@@ -217,8 +217,8 @@ impl Page {
         }
     }
 
-    /// One line for each verdict. Notes that hold a measured number differ from boot to boot: the
-    /// first stands for all.
+    /// One line for each verdict. Notes with a measured number differ from boot to boot: only the first
+    /// is shown.
     fn checks(&mut self, row: &Row) {
         for verdict in [Verdict::Proved, Verdict::Unproven, Verdict::Failed] {
             let mut notes: Vec<&str> = Vec::new();
@@ -232,7 +232,7 @@ impl Page {
             };
             let mut text = format!("check {}: {}", verdict_word(verdict), terminal(first));
             if !others.is_empty() {
-                text.push_str(" (in other words in other boots)");
+                text.push_str(" (worded differently in other boots)");
             }
             self.line(2, &text);
         }
@@ -305,7 +305,7 @@ impl Page {
         }
     }
 
-    /// Where the value lies, how boots and samples scatter, and what lies far out.
+    /// The interval of the value, the scatter of boots and samples, and outliers.
     fn dispersion(&mut self, summary: &Summary) {
         let value = |v: f64| number::value(v, &summary.unit);
         let mut parts = Vec::new();
@@ -314,7 +314,7 @@ impl Page {
             let (low, high) = (value(interval.low), value(interval.high));
             parts.push(format!("{confidence} interval over boots [{low}, {high}]"));
         }
-        // Around what cannot be told from zero a fraction of it says nothing.
+        // A fraction of a value that cannot be told from zero means nothing.
         let scatter = |fraction: Option<f64>| fraction.filter(|_| !summary.is_near_zero());
         if let Some(between) = scatter(summary.scatter_between()) {
             parts.push(format!("boots scatter by {}", percent(between)));
@@ -332,7 +332,7 @@ impl Page {
         }
     }
 
-    /// In what band perturbed boots move the value.
+    /// The band of the value over perturbed boots.
     fn band(&mut self, summary: &Summary) {
         let Some(Band { low, high }) = summary.band() else {
             return;
@@ -342,7 +342,7 @@ impl Page {
         let text = match low == high {
             true => format!("invariant: {perturbed} perturbed boots give the same"),
             false => format!(
-                "not invariant: with {perturbed} perturbed boots it lies from {} to {}",
+                "not invariant: with {perturbed} perturbed boots it ranges from {} to {}",
                 value(low),
                 value(high)
             ),
@@ -363,7 +363,7 @@ impl Page {
             let far = plural(boot.outliers.len() as u64, "sample");
             self.line(
                 4,
-                &format!("{far} far from the others, and counted all the same"),
+                &format!("{far} far from the others, but included in all figures"),
             );
         }
         if let Some(histogram) = boot.histogram.as_ref().filter(|h| h.bars.len() > 1) {

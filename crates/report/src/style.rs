@@ -1,6 +1,6 @@
-//! Colour for a terminal, or none.
+//! Optional colour for a terminal.
 
-/// Wraps text that is already padded and escaped.
+/// Colours text that is already padded and escaped.
 pub(crate) struct Style {
     colour: bool,
 }
@@ -26,7 +26,7 @@ impl Style {
         self.wrap("32", text)
     }
 
-    /// SGR (ECMA-48, section 8.3.117). Blank text needs none.
+    /// Adds SGR codes (ECMA-48, section 8.3.117), except to blank text.
     fn wrap(&self, code: &str, text: &str) -> String {
         if self.colour && !text.trim().is_empty() {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")

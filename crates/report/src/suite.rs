@@ -1,6 +1,6 @@
-//! A table laid out as a paper's: its rows in its order, our platforms' columns, and behind them the
-//! columns that the paper printed. Each column has one unit, and nothing is compared across units:
-//! cycles of a published machine are neither our ticks nor our instructions.
+//! Lays out a table like a paper's: the paper's rows in its order, our platforms' columns, then the
+//! published columns. Each column has one unit, and nothing is compared across units: published cycles
+//! of another machine are neither our ticks nor our instructions.
 
 use crate::notes::Notes;
 use crate::table::{Cell, Column, Table, TableRow};
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use crate::reference::{Reference, SuiteRow, Value};
 use ws_results::Status;
 
-/// The unit of what the papers measured.
+/// The unit of the published costs.
 const CYCLES: &str = "cycles";
 
 const NOT_THERE: &str =
-    "not measured there: its guest image has no such benchmark, or the run chose others";
+    "not measured there: its guest image lacks this benchmark, or the run did not select it";
 
 impl Table {
-    /// The same results in a suite's layout. A row's category is the paper's row, its benchmark
-    /// ours; each cell of a platform is a number or has a reason.
+    /// The same results in a suite's layout. A row's category is the paper's row, its benchmark is
+    /// ours; each cell of a platform has a number or a reason.
     pub fn as_suite(self, suite: &[&SuiteRow], reference: &Reference) -> Self {
         let mut notes = Notes::from(self.notes);
         let published = Published::of(suite, reference);
@@ -56,7 +56,7 @@ impl Table {
         table
     }
 
-    /// Leaves out notes to which nothing refers any more, and numbers the others anew.
+    /// Drops notes that nothing refers to any more, and renumbers the others.
     fn drop_unused_notes(&mut self) {
         let mut kept = Notes::default();
         let texts = std::mem::take(&mut self.notes);
@@ -78,10 +78,10 @@ impl Table {
     }
 }
 
-/// What a paper printed for a suite's rows.
+/// The published values for a suite's rows.
 struct Published<'a> {
     values: Vec<&'a Value>,
-    /// The first value of each column.
+    /// The first value of each published column.
     columns: Vec<&'a Value>,
 }
 
@@ -119,8 +119,7 @@ impl<'a> Published<'a> {
         self.columns.iter().map(column).collect()
     }
 
-    /// A line's cells, with the slowdown that the paper printed beside, and what a reader of the number
-    /// must know.
+    /// A line's cells, with the published slowdown and notes.
     fn cells(&self, line: &SuiteRow, notes: &mut Notes) -> Vec<Option<Cell>> {
         let find = |column: &Value, unit: &str| {
             let here =

@@ -1,4 +1,4 @@
-//! The table as data: benchmarks by platforms. Renderers draw it and decide nothing.
+//! The table as data: benchmarks by platforms. The renderers only format it.
 
 use crate::baselines::baselines;
 use crate::notes::Notes;
@@ -12,19 +12,19 @@ use ws_results::{ResultFile, Row, Status, Verdict};
 /// The schema of the table's JSON.
 pub const SCHEMA: &str = "worldswitch-table/2";
 
-/// What the reader of a column on a software KVM must know.
-pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 0 is emulated, and neither its figures nor its counts say anything about hardware";
+/// The note on a column of a software KVM.
+pub(crate) const SOFTWARE_KVM: &str = "a software KVM, without VMX or SVM: ring 0 is emulated, so its figures and counts say nothing about hardware";
 
-/// What the caller may choose.
+/// Options of the table.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The platform that the others are compared with; by default see [`baselines`].
+    /// The platform that the others are compared with; for the default see [`baselines`].
     pub baseline: Option<String>,
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
 }
 
-/// The JSON Schema of [`Table::to_json`], as `docs/table-schema.json` has it.
+/// The JSON Schema of [`Table::to_json`], the content of `docs/table-schema.json`.
 pub fn table_schema() -> String {
     format!("{:#}\n", schemars::schema_for!(Table).to_value())
 }
@@ -35,14 +35,14 @@ pub enum TableError {
     /// The baseline is not among the results.
     #[error("no result of the baseline {baseline:?}; there are results of {}", there.join(", "))]
     NoBaseline {
-        /// What was asked for.
+        /// The requested baseline.
         baseline: String,
-        /// The platforms that there are, escaped for a terminal.
+        /// The platforms of the results, escaped for a terminal.
         there: Vec<String>,
     },
 }
 
-/// Benchmarks by platforms. Strings are as they came: a renderer escapes them.
+/// Benchmarks by platforms. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
     /// Always `worldswitch-table/2`.
@@ -52,7 +52,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// One for each benchmark, in the guest's order.
     pub rows: Vec<TableRow>,
-    /// Texts to which columns and cells refer by index, from 0. Readers see them numbered from 1.
+    /// Texts that columns and cells refer to by index, from 0. They are shown numbered from 1.
     pub notes: Vec<String>,
 }
 
@@ -63,11 +63,11 @@ pub struct Column {
     pub platform: String,
     /// When its run began.
     pub created: String,
-    /// The unit of all its values; absent when nothing was measured, or in several units.
+    /// The unit of all its values; absent if nothing was measured, or in several units.
     pub unit: Option<String>,
-    /// How many boots its file holds, perturbed ones aside.
+    /// The number of boots in its file, perturbed ones aside.
     pub boots: usize,
-    /// The column that this one is compared with, from 0; its own number where others are with it.
+    /// The column that this one is compared with, from 0; a baseline has its own number.
     pub baseline: Option<usize>,
     /// Notes on the whole column.
     pub notes: Vec<usize>,
@@ -80,15 +80,15 @@ pub struct TableRow {
     pub benchmark: String,
     /// Its category.
     pub category: String,
-    /// One for each column; absent where that run was not asked for this benchmark.
+    /// One for each column; absent if that run did not select this benchmark.
     pub cells: Vec<Option<Cell>>,
 }
 
 /// A benchmark on a platform.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
-    /// The row's status in its file. A cell can have a value and a bad status when some boots went
-    /// well and one did not.
+    /// The row's status in its file. A cell can have both a value and a bad status if only some boots
+    /// failed.
     pub status: Status,
     /// The unit of `value`, `min`, `max` and `added`.
     pub unit: Option<String>,
@@ -98,34 +98,34 @@ pub struct Cell {
     pub min: Option<f64>,
     /// The greatest cost in any boot.
     pub max: Option<f64>,
-    /// How many boots have samples.
+    /// The number of boots with samples.
     pub boots: usize,
-    /// How many samples they have together.
+    /// The number of their samples.
     pub samples: usize,
-    /// (greatest - least) / median of the boots' values, a fraction.
+    /// (max - min) / median of the boots' values, a fraction.
     pub spread: Option<f64>,
     /// On units of time: whether the value cannot be told from zero.
     pub near_zero: bool,
-    /// On units of time: whether the value is noise, good for an order of magnitude at most.
+    /// On units of time: whether the value is noise, an order of magnitude at best.
     pub noisy: bool,
     /// On `insns`: whether all boots gave the same samples.
     pub exact: Option<bool>,
-    /// What the benchmark's check said, the worst of all boots.
+    /// The verdict of the benchmark's check, the worst of all boots.
     pub check: Option<Verdict>,
-    /// The same cost as the host timed it; absent where it did not.
+    /// The same cost as timed by the host; absent if it was not.
     pub external: Option<Outside>,
-    /// Counts: this value less the baseline's.
+    /// Counts: this value - the baseline's.
     pub added: Option<f64>,
-    /// Times: this value over the baseline's (HyperBench's GNR).
+    /// Times: this value / the baseline's (HyperBench's GNR).
     pub slowdown: Option<f64>,
-    /// Why there is neither, where there is a baseline.
+    /// Why there is neither although there is a baseline: the index of a note.
     pub not_compared: Option<usize>,
     /// Notes on the cell.
     pub notes: Vec<usize>,
 }
 
 impl Cell {
-    /// A cell without a value; `notes` say why.
+    /// A cell without a value, with the reason in `notes`.
     pub(crate) fn without_value(status: Status, notes: Vec<usize>) -> Self {
         Self {
             status,
@@ -149,8 +149,8 @@ impl Cell {
     }
 }
 
-/// Makes the table; the columns stand in the order of `results`, each compared with its own of
-/// [`baselines`].
+/// Makes the table, with columns in the order of `results`, each compared with its own baseline (see
+/// [`baselines`]).
 pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableError> {
     let named = options.baseline.as_deref();
     if let Some(name) = named.filter(|name| results.iter().all(|r| r.platform != **name)) {
@@ -203,7 +203,7 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
     })
 }
 
-/// By benchmark.
+/// Summaries by benchmark.
 type Costs<'a> = BTreeMap<&'a str, Summary>;
 
 fn column(
@@ -236,8 +236,8 @@ fn column(
     }
 }
 
-/// All benchmarks with their categories. One that only a later result has stands behind the one
-/// that it follows there.
+/// All benchmarks with their categories. One that only a later result has is placed after its
+/// predecessor in that result.
 fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     for result in results {
@@ -307,13 +307,13 @@ fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
 struct Side<'a> {
     result: &'a ResultFile,
     row: &'a Row,
-    /// Absent also where the benchmark's check failed: those figures mean nothing.
+    /// Also absent if the benchmark's check failed: its figures mean nothing.
     summary: Option<&'a Summary>,
 }
 
 impl Side<'_> {
-    /// Fills in the comparison with the baseline, or why there is none. A cell without a value needs no
-    /// further reason.
+    /// Fills in the comparison with the baseline, or the reason why there is none. A cell without a value
+    /// already has a reason.
     fn compare(
         &self,
         (platform, base): (&str, Option<Side>),
@@ -343,7 +343,7 @@ impl Side<'_> {
         let base = base.and_then(|base| Some((base.summary?, base)));
         let (base_summary, base) = base.ok_or("it has no value there")?;
         let compared = compare(summary, base_summary);
-        // Units before conditions: no `allow` lets unlike units through.
+        // Units before conditions: `allow` never permits different units.
         if let Err(error @ CompareError::UnlikeUnits { .. }) = compared {
             return Err(error.to_string());
         }
@@ -352,7 +352,7 @@ impl Side<'_> {
         differ.extend(unlike(&self.row.conditions, &base.row.conditions, allow));
         if !differ.is_empty() {
             let fields: Vec<String> = differ.iter().map(Unlike::describe).collect();
-            return Err(format!("unlike {}", fields.join(", ")));
+            return Err(format!("different {}", fields.join(", ")));
         }
         compared.map_err(|error| error.to_string())
     }
@@ -372,7 +372,7 @@ fn worst_check(row: &Row) -> Option<Verdict> {
         .max_by_key(rank)
 }
 
-/// The status as a word, as the result file has it.
+/// The status as in the result file.
 pub fn status_word(status: Status) -> &'static str {
     match status {
         Status::Ok => "ok",
@@ -386,7 +386,7 @@ pub fn status_word(status: Status) -> &'static str {
     }
 }
 
-/// The verdict as a word, as the result file has it.
+/// The verdict as in the result file.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Proved => "proved",

@@ -1,11 +1,11 @@
-//! The table as aligned text.
+//! Renders the table as aligned text.
 
 use crate::grid::{EXTERNAL_HEADS, Group, groups, legend, reference, texts};
 use crate::style::Style;
 use crate::table::Table;
 use crate::text::{pad_left, pad_right, terminal, width};
 
-/// Between two columns of one platform, and between platforms.
+/// The gap between two columns of one platform, and that between platforms.
 const GAP: &str = "  ";
 const GROUP_GAP: &str = "    ";
 
@@ -16,7 +16,7 @@ impl Table {
         let groups = groups(self);
         let mut lines = Lines::default();
 
-        // Text first, then widths, then drawing: colour must not count as width.
+        // Text first, then widths, then colour, which must not count as width.
         let first: Vec<[String; 2]> = self
             .rows
             .iter()
@@ -76,7 +76,7 @@ impl Table {
     }
 }
 
-/// Collects lines without blanks at their ends.
+/// Collects lines without trailing blanks.
 #[derive(Default)]
 struct Lines(String);
 
@@ -92,17 +92,17 @@ impl Lines {
     }
 }
 
-/// How many columns a platform can have.
+/// The most columns that a platform can have.
 const COLUMNS: usize = 7;
 
 /// A platform's columns as text: value, marks, spread, the host's times (3), comparison.
 struct Block {
     platform: String,
     heads: [String; COLUMNS],
-    /// The texts of each row, and whether something went wrong in it.
+    /// The texts of each row, and whether it failed.
     rows: Vec<([String; COLUMNS], bool)>,
     widths: [usize; COLUMNS],
-    /// Which of them are drawn.
+    /// Which columns are shown.
     drawn: [bool; COLUMNS],
 }
 
@@ -168,12 +168,12 @@ impl Block {
             widths,
             drawn,
         };
-        // A name wider than its columns widens the first.
+        // A name wider than its columns widens the first column.
         block.widths[0] += width(&block.platform).saturating_sub(block.width());
         block
     }
 
-    /// Columns that the whole block takes.
+    /// The width of the whole block.
     fn width(&self) -> usize {
         width(&self.line(&Default::default()))
     }
@@ -181,7 +181,7 @@ impl Block {
     fn line(&self, texts: &[String; COLUMNS]) -> String {
         let mut line = pad_left(&texts[0], self.widths[0]);
         for i in (1..COLUMNS).filter(|&i| self.drawn[i]) {
-            // Marks belong to the value and begin right behind it.
+            // Marks belong to the value and follow it directly.
             let (gap, pad): (_, fn(&str, usize) -> String) = if i == 1 {
                 (" ", pad_right)
             } else {

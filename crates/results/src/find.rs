@@ -1,44 +1,44 @@
-//! Finds result files by what the user typed: `DIR`, `DIR:PLATFORM` or a file.
+//! Finds result files by command-line argument: `DIR`, `DIR:PLATFORM` or a file.
 
 use crate::{ReadError, ResultFile, file_name, read_file};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why nothing was found.
+/// Why no result was loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// What was typed is nothing that exists.
-    #[error("{0:?} is no file, no folder, and no FOLDER:PLATFORM")]
+    /// The argument names nothing that exists.
+    #[error("{0:?} is not a file, a folder or FOLDER:PLATFORM")]
     Nothing(String),
-    /// The folder holds no `*.json`.
+    /// The folder contains no `*.json`.
     #[error("no result files in {}", .0.display())]
     Empty(PathBuf),
-    /// The folder is there, the platform is not.
+    /// The folder exists but has no result of the platform.
     #[error("no result of {platform:?} in {}, which has {}", dir.display(), there.join(", "))]
     NoSuchPlatform {
         /// The folder.
         dir: PathBuf,
-        /// The platform that was asked for.
+        /// The requested platform.
         platform: String,
-        /// The files that are there.
+        /// The result files in the folder.
         there: Vec<String>,
     },
-    /// The system could not list the folder.
+    /// The folder cannot be listed.
     #[error("cannot list {}: {cause}", dir.display())]
     List {
         /// The folder.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// A file that was found cannot be read.
+    /// A file was found but cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// The paths that `spec` means: one for a file or `DIR:PLATFORM`, every `*.json` of a folder,
-/// sorted by name. Something that exists goes before the reading as `DIR:PLATFORM`.
+/// The paths that `spec` names: one for a file or `DIR:PLATFORM`, every `*.json` of a folder, sorted
+/// by name. An existing path takes precedence over `DIR:PLATFORM`.
 pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     let path = Path::new(spec);
     if path.is_dir() {
@@ -52,8 +52,8 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     if path.exists() {
         return Ok(vec![path.into()]);
     }
-    // Both halves may hold colons: the first split whose left half is a folder with such a
-    // platform wins.
+    // Both halves may contain colons: take the first split whose left half is a folder with a result
+    // of that platform.
     let mut missing = None;
     for (colon, _) in spec.match_indices(':') {
         let (dir, platform) = (Path::new(&spec[..colon]), &spec[colon + 1..]);
@@ -83,7 +83,7 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     })
 }
 
-/// Finds and reads, ordered by when the runs began, then by platform.
+/// Finds and reads results, ordered by start of the run, then by platform.
 pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
     let mut results = find(spec)?
         .iter()
@@ -94,13 +94,13 @@ pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
     Ok(results)
 }
 
-/// The results of several, one after the other.
+/// The results of several arguments, in their order.
 pub fn load_all(specs: &[String]) -> Result<Vec<ResultFile>, FindError> {
     let loaded: Result<Vec<_>, _> = specs.iter().map(|spec| load(spec)).collect();
     Ok(loaded?.into_iter().flatten().collect())
 }
 
-/// The `*.json` of a folder, sorted by name; not the hidden ones, which are being written.
+/// The `*.json` of a folder, sorted by name, without hidden ones (files being written).
 fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let failed = |cause| FindError::List {
         dir: dir.to_owned(),
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(
             platforms,
             ["qemu-tcg", "lab:native"],
-            "the older run stands first"
+            "the older run comes first"
         );
     }
 
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             find("/nonexistent:kvm").unwrap_err().to_string(),
-            "\"/nonexistent:kvm\" is no file, no folder, and no FOLDER:PLATFORM"
+            "\"/nonexistent:kvm\" is not a file, a folder or FOLDER:PLATFORM"
         );
         let empty = tempfile::tempdir().unwrap();
         let error = find(empty.path().to_str().unwrap()).unwrap_err();
@@ -213,6 +213,9 @@ mod tests {
         let dir = folder();
         fs::write(dir.path().join("broken.json"), "{").unwrap();
         let error = load(dir.path().to_str().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("broken.json is no result file"), "{error}");
+        assert!(
+            error.contains("broken.json is not a result file"),
+            "{error}"
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! How result files are laid out: objects over several lines, so that a person can read them and
-//! a line-based diff is short; arrays of numbers on one line, since they hold many.
+//! The layout of result files: objects over several lines, so that people can read them and
+//! line-based diffs are short; arrays of numbers on one line, since they are long.
 
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
-/// A `serde_json` formatter.
+/// The `serde_json` formatter of result files.
 #[derive(Default)]
 pub(crate) struct Layout {
     /// The open arrays and objects, outermost first.
@@ -13,7 +13,7 @@ pub(crate) struct Layout {
 
 struct Open {
     array: bool,
-    /// Something inside stands on its own line, so the end must too.
+    /// Something inside starts a new line, so the end must too.
     lines: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The result file: what one run measured on one platform, with all that the numbers depend on.
+//! The result file: what one run measured on one platform, with everything the numbers depend on.
 //!
-//! One file a platform, versioned JSON. It holds raw samples and no statistics: whoever reads it
-//! can compute anew. `docs/results.md` describes it in words and `docs/result-schema.json` for
-//! machines (made from these types, and a test keeps the two the same).
+//! One file per platform, versioned JSON. It contains raw samples and no statistics, which readers
+//! compute. `docs/results.md` describes it; `docs/result-schema.json` is generated from these types,
+//! and a test checks that it is up to date.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -45,23 +45,23 @@ pub struct ResultFile {
     pub command: Vec<String>,
     /// The platform's canonical name, as `--on` takes it.
     pub platform: String,
-    /// All that the numbers depend on.
+    /// Everything the numbers depend on.
     pub identity: Identity,
-    /// What on the host was not as a measurement of time wants it, as `worldswitch doctor` saw it
-    /// when the run began. Absent where nobody looked: on instruction counts, and where somebody
-    /// else booted the machine.
+    /// What on the host can disturb a measurement of time, as found by `worldswitch doctor` at the
+    /// start of the run. Absent if it was not checked: for instruction counts, and if the machine was
+    /// not booted by worldswitch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbances: Option<Vec<Disturbance>>,
     /// True when the run was stopped before all its boots were done.
     pub interrupted: bool,
     /// Every launch of the machine, in order.
     pub boots: Vec<Boot>,
-    /// One row for each benchmark that was asked for, in the guest's order.
+    /// One row for each requested benchmark, in the guest's order.
     pub rows: Vec<Row>,
 }
 
 impl ResultFile {
-    /// Its boots that stand in no figure.
+    /// The perturbed boots, which count in no figure but the invariance band.
     pub fn perturbed(&self) -> Perturbed {
         Perturbed::of(&self.boots)
     }
@@ -71,19 +71,19 @@ impl ResultFile {
         self.rows.iter().find(|row| row.benchmark == benchmark)
     }
 
-    /// What the recipe of a lab machine says of its figures.
+    /// The caveat that a lab machine's recipe attaches to its figures.
     pub fn caveat(&self) -> Option<&str> {
         self.identity.subject.get("caveat")?.as_str()
     }
 
-    /// Whether a KVM without hardware below it ran the guest.
+    /// Whether the guest ran on a KVM without hardware virtualization.
     pub fn is_software_kvm(&self) -> bool {
         let kvm = self.identity.subject.get("kvm");
         kvm.and_then(|kvm| kvm.as_str()) == Some("software")
     }
 }
 
-/// The platforms of these results, each once, in the order in which they come.
+/// The platforms of these results, each once, in order of first appearance.
 pub fn platforms(results: &[ResultFile]) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let platforms = results.iter().map(|result| result.platform.as_str());
@@ -93,7 +93,7 @@ pub fn platforms(results: &[ResultFile]) -> Vec<&str> {
 }
 
 impl Row {
-    /// A benchmark that nothing has reached yet.
+    /// A benchmark that has not been reached yet.
     pub fn new(benchmark: &str, category: &str) -> Self {
         Self {
             benchmark: benchmark.to_owned(),
@@ -108,7 +108,7 @@ impl Row {
         }
     }
 
-    /// Adds a boot's samples to a metric, which is made where it is not there yet.
+    /// Adds a boot's samples to a metric, which is created if it is new.
     pub fn add(&mut self, metric: &str, unit: &str, samples: Samples) {
         match self.metrics.iter_mut().find(|known| known.name == metric) {
             Some(known) => known.boots.push(samples),
@@ -120,62 +120,62 @@ impl Row {
         }
     }
 
-    /// What was measured under this name.
+    /// The metric of this name.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name)
     }
 }
 
-/// The metric that the guest measures of every benchmark.
+/// The metric that the guest measures for every benchmark.
 pub const COST: &str = "cost";
-/// The same batches as the host timed them.
+/// The same batches, timed by the host.
 pub const COST_EXTERNAL: &str = "cost_external";
 
-/// All that a number depends on.
+/// Everything a number depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
-    /// What may differ between results that are compared, and is always shown.
+    /// What may differ between compared results, and is always shown.
     pub subject: BTreeMap<String, serde_json::Value>,
-    /// What must agree between results that are compared.
+    /// What must agree between compared results.
     pub conditions: BTreeMap<String, serde_json::Value>,
 }
 
 /// One finding of the doctor that is not `ok`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
-    /// The finding's name, as `processor.governor`.
+    /// The finding's name, such as `processor.governor`.
     pub id: String,
     /// How bad it is: `note`, `warning` or `problem`.
     pub severity: String,
-    /// What was looked at, for people.
+    /// What was checked, as text.
     pub title: String,
-    /// What was found, for people.
+    /// What was found, as text.
     pub found: String,
-    /// Why it matters to a measurement: one sentence.
+    /// Why it matters to a measurement, in one sentence.
     pub why: String,
 }
 
-/// One boot: a set of launches that between them ran every row once.
+/// One boot: a set of launches that together ran every row once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Boot {
     /// From 1.
     pub boot: u32,
     /// In order.
     pub launches: Vec<Launch>,
-    /// What was changed on purpose, in a boot that must not stand for the platform's figures: it
-    /// shows only how far they move with what should not matter. Absent in all other boots.
+    /// What was changed on purpose. Such a boot is not in the platform's figures: it shows only how
+    /// far they move with what should not matter. Absent in all other boots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbation>,
 }
 
-/// What differs in a perturbed boot from the conditions of its file. Something does.
+/// What differs in a perturbed boot from the conditions of its file; never empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Perturbation {
-    /// Passes of an empty loop before each timed batch (the guest's `pad=`), instead of those that
-    /// the conditions name.
+    /// Passes of an empty loop before each timed batch (the guest's `pad=`), instead of the number in
+    /// the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pad: Option<u64>,
-    /// The machine's memory, instead of what the conditions name.
+    /// The machine's memory, instead of the size in the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
 }
@@ -183,13 +183,13 @@ pub struct Perturbation {
 /// One launch of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Launch {
-    /// What the launch's records carry, 1 to 16 lowercase hex digits.
+    /// The nonce in the launch's records, 1 to 16 lowercase hex digits.
     pub nonce: String,
     /// Virtual CPUs of the machine.
     pub vcpus: u32,
-    /// The benchmarks it was asked for.
+    /// The requested benchmarks.
     pub asked: Vec<String>,
-    /// The guest's `hello`, as it came; absent when none came.
+    /// The guest's `hello`, as received; absent if none was.
     pub hello: Option<serde_json::Value>,
     /// From the start of the machine's process to its first record.
     pub first_record_ms: Option<u64>,
@@ -197,13 +197,13 @@ pub struct Launch {
     pub wall_ms: u64,
     /// How it ended.
     pub end: LaunchEnd,
-    /// What the end means, in words.
+    /// The end explained, as text.
     pub end_detail: String,
-    /// Lines that began as records and were none.
+    /// Lines that looked like records but were not valid.
     pub bad_lines: u64,
     /// Records of another launch.
     pub stale_records: u64,
-    /// Records missing by their sequence numbers.
+    /// Records that are missing, by the gaps in the sequence numbers.
     pub lost_records: u64,
     /// The last lines of console text (at most 4 KiB), control characters escaped.
     pub console_tail: String,
@@ -213,9 +213,9 @@ pub struct Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LaunchEnd {
-    /// The guest said `bye`.
+    /// The guest sent `bye`.
     Bye,
-    /// The machine ended by itself without a `bye`.
+    /// The machine exited without a `bye`.
     Died,
     /// A benchmark, or the boot, took longer than its limit; the machine was killed.
     Timeout,
@@ -223,7 +223,7 @@ pub enum LaunchEnd {
     Flood,
     /// The user stopped the run.
     Interrupted,
-    /// A log or line ended without a `bye`.
+    /// A log or serial line ended without a `bye`.
     Eof,
 }
 
@@ -243,63 +243,62 @@ pub struct Row {
     /// What must agree between compared rows: `vcpus`, `digest` of the timed machine code, and
     /// where the row has them `page_bytes`, `ws_bytes`, `port`.
     pub conditions: BTreeMap<String, serde_json::Value>,
-    /// On `insns`: did every boot give the same samples, perturbed ones aside? Null with fewer than
-    /// two boots, and on units of time.
+    /// On `insns`: whether every boot gave the same samples, perturbed ones aside. Null with fewer
+    /// than two boots, and on units of time.
     pub exact: Option<bool>,
     /// What was measured; empty when nothing was.
     pub metrics: Vec<Metric>,
-    /// What the host saw of it, one for each boot in which it looked.
+    /// What the host counted, one for each boot in which it did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<HostView>,
 }
 
-/// What the host saw of a row in one boot: what its monitor counted between the first sample and
-/// the last, and where its vCPU threads ran. All counts are of all vCPUs together.
+/// The host's view of a row in one boot: what the monitor counted between the first sample and the
+/// last, and where its vCPU threads ran. All counts are totals over all vCPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostView {
     /// The boot's number.
     pub boot: u32,
     /// Index into that boot's launches.
     pub launch: u32,
-    /// Operations that the guest did meanwhile; absent where nothing was counted.
+    /// Operations of the guest in this time; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
-    /// The host's time for all of it.
+    /// The host's time for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ns: Option<u64>,
     /// Returns from the guest to the monitor, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub returns: BTreeMap<String, u64>,
-    /// KVM's own counters that moved, by the names that the kernel gives them; absent where the
-    /// kernel offers none.
+    /// KVM's own counters that changed, by their kernel names; absent if the kernel has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kvm: Option<BTreeMap<String, u64>>,
     /// Page faults of the monitor's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_faults: Option<u64>,
-    /// The host's pages that the guest's memory had before.
+    /// Host pages that backed the guest's memory before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_before: Option<u64>,
-    /// And after.
+    /// The same after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_after: Option<u64>,
-    /// vCPU threads that were seen on another CPU than they were pinned to, in words.
+    /// vCPU threads that were seen on another CPU than they were pinned to, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strayed: Vec<String>,
 }
 
-/// What became of a row in one boot.
+/// The outcome of a row in one boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// The boot's number.
     pub boot: u32,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// Why the status is not `ok`.
     pub reason: Option<String>,
-    /// What the benchmark's own check said; absent when it did not come so far.
+    /// The result of the benchmark's own check; absent if it did not run.
     pub check: Option<Check>,
-    /// Why samples have no time from outside, where it was to be taken and some have none.
+    /// Why some samples have no external time, if it was requested and some have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
 }
@@ -310,23 +309,23 @@ pub struct Outcome {
 pub enum Status {
     /// Measured.
     Ok,
-    /// Cannot be run here.
+    /// Cannot run here.
     Skip,
     /// An exception in the benchmark.
     Fault,
     /// Took longer than its limit.
     Timeout,
-    /// The machine ended while it ran.
+    /// The machine exited while it ran.
     Died,
-    /// Its own check says that the event did not take place.
+    /// Its own check found that the event did not take place.
     Failed,
-    /// Records of it were lost or damaged on the line.
+    /// Its records were lost or damaged on the line.
     Lost,
     /// Never reached: the run was stopped, or the log ended.
     Unreached,
 }
 
-/// What a benchmark's check said.
+/// The result of a benchmark's check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Its verdict.
@@ -350,9 +349,9 @@ pub enum Verdict {
 /// One measured quantity, its samples by boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// `cost` for every benchmark of the guest, as the guest measured it, and first;
-    /// `cost_external` for the same batches, timed by the host; `exits`, with unit `count`, where
-    /// KVM counted them, `returns` where its monitor did.
+    /// `cost`: measured by the guest, for each of its benchmarks, and first in the list;
+    /// `cost_external`: the same batches, timed by the host; `exits`, with unit `count`: as counted by
+    /// KVM; `returns`: as counted by its monitor.
     pub name: String,
     /// `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
     pub unit: String,
@@ -373,12 +372,12 @@ pub struct Samples {
     pub run: Vec<u64>,
     /// Ticks of each control batch.
     pub control: Vec<u64>,
-    /// Of `cost_external`: ticks that the guest waited at the start of each batch, control and run
-    /// alike, so that the host heard its two ends apart. In no batch of `cost`.
+    /// In `cost_external`: ticks that the guest waited at the start of each batch, both control and
+    /// run, so that the host could tell its two marks apart. Not part of `cost`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lead_ticks: u64,
-    /// Of `cost_external`: which samples of `cost`, counted from 0, have no time from outside and
-    /// are left out here.
+    /// In `cost_external`: the samples of `cost`, counted from 0, that have no external time and are
+    /// left out here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<u32>,
 }

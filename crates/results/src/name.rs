@@ -1,17 +1,17 @@
-//! From platform names to file names.
+//! Encodes platform names as file names.
 
 use std::fmt::Write;
 
-/// The families whose `:` becomes `-`. Another name that begins like the outcome has its `-`
-/// encoded, so that no two platforms share a file.
+/// The families whose `:` becomes `-`. A name that already begins with such a family and `-` has its
+/// `-` encoded, so that no two platforms share a file.
 const FAMILIES: [&str; 3] = ["lab", "serial", "log"];
 
-/// Room for the ending and for a temporary file's additions within the 255 bytes that file
+/// Leaves room for `.json` and for a temporary file's prefix and suffix in the 255 bytes that file
 /// systems allow.
 const MAX_STEM_BYTES: usize = 200;
 
 /// `lab:native` gives `lab-native.json`, `log:/a/b` gives `log-_2fa_2fb.json`: safe in any file
-/// system, and different for every platform (of names beyond 200 bytes, by a 64-bit hash).
+/// system, and different for every platform (names beyond 200 bytes get a 64-bit hash).
 pub fn file_name(platform: &str) -> String {
     let (family, rest) = match platform.split_once(':') {
         Some((family, rest)) if FAMILIES.contains(&family) => (format!("{family}-"), rest),
@@ -23,22 +23,22 @@ pub fn file_name(platform: &str) -> String {
     let mut stem = family;
     for byte in rest.bytes() {
         match byte {
-            b'.' if stem.is_empty() => stem.push_str("_2e"), // else it would be hidden
+            b'.' if stem.is_empty() => stem.push_str("_2e"), // else the file would be hidden
             b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'@' | b'+' | b'=' | b',' => {
                 stem.push(char::from(byte));
             }
-            // Capitals too: some file systems do not tell them apart.
+            // Capitals too: some file systems ignore case.
             _ => {
                 let _ = write!(stem, "_{byte:02x}"); // writing to a String cannot fail
             }
         }
     }
     if stem.is_empty() {
-        stem.push('_'); // which no other name gives, and `.json` alone would be hidden
+        stem.push('_'); // no other name gives it, and `.json` alone would be hidden
     }
     if stem.len() > MAX_STEM_BYTES {
         stem.truncate(MAX_STEM_BYTES); // ASCII, so any place is a boundary
-        let _ = write!(stem, "__{:016x}", fnv1a(platform.as_bytes())); // `__` stands nowhere else
+        let _ = write!(stem, "__{:016x}", fnv1a(platform.as_bytes())); // `__` occurs nowhere else
     }
     stem + ".json"
 }

@@ -1,4 +1,4 @@
-//! Reads a result file, which anybody may have written: damaged ones are refused with the reason.
+//! Reads and checks a result file. It is untrusted input: damaged files are refused with the reason.
 
 use crate::{Perturbation, ResultFile, SCHEMA};
 use serde::Deserialize;
@@ -10,53 +10,53 @@ use std::path::{Path, PathBuf};
 /// Larger files are refused.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// Why a file is no result that this version can read.
+/// Why a file cannot be read as a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system could not read it.
+    /// The read failed.
     #[error("cannot read {}: {cause}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// It is larger than [`MAX_FILE_BYTES`].
-    #[error("{} is larger than {MAX_FILE_BYTES} bytes, so it is no result file", path.display())]
+    #[error("{} is not a result file: larger than {MAX_FILE_BYTES} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// It is no JSON.
-    #[error("{} is no result file: {cause}", path.display())]
+    /// It is not JSON.
+    #[error("{} is not a result file: {cause}", path.display())]
     Json {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The place and the error.
         cause: serde_json::Error,
     },
-    /// A field is missing, cut off, or not what it should be.
-    #[error("{} is no result file: {field}: {cause}", path.display())]
+    /// A field is missing, cut off, or has a wrong value.
+    #[error("{} is not a result file: {field}: {cause}", path.display())]
     Field {
         /// The file.
         path: PathBuf,
-        /// The field, as `rows[0].metrics[1].unit`; that which should hold it where it is missing.
+        /// The field, such as `rows[0].metrics[1].unit`; if it is missing, its parent.
         field: String,
-        /// Where and what.
+        /// The place and the error.
         cause: serde_json::Error,
     },
-    /// It does not say what it is.
-    #[error("{} is no result file: it has no \"schema\"", path.display())]
+    /// It has no `schema` field.
+    #[error("{} is not a result file: it has no \"schema\"", path.display())]
     NoSchema {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else, or of another version.
+    /// It is another kind of file, or of another version.
     #[error("{} has schema {found:?}, and this version reads only {SCHEMA:?}", path.display())]
     UnknownSchema {
         /// The file.
         path: PathBuf,
-        /// What it says it is.
+        /// Its schema.
         found: String,
     },
     /// Its parts contradict each other.
@@ -79,7 +79,7 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
 
     let file = File::open(path()).map_err(io)?;
     let mut bytes = Vec::new();
-    // The limit holds for what is read, not for what the file system says: it may be a pipe.
+    // Limit what is read instead of checking the file's size: it may be a pipe.
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(io)?;
@@ -87,7 +87,7 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
         return Err(ReadError::TooLarge { path: path() });
     }
 
-    // The schema first: another version's file is another version's, not damaged.
+    // The schema first, so that a file of another version is not reported as damaged.
     #[derive(Deserialize)]
     struct Head {
         schema: Option<String>,
@@ -117,7 +117,7 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
     }
 }
 
-/// Which field is wrong: reads again, minding where it is, which takes longer.
+/// Finds the wrong field by parsing again with its path tracked, which is slower.
 fn field_error(path: PathBuf, bytes: &[u8], cause: serde_json::Error) -> ReadError {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     match serde_path_to_error::deserialize::<_, ResultFile>(&mut json) {
@@ -130,20 +130,20 @@ fn field_error(path: PathBuf, bytes: &[u8], cause: serde_json::Error) -> ReadErr
                 cause: error.into_inner(),
             },
         },
-        // What follows the object is wrong, which the path knows nothing of.
+        // The error is behind the object, where there is no path.
         Ok(_) => ReadError::Json { path, cause },
     }
 }
 
-/// What every reader downstream relies on. Names are quoted, for they may hold anything.
+/// Checks what all users of a result rely on. Names may contain anything, so they are quoted.
 fn inconsistency(result: &ResultFile) -> Option<String> {
     let mut numbers = BTreeSet::new();
     for boot in &result.boots {
         if !numbers.insert(boot.boot) {
-            return Some(format!("there are two boots {}", boot.boot));
+            return Some(format!("two boots have the number {}", boot.boot));
         }
         if boot.perturbed == Some(Perturbation::default()) {
-            return Some(format!("boot {} is perturbed by nothing", boot.boot));
+            return Some(format!("boot {} has an empty \"perturbed\"", boot.boot));
         }
     }
     for (index, row) in result.rows.iter().enumerate() {
@@ -164,12 +164,12 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
                     .count()
                     > 1
                 {
-                    return Some(format!("{place}: two entries of that boot"));
+                    return Some(format!("{place}: two entries for that boot"));
                 }
                 let (run, control) = (samples.run.len(), samples.control.len());
                 if run != control {
                     return Some(format!(
-                        "{place}: {run} samples but {control} of the control loop"
+                        "{place}: {run} samples but {control} control samples"
                     ));
                 }
                 if run == 0 {
@@ -199,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    /// Reads the sample after `spoil` had its way with it.
+    /// Reads the sample result after `spoil` has modified it.
     fn read_spoiled(spoil: impl FnOnce(&mut Value)) -> Result<ResultFile, String> {
         let mut value = serde_json::to_value(sample()).unwrap();
         spoil(&mut value);
@@ -240,24 +240,24 @@ mod tests {
     fn what_is_no_result_file_is_refused() {
         assert_eq!(
             read_text("{}").unwrap_err(),
-            "r.json is no result file: it has no \"schema\""
+            "r.json is not a result file: it has no \"schema\""
         );
         assert!(
             read_text("")
                 .unwrap_err()
-                .starts_with("r.json is no result file: EOF")
+                .starts_with("r.json is not a result file: EOF")
         );
         assert!(
             read_text("{\"schema\":")
                 .unwrap_err()
-                .starts_with("r.json is no result file: ")
+                .starts_with("r.json is not a result file: ")
         );
         let missing = read_text("{\"schema\":\"worldswitch-result/1\"}").unwrap_err();
         assert!(missing.contains("missing field `created`"), "{missing}");
         assert_eq!(
             read_text("[1]")
                 .unwrap_err()
-                .find("r.json is no result file: "),
+                .find("r.json is not a result file: "),
             Some(0)
         );
     }
@@ -290,12 +290,12 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever becomes of a file, it is read or refused by name, and never panics.
+        /// A truncated file is refused with its name, without a panic.
         #[test]
         fn cut_files_are_refused(cut in any::<prop::sample::Index>()) {
             let text = serde_json::to_string(&sample()).unwrap();
             let error = read_text(&text[..cut.index(text.len())]).unwrap_err();
-            prop_assert!(error.starts_with("r.json is no result file"), "{}", error);
+            prop_assert!(error.starts_with("r.json is not a result file"), "{}", error);
         }
 
         #[test]
@@ -315,7 +315,7 @@ mod tests {
             }
         }
 
-        /// Any one value replaced by any other kind.
+        /// Any one value replaced by one of another type.
         #[test]
         fn foreign_values_are_no_panic(place in any::<prop::sample::Index>(), kind in 0usize..7) {
             let mut value = serde_json::to_value(sample()).unwrap();
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// The place of every value but the outermost.
+    /// The JSON pointers of all values but the outermost.
     fn pointers(value: &Value, at: String, all: &mut Vec<String>) {
         let inside: Vec<(String, &Value)> = match value {
             Value::Array(values) => (0..).map(|i: usize| i.to_string()).zip(values).collect(),
@@ -348,17 +348,17 @@ mod tests {
     #[test]
     fn parts_that_contradict_each_other_are_refused() {
         let cases: [(&str, Value, &str); 8] = [
-            ("/boots/1/boot", json!(1), "two boots 1"),
-            ("/boots/1/perturbed", json!({}), "perturbed by nothing"),
+            ("/boots/1/boot", json!(1), "two boots have the number 1"),
+            ("/boots/1/perturbed", json!({}), "an empty \"perturbed\""),
             (
                 "/rows/0/metrics/0/boots/1/boot",
                 json!(1),
-                "two entries of that boot",
+                "two entries for that boot",
             ),
             (
                 "/rows/0/metrics/0/boots/0/control",
                 json!([1]),
-                "3 samples but 1 of the control",
+                "3 samples but 1 control",
             ),
             (
                 "/rows/0/metrics/0/boots/0/iterations",
@@ -383,7 +383,7 @@ mod tests {
         ];
         for (place, value, wanted) in cases {
             let error = read_spoiled(|v| {
-                // A field that the sample leaves out is put in.
+                // Also inserts a field that the sample leaves out.
                 let (object, field) = place.rsplit_once('/').unwrap();
                 match v.pointer_mut(object).unwrap() {
                     Value::Object(fields) => fields.insert(field.into(), value),

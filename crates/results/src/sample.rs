@@ -1,4 +1,4 @@
-//! The result that the tests of this crate write, read and spoil.
+//! The sample result that the tests of this crate write, read and damage.
 
 use crate::*;
 use serde_json::json;

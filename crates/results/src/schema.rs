@@ -1,8 +1,8 @@
-//! The JSON Schema of result files, made from the types of this crate.
+//! The JSON Schema of result files, generated from the types of this crate.
 
 use crate::ResultFile;
 
-/// The schema (draft 2020-12) as `docs/result-schema.json` holds it.
+/// The schema (draft 2020-12), the content of `docs/result-schema.json`.
 pub fn schema() -> String {
     let mut text = format!("{:#}", schemars::schema_for!(ResultFile).to_value());
     text.push('\n');
@@ -17,7 +17,7 @@ mod tests {
 
     const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result-schema.json");
 
-    /// `WS_BLESS=1 cargo test -p ws-results` writes the file anew after the types have changed.
+    /// `WS_BLESS=1 cargo test -p ws-results` regenerates the file after the types have changed.
     #[test]
     fn the_committed_schema_is_that_of_the_types() {
         if std::env::var_os("WS_BLESS").is_some() {
@@ -26,7 +26,7 @@ mod tests {
         let committed = std::fs::read_to_string(COMMITTED).unwrap();
         assert!(
             committed == schema(),
-            "docs/result-schema.json is out of date: WS_BLESS=1"
+            "docs/result-schema.json is out of date: run this test with WS_BLESS=1"
         );
     }
 
@@ -60,7 +60,7 @@ mod tests {
         assert!(!valid(&value), "rows removed");
     }
 
-    /// The example of `docs/results.md` is checked, so that the page cannot go stale.
+    /// Checks the example in `docs/results.md`, so that the page stays up to date.
     #[test]
     fn the_example_in_the_book_is_a_result_file() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");

@@ -1,10 +1,10 @@
 //! Writes a result file whole or not at all.
 //!
-//! A temporary file in the same folder takes the bytes, is made durable, and is renamed over the
-//! final name. Whatever fails (a full disk, no permission), the temporary file goes, an older
-//! file of that name stays as it was, and the error says what failed and where. A device, a pipe
-//! or a symbolic link, as `/dev/stdout`, is written through instead: a rename would put a file in
-//! its place.
+//! The bytes go to a temporary file in the same folder, which is synced and renamed to the final
+//! name. If anything fails (a full disk, no permission), the temporary file is removed, an older
+//! file of that name stays unchanged, and the error says what failed and where. A device, a pipe or
+//! a symbolic link such as `/dev/stdout` is opened and written instead: a rename would replace it by
+//! a file.
 
 use crate::ResultFile;
 use crate::json::Layout;
@@ -14,22 +14,22 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What went wrong, and where. Nothing of the file is left behind.
+/// What failed, and where. No partial file is left behind.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {cause}", path.display())]
 pub struct WriteError {
-    /// What was being done, as in `write` or `make the folder`.
+    /// What failed, such as `write` or `create the folder`.
     pub action: &'static str,
-    /// The file or folder that it was done to.
+    /// The file or folder concerned.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub cause: io::Error,
 }
 
-/// Writes `result` into the folder `dir` (made if missing) under [`crate::file_name`], replacing
-/// an older one. Returns the file's path.
+/// Writes `result` into the folder `dir` (created if missing) as [`crate::file_name`], replacing an
+/// older file. Returns the file's path.
 pub fn write_into(dir: &Path, result: &ResultFile) -> Result<PathBuf, WriteError> {
-    fs::create_dir_all(dir).map_err(at("make the folder", dir))?;
+    fs::create_dir_all(dir).map_err(at("create the folder", dir))?;
     let path = dir.join(crate::file_name(&result.platform));
     write_file(&path, result)?;
     Ok(path)
@@ -44,12 +44,12 @@ pub fn write_file(path: &Path, result: &ResultFile) -> Result<(), WriteError> {
     })
 }
 
-/// Writes any bytes to `path`, whose folder exists, whole or not at all: exports use it too.
+/// Writes any bytes, such as an export, to `path`, whose folder exists: whole or not at all.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     replace(path, |file| file.write_all(bytes))
 }
 
-/// Lets `fill` write a temporary file, and makes it `path`.
+/// Lets `fill` write a temporary file, and renames it to `path`.
 fn replace(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
@@ -61,12 +61,12 @@ fn replace(
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
-    // Dropped before the rename, the temporary file is removed. Its name begins with a dot and
-    // has another ending, so that no reader of the folder takes it for a result.
+    // If it is dropped before the rename, the temporary file is removed. Its name begins with a dot
+    // and does not end in `.json`, so that [`crate::find`] ignores it.
     let temporary = tempfile::Builder::new()
         .prefix(".")
         .suffix(".part")
-        .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
+        .permissions(Permissions::from_mode(0o666)) // minus the umask, as for any new file
         .tempfile_in(dir)
         .map_err(at("write in", dir))?;
     let mut buffer = BufWriter::new(temporary.as_file());
@@ -78,14 +78,14 @@ fn replace(
     temporary
         .persist(path)
         .map_err(|e| at("write", path)(e.error))?;
-    // The rename itself is durable only when the folder is.
+    // The rename is durable only after the folder is synced.
     File::open(dir)
         .and_then(|dir| dir.sync_all())
-        .map_err(at("make durable", dir))
+        .map_err(at("sync", dir))
 }
 
-/// Lets `fill` write what stands at `path`. Only a link of the user's to a file is emptied first:
-/// behind `/dev/stdout` there may be a file that has the table already.
+/// Lets `fill` write to the existing link, pipe or device at `path`. What is in `/dev` or `/proc` is
+/// appended to, not truncated: `/dev/stdout` may be a file that already has the table.
 fn through(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
@@ -135,7 +135,7 @@ mod tests {
         write_bytes(&link, b"new").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        // To a device as well, which nothing else may stand in for.
+        // To a device as well: it must not be replaced by a file.
         let null = dir.path().join("null");
         std::os::unix::fs::symlink("/dev/null", &null).unwrap();
         write_bytes(&null, b"new").unwrap();
@@ -167,7 +167,7 @@ mod tests {
         for path in [&old, &dir.path().join("new.json")] {
             let error = replace(path, |file| {
                 file.write_all(&[b'x'; 100_000])?;
-                // Meanwhile no reader of the folder can take it for a result.
+                // Until then its name is not that of a result.
                 let [part, _] = &names(dir.path())[..] else {
                     panic!()
                 };

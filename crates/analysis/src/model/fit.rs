@@ -1,4 +1,4 @@
-//! From results to the cost of each event.
+//! Fits the model: from results to the cost of each event.
 
 use super::measured::{BootKey, Measurement, Measurements};
 use super::operator::{Operator, operator};
@@ -16,25 +16,25 @@ use crate::statistics::{Rng, median, quantile, sorted};
 
 /// The confidence of all intervals of a model.
 pub const CONFIDENCE: f64 = 0.95;
-/// Resamples of boots behind them.
+/// Resamples of boots for the intervals.
 const REPLICATES: usize = 2000;
 
 /// Why there is no model.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Nothing to fit.
+    /// There is no result.
     #[error("no result to model")]
     Nothing,
-    /// One model is of one platform.
-    #[error("results of {0} and of {1} make no one model")]
+    /// The results are from more than one platform.
+    #[error("cannot model {0} and {1} together: give results of one platform")]
     TwoPlatforms(String, String),
     /// The platform's paging is not known, and equation 5 depends on it.
     #[error(
-        "{0} does not say whether its guests run with nested or shadow paging: --paging nested or --paging shadow"
+        "{0} does not say whether its guests run with nested or shadow paging: use --paging nested or --paging shadow"
     )]
     UnknownPaging(String),
     /// Conditions differ.
-    #[error("{guest} and {native} were not measured under the same conditions: {}. --allow FIELD models them all the same",
+    #[error("{guest} and {native} were not measured under the same conditions: {}. --allow FIELD models them anyway",
         fields.iter().map(Unlike::describe).collect::<Vec<_>>().join(", "))]
     Unlike {
         /// The guest's platform.
@@ -44,9 +44,9 @@ pub enum ModelError {
         /// What differs.
         fields: Vec<Unlike>,
     },
-    /// No benchmark was measured on both.
+    /// No benchmark was measured comparably on both.
     #[error(
-        "no benchmark was measured in one unit and under the same conditions both on {guest} and on {native}"
+        "no benchmark was measured in the same unit and under the same conditions both on {guest} and on {native}"
     )]
     NothingInCommon {
         /// The guest's platform.
@@ -56,14 +56,14 @@ pub enum ModelError {
     },
 }
 
-/// What may be chosen.
+/// Options of the fit.
 #[derive(Clone, Debug, Default)]
 pub struct ModelOptions {
-    /// Where the results do not say, or wrongly.
+    /// The paging, if the results do not say it or say it wrongly.
     pub paging: Option<Paging>,
     /// Conditions that may differ between guest and native.
     pub allow: Vec<String>,
-    /// For the operator's linearity.
+    /// Thresholds for the operator's linearity.
     pub thresholds: Thresholds,
 }
 
@@ -72,11 +72,11 @@ pub struct ModelOptions {
 pub struct Model {
     /// The guest's platform.
     pub platform: String,
-    /// The machine it is compared with.
+    /// The native machine it is compared with.
     pub native: String,
     /// The unit of all costs.
     pub unit: String,
-    /// How guest addresses become the host's.
+    /// How guest addresses are translated.
     pub paging: Paging,
     /// The confidence of all intervals, as a fraction.
     pub confidence: f64,
@@ -84,11 +84,11 @@ pub struct Model {
     pub rows: Vec<RowCost>,
     /// One for each term of equations 4 to 6, in their order.
     pub terms: Vec<TermCost>,
-    /// T_cons and T_two apart.
+    /// The separation of T_cons and T_two.
     pub separation: Separation,
     /// What a reader must know.
     pub notes: Vec<String>,
-    /// The rows' added costs, as many times as boots were drawn anew.
+    /// The rows' added costs in each resample of the boots.
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) replicates: Vec<Vec<f64>>,
@@ -99,50 +99,50 @@ pub struct Model {
 pub struct RowCost {
     /// Its name.
     pub benchmark: String,
-    /// The term it measures on this platform; null of none.
+    /// The term it measures on this platform; null if it measures none.
     pub term: Option<Term>,
     /// One operation's cost in the guest.
     pub guest: f64,
-    /// And natively; 0 where it can't be measured there (a hypercall), since it does not occur.
+    /// The same natively; 0 if it does not occur there (a hypercall).
     pub native: f64,
     /// Whether `native` was measured.
     pub native_measured: bool,
-    /// Guest less native: what virtualization adds to one event.
+    /// Guest - native: what virtualization adds to one event.
     pub added: f64,
-    /// Its interval; on counts its range over all boots, perturbed ones with them.
+    /// The lower end of its interval; on counts, of its range over all boots, perturbed ones included.
     pub added_low: f64,
-    /// See `added_low`.
+    /// The upper end.
     pub added_high: f64,
-    /// Guest over native, equation 1. Null on counts, natively often of one instruction, where a
-    /// ratio says nothing, and where one of them can't be told from zero.
+    /// Guest / native, equation 1. Null on counts, where a ratio means nothing (natively it is often one
+    /// instruction), and if one of them cannot be told from zero.
     pub gnr: Option<f64>,
-    /// Its interval.
+    /// The lower end of its interval.
     pub gnr_low: Option<f64>,
-    /// See `gnr_low`.
+    /// The upper end.
     pub gnr_high: Option<f64>,
-    /// How cost goes with count in the guest.
+    /// How cost depends on count in the guest.
     pub operator: Operator,
 }
 
 /// A term of equations 4 to 6.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TermCost {
-    /// Which.
+    /// The term.
     pub term: Term,
     /// The component it belongs to.
     pub component: Component,
-    /// Why it is zero on this platform; null where it is not.
+    /// Why it is zero on this platform; null if it is not.
     pub zero: Option<String>,
     /// The benchmarks that measure it here.
     pub benchmarks: Vec<String>,
-    /// The least added cost of one event among them; null with none measured.
+    /// The least added cost of one event among them; null if none was measured.
     pub least: Option<f64>,
-    /// The greatest.
+    /// The greatest added cost; null if none was measured.
     pub greatest: Option<f64>,
 }
 
-/// Fits. `guests` are results of one platform (with several iteration counts or page sizes, where there
-/// are several), `natives` of one native machine.
+/// Fits the model. `guests` are results of one platform, possibly with several iteration counts or page
+/// sizes, `natives` of one native machine.
 ///
 /// # Errors
 /// See [`ModelError`].
@@ -190,7 +190,7 @@ pub fn fit(
     pairs.sort_by_key(|pair| (pair.place(&ours), pair.guest.page_bytes()));
     let mut replicates = replicates(&pairs, &ours, &theirs);
 
-    // Every page size for telling T_cons from T_two; the smallest of each benchmark for the model.
+    // All page sizes to separate T_cons from T_two; the smallest of each benchmark for the model.
     let added: Vec<_> = pairs
         .iter()
         .enumerate()
@@ -254,7 +254,7 @@ fn one_platform(results: &[ResultFile]) -> Result<&ResultFile, ModelError> {
     }
 }
 
-/// A benchmark in the guest, and natively where it was measured.
+/// A benchmark in the guest, and natively if it was measured there.
 struct Pair<'a> {
     guest: &'a Measurement,
     native: Option<&'a Measurement>,
@@ -262,7 +262,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// `None` where it lacks a native counterpart and is not one that exists in guests only.
+    /// `None` if it has no native counterpart although it could be measured there.
     fn of(
         guest: &'a Measurement,
         natives: &'a Measurements,
@@ -351,7 +351,7 @@ impl<'a> Pair<'a> {
         all.all(|boot| boot.1 > 0.0)
     }
 
-    /// On counts: from the least guest less the greatest native to the reverse, over all boots.
+    /// On counts: from min(guest) - max(native) to max(guest) - min(native), over all boots.
     fn range(&self) -> (f64, f64) {
         let ends = |measurement: Option<&Measurement>| {
             let boots = measurement.map(|m| m.reference()).unwrap_or_default();
@@ -366,8 +366,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The rows' values (guest, native) with boots drawn anew: whole boots, so that what all rows of a boot
-/// share stays shared.
+/// The rows' values (guest, native) with the boots resampled: whole boots, to keep what all rows of a
+/// boot have in common.
 fn replicates(
     pairs: &[Pair],
     guests: &Measurements,
@@ -392,7 +392,7 @@ fn replicates(
                 std::iter::repeat_n(*cost, times.get(key).copied().unwrap_or(0))
             })
             .collect();
-        // A draw can leave out all boots of a row that few boots have.
+        // A resample can miss all boots of a row that few boots have.
         median(&drawn)
             .or_else(|| measurement.value())
             .unwrap_or_default()
@@ -409,14 +409,14 @@ fn replicates(
         .collect()
 }
 
-/// The interval of [`CONFIDENCE`] of drawn values.
+/// The interval of resampled values at [`CONFIDENCE`].
 pub(super) fn interval(drawn: &[f64]) -> Option<(f64, f64)> {
     let drawn = sorted(drawn);
     let tail = (1.0 - CONFIDENCE) / 2.0;
     Some((quantile(&drawn, tail)?, quantile(&drawn, 1.0 - tail)?))
 }
 
-/// Where T_cons and T_two could be told apart, an event of T_cons is a cold access less a hot one.
+/// If T_cons and T_two could be separated, an event of T_cons is a cold access minus a hot one.
 fn apart(separation: &Separation, rows: &mut [RowCost], replicates: &mut [Vec<f64>]) {
     if separation.pages.is_empty() {
         return;
@@ -457,13 +457,13 @@ fn notes(guest: &ResultFile, kind: UnitKind, paging: Paging, rows: &[RowCost]) -
     if kind == UnitKind::Count {
         notes.push(
             "counted in instructions: a trap itself costs nothing here, only what handles it. \
-             Costs are means: a workload is made of all operations, rare dear ones too"
+             Costs are means, since a workload also has the rare expensive operations"
                 .into(),
         );
         if paging == Paging::Nested {
             notes.push(
                 "in the lab nested page walks cost nothing: T_two is 0 because a walk executes no \
-                 instruction, not because hardware walks for free"
+                 instruction; on hardware it takes time"
                     .into(),
             );
         }
@@ -471,7 +471,7 @@ fn notes(guest: &ResultFile, kind: UnitKind, paging: Paging, rows: &[RowCost]) -
     notes.extend(guest.caveat().map(str::to_owned));
     if rows.iter().any(|row| !row.native_measured) {
         notes.push(
-            "a hypercall and a virtual device's notification do not occur natively: all of their cost is added"
+            "a hypercall and a virtual device's notification do not occur natively: their whole cost counts as added"
                 .into(),
         );
     }

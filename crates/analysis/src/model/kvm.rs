@@ -1,32 +1,32 @@
-//! A workload's events from what KVM and its monitor counted.
+//! Converts the counts of KVM and its monitor to a workload's events.
 //!
-//! KVM's statistics (Linux, Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD; the names stand in
+//! KVM's statistics (Linux, Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD; the names are in
 //! arch/x86/kvm/x86.c, kvm_vcpu_stats_desc) count exits by their reason, not by the guest's
-//! instruction. So not all of them are events of the model; those that are not are named.
+//! instruction. So not all of them are events of the model; the others are listed.
 
 use std::collections::BTreeMap;
 use ws_results::HostView;
 
-/// What could be made of the counts.
+/// The events from the counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostEvents {
-    /// By benchmark of the model.
+    /// Event counts by benchmark of the model.
     pub counts: BTreeMap<String, f64>,
-    /// What could not, in words.
+    /// What could not be converted, as text.
     pub left_out: Vec<String>,
 }
 
-/// KVM's counter and the benchmark whose event it counts.
+/// KVM's counters and the benchmarks whose events they count.
 const EVENTS: [(&str, &str); 3] = [
     ("hypercalls", "hypercall"),
     ("halt_exits", "ipi-halted"),
     ("pf_taken", "cold-memory-access"),
 ];
 
-/// What one operation of the benchmark print writes, byte by byte (guest/bench/print.c).
+/// The bytes that one operation of the benchmark print writes (guest/bench/print.c).
 const PRINT_BYTES: f64 = 32.0;
 
-/// Totals, and counters of what is in another already.
+/// Totals, and counters that are contained in others.
 const CONTAINED: [&str; 6] = [
     "exits",
     "io_exits",
@@ -36,21 +36,21 @@ const CONTAINED: [&str; 6] = [
     "irq_injections",
 ];
 
-/// What KVM counted of all exits together.
+/// KVM's totals.
 struct Exits {
     all: f64,
     io: f64,
-    /// Instructions that KVM decoded: of port accesses only those of strings.
+    /// Instructions that KVM decoded. The only port accesses among them are string instructions.
     emulated: f64,
 }
 
-/// `io` accesses of ports by the benchmark that measures the like. KVM emulates string instructions, a
-/// byte a time and at twice the cost of a plain access, which it does not decode.
+/// Assigns `io` port accesses to the benchmarks that measure them. KVM emulates string instructions
+/// byte by byte, at twice the cost of a plain access, which it does not decode.
 fn port_accesses(io: f64, exits: &Exits, events: &mut HostEvents) {
     if io <= 0.0 {
         return;
     }
-    // Other exits may be decoded too, each once at most.
+    // Other exits may be decoded too, each at most once.
     let strings = (exits.emulated - (exits.all - exits.io)).clamp(0.0, io);
     let perhaps = exits.emulated.clamp(0.0, io) - strings;
     if strings > 0.0 {
@@ -62,17 +62,17 @@ fn port_accesses(io: f64, exits: &Exits, events: &mut HostEvents) {
             events.counts.insert(benchmark.into(), plain / 2.0);
         }
         events.left_out.push(format!(
-            "which of {plain} port accesses were reads: nothing counts that, half is taken for each"
+            "reads and writes of {plain} port accesses are not counted separately: half is taken for each"
         ));
     }
     if perhaps > 0.0 {
         events.left_out.push(format!(
-            "up to {perhaps} port accesses may be of strings, which cost twice as much: they are taken for plain ones"
+            "up to {perhaps} port accesses may be string instructions, which cost twice as much: they count as plain ones"
         ));
     }
 }
 
-/// From what the host saw of one row in all its boots: the mean of a boot.
+/// The events of one row from the host's counts in all its boots: means per boot.
 pub fn host_events(views: &[HostView]) -> HostEvents {
     let mut events = HostEvents::default();
     let boots = views.len().max(1) as f64;
@@ -90,7 +90,7 @@ pub fn host_events(views: &[HostView]) -> HostEvents {
             events.counts.insert(benchmark.into(), count);
         }
     }
-    // The monitor's own count is exact, and there without KVM's too.
+    // The monitor's own count is exact, and exists without KVM's too.
     let io = sum(&|view| view.returns.get("io").copied().unwrap_or(0)) / boots;
     let io = if io > 0.0 { io } else { counter("io_exits") };
     let exits = Exits {
@@ -108,7 +108,7 @@ pub fn host_events(views: &[HostView]) -> HostEvents {
     }
     let others = others
         .into_iter()
-        .map(|(name, count)| format!("{count} {name}: no benchmark measures them"));
+        .map(|(name, count)| format!("{count} {name}: no benchmark measures these"));
     events.left_out.extend(others);
     events
 }

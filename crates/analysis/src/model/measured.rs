@@ -1,4 +1,4 @@
-//! What all results of one platform say of each benchmark: its cost by iterations and boot.
+//! Collects each benchmark's cost by iterations and boot from all results of one platform.
 
 use crate::boot::BootEstimate;
 use crate::summary::Summary;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row};
 use crate::statistics::median;
 
-/// A boot of one of several results.
+/// A boot of one of several results: the result's index and the boot's number.
 pub(super) type BootKey = (usize, u32);
 
-/// A row of all results of one platform: the same benchmark under the same conditions.
+/// A row over all results of one platform: the same benchmark under the same conditions.
 pub(super) struct Measurement {
     pub benchmark: String,
     pub category: String,
     pub conditions: BTreeMap<String, serde_json::Value>,
     pub unit: String,
-    /// By iterations: each boot's cost of one operation.
+    /// Each boot's cost of one operation, by iterations.
     pub counts: BTreeMap<u64, Vec<(BootKey, f64)>>,
     /// Costs of perturbed boots.
     pub perturbed: Vec<f64>,
@@ -29,8 +29,8 @@ impl Measurement {
             .and_then(|bytes| bytes.as_u64())
     }
 
-    /// The boots of the greatest iteration count, where what surrounds the batch weighs least. Where
-    /// the guest chose its own counts, boots can differ by a doubling; the count of most boots stands.
+    /// The boots with the greatest iteration count, where the overhead of a batch matters least. If the
+    /// guest chose its own counts, boots can differ by a factor of two; then the count of most boots.
     pub fn reference(&self) -> &[(BootKey, f64)] {
         let most = self.counts.values().map(Vec::len).max().unwrap_or(0);
         let enough = |boots: &&Vec<(BootKey, f64)>| 2 * boots.len() >= most;
@@ -100,9 +100,9 @@ impl Measurements {
     }
 }
 
-/// A boot's cost of one operation, for sums of many: on counts the mean, since a sum of operations is
-/// made of all of them and not of the most frequent; on time the median of batches, each a mean of its
-/// operations already, which a busy host does not move.
+/// A boot's cost of one operation, for sums of many. On counts it is the mean, since a sum is made of
+/// all operations and not of the most frequent one; on time it is the median of the batches, each of
+/// which is already a mean of its operations, since a busy host does not move the median.
 fn cost(boot: &BootEstimate, kind: UnitKind) -> Option<f64> {
     match kind {
         UnitKind::Count => Some(boot.mean),

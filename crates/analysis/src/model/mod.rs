@@ -1,9 +1,9 @@
 //! HyperBench's cost model, fitted from measured results (SIGMETRICS 2019, section 3).
 //!
-//! A guest's results and a native machine's give each benchmark's added cost, which is what one event
-//! of its term costs. Several results of one guest with different iteration counts give the operator
-//! between count and cost; several page sizes tell building page tables from walking them. Event
-//! counts of a workload then give its predicted virtualization time ([`predict`]).
+//! The results of a guest and of a native machine give each benchmark's added cost: the cost of one
+//! event of its term. Results of one guest with different iteration counts give the operator between
+//! count and cost; different page sizes separate building page tables from walking them. From the event
+//! counts of a workload the model then predicts its virtualization time ([`predict`]).
 
 mod fit;
 mod kvm;

@@ -1,5 +1,5 @@
-//! The operator that HyperBench leaves open between a count and a cost (SIGMETRICS 2019, section 6.2):
-//! is the cost linear in the count, or do many events cost less than as many single ones?
+//! The operator between a count and a cost, which HyperBench leaves open (SIGMETRICS 2019, section
+//! 6.2): is the cost linear in the count, or do many events cost less than as many single ones?
 //!
 //! The paper runs each benchmark with three iteration counts and looks at the cost of one operation,
 //! normalized to that of the first count (its Fig. 5).
@@ -11,24 +11,24 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use crate::statistics::{Interval, bootstrap, drawn_median, median, sorted, trend};
 
-/// Counts that it takes at least, and on time boots at each.
+/// The fewest counts, and on time the fewest boots at each.
 const COUNTS: usize = 3;
 const BOOTS: usize = 3;
 
-/// What the operator is.
+/// The kinds of operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperatorKind {
     /// Multiplication.
     Linear,
-    /// An operation of many costs less than one of few: something is shared between them.
+    /// One of many operations costs less than one of few: they share some work.
     SubLinear,
-    /// The data don't say.
+    /// The data do not show it.
     NotDetermined,
 }
 
 impl OperatorKind {
-    /// For readers.
+    /// The name shown to users.
     pub fn word(self) -> &'static str {
         match self {
             OperatorKind::Linear => "linear",
@@ -38,35 +38,35 @@ impl OperatorKind {
     }
 }
 
-/// What was found, and the points of Fig. 5.
+/// The operator of a benchmark, with the points of Fig. 5.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Operator {
     /// The operator.
     pub kind: OperatorKind,
     /// Why it is not determined.
     pub why: Option<String>,
-    /// By count, ascending.
+    /// The points, by ascending count.
     pub points: Vec<OperatorPoint>,
 }
 
-/// The cost of one operation among so many.
+/// The cost of one operation at one iteration count.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OperatorPoint {
     /// Operations in a batch.
     pub iterations: u64,
-    /// Boots behind it.
+    /// The number of boots.
     pub boots: usize,
     /// The cost of one operation.
     pub cost: f64,
-    /// The same over that of the first point; null where that is 0 or less.
+    /// The cost / that of the first point; null if that is 0 or less.
     pub normalized: Option<f64>,
-    /// The ends of the interval of `normalized`, on time; null on the first point.
+    /// The lower end of the interval of `normalized`, on time; null at the first point.
     pub low: Option<f64>,
-    /// See `low`.
+    /// The upper end.
     pub high: Option<f64>,
 }
 
-/// Determines it from the boots' costs of one operation, by iterations, ascending.
+/// Determines the operator from the boots' costs of one operation, by ascending iterations.
 pub fn operator(kind: UnitKind, groups: &[(u64, Vec<f64>)], thresholds: &Thresholds) -> Operator {
     let points: Vec<OperatorPoint> = groups
         .iter()
@@ -88,7 +88,7 @@ pub fn operator(kind: UnitKind, groups: &[(u64, Vec<f64>)], thresholds: &Thresho
         .collect();
     let found = if groups.len() < COUNTS {
         Err(format!(
-            "it takes results with {COUNTS} iteration counts (worldswitch run --iters N), and there are {}",
+            "it takes results with {COUNTS} iteration counts (worldswitch run --iters N); there are {}",
             groups.len()
         ))
     } else if kind == UnitKind::Count {
@@ -112,8 +112,8 @@ fn interval(first: &[f64], costs: &[f64], thresholds: &Thresholds) -> Option<Int
     })
 }
 
-/// Linear where every point's interval lies in the band of effects that do not count; sub-linear where
-/// the trend falls and the last point lies below the band.
+/// Linear if every point's interval is within the minimum effect; sub-linear if the trend falls and the
+/// last point is below that band.
 fn of_times(
     points: &[OperatorPoint],
     groups: &[(u64, Vec<f64>)],
@@ -121,7 +121,7 @@ fn of_times(
 ) -> Result<OperatorKind, String> {
     if let Some(few) = points.iter().find(|point| point.boots < BOOTS) {
         return Err(format!(
-            "it takes {BOOTS} boots at each count, and {} iterations have {}",
+            "it takes {BOOTS} boots at each count; {} iterations have {}",
             few.iterations, few.boots
         ));
     }
@@ -148,17 +148,17 @@ fn of_times(
     match () {
         _ if trends && trend.rise < 0.0 && last <= low => Ok(OperatorKind::SubLinear),
         _ if trends && trend.rise > 0.0 && last >= high => {
-            Err("the cost of one operation rises with their number".into())
+            Err("the cost of one operation rises with the count".into())
         }
         _ => Err("the boots scatter too much to tell".into()),
     }
 }
 
-/// The same without chance: a point counts as equal within the minimum effect or within one
-/// instruction.
+/// The same for exact counts: a point equals the first one within either minimum effect, in
+/// instructions or relative.
 fn of_counts(points: &[OperatorPoint], thresholds: &Thresholds) -> Result<OperatorKind, String> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return Err("there is nothing to look at".into());
+        return Err("there is nothing to compare".into());
     };
     let equal = |point: &OperatorPoint| {
         let off = (point.cost - first.cost).abs();
@@ -174,12 +174,12 @@ fn of_counts(points: &[OperatorPoint], thresholds: &Thresholds) -> Result<Operat
     if falls && !equal(last) {
         return Ok(OperatorKind::SubLinear);
     }
-    Err("the cost of one operation neither stays nor falls with their number".into())
+    Err("the cost of one operation is neither constant nor falling with the count".into())
 }
 
 impl Operator {
-    /// The cost of one operation among `count`: between the points on straight lines of logarithms,
-    /// outside of them that of the nearest. `None` of no points, or of costs that are not above 0.
+    /// The cost of one operation among `count`: linear interpolation of the logarithms between points,
+    /// the nearest point's cost outside of them. `None` without points, or if a cost is not above 0.
     pub fn cost_among(&self, count: f64) -> Option<f64> {
         let place = |point: &OperatorPoint| (point.iterations as f64).ln();
         let at = count.max(1.0).ln();
@@ -227,7 +227,7 @@ mod tests {
         assert!((found.points[1].normalized.unwrap() - 50.3 / 50.0).abs() < 1e-9);
     }
 
-    /// The paper's own finding: QEMU's IN fell to 0.4 of the first count's cost.
+    /// As in the paper: QEMU's IN fell to 0.4 of the first count's cost.
     #[test]
     fn a_cost_that_falls_is_amortised() {
         let groups = [
@@ -238,7 +238,7 @@ mod tests {
         let found = found(UnitKind::Time, &groups);
         assert_eq!(found.kind, OperatorKind::SubLinear);
         assert!((found.points[2].normalized.unwrap() - 0.4).abs() < 1e-9);
-        // 1,000 lie half way between 100 and 10,000 in logarithms.
+        // 316 is half way between 100 and 1,000 in logarithms.
         assert_eq!(found.cost_among(10.0), Some(50.0));
         assert_eq!(found.cost_among(1e6), Some(20.0));
         assert!((found.cost_among(1000.0).unwrap() - 30.0).abs() < 1e-9);
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn what_cannot_be_said_says_why() {
         let why = |groups: &[(u64, Vec<f64>)]| found(UnitKind::Time, groups).why.unwrap();
-        assert!(why(&[(1, around(5.0))]).contains("and there are 1"));
+        assert!(why(&[(1, around(5.0))]).contains("there are 1"));
         assert!(why(&[(1, around(5.0)), (2, around(5.0)), (3, vec![5.0])]).contains("have 1"));
         assert!(why(&[(1, around(5.0)), (2, around(9.0)), (3, around(14.0))]).contains("rises"));
         let wild = vec![1.0, 9.0, 5.0, 3.0, 7.0];

@@ -1,4 +1,4 @@
-//! What a workload's events cost, by the model.
+//! Predicts the cost of a workload's events from the model.
 
 use super::fit::{Model, interval};
 use super::operator::OperatorKind;
@@ -15,58 +15,57 @@ pub enum PredictError {
     Unknown {
         /// The platform.
         platform: String,
-        /// The events.
+        /// The unknown events.
         events: Vec<String>,
-        /// What there is.
+        /// The known events.
         known: Vec<String>,
     },
-    /// A count that is none.
-    #[error("{0} occurs {1} times: a count is a number from 0 on")]
+    /// A count that is negative or not a number.
+    #[error("{0} occurs {1} times: a count is a number of at least 0")]
     NoCount(String, f64),
 }
 
-/// T_virt of a workload, equation 3 without eta, and with it equation 2.
+/// T_virt of a workload by equation 3 without eta, and T_guest by equation 2.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// The sum of all components, in the model's unit.
     pub total: f64,
-    /// Its interval.
+    /// The lower end of its interval.
     pub low: f64,
-    /// See `low`.
+    /// The upper end.
     pub high: f64,
     /// T_cpu, T_memory and T_io.
     pub components: Vec<ComponentTotal>,
-    /// One for each event that the workload has.
+    /// One for each event of the workload.
     pub events: Vec<EventTotal>,
-    /// The workload's whole time, where its own is known.
+    /// The workload's whole time, if its native time is known.
     pub whole: Option<Whole>,
-    /// What is not in it.
+    /// What the prediction leaves out, as text.
     pub left_out: Vec<String>,
 }
 
-/// A workload's time in the guest, equation 2, and its GNR, equation 1. Costs of events are what
-/// virtualization adds to them, so T_direct is all that the workload takes natively.
+/// A workload's time in the guest, equation 2, and its GNR, equation 1. Event costs are what
+/// virtualization adds, so T_direct is the workload's whole native time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
     /// T_direct.
     pub direct: f64,
-    /// T_guest as predicted: T_direct and T_virt, without eta.
+    /// T_guest as predicted: T_direct + T_virt, without eta.
     pub guest: f64,
-    /// Its interval, T_virt's: T_direct is taken as it is given.
+    /// The lower end of its interval, which is that of T_virt: T_direct is taken as exact.
     pub guest_low: f64,
-    /// See `guest_low`.
+    /// The upper end.
     pub guest_high: f64,
-    /// T_guest over T_direct; null where T_direct is zero. On counts a ratio of path lengths.
+    /// T_guest / T_direct; null if T_direct is zero. On counts it is a ratio of path lengths.
     pub gnr: Option<f64>,
-    /// T_guest as measured, where it was.
+    /// T_guest as measured, if it was.
     pub measured: Option<f64>,
-    /// eta of equation 3, as far as it can be known: measured less predicted. The model's own error is in
-    /// it.
+    /// An estimate of eta in equation 3: measured - predicted. It includes the model's own error.
     pub eta: Option<f64>,
 }
 
 impl Prediction {
-    /// With the workload's own time, and perhaps its measured time in the guest, both in the model's unit.
+    /// Adds the workload's native time and, if known, its measured time in the guest, in the model's unit.
     pub fn with_times(mut self, direct: f64, measured: Option<f64>) -> Self {
         let guest = direct + self.total;
         self.whole = Some(Whole {
@@ -85,13 +84,13 @@ impl Prediction {
 /// A component of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ComponentTotal {
-    /// Which.
+    /// The component.
     pub component: Component,
     /// Its cost.
     pub total: f64,
-    /// Its interval.
+    /// The lower end of its interval.
     pub low: f64,
-    /// See `low`.
+    /// The upper end.
     pub high: f64,
 }
 
@@ -104,22 +103,22 @@ pub struct EventTotal {
     pub term: Term,
     /// How often it occurs.
     pub count: f64,
-    /// What one of so many costs.
+    /// The cost of one event at this count.
     pub each: f64,
-    /// What all cost together.
+    /// The cost of all events.
     pub total: f64,
-    /// The interval of `total`.
+    /// The lower end of the interval of `total`.
     pub low: f64,
-    /// See `low`.
+    /// The upper end.
     pub high: f64,
-    /// How cost goes with count. Where that is not determined it is taken for linear.
+    /// How cost depends on count. If that is not determined it is taken for linear.
     pub operator: OperatorKind,
 }
 
-/// Predicts from counts by benchmark. `left_out` is passed on.
+/// Predicts from event counts by benchmark. `left_out` becomes part of the prediction's list.
 ///
 /// # Errors
-/// An event that the model does not have, or a count that is none.
+/// An event that the model does not have, or an invalid count.
 pub fn predict(
     model: &Model,
     counts: &BTreeMap<String, f64>,
@@ -146,7 +145,7 @@ pub fn predict(
             known: known.into_iter().map(str::to_owned).collect(),
         });
     }
-    // (row, term, count, what the operator makes of one event's cost)
+    // (row, term, count, factor of the operator for one event's cost)
     let mut used = Vec::new();
     for (name, &count) in counts {
         let Some((row, term)) = row(name).and_then(|row| Some((row, term(row)?))) else {
@@ -167,7 +166,7 @@ pub fn predict(
         model.replicates.iter().map(sum).collect()
     };
     let spread = |of: &dyn Fn(usize, Term) -> bool, total: f64| {
-        // On counts boots agree and draws say nothing: the range over all boots stands instead.
+        // On counts boots agree, so resampling them shows nothing: take the range over all boots.
         let counted = used.iter().filter(|(row, term, _, _)| of(*row, *term));
         if model.unit == "insns" {
             return counted.fold((0.0, 0.0), |(low, high), (row, _, count, factor)| {
@@ -224,8 +223,8 @@ pub fn predict(
     })
 }
 
-/// By how much one event of so many costs less than what the model has for one: 1 where the operator is
-/// linear or not determined.
+/// The cost of one event among `count` / the model's cost of one event: 1 if the operator is linear or
+/// not determined.
 fn amortised(model: &Model, row: usize, count: f64) -> f64 {
     let row = &model.rows[row];
     if row.operator.kind != OperatorKind::SubLinear || row.added <= 0.0 {

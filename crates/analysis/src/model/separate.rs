@@ -1,10 +1,9 @@
-//! T_cons and T_two apart: building the second set of page tables, and walking both.
+//! Separates T_cons, building the second set of page tables, from T_two, walking both sets.
 //!
-//! A read of a page that nothing has touched pays for both; a read of one that was touched before,
-//! in a working set beyond the TLB's reach, only for the walk. Two page sizes of the guest show
-//! whether that holds: the walk gets shorter with larger pages, while the host builds its tables as
-//! before. Where the measurement does not show that, nothing is told apart, and the reason says what
-//! it shows instead.
+//! The first read of a page (cold) pays for both; a later read (hot), in a working set beyond the TLB's
+//! reach, pays only for the walk. Two page sizes of the guest show whether that holds: with larger
+//! pages the walk gets shorter, while the host's work to build its tables stays the same. If the
+//! measurement does not show that, nothing is separated, and the reason says what it shows instead.
 
 use super::fit::interval;
 use super::terms::{Paging, Term};
@@ -12,40 +11,40 @@ use crate::unit::UnitKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What could be told apart.
+/// The separation of T_cons and T_two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Separation {
-    /// By page size of the guest, ascending; empty where it could not.
+    /// By ascending page size of the guest; empty if they could not be separated.
     pub pages: Vec<PageCosts>,
-    /// Why not.
+    /// Why they could not.
     pub why: Option<String>,
 }
 
-/// With one page size.
+/// The costs at one page size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PageCosts {
     /// The guest's page size.
     pub page_bytes: u64,
     /// What virtualization adds to a hot access: T_two.
     pub two: f64,
-    /// Its interval.
+    /// The lower end of its interval.
     pub two_low: f64,
-    /// See `two_low`.
+    /// The upper end.
     pub two_high: f64,
-    /// What it adds to a cold one, less that: T_cons.
+    /// What virtualization adds to a cold access, minus T_two: T_cons.
     pub cons: f64,
-    /// Its interval.
+    /// The lower end of its interval.
     pub cons_low: f64,
-    /// See `cons_low`.
+    /// The upper end.
     pub cons_high: f64,
 }
 
-/// What virtualization adds to an access of a benchmark with one page size.
+/// What virtualization adds to one access in a benchmark at one page size.
 pub(super) struct Added<'a> {
     pub benchmark: &'a str,
     pub page_bytes: Option<u64>,
     pub added: f64,
-    /// The same with boots drawn anew; the draws of all go together.
+    /// The same in each resample of the boots, in the same order for all.
     pub drawn: Vec<f64>,
 }
 
@@ -61,7 +60,7 @@ impl Added<'_> {
     }
 }
 
-/// A cost, and what was drawn of it.
+/// A cost with its resampled values.
 struct Known {
     cost: f64,
     low: f64,
@@ -93,14 +92,14 @@ impl Known {
     }
 }
 
-/// Hot and cold access with one page size.
+/// Hot and cold access at one page size.
 struct Page {
     bytes: u64,
     two: Known,
     cons: Known,
 }
 
-/// From added costs by benchmark and page size.
+/// Separates the two terms, from added costs by benchmark and page size.
 pub(super) fn separate(kind: UnitKind, paging: Paging, added: &[Added<'_>]) -> Separation {
     let found = if kind != UnitKind::Time {
         Err("only time shows page walks: an instruction count has none".into())
@@ -139,18 +138,18 @@ fn pages(added: &[Added<'_>]) -> Vec<Page> {
     pages
 }
 
-/// Do hot and cold accesses cost what the model says that they consist of? Else what they do.
+/// Checks that hot and cold accesses behave as the model assumes. The error says what they do instead.
 fn is_shown(pages: &[Page]) -> Result<(), String> {
     let [small, .., large] = pages else {
         return Err(
-            "it takes hot and cold access at two page sizes: worldswitch run --page 4k, and again --page 2m".into(),
+            "it takes hot and cold access at two page sizes: worldswitch run --page 4k, then --page 2m".into(),
         );
     };
     let sizes = format!("{} and {} KiB", small.bytes / 1024, large.bytes / 1024);
     if small.two.low <= 0.0 {
         return Err(format!(
-            "what is added to a hot access with {} KiB pages, {}, can't be told from zero; \
-             a working set beyond the TLB's reach may show it (--ws 256m), and more boots",
+            "the added cost of a hot access with {} KiB pages, {}, can't be told from zero; \
+             try a working set beyond the TLB's reach (--ws 256m) and more boots",
             small.bytes / 1024,
             small.two.words()
         ));
@@ -158,7 +157,7 @@ fn is_shown(pages: &[Page]) -> Result<(), String> {
     let falls = small.two.less(&large.two);
     if falls.low <= 0.0 {
         return Err(format!(
-            "what is added to a hot access, with pages of {sizes} {} and {}, does not fall \
+            "the added cost of a hot access, with pages of {sizes} {} and {}, does not fall \
              with the page size as page walks do",
             small.two.words(),
             large.two.words()
@@ -166,8 +165,8 @@ fn is_shown(pages: &[Page]) -> Result<(), String> {
     }
     if let Some(page) = pages.iter().find(|page| page.cons.low <= 0.0) {
         return Err(format!(
-            "with {} KiB pages a cold access is not dearer than a hot one by what \
-             virtualization adds, {}",
+            "with {} KiB pages virtualization does not add more to a cold access than to a hot \
+             one: the difference is {}",
             page.bytes / 1024,
             page.cons.words()
         ));
@@ -175,8 +174,8 @@ fn is_shown(pages: &[Page]) -> Result<(), String> {
     let differ = small.cons.less(&large.cons);
     if differ.low > 0.0 || differ.high < 0.0 {
         return Err(format!(
-            "a cold access less a hot one, with pages of {sizes} {} and {}, is not the same \
-             work of the host with both",
+            "the added cost of a cold access minus that of a hot one, with pages of {sizes} {} \
+             and {}, is not the same with both, as the host's work would be",
             small.cons.words(),
             large.cons.words()
         ));
@@ -205,7 +204,7 @@ mod tests {
     const SMALL: u64 = 4096;
     const LARGE: u64 = 2 << 20;
 
-    /// Costs of hot and cold access by page size, each with two draws that far apart from it.
+    /// Costs of hot and cold access by page size, each with two resampled values at `scatter` from it.
     fn separated(pages: &[(u64, f64, f64)], scatter: f64) -> Separation {
         let of = |benchmark, page, added: f64| Added {
             benchmark,
@@ -254,7 +253,7 @@ mod tests {
         let flat = why(&[(SMALL, 20.0, 320.0), (LARGE, 20.0, 320.0)]);
         assert!(flat.contains("does not fall"), "{flat}");
         let cheap = why(&[(SMALL, 20.0, 15.0), (LARGE, 10.0, 310.0)]);
-        assert!(cheap.contains("not dearer"), "{cheap}");
+        assert!(cheap.contains("not add more"), "{cheap}");
         let other = why(&[(SMALL, 20.0, 320.0), (LARGE, 10.0, 90_000.0)]);
         assert!(other.contains("not the same"), "{other}");
     }

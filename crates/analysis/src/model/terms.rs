@@ -1,5 +1,5 @@
-//! HyperBench's cost model (SIGMETRICS 2019, section 3): which benchmark measures which of its terms,
-//! and which terms a platform has.
+//! The terms of HyperBench's cost model (SIGMETRICS 2019, section 3): which benchmark measures which
+//! term, and which terms a platform has.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub enum Term {
     Ext,
     /// Switching the page-table root.
     Switch,
-    /// Keeping shadow tables in step with the guest's.
+    /// Synchronizing shadow tables with the guest's.
     Sync,
     /// Building the second set of page tables.
     Cons,
@@ -39,15 +39,15 @@ pub enum Term {
     Out,
 }
 
-/// How guest addresses become the host's.
+/// How guest addresses are translated to host addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Paging {
     /// By a second set of tables that the processor walks (EPT, NPT, stage 2).
     Nested,
-    /// By tables that the hypervisor keeps in place of the guest's.
+    /// By shadow tables, which the hypervisor maintains instead of the guest's.
     Shadow,
-    /// By an emulator's software.
+    /// By an emulator, in software.
     Software,
 }
 
@@ -75,7 +75,7 @@ impl Component {
 }
 
 impl Term {
-    /// Which component it is a term of.
+    /// The component that the term belongs to.
     pub fn component(self) -> Component {
         match self {
             Term::Sen | Term::Ext => Component::Cpu,
@@ -98,18 +98,18 @@ impl Term {
         }
     }
 
-    /// Why this term is zero with such paging (equation 5's last two sentences); `None` where it is
+    /// Why this term is zero with this paging (the last two sentences on equation 5); `None` if it is
     /// not.
     pub fn absent(self, paging: Paging) -> Option<&'static str> {
         match (self, paging) {
             (Term::Switch, Paging::Nested) => {
-                Some("nested paging lets the guest switch its own tables")
+                Some("with nested paging the guest switches its own tables")
             }
-            (Term::Sync, Paging::Nested) => Some(
-                "nested paging leaves the guest's tables to the guest: nothing to keep in step",
-            ),
+            (Term::Sync, Paging::Nested) => {
+                Some("with nested paging there are no shadow tables to synchronize")
+            }
             (Term::Two, Paging::Shadow) => {
-                Some("shadow tables map guest addresses to the host's: the processor walks one set")
+                Some("with shadow paging the processor walks only one set of tables")
             }
             _ => None,
         }
@@ -117,7 +117,7 @@ impl Term {
 }
 
 impl Paging {
-    /// What a result says of its platform; `None` where it does not say.
+    /// The paging in a result; `None` if the result does not say it.
     pub fn of(result: &ResultFile) -> Option<Paging> {
         let subject = &result.identity.subject;
         let says = |field: &str| subject.get(field).and_then(|value| value.as_str());
@@ -133,7 +133,7 @@ impl Paging {
             Some("N" | "0") => return Some(Paging::Shadow),
             _ => {}
         }
-        // Options that a lab machine loads the module with.
+        // Options of the module in a lab machine.
         let options = says("kvm-amd.options").or(says("kvm-intel.options"));
         for option in options.unwrap_or_default().split_whitespace() {
             match option {
@@ -152,7 +152,7 @@ impl Paging {
         }
     }
 
-    /// For readers.
+    /// The name shown to users.
     pub fn word(self) -> &'static str {
         match self {
             Paging::Nested => "nested paging",
@@ -162,7 +162,7 @@ impl Paging {
     }
 }
 
-/// The suite's rows that are there because kvm-unit-tests times them.
+/// The suite's rows that measure the same as kvm-unit-tests.
 const EXITS: [&str; 19] = [
     "toggle-cr0-wp",
     "toggle-cr4-pge",
@@ -185,15 +185,15 @@ const EXITS: [&str; 19] = [
     "mmio-write-eventfd",
 ];
 
-/// Whether a benchmark's event takes a hypervisor, or a device of one: natively there is none, and all of
-/// its cost is added.
+/// Whether a benchmark's event needs a hypervisor or a device of one: it does not occur natively, so its
+/// whole cost counts as added.
 pub fn guests_only(benchmark: &str) -> bool {
     let of_device = ["io-latency-", "event-"];
     benchmark == "hypercall" || of_device.iter().any(|begin| benchmark.starts_with(begin))
 }
 
-/// The term that a benchmark measures with such paging; `None` of one that measures none, as Idle.
-/// Benchmarks that are not of the suite go by their category.
+/// The term that a benchmark measures with this paging; `None` if it measures none, such as Idle.
+/// Benchmarks outside the suite are assigned by category.
 pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> {
     match benchmark {
         "idle" => None,
@@ -201,14 +201,14 @@ pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> 
         "vm-switch" | "event-switch" | "event-channel" => None,
         "event-in" => Some(Term::In),
         "event-out" | "event-send" => Some(Term::Out),
-        // Notifications of a device, which is what the paper's T_in and T_out are of.
+        // Notifications of a device: the paper's T_in and T_out.
         _ if benchmark.starts_with("io-latency-in-") => Some(Term::In),
         _ if benchmark.starts_with("io-latency-out-") => Some(Term::Out),
-        // Single exits, which the paper's terms do not name (docs/benchmarks/exits.md).
+        // Single exits that are not in the paper's terms (docs/benchmarks/exits.md).
         _ if EXITS.contains(&benchmark) => None,
-        // Once more what other rows measure, by a guest without paging.
+        // The same as other rows, by a guest without paging.
         _ if benchmark.ends_with("-unpaged") => None,
-        // Privileged and sensitive everywhere; with shadow tables it also switches theirs.
+        // Privileged and sensitive everywhere; with shadow paging it also switches the shadow root.
         "set-cr3" if paging == Paging::Nested => Some(Term::Sen),
         "set-cr3" => Some(Term::Switch),
         "remap-page" | "set-page-table-4k" | "set-page-table-2m" => Some(Term::Sync),

@@ -4,10 +4,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use ws_results::{HostView, ResultFile};
 
-/// A benchmark: name, category, its page size, and what one operation costs in each boot.
+/// A benchmark: name, category, page size, and the cost of one operation in each boot.
 struct Bench<'a>(&'a str, &'a str, Option<u64>, &'a [u64]);
 
-/// A result in which every batch has so many operations and every control loop takes 10 ticks.
+/// A result in which every batch has `iterations` operations and every control loop takes 10 ticks.
 fn result(platform: &str, unit: &str, iterations: u64, benches: &[Bench]) -> ResultFile {
     let boots = benches.iter().map(|bench| bench.3.len()).max().unwrap_or(0);
     let boots = (1..=boots).map(|boot| {
@@ -298,7 +298,7 @@ fn unlike_conditions_and_platforms_are_refused() {
     assert!(refused(&options).is_ok());
     let two = [lab_guest("lab:kvm"), lab_guest("lab:kvm-shadow")];
     let error = fit(&two, &natives, &options).unwrap_err();
-    assert!(error.to_string().contains("no one model"));
+    assert!(error.to_string().contains("give results of one platform"));
     assert_eq!(
         fit(&[], &natives, &options).unwrap_err(),
         ModelError::Nothing
@@ -358,14 +358,14 @@ fn accesses_of_strings_are_events_of_print() {
         ])),
         ..HostView::default()
     };
-    // As counted of the benchmark print in lab:kvm: 64 strings of 32 bytes.
+    // The counts of the benchmark print in lab:kvm: 64 strings of 32 bytes.
     let print = host_events(&[view(2112, 2112, 2112)]);
     assert_eq!(print.counts, counts(&[("print", 64.0)]));
     assert!(print.left_out.is_empty(), "{:?}", print.left_out);
     // Plain ones are not decoded; other exits may be.
     let plain = host_events(&[view(2048, 100, 2148)]);
     assert_eq!(plain.counts, counts(&[("in", 1024.0), ("out", 1024.0)]));
-    assert!(plain.left_out[1].starts_with("up to 100 port accesses may be of strings"));
+    assert!(plain.left_out[1].starts_with("up to 100 port accesses may be string"));
 }
 
 #[test]

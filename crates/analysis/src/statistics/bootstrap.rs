@@ -2,8 +2,8 @@
 //! Statistics 7, 1979; the percentile interval is Efron and Tibshirani, "An Introduction to the
 //! Bootstrap", 1993, chapter 13.
 //!
-//! It assumes that the values are independent draws of one distribution, of any shape. Of few values
-//! it covers less often than it says.
+//! Assumes that the values are independent draws from one distribution, of any shape. With few
+//! values the coverage is below the nominal confidence.
 
 use crate::statistics::order::{quantile, sorted};
 use fastrand::Rng;
@@ -11,23 +11,22 @@ use fastrand::Rng;
 /// An interval, ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end, not below the lower.
+    /// The upper end, not below the lower.
     pub high: f64,
 }
 
 impl Interval {
-    /// Whether all of it lies from `low` to `high`.
+    /// Whether the whole interval lies between `low` and `high`.
     pub fn is_within(&self, low: f64, high: f64) -> bool {
         self.low >= low && self.high <= high
     }
 }
 
-/// The percentile interval of `confidence` (as 0.95) from so many `replicates`, each of which
-/// `statistic` computes from values that it draws anew with the random numbers that it is given.
-/// Replicates that are `None` or not finite, as a ratio to zero is, are left out; with more than one
-/// in a hundred of those there is no interval.
+/// The percentile interval at `confidence` (such as 0.95). `statistic` is called `replicates` times
+/// and must draw its values with the random numbers it is given. Replicates that are `None` or not
+/// finite (a ratio to zero) are left out; `None` if more than 1 % are.
 pub fn bootstrap(
     seed: u64,
     confidence: f64,
@@ -49,13 +48,13 @@ pub fn bootstrap(
     })
 }
 
-/// The median of as many draws from `sorted`, with replacement, as it has values. `sorted` is in
-/// ascending order; `counts` is scratch space. `None` of nothing.
+/// The median of a resample of `sorted`: as many draws as it has values, with replacement. `sorted`
+/// is in ascending order; `counts` is scratch space. `None` without values.
 pub fn drawn_median(sorted: &[f64], rng: &mut Rng, counts: &mut Vec<u32>) -> Option<f64> {
     let n = sorted.len();
     counts.clear();
     counts.resize(n, 0);
-    // Which values are drawn how often is enough: no draw has to be put in order.
+    // Counting how often each value is drawn avoids sorting the draws.
     for _ in 0..n {
         counts[rng.usize(0..n)] += 1;
     }

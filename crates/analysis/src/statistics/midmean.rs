@@ -1,15 +1,14 @@
-//! The middle of a few values when some of them are wild, and how sure it is: the mean of the middle
-//! half, with the variance that the values have when each quarter is drawn in to its edge (Tukey and
-//! McLaughlin, "Less Vulnerable Confidence and Significance Procedures for Location", Sankhya A 25,
-//! 1963). Two of them differ as Yuen says ("The Two-Sample Trimmed t for Unequal Population
-//! Variances", Biometrika 61, 1974).
+//! The trimmed mean of the middle half of the values, and its standard error from the winsorized
+//! variance (Tukey and McLaughlin, "Less Vulnerable Confidence and Significance Procedures for
+//! Location", Sankhya A 25, 1963). The difference of two such means is Yuen's ("The Two-Sample
+//! Trimmed t for Unequal Population Variances", Biometrika 61, 1974).
 //!
-//! It assumes that values are independent and that those that are not wild scatter like a bell curve,
-//! roughly; a quarter at each end may be anything.
+//! Assumes that the values are independent and, but for outliers, roughly normal; up to a quarter
+//! at each end may be anything.
 
 use crate::statistics::order::{robust_deviation, sorted};
 
-/// An estimate that errs like Student's t.
+/// An estimate whose error follows Student's t distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The estimate.
@@ -20,8 +19,8 @@ pub struct Estimate {
     pub df: f64,
 }
 
-/// The mean of what is left of the values without the quarter (rounded down) at each end. `None` of
-/// fewer than two values.
+/// The mean without the lowest and the highest quarter (each rounded down) of the values. `None`
+/// with fewer than two values.
 pub fn midmean(values: &[f64]) -> Option<Estimate> {
     let values = sorted(values);
     let (n, cut) = (values.len(), values.len() / 4);
@@ -41,10 +40,10 @@ pub fn midmean(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// How values scatter of which a few may be wild: [`robust_deviation`], which sees nothing of them, or half of
-/// the deviation that the middle half's error stands for, where that is more: with more than a quarter wild,
-/// that error grows with how wild they are. Of fewer than four none can be left out, so it is the former.
-/// `None` of fewer than two values.
+/// The scatter of values with a few outliers: the greater of [`robust_deviation`], which ignores
+/// outliers, and half of the deviation that corresponds to the [`midmean`]'s error, which grows with
+/// the outliers once they are more than a quarter. With fewer than four values nothing is trimmed,
+/// so it is [`robust_deviation`]. `None` with fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let robust = robust_deviation(values)?;
     if values.len() < 4 {
@@ -54,7 +53,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some(robust.max(of_error / 2.0))
 }
 
-/// `other` less `base`, which are independent (Welch, "The Generalization of Student's Problem when
+/// `other` - `base`, which must be independent (Welch, "The Generalization of Student's Problem when
 /// Several Different Population Variances are Involved", Biometrika 34, 1947).
 pub fn difference(base: &Estimate, other: &Estimate) -> Estimate {
     let (a, b) = (base.error.powi(2), other.error.powi(2));
@@ -62,7 +61,7 @@ pub fn difference(base: &Estimate, other: &Estimate) -> Estimate {
     Estimate {
         value: other.value - base.value,
         error: (a + b).sqrt(),
-        // Without any scatter there is nothing to weigh.
+        // 0 / 0 if neither side scatters.
         df: if df.is_nan() { base.df + other.df } else { df },
     }
 }
@@ -83,19 +82,19 @@ mod tests {
         assert!((1.0..3.0).contains(&alike), "{alike}");
         assert!(with(4) < 3.0 * alike, "{}", with(4));
         assert!(with(5) > 50.0, "{}", with(5));
-        // Of three one may be wild, and of one nothing is known.
+        // One of three may be an outlier; one value has no deviation.
         assert_eq!(deviation(&[1.0, 1.0, 50.0]), Some(0.0));
         assert_eq!(deviation(&[1.0]), None);
     }
 
     #[test]
     fn known_estimates() {
-        // Of 1, 2, 3, 4 and 100, one is cut at each end: 2, 3, 4 are left, and drawn in they are
-        // 2, 2, 3, 4, 4, with squares of 4 about their mean.
+        // 1, 2, 3, 4 and 100 lose one value at each end: 2, 3, 4 are left. Winsorized they are
+        // 2, 2, 3, 4, 4, with a sum of squares of 4 about their mean.
         let five = midmean(&[100.0, 3.0, 2.0, 4.0, 1.0]).unwrap();
         assert_eq!((five.value, five.df), (3.0, 2.0));
         assert!((five.error - (4.0f64 / 6.0).sqrt()).abs() < 1e-12);
-        // Of three none is cut: the mean and its standard error.
+        // Of three values none is cut: the mean and its standard error.
         let three = midmean(&[1.0, 2.0, 3.0]).unwrap();
         assert_eq!((three.value, three.df), (2.0, 2.0));
         assert!((three.error - (1.0f64 / 3.0).sqrt()).abs() < 1e-12);

@@ -1,10 +1,9 @@
-//! Non-parametric statistics of a few values: pure functions of numbers, which know nothing of
+//! Non-parametric statistics of a few values: pure functions of numbers that know nothing about
 //! benchmarks, boots or files.
 //!
-//! What is random (resampling) takes a seed, and the same seed gives the same digits on every
-//! machine. Times of world switches have no normal distribution; what assumes one of their middle
-//! half ([`midmean`]) says so. Each file names the publication that its method is from and what the
-//! method assumes.
+//! Resampling takes a seed; the same seed gives the same digits on every machine. Times of world
+//! switches are not normally distributed; only [`midmean`] assumes that their middle half roughly
+//! is. The head of each file names the method's publication and its assumptions.
 
 mod bootstrap;
 mod midmean;
@@ -25,5 +24,5 @@ pub use student::{student_p, student_quantile};
 pub use suite::{Reliability, reliability};
 pub use trend::{Trend, trend};
 
-/// The random numbers of this crate (wyrand, seeded).
+/// The random number generator of this crate (wyrand, seeded).
 pub use fastrand::Rng;

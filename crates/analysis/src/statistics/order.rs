@@ -1,13 +1,13 @@
-//! Order statistics: medians, quantiles, ranks, and a deviation that a few wild values don't move.
+//! Order statistics: medians, quantiles, ranks, and a deviation that is robust against outliers.
 
-/// In ascending order. NaN sorts as [`f64::total_cmp`] says.
+/// In ascending order, NaN as [`f64::total_cmp`] sorts it.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// The middle value, or the mean of the two in the middle; `None` of nothing.
+/// The middle value, or the mean of the two in the middle; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -21,18 +21,19 @@ pub fn lower_median(values: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
-/// The least value that at least the fraction `p` of `sorted` does not exceed: the inverse of the
+/// The least value that at least the fraction `p` of the values do not exceed: the inverse of the
 /// empirical distribution (Hyndman and Fan, "Sample Quantiles in Statistical Packages", The
-/// American Statistician 50, 1996, definition 1). `sorted` is in ascending order. `None` of nothing.
+/// American Statistician 50, 1996, definition 1). `sorted` is in ascending order. `None` without
+/// values.
 pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = (p.clamp(0.0, 1.0) * sorted.len() as f64).ceil() as usize;
     sorted.get(place.saturating_sub(1).min(last)).copied()
 }
 
-/// The median distance from the median, times 1.4826, which makes it the standard deviation where
-/// the values are normal (Rousseeuw and Croux, "Alternatives to the Median Absolute Deviation",
-/// JASA 88, 1993). `None` of fewer than two values.
+/// The median distance from the median, times 1.4826, which makes it the standard deviation of
+/// normal values (Rousseeuw and Croux, "Alternatives to the Median Absolute Deviation", JASA 88,
+/// 1993). `None` with fewer than two values.
 pub fn robust_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -42,15 +43,15 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
     Some(1.4826 * median(&distances)?)
 }
 
-/// Twice the rank of each value, from 2 on; equal values share the mean of their ranks. Doubled,
-/// the ranks are whole numbers, and sums of them are exact.
+/// Twice the rank of each value, from 2 on; equal values share the mean of their ranks. Doubled
+/// ranks are integers, so sums of them are exact.
 pub fn mid_ranks(values: &[f64]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0; values.len()];
     let mut start = 0;
     while start < order.len() {
-        // -0.0 and 0.0 are equal here, though total_cmp tells them apart.
+        // -0.0 and 0.0 are ties here, although total_cmp orders them.
         let tied = order[start..]
             .iter()
             .take_while(|&&index| values[index] == values[order[start]])
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn known_deviations() {
-        // Of 1 to 5 the distances from 3 are 2 1 0 1 2.
+        // The distances of 1 to 5 from 3 are 2 1 0 1 2.
         let five = [1.0, 2.0, 3.0, 4.0, 5.0];
         assert_eq!(robust_deviation(&five), Some(1.4826));
         assert_eq!(robust_deviation(&[1.0, 2.0, 3.0, 4.0, 5e9]), Some(1.4826));

@@ -1,22 +1,22 @@
-//! Values that lie so far out that somebody should look. They are reported, never dropped.
+//! Finds outliers. They are reported, never dropped.
 
 use crate::statistics::order::median;
 
-/// Beyond this modified z-score a value is called an outlier (Iglewicz and Hoaglin, "How to Detect
-/// and Handle Outliers", ASQC 1993, section 3.3.2).
+/// A value with a greater modified z-score is an outlier (Iglewicz and Hoaglin, "How to Detect and
+/// Handle Outliers", ASQC 1993, section 3.3.2).
 const LIMIT: f64 = 3.5;
 
-/// Turns a median absolute deviation into a standard deviation of normal values, inverted.
+/// Median absolute deviation / standard deviation, of normal values.
 const OF_MEDIAN: f64 = 0.6745;
 
-/// The same of a mean absolute deviation, for values of which more than half are equal.
+/// Standard deviation / mean absolute deviation, of normal values: used if more than half of the
+/// values are equal, where the median absolute deviation is 0.
 const OF_MEAN: f64 = 1.253_314;
 
-/// The places of outliers among `values`, in ascending order. Nothing is called one among fewer than
-/// five values.
+/// The indices of outliers in `values`, in ascending order; empty with fewer than five values.
 ///
-/// Assumes a symmetric middle. On times, whose upper tail is long, it names more values than are
-/// wrong; so it informs and decides nothing.
+/// Assumes a symmetric middle. Times have a long upper tail, so more values than are wrong are
+/// reported; no verdict may depend on them.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(middle) = median(values).filter(|_| values.len() >= 5) else {
         return Vec::new();

@@ -1,20 +1,20 @@
-//! Whether two sides differ: Wilcoxon's rank-sum test ("Individual Comparisons by Ranking Methods",
-//! Biometrics Bulletin 1, 1945), exact where its assignments can be counted. It assumes that, if both
-//! sides are the same thing, every assignment of the labels was equally likely.
+//! Wilcoxon's rank-sum test of whether two sides differ ("Individual Comparisons by Ranking
+//! Methods", Biometrics Bulletin 1, 1945), exact if the label assignments can be counted. Assumes
+//! that, if nothing differs, every assignment of the labels is equally likely.
 
 use crate::statistics::order::mid_ranks;
 use crate::statistics::ranksum::{effort, sums};
 use fastrand::Rng;
 
-/// More additions than this and assignments are drawn instead.
+/// Above this number of additions, assignments are sampled instead of counted.
 const EXACT_EFFORT: u64 = 25_000_000;
-/// Assignments drawn where there are too many to count.
+/// Sampled assignments.
 const DRAWS: u32 = 50_000;
-/// Of the draws.
+/// The seed of the sampling.
 const SEED: u64 = 0x5eed_0001;
 
-/// The chance, if both sides were the same, of a rank sum at least as far from its mean. Never 0.
-/// `None` where a side has no values.
+/// The p-value: the probability, if nothing differs, of a rank sum at least as far from its mean.
+/// Never 0. `None` if a side has no values.
 pub fn rank_sum_p(base: &[f64], other: &[f64]) -> Option<f64> {
     if base.is_empty() || other.is_empty() {
         return None;
@@ -29,9 +29,9 @@ pub fn rank_sum_p(base: &[f64], other: &[f64]) -> Option<f64> {
     Some(sums(&ranks, take).as_far(sum))
 }
 
-/// The p-value from drawn assignments, the one that was seen among them (Phipson and Smyth,
-/// "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics and Molecular
-/// Biology 9, 2010).
+/// The p-value from sampled assignments, with the observed one counted among them (Phipson and
+/// Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics and
+/// Molecular Biology 9, 2010).
 fn drawn(ranks: &[u32], take: usize, seen: u64) -> f64 {
     let all: u64 = ranks.iter().map(|&rank| u64::from(rank)).sum();
     let mean = all as f64 * take as f64 / ranks.len() as f64;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn known_answers() {
-        // Separated, five a side: 2 of 252 assignments. R: wilcox.test(1:5, 6:10)$p.value 0.007937.
+        // Disjoint, five per side: 2 of 252 assignments. R: wilcox.test(1:5, 6:10)$p.value 0.007937.
         let apart = p(&[1.0, 2.0, 3.0, 4.0, 5.0], &[6.0, 7.0, 8.0, 9.0, 10.0]);
         assert!((apart - 2.0 / 252.0).abs() < 1e-12);
         // R: wilcox.test(c(1.1, 2.2, 3.3, 0.4), c(2.5, 3.1, 4.7, 5.9))$p.value 0.1143 (8 of 70).

@@ -1,22 +1,22 @@
-//! The exact distribution of a sum of ranks under random labels, ties and all.
+//! The exact distribution of a sum of ranks under random labels, ties included.
 //!
 //! Streitberg and Röhmel, "Exact Distributions for Permutation and Rank Tests: An Introduction to Some
-//! Recently Published Algorithms", Statistical Software Newsletter 12, 1986: scores are taken in one
-//! after another, and the number of subsets of each size and sum is kept. It counts what enumerating
-//! every assignment would count, in polynomial time.
+//! Recently Published Algorithms", Statistical Software Newsletter 12, 1986: scores are added one
+//! after another, keeping the number of subsets of each size and sum. The result is the same as by
+//! enumerating every assignment, in polynomial time.
 
-/// A discrete distribution over whole numbers from 0 on, with what a step means.
+/// A discrete distribution over equally spaced sums.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sums {
     /// The probability of the sum `start + step * index`.
     pub probabilities: Vec<f64>,
-    /// The sum at index 0; no sum is less.
+    /// The sum at index 0, the least.
     pub start: u64,
-    /// Between two sums.
+    /// The distance between two sums.
     pub step: u64,
 }
 
-/// What [`sums`] costs, in additions.
+/// The cost of [`sums`], in additions.
 pub(crate) fn effort(scores: &[u32], take: usize) -> u64 {
     let (_, _, reduced) = reduce(scores);
     let most = greatest_sum(&reduced, take);
@@ -25,12 +25,12 @@ pub(crate) fn effort(scores: &[u32], take: usize) -> u64 {
         .saturating_mul(most + 1)
 }
 
-/// The distribution of the sum of `take` of `scores` chosen at random, without replacement. `take`
-/// is at most their number.
+/// The distribution of the sum of `take` scores drawn from `scores` without replacement. `take` is
+/// at most their number.
 pub(crate) fn sums(scores: &[u32], take: usize) -> Sums {
     let (least, step, reduced) = reduce(scores);
     let width = usize::try_from(greatest_sum(&reduced, take) + 1).unwrap_or(usize::MAX);
-    // Row k: how many subsets of k scores have each sum. In place: from the greatest k down.
+    // Row k: how many subsets of k scores have each sum. In place, so from the greatest k down.
     let mut ways = vec![0.0f64; (take + 1) * width];
     ways[0] = 1.0;
     let mut reach = 0;
@@ -58,14 +58,14 @@ pub(crate) fn sums(scores: &[u32], take: usize) -> Sums {
 }
 
 impl Sums {
-    /// The chance of a sum at least as far from the mean as `sum` is.
+    /// The probability of a sum at least as far from the mean as `sum`.
     pub fn as_far(&self, sum: u64) -> f64 {
         let values = || (0u64..).zip(&self.probabilities);
-        // In steps from the start; a sum of this distribution is a whole number of them.
+        // In steps from the start; each sum is a whole number of steps.
         let mean: f64 = values().map(|(index, p)| index as f64 * p).sum();
         let seen = (sum - self.start) as f64 / self.step as f64;
-        // Means of symmetric distributions are wrong in their last digits only, but ">=" must hold
-        // for the mirror image of what was seen.
+        // The mean may be off in its last digits, but ">=" must also hold for the mirror image of the
+        // observed sum.
         let far = (seen - mean).abs() - 1e-6;
         let chance: f64 = values()
             .filter(|(index, _)| (*index as f64 - mean).abs() >= far)
@@ -75,7 +75,8 @@ impl Sums {
     }
 }
 
-/// The least score, the greatest common divisor of all distances from it, and those in units of it.
+/// The least score, the greatest common divisor of all distances from it, and the distances in units
+/// of that divisor.
 fn reduce(scores: &[u32]) -> (u32, u32, Vec<u64>) {
     let least = scores.iter().copied().min().unwrap_or(0);
     let step = scores
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By trying every subset.
+    /// The same by enumerating every subset.
     fn tried(scores: &[u32], take: usize, test: impl Fn(f64) -> bool) -> f64 {
         let (mut hits, mut all) = (0.0, 0.0);
         for subset in 0u32..1 << scores.len() {
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_rank_sum_of_three_and_three_is_as_printed() {
-        // Wilcoxon 1945: of 20 assignments one has the least sum, 1 + 2 + 3.
+        // Wilcoxon 1945: one of 20 assignments has the least sum, 1 + 2 + 3.
         let three = sums(&[2, 4, 6, 8, 10, 12], 3);
         let at = |sum: u64| three.probabilities[((sum - three.start) / three.step) as usize];
         assert!((at(12) - 0.05).abs() < 1e-12 && at(10) == 0.0);

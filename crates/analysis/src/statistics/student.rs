@@ -1,8 +1,8 @@
-//! Student's t distribution, with degrees of freedom that need not be whole: Student, "The Probable
-//! Error of a Mean", Biometrika 6, 1908. By the incomplete beta function (NIST Digital Library of
-//! Mathematical Functions, 8.17), to about 1e-12.
+//! Student's t distribution, with fractional degrees of freedom: Student, "The Probable Error of a
+//! Mean", Biometrika 6, 1908. By the incomplete beta function (NIST Digital Library of Mathematical
+//! Functions, 8.17), to about 1e-12.
 
-/// The chance of a t at least as far from 0 as `t`, to either side. `df` is above 0; 1 for a NaN.
+/// The two-sided p-value of `t`. `df` is above 0. 1 if either is NaN.
 pub fn student_p(t: f64, df: f64) -> f64 {
     if t.is_nan() || df.is_nan() {
         return 1.0;
@@ -13,13 +13,13 @@ pub fn student_p(t: f64, df: f64) -> f64 {
     incomplete_beta(df / (df + t * t), df / 2.0, 0.5).clamp(0.0, 1.0)
 }
 
-/// The t that is exceeded, to either side together, with chance `p`, above 0 and at most 1.
+/// The t with the two-sided p-value `p`, which is above 0 and at most 1.
 pub fn student_quantile(p: f64, df: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while student_p(high, df) > p && high < 1e12 {
         (low, high) = (high, 2.0 * high);
     }
-    // Halving, to about 1e-12 of the bracket: nobody reads more digits.
+    // Bisection, to about 1e-12 of the bracket.
     for _ in 0..40 {
         let middle = low + (high - low) / 2.0;
         if student_p(middle, df) > p {
@@ -31,13 +31,13 @@ pub fn student_quantile(p: f64, df: f64) -> f64 {
     high
 }
 
-/// I_x(a, b) by the continued fraction DLMF 8.17.22, evaluated from its front (Thompson and Barnett,
+/// I_x(a, b) by the continued fraction DLMF 8.17.22, evaluated forwards (Thompson and Barnett,
 /// "Coulomb and Bessel Functions of Complex Arguments and Order", J. Comput. Phys. 64, 1986).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
-    // The fraction converges fast on this side of the mean; 8.17.4 mirrors the other.
+    // The fraction converges fast below the mean; 8.17.4 mirrors the rest.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
@@ -62,7 +62,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     ln_front.exp() / a / fraction
 }
 
-/// The logarithm of the gamma function of z > 0: Stirling's series, DLMF 5.11.1, from 10 on.
+/// The logarithm of the gamma function for z > 0: Stirling's series, DLMF 5.11.1, for z >= 10, and the
+/// recurrence below.
 fn ln_gamma(z: f64) -> f64 {
     let (mut z, mut below) = (z, 0.0);
     while z < 10.0 {
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn known_chances() {
-        // One degree of freedom is Cauchy's: 1 - 2/pi atan t. Two: 1 - t / sqrt(t^2 + 2).
+        // One degree of freedom is the Cauchy distribution: 1 - 2/pi atan t. Two: 1 - t / sqrt(t^2 + 2).
         assert!((student_p(1.0, 1.0) - 0.5).abs() < 1e-12);
         assert!((student_p(3.0, 2.0) - (1.0 - 3.0 / 11f64.sqrt())).abs() < 1e-12);
         // Fisher and Yates' table: 2.228 at 0.05 and 10.

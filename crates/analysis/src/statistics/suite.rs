@@ -1,4 +1,4 @@
-//! How sure it is that one of two sides is better over a whole suite.
+//! The confidence that one of two sides is better over a whole suite.
 //!
 //! Hierarchical Performance Testing: Chen, Chen, Guo, Temam, Wu and Hu, "Statistical Performance
 //! Comparisons of Computers", HPCA 2012; Chen et al., the same title, IEEE Transactions on Computers
@@ -6,34 +6,35 @@
 //! each benchmark's difference counts only if a rank-sum test finds one, else it is 0; then Wilcoxon's
 //! signed-rank test over the benchmarks gives the confidence that one side is better.
 //!
-//! It assumes that the benchmarks are an independent sample of what matters, equally important. A
-//! suite that somebody chose is not; so this is a summary, and decides no exit code.
+//! Assumes that the benchmarks are independent, representative and equally important. A chosen suite
+//! is not; so this is a summary, and no exit code depends on it.
 
 use crate::statistics::order::mid_ranks;
 
-/// How sure it is that one side is better over the suite.
+/// The confidence that one side is better over the suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reliability {
-    /// The confidence that the differences are positive on the whole: 1 less the one-sided p-value
+    /// The confidence that the differences are positive on the whole: 1 minus the one-sided p-value
     /// of the signed-rank test, exact, ties and zeros included.
     pub positive: f64,
-    /// The same for negative. The two add up to less than 1 by what lies between.
+    /// The same for negative. The sum of both is below 1.
     pub negative: f64,
-    /// How many benchmarks there are.
+    /// The number of benchmarks.
     pub benchmarks: usize,
-    /// How many of them differ.
+    /// The number of benchmarks that differ.
     pub differing: usize,
 }
 
-/// From one difference a benchmark, in one scale for all, 0 where none was found. `None` of none.
+/// From one difference per benchmark, all on one scale, 0 if none was found. `None` without
+/// benchmarks.
 ///
-/// A difference of 0 has a rank, and half of it counts for each side, as the method has it.
+/// A difference of 0 is ranked too; half of its rank counts for each side, as the method defines.
 pub fn reliability(differences: &[f64]) -> Option<Reliability> {
     if differences.is_empty() {
         return None;
     }
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
-    // Twice the ranks; a zero's share of them is fixed.
+    // Twice the ranks. Those of zeros are the same for both sides and cancel out.
     let ranks = mid_ranks(&sizes);
     let signed = || differences.iter().zip(&ranks).filter(|(d, _)| **d != 0.0);
     let positive: usize = signed()
@@ -42,7 +43,7 @@ pub fn reliability(differences: &[f64]) -> Option<Reliability> {
         .sum();
     let all: usize = signed().map(|(_, r)| *r as usize).sum();
 
-    // The chance of each sum of the positive ranks when every sign is a coin.
+    // The probability of each sum of positive ranks if both signs are equally likely.
     let mut chances = vec![0.0; all + 1];
     chances[0] = 1.0;
     for (_, &rank) in signed() {
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn known_answers() {
-        // All of five positive: 1 of 32 sums is as great.
+        // All five are positive: 1 of 32 sums is as great.
         let all = reliability(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!((all.positive, all.negative), (1.0 - 1.0 / 32.0, 0.0));
         // R: wilcox.test(c(1.5, -0.5, 2.5, 3.5), alternative = "greater")$p.value is 0.125.

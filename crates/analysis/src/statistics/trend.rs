@@ -1,26 +1,26 @@
-//! Whether values rise or fall from group to group: Jonckheere, "A Distribution-Free k-Sample Test
-//! Against Ordered Alternatives", Biometrika 41, 1954 (and Terpstra 1952), as a permutation test.
+//! Tests whether values rise or fall from group to group: Jonckheere, "A Distribution-Free k-Sample
+//! Test Against Ordered Alternatives", Biometrika 41, 1954 (and Terpstra 1952), as a permutation test.
 //!
-//! It assumes that, were there no trend, every value could as well stand in any group.
+//! Assumes that, without a trend, every value is equally likely in every group.
 
 use fastrand::Rng;
 
-/// What the test says.
+/// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Of all pairs of values in different groups, those that rise less those that fall, as a
-    /// fraction: from -1, all fall, to 1, all rise.
+    /// Of all pairs of values in different groups, (rising - falling) / all: from -1, all fall, to
+    /// 1, all rise.
     pub rise: f64,
-    /// The chance of a rise or fall at least as great, were there no trend. Never 0.
+    /// The two-sided p-value: the probability of such a rise or fall without a trend. Never 0.
     pub p: f64,
 }
 
-/// Assignments that are drawn.
+/// Sampled assignments.
 const DRAWS: u32 = 20_000;
-/// Of the draws.
+/// The seed of the sampling.
 const SEED: u64 = 0x5eed_0002;
 
-/// Tests groups in their order. `None` where fewer than two have values.
+/// Tests the groups in their order. `None` if fewer than two have values.
 pub fn trend(groups: &[Vec<f64>]) -> Option<Trend> {
     let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| !group.is_empty()).collect();
     if groups.len() < 2 {
@@ -44,7 +44,7 @@ pub fn trend(groups: &[Vec<f64>]) -> Option<Trend> {
     })
 }
 
-/// Pairs of a value and one of a later group: those that rise less those that fall.
+/// Of all pairs of a value and one of a later group: the number of rising minus falling ones.
 fn rising_less_falling(values: &[f64], sizes: &[usize]) -> i64 {
     let mut balance = 0;
     let mut end = 0;

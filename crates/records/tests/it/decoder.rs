@@ -1,4 +1,4 @@
-//! What the decoder promises, one promise a test. `docs/records.md` is the text behind them.
+//! The decoder's guarantees, one per test. `docs/records.md` is the specification.
 
 use serde_json::json;
 use ws_records::{
@@ -25,7 +25,7 @@ fn end(encoder: &mut Encoder, bench: &str) -> Vec<u8> {
     encoder.line("end", &json!({"bench": bench})).unwrap()
 }
 
-/// Everything that `bytes` hold.
+/// All items in `bytes`.
 fn decode(expect: Expect, bytes: &[u8]) -> (Vec<Item>, Counts) {
     let mut decoder = Decoder::new(expect);
     let mut items = decoder.feed(bytes);
@@ -56,7 +56,7 @@ fn bad(bad_lines: u64) -> Counts {
     }
 }
 
-/// A line whose CRC is right, whatever its fields are. `@` stands for the right length.
+/// A line with any fields and the right CRC. `@` is replaced by the right length.
 fn framed(covered: &str) -> Vec<u8> {
     let json = covered.splitn(5, ' ').nth(4).unwrap_or("");
     let covered = covered.replace('@', &json.len().to_string());
@@ -65,7 +65,7 @@ fn framed(covered: &str) -> Vec<u8> {
     line
 }
 
-/// Bit by bit, so that it shares nothing with the crate's table.
+/// Bit by bit, independent of the crate's table.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = !0u32;
     for byte in bytes {
@@ -182,7 +182,7 @@ fn a_record_cut_short_is_counted_and_costs_only_itself() {
         end(&mut guest, "b"),
     ];
     for cut in 5..whole[1].len() - 1 {
-        // Cut with its newline lost, as when a machine restarts, and with a newline.
+        // Cut with its newline lost, as by a machine that restarts, and with a newline.
         for newline in [&b""[..], b"\n"] {
             let line = [&whole[0], &whole[1][..cut], newline, &whole[2]].concat();
             let (items, counts) = decode(Expect::Exact(OURS), &line);
@@ -216,7 +216,7 @@ fn fields_out_of_form_make_a_bad_line() {
     assert_eq!(
         records(&decode(Expect::Exact(OURS), &good).0).len(),
         1,
-        "the rest of the test holds"
+        "the unchanged line is valid"
     );
     for covered in [
         "Guest c0ffee 0 @ {\"kind\":\"x\"}",
@@ -460,7 +460,7 @@ fn the_examples_of_the_document_are_understood() {
     assert_eq!(
         kinds,
         [
-            // The guest's, then its monitor's, those of Xen's dom0, and of neve.
+            // From the guest, its monitor, Xen's dom0, and neve.
             "hello", "begin", "result", "skip", "fault", "end", "bye", "hello", "exits", "bye",
             "hello", "bye", "hello", "exits", "bye"
         ]

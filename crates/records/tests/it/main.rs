@@ -1,4 +1,4 @@
-//! The decoder from outside, as one program: each more would be linked for itself.
+//! Tests of the decoder's public interface, in one program to link only once.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! Marks in the line: where they are taken out, and where they are bytes like any other.
+//! Marks in the line: decoded if requested, else ordinary bytes.
 
 use serde_json::json;
 use ws_records::{Counts, Decoder, Encoder, Expect, Item, Mark, Nonce};

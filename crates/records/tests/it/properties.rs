@@ -1,4 +1,5 @@
-//! The decoder against made-up streams: valid records, damaged ones, garbage, in any chunking.
+//! Property tests of the decoder on generated streams: valid records, damaged ones, garbage, in any
+//! chunking.
 //!
 //! This is also the crate's fuzz target, on stable Rust. `cargo test` runs some hundreds of cases
 //! of each property; a long run is
@@ -70,7 +71,7 @@ fn content() -> impl Strategy<Value = Value> {
     vec(("[a-z]{1,6}", leaf), 0..5).prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// Text without a newline in which markers, and halves of them, are likely.
+/// Text without a newline in which markers, whole and partial, are likely.
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         vec(any::<u8>(), 0..40),
@@ -87,7 +88,7 @@ fn garbage() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What the fuzz stream is made of.
+/// A piece of the fuzz stream.
 #[derive(Clone, Debug)]
 enum Piece {
     Record(Value),
@@ -141,13 +142,13 @@ fn stream(pieces: &[Piece]) -> Vec<u8> {
     bytes
 }
 
-/// Whether no record line is in the stream, so that all of it is console text.
+/// Whether the stream contains no record line, so that all of it is console text.
 fn marks_in_text(pieces: &[Piece]) -> bool {
     let text = |piece: &Piece| matches!(piece, Piece::Garbage(_) | Piece::Newline);
     pieces.iter().all(text)
 }
 
-/// As many cases as `PROPTEST_CASES` says. A failing input is printed whole, so no file is kept.
+/// The number of cases is `PROPTEST_CASES`. A failing input is printed whole, so no file is kept.
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -158,7 +159,7 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// The fuzz target: anything at all, in any chunking, is taken without a panic, and chunking
+    /// The fuzz target: any bytes in any chunking are accepted without a panic, and the chunking
     /// changes nothing.
     #[test]
     fn any_bytes_in_any_chunking_are_the_same_items(
@@ -175,7 +176,7 @@ proptest! {
                 prop_assert!(!text.is_empty() && text.len() <= MAX_LINE_BYTES);
             }
         }
-        // Console text is what went in less whole record lines, so it is a subsequence.
+        // Console text is the input without whole record lines, so it is a subsequence.
         let mut left = bytes.iter();
         prop_assert!(console(&whole).iter().all(|byte| left.any(|b| b == byte)));
     }
@@ -201,8 +202,8 @@ proptest! {
         }
     }
 
-    /// Garbage lines between records, and garbage without newline before them, lose none and are
-    /// kept to the byte.
+    /// Garbage lines between records, and garbage without a newline before them, hide no record and
+    /// are kept byte for byte.
     #[test]
     fn garbage_never_hides_a_record(
         lines in vec((content(), garbage(), any::<bool>()), 0..6),
@@ -223,8 +224,8 @@ proptest! {
         prop_assert_eq!(decoder.counts().lost_records, 0);
     }
 
-    /// Marks put anywhere, into and before record lines too, come out in their order, and all else
-    /// is as if they had never been there. Nobody who was not told of them sees any.
+    /// Marks anywhere, also inside and before record lines, are returned in order, and everything else
+    /// is as without them. A decoder without `with_marks` returns none.
     #[test]
     fn marks_come_out_wherever_they_stand(
         pieces in pieces(),
@@ -257,7 +258,7 @@ proptest! {
         }
     }
 
-    /// A flipped bit makes the line text, or leaves it the same record (the bit was in its end).
+    /// A flipped bit turns the line into text, or leaves the same record (the bit was in its newline).
     #[test]
     fn a_flipped_bit_never_makes_a_wrong_record(
         content in content(),
@@ -280,7 +281,7 @@ proptest! {
         prop_assert!(kept == 1 || marker_damaged || decoder.counts().bad_lines > 0);
     }
 
-    /// Results of any size travel in parts and are whole again, or say what is missing.
+    /// Results of any size are split into parts and joined again; a missing part is an error.
     #[test]
     fn results_travel_in_parts(
         samples in vec((any::<u64>(), any::<u64>()), 1..500),

@@ -1,4 +1,4 @@
-//! Each benchmark boot by boot: what lies between boots, and what within one.
+//! The view of each benchmark boot by boot: the variation between boots and within each.
 
 use super::plot::{Lane, Place, Plot};
 use super::series::{Series, units};
@@ -8,9 +8,9 @@ use crate::table::{Table, TableRow};
 use maud::{Markup, PreEscaped, html};
 use ws_analysis::{Band, BootEstimate, Summary};
 
-/// Colours and shapes of marks; further platforms begin anew.
+/// The number of colours and shapes; further platforms reuse them from the start.
 pub(crate) const HUES: usize = 8;
-/// A lane's height for few boots, and what each further boot needs, in pixels.
+/// A lane's base height, and what each boot adds, in pixels.
 const LANE: usize = 22;
 const BOOT: usize = 2;
 
@@ -33,12 +33,12 @@ pub(crate) fn boots(
             h2 { "Boot by boot" }
             (caveat.markup())
             p {
-                "A mark is one boot: the mode of its samples where instructions are counted, else their "
-                "median. The thin bar behind it holds the middle half of its samples. Boots follow each "
-                "other downward, in the order of the runs."
+                "A mark is one boot: the mode of its samples if they are instruction counts, else their "
+                "median. The thin bar behind it spans the middle half of its samples. Boots are ordered "
+                "downward, in the order of the runs."
                 @if banded {
-                    " The shaded band reaches from the least to the greatest that any boot gave, with those that "
-                    "were perturbed on purpose, which have no mark: layout alone moves the figure so far."
+                    " The shaded band spans the values of all boots, including those perturbed on purpose, "
+                    "which have no mark: layout alone moves the figure this far."
                 }
             }
             div.cards { @for card in &cards { (card) } }
@@ -73,7 +73,7 @@ fn plot(
     here: &[(&Series, &Summary)],
     platforms: &[&str],
 ) -> Markup {
-    // A lane for each platform that has any boot; the boots of all its runs follow each other.
+    // One lane for each platform with boots; it has the boots of all its runs.
     let mut lanes: Vec<(usize, usize)> = Vec::new();
     for (series, cost) in here {
         let boots = cost.boots.len();
@@ -147,7 +147,7 @@ fn plot(
     })
 }
 
-/// A mark. There are many, so it is written as short as it can be.
+/// A mark, in as few bytes as possible, since a page has many.
 fn mark(hue: usize, x: i32, y: f64) -> PreEscaped<String> {
     PreEscaped(format!("<use href=\"#k{hue}\" x=\"{x}\" y=\"{y:.0}\"/>"))
 }
@@ -209,7 +209,7 @@ fn values(name: &str, unit: &str, here: &[(&Series, &Summary)]) -> Markup {
     }
 }
 
-/// Where perturbed boots put the value.
+/// The band over perturbed boots, as text.
 fn band_text(band: Band, perturbed: usize, unit: &str) -> String {
     let with = format!("with {}", plural(perturbed, "perturbed boot"));
     match band.low == band.high {
@@ -222,8 +222,8 @@ fn band_text(band: Band, perturbed: usize, unit: &str) -> String {
     }
 }
 
-/// What is behind a boot's figure, for the tooltip, which the page's script puts into words:
-/// samples, operations in each, and where not all samples are alike least, quartiles, greatest.
+/// The data of a boot's tooltip, which the page's script turns into text: samples, operations in each,
+/// and, if the samples differ, minimum, quartiles and maximum.
 fn behind(estimate: &BootEstimate, unit: &str) -> String {
     let counts = format!("{}|{}", estimate.samples, estimate.iterations);
     if estimate.min == estimate.max {

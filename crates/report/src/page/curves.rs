@@ -1,5 +1,5 @@
-//! The frame of a figure with a curve for each server: a whole number at the bottom, a quantity at the
-//! left. The caller draws the marks.
+//! The frame of a figure with a curve for each server: integers on the x axis, a quantity
+//! on the y axis. The caller draws the marks.
 
 use super::axis::{self, Axis};
 use super::plot::framed;
@@ -22,7 +22,7 @@ pub(crate) struct Curves<'a> {
     pub steps_axis: &'a str,
     /// The steps, ascending.
     pub steps: &'a [u32],
-    /// All values that must be in view.
+    /// All values that must be visible.
     pub values: &'a [f64],
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Curves<'a> {
 pub(crate) type Point<'a> = &'a dyn Fn(u32, f64) -> (i32, i32);
 
 impl Curves<'_> {
-    /// Draws. `marks` gets the map of points.
+    /// Draws the figure. `marks` gets the map from values to pixels.
     pub(crate) fn draw(&self, marks: impl Fn(Point) -> Markup) -> Markup {
-        // From zero, unless values are so far apart that the small ones would lie on it.
+        // From zero, unless the values are so far apart that small ones would coincide with zero.
         let values = match Axis::over(self.values, false) {
             apart if apart.is_log() => apart,
             _ => Axis::over(self.values, true),

@@ -1,5 +1,5 @@
-//! What was measured and on what: each run's command line, and its results' identities side by
-//! side.
+//! The view of what was measured and on what: each run's command line, and its results' identities
+//! side by side.
 
 use super::words::{plain, plural, value_text};
 use maud::{Markup, html};
@@ -7,12 +7,12 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_results::{LaunchEnd, ResultFile};
 
-/// More runs than this are folded.
+/// With more runs than this they are folded.
 const RUNS: usize = 3;
-/// Identities of more results than this are folded.
+/// With more results than this their identities are folded.
 const OPEN: usize = 2;
 
-/// The box. Results of one run (one command, begun at one time) stand together.
+/// The view. Results of one run (one command, begun at one time) are shown together.
 pub(crate) fn identity(results: &[ResultFile]) -> Markup {
     let mut runs: Vec<Vec<&ResultFile>> = Vec::new();
     for result in results {
@@ -54,7 +54,7 @@ fn one(run: &[&ResultFile], few: bool, open: bool) -> Markup {
                 button.copy type="button" hidden { "Copy the command line" }
             }
             details open[open] {
-                summary { "Identity: all that these numbers depend on" }
+                summary { "Identity: everything these numbers depend on" }
             div.scroll tabindex="0" role="region" aria-label="Identity" {
                 table {
                     caption { "Subject may differ between compared results, conditions must agree." }
@@ -113,7 +113,7 @@ fn fields(
     }
 }
 
-/// How many boots and launches there were, and how they ended.
+/// The number of boots and launches, and how they ended.
 fn boots(result: &ResultFile, field: &str) -> String {
     let launches = || result.boots.iter().flat_map(|boot| &boot.launches);
     match field {
@@ -123,8 +123,8 @@ fn boots(result: &ResultFile, field: &str) -> String {
                 .filter(|launch| launch.end != LaunchEnd::Bye)
                 .count();
             match ill {
-                0 => format!("{}, all ended well", launches().count()),
-                ill => format!("{}, of which {ill} did not end well", launches().count()),
+                0 => format!("{}, none failed", launches().count()),
+                ill => format!("{}, of which {ill} failed", launches().count()),
             }
         }
         _ if result.interrupted => "yes".into(),
@@ -132,7 +132,7 @@ fn boots(result: &ResultFile, field: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for the shell.
 fn quoted(word: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(safe) {

@@ -1,5 +1,5 @@
-//! The figures of `worldswitch io`, after section 4 of the ELVIS paper: a curve for each server over the
-//! number of devices, for each quantity that was measured.
+//! The view of `worldswitch io`, after section 4 of the ELVIS paper: for each measured quantity a curve
+//! for each server over the number of devices.
 
 use super::boots::HUES;
 use super::curves::Curves;
@@ -14,15 +14,15 @@ use ws_analysis::statistics::median;
 /// The mode of elvis that is the paper's Baseline.
 const BASELINE: &str = "elvis@per-device";
 
-/// What loads are called that belong to no experiment.
+/// The name of loads that belong to no experiment.
 const ALIKE: &str = "devices";
 
-/// What an experiment is called here, and what its steps are.
+/// An experiment: its title and what its steps are.
 struct Experiment {
     name: &'static str,
     title: &'static str,
     steps: &'static str,
-    /// Whether throughput is shown over the Baseline's too, as the paper does there.
+    /// Whether throughput is also shown relative to the Baseline's, as in the paper.
     normalized: bool,
 }
 
@@ -41,7 +41,7 @@ const EXPERIMENTS: [Experiment; 7] = [
     },
     Experiment {
         name: "ablation",
-        title: "What scheduling gives, and what polling (ELVIS, Figure 8)",
+        title: "The gain from scheduling and from polling (ELVIS, Figure 8)",
         steps: "devices",
         normalized: true,
     },
@@ -59,19 +59,19 @@ const EXPERIMENTS: [Experiment; 7] = [
     },
     Experiment {
         name: "integrity",
-        title: "Devices whose contents are compared",
+        title: "Devices with verified contents",
         steps: "devices",
         normalized: false,
     },
     Experiment {
         name: ALIKE,
-        title: "Devices that are alike",
+        title: "Identical devices",
         steps: "devices",
         normalized: false,
     },
 ];
 
-/// What is drawn of each load: a name with its unit, and where one round's value comes from.
+/// A quantity that is drawn for each load: its name with the unit, and how to compute a round's value.
 struct Quantity {
     name: &'static str,
     metric: &'static str,
@@ -81,7 +81,7 @@ struct Quantity {
 const THROUGHPUT: Quantity = Quantity {
     name: "requests/s, all devices together",
     metric: "cost",
-    // The time for one request is a ratio of sums; throughput is its inverse.
+    // The time per request is a ratio of sums; throughput is its inverse.
     of: |samples| 1e9 / ratio(samples),
 };
 
@@ -126,16 +126,16 @@ fn ratio(samples: &Samples) -> f64 {
     sum(samples) / samples.iterations as f64
 }
 
-/// One figure: the loads of an experiment that differ in the number of devices only.
+/// One figure: the loads of an experiment that differ only in the number of devices.
 struct Figure<'a> {
     experiment: &'a str,
     role: &'a str,
     steps: Vec<u32>,
-    /// The servers, each with its row of each step.
+    /// The servers, each with its row for each step.
     servers: Vec<(&'a Series<'a>, Vec<Option<&'a Row>>)>,
 }
 
-/// Of one row: the median of its rounds, the least and the greatest.
+/// A row's value: the median, minimum and maximum of its rounds.
 #[derive(Clone, Copy)]
 struct Value {
     least: f64,
@@ -158,12 +158,12 @@ pub(crate) fn io(series: &[Series]) -> Markup {
             h2 { "Block I/O of many devices" }
             @if drawn.is_empty() {
                 p.absent {
-                    "Not drawn: it takes results of " code { "worldswitch io" } ", as of "
+                    "Not drawn: it takes results of " code { "worldswitch io" } ", such as "
                     code { "worldswitch io scaling mixed ablation" } ", which makes the figures of the ELVIS paper."
                 }
             } @else {
                 p {
-                    "A mark is the median of the rounds, the thin bar behind it reaches from the least to the greatest. "
+                    "A mark is the median of the rounds, the thin bar behind it spans minimum to maximum. "
                     "Servers took turns on the same CPUs."
                 }
                 @if let Some(crowded) = crowded(series) { p { (plain(&crowded)) } }
@@ -179,14 +179,14 @@ pub(crate) fn io(series: &[Series]) -> Markup {
 /// Clients that shared their CPUs.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crowd {
-    /// How many of them ran at once, at most.
+    /// The most clients that ran at once.
     pub clients: u64,
-    /// Where they ran.
+    /// The CPUs they ran on.
     pub cpus: Vec<u64>,
 }
 
-/// The most clients that shared CPUs in any of these results of `worldswitch io`; None where each could have
-/// its own.
+/// The most clients that shared CPUs in any of these results of `worldswitch io`; `None` if each could
+/// have its own.
 pub fn crowd<'a>(results: impl IntoIterator<Item = &'a ResultFile>) -> Option<Crowd> {
     let of = |result: &ResultFile| {
         let cpus = result.identity.conditions.get("client_cpus")?.as_array()?;
@@ -200,7 +200,7 @@ pub fn crowd<'a>(results: impl IntoIterator<Item = &'a ResultFile>) -> Option<Cr
                 let devices = of("devices")
                     .and_then(serde_json::Value::as_u64)
                     .unwrap_or(0);
-                // Roles of an experiment run at the same time; devices that are alike are loads of their own.
+                // Roles of an experiment run at the same time; identical devices are separate loads.
                 let role = if experiment == ALIKE { role } else { "" };
                 *clients.entry((experiment, step, role)).or_default() += devices;
             }
@@ -214,13 +214,13 @@ pub fn crowd<'a>(results: impl IntoIterator<Item = &'a ResultFile>) -> Option<Cr
     results.into_iter().filter_map(of).max()
 }
 
-/// What is to be known of such clients, for a reader of figures.
+/// The caveat on shared client CPUs.
 fn crowded(series: &[Series]) -> Option<String> {
     let Crowd { clients, cpus } = crowd(series.iter().map(|series| series.result))?;
     Some(format!(
-        "Measured with up to {clients} clients on {} CPU{} beside the server's. Where the clients' are used up, \
-         they bound all servers: read curves against each other, not as those of a machine with {} CPUs, as the \
-         paper's was.",
+        "Measured with up to {clients} clients on {} CPU{} beside the server's. If the clients use up their \
+         CPUs, that limits all servers: compare the curves with each other, not with those of a machine \
+         with {} CPUs such as the paper's.",
         cpus.len(),
         if cpus.len() == 1 { "" } else { "s" },
         clients + 1
@@ -238,7 +238,7 @@ fn place(row: &Row) -> Option<(&str, u32, &str)> {
     ))
 }
 
-/// All figures, in the order in which their rows come.
+/// All figures, in order of their first rows.
 fn figures<'a>(series: &'a [Series<'a>]) -> Vec<Figure<'a>> {
     let mut figures: Vec<Figure> = Vec::new();
     for row in series.iter().flat_map(|series| &series.result.rows) {
@@ -320,7 +320,7 @@ impl Figure<'_> {
         cards
     }
 
-    /// Throughput over the median of the Baseline's.
+    /// Throughput relative to the median of the Baseline's.
     fn over_baseline(&self, values: &[Vec<Option<Value>>]) -> Option<Markup> {
         let is_baseline = |(series, _): &(&Series, _)| series.result.platform == BASELINE;
         let baseline = self.servers.iter().position(is_baseline)?;
@@ -337,7 +337,7 @@ impl Figure<'_> {
             pairs.map(ratio).collect()
         };
         let values: Vec<Vec<Option<Value>>> = values.iter().map(over).collect();
-        let name = format!("throughput over the median of {BASELINE}, the paper's Baseline");
+        let name = format!("throughput / the median of {BASELINE}, the paper's Baseline");
         Some(self.card(&name, &values))
     }
 

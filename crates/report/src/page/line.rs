@@ -1,9 +1,9 @@
-//! One benchmark's values in an order, for a document: a drawing that stands alone.
+//! Draws one benchmark's values in order as a standalone SVG, for documents.
 
 use super::plot::{Lane, Plot};
 use maud::html;
 
-/// The style that the page has and a drawing alone has not: readable in light and dark.
+/// Replaces the page's style sheet in a standalone drawing, for light and dark.
 const STYLE: &str = "svg{color:#1b1f24;--h:#0550ae;background:#fff}\
     @media(prefers-color-scheme:dark){svg{color:#e6edf3;--h:#79c0ff;background:#0d1117}}\
     .name{font:12.5px system-ui,sans-serif;fill:currentColor}circle{fill:var(--h)}\

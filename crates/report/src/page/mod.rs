@@ -1,8 +1,8 @@
-//! The report: one HTML file that holds all it needs, and asks nothing of any network.
+//! The report: one self-contained HTML file that makes no network requests.
 //!
-//! It is whole without its script, which only filters, copies and shows what is behind a figure.
-//! Every string from a result is text to maud, which escapes it; the page's own policy
-//! (Content-Security-Policy) lets no other script run than its own, and nothing be fetched.
+//! It is complete without its script, which only filters, copies and shows details of figures. maud
+//! escapes every string from a result; the page's Content-Security-Policy allows only its own script
+//! to run and nothing to be fetched.
 
 mod axis;
 mod boots;
@@ -42,19 +42,19 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Report<'a> {
     /// The results, in the order in which they are shown.
     pub results: &'a [ResultFile],
-    /// The platform that the others are compared with; where it is empty see [`crate::baselines`].
+    /// The platform that the others are compared with; for the default see [`crate::baselines`].
     pub baseline: Option<String>,
     /// Conditions that may differ between compared results (`--allow FIELD`).
     pub allow: Vec<String>,
     /// Comparisons with verdicts.
     pub comparisons: Vec<SuiteComparison>,
-    /// Comparisons that were to be made and could not, in words.
+    /// Requested comparisons that were not possible, with reasons, as text.
     pub not_compared: Vec<String>,
-    /// The cost model of each guest's platform, and what a workload costs there.
+    /// The cost model of each guest's platform, and the cost of a workload there.
     pub models: Vec<Modelled>,
-    /// What that workload is, in words.
+    /// The workload, as text.
     pub workload: String,
-    /// Platforms that were to have a model and have none, in words.
+    /// Platforms for which no model was possible, with reasons, as text.
     pub not_modelled: Vec<String>,
 }
 
@@ -69,10 +69,10 @@ pub enum ReportError {
     Reference(#[from] crate::reference::Error),
 }
 
-/// The page.
+/// Renders the page.
 ///
 /// # Errors
-/// The baseline is not there; else only what a fault of this program would be.
+/// The baseline is not among the results; other errors are bugs in this program.
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let results = report.results;
     let series = series::all(results);
@@ -137,7 +137,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     Ok(page.into_string())
 }
 
-/// `nested`: whether there is such a view.
+/// The table of contents. `nested`: whether there is a view of nested virtualization.
 fn contents(nested: bool) -> Markup {
     html! {
         nav aria-label="Contents" { ul {
@@ -158,7 +158,7 @@ fn contents(nested: bool) -> Markup {
     }
 }
 
-/// Shown by the script, without which they do nothing.
+/// The filters, hidden until the script shows them.
 fn filters(platforms: &[&str], categories: &[&str]) -> Markup {
     html! {
         form #filters hidden aria-label="Filters" {
@@ -184,7 +184,7 @@ fn filters(platforms: &[&str], categories: &[&str]) -> Markup {
     }
 }
 
-/// The marks: each platform has a colour and a shape.
+/// The shapes of the marks: each platform has a colour and a shape.
 fn shapes() -> Markup {
     const SHAPES: [&str; boots::HUES] = [
         "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
@@ -203,7 +203,7 @@ fn shapes() -> Markup {
     }
 }
 
-/// The first few of them.
+/// The first few platforms, and the number of the others.
 fn some(platforms: &[&str]) -> String {
     const MOST: usize = 4;
     let first = platforms

@@ -1,5 +1,5 @@
-//! The cost model of HyperBench (equations 2 to 6): what one event of each term costs on a platform,
-//! and what a workload's events cost, stacked.
+//! The view of HyperBench's cost model (equations 2 to 6): the cost of one event of each term on a
+//! platform, and the cost of a workload's events as stacked bars.
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot};
@@ -8,8 +8,8 @@ use crate::model::{Modelled, cost, range, term_text, whole_text};
 use maud::{Markup, html};
 use ws_analysis::model::{Component, Prediction, TERMS, Term};
 
-/// The view. `workload` names what the predictions are of; `refused` are platforms without a model,
-/// in words.
+/// The view. `workload`: the workload of the predictions; `refused`: platforms without a model, with
+/// reasons.
 pub(crate) fn model(
     models: &[Modelled],
     workload: &str,
@@ -33,13 +33,13 @@ pub(crate) fn model(
         section #model {
             h2 { "The cost model" }
             @if models.is_empty() && refused.is_empty() {
-                p.absent { "No model: it takes a guest's result and the native one in the same unit." }
+                p.absent { "No model: it needs a guest's result and the native one in the same unit." }
             }
             @for why in refused { p.absent { "No model: " (plain(why)) } }
             @if !models.is_empty() {
                 p {
                     "T_guest = T_direct + T_virt, T_virt = T_cpu + T_memory + T_io + eta: what virtualization adds "
-                    "to the machine's own time. eta, all that no term names, is not in what is predicted."
+                    "to the machine's own time. eta, everything outside the terms, is not predicted."
                 }
                 ul { @for note in notes { li { (plain(note)) } } }
             }
@@ -59,7 +59,7 @@ fn card(unit: &str, models: &[&Modelled], workload: &str) -> Markup {
     }
 }
 
-/// A bar for each platform, in parts of its terms.
+/// A bar for each platform, stacked by terms.
 fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
     const LANE: u32 = 30;
     let bars: Vec<(&str, Vec<f64>)> = models
@@ -112,7 +112,7 @@ fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
     }
 }
 
-/// The terms of each platform, what one event costs and why one is zero, and the workload's sums.
+/// The terms of each platform with the cost of one event, or why it is zero, and the workload's sums.
 fn values(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
     let value = |v: f64| cost(v, unit);
     let heads = ["platform", "part", "one event", "in all", "interval"];
@@ -147,7 +147,7 @@ fn values(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
                         tr {
                             th scope="row" { (plain(&model.platform)) }
                             td { b { "T_virt" } }
-                            td { @for what in &prediction.left_out { "not in it: " (plain(what)) br; } }
+                            td { @for what in &prediction.left_out { "not included: " (plain(what)) br; } }
                             td.value { b { (value(prediction.total)) } }
                             td { (range(prediction.low, prediction.high, &value)) }
                         }

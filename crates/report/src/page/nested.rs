@@ -1,5 +1,5 @@
-//! Nested virtualization, beside the paper's tables: see [`crate::Nested`]. Traps are drawn, each
-//! microbenchmark on a scale of its own; instructions and the paper's cycles stay numbers.
+//! The view of nested virtualization beside the paper's tables: see [`crate::Nested`]. Traps are drawn,
+//! with a separate scale for each microbenchmark; instructions and the paper's cycles are numbers only.
 
 use super::words::plain;
 use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, PUBLISHED};
@@ -7,11 +7,11 @@ use maud::{Markup, html};
 use crate::reference::Reference;
 use ws_results::ResultFile;
 
-/// Of the longest bar.
+/// The size of the longest bar, in pixels.
 const WIDTH: f64 = 160.0;
 const HEIGHT: u32 = 10;
 
-/// The view; nothing where no result is of a nested VM.
+/// The view; empty if no result is from a nested VM.
 pub(crate) fn nested(reference: &Reference, results: &[ResultFile]) -> Markup {
     if !Nested::concerns(results) {
         return html! {};

@@ -1,4 +1,4 @@
-//! What the hosts added as noise, as far as result files show it.
+//! The view of the hosts' noise, as far as result files show it.
 
 use super::series::Series;
 use super::words::{plain, value_text};
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use ws_analysis::UnitKind;
 use ws_results::Disturbance;
 
-/// The view: results on units of time, and launches that did not go well anywhere.
+/// The view: results on units of time, and failed launches of all results.
 pub(crate) fn noise(series: &[Series]) -> Markup {
     let timed: Vec<&Series> = series
         .iter()
@@ -15,7 +15,7 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
         .collect();
     html! {
         section #noise {
-            h2 { "What the host adds" }
+            h2 { "Noise of the host" }
             @if timed.is_empty() {
                 p { "Nothing here was measured in time: instruction counts of the lab do not depend on the host." }
             } @else {
@@ -24,10 +24,10 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
                         caption { "Results on units of time" }
                         thead { tr {
                             th scope="col" { "result" }
-                            th scope="col" { "Idle, least to greatest" }
+                            th scope="col" { "Idle, min to max" }
                             th scope="col" { "widest spread between boots" }
                             th scope="col" { "pinning" }
-                            th scope="col" { "a virtual machine below" }
+                            th scope="col" { "host is a virtual machine" }
                             th scope="col" { "host's kernel" }
                         } }
                         tbody {
@@ -42,7 +42,7 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
     }
 }
 
-/// The benchmark whose boots differ most, on time.
+/// The benchmark measured in time whose boots differ most, and its spread.
 fn widest<'a>(series: &Series<'a>) -> Option<(&'a str, f64)> {
     let spreads = series.result.rows.iter().filter_map(|row| {
         let summary = series.cost(&row.benchmark)?;
@@ -100,7 +100,7 @@ fn row(series: &Series) -> Markup {
     }
 }
 
-/// What the doctor found when each run began.
+/// What `worldswitch doctor` found at the start of each run.
 fn findings(timed: &[&Series]) -> Markup {
     let looked = |series: &&&Series| series.result.disturbances.is_some();
     let unknown: Vec<&str> = timed
@@ -141,18 +141,18 @@ fn findings(timed: &[&Series]) -> Markup {
                 }
             }
         } @else if !timed.is_empty() && unknown.is_empty() {
-            p { "The doctor found nothing on these hosts that disturbs a measurement of time." }
+            p { "The doctor found nothing on these hosts that would disturb a measurement of time." }
         }
         @if !unknown.is_empty() {
             p.absent {
-                "Nobody looked at the host of " (plain(&unknown.join(", "))) " when it was measured: "
-                code { "worldswitch doctor" } " there says what disturbs."
+                "The host was not checked before measuring " (plain(&unknown.join(", "))) ": run "
+                code { "worldswitch doctor" } " there to see what disturbs."
             }
         }
     }
 }
 
-/// Pinnings that did not hold, launches that ended badly, lines that were damaged.
+/// Pinnings that did not hold, launches that failed, and damaged lines.
 fn troubles(series: &[Series]) -> Markup {
     let mut lines: Vec<String> = Vec::new();
     for series in series {

@@ -1,8 +1,8 @@
 //! The views after HyperBench's Figures 5 and 6: the same benchmarks on one platform under several
-//! settings, each normalized to the first.
+//! settings, relative to the first.
 //!
-//! Figure 5 varies the iterations: whether cost is linear in count decides what the model's
-//! operator is. Figure 6 varies where the vCPUs run.
+//! Figure 5 varies the iterations: the model's operator depends on whether cost is linear in count.
+//! Figure 6 varies where the vCPUs run.
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot};
@@ -16,7 +16,7 @@ use ws_results::ResultFile;
 use ws_results::platforms;
 use ws_analysis::statistics::median;
 
-/// As many iteration counts as Figure 5 has; two points are always on a line.
+/// The number of iteration counts in Figure 5; two points are always on a line.
 const COUNTS: usize = 3;
 
 /// One platform's benchmarks, each under several settings.
@@ -26,7 +26,7 @@ struct Panel<'a> {
     rows: Vec<Row<'a>>,
 }
 
-/// A benchmark: the name and the cost of each setting, the first that all are related to.
+/// A benchmark: the name and the cost at each setting, relative to the first.
 struct Row<'a> {
     benchmark: &'a str,
     settings: Vec<(String, f64)>,
@@ -66,8 +66,8 @@ pub(crate) fn iterations(
             @if any {
                 (caveat_of(&panels, caveat))
                 p {
-                    "The cost of one operation in batches of different length, over that in the shortest. "
-                    "Where cost is linear in count, all marks of a row lie at 1."
+                    "The cost of one operation in batches of different length, relative to the shortest. "
+                    "If cost is linear in count, all marks of a row are at 1."
                 }
                 (draw(&panels, "iterations"))
             } @else {
@@ -102,22 +102,23 @@ pub(crate) fn placement(
             @if any {
                 (caveat_of(&panels, caveat))
                 p {
-                    "The cost of one operation with the vCPUs pinned in different ways, over that with the first: "
-                    "the newest run of each, where all other conditions agree."
+                    "The cost of one operation with the vCPUs pinned in different ways, relative to the first: "
+                    "the newest run of each, if all other conditions agree."
                 }
                 (draw(&panels, "pinnings"))
             } @else {
                 p.absent {
-                    "Not drawn: it takes two runs of one platform that differ in their pinning, as "
+                    "Not drawn: it takes two runs of one platform with different pinning, such as "
                     code { "--pin 2,3" } " (separate CPUs) and " code { "--pin 2,2" } " (a shared one), given to one report. "
-                    "The paper's own subject, Xen's Dom0 beside its guest, needs a platform with Xen on hardware."
+                    "The paper's own case, Xen's Dom0 beside its guest, needs a platform with Xen on hardware."
                 }
             }
         }
     }
 }
 
-/// Of each platform in each unit the benchmarks that `settings` of a platform, a unit and a benchmark has any of.
+/// A panel for each platform and unit, with the benchmarks for which `settings` (of platform, unit and
+/// benchmark) returns any.
 fn panels<'a>(
     results: &'a [ResultFile],
     series: &[Series<'a>],
@@ -141,7 +142,7 @@ fn panels<'a>(
     panels
 }
 
-/// What the lab does not show, where a panel is in its unit.
+/// The lab's caveat, if a panel is in instructions.
 fn caveat_of(panels: &[Panel], caveat: &Caveat) -> Markup {
     let counted = |panel: &Panel| panel.unit == "insns" && !panel.rows.is_empty();
     if panels.iter().any(counted) {
@@ -151,11 +152,11 @@ fn caveat_of(panels: &[Panel], caveat: &Caveat) -> Markup {
     }
 }
 
-/// The condition that this view lets differ.
+/// The condition that may differ in this view.
 const PINNING: &str = "pinning";
 
-/// The newest run with each pinning, in the order in which they come; of those that agree with the
-/// first of them in all other conditions.
+/// The newest run with each pinning, in order; only runs that agree with the first one in all other
+/// conditions.
 fn by_pinning<'a>(series: &'a [Series<'a>], platform: &str) -> Vec<&'a Series<'a>> {
     let mut runs: Vec<&Series> = Vec::new();
     for run in series.iter().filter(|s| s.result.platform == platform) {
@@ -189,7 +190,7 @@ fn pinned(series: &Series) -> String {
     }
 }
 
-/// Each platform with each unit that it has figures in.
+/// Each platform with each unit of its figures.
 fn subjects<'a>(results: &'a [ResultFile], series: &[Series]) -> Vec<(&'a str, String)> {
     let mut subjects: Vec<(&str, String)> = Vec::new();
     for platform in platforms(results) {
@@ -219,8 +220,8 @@ fn benchmarks<'a>(series: &[Series<'a>], platform: &str) -> Vec<&'a str> {
     names
 }
 
-/// A benchmark's figures in the runs whose user chose the iterations. Where the guest does, boots
-/// may differ in them too, but then by chance, and noise would pass for a law.
+/// A benchmark's figures in the runs whose user chose the iterations. If the guest chooses them, boots
+/// differ by chance, and the plot would show noise.
 fn chosen<'a>(
     series: &'a [Series<'a>],
     platform: &'a str,
@@ -240,7 +241,7 @@ fn chosen<'a>(
         .filter(move |cost| cost.unit == unit)
 }
 
-/// Over the first; nothing where that cannot be told from zero.
+/// The cost / the first; `None` if that is zero or less.
 fn over(cost: f64, first: f64) -> Option<f64> {
     (first > 0.0)
         .then(|| cost / first)
@@ -270,7 +271,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
     };
     let plot = Plot {
         name: &format!("{name}; the table below has the values"),
-        axis: &format!("cost over the first of the {what}"),
+        axis: &format!("cost relative to the first of the {what}"),
         lanes: panel
             .rows
             .iter()
@@ -290,7 +291,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
         from_zero: true,
         mark: Some(1.0),
     };
-    // Beneath each other, so that equal ones do not hide each other.
+    // Below each other, so that equal values do not hide each other.
     let height = |top: u32, setting: usize, of: usize| {
         let share = (setting + 1) as f64 / (of + 1) as f64;
         format!("{:.0}", f64::from(top) + f64::from(LANE) * share)
@@ -346,7 +347,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
                                         td data-t={ (plain(setting)) ": " (number::value(*cost, &panel.unit)) " " (plain(&panel.unit)) } {
                                             @match ratio {
                                                 Some(ratio) => (number::slowdown(ratio)),
-                                                None => "cannot be related: the first is zero or less",
+                                                None => "no ratio: the first is zero or less",
                                             }
                                             br;
                                             small { (plain(setting)) ": " (number::value(*cost, &panel.unit)) }
@@ -363,7 +364,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
     }
 }
 
-/// What the settings are called: by their names where all rows have the same, else by number.
+/// The labels of the settings: their names if all rows have the same, else numbers.
 fn keys(panel: &Panel) -> Vec<String> {
     let names =
         |row: &Row| -> Vec<String> { row.settings.iter().map(|(name, _)| name.clone()).collect() };

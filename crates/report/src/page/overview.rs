@@ -1,5 +1,5 @@
-//! HyperBench's Table 3 with today's figures: benchmarks by platforms, each value with its
-//! slowdown (time) or its added instructions (`insns`), coloured by that.
+//! The view in the layout of HyperBench's Table 3: benchmarks by platforms, each value with its
+//! slowdown (time) or added instructions (`insns`), which also set the cell's colour.
 
 use super::series::{Series, units};
 use super::words::{Caveat, plain, plural};
@@ -9,7 +9,7 @@ use crate::table::{Cell, Table, status_word, verdict_word};
 use maud::{Markup, html};
 use ws_results::{ResultFile, Status, Verdict};
 
-/// Classes of slowdown and of added instructions: each from its bound on, and so named.
+/// Classes of slowdown and of added instructions: the lower bound and the name of each.
 const SLOWDOWN: [(f64, &str); 7] = [
     (f64::NEG_INFINITY, "less than 0.95x"),
     (0.95, "0.95x to 1.05x"),
@@ -36,7 +36,7 @@ pub(crate) fn overview(
     table: &Table,
     caveat: &Caveat,
 ) -> Markup {
-    // A column has a second half where something in it is compared.
+    // A column that is compared with another has a second half.
     let compared = |column: usize| is_compared(table, column);
     html! {
         section #overview {
@@ -47,7 +47,7 @@ pub(crate) fn overview(
                 table.grid #table {
                     caption {
                         "The cost of one operation. This is the layout of HyperBench's Table 3. "
-                        "Arrow keys move from cell to cell and show what is behind a figure."
+                        "Arrow keys move from cell to cell and show the details of a figure."
                     }
                     thead {
                         tr {
@@ -98,7 +98,7 @@ fn is_compared(table: &Table, column: usize) -> bool {
     baseline.is_some_and(|baseline| baseline != column)
 }
 
-/// In words, what is compared with what, and what is not.
+/// What is compared with what, and what is not, as text.
 fn against(table: &Table) -> String {
     let mut names: Vec<&str> = Vec::new();
     for baseline in table.columns.iter().filter_map(|column| column.baseline) {
@@ -111,7 +111,7 @@ fn against(table: &Table) -> String {
     let with = match names.is_empty() {
         true => String::new(),
         false => format!(
-            "Compared with {}, of the same run where it has one. ",
+            "Compared with {}, of the same run if it has one. ",
             names.join(" and ")
         ),
     };
@@ -175,7 +175,7 @@ fn comparison(cell: Option<&Cell>) -> Markup {
     }
 }
 
-/// The number to the last digit, where what is shown is rounded.
+/// The exact number, if the shown one is rounded.
 fn in_full(value: Option<f64>, shown: &str) -> Option<f64> {
     let read = shown.replace(',', "").parse::<f64>().ok();
     value.filter(|_| read != value)
@@ -188,8 +188,8 @@ fn class(value: f64, classes: &[(f64, &str)]) -> usize {
         .unwrap_or(0)
 }
 
-/// What is behind a figure, for its tooltip, which the page's script puts into words: boots,
-/// samples, least, greatest, agreement of the boots, check, the host's figure.
+/// The data of a figure's tooltip, which the page's script turns into text: boots, samples, minimum,
+/// maximum, agreement of the boots, check, external cost.
 fn behind(cell: &Cell) -> Option<String> {
     let (_, unit) = (cell.value?, cell.unit.as_deref()?);
     let show =
@@ -245,7 +245,7 @@ fn legend(table: &Table, series: &[Series]) -> Markup {
     }
 }
 
-/// The numbered notes: why rows were skipped, and what else a reader must know.
+/// The numbered notes: why rows were skipped, and other remarks.
 fn notes(results: &[ResultFile], table: &Table) -> Markup {
     let skipped = results
         .iter()
@@ -255,7 +255,7 @@ fn notes(results: &[ResultFile], table: &Table) -> Markup {
     html! {
         @if !table.notes.is_empty() {
             h3 { "Notes" }
-            p { (plural(skipped, "row")) " could not be run; the reasons are among these." }
+            p { (plural(skipped, "row")) " could not run; the reasons are among these notes." }
             ol.notes {
                 @for (index, note) in table.notes.iter().enumerate() {
                     li id={ "note-" (index + 1) } { (plain(note)) }

@@ -1,5 +1,5 @@
 'use strict';
-// Filters, what is behind a figure, copying. The page is whole without it.
+// Filters, details of figures, copying. The page is complete without it.
 (() => {
   const all = (what, where = document) => [...where.querySelectorAll(what)];
   const tip = document.getElementById('tip');
@@ -37,7 +37,7 @@
   show(form, true);
   filter();
 
-  // What is behind a cell: said by the cell, or told by its numbers and heads.
+  // The details of a cell: its own text, or made from its numbers and the table's heads.
   function behind(cell) {
     if (cell.dataset.t) return cell.dataset.t;
     if (!cell.dataset.q) return '';
@@ -67,7 +67,7 @@
       + `${plural(samples, 'sample')} of ${plural(operations, 'operation')}`;
   }
 
-  // A mark in a plot tells what the cell of its table tells.
+  // The table cell with the details of a mark in a plot.
   function cellOf(mark) {
     const row = mark.closest('[data-r]');
     const table = mark.closest('.card').querySelector('tbody');
@@ -89,7 +89,7 @@
     hit = null;
     tell('', 0, 0);
   }
-  // The mark nearest to the pointer, for marks are small.
+  // The mark nearest to the pointer, since marks are small.
   function nearest(svg, x, y) {
     let best = null, least = 14 * 14;
     for (const mark of all('use', svg)) {
@@ -118,7 +118,7 @@
     tell(behind(cellOf(mark)), event.clientX, event.clientY);
   });
 
-  // One cell of a table is in the tab order; arrow keys go on from there.
+  // One cell of each table is in the tab order; arrow keys move on from there.
   for (const table of all('table.grid')) {
     const cells = all('[data-t], [data-q]', table);
     for (const cell of cells) cell.tabIndex = -1;
@@ -153,7 +153,7 @@
     tell(behind(cell), box.left, box.bottom - 10);
   });
 
-  // The clipboard's own interface is closed to a file from disk in some browsers.
+  // In some browsers a local file cannot use the clipboard API.
   for (const button of all('.copy')) {
     const words = button.textContent;
     show(button, true);
@@ -167,12 +167,12 @@
       } catch {
         done = document.execCommand('copy');
       }
-      button.textContent = done ? 'Copied' : 'Selected: copy it with your keys';
+      button.textContent = done ? 'Copied' : 'Selected: press Ctrl+C';
       setTimeout(() => { button.textContent = words; }, 3000);
     });
   }
 
-  // On paper, tables are open.
+  // Open all tables for printing.
   let closed = [];
   addEventListener('beforeprint', () => {
     closed = all('details:not([open])');

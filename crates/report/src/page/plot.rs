@@ -1,8 +1,8 @@
-//! One kind of plot for all views: a row for each thing, its values along the x axis.
+//! The plot that most views use: a lane for each item, its values along the x axis.
 //!
-//! Names stand at the left, so that eight platforms or sixteen benchmarks stay readable. The caller draws the
-//! marks, by a map from values to places. A screen reader sees a plot as an image, so its caller puts a table
-//! of the same values beside it.
+//! Names are at the left, so that eight platforms or sixteen benchmarks stay readable. The caller draws the
+//! marks with a map from values to positions. For a screen reader a plot is an image, so the caller adds a
+//! table of the same values.
 
 use super::axis::{self, Axis};
 use super::words::plain;
@@ -11,7 +11,7 @@ use maud::{Markup, html};
 const WIDTH: u32 = 720;
 const LEFT: u32 = 200;
 const TOP: u32 = 6;
-/// What ticks and the axis' label take at the bottom.
+/// Height of the ticks and the axis' label.
 const AXIS: u32 = 38;
 const RIGHT: u32 = 22;
 
@@ -32,11 +32,11 @@ pub(crate) struct Plot<'a> {
     /// The x axis's label, with its unit.
     pub axis: &'a str,
     pub lanes: Vec<Lane<'a>>,
-    /// All values that must be in view.
+    /// All values that must be visible.
     pub values: Vec<f64>,
-    /// Whether the axis begins at zero, as bars must.
+    /// Whether the axis begins at zero, as for bars.
     pub from_zero: bool,
-    /// A value to mark by a line across all lanes.
+    /// A value to mark with a line across all lanes.
     pub mark: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Plot<'a> {
 pub(crate) type Place<'a> = &'a dyn Fn(f64) -> i32;
 
 impl Plot<'_> {
-    /// Draws. `marks` gets the map of x, and the top of each lane.
+    /// Draws the plot. `marks` gets the map to x, and the top of each lane.
     pub(crate) fn draw(&self, marks: impl Fn(Place, &[u32]) -> Markup) -> Markup {
         let mut tops = Vec::new();
         let mut bottom = TOP;
@@ -86,7 +86,7 @@ pub(crate) fn framed(name: &str, size: (u32, u32), drawn: &Markup) -> Markup {
     }
 }
 
-/// A name that fits at the left of a plot; the table has it in full.
+/// A name shortened to fit at the left of a plot; the table has it in full.
 fn short(name: &str) -> String {
     const MOST: usize = 26;
     if name.chars().count() <= MOST {

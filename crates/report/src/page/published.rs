@@ -1,6 +1,6 @@
-//! The numbers that the papers printed, beside ours. Each column names its unit and its machine;
-//! nothing is drawn, related or coloured across them, for cycles of another machine are neither
-//! our ticks nor our instructions. Slowdowns have no unit, and are what may be compared.
+//! The view of published numbers beside ours. Each column names its unit and its machine; nothing is
+//! drawn, related or coloured across them, since published cycles of another machine are neither our
+//! ticks nor our instructions. Only slowdowns, which have no unit, can be compared.
 
 use super::series::Series;
 use super::words::{Caveat, plain};
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use std::collections::BTreeSet;
 use crate::reference::{Reference, Value};
 
-/// Which tables have rows of ours.
+/// The papers' tables with rows that we measure.
 const TABLES: [(&str, &str); 5] = [
     ("hyperbench-2019", "3"),
     ("hyperbench-2019", "4"),
@@ -26,7 +26,7 @@ pub(crate) fn published(
     table: &Table,
     caveat: &Caveat,
 ) -> Markup {
-    // Of each platform one result, as the papers have: the newest of those that measured most.
+    // One result per platform, as in the papers: the newest of those with the most rows.
     let rank = |index: usize| {
         let measured = |row: &&crate::table::TableRow| {
             row.cells[index]
@@ -49,8 +49,8 @@ pub(crate) fn published(
             h2 { "The papers' figures beside these" }
             (caveat.markup())
             p {
-                "The papers' figures are of their machines, in their unit. Only slowdowns can be compared "
-                "between the two sides, and those only where the baseline is alike."
+                "The papers' figures are from their machines, in their unit. Only slowdowns can be compared "
+                "with ours, and only if the baselines are alike."
             }
             @for (paper, number) in TABLES {
                 (one(reference, paper, number, series, table, &newest))
@@ -96,7 +96,7 @@ fn one(
                 summary { (name) ", Table " (number) }
                 div.scroll tabindex="0" role="region" aria-label={ (name) ", Table " (number) } {
                     table {
-                        caption { "Cycles as published, then ours with unit." }
+                        caption { "Published cycles, then ours with their unit." }
                         thead {
                             tr {
                                 th scope="col" rowspan="2" { "benchmark" }
@@ -135,7 +135,7 @@ fn one(
     }
 }
 
-/// The paper's name of a row, ours, and what must be known where the two are set side by side.
+/// The paper's name of a row, our benchmark, and notes on comparing the two.
 fn head(row: &Value, values: &[&Value]) -> Markup {
     let of_row = values.iter().filter(|value| value.row == row.row);
     let notes: BTreeSet<&str> = of_row.map(|value| value.note.as_str()).collect();
@@ -193,7 +193,7 @@ fn absent(cell: Option<&Cell>, benchmark: &str) -> &'static str {
     }
 }
 
-/// The machines of the columns, in words.
+/// The machines of the columns, as text.
 fn machines(reference: &Reference, columns: &[&Value]) -> Vec<String> {
     let mut machines: Vec<String> = Vec::new();
     for column in columns {
@@ -211,7 +211,7 @@ fn machines(reference: &Reference, columns: &[&Value]) -> Vec<String> {
     machines
 }
 
-/// What the paper misprints or contradicts in these rows.
+/// The paper's misprints and contradictions in these rows.
 fn errata(values: &[&Value]) -> Vec<String> {
     let mut errata: Vec<String> = Vec::new();
     for value in values.iter().filter(|value| !value.errata.is_empty()) {

@@ -1,4 +1,4 @@
-//! What the views draw: results with a short name each, and what each boot of a benchmark says.
+//! The data of the views: results with a short label each, and the boots' values of each benchmark.
 
 use std::collections::BTreeMap;
 use ws_analysis::Summary;
@@ -7,17 +7,17 @@ use ws_results::{ResultFile, platforms};
 /// One result.
 pub(crate) struct Series<'a> {
     pub result: &'a ResultFile,
-    /// Its platform, with the run's date where another run has the same.
+    /// Its platform, with the run's date if another run has the same platform.
     pub label: String,
-    /// What of the label stands behind the platform; empty where nothing.
+    /// The part of the label after the platform, possibly empty.
     pub when: String,
-    /// Which of the distinct platforms it is of, from 0: its colour, and what filters go by.
+    /// The index of its platform among the distinct ones, for colours and filters.
     pub platform: usize,
     costs: BTreeMap<&'a str, Summary>,
 }
 
 impl Series<'_> {
-    /// The benchmark's figures; absent where it has none, or where its check failed.
+    /// The benchmark's figures; absent if it has none, or if its check failed.
     pub(crate) fn cost(&self, benchmark: &str) -> Option<&Summary> {
         self.costs.get(benchmark)
     }
@@ -49,7 +49,7 @@ pub(crate) fn all(results: &[ResultFile]) -> Vec<Series<'_>> {
         .collect()
 }
 
-/// The run's date, where another run has the same platform, and a number where that is the same.
+/// The run's date if another run has the same platform, plus a number if the dates are the same too.
 fn when(result: &ResultFile, results: &[ResultFile]) -> String {
     let alike = |other: &&ResultFile| other.platform == result.platform;
     if results.iter().filter(alike).count() == 1 {
@@ -66,7 +66,7 @@ fn when(result: &ResultFile, results: &[ResultFile]) -> String {
     }
 }
 
-/// The units that a benchmark was measured in, in the order in which they come: a plot each.
+/// The units that a benchmark was measured in, in order of first use: one plot each.
 pub(crate) fn units(series: &[Series], benchmark: &str) -> Vec<String> {
     let mut units: Vec<String> = Vec::new();
     for cost in series.iter().filter_map(|s| s.cost(benchmark)) {

@@ -1,18 +1,18 @@
-//! Comparisons with their verdicts: the table of `worldswitch compare`, on the page.
+//! The view of comparisons with their verdicts: the table of `worldswitch compare`.
 
 use super::words::plain;
 use crate::comparison::{cells, legend, remarks, tally};
 use maud::{Markup, html};
 use ws_analysis::{SuiteComparison, Verdict};
 
-/// The view. `refused` are comparisons that could not be made, in words.
+/// The view. `refused`: comparisons that were not possible, with reasons.
 pub(crate) fn verdicts(comparisons: &[SuiteComparison], refused: &[String]) -> Markup {
     html! {
         section #verdicts {
             h2 { "Verdicts" }
             @if comparisons.is_empty() && refused.is_empty() {
                 p.absent {
-                    "No comparison: it takes a base (" code { "worldswitch report RUN --base OLDER" }
+                    "No comparison: it needs a base (" code { "worldswitch report RUN --base OLDER" }
                     "), or lab:kvm and lab:kvm-shadow in one run."
                 }
             }

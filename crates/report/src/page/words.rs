@@ -1,11 +1,11 @@
-//! Sentences and small pieces that several views share.
+//! Texts that several views share.
 
 use maud::{Markup, html};
 use std::borrow::Cow;
 use ws_results::ResultFile;
 
-/// Any string from a result file: what is invisible or moves text becomes visible. maud then
-/// escapes what is markup.
+/// Any string from a result file, with invisible characters and those that move text made visible.
+/// maud then escapes the markup.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     crate::text::terminal(text)
 }
@@ -19,15 +19,15 @@ pub(crate) fn value_text(value: &serde_json::Value) -> String {
     }
 }
 
-/// What instruction counts of the lab do not show. It stands wherever they do.
+/// The limits of the lab's instruction counts, shown wherever they are.
 const LAB: &str = "insns are executed instructions: the length of software paths, exact, not time. \
     They show no microarchitecture: a trap, a page walk or a cache miss itself costs nothing.";
 
-/// What a reader of instruction counts must know, as far as the results call for it.
+/// The caveats on instruction counts that apply to the results.
 #[derive(Clone, Default)]
 pub(crate) struct Caveat {
     insns: bool,
-    /// What the recipes of lab machines say (subject `caveat`), with the platforms that say it.
+    /// The caveats of lab machines (subject `caveat`), with their platforms.
     machines: Vec<(String, Vec<String>)>,
 }
 
@@ -53,7 +53,7 @@ impl Caveat {
         caveat
     }
 
-    /// The sentences; nothing without instruction counts.
+    /// The caveats; empty without instruction counts.
     pub(crate) fn markup(&self) -> Markup {
         html! {
             @if self.insns {
@@ -74,7 +74,7 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// The unit's name on an axis.
+/// The label of an axis with this unit.
 pub(crate) fn per_operation(unit: &str) -> String {
     format!("{unit} for one operation")
 }

@@ -1,10 +1,10 @@
-//! Escapes, one a medium.
+//! Escaping of untrusted text, one function per output format.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// For one line on a terminal: control characters (C0, C1, DEL), line separators, characters that
-/// change the direction of text and invisible ones become visible escapes as Rust writes them
+/// change the text direction and invisible ones become visible escapes as Rust writes them
 /// (`\n`, `\u{1b}`). Backslashes stay, so that escaping twice changes nothing.
 pub fn terminal(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -17,8 +17,8 @@ pub fn terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// For raw console bytes, shown as lines: as [`terminal`], but `\n` is kept, `\r` before it goes,
-/// and bytes that are no UTF-8 become `\xNN`.
+/// For raw console bytes, shown as lines: as [`terminal`], but `\n` is kept, a `\r` before it is
+/// dropped, and bytes that are not UTF-8 become `\xNN`.
 pub fn console(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -38,7 +38,7 @@ pub fn console(bytes: &[u8]) -> String {
     out
 }
 
-/// For text inside HTML, attributes too: as [`terminal`], and the five characters of markup
+/// For text inside HTML, including attributes: as [`terminal`], and the five markup characters
 /// become entities.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -56,7 +56,7 @@ pub fn html(text: &str) -> String {
 }
 
 /// For one cell or line of Markdown: as [`terminal`], `&`, `<` and `>` become entities, and
-/// whatever begins emphasis, code, links, images, tables or headings is escaped by a backslash.
+/// characters that start emphasis, code, links, images, tables or headings get a backslash.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in terminal(text).chars() {
@@ -71,12 +71,12 @@ pub fn markdown(text: &str) -> String {
             c => out.push(c),
         }
     }
-    // A bare address would become a link by itself.
+    // Renderers turn a bare URL into a link.
     out.replace("://", ":&#47;/")
 }
 
-/// For a text cell of a table that a spreadsheet may open: as [`terminal`], and a cell that the
-/// spreadsheet would take for a formula gets a leading apostrophe.
+/// For a text cell of a table that a spreadsheet may open: as [`terminal`], and a cell that would
+/// be read as a formula gets a leading apostrophe.
 pub fn spreadsheet(text: &str) -> String {
     let safe = terminal(text);
     if safe.starts_with(['=', '+', '-', '@']) {
@@ -101,7 +101,7 @@ fn push_safe(out: &mut String, c: char) {
     }
 }
 
-/// Characters that move the cursor, reorder what stands around them, or cannot be seen.
+/// Characters that move the cursor, reorder the text around them, or are invisible.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,8 +1,8 @@
-//! Text from guests and from files, made safe to show.
+//! Makes text from guests and files safe to show.
 //!
-//! A guest chooses the strings in its records, and a result file may come from anybody: either
-//! may hold terminal escapes, text-direction overrides, HTML. Whoever prints such a string passes
-//! it through the function here that is made for the medium..
+//! A guest chooses the strings in its records, and a result file may come from anybody: both may
+//! contain terminal escapes, text-direction overrides or HTML. Code that prints such a string must
+//! first escape it with the function for its output format.
 
 mod escape;
 mod width;

@@ -1,18 +1,18 @@
-//! Columns that text takes on a terminal.
+//! Width and padding of text in terminal columns.
 
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of `text`, which holds no control characters.
+/// The columns of `text`, which must not contain control characters.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` at the left of `columns`; longer text stays whole.
+/// `text` left-aligned in `columns`; longer text is not cut.
 pub fn pad_right(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// `text` at the right of `columns`; longer text stays whole.
+/// `text` right-aligned in `columns`; longer text is not cut.
 pub fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }

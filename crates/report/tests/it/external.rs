@@ -5,7 +5,7 @@ use serde_json::json;
 use ws_report::{Options, Outside, Table, show, table};
 use ws_results::{Metric, ResultFile, Row, Samples};
 
-/// The row with samples from outside as well: batches of 1,000 operations.
+/// The row with external samples too, in batches of 1,000 operations.
 fn timed(mut row: Row, boots: &[&[u64]], missing: &[u32]) -> Row {
     let samples = |(boot, run): (u32, &&[u64])| Samples {
         boot,
@@ -93,7 +93,7 @@ fn both_costs_and_their_difference_as_markdown() {
 fn the_difference_is_of_the_samples_that_both_timed_and_the_noise_is_idles() {
     let table = drawn(&[outside()]);
     let sgdt = cell(&table, 1);
-    // 42.75 from outside; from inside 42.5, of the second samples alone, and 42.25 of all.
+    // The host timed 42.75; the guest 42.5 in the second samples alone, and 42.25 in all.
     assert_eq!(
         (sgdt.value, sgdt.samples, sgdt.missing),
         (Some(42.75), 2, 2)

@@ -1,4 +1,4 @@
-//! Tables and pages from outside, as one program: each more would be linked for itself.
+//! Tests of tables and pages by the crate's public interface, in one program to link only once.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

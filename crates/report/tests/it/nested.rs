@@ -1,4 +1,4 @@
-//! Nested virtualization beside the paper's tables.
+//! Tests of nested virtualization beside the paper's tables.
 
 use crate::support::{absent, measured, result};
 use serde_json::json;
@@ -6,7 +6,7 @@ use ws_report::page::{Report, render};
 use ws_report::{Nested, NestedBenchmark, NestedLine, Slowdown};
 use ws_results::{HostView, ResultFile, Row, Status};
 
-/// A row of which neve counted these traps in 64 operations.
+/// A row in which neve counted these traps in 64 operations.
 fn row(name: &str, insns: u64, returns: &[(&str, u64)]) -> Row {
     let mut row = measured(name, "exception", "insns", &[&[insns], &[insns]]);
     row.host = vec![HostView {
@@ -72,7 +72,7 @@ fn each_nested_vm_is_set_beside_vms_of_both_its_hypervisors_and_the_paper_s_besi
         ["Hypercall", "Device I/O", "Virtual IPI", "Virtual EOI"]
     );
     let hypercall = &all[0].lines;
-    // By the paper's definition: over a VM on the hypervisor that stands below the guest hypervisor.
+    // By the paper's definition: relative to a VM on the hypervisor below the guest hypervisor.
     let over_l0 = |line: &NestedLine| line.over_l0.clone();
     let over_l1 = |line: &NestedLine| line.over_l1.clone();
     let beside = |over: &dyn Fn(&NestedLine) -> Option<Slowdown>| {

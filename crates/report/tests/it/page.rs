@@ -1,4 +1,4 @@
-//! The report as text. What a browser makes of it is tested in tests/e2e/report.bats.
+//! Tests of the report's text. Its behaviour in a browser is tested in tests/e2e/report.bats.
 
 use crate::support::{house, many_runs, measured, result};
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn what_the_doctor_found_stands_in_the_noise() {
     let found = noise(with(Some(vec![governor])));
     assert!(found.contains("&lt;powersave&gt;") && found.contains("It moves the clock."));
     assert!(noise(with(Some(Vec::new()))).contains("found nothing"));
-    assert!(noise(with(None)).contains("Nobody looked at the host"));
+    assert!(noise(with(None)).contains("The host was not checked"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_slowdown_is_on_time_and_added_instructions_are_on_counts() {
     let overview = section(&page, "overview");
     assert!(overview.contains(">added<") && !overview.contains(">slowdown<"));
     assert!(overview.contains("One result is not compared: no baseline in its unit"));
-    // The reasons of what was skipped are there.
+    // The reasons of skipped rows are shown.
     assert!(overview.contains("hypercall=none: no hypervisor is here"));
     let timed = result(
         "qemu-tcg",
@@ -117,7 +117,7 @@ fn table_and_page_compare_each_result_with_the_same_baseline() {
         result.created = format!("2026-01-{day:02}T00:00:00Z");
         result
     };
-    // Two architectures, the second run's natives a little longer.
+    // Two architectures; in the second run the native costs are a little higher.
     let results = [
         of(1, "lab:native", "x86_64", 1),
         of(1, "lab:kvm", "x86_64", 3001),
@@ -150,7 +150,7 @@ fn what_the_lab_does_not_show_stands_where_its_counts_do_and_only_there() {
         let rows = vec![measured("in", "io", unit, &[&[1]])];
         result(platform, 1, json!({"unit": unit, "arch": "x86_64"}), rows)
     };
-    // What a machine's recipe says stands with the machines that say it.
+    // A machine's caveat is shown with the machines that have it.
     let said = |name: &str, caveat: &str| {
         let mut result = of(name, "insns");
         let subject = &mut result.identity.subject;
@@ -216,7 +216,7 @@ fn iterations_are_drawn_from_three_chosen_counts_on() {
     let three = page(&runs);
     assert!(section(&three, "iterations").contains("<svg "));
     assert!(section(&three, "iterations").contains("1,000 iterations: 100"));
-    // Where the guest chose them, they are no experiment.
+    // If the guest chose them, they are not an experiment.
     for run in &mut runs {
         run.command.truncate(2);
     }
@@ -256,7 +256,7 @@ fn the_papers_figures_name_their_machine_and_unit() {
     }
     assert!(
         !published.contains("<svg"),
-        "nothing of theirs is drawn on an axis of ours"
+        "published numbers are not drawn on our axes"
     );
 }
 
@@ -283,13 +283,13 @@ fn a_paper_s_table_stands_whole_and_says_what_is_not_ours() {
     }
     let dall = &dall[..dall.find("</table>").unwrap()];
     assert!(dall.contains("18,923") && dall.contains("not measured"));
-    // In the very table, not only below it.
+    // In the table itself, not only below it.
     let set = published.split("Set Page Table<br>").nth(1).unwrap();
     let line = &set[..set.find("</tr>").unwrap()];
     assert!(line.contains("The units of work differ"), "{line}");
 }
 
-/// Of one row each, the last boot perturbed.
+/// A result of one row, with the last boot perturbed.
 fn banded(platform: &str, benchmark: &str, boots: &[&[u64]]) -> ResultFile {
     let rows = vec![measured(benchmark, "io", "insns", boots)];
     let count = u32::try_from(boots.len()).unwrap();
@@ -373,8 +373,8 @@ fn verdicts_and_predictions_are_drawn_and_escaped() {
         "&lt;web&gt;: what virtualization adds",
         "<td class=\"value\">5,998</td>",
         "<td class=\"value\"><b>6,736</b></td>",
-        "0: nested paging leaves",
-        "not in it: &lt;u&gt;",
+        "0: with nested paging there are no shadow",
+        "not included: &lt;u&gt;",
         "No model: no &lt;paging&gt;",
         "a trap itself costs nothing here",
         "&lt;i&gt;no NRIPS",
@@ -420,13 +420,13 @@ fn figures_of_block_io_have_a_curve_for_each_server() {
     ];
     let whole = page(&results);
     let io = section(&whole, "io");
-    // Throughput, and throughput over the Baseline: nothing else was measured here.
+    // Throughput, and throughput relative to the Baseline: nothing else was measured here.
     assert_eq!(io.matches("class=\"curve\"").count(), 4);
     assert_eq!(io.matches("<use href=\"#k1\" x=").count(), 4);
     assert!(io.contains("elvis, 14: 600,000; least 600,000, greatest 600,000"));
     assert!(io.contains("elvis, 14: 3.00; least 3.00, greatest 3.00"));
     assert!(io.contains("ELVIS, Figure 8"));
-    // Without the Baseline it is not related to anything.
+    // Without the Baseline there is no relative throughput.
     let alone = page(&results[1..]);
     let alone = section(&alone, "io").matches("class=\"curve\"");
     assert_eq!(alone.count(), 1);
@@ -444,7 +444,7 @@ fn fifty_runs_stay_below_two_megabytes() {
 }
 
 proptest! {
-    /// Whatever a result file may hold: extreme ticks, unknown units, strings of a hostile guest.
+    /// Anything that a result file may contain: extreme ticks, unknown units, strings of a hostile guest.
     #[test]
     fn any_results_make_a_page(
         boots in proptest::collection::vec(proptest::collection::vec(any::<(u64, u64)>(), 1..4), 0..4),

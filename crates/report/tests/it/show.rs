@@ -1,4 +1,4 @@
-//! The page of one result file.
+//! The output of `show` for one result file.
 
 use crate::support::*;
 use serde_json::json;
@@ -50,7 +50,7 @@ fn notes_that_differ_between_boots_take_one_line() {
     }
     let page = show(&result("p", 3, json!({}), vec![row]), false);
     assert!(
-        page.contains("check proved: 1 ticks apart (in other words in other boots)\n"),
+        page.contains("check proved: 1 ticks apart (worded differently in other boots)\n"),
         "{page}"
     );
     assert!(!page.contains("2 ticks apart"), "{page}");

@@ -1,5 +1,5 @@
-//! What the papers themselves say of their numbers (sums, ratios, percentages), computed anew from
-//! the data files. A slip in transcribing a table breaks one of these, or the shape tests.
+//! Recomputes what the papers state about their numbers (sums, ratios, percentages) from the data
+//! files. A transcription error in a table breaks one of these tests, or the shape tests.
 
 use ws_report::reference::{Kind, Reference, Value, load};
 
@@ -7,13 +7,13 @@ fn reference() -> Reference {
     load().unwrap()
 }
 
-/// The number of a table's cell.
+/// The number in a table's cell.
 fn get(r: &Reference, paper: &str, table: &str, row: &str, column: &str, unit: &str) -> f64 {
     r.value([paper, table, row, column, unit])
         .unwrap_or_else(|| panic!("{paper}, Table {table}: no {row} / {column} in {unit}"))
 }
 
-/// Whether `value`, rounded as `printed` is, reads as `printed`.
+/// Whether `value`, rounded to the decimals of `printed`, is `printed`.
 fn rounds_to(value: f64, printed: &str) -> bool {
     let decimals = printed.split_once('.').map_or(0, |(_, d)| d.len());
     format!("{value:.decimals$}") == printed
@@ -46,7 +46,7 @@ fn every_value_belongs_to_a_known_table_machine_and_benchmark() {
         );
         assert!(v.to.is_none_or(|to| Some(to) > v.value), "{v:?}");
     }
-    // A table of numbers has some.
+    // Every table of numbers has some.
     for t in &r.tables {
         let any = r.of_table(&t.paper, &t.table).next().is_some()
             || r.registers
@@ -126,7 +126,7 @@ fn hyperbench_slowdowns_are_the_cycles_over_the_host_s() {
         }
         let cycles = |column: &str| get(&r, paper, "3", &v.row, column, "cycles");
         let ratio = cycles(&v.column) / cycles("Host machine");
-        // Where one decimal is left out, the paper rounded to a whole number.
+        // Cells without a decimal were rounded to a whole number.
         assert!(rounds_to(ratio, &v.printed), "{v:?}: {ratio}");
         checked += 1;
     }
@@ -140,7 +140,7 @@ fn hyperbench_table_4_has_the_improvements_that_it_says() {
     for v in r.of_table(paper, "4").filter(|v| v.column == "Improvement") {
         let of = |column: &str| get(&r, paper, "4", &v.row, column, "cycles");
         let (old, new) = (of("Westmere"), of("Ivy Bridge"));
-        // Of the slower machine's cycles lost; where Westmere is faster, of its own added.
+        // Cycles saved, as a percentage of Westmere's; negative where Westmere is faster.
         let percent = 100.0 * (old - new) / old;
         let as_printed = (percent - v.value.unwrap()).abs() <= 0.5;
         assert_eq!(as_printed, v.errata.is_empty(), "{v:?}: {percent}");
@@ -191,7 +191,7 @@ fn dall_s_text_agrees_with_its_tables() {
     // magnitude" more.
     assert!(cycles("Hypercall", "ARM Xen") < cycles("Hypercall", "x86 Xen") / 3.0);
     assert!(cycles("Hypercall", "ARM KVM") > 10.0 * cycles("Hypercall", "ARM Xen"));
-    // 4: saving and restoring "accounts for almost all of the Hypercall time", and saving is dearer.
+    // 4: saving and restoring "accounts for almost all of the Hypercall time", and saving costs more.
     let sum = |column| -> f64 {
         let of = r.of_table("dall-2015", "3").filter(|v| v.column == column);
         of.map(|v| v.value.unwrap()).sum()
@@ -236,7 +236,7 @@ fn dall_s_transaction_is_the_sum_of_its_parts() {
         assert_eq!(rate, get(&r, "dall-2015", "5", "TCP_RR", &arm, "per_s"));
         assert!(near(1e6 / rate, us("Time/trans", column)), "{column}");
         let steps = us("send to recv", column) + us("recv to send", column);
-        // The errata say that this one does not add up.
+        // This sum does not add up; it is in the errata.
         assert!(
             (steps - us("Time/trans", column)).abs() < 4.0
                 && !near(steps, us("Time/trans", column))
@@ -332,8 +332,8 @@ fn neve_s_registers_are_counted_and_the_double_one_is_named() {
         ],
         [10, 16, 1]
     );
-    // 6.1: twelve redirected, two of them for VHE; four cached; two redirected or trapped. They
-    // are 18, and the paper says 17.
+    // 6.1: twelve redirected, two of them for VHE; four cached; two redirected or trapped. That is
+    // 18, but the paper says 17.
     assert_eq!(
         [
             count("4", "Redirect to *_EL1"),
@@ -375,14 +375,14 @@ fn rasmusson_s_text_agrees_with_its_figure() {
     let virtio = rate(same, "concurrent to vebox; kvm rate")
         / rate(same, "concurrent to localhost; kvm rate");
     assert!((virtio - 1.0 / 3.0).abs() < 0.03, "{virtio}");
-    // 3 and 4: alone, the guest has 85 to 98 percent of the host's rate, but for the case marked.
+    // 3 and 4: alone, the guest reaches 85 to 98 percent of the host's rate, except in the marked case.
     for v in r.of_table("rasmusson-2013", "figure 4") {
         if v.column == "single to stbox; kvm rate" && v.note.is_empty() {
             let share = v.value.unwrap() / rate(&v.row, "single to stbox; host rate");
             assert!((0.85..0.985).contains(&share), "{v:?}: {share}");
         }
     }
-    // 3: "a factor 8" where both are on both cores.
+    // 3: "a factor 8" if both are on both cores.
     let both = "host core 0, 1; kvm core 0, 1";
     let factor =
         rate(both, "single to stbox; kvm rate") / rate(both, "concurrent to stbox; kvm rate");
@@ -437,6 +437,6 @@ fn elvis_s_text_agrees_with_itself() {
     let one = elvis / ops("filebench, 1 VM", "Baseline");
     assert!(
         rounds_to(100.0 * (one - 1.0), "15"),
-        "the errata have it: {one}"
+        "it is in the errata: {one}"
     );
 }

@@ -1,4 +1,4 @@
-//! Tables laid out as a paper's.
+//! Tests of tables in a paper's layout.
 
 use crate::support::{absent, measured, result};
 use serde_json::json;
@@ -45,7 +45,7 @@ fn rows_are_the_paper_s_and_each_cell_of_ours_is_a_number_or_a_reason() {
             .iter()
             .any(|note| note.starts_with("not measured there"))
     );
-    // Nothing of the rows that are not in it.
+    // No notes of rows that are not in the table.
     assert!(
         !table
             .notes
@@ -82,12 +82,12 @@ fn published_numbers_have_columns_and_a_unit_of_their_own() {
         .filter(|row| row.category == "I/O Latency Out")
         .collect();
     let arm_kvm = |row: &ws_report::TableRow| row.cells[1].as_ref().and_then(|cell| cell.value);
-    // The paper's stands beside the one that is nearest to it.
+    // The published value is shown beside the closest benchmark only.
     let values: Vec<_> = out.iter().map(|row| arm_kvm(row)).collect();
     assert_eq!(values, [Some(6024.0), None, None, None]);
     let text = table.to_terminal(false);
     assert!(
-        text.contains("16,491") && text.contains("cycles: as the paper printed them"),
+        text.contains("16,491") && text.contains("cycles: as printed in the paper"),
         "{text}"
     );
 }

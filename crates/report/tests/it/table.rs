@@ -1,4 +1,4 @@
-//! The table on small results made in code. The golden texts are in `tests/golden`.
+//! Tests of the table with small synthetic results. The golden texts are in `tests/golden`.
 
 use crate::support::*;
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ fn unlike_conditions_are_refused_by_name_and_can_be_allowed() {
     ];
     assert_eq!(
         why_not(&against(&results, "a"), "in", 1),
-        "not compared with a: unlike cpu (\"new\" here, \"old\" there), \
+        "not compared with a: different cpu (\"new\" here, \"old\" there), \
          digest (\"2\" here, \"1\" there)"
     );
     let options = |allow: &[&str]| Options {
@@ -173,7 +173,7 @@ fn unlike_conditions_are_refused_by_name_and_can_be_allowed() {
         allow: allow.iter().map(|&field| field.into()).collect(),
     };
     let half = table(&results, &options(&["cpu"])).unwrap();
-    assert!(why_not(&half, "in", 1).contains("unlike digest"));
+    assert!(why_not(&half, "in", 1).contains("different digest"));
     let whole = table(&results, &options(&["cpu", "digest"])).unwrap();
     assert_eq!(cell(&whole, "in", 1).added, Some(0.0));
 }
@@ -315,7 +315,7 @@ fn no_results_are_an_empty_table() {
     assert!(serde_json::from_str::<Value>(&table.to_json().unwrap()).is_ok());
 }
 
-/// Every string that a guest or a file can choose, at its worst.
+/// Hostile values in every string that a guest or a file can choose.
 fn hostile() -> Vec<ResultFile> {
     let evil = "\u{1b}[2J<script>|`x`\n\u{202e}=1";
     let mut bad = absent(evil, evil, Status::Fault, evil);
@@ -370,14 +370,14 @@ fn hostile_strings_reach_no_medium() {
     assert_eq!(
         csv.lines().count(),
         4,
-        "a head, two rows of one and one of the other: {csv}"
+        "a header, two rows of one and one of the other: {csv}"
     );
     assert!(!table.to_json().unwrap().contains('\u{1b}'));
 }
 
 const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/table-schema.json");
 
-/// `WS_BLESS=1 cargo test -p ws-report` writes the file anew after the types have changed.
+/// `WS_BLESS=1 cargo test -p ws-report` regenerates the file after the types have changed.
 #[test]
 fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     if std::env::var_os("WS_BLESS").is_some() {
@@ -385,7 +385,7 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
     }
     assert!(
         std::fs::read_to_string(SCHEMA_FILE).unwrap() == ws_report::table_schema(),
-        "docs/table-schema.json is out of date: WS_BLESS=1"
+        "docs/table-schema.json is out of date: run this test with WS_BLESS=1"
     );
     let schema: Value = serde_json::from_str(&ws_report::table_schema()).unwrap();
     let validator = ws_results::schema_check::Schema::of(&schema);

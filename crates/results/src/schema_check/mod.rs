@@ -1,16 +1,16 @@
-//! Whether a document keeps to one of the schemas in `docs/`. Tests of several crates ask.
+//! Validates documents against the schemas in `docs/`, for tests of several crates.
 //!
-//! JSON Schema, draft 2020-12, as far as schemars writes it and no further: crates that know all of it
-//! bring some fifty others along. What is not known here is never taken for fulfilled: a schema with
-//! another keyword, format or reference is refused before any document is looked at.
+//! Supports JSON Schema, draft 2020-12, as far as schemars writes it: complete implementations depend
+//! on some fifty other crates. A schema with an unsupported keyword, format or reference is refused
+//! before any document is checked, so nothing unsupported counts as valid.
 
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
-/// Formats, all of numbers whose `type` and `minimum` say what is checked.
+/// Supported formats, which need no check of their own: `type` and `minimum` cover them.
 const FORMATS: [&str; 4] = ["uint", "uint32", "uint64", "double"];
 
-/// A schema of which every keyword is known.
+/// A schema with supported keywords only.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'a> {
     root: &'a Value,
@@ -18,29 +18,29 @@ pub struct Schema<'a> {
 
 impl<'a> Schema<'a> {
     /// # Panics
-    /// With what is not known here.
+    /// If the schema uses anything unsupported.
     pub fn of(root: &'a Value) -> Self {
         let schema = Self { root };
         schema.know(root);
         schema
     }
 
-    /// Whether the document keeps to it.
+    /// Validates the document.
     ///
     /// # Errors
-    /// The first place where it does not, and why.
+    /// The first place where it is not valid, and why.
     pub fn check(&self, document: &Value) -> Result<(), String> {
         self.holds(self.root, document, "")
     }
 
-    /// The same as a word.
+    /// Whether the document is valid.
     pub fn is_valid(&self, document: &Value) -> bool {
         self.check(document).is_ok()
     }
 
     fn know(&self, schema: &Value) {
         let Value::Object(keywords) = schema else {
-            assert!(schema.is_boolean(), "no schema: {schema}");
+            assert!(schema.is_boolean(), "not a schema: {schema}");
             return;
         };
         for (keyword, value) in keywords {
@@ -68,7 +68,7 @@ impl<'a> Schema<'a> {
                 }
                 _ => false,
             };
-            assert!(known, "not known here: \"{keyword}\": {value}");
+            assert!(known, "not supported: \"{keyword}\": {value}");
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Schema<'a> {
 
     fn holds(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
         if schema == &Value::Bool(false) {
-            return Err(format!("{at}: may not be there"));
+            return Err(format!("{at}: not allowed"));
         }
         for (keyword, wanted) in object(schema) {
             self.keyword(keyword, wanted, object(schema), value, at)?;
@@ -134,7 +134,7 @@ impl<'a> Schema<'a> {
             "items" => (0..)
                 .zip(list(value))
                 .try_for_each(|(i, item): (u32, _)| self.holds(wanted, item, &format!("{at}/{i}"))),
-            // Words, formats and definitions; no other is known.
+            // Titles, descriptions, formats and definitions; everything else was refused before.
             _ => Ok(()),
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// Whether a value is of the type; none where there is no such type.
+/// Whether a value is of the type; `None` if there is no such type.
 fn is_of(value: &Value, name: &str) -> Option<bool> {
     Some(match name {
         "null" => value.is_null(),
@@ -154,7 +154,7 @@ fn is_of(value: &Value, name: &str) -> Option<bool> {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "number" => value.is_number(),
-        // 1.0 is one.
+        // 1.0 is an integer.
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
         _ => return None,
     })
@@ -173,7 +173,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The members of an object; of anything else none.
+/// The members of an object; none of anything else.
 fn object(value: &Value) -> &Map<String, Value> {
     static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
     value.as_object().unwrap_or(&NONE)

@@ -1,11 +1,11 @@
-//! Known answers: of each keyword documents that keep to it and documents that do not.
+//! Known answers: for each keyword, documents that are valid and documents that are not.
 
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use serde_json::json;
 
-/// The schemas of the book.
+/// The folder of the project's schemas.
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
 #[test]
@@ -95,7 +95,7 @@ fn each_keyword_has_its_known_answers() {
             json!([[], [2, 4]]),
             json!([[3], [2, 5], 2]),
         ),
-        // A reference does not silence what stands beside it.
+        // Keywords beside a reference still apply.
         (
             json!({"$defs": {"n": {"type": "integer"}}, "$ref": "#/$defs/n", "minimum": 3}),
             json!([3]),
@@ -151,8 +151,8 @@ fn what_is_not_known_is_refused_wherever_it_stands() {
     }
 }
 
-/// Each value of the documents behind the book's schemas is spoiled somewhere by the tests of the crate
-/// that writes them; that their schemas are known at all is seen here.
+/// Only checks that the schemas in `docs/` are supported. The tests of the crates that write such
+/// documents check that damaged values are refused.
 #[test]
 fn the_schemas_of_the_book_are_known() {
     for name in ["comparison", "doctor", "model", "result", "table"] {

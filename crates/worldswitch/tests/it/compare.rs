@@ -286,8 +286,8 @@ fn a_model_is_fitted_shown_and_used() {
         (&whole["guest"], &whole["eta"]),
         (&json!(3_126_000.0), &json!(4000.0))
     );
-    assert!(text(&output.stdout).contains("GNR 625x (T_guest over T_direct), 626x as measured"));
-    // The host's counts: 40 port accesses.
+    assert!(text(&output.stdout).contains("GNR 625x (T_guest / T_direct), 626x as measured"));
+    // What the host counted: 40 port accesses.
     let output = runs.said(&[
         "model",
         "run",
@@ -452,7 +452,7 @@ fn the_page_has_verdicts_and_a_model_where_the_results_allow() {
     };
     let plain = page(&[]);
     assert!(plain.contains("<h3>lab:kvm-shadow against lab:kvm</h3>"));
-    assert!(plain.contains("2 instructions less"));
+    assert!(plain.contains("2 instructions fewer"));
     assert!(plain.contains("One event of each term") && plain.contains("2,999 (in)"));
     assert!(!plain.contains("against lab:kvm of"));
     let based = page(&["--base", "old"]);

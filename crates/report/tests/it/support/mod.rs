@@ -1,4 +1,4 @@
-//! Small results made in code, for the tests of this crate.
+//! Small synthetic results for the tests of this crate.
 
 use serde_json::{Value, json};
 use ws_results::*;
@@ -7,7 +7,7 @@ fn object(value: Value) -> std::collections::BTreeMap<String, Value> {
     value.as_object().unwrap().clone().into_iter().collect()
 }
 
-/// A row with samples by boot: the ticks of batches of one operation, and no control.
+/// A row with samples by boot: the ticks of batches of one operation, with a control of 0.
 pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row {
     let check = Check {
         verdict: Verdict::Proved,
@@ -113,7 +113,7 @@ pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> 
     }
 }
 
-/// Two lab platforms and one on time, with every kind of cell.
+/// Two lab platforms and one measured in time, with every kind of cell.
 pub fn house() -> Vec<ResultFile> {
     let insns = json!({"unit": "insns", "emulator": "qemu 10.0.2"});
     let native = vec![
@@ -207,7 +207,7 @@ pub fn house() -> Vec<ResultFile> {
     ]
 }
 
-/// The text in `tests/golden/NAME`, written anew by `WS_BLESS=1 cargo test -p ws-report`.
+/// Compares with `tests/golden/NAME`, which `WS_BLESS=1 cargo test -p ws-report` regenerates.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -218,10 +218,10 @@ pub fn assert_golden(name: &str, text: &str) {
     assert!(golden == text, "{name} differs; it is now:\n{text}");
 }
 
-/// So many runs of three platforms that count and one on time, each of 18 benchmarks: 2 boots and 5,
-/// of 30 samples.
+/// `runs` runs of three platforms in instructions (2 boots each) and one in time (5 boots), each of 18
+/// benchmarks with 30 samples per boot.
 pub fn many_runs(runs: u32) -> Vec<ResultFile> {
-    // A sequence that repeats nothing for long, the same every time (Knuth's MMIX).
+    // A fixed pseudo-random sequence with a long period (Knuth's MMIX).
     let mut state = 1u64;
     let mut noise = || {
         state = state
