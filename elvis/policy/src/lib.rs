@@ -22,6 +22,8 @@ mod scheduler;
 mod share;
 mod terms;
 
+pub mod simulation;
+
 pub use bucket::RateLimit;
 pub use calls::Calls;
 pub use counters::{CoreCounters, QueueCounters};
