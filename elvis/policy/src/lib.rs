@@ -20,9 +20,8 @@ mod placement;
 mod polling;
 mod scheduler;
 mod share;
-mod terms;
-
 pub mod simulation;
+mod terms;
 
 pub use bucket::RateLimit;
 pub use calls::Calls;

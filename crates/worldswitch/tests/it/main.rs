@@ -4,6 +4,7 @@
 mod common;
 mod compare;
 mod external;
+mod house;
 mod kvm;
 mod log;
 mod machines;
