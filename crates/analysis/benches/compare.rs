@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::{Duration, Instant};
+use ws_analysis::statistics::Rng;
 use ws_analysis::{CompareOptions, compare_results};
 use ws_results::{Boot, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, Samples, Status};
-use ws_analysis::statistics::Rng;
 
 const BENCHMARKS: u32 = 50;
 const BOOTS: u32 = 50;

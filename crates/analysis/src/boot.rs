@@ -1,10 +1,10 @@
 //! Reduces the samples of one boot to its estimate.
 
 use crate::cost::{Cost, costs};
+use crate::statistics::{median, outliers, robust_deviation, sorted};
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::Samples;
-use crate::statistics::{median, outliers, robust_deviation, sorted};
 
 /// How often each cost occurred, in ascending order of cost. Exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,11 +6,11 @@
 //! the layout (its band); a shift counts only outside of both sides' bands.
 
 use crate::boot::BootEstimate;
+use crate::statistics::lower_median;
 use crate::summary::Summary;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
-use crate::statistics::lower_median;
 
 /// Each twentieth of the operations is compared by itself, so a slow path that a tenth of them take is
 /// found; one that fewer than a twentieth take shows in the mean only.

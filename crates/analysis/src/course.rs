@@ -4,9 +4,9 @@
 //!
 //! All values are logarithms, relative to the middle of their row.
 
+use crate::statistics::{deviation, median};
 use crate::times::TimeRow;
 use std::collections::{BTreeMap, BTreeSet};
-use crate::statistics::{deviation, median};
 
 /// The least number of other rows for a course.
 const OTHERS: usize = 5;

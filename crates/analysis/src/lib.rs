@@ -36,6 +36,7 @@ pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
 pub use counts::{Band, CountVerdict, instructions, judge_counts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};
+pub use statistics::median;
 pub use suite::{
     CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,
     SuiteReliability, SuiteShift, TimeFigures, compare_results,
@@ -44,4 +45,3 @@ pub use summary::{CONFIDENCE, Summary, spread, summarize};
 pub use times::{NOISY, Ratio, TimeRow, TimeVerdict, TimesJudged, Why, judge_times};
 pub use unit::UnitKind;
 pub use verdict::{MAX_BOOTS, SUITE_BOOTS, Thresholds, Verdict};
-pub use statistics::median;

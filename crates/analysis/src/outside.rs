@@ -1,10 +1,10 @@
 //! Compares a cost timed by the host (external) with the same cost timed by the guest.
 
 use crate::cost::batches;
+use crate::statistics::median;
 use crate::summary::Summary;
 use std::collections::BTreeSet;
 use ws_results::{Metric, Samples};
-use crate::statistics::median;
 
 /// (outside - inside) / inside. `None` if either cannot be told from zero, or if the units differ.
 pub fn difference(inside: &Summary, outside: &Summary) -> Option<f64> {

@@ -2,6 +2,7 @@
 
 use crate::conditions::{Unlike, unlike};
 use crate::counts::{CountVerdict, judge_counts};
+use crate::statistics::{lower_median, rank_sum_p};
 use crate::suite::{CountFigures, RowComparison, TimeFigures};
 use crate::summary::Summary;
 use crate::times::{TimeRow, TimeVerdict, Why};
@@ -10,7 +11,6 @@ use crate::verdict::{Thresholds, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row, Status};
-use crate::statistics::{lower_median, rank_sum_p};
 
 /// One benchmark's row in both results.
 pub(crate) struct Pair<'a> {

@@ -3,13 +3,13 @@
 use crate::conditions::{Unlike, unlike};
 use crate::counts::Band;
 use crate::pair::Pair;
+use crate::statistics::reliability;
 use crate::times::{Ratio, TimeRow, judge_times};
 use crate::verdict::{Thresholds, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use ws_results::ResultFile;
-use crate::statistics::reliability;
 
 /// The significance level for a single benchmark in [`SuiteReliability`], by Chen et al.
 const RELIABILITY_LEVEL: f64 = 0.05;

@@ -2,12 +2,12 @@
 
 use crate::boot::{BootEstimate, TOO_WIDE};
 use crate::counts::Band;
-use crate::unit::UnitKind;
-use std::collections::BTreeMap;
-use ws_results::{COST, Metric, Perturbed, ResultFile, Row, Samples, Status};
 use crate::statistics::{
     Interval, bootstrap, deviation, drawn_median, lower_median, median, outliers, sorted,
 };
+use crate::unit::UnitKind;
+use std::collections::BTreeMap;
+use ws_results::{COST, Metric, Perturbed, ResultFile, Row, Samples, Status};
 
 /// A row's cost on one platform.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,8 @@
 //! `docs/method.md` has the assumptions and the source of each step.
 
 use crate::course::{Course, Sides};
-use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 use crate::statistics::{Estimate, Interval, difference, midmean, student_quantile};
+use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 
 /// If the boots of a side scatter by more than this (deviation as a fraction), the row is too noisy for
 /// "no change", and is better or worse only if the two sides' values do not overlap: such rows have

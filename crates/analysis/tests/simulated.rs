@@ -11,11 +11,11 @@
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use ws_analysis::statistics::{Rng, deviation, rank_sum_p};
 use ws_analysis::{
     BootEstimate, NOISY, SUITE_BOOTS, Thresholds, TimeRow, UnitKind, Verdict, judge_times,
 };
 use ws_results::Samples;
-use ws_analysis::statistics::{Rng, deviation, rank_sum_p};
 
 /// A recording of eight rows with every sample.
 #[derive(Deserialize)]

@@ -1,9 +1,9 @@
 //! Writes record lines, for tests and for our programs that run inside machines.
 
 use crate::assemble::BenchResult;
-use crc32fast::hash as crc32;
 use crate::kinds::ResultPart;
 use crate::line::{MAX_LINE_BYTES, Nonce, source_name};
+use crc32fast::hash as crc32;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;

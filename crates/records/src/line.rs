@@ -3,9 +3,9 @@
 //! The decoder calls [`parse`] for every marker that it finds. Nothing here knows about chunks,
 //! launches or sequences.
 
-use crc32fast::hash as crc32;
 use crate::decoder::Record;
 use crate::kinds::Kind;
+use crc32fast::hash as crc32;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::str::FromStr;

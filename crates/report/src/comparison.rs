@@ -3,10 +3,10 @@
 use crate::lines::{Set, align, join};
 use crate::number;
 use crate::style::Style;
+use crate::text::{markdown, spreadsheet, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{CountFigures, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict};
-use crate::text::{markdown, spreadsheet, terminal};
 
 /// The schema of the JSON.
 pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/2";

@@ -4,11 +4,11 @@
 use crate::lines::{Set, align, join};
 use crate::number;
 use crate::style::Style;
+use crate::text::terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::UnitKind;
 use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost, Whole};
-use crate::text::terminal;
 
 /// The schema of the JSON.
 pub const MODEL_SCHEMA: &str = "worldswitch-model/1";

@@ -3,13 +3,13 @@
 //! of traps, and the published numbers.
 
 use crate::number;
+use crate::reference::{Reference, SuiteRow};
+use crate::text::{markdown, pad_left, pad_right, terminal};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
-use crate::reference::{Reference, SuiteRow};
 use ws_results::{ResultFile, Row};
-use crate::text::{markdown, pad_left, pad_right, terminal};
 
 /// The schema of the JSON.
 pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";

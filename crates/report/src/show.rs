@@ -4,12 +4,12 @@
 use crate::number::{self, percent};
 use crate::style::Style;
 use crate::table::{SOFTWARE_KVM, status_word, verdict_word};
+use crate::text::{console, pad_left, pad_right, terminal, width};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_analysis::{Band, BootEstimate, Histogram, Summary};
 use ws_results::{Boot, HostView, Launch, LaunchEnd, Perturbed, ResultFile, Row, Status, Verdict};
-use crate::text::{console, pad_left, pad_right, terminal, width};
 
 /// The most bars of a histogram (the most frequent costs), and the width of the longest, in columns.
 const MAX_BARS: usize = 12;

@@ -3,9 +3,9 @@
 //! of another machine are neither our ticks nor our instructions.
 
 use crate::notes::Notes;
+use crate::reference::{Reference, SuiteRow, Value};
 use crate::table::{Cell, Column, Table, TableRow};
 use std::collections::BTreeMap;
-use crate::reference::{Reference, SuiteRow, Value};
 use ws_results::Status;
 
 /// The unit of the published costs.

@@ -63,7 +63,9 @@ mod tests {
             }
             let text = fs::read_to_string(&path).unwrap();
             for used in text.split("crate::").skip(1) {
-                let above = LAYERS[..layer].iter().find(|above| used.starts_with(**above));
+                let above = LAYERS[..layer]
+                    .iter()
+                    .find(|above| used.starts_with(**above));
                 assert_eq!(above, None, "{} uses a layer above it", path.display());
             }
         }

@@ -8,8 +8,8 @@ use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
 use elvis::serve::Server;
 use elvis::{confine, control, metrics, simulate, watch};
-use elvis_policy::{Params, PlacementParams};
 use elvis_policy::simulation::{Costs, Mode, Scenario};
+use elvis_policy::{Params, PlacementParams};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -159,7 +159,8 @@ fn confine(config: &Config) -> anyhow::Result<()> {
         eprintln!("elvis: runs as root; use --user NAME to drop privileges");
     }
     if config.seccomp {
-        confine::filter().context("can't filter system calls; use --no-seccomp to serve without")?;
+        confine::filter()
+            .context("can't filter system calls; use --no-seccomp to serve without")?;
     }
     Ok(())
 }

@@ -123,11 +123,7 @@ const OF_CORES: [OfCore; 3] = [
 ///
 /// A name that Prometheus does not take, which would be a fault of this program.
 pub fn text(stats: &Stats) -> io::Result<String> {
-    let families = [
-        of_queues(stats),
-        of_threads(stats),
-        of_placement(stats),
-    ];
+    let families = [of_queues(stats), of_threads(stats), of_placement(stats)];
     // A family without a metric is none to the encoder.
     let mut families = families.concat();
     families.retain(|family| !family.get_metric().is_empty());
@@ -211,9 +207,8 @@ fn of_placement(stats: &Stats) -> Vec<MetricFamily> {
         })
         .collect();
     let each = placement.open.iter().enumerate();
-    let open = each.map(|(number, open)| {
-        of_thread(number, metric(GAUGE, f64::from(u8::from(*open))))
-    });
+    let open =
+        each.map(|(number, open)| of_thread(number, metric(GAUGE, f64::from(u8::from(*open)))));
     families.push(family(
         "elvis_thread_open",
         GAUGE,
@@ -332,7 +327,9 @@ fn request(mut from: impl Read) -> io::Result<Option<(String, String)>> {
 
 fn answer(from: impl Read, mut to: impl Write, server: &Server) -> io::Result<()> {
     let request = request(from)?;
-    let words = request.as_ref().map(|(method, path)| (method.as_str(), path.as_str()));
+    let words = request
+        .as_ref()
+        .map(|(method, path)| (method.as_str(), path.as_str()));
     let (status, body) = match words {
         Some(("GET", "/metrics" | "/")) => match server.stats().and_then(|stats| text(&stats)) {
             Ok(text) => ("200 OK", text),

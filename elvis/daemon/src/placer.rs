@@ -1,8 +1,8 @@
 //! The thread that places devices on I/O threads: every window it reads the devices' loads, passes them
 //! to the placement, and moves devices.
 
-use crate::numa::Topology;
 use crate::devices::Devices;
+use crate::numa::Topology;
 use crate::server::{Device, IoThread};
 use elvis_policy::{Change, DeviceLoad, Placement, PlacementParams};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `elvis simulate`: its arguments and its table of results.
 
-use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario};
+use elvis_policy::{Params, PlacementParams, RateLimit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod client;
-#[path = "../../elvis-ring/tests/fuzzing/mod.rs"]
+#[path = "../../ring/tests/fuzzing/mod.rs"]
 mod fuzzing;
 mod raw;
 

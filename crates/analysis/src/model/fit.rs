@@ -5,6 +5,7 @@ use super::operator::{Operator, operator};
 use super::separate::{Added, Separation, separate};
 use super::terms::{Component, Paging, TERMS, Term, guests_only, term_of};
 use crate::conditions::{Unlike, unlike};
+use crate::statistics::{Rng, median, quantile, sorted};
 use crate::summary::SEED;
 use crate::unit::UnitKind;
 use crate::verdict::Thresholds;
@@ -12,7 +13,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_results::ResultFile;
-use crate::statistics::{Rng, median, quantile, sorted};
 
 /// The confidence of all intervals of a model.
 pub const CONFIDENCE: f64 = 0.95;

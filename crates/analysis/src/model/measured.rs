@@ -1,11 +1,11 @@
 //! Collects each benchmark's cost by iterations and boot from all results of one platform.
 
 use crate::boot::BootEstimate;
+use crate::statistics::median;
 use crate::summary::Summary;
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row};
-use crate::statistics::median;
 
 /// A boot of one of several results: the result's index and the boot's number.
 pub(super) type BootKey = (usize, u32);

@@ -4,12 +4,12 @@
 //! The paper runs each benchmark with three iteration counts and looks at the cost of one operation,
 //! normalized to that of the first count (its Fig. 5).
 
+use crate::statistics::{Interval, bootstrap, drawn_median, median, sorted, trend};
 use crate::summary::{REPLICATES, SEED};
 use crate::unit::UnitKind;
 use crate::verdict::Thresholds;
 use schemars::JsonSchema;
 use serde::Serialize;
-use crate::statistics::{Interval, bootstrap, drawn_median, median, sorted, trend};
 
 /// The fewest counts, and on time the fewest boots at each.
 const COUNTS: usize = 3;

@@ -194,7 +194,18 @@ mod tests {
 
     #[test]
     fn labels_are_short() {
-        let labels = [0.0, 0.1 + 0.2, 1500.0, 20_000.0, 3e6, 1.5e9, -2e4, 1e-7, 1e18].map(label);
+        let labels = [
+            0.0,
+            0.1 + 0.2,
+            1500.0,
+            20_000.0,
+            3e6,
+            1.5e9,
+            -2e4,
+            1e-7,
+            1e18,
+        ]
+        .map(label);
         assert_eq!(
             labels,
             [
@@ -206,10 +217,16 @@ mod tests {
     fn has_an_axis(values: &[f64], from_zero: bool) {
         let axis = Axis::over(values, from_zero);
         let ticks = axis.ticks();
-        assert!(ticks.len() <= 10 && ticks.is_sorted(), "{values:?}: {ticks:?}");
+        assert!(
+            ticks.len() <= 10 && ticks.is_sorted(),
+            "{values:?}: {ticks:?}"
+        );
         for value in values.iter().chain(&ticks) {
             let place = axis.place(*value, 20, 120);
-            assert!((20..=120).contains(&place), "{values:?}: {value} at {place}");
+            assert!(
+                (20..=120).contains(&place),
+                "{values:?}: {value} at {place}"
+            );
         }
     }
 

@@ -46,12 +46,7 @@ pub(crate) fn boots(
     }
 }
 
-fn card(
-    series: &[Series],
-    platforms: &[&str],
-    row: &TableRow,
-    unit: &str,
-) -> Markup {
+fn card(series: &[Series], platforms: &[&str], row: &TableRow, unit: &str) -> Markup {
     let here: Vec<(&Series, &Summary)> = series
         .iter()
         .filter_map(|series| Some((series, series.cost(&row.benchmark)?)))
@@ -67,12 +62,7 @@ fn card(
     }
 }
 
-fn plot(
-    name: &str,
-    unit: &str,
-    here: &[(&Series, &Summary)],
-    platforms: &[&str],
-) -> Markup {
+fn plot(name: &str, unit: &str, here: &[(&Series, &Summary)], platforms: &[&str]) -> Markup {
     // One lane for each platform with boots; it has the boots of all its runs.
     let mut lanes: Vec<(usize, usize)> = Vec::new();
     for (series, cost) in here {

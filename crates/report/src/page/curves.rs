@@ -44,18 +44,22 @@ impl Curves<'_> {
         let (right, bottom) = (WIDTH - MARGIN, HEIGHT - BOTTOM);
         let x = |step: u32| steps.place(f64::from(step), LEFT, right);
         let y = |value: f64| values.place(value, bottom, MARGIN);
-        framed(self.name, (WIDTH, HEIGHT), &html! {
-            @for tick in values.ticks() {
-                path.rule d={ "M" (LEFT) "," (y(tick)) "H" (right) } {}
-                text.tick x=(LEFT - 6) y=(y(tick)) dy="0.35em" text-anchor="end" { (axis::label(tick)) }
-            }
-            @for step in (first..=last).step_by(stride as usize) {
-                text.tick x=(x(step)) y=(bottom + 17) text-anchor="middle" { (step) }
-            }
-            path.axis d={ "M" (LEFT) "," (MARGIN) "V" (bottom) "H" (right) } {}
-            text.tick x=((LEFT + right) / 2) y=(bottom + 36) text-anchor="middle" { (plain(self.steps_axis)) }
-            (marks(&|step, value| (x(step), y(value))))
-        })
+        framed(
+            self.name,
+            (WIDTH, HEIGHT),
+            &html! {
+                @for tick in values.ticks() {
+                    path.rule d={ "M" (LEFT) "," (y(tick)) "H" (right) } {}
+                    text.tick x=(LEFT - 6) y=(y(tick)) dy="0.35em" text-anchor="end" { (axis::label(tick)) }
+                }
+                @for step in (first..=last).step_by(stride as usize) {
+                    text.tick x=(x(step)) y=(bottom + 17) text-anchor="middle" { (step) }
+                }
+                path.axis d={ "M" (LEFT) "," (MARGIN) "V" (bottom) "H" (right) } {}
+                text.tick x=((LEFT + right) / 2) y=(bottom + 36) text-anchor="middle" { (plain(self.steps_axis)) }
+                (marks(&|step, value| (x(step), y(value))))
+            },
+        )
     }
 }
 

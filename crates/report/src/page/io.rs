@@ -8,8 +8,8 @@ use super::words::plain;
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
-use ws_results::{ResultFile, Row, Samples};
 use ws_analysis::statistics::median;
+use ws_results::{ResultFile, Row, Samples};
 
 /// The mode of elvis that is the paper's Baseline.
 const BASELINE: &str = "elvis@per-device";
@@ -375,12 +375,7 @@ impl Figure<'_> {
         }
     }
 
-    fn plot(
-        &self,
-        name: &str,
-        steps_axis: &str,
-        values: &[Vec<Option<Value>>],
-    ) -> Markup {
+    fn plot(&self, name: &str, steps_axis: &str, values: &[Vec<Option<Value>>]) -> Markup {
         let all: Vec<f64> = values
             .iter()
             .flatten()

@@ -10,11 +10,7 @@ use ws_analysis::model::{Component, Prediction, TERMS, Term};
 
 /// The view. `workload`: the workload of the predictions; `refused`: platforms without a model, with
 /// reasons.
-pub(crate) fn model(
-    models: &[Modelled],
-    workload: &str,
-    refused: &[String],
-) -> Markup {
+pub(crate) fn model(models: &[Modelled], workload: &str, refused: &[String]) -> Markup {
     let mut units: Vec<&str> = models.iter().map(|m| m.model.unit.as_str()).collect();
     units.sort_unstable();
     units.dedup();

@@ -3,8 +3,8 @@
 
 use super::words::plain;
 use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, PUBLISHED};
-use maud::{Markup, html};
 use crate::reference::Reference;
+use maud::{Markup, html};
 use ws_results::ResultFile;
 
 /// The size of the longest bar, in pixels.

@@ -11,10 +11,10 @@ use super::words::{Caveat, plain, value_text};
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
+use ws_analysis::statistics::median;
 use ws_analysis::{Summary, unlike};
 use ws_results::ResultFile;
 use ws_results::platforms;
-use ws_analysis::statistics::median;
 
 /// The number of iteration counts in Figure 5; two points are always on a line.
 const COUNTS: usize = 3;
@@ -33,11 +33,7 @@ struct Row<'a> {
 }
 
 /// The view after Figure 5.
-pub(crate) fn iterations(
-    results: &[ResultFile],
-    series: &[Series],
-    caveat: &Caveat,
-) -> Markup {
+pub(crate) fn iterations(results: &[ResultFile], series: &[Series], caveat: &Caveat) -> Markup {
     let mut most = 0;
     let panels = panels(results, series, |platform, unit, benchmark| {
         let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -81,11 +77,7 @@ pub(crate) fn iterations(
 }
 
 /// The view after Figure 6.
-pub(crate) fn placement(
-    results: &[ResultFile],
-    series: &[Series],
-    caveat: &Caveat,
-) -> Markup {
+pub(crate) fn placement(results: &[ResultFile], series: &[Series], caveat: &Caveat) -> Markup {
     let panels = panels(results, series, |platform, unit, benchmark| {
         let cost = |run: &Series| {
             let summary = run.cost(benchmark)?;

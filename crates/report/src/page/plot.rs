@@ -55,25 +55,29 @@ impl Plot<'_> {
         let axis = Axis::over(&self.values, self.from_zero);
         let right = WIDTH - RIGHT;
         let place = |value: f64| axis.place(value, LEFT, right);
-        framed(self.name, (WIDTH, bottom + AXIS), &html! {
-            @for tick in axis.ticks() {
-                @let x = place(tick);
-                path.rule d={ "M" (x) "," (TOP) "V" (bottom) } {}
-                text.tick x=(x) y=(bottom + 15) text-anchor="middle" { (axis::label(tick)) }
-            }
-            path.axis d={ "M" (LEFT) "," (bottom) "H" (right) } {}
-            text.tick x=((LEFT + right) / 2) y=(bottom + 33) text-anchor="middle" { (plain(self.axis)) }
-            @for (lane, top) in self.lanes.iter().zip(&tops) {
-                @let y = top + lane.height / 2;
-                text.name data-p=[lane.platform] x=(LEFT - 8) y=(y) dy="0.35em" text-anchor="end" {
-                    (plain(&short(lane.name)))
+        framed(
+            self.name,
+            (WIDTH, bottom + AXIS),
+            &html! {
+                @for tick in axis.ticks() {
+                    @let x = place(tick);
+                    path.rule d={ "M" (x) "," (TOP) "V" (bottom) } {}
+                    text.tick x=(x) y=(bottom + 15) text-anchor="middle" { (axis::label(tick)) }
                 }
-            }
-            @if let Some(mark) = self.mark {
-                path.mark d={ "M" (place(mark)) "," (TOP) "V" (bottom) } {}
-            }
-            (marks(&place, &tops))
-        })
+                path.axis d={ "M" (LEFT) "," (bottom) "H" (right) } {}
+                text.tick x=((LEFT + right) / 2) y=(bottom + 33) text-anchor="middle" { (plain(self.axis)) }
+                @for (lane, top) in self.lanes.iter().zip(&tops) {
+                    @let y = top + lane.height / 2;
+                    text.name data-p=[lane.platform] x=(LEFT - 8) y=(y) dy="0.35em" text-anchor="end" {
+                        (plain(&short(lane.name)))
+                    }
+                }
+                @if let Some(mark) = self.mark {
+                    path.mark d={ "M" (place(mark)) "," (TOP) "V" (bottom) } {}
+                }
+                (marks(&place, &tops))
+            },
+        )
     }
 }
 

@@ -5,10 +5,10 @@
 use super::series::Series;
 use super::words::{Caveat, plain};
 use crate::number;
+use crate::reference::{Reference, Value};
 use crate::table::{Cell, Table, status_word};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
-use crate::reference::{Reference, Value};
 
 /// The papers' tables with rows that we measure.
 const TABLES: [(&str, &str); 5] = [

@@ -399,7 +399,8 @@ fn a_suite_s_rows_are_those_of_its_paper_s_table_all_of_them_and_each_published_
         assert_eq!(names.len(), rows, "{suite}");
         for line in &lines {
             for table in line.tables.split(' ') {
-                let cycles = |v: &&ws_report::reference::Value| v.row == line.row && v.unit == "cycles";
+                let cycles =
+                    |v: &&ws_report::reference::Value| v.row == line.row && v.unit == "cycles";
                 assert!(
                     r.of_table(&line.paper, table).any(|v| cycles(&v)),
                     "{line:?}"

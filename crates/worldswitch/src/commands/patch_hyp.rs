@@ -2,12 +2,12 @@
 //! trap its instructions.
 
 use crate::cli::PatchHypArgs;
+use crate::patcher::{Access, Options, Outline, Report};
 use crate::terminal::output;
 use anyhow::{Context, bail};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
-use crate::patcher::{Access, Options, Outline, Report};
 
 /// Ten times the size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;

@@ -2,8 +2,8 @@
 
 use crate::cli::Suite;
 use regex::Regex;
-use ws_report::reference::{Reference, SuiteRow};
 use ws_report::Table;
+use ws_report::reference::{Reference, SuiteRow};
 
 /// A suite and all published figures.
 #[derive(Debug)]

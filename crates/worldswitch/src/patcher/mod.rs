@@ -13,7 +13,6 @@ mod registers;
 mod rules;
 mod veneers;
 
-pub use image::{ImageError, Outline, Range};
-pub use patch::{Changed, Left, Options, Place, Refused, Report, SCHEMA, patch};
-pub use registers::{Encoding, Nest, Register, Registers, TableError};
-pub use rules::{Access, Becomes, Target};
+pub use image::{Outline, Range};
+pub use patch::{Options, Report, patch};
+pub use rules::{Access, Target};

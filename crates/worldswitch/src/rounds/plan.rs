@@ -4,10 +4,10 @@
 
 use clap::ValueEnum;
 use std::num::NonZeroU64;
+use ws_analysis::statistics::Rng;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
-use ws_analysis::statistics::Rng;
 
 /// The longest command line that the guest reads.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;

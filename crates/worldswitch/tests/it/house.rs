@@ -63,12 +63,26 @@ fn files(folder: &str) -> Vec<PathBuf> {
 /// The folders that the page lists, each with the sentence that says what it is.
 fn folders() -> BTreeMap<String, String> {
     let mut list = BTreeMap::new();
-    let tops = ["common", "crates", "dom0", "elvis", "guest", "lab", "neve", "reference", "tests", "tools", "vmm"];
+    let tops = [
+        "common",
+        "crates",
+        "dom0",
+        "elvis",
+        "guest",
+        "lab",
+        "neve",
+        "reference",
+        "tests",
+        "tools",
+        "vmm",
+    ];
     for file in tops.iter().flat_map(|top| files(top)) {
         let name = file.file_name().unwrap().to_str().unwrap();
         let folder = file.parent().unwrap();
         let sentence = match name {
-            "README.md" => first_sentence(read(&file).lines().filter(|line| !line.starts_with('#'))),
+            "README.md" => {
+                first_sentence(read(&file).lines().filter(|line| !line.starts_with('#')))
+            }
             "lib.rs" | "main.rs" | "mod.rs" if is_room(folder) => {
                 let text = read(&file);
                 first_sentence(text.lines().map_while(|line| line.strip_prefix("//!")))
@@ -130,7 +144,9 @@ fn c_rooms() -> Arrows {
             }
             let from = room(&file);
             for line in read(&file).lines() {
-                let included = line.strip_prefix("#include ").and_then(|rest| rest.get(1..));
+                let included = line
+                    .strip_prefix("#include ")
+                    .and_then(|rest| rest.get(1..));
                 let Some(included) = included.and_then(|rest| rest.split(['"', '>']).next()) else {
                     continue;
                 };
@@ -159,7 +175,9 @@ fn resolve(file: &Path, program: &str, included: &str) -> Option<PathBuf> {
             tries.push(Path::new(&arch(program, name)).join(included));
         }
     }
-    tries.into_iter().find(|path| Path::new(ROOT).join(path).is_file())
+    tries
+        .into_iter()
+        .find(|path| Path::new(ROOT).join(path).is_file())
 }
 
 fn room(file: &Path) -> String {
@@ -170,7 +188,9 @@ fn room(file: &Path) -> String {
     }
     let rooms = C_ROOMS.iter().filter(|room| file.starts_with(room));
     let closest = rooms.max_by_key(|room| room.len());
-    closest.unwrap_or_else(|| panic!("{path} is in no room")).to_string()
+    closest
+        .unwrap_or_else(|| panic!("{path} is in no room"))
+        .to_string()
 }
 
 /// The arrows that no way over other rooms replaces.
@@ -199,7 +219,12 @@ fn picture(arrows: &Arrows) -> String {
     let mut text = String::from("```mermaid\nflowchart TD\n");
     for (from, to) in reduced(arrows) {
         let id = |room: &str| room.replace(['/', '-'], "_");
-        let _ = writeln!(text, "    {}[\"{from}\"] --> {}[\"{to}\"]", id(from), id(to));
+        let _ = writeln!(
+            text,
+            "    {}[\"{from}\"] --> {}[\"{to}\"]",
+            id(from),
+            id(to)
+        );
     }
     text + "```\n"
 }
@@ -207,7 +232,9 @@ fn picture(arrows: &Arrows) -> String {
 fn list(folders: &BTreeMap<String, String>) -> String {
     let mut text = String::from("| folder | what it is |\n|---|---|\n");
     for (folder, sentence) in folders {
-        let sentence = sentence.replace("](../../docs/", "](").replace("](../docs/", "](");
+        let sentence = sentence
+            .replace("](../../docs/", "](")
+            .replace("](../docs/", "](");
         let _ = writeln!(text, "| `{folder}/` | {sentence} |");
     }
     text
@@ -216,14 +243,31 @@ fn list(folders: &BTreeMap<String, String>) -> String {
 /// Compares a part of the page with what the tree says, or writes it.
 fn keep(name: &str, wanted: &str) {
     let page = read(PAGE);
-    let (begin, end) = (format!("<!-- {name}: made by tests/it/house.rs -->\n"), format!("<!-- {name} ends -->"));
-    let from = page.find(&begin).unwrap_or_else(|| panic!("{PAGE} has no {begin}")) + begin.len();
-    let to = from + page[from..].find(&end).unwrap_or_else(|| panic!("{PAGE} has no {end}"));
+    let (begin, end) = (
+        format!("<!-- {name}: made by tests/it/house.rs -->\n"),
+        format!("<!-- {name} ends -->"),
+    );
+    let from = page
+        .find(&begin)
+        .unwrap_or_else(|| panic!("{PAGE} has no {begin}"))
+        + begin.len();
+    let to = from
+        + page[from..]
+            .find(&end)
+            .unwrap_or_else(|| panic!("{PAGE} has no {end}"));
     if std::env::var_os("WS_BLESS").is_some() {
-        fs::write(Path::new(ROOT).join(PAGE), format!("{}{wanted}{}", &page[..from], &page[to..])).unwrap();
+        fs::write(
+            Path::new(ROOT).join(PAGE),
+            format!("{}{wanted}{}", &page[..from], &page[to..]),
+        )
+        .unwrap();
         return;
     }
-    assert_eq!(&page[from..to], wanted, "{PAGE} is out of date: WS_BLESS=1 cargo test -p worldswitch house");
+    assert_eq!(
+        &page[from..to],
+        wanted,
+        "{PAGE} is out of date: WS_BLESS=1 cargo test -p worldswitch house"
+    );
 }
 
 /// One test, as its parts write the same file.
@@ -231,7 +275,10 @@ fn keep(name: &str, wanted: &str) {
 fn the_page_shows_the_tree() {
     let folders = folders();
     for room in C_ROOMS {
-        assert!(folders.contains_key(room), "{room}/README.md does not say what it is");
+        assert!(
+            folders.contains_key(room),
+            "{room}/README.md does not say what it is"
+        );
     }
     for (folder, sentence) in &folders {
         assert!(!sentence.is_empty(), "nothing says what {folder} is");
@@ -244,18 +291,34 @@ fn the_page_shows_the_tree() {
 #[test]
 fn no_room_of_c_uses_one_above_it() {
     let place = |room: &str| C_ROOMS.iter().position(|known| *known == room).unwrap();
-    for (from, to) in c_rooms().iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to))) {
-        assert!(place(from) < place(to), "{from} includes headers of {to}, which is above it");
+    for (from, to) in c_rooms()
+        .iter()
+        .flat_map(|(from, all)| all.iter().map(move |to| (from, to)))
+    {
+        assert!(
+            place(from) < place(to),
+            "{from} includes headers of {to}, which is above it"
+        );
     }
 }
 
 /// Lines of a table of the page whose first cell is code, as cells.
 fn rows(heading: &str) -> Vec<Vec<String>> {
     let page = read(PAGE);
-    let (_, part) = page.split_once(heading).unwrap_or_else(|| panic!("{PAGE} has no {heading}"));
+    let (_, part) = page
+        .split_once(heading)
+        .unwrap_or_else(|| panic!("{PAGE} has no {heading}"));
     let part = part.split("\n## ").next().unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).skip(1).collect();
-    part.lines().filter(|line| line.starts_with("| ") && line.contains('`')).map(cells).collect()
+    let cells = |line: &str| {
+        line.split('|')
+            .map(|cell| cell.trim().to_owned())
+            .skip(1)
+            .collect()
+    };
+    part.lines()
+        .filter(|line| line.starts_with("| ") && line.contains('`'))
+        .map(cells)
+        .collect()
 }
 
 fn code(cell: &str) -> impl Iterator<Item = &str> {
@@ -272,7 +335,8 @@ fn the_types_of_a_records_way_are_where_the_page_says() {
         let file = code(&row[1]).next().unwrap();
         let text = read(format!("crates/{file}"));
         for name in code(&row[0]) {
-            let defined = ["struct", "enum"].map(|word| text.contains(&format!("pub {word} {name}")));
+            let defined =
+                ["struct", "enum"].map(|word| text.contains(&format!("pub {word} {name}")));
             assert!(defined.contains(&true), "{file} does not define {name}");
         }
     }

@@ -4,8 +4,8 @@ use crate::client::{Client, image, limited, memfd, serve, serve_by, socket, unti
 use crate::raw::Raw;
 use elvis::config::Config;
 use elvis_policy::Params;
-use elvis_ring::driver::Driver;
 use elvis_policy::simulation::Mode;
+use elvis_ring::driver::Driver;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vhost::VhostBackend;

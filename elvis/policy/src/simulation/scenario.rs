@@ -266,13 +266,7 @@ impl Scenario {
                 "1 ns to 1 s",
             )?;
             let weight = u64::from(group.weight);
-            within(
-                "weight",
-                weight,
-                1,
-                crate::MAX_WEIGHT.into(),
-                "1 to 10000",
-            )?;
+            within("weight", weight, 1, crate::MAX_WEIGHT.into(), "1 to 10000")?;
             let rate = |per_s: f64| {
                 // Above this the simulation would do little but arrivals.
                 if per_s > 0.0 && per_s <= 1e8 {

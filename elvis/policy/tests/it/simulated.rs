@@ -1,7 +1,7 @@
 //! Simulations with known results, and properties that hold for all.
 
-use elvis_policy::{Params, PlacementParams, RateLimit};
 use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario, jain, simulate};
+use elvis_policy::{Params, PlacementParams, RateLimit};
 use proptest::prelude::*;
 
 /// Only the requests themselves take time.

@@ -1,7 +1,7 @@
 //! 128 machines whose load rises and falls, on as many cores as it needs.
 
-use elvis_policy::{Params, PlacementParams};
 use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario, simulate};
+use elvis_policy::{Params, PlacementParams};
 
 /// Windows in one period of the load.
 const PERIOD: usize = 200;

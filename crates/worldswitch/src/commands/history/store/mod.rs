@@ -11,8 +11,8 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub use file::{Point, Run, Store};
 pub use kernel::{by_version, kernel};
-pub use file::{Added, Pair, Point, Run, Store};
 
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 //! Tests of the store, also on files that are something else.
 
+use super::file::Added;
 use super::*;
 use serde_json::json;
 use std::path::PathBuf;
