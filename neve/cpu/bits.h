@@ -205,7 +205,7 @@
 	 SCTLR_SPAN | SCTLR_nTLSMD | SCTLR_LSMAOE)
 
 /* TCR_EL1, TCR_EL2 and VTCR_EL2: the lower half is the same in all three. */
-#define TCR_TXSZ	 0x3full /* 64 minus bits of input address; T1SZ is at TCR_T1 */
+#define TCR_TXSZ	 0x3full      /* 64 minus bits of input address; T1SZ is at TCR_T1 */
 #define TCR_IRGN0_WB	 (1ull << 8)  /* walks: inner write-back */
 #define TCR_ORGN0_WB	 (1ull << 10) /* outer write-back */
 #define TCR_SH0_INNER	 (3ull << 12) /* inner shareable */

@@ -10,7 +10,7 @@
 #include "tables/guest_table.h"
 #include "tables/table.h"
 
-#define SHADOWS	     9 /* contexts (VTTBR_EL2, VTCR_EL2) kept for one VM; more than vCPUs */
+#define SHADOWS	     9	 /* contexts (VTTBR_EL2, VTCR_EL2) kept for one VM; more than vCPUs */
 #define SHADOW_PAGES 128 /* for the tables of each; when they are used up, the shadow is cleared */
 
 struct shadow {
