@@ -217,32 +217,12 @@ impl Scheduler {
         let run_ns = self.run_ns(now_ns);
         let scan = scan_len(&self.work, &self.poll);
         self.work.remove(id.0);
-        let Self {
-            params,
-            queues,
-            devices,
-            ..
-        } = self;
-        let Some(Some(queue)) = queues.get_mut(id.0 as usize) else {
-            return Begin::Empty;
-        };
-        let Some(Some(device)) = devices.get_mut(queue.device as usize) else {
-            return Begin::Empty;
-        };
         if look.pending == 0 {
-            queue.counters.empty_polls += 1;
-            self.fruitless = self.fruitless.saturating_add(1);
-            self.in_vain_ns = Some(now_ns);
-            if queue.polling.found_empty(params, run_ns) {
-                self.poll.remove(id.0);
-                return Begin::Arm;
-            }
-            if !queue.polling.polled() {
-                return Begin::Arm;
-            }
-            self.poll.put_last(id.0);
-            return Begin::Empty;
+            return self.found_empty(id, run_ns, now_ns);
         }
+        let Some((queue, device)) = Self::of(&mut self.queues, &mut self.devices, id) else {
+            return Begin::Empty;
+        };
         if let Some(until_ns) = device.limiter.wait_until(now_ns) {
             queue.counters.waits_for_rate += 1;
             queue.parked_until_ns = Some(until_ns);
@@ -251,24 +231,10 @@ impl Scheduler {
             self.poll.remove(id.0);
             return Begin::Wait;
         }
-        device
-            .share
-            .enter(self.round, params.max_work, self.heaviest);
-        if device.share.units() == 0 {
-            let wait = device.share.rounds_to_wait(params.max_work, self.heaviest);
-            self.rounds_needed = self.rounds_needed.min(wait);
-            self.fruitless = self.fruitless.saturating_add(1);
-            if self.fruitless >= scan {
-                // All queues were visited since then: none has both requests and quantum left.
-                self.round = self.round.wrapping_add(self.rounds_needed);
-                self.counters.rounds += self.rounds_needed;
-                (self.fruitless, self.rounds_needed) = (0, u64::MAX);
-                device
-                    .share
-                    .enter(self.round, params.max_work, self.heaviest);
-            }
-        }
-        let units = device.share.units();
+        let units = self.units(id, scan);
+        let Some((queue, _)) = Self::of(&mut self.queues, &mut self.devices, id) else {
+            return Begin::Empty;
+        };
         if units == 0 {
             queue.counters.waits_for_share += 1;
             self.relist(id.0);
@@ -277,7 +243,7 @@ impl Scheduler {
         queue.counters.visits += 1;
         Begin::Serve(Visit {
             queue: id,
-            budget: units.min(params.max_work),
+            budget: units.min(self.params.max_work),
             spent: 0,
             requests: 0,
             bytes: 0,
@@ -286,6 +252,59 @@ impl Scheduler {
             stuck: false,
             left_early: false,
         })
+    }
+
+    /// A queue and its device.
+    fn of<'a>(
+        queues: &'a mut [Option<Queue>],
+        devices: &'a mut [Option<Device>],
+        id: QueueId,
+    ) -> Option<(&'a mut Queue, &'a mut Device)> {
+        let queue = queues.get_mut(id.0 as usize)?.as_mut()?;
+        let device = devices.get_mut(queue.device as usize)?.as_mut()?;
+        Some((queue, device))
+    }
+
+    /// There was no request in the queue.
+    fn found_empty(&mut self, id: QueueId, run_ns: u64, now_ns: u64) -> Begin {
+        let Some((queue, _)) = Self::of(&mut self.queues, &mut self.devices, id) else {
+            return Begin::Empty;
+        };
+        queue.counters.empty_polls += 1;
+        self.fruitless = self.fruitless.saturating_add(1);
+        self.in_vain_ns = Some(now_ns);
+        if queue.polling.found_empty(&self.params, run_ns) {
+            self.poll.remove(id.0);
+            return Begin::Arm;
+        }
+        if !queue.polling.polled() {
+            return Begin::Arm;
+        }
+        self.poll.put_last(id.0);
+        Begin::Empty
+    }
+
+    /// What a queue's device may use of its share now. `scan`: how many queues are visited before it is this
+    /// one's turn again.
+    fn units(&mut self, id: QueueId, scan: u32) -> u32 {
+        let max_work = self.params.max_work;
+        let Some((_, device)) = Self::of(&mut self.queues, &mut self.devices, id) else {
+            return 0;
+        };
+        device.share.enter(self.round, max_work, self.heaviest);
+        if device.share.units() == 0 {
+            let wait = device.share.rounds_to_wait(max_work, self.heaviest);
+            self.rounds_needed = self.rounds_needed.min(wait);
+            self.fruitless = self.fruitless.saturating_add(1);
+            if self.fruitless >= scan {
+                // All queues were visited since then: none has both requests and quantum left.
+                self.round = self.round.wrapping_add(self.rounds_needed);
+                self.counters.rounds += self.rounds_needed;
+                (self.fruitless, self.rounds_needed) = (0, u64::MAX);
+                device.share.enter(self.round, max_work, self.heaviest);
+            }
+        }
+        device.share.units()
     }
 
     /// Notes that a request with this much data was served, or the first part of one.

@@ -155,20 +155,7 @@ pub fn fit(
     let native = one_platform(natives)?;
     let paging = options.paging.or_else(|| Paging::of(guest));
     let paging = paging.ok_or_else(|| ModelError::UnknownPaging(guest.platform.clone()))?;
-    for (guest, native) in guests
-        .iter()
-        .flat_map(|g| natives.iter().map(move |n| (g, n)))
-    {
-        let (ours, theirs) = (&guest.identity.conditions, &native.identity.conditions);
-        let fields = unlike(ours, theirs, &options.allow);
-        if !fields.is_empty() {
-            return Err(ModelError::Unlike {
-                guest: guest.platform.clone(),
-                native: native.platform.clone(),
-                fields,
-            });
-        }
-    }
+    check_alike(guests, natives, options)?;
     let (ours, theirs) = (Measurements::of(guests), Measurements::of(natives));
     let pairs: Vec<Pair> = ours
         .rows
@@ -180,42 +167,17 @@ pub fn fit(
         guest: guest.platform.clone(),
         native: native.platform.clone(),
     })?;
-    let pairs: Vec<Pair> = pairs
+    let kind = UnitKind::of(&unit);
+    let mut pairs: Vec<Pair> = pairs
         .into_iter()
         .filter(|pair| pair.guest.unit == unit)
         .collect();
-    let kind = UnitKind::of(&unit);
-
-    let mut pairs: Vec<Pair> = pairs;
     pairs.sort_by_key(|pair| (pair.place(&ours), pair.guest.page_bytes()));
     let mut replicates = replicates(&pairs, &ours, &theirs);
 
     // All page sizes to separate T_cons from T_two; the smallest of each benchmark for the model.
-    let added: Vec<_> = pairs
-        .iter()
-        .enumerate()
-        .map(|(index, pair)| Added {
-            benchmark: pair.guest.benchmark.as_str(),
-            page_bytes: pair.guest.page_bytes(),
-            added: pair.added(),
-            drawn: replicates
-                .iter()
-                .map(|draw| draw[index].0 - draw[index].1)
-                .collect(),
-        })
-        .collect();
-    let separation = separate(kind, paging, &added);
-    let mut seen = BTreeSet::new();
-    let kept: Vec<bool> = pairs
-        .iter()
-        .map(|pair| seen.insert(pair.guest.benchmark.clone()))
-        .collect();
-    let mut keep = kept.iter();
-    pairs.retain(|_| keep.next().is_some_and(|&kept| kept));
-    for draw in &mut replicates {
-        let mut keep = kept.iter();
-        draw.retain(|_| keep.next().is_some_and(|&kept| kept));
-    }
+    let separation = separate(kind, paging, &all_added(&pairs, &replicates));
+    keep_first_of_each(&mut pairs, &mut replicates);
     let mut rows: Vec<RowCost> = pairs
         .iter()
         .enumerate()
@@ -238,6 +200,62 @@ pub fn fit(
         separation,
         replicates: added_replicates,
     })
+}
+
+/// Whether every guest's result can be compared with every native one.
+fn check_alike(
+    guests: &[ResultFile],
+    natives: &[ResultFile],
+    options: &ModelOptions,
+) -> Result<(), ModelError> {
+    let pairs = guests
+        .iter()
+        .flat_map(|g| natives.iter().map(move |n| (g, n)));
+    for (guest, native) in pairs {
+        let (ours, theirs) = (&guest.identity.conditions, &native.identity.conditions);
+        let fields = unlike(ours, theirs, &options.allow);
+        if !fields.is_empty() {
+            return Err(ModelError::Unlike {
+                guest: guest.platform.clone(),
+                native: native.platform.clone(),
+                fields,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What each pair adds, with its replicates.
+fn all_added<'a>(pairs: &'a [Pair<'a>], replicates: &[Vec<(f64, f64)>]) -> Vec<Added<'a>> {
+    let drawn = |index: usize| {
+        let differences = replicates.iter().map(|draw| draw[index].0 - draw[index].1);
+        differences.collect()
+    };
+    pairs
+        .iter()
+        .enumerate()
+        .map(|(index, pair)| Added {
+            benchmark: pair.guest.benchmark.as_str(),
+            page_bytes: pair.guest.page_bytes(),
+            added: pair.added(),
+            drawn: drawn(index),
+        })
+        .collect()
+}
+
+/// Of each benchmark only the first pair stays.
+fn keep_first_of_each(pairs: &mut Vec<Pair>, replicates: &mut [Vec<(f64, f64)>]) {
+    let mut seen = BTreeSet::new();
+    let kept: Vec<bool> = pairs
+        .iter()
+        .map(|pair| seen.insert(pair.guest.benchmark.clone()))
+        .collect();
+    let mut keep = kept.iter();
+    pairs.retain(|_| keep.next().is_some_and(|&kept| kept));
+    for draw in replicates {
+        let mut keep = kept.iter();
+        draw.retain(|_| keep.next().is_some_and(|&kept| kept));
+    }
 }
 
 fn one_platform(results: &[ResultFile]) -> Result<&ResultFile, ModelError> {

@@ -124,85 +124,18 @@ pub fn predict(
     counts: &BTreeMap<String, f64>,
     mut left_out: Vec<String>,
 ) -> Result<Prediction, PredictError> {
-    if let Some((name, count)) = counts.iter().find(|(_, n)| !(n.is_finite() && **n >= 0.0)) {
-        return Err(PredictError::NoCount(name.clone(), *count));
-    }
-    let term = |row: usize| model.rows[row].term;
-    let row = |name: &str| model.rows.iter().position(|row| row.benchmark == name);
-    let known: Vec<&str> = (0..model.rows.len())
-        .filter(|&row| term(row).is_some())
-        .map(|row| model.rows[row].benchmark.as_str())
-        .collect();
-    let unknown: Vec<String> = counts
-        .keys()
-        .filter(|n| !known.contains(&n.as_str()))
-        .cloned()
-        .collect();
-    if !unknown.is_empty() {
-        return Err(PredictError::Unknown {
-            platform: model.platform.clone(),
-            events: unknown,
-            known: known.into_iter().map(str::to_owned).collect(),
-        });
-    }
-    // (row, term, count, factor of the operator for one event's cost)
-    let mut used = Vec::new();
-    for (name, &count) in counts {
-        let Some((row, term)) = row(name).and_then(|row| Some((row, term(row)?))) else {
-            continue;
-        };
-        match term.absent(model.paging) {
-            Some(why) => left_out.push(format!("{name}: {} is 0, {why}", term.symbol())),
-            None => used.push((row, term, count, amortised(model, row, count))),
-        }
-    }
-    let draws = |of: &dyn Fn(usize, Term, &Vec<f64>) -> f64| -> Vec<f64> {
-        let sum = |draw: &Vec<f64>| {
-            let events = used.iter();
-            let costs =
-                events.map(|(row, term, count, factor)| count * factor * of(*row, *term, draw));
-            costs.sum::<f64>()
-        };
-        model.replicates.iter().map(sum).collect()
-    };
-    let spread = |of: &dyn Fn(usize, Term) -> bool, total: f64| {
-        // On counts boots agree, so resampling them shows nothing: take the range over all boots.
-        let counted = used.iter().filter(|(row, term, _, _)| of(*row, *term));
-        if model.unit == "insns" {
-            return counted.fold((0.0, 0.0), |(low, high), (row, _, count, factor)| {
-                let row = &model.rows[*row];
-                let times = count * factor;
-                (low + times * row.added_low, high + times * row.added_high)
-            });
-        }
-        let chosen = |row: usize, term: Term, draw: &Vec<f64>| {
-            if of(row, term) { draw[row] } else { 0.0 }
-        };
-        interval(&draws(&chosen)).unwrap_or((total, total))
-    };
-    let events: Vec<EventTotal> = used
+    let workload = Workload::of(model, counts, &mut left_out)?;
+    let events: Vec<EventTotal> = workload
+        .events
         .iter()
-        .map(|(row, term, count, factor)| {
-            let each = model.rows[*row].added * factor;
-            let (low, high) = spread(&|other, _| other == *row, count * each);
-            EventTotal {
-                benchmark: model.rows[*row].benchmark.clone(),
-                term: *term,
-                count: *count,
-                each,
-                total: count * each,
-                low,
-                high,
-                operator: model.rows[*row].operator.kind,
-            }
-        })
+        .map(|event| workload.total(event))
         .collect();
     let components = [Component::Cpu, Component::Memory, Component::Io].map(|component| {
         let of_it = events
             .iter()
             .filter(|event| event.term.component() == component);
         let total = of_it.map(|event| event.total).sum();
-        let (low, high) = spread(&|_, term| term.component() == component, total);
+        let (low, high) = workload.range(&|event| event.term.component() == component, total);
         ComponentTotal {
             component,
             total,
@@ -211,7 +144,7 @@ pub fn predict(
         }
     });
     let total = events.iter().map(|event| event.total).sum();
-    let (low, high) = spread(&|_, _| true, total);
+    let (low, high) = workload.range(&|_| true, total);
     Ok(Prediction {
         total,
         low,
@@ -220,6 +153,109 @@ pub fn predict(
         events,
         whole: None,
         left_out,
+    })
+}
+
+/// One kind of event of a workload.
+struct Event {
+    /// Its row in the model.
+    row: usize,
+    term: Term,
+    count: f64,
+    /// The cost of one event at this count / the model's cost of one event.
+    factor: f64,
+}
+
+/// The events of a workload that cost something.
+struct Workload<'a> {
+    model: &'a Model,
+    events: Vec<Event>,
+}
+
+impl<'a> Workload<'a> {
+    /// Events whose term is 0 on this platform go to `left_out`.
+    fn of(
+        model: &'a Model,
+        counts: &BTreeMap<String, f64>,
+        left_out: &mut Vec<String>,
+    ) -> Result<Self, PredictError> {
+        check(model, counts)?;
+        let mut events = Vec::new();
+        for (name, &count) in counts {
+            let found = model.rows.iter().position(|row| row.benchmark == *name);
+            let Some((row, term)) = found.and_then(|row| Some((row, model.rows[row].term?))) else {
+                continue;
+            };
+            match term.absent(model.paging) {
+                Some(why) => left_out.push(format!("{name}: {} is 0, {why}", term.symbol())),
+                None => events.push(Event {
+                    row,
+                    term,
+                    count,
+                    factor: amortised(model, row, count),
+                }),
+            }
+        }
+        Ok(Self { model, events })
+    }
+
+    fn total(&self, event: &Event) -> EventTotal {
+        let row = &self.model.rows[event.row];
+        let each = row.added * event.factor;
+        let total = event.count * each;
+        let (low, high) = self.range(&|other| other.row == event.row, total);
+        EventTotal {
+            benchmark: row.benchmark.clone(),
+            term: event.term,
+            count: event.count,
+            each,
+            total,
+            low,
+            high,
+            operator: row.operator.kind,
+        }
+    }
+
+    /// The range of the cost of the events that `chosen` selects; `total` is their cost.
+    fn range(&self, chosen: &dyn Fn(&Event) -> bool, total: f64) -> (f64, f64) {
+        let events = || self.events.iter().filter(|event| chosen(event));
+        // On counts boots agree, so resampling them shows nothing: take the range over all boots.
+        if self.model.unit == "insns" {
+            return events().fold((0.0, 0.0), |(low, high), event| {
+                let row = &self.model.rows[event.row];
+                let times = event.count * event.factor;
+                (low + times * row.added_low, high + times * row.added_high)
+            });
+        }
+        let cost = |draw: &Vec<f64>| {
+            events()
+                .map(|event| event.count * event.factor * draw[event.row])
+                .sum()
+        };
+        let costs: Vec<f64> = self.model.replicates.iter().map(cost).collect();
+        interval(&costs).unwrap_or((total, total))
+    }
+}
+
+/// Whether all counts are valid, and of events that the model has.
+fn check(model: &Model, counts: &BTreeMap<String, f64>) -> Result<(), PredictError> {
+    if let Some((name, count)) = counts.iter().find(|(_, n)| !(n.is_finite() && **n >= 0.0)) {
+        return Err(PredictError::NoCount(name.clone(), *count));
+    }
+    let with_term = model.rows.iter().filter(|row| row.term.is_some());
+    let known: Vec<String> = with_term.map(|row| row.benchmark.clone()).collect();
+    let unknown: Vec<String> = counts
+        .keys()
+        .filter(|name| !known.contains(name))
+        .cloned()
+        .collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(PredictError::Unknown {
+        platform: model.platform.clone(),
+        events: unknown,
+        known,
     })
 }
 

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
 use ws_lab::manifest;
-use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
+use ws_lab::recipe::{Hypervisor, Monitor, Neve, Recipe, Source, Word};
 use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
@@ -84,17 +84,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     described.sum("recipe", recipe.digest());
     described.sum("emulator", emulator.build.clone());
     described.file("guest", &guest)?;
-    if resources.qemu.is_none() {
-        let set = found(resources, &recipe.emulator.package)?;
-        described.set(&set);
-        let cured = &set.manifest().cured;
-        warn_of(&mut recipe, |fault| cured.contains_key(fault), UNCURED);
-    } else {
-        warn_of(&mut recipe, |_| false, UNKNOWN);
-        // Its libraries are not known; the digest covers only its version and the program itself.
-        described.file("emulator", &emulator.program)?;
-        described.part("emulator_from", json!("--qemu"));
-    }
+    describe_emulator(&mut recipe, resources, &emulator, &mut described)?;
     let payload = match &recipe.hypervisor {
         Hypervisor::None => Payload::Guest,
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
@@ -104,32 +94,9 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
                     .into(),
             ));
         }
-        Hypervisor::Neve(neve) => {
-            let mut hypervisors = Vec::new();
-            for name in neve.images() {
-                let image = resources.neve(&name)?;
-                described.file(&format!("neve {name}"), &image)?;
-                hypervisors.push(image);
-            }
-            let build: Vec<String> = neve.images();
-            described.part("hypervisor_build", json!(build.join(" ")));
-            described.part("hypervisor_policy", json!(neve.policy));
-            Payload::Neve { hypervisors }
-        }
+        Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, &mut described)?,
         Hypervisor::Xen { source, parameters } => {
-            let hypervisor = match source {
-                Source::Package(set) => {
-                    let set = found(resources, set)?;
-                    described.set(&set);
-                    described.part("hypervisor_build", json!(set.set));
-                    set.xen().map_err(|e| said(&e))?
-                }
-                Source::Folder(path) => {
-                    described.part("hypervisor_build", json!(path.display().to_string()));
-                    path.clone()
-                }
-            };
-            described.file("hypervisor", &hypervisor)?;
+            let hypervisor = xen(source, resources, &mut described)?;
             let parameters = words(parameters);
             described.part("hypervisor_parameters", json!(parameters));
             if has_dom0(&recipe) {
@@ -164,6 +131,66 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     })
 }
 
+fn describe_emulator(
+    recipe: &mut Recipe,
+    resources: &Resources,
+    emulator: &Emulator,
+    described: &mut Described,
+) -> Result<(), MachineError> {
+    if resources.qemu.is_none() {
+        let set = found(resources, &recipe.emulator.package)?;
+        described.set(&set);
+        let cured = &set.manifest().cured;
+        warn_of(recipe, |fault| cured.contains_key(fault), UNCURED);
+    } else {
+        warn_of(recipe, |_| false, UNKNOWN);
+        // Its libraries are not known; the digest covers only its version and the program itself.
+        described.file("emulator", &emulator.program)?;
+        described.part("emulator_from", json!("--qemu"));
+    }
+    Ok(())
+}
+
+/// neve, and the hypervisors of its guests.
+fn neve(
+    neve: &Neve,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<Payload, MachineError> {
+    let mut hypervisors = Vec::new();
+    let build: Vec<String> = neve.images();
+    for name in &build {
+        let image = resources.neve(name)?;
+        described.file(&format!("neve {name}"), &image)?;
+        hypervisors.push(image);
+    }
+    described.part("hypervisor_build", json!(build.join(" ")));
+    described.part("hypervisor_policy", json!(neve.policy));
+    Ok(Payload::Neve { hypervisors })
+}
+
+/// Xen's file.
+fn xen(
+    source: &Source,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<PathBuf, MachineError> {
+    let hypervisor = match source {
+        Source::Package(set) => {
+            let set = found(resources, set)?;
+            described.set(&set);
+            described.part("hypervisor_build", json!(set.set));
+            set.xen().map_err(|e| said(&e))?
+        }
+        Source::Folder(path) => {
+            described.part("hypervisor_build", json!(path.display().to_string()));
+            path.clone()
+        }
+    };
+    described.file("hypervisor", &hypervisor)?;
+    Ok(hypervisor)
+}
+
 /// A Linux that runs a monitor and nothing else.
 fn linux(
     recipe: &Recipe,
@@ -174,17 +201,7 @@ fn linux(
     let kernel = recipe.kernel.as_ref().ok_or_else(|| {
         MachineError::Other(format!("lab:{}: its recipe has no kernel", recipe.name))
     })?;
-    let found = match &kernel.source {
-        Source::Package(set) => {
-            let set = found(resources, set)?;
-            described.set(&set);
-            set.kernel().map_err(|e| said(&e))?
-        }
-        Source::Folder(path) => {
-            described.part("kernel_from", json!(path.display().to_string()));
-            Kernel::in_folder(path).map_err(MachineError::Other)?
-        }
-    };
+    let found = kernel_of(&kernel.source, resources, described)?;
     described.file("kernel", &found.image)?;
     described.part("kernel", json!(format!("linux {}", found.release)));
     described.part("kernel_parameters", json!(words(&kernel.parameters)));
@@ -205,35 +222,10 @@ fn linux(
         }
         files.push(Entry::file(path, read(&file)?));
     }
-    let monitor = match &recipe.monitor {
-        Monitor::Qemu { package, program } => {
-            let init = resources.init()?;
-            described.file("init", &init)?;
-            files.push(payload::init(read(&init)?));
-            qemu(package, program, resources, &mut files, described)?
-        }
-        Monitor::Vmm { words } => {
-            lines.extend(words.iter().map(|word| word.word.clone()));
-            let monitor = resources.monitor_for(recipe.architecture)?;
-            described.file("monitor", &monitor)?;
-            described.part(
-                "monitor",
-                json!(monitor_name(&monitor, recipe.architecture)?),
-            );
-            files.push(payload::init(read(&monitor)?));
-            let kernel = resources.kernel.as_deref();
-            let kind = kernel.map(kernel_file::kind).transpose()?;
-            LinuxMonitor::Vmm {
-                is_flat: kind == Some(kernel_file::Kind::Flat),
-            }
-        }
-        Monitor::None => {
-            return Err(MachineError::Other(format!(
-                "lab:{}: its recipe has no monitor",
-                recipe.name
-            )));
-        }
-    };
+    if let Monitor::Vmm { words } = &recipe.monitor {
+        lines.extend(words.iter().map(|word| word.word.clone()));
+    }
+    let monitor = monitor(recipe, resources, &mut files, described)?;
     let nested = match &recipe.nested {
         None => None,
         Some(inner) => {
@@ -255,6 +247,57 @@ fn linux(
         lines,
         nested,
     }))
+}
+
+fn kernel_of(
+    source: &Source,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<Kernel, MachineError> {
+    match source {
+        Source::Package(set) => {
+            let set = found(resources, set)?;
+            described.set(&set);
+            set.kernel().map_err(|e| said(&e))
+        }
+        Source::Folder(path) => {
+            described.part("kernel_from", json!(path.display().to_string()));
+            Kernel::in_folder(path).map_err(MachineError::Other)
+        }
+    }
+}
+
+/// The monitor that Linux runs; its files are added to `files`.
+fn monitor(
+    recipe: &Recipe,
+    resources: &Resources,
+    files: &mut Vec<Entry>,
+    described: &mut Described,
+) -> Result<LinuxMonitor, MachineError> {
+    match &recipe.monitor {
+        Monitor::Qemu { package, program } => {
+            let init = resources.init()?;
+            described.file("init", &init)?;
+            files.push(payload::init(read(&init)?));
+            qemu(package, program, resources, files, described)
+        }
+        Monitor::Vmm { .. } => {
+            let monitor = resources.monitor_for(recipe.architecture)?;
+            described.file("monitor", &monitor)?;
+            let name = monitor_name(&monitor, recipe.architecture)?;
+            described.part("monitor", json!(name));
+            files.push(payload::init(read(&monitor)?));
+            let kernel = resources.kernel.as_deref();
+            let kind = kernel.map(kernel_file::kind).transpose()?;
+            Ok(LinuxMonitor::Vmm {
+                is_flat: kind == Some(kernel_file::Kind::Flat),
+            })
+        }
+        Monitor::None => Err(MachineError::Other(format!(
+            "lab:{}: its recipe has no monitor",
+            recipe.name
+        ))),
+    }
 }
 
 /// The monitor's name and version. One for another architecture can't be run here, so it is named

@@ -90,7 +90,7 @@ fn folders() -> BTreeMap<String, String> {
             _ => continue,
         };
         let folder = folder.to_str().unwrap().trim_end_matches("/src").to_owned();
-        list.insert(folder, sentence);
+        list.entry(folder).or_insert(sentence);
     }
     list
 }

@@ -206,6 +206,37 @@ pub enum ScenarioError {
     },
 }
 
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+fn within(
+    key: &'static str,
+    value: u64,
+    least: u64,
+    most: u64,
+    must: &'static str,
+) -> Result<(), ScenarioError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ScenarioError::Value {
+        key,
+        value: value.to_string(),
+        must,
+    })
+}
+
+fn rate(per_s: f64) -> Result<(), ScenarioError> {
+    // Above this the simulation would do little but arrivals.
+    if per_s > 0.0 && per_s <= 1e8 {
+        return Ok(());
+    }
+    Err(ScenarioError::Value {
+        key: "per_s",
+        value: per_s.to_string(),
+        must: "above 0, at most 1e8",
+    })
+}
+
 impl Scenario {
     /// Checks the values.
     ///
@@ -213,16 +244,6 @@ impl Scenario {
     ///
     /// The first invalid value.
     pub fn check(&self) -> Result<(), ScenarioError> {
-        let within = |key, value: u64, least: u64, most: u64, must| {
-            if (least..=most).contains(&value) {
-                return Ok(());
-            }
-            Err(ScenarioError::Value {
-                key,
-                value: value.to_string(),
-                must,
-            })
-        };
         self.params.check()?;
         self.placement.check()?;
         let own_threads = matches!(self.mode, Mode::PerDevice | Mode::PerDevicePinned);
@@ -233,78 +254,48 @@ impl Scenario {
                 must: "false in the per-device modes",
             });
         }
-        let hour_ns = 3_600_000_000_000;
-        within("cores", self.cores.into(), 1, 1024, "1 to 1024")?;
-        within(
-            "duration_ns",
-            self.duration_ns,
-            1,
-            hour_ns,
-            "1 ns to an hour",
-        )?;
-        within("warmup_ns", self.warmup_ns, 0, hour_ns, "at most an hour")?;
-        within("poll_ns", self.costs.poll_ns, 1, 1_000_000, "1 ns to 1 ms")?;
-        within(
-            "slice_ns",
-            self.costs.slice_ns,
-            1_000,
-            hour_ns,
-            "1 us to an hour",
-        )?;
-        let devices = self
-            .groups
-            .iter()
-            .map(|group| u64::from(group.devices))
-            .sum();
-        within("devices", devices, 1, 65_536, "1 to 65536 in all")?;
-        for group in &self.groups {
-            within(
-                "service_ns",
-                group.service_ns,
-                1,
-                1_000_000_000,
-                "1 ns to 1 s",
-            )?;
-            let weight = u64::from(group.weight);
-            within("weight", weight, 1, crate::MAX_WEIGHT.into(), "1 to 10000")?;
-            let rate = |per_s: f64| {
-                // Above this the simulation would do little but arrivals.
-                if per_s > 0.0 && per_s <= 1e8 {
-                    return Ok(());
-                }
-                let value = per_s.to_string();
-                Err(ScenarioError::Value {
-                    key: "per_s",
-                    value,
-                    must: "above 0, at most 1e8",
-                })
-            };
-            match group.arrival {
-                Arrival::Closed { depth, think_ns } => {
-                    within("depth", depth.into(), 1, 32_768, "1 to 32768")?;
-                    within("think_ns", think_ns, 0, hour_ns, "at most an hour")?;
-                }
-                Arrival::Open { per_s } => rate(per_s)?,
-                Arrival::Bursts {
-                    per_s,
-                    on_ns,
-                    off_ns,
-                } => {
-                    rate(per_s)?;
-                    within("on_ns", on_ns, 1, hour_ns, "1 ns to an hour")?;
-                    within("off_ns", off_ns, 0, hour_ns, "at most an hour")?;
-                }
-                Arrival::Tide {
-                    least_per_s,
-                    most_per_s,
-                    period_ns,
-                } => {
-                    rate(least_per_s)?;
-                    rate(most_per_s)?;
-                    within("period_ns", period_ns, 1, hour_ns, "1 ns to an hour")?;
-                }
+        let (cores, length, warmup) = (self.cores.into(), self.duration_ns, self.warmup_ns);
+        within("cores", cores, 1, 1024, "1 to 1024")?;
+        within("duration_ns", length, 1, HOUR_NS, "1 ns to an hour")?;
+        within("warmup_ns", warmup, 0, HOUR_NS, "at most an hour")?;
+        let (poll, slice) = (self.costs.poll_ns, self.costs.slice_ns);
+        within("poll_ns", poll, 1, 1_000_000, "1 ns to 1 ms")?;
+        within("slice_ns", slice, 1_000, HOUR_NS, "1 us to an hour")?;
+        let each = self.groups.iter().map(|group| u64::from(group.devices));
+        within("devices", each.sum(), 1, 65_536, "1 to 65536 in all")?;
+        self.groups.iter().try_for_each(Group::check)
+    }
+}
+
+impl Group {
+    fn check(&self) -> Result<(), ScenarioError> {
+        let (service, weight) = (self.service_ns, self.weight.into());
+        within("service_ns", service, 1, 1_000_000_000, "1 ns to 1 s")?;
+        within("weight", weight, 1, crate::MAX_WEIGHT.into(), "1 to 10000")?;
+        match self.arrival {
+            Arrival::Closed { depth, think_ns } => {
+                within("depth", depth.into(), 1, 32_768, "1 to 32768")?;
+                within("think_ns", think_ns, 0, HOUR_NS, "at most an hour")
+            }
+            Arrival::Open { per_s } => rate(per_s),
+            Arrival::Bursts {
+                per_s,
+                on_ns,
+                off_ns,
+            } => {
+                rate(per_s)?;
+                within("on_ns", on_ns, 1, HOUR_NS, "1 ns to an hour")?;
+                within("off_ns", off_ns, 0, HOUR_NS, "at most an hour")
+            }
+            Arrival::Tide {
+                least_per_s,
+                most_per_s,
+                period_ns,
+            } => {
+                rate(least_per_s)?;
+                rate(most_per_s)?;
+                within("period_ns", period_ns, 1, HOUR_NS, "1 ns to an hour")
             }
         }
-        Ok(())
     }
 }
