@@ -10,7 +10,10 @@
 //! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods and their
 //! sources are in [`statistics`].
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 mod boot;
 mod compare;

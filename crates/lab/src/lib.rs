@@ -6,7 +6,10 @@
 //! [`store::Store`] holds unpacked sets in the user's cache; they contain the kernels, the
 //! hypervisors and the emulator itself. `ws-machines` boots recipes.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 pub mod carry;
 pub mod fetch;

@@ -1,6 +1,6 @@
 //! Tests of the recipes and sets in `lab/`.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 use std::path::Path;
 use ws_lab::lab::Lab;

@@ -4,7 +4,10 @@
 //! The runner uses [`machine::Machine`] and knows no emulator options: each emulator or monitor has
 //! one file here. This crate knows neither records nor statistics.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 pub mod child;
 pub mod console;

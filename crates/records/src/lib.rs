@@ -13,7 +13,10 @@
 //! PROPTEST_CASES=1000000 cargo test --release -p ws-records --test it properties::
 //! ```
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 mod assemble;
 mod decoder;

@@ -1,7 +1,7 @@
 //! Measures how long the report of 50 runs takes: `cargo bench -p ws-report`. It only prints the
 //! time, which depends on the host.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 #[path = "../tests/it/support/mod.rs"]
 #[allow(dead_code)]

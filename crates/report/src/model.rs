@@ -266,6 +266,18 @@ impl<'a> Page<'a> {
 
     fn prediction(&mut self, prediction: &Prediction, model: &Model) {
         self.title("The workload's virtualization time");
+        self.events(prediction, model);
+        self.text.push('\n');
+        self.components(prediction, model);
+        if let Some(whole) = &prediction.whole {
+            self.line(&format!("  {}", whole_text(whole)));
+        }
+        for what in &prediction.left_out {
+            self.line(&format!("  not included: {}", terminal(what)));
+        }
+    }
+
+    fn events(&mut self, prediction: &Prediction, model: &Model) {
         let value = |v: f64| cost(v, &model.unit);
         let counts = model.rows.iter().any(has_counts);
         let operator = if counts { "operator" } else { "" };
@@ -296,12 +308,12 @@ impl<'a> Page<'a> {
         }
         let (left, right) = (Set::Left, Set::Right);
         self.table(&[left, left, right, right, right, left, left], &lines);
-        self.text.push('\n');
-        let mut lines = vec![
-            ["component", "total", ranges(model), "share", ""]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
+    }
+
+    fn components(&mut self, prediction: &Prediction, model: &Model) {
+        let value = |v: f64| cost(v, &model.unit);
+        let heads = ["component", "total", ranges(model), "share", ""];
+        let mut lines = vec![heads.map(str::to_owned).to_vec()];
         for part in &prediction.components {
             let share = if prediction.total > 0.0 {
                 part.total / prediction.total
@@ -316,29 +328,21 @@ impl<'a> Page<'a> {
                 "#".repeat((share.clamp(0.0, 1.0) * BAR_COLUMNS).round() as usize),
             ]);
         }
-        lines.push(vec![
-            "T_virt".into(),
-            value(prediction.total),
-            range(prediction.low, prediction.high, &value),
-        ]);
+        let line = |name: &str, v: f64| vec![name.to_owned(), value(v)];
+        let ranged = |name: &str, v: f64, low: f64, high: f64| {
+            vec![name.to_owned(), value(v), range(low, high, &value)]
+        };
+        let (low, high) = (prediction.low, prediction.high);
+        lines.push(ranged("T_virt", prediction.total, low, high));
         if let Some(whole) = &prediction.whole {
-            let line = |name: &str, v: f64| vec![name.to_owned(), value(v)];
+            let (low, high) = (whole.guest_low, whole.guest_high);
             lines.push(line("T_direct", whole.direct));
-            lines.push(vec![
-                "T_guest".into(),
-                value(whole.guest),
-                range(whole.guest_low, whole.guest_high, &value),
-            ]);
+            lines.push(ranged("T_guest", whole.guest, low, high));
             lines.extend(whole.measured.map(|measured| line("  measured", measured)));
             lines.extend(whole.eta.map(|eta| line("  eta", eta)));
         }
+        let (left, right) = (Set::Left, Set::Right);
         self.table(&[left, right, left, right, left], &lines);
-        if let Some(whole) = &prediction.whole {
-            self.line(&format!("  {}", whole_text(whole)));
-        }
-        for what in &prediction.left_out {
-            self.line(&format!("  not included: {}", terminal(what)));
-        }
     }
 }
 

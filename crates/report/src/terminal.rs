@@ -2,7 +2,7 @@
 
 use crate::grid::{EXTERNAL_HEADS, Group, groups, legend, reference, texts};
 use crate::style::Style;
-use crate::table::Table;
+use crate::table::{Cell, Table};
 use crate::text::{pad_left, pad_right, terminal, width};
 
 /// The gap between two columns of one platform, and that between platforms.
@@ -106,6 +106,16 @@ struct Block {
     drawn: [bool; COLUMNS],
 }
 
+/// A cell's texts by column, and whether the row failed.
+fn cells(cell: Option<&Cell>, group: &Group) -> ([String; COLUMNS], bool) {
+    let texts = texts(cell, group);
+    let value = terminal(&texts.value).into_owned();
+    let [external, differs, noise] = texts.external;
+    let (marks, spread, comparison) = (texts.marks, texts.spread, texts.comparison);
+    let cells = [value, marks, spread, external, differs, noise, comparison];
+    (cells, texts.bad)
+}
+
 impl Block {
     fn new(table: &Table, index: usize, group: &Group) -> Self {
         let mut platform = terminal(&group.column.platform).into_owned();
@@ -124,27 +134,10 @@ impl Block {
             EXTERNAL_HEADS[2].into(),
             group.comparison.unwrap_or("").into(),
         ];
-        let rows: Vec<([String; COLUMNS], bool)> = table
+        let rows: Vec<_> = table
             .rows
             .iter()
-            .map(|row| {
-                let texts = texts(row.cells.get(index).and_then(Option::as_ref), group);
-                let value = terminal(&texts.value).into_owned();
-                let [external, differs, noise] = texts.external;
-                let (marks, spread) = (texts.marks, texts.spread);
-                (
-                    [
-                        value,
-                        marks,
-                        spread,
-                        external,
-                        differs,
-                        noise,
-                        texts.comparison,
-                    ],
-                    texts.bad,
-                )
-            })
+            .map(|row| cells(row.cells.get(index).and_then(Option::as_ref), group))
             .collect();
         let drawn = [
             true,

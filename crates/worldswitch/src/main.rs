@@ -7,7 +7,10 @@
 //!
 //! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 mod cli;
 mod commands;

@@ -4,7 +4,7 @@
 //! `cargo bench -p elvis`. Random reads of 4 KiB, 32 outstanding, from a file in the build
 //! folder, or from the file or device `ENGINE_IMAGE`; with O_DIRECT if the file system supports it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 use elvis::storage::{Disk, Engine, Job, Operation, Registered, Source};
 use elvis_ring::{Memory, Region};

@@ -5,7 +5,10 @@
 //! serves the virtqueues of many devices, polls the busy ones, and divides its time fairly. See
 //! `docs/elvis.md`.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 pub mod blk;
 pub mod config;

@@ -1,7 +1,7 @@
 //! Fuzzing of a server by hostile front-ends (see `fuzzing`). Another device on the same I/O thread must
 //! still be served.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 mod client;
 #[path = "../../ring/tests/fuzzing/mod.rs"]

@@ -8,7 +8,10 @@
 //! [`Scheduler`] schedules one core. [`Placement`] decides which cores are in use and which devices
 //! they serve. [`Params`] and [`PlacementParams`] hold every constant.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 #![forbid(unsafe_code)]
 
 mod bucket;

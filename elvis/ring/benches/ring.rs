@@ -5,7 +5,7 @@
 //! timed. The code from take to publish is a separate function, [`serve`], so that its instructions
 //! can be counted (callgrind's `--toggle-collect`); `--once` runs a case without timing it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, Memory, Region, Ring};

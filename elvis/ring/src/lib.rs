@@ -8,7 +8,10 @@
 //! [`chain`] and [`memory`], which store mapped addresses. Nothing here blocks, allocates per
 //! request, or interprets requests.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 pub mod chain;
 pub mod dirty;

@@ -1,6 +1,6 @@
 //! Fuzzing of rings with hostile drivers (see `fuzzing`).
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 mod common;
 mod fuzzing;

@@ -63,18 +63,7 @@ fn card(series: &[Series], platforms: &[&str], row: &TableRow, unit: &str) -> Ma
 }
 
 fn plot(name: &str, unit: &str, here: &[(&Series, &Summary)], platforms: &[&str]) -> Markup {
-    // One lane for each platform with boots; it has the boots of all its runs.
-    let mut lanes: Vec<(usize, usize)> = Vec::new();
-    for (series, cost) in here {
-        let boots = cost.boots.len();
-        match lanes
-            .iter_mut()
-            .find(|(platform, _)| *platform == series.platform)
-        {
-            Some((_, count)) => *count += boots,
-            None => lanes.push((series.platform, boots)),
-        }
-    }
+    let lanes = lanes(here);
     let height = |count: usize| u32::try_from(LANE + BOOT * count).unwrap_or(u32::MAX);
     let plot = Plot {
         name: &format!("{name}, by boot; the table below has the values"),
@@ -87,21 +76,7 @@ fn plot(name: &str, unit: &str, here: &[(&Series, &Summary)], platforms: &[&str]
                 height: height(count),
             })
             .collect(),
-        values: here
-            .iter()
-            .flat_map(|(_, cost)| {
-                let values = cost.boots.iter().map(|boot| boot.value);
-                let quartiles = cost
-                    .boots
-                    .iter()
-                    .flat_map(|b| [b.quartiles.0, b.quartiles.1]);
-                let band = cost
-                    .band()
-                    .into_iter()
-                    .flat_map(|band| [band.low, band.high]);
-                values.chain(quartiles).chain(band)
-            })
-            .collect(),
+        values: here.iter().flat_map(|(_, cost)| visible(cost)).collect(),
         from_zero: false,
         mark: None,
     };
@@ -135,6 +110,30 @@ fn plot(name: &str, unit: &str, here: &[(&Series, &Summary)], platforms: &[&str]
             });
         html! { @for group in groups { (group) } }
     })
+}
+
+/// One lane for each platform with boots: the platform, and the number of boots of all its runs.
+fn lanes(here: &[(&Series, &Summary)]) -> Vec<(usize, usize)> {
+    let mut lanes: Vec<(usize, usize)> = Vec::new();
+    for (series, cost) in here {
+        let boots = cost.boots.len();
+        match lanes
+            .iter_mut()
+            .find(|(platform, _)| *platform == series.platform)
+        {
+            Some((_, count)) => *count += boots,
+            None => lanes.push((series.platform, boots)),
+        }
+    }
+    lanes
+}
+
+/// All values of a row that the plot must show.
+fn visible(cost: &Summary) -> impl Iterator<Item = f64> {
+    let of_boot = |boot: &BootEstimate| [boot.value, boot.quartiles.0, boot.quartiles.1];
+    let band = cost.band().map(|band| [band.low, band.high]);
+    let boots = cost.boots.iter().flat_map(of_boot);
+    boots.chain(band.into_iter().flatten())
 }
 
 /// A mark, in as few bytes as possible, since a page has many.

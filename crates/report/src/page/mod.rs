@@ -103,22 +103,10 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
             categories.push(&row.category);
         }
     }
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        BASE64.encode(Sha256::digest(SCRIPT.as_bytes()))
-    );
-    let title = format!("worldswitch: {}", some(&platforms));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (plain(&title)) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&format!("worldswitch: {}", some(&platforms))))
             body {
                 a.skip href="#overview" { "To the table" }
                 header {
@@ -135,6 +123,23 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         }
     };
     Ok(page.into_string())
+}
+
+fn head(title: &str) -> Markup {
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        BASE64.encode(Sha256::digest(SCRIPT.as_bytes()))
+    );
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (plain(title)) }
+            style { (PreEscaped(STYLE)) }
+        }
+    }
 }
 
 /// The table of contents. `nested`: whether there is a view of nested virtualization.

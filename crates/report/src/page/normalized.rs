@@ -249,18 +249,40 @@ fn draw(panels: &[Panel], what: &str) -> Markup {
 }
 
 fn one(panel: &Panel, what: &str) -> Markup {
-    const LANE: u32 = 24;
     let name = format!(
         "{}: cost by {what}, normalized to the first; {}",
         panel.platform, panel.unit
     );
-    let ratios = |row: &Row| -> Vec<Option<f64>> {
-        let first = row.settings.first().map_or(0.0, |(_, cost)| *cost);
-        row.settings
-            .iter()
-            .map(|(_, cost)| over(*cost, first))
-            .collect()
-    };
+    html! {
+        div.card.wide {
+            h3 { (plain(panel.platform)) span.unit { (plain(&panel.unit)) } }
+            (plot(panel, what, &name))
+            p.keys {
+                @for (setting, key) in keys(panel).iter().enumerate() {
+                    span class={ "h" (setting % HUES) } {
+                        svg.key viewBox="-6 -6 12 12" aria-hidden="true" { use href={ "#k" (setting % HUES) } {} }
+                        " " (plain(key)) " "
+                    }
+                }
+            }
+            details {
+                summary { "Table of these values" }
+                (values(panel, &name))
+            }
+        }
+    }
+}
+
+/// A row's costs, each relative to the first.
+fn ratios(row: &Row) -> Vec<Option<f64>> {
+    let first = row.settings.first().map_or(0.0, |(_, cost)| *cost);
+    let costs = row.settings.iter();
+    costs.map(|(_, cost)| over(*cost, first)).collect()
+}
+
+fn plot(panel: &Panel, what: &str, name: &str) -> Markup {
+    const LANE: u32 = 24;
+    let values = panel.rows.iter().flat_map(ratios).flatten();
     let plot = Plot {
         name: &format!("{name}; the table below has the values"),
         axis: &format!("cost relative to the first of the {what}"),
@@ -273,13 +295,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
                 height: LANE,
             })
             .collect(),
-        values: panel
-            .rows
-            .iter()
-            .flat_map(ratios)
-            .flatten()
-            .chain([1.0])
-            .collect(),
+        values: values.chain([1.0]).collect(),
         from_zero: true,
         mark: Some(1.0),
     };
@@ -288,7 +304,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
         let share = (setting + 1) as f64 / (of + 1) as f64;
         format!("{:.0}", f64::from(top) + f64::from(LANE) * share)
     };
-    let drawn = plot.draw(|place, tops| {
+    plot.draw(|place, tops| {
         html! {
             @for (index, (row, top)) in panel.rows.iter().zip(tops).enumerate() {
                 g data-r=(index) {
@@ -303,51 +319,36 @@ fn one(panel: &Panel, what: &str) -> Markup {
                 }
             }
         }
-    });
-    let most = panel
-        .rows
-        .iter()
-        .map(|row| row.settings.len())
-        .max()
-        .unwrap_or(0);
+    })
+}
+
+fn values(panel: &Panel, name: &str) -> Markup {
+    let settings = panel.rows.iter().map(|row| row.settings.len());
+    let most = settings.max().unwrap_or(0);
+    let cost = |cost: f64| number::value(cost, &panel.unit);
     html! {
-        div.card.wide {
-            h3 { (plain(panel.platform)) span.unit { (plain(&panel.unit)) } }
-            (drawn)
-            p.keys {
-                @for (setting, key) in keys(panel).iter().enumerate() {
-                    span class={ "h" (setting % HUES) } {
-                        svg.key viewBox="-6 -6 12 12" aria-hidden="true" { use href={ "#k" (setting % HUES) } {} }
-                        " " (plain(key)) " "
-                    }
-                }
-            }
-            details {
-                summary { "Table of these values" }
-                div.scroll tabindex="0" role="region" aria-label=(plain(&name)) {
-                    table.grid.values {
-                        caption { (plain(&name)) }
-                        thead { tr {
-                            th scope="col" { "benchmark" }
-                            @for setting in 1..=most { th scope="col" { "setting " (setting) } }
-                        } }
-                        tbody {
-                            @for row in &panel.rows {
-                                tr data-b=(plain(row.benchmark)) {
-                                    th scope="row" { (plain(row.benchmark)) }
-                                    @for ((setting, cost), ratio) in row.settings.iter().zip(ratios(row)) {
-                                        td data-t={ (plain(setting)) ": " (number::value(*cost, &panel.unit)) " " (plain(&panel.unit)) } {
-                                            @match ratio {
-                                                Some(ratio) => (number::slowdown(ratio)),
-                                                None => "no ratio: the first is zero or less",
-                                            }
-                                            br;
-                                            small { (plain(setting)) ": " (number::value(*cost, &panel.unit)) }
-                                        }
+        div.scroll tabindex="0" role="region" aria-label=(plain(name)) {
+            table.grid.values {
+                caption { (plain(name)) }
+                thead { tr {
+                    th scope="col" { "benchmark" }
+                    @for setting in 1..=most { th scope="col" { "setting " (setting) } }
+                } }
+                tbody {
+                    @for row in &panel.rows {
+                        tr data-b=(plain(row.benchmark)) {
+                            th scope="row" { (plain(row.benchmark)) }
+                            @for ((setting, value), ratio) in row.settings.iter().zip(ratios(row)) {
+                                td data-t={ (plain(setting)) ": " (cost(*value)) " " (plain(&panel.unit)) } {
+                                    @match ratio {
+                                        Some(ratio) => (number::slowdown(ratio)),
+                                        None => "no ratio: the first is zero or less",
                                     }
-                                    @for _ in row.settings.len()..most { td {} }
+                                    br;
+                                    small { (plain(setting)) ": " (cost(*value)) }
                                 }
                             }
+                            @for _ in row.settings.len()..most { td {} }
                         }
                     }
                 }

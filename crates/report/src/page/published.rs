@@ -71,16 +71,7 @@ fn one(
         .of_table(paper, number)
         .filter(|v| v.unit == "cycles")
         .collect();
-    let mut columns: Vec<&Value> = Vec::new();
-    let mut rows: Vec<&Value> = Vec::new();
-    for value in &values {
-        if !columns.iter().any(|column| column.column == value.column) {
-            columns.push(value);
-        }
-        if !rows.iter().any(|row| row.row == value.row) {
-            rows.push(value);
-        }
-    }
+    let (columns, rows) = columns_and_rows(&values);
     let measured = |value: &&Value| {
         let names = table.rows.iter().map(|row| &row.benchmark);
         names.into_iter().any(|name| *name == value.benchmark)
@@ -97,22 +88,7 @@ fn one(
                 div.scroll tabindex="0" role="region" aria-label={ (name) ", Table " (number) } {
                     table {
                         caption { "Published cycles, then ours with their unit." }
-                        thead {
-                            tr {
-                                th scope="col" rowspan="2" { "benchmark" }
-                                th scope="colgroup" colspan=(columns.len()) { "published, cycles" }
-                                @if !newest.is_empty() { th scope="colgroup" colspan=(newest.len()) { "ours" } }
-                            }
-                            tr {
-                                @for column in &columns { th scope="col" { (column.column) } }
-                                @for &index in newest {
-                                    th scope="col" data-p=(series[index].platform) {
-                                        (plain(&series[index].label)) br;
-                                        (plain(table.columns[index].unit.as_deref().unwrap_or("")))
-                                    }
-                                }
-                            }
-                        }
+                        (heads(&columns, series, table, newest))
                         tbody {
                             @for row in &rows {
                                 tr data-b=(row.benchmark) {
@@ -129,6 +105,42 @@ fn one(
                 ul.legend {
                     @for hardware in machines(reference, &columns) { li { (hardware) } }
                     @for text in errata(&values) { li { (text) } }
+                }
+            }
+        }
+    }
+}
+
+/// The first value of each column, and of each row.
+fn columns_and_rows<'a>(values: &[&'a Value]) -> (Vec<&'a Value>, Vec<&'a Value>) {
+    let mut columns: Vec<&Value> = Vec::new();
+    let mut rows: Vec<&Value> = Vec::new();
+    for value in values {
+        if !columns.iter().any(|column| column.column == value.column) {
+            columns.push(value);
+        }
+        if !rows.iter().any(|row| row.row == value.row) {
+            rows.push(value);
+        }
+    }
+    (columns, rows)
+}
+
+fn heads(columns: &[&Value], series: &[Series], table: &Table, newest: &[usize]) -> Markup {
+    html! {
+        thead {
+            tr {
+                th scope="col" rowspan="2" { "benchmark" }
+                th scope="colgroup" colspan=(columns.len()) { "published, cycles" }
+                @if !newest.is_empty() { th scope="colgroup" colspan=(newest.len()) { "ours" } }
+            }
+            tr {
+                @for column in columns { th scope="col" { (column.column) } }
+                @for &index in newest {
+                    th scope="col" data-p=(series[index].platform) {
+                        (plain(&series[index].label)) br;
+                        (plain(table.columns[index].unit.as_deref().unwrap_or("")))
+                    }
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Tests of tables and pages by the crate's public interface, in one program to link only once.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 mod external;
 mod nested;

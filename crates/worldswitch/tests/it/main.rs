@@ -1,5 +1,5 @@
 //! Integration tests of the command, in one program because each further one would be linked separately.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 mod common;
 mod compare;

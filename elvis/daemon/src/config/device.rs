@@ -47,30 +47,50 @@ type Wrong = (Range<usize>, &'static str, String);
 impl RawDevice {
     pub(super) fn check(&self) -> Result<DeviceSpec, Wrong> {
         let socket = self.socket.get_ref().clone();
-        let wrong = |span: Range<usize>, key, why: String| Err((span, key, why));
         let bytes = socket.as_os_str().len();
         if bytes == 0 || bytes > SOCKET_PATH {
             let why = format!("a socket's path must have 1 to {SOCKET_PATH} bytes, not {bytes}");
-            return wrong(self.socket.span(), "socket", why);
+            return Err((self.socket.span(), "socket", why));
         }
-        let stem = socket
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
-        let name = self
-            .name
-            .as_ref()
-            .map(|name| name.get_ref().clone())
-            .or(stem);
-        let name = name.unwrap_or_default();
+        let name = self.checked_name()?;
+        let source = self.source()?;
+        let queues = within(self.queues.as_ref(), "queues", MAX_QUEUES)?;
+        let weight = within(self.weight.as_ref(), "weight", MAX_WEIGHT)?;
+        let serial = self.checked_serial(&name)?;
+        let limit = RateLimit {
+            requests_per_s: rate(self.requests_per_s.as_ref(), "requests_per_s")?,
+            bytes_per_s: rate(self.bytes_per_s.as_ref(), "bytes_per_s")?,
+            burst_ns: 0,
+        };
+        Ok(DeviceSpec {
+            name,
+            socket,
+            source,
+            readonly: self.readonly,
+            queues,
+            weight,
+            limit,
+            serial,
+        })
+    }
+
+    /// The name given, or the socket's file name without its extension.
+    fn checked_name(&self) -> Result<String, Wrong> {
+        let stem = self.socket.get_ref().file_stem();
+        let name = match &self.name {
+            Some(name) => name.get_ref().clone(),
+            None => stem.map_or(String::new(), |stem| stem.to_string_lossy().into_owned()),
+        };
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-            let span = self.name.as_ref().map_or(self.socket.span(), Spanned::span);
-            return wrong(
-                span,
-                "name",
-                format!("{name:?} is not a name; use 1 to 64 of A-Z a-z 0-9 - _ . :"),
-            );
+        if !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
+            return Ok(name);
         }
+        let span = self.name.as_ref().map_or(self.socket.span(), Spanned::span);
+        let why = format!("{name:?} is not a name; use 1 to 64 of A-Z a-z 0-9 - _ . :");
+        Err((span, "name", why))
+    }
+
+    fn source(&self) -> Result<Source, Wrong> {
         let image = self.image.get_ref().as_str();
         let sized = |text: &str| size::parse(text).map_err(|why| (self.image.span(), "image", why));
         let source = match image.split_once(':') {
@@ -82,7 +102,7 @@ impl RawDevice {
                 bytes: sized(bytes)?,
             },
             _ if image.is_empty() => {
-                return wrong(self.image.span(), "image", "it is empty".to_owned());
+                return Err((self.image.span(), "image", "it is empty".to_owned()));
             }
             _ => Source::File {
                 path: image.into(),
@@ -91,56 +111,41 @@ impl RawDevice {
                 registered_buffers: self.registered_buffers,
             },
         };
-        match (&self.service_ns, &source) {
-            (Some(time), Source::Null { .. }) if *time.get_ref() > LONGEST_SERVICE_NS => {
-                let why = format!("must be at most {LONGEST_SERVICE_NS}");
-                return wrong(time.span(), "service_ns", why);
-            }
-            (Some(time), Source::File { .. } | Source::Ram { .. }) => {
-                let why = "only a null disk has a time per request".to_owned();
-                return wrong(time.span(), "service_ns", why);
-            }
-            _ => {}
-        }
-        let queues = within(self.queues.as_ref(), "queues", MAX_QUEUES)?;
-        let weight = within(self.weight.as_ref(), "weight", MAX_WEIGHT)?;
-        let serial = self
-            .serial
-            .as_ref()
-            .map_or(name.clone(), |serial| serial.get_ref().clone());
-        if let Some(span) = self.serial.as_ref().map(Spanned::span) {
-            if serial.len() > crate::blk::ID || !serial.is_ascii() {
-                return wrong(
-                    span,
-                    "serial",
-                    "a serial number must be ASCII, at most 20 bytes".to_owned(),
-                );
-            }
-        }
-        let rate = |value: &Option<Spanned<u64>>, key| match value {
-            Some(value) if *value.get_ref() == 0 => Err((
-                value.span(),
-                key,
-                "0 would allow no requests; omit it for no limit".to_owned(),
-            )),
-            value => Ok(value.as_ref().map(|value| *value.get_ref())),
+        let Some(time) = &self.service_ns else {
+            return Ok(source);
         };
-        let limit = RateLimit {
-            requests_per_s: rate(&self.requests_per_s, "requests_per_s")?,
-            bytes_per_s: rate(&self.bytes_per_s, "bytes_per_s")?,
-            burst_ns: 0,
+        let why = match source {
+            Source::Null { service_ns, .. } if service_ns <= LONGEST_SERVICE_NS => {
+                return Ok(source);
+            }
+            Source::Null { .. } => format!("must be at most {LONGEST_SERVICE_NS}"),
+            _ => "only a null disk has a time per request".to_owned(),
         };
-        let readonly = self.readonly;
-        Ok(DeviceSpec {
-            name,
-            socket,
-            source,
-            readonly,
-            queues,
-            weight,
-            limit,
-            serial,
-        })
+        Err((time.span(), "service_ns", why))
+    }
+
+    /// The serial number given, or the name.
+    fn checked_serial(&self, name: &str) -> Result<String, Wrong> {
+        let Some(given) = &self.serial else {
+            return Ok(name.to_owned());
+        };
+        let serial = given.get_ref().clone();
+        if serial.len() <= crate::blk::ID && serial.is_ascii() {
+            return Ok(serial);
+        }
+        let why = "a serial number must be ASCII, at most 20 bytes".to_owned();
+        Err((given.span(), "serial", why))
+    }
+}
+
+/// A limit per second.
+fn rate(given: Option<&Spanned<u64>>, key: &'static str) -> Result<Option<u64>, Wrong> {
+    match given {
+        Some(value) if *value.get_ref() == 0 => {
+            let why = "0 would allow no requests; omit it for no limit".to_owned();
+            Err((value.span(), key, why))
+        }
+        value => Ok(value.map(|value| *value.get_ref())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests that start programs: the daemon, and QEMU. Tests of servers in this process are in `../it`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 #[path = "../client/mod.rs"]
 mod client;

@@ -5,7 +5,7 @@
 //! exec it has all descriptors of this process, and so holds disks and sockets that another test has just
 //! closed. Tests that start programs are in `../daemon`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 #[path = "../client/mod.rs"]
 mod client;

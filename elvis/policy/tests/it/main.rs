@@ -1,6 +1,6 @@
 //! Tests of the policy: properties that hold for every behaviour of the devices.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 mod placement;
 mod properties;

@@ -24,6 +24,14 @@ impl Zeroing {
     const PART: u64 = 64 << 10;
 }
 
+/// A serial number as the request for it gets it (VIRTIO 1.2, section 5.2.6).
+fn id(serial: &str) -> [u8; ID] {
+    let mut id = [0; ID];
+    let bytes = serial.len().min(ID);
+    id[..bytes].copy_from_slice(&serial.as_bytes()[..bytes]);
+    id
+}
+
 impl Core {
     /// Starts one request, or does it (or its first part) at once if that does not block. Returns the
     /// bytes of data or range that were started or done.
@@ -61,13 +69,7 @@ impl Core {
                     }
                 }
             }
-            Request::Id => {
-                let mut id = [0; ID];
-                let serial = shared.serial.as_bytes();
-                let bytes = serial.len().min(ID);
-                id[..bytes].copy_from_slice(&serial[..bytes]);
-                Some(chain.write(0, &id))
-            }
+            Request::Id => Some(chain.write(0, &id(&shared.serial))),
             Request::Flush => match disk {
                 Disk::File { .. } => None,
                 _ => Some(true),
