@@ -216,6 +216,7 @@ impl Guest {
         Ok(())
     }
 
+    #[allow(clippy::too_many_lines)] // one arm for each kind of row
     fn bench(&mut self, name: &str) -> Result<(), Failure> {
         self.say("begin", &format!(r#"{{"bench":"{name}","index":0}}"#))?;
         if self.external && !name.starts_with("unmarked") && !name.starts_with("silent") {

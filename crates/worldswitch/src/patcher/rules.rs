@@ -166,17 +166,11 @@ impl Rules<'_> {
             to,
         };
         if encoding == CURRENT_EL && !write {
-            let to = match rt {
-                R31 => Becomes::Nothing,
-                _ => Becomes::Constant(AT_EL2),
-            };
-            return changes("CurrentEL", to);
+            return changes("CurrentEL", current_el(rt));
         }
+        let refused = |name: String, why| Verdict::Refused { name, why };
         if encoding == PAN && write && !self.vhe {
-            return Verdict::Refused {
-                name: "PAN".into(),
-                why: SETS_PAN,
-            };
+            return refused("PAN".into(), SETS_PAN);
         }
         let of_hypervisors = matches!(encoding.op1, 4 | 5);
         let Some(row) = self.table.find(encoding) else {
@@ -189,7 +183,6 @@ impl Rules<'_> {
                 false => Verdict::Common,
             };
         };
-        let refused = |name: String, why| Verdict::Refused { name, why };
         if encoding.op1 == 5 && !self.vhe {
             return refused(format!("{}, op1 5", row.name), NOT_VHE);
         }
@@ -224,6 +217,14 @@ impl Rules<'_> {
             _ => call,
         };
         changes(row.name, to)
+    }
+}
+
+/// What a read of CurrentEL becomes.
+fn current_el(rt: u8) -> Becomes {
+    match rt {
+        R31 => Becomes::Nothing,
+        _ => Becomes::Constant(AT_EL2),
     }
 }
 
