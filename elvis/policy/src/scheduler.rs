@@ -7,13 +7,13 @@
 //!
 //! Times are nanoseconds of any monotonic clock.
 
-use crate::bucket::{Limiter, RateLimit};
+mod members;
+
+use crate::bucket::Limiter;
 use crate::list::List;
 use crate::polling::Polling;
 use crate::share::Share;
-use crate::{
-    Begin, CoreCounters, DeviceId, Look, Params, QueueCounters, QueueId, Step, Then, Visit,
-};
+use crate::{Begin, CoreCounters, Look, Params, QueueCounters, QueueId, Step, Then, Visit};
 
 #[derive(Debug)]
 struct Device {
@@ -86,79 +86,6 @@ impl Scheduler {
     #[must_use]
     pub fn params(&self) -> &Params {
         &self.params
-    }
-
-    /// Adds a device. Devices that always have requests share the core (in units of work) in
-    /// proportion to their weights, 1 to [`crate::MAX_WEIGHT`].
-    pub fn add_device(&mut self, weight: u32, limit: &RateLimit) -> DeviceId {
-        let device = Device {
-            share: Share::new(weight, self.round),
-            limiter: Limiter::new(limit),
-            queues: 0,
-        };
-        let id = DeviceId(fill_slot(&mut self.devices, device));
-        self.find_heaviest();
-        id
-    }
-
-    /// Changes the weight and limits of a device; it loses its share of this round.
-    pub fn change_device(&mut self, id: DeviceId, weight: u32, limit: &RateLimit) {
-        if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
-            device.share = Share::new(weight, self.round.wrapping_add(1));
-            device.limiter = Limiter::new(limit);
-        }
-        self.find_heaviest();
-    }
-
-    /// Removes a device, unless it still has queues.
-    pub fn remove_device(&mut self, id: DeviceId) {
-        if let Some(slot) = self.devices.get_mut(id.0 as usize) {
-            if slot.as_ref().is_some_and(|device| device.queues == 0) {
-                *slot = None;
-            }
-        }
-        self.find_heaviest();
-    }
-
-    /// Adds a queue, not polled. It is visited once soon, so that requests made before are seen. None
-    /// if there is no such device.
-    pub fn add_queue(&mut self, device: DeviceId, seen: Look, now_ns: u64) -> Option<QueueId> {
-        self.devices.get_mut(device.0 as usize)?.as_mut()?.queues += 1;
-        let queue = Queue {
-            device: device.0,
-            polling: Polling::new(),
-            seen,
-            last_new_ns: now_ns,
-            parked_until_ns: None,
-            counters: QueueCounters::default(),
-        };
-        let id = fill_slot(&mut self.queues, queue);
-        self.work.put_last(id);
-        Some(QueueId(id))
-    }
-
-    /// Continues the polling of a queue that was polled on another core, for as long as one request
-    /// earns. The caller turns its notifications off.
-    pub fn keep_polled(&mut self, id: QueueId, now_ns: u64) {
-        let run_ns = self.run_ns(now_ns);
-        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
-            return;
-        };
-        if queue.polling.start(&self.params, run_ns) {
-            self.poll.put_last(id.0);
-        }
-    }
-
-    /// Removes a queue, and returns its counters.
-    pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
-        let queue = self.queues.get_mut(id.0 as usize)?.take()?;
-        self.poll.remove(id.0);
-        self.work.remove(id.0);
-        self.parked.retain(|&parked| parked != id.0);
-        if let Some(Some(device)) = self.devices.get_mut(queue.device as usize) {
-            device.queues -= 1;
-        }
-        Some(queue.counters)
     }
 
     /// The counters of a queue.
@@ -545,17 +472,4 @@ fn scan_len(work: &List, poll: &List) -> u32 {
         return work.len() + poll.len();
     }
     2 * work.len().max(poll.len())
-}
-
-/// Puts a value into the first free slot.
-fn fill_slot<T>(slots: &mut Vec<Option<T>>, value: T) -> u32 {
-    let free = slots
-        .iter()
-        .position(Option::is_none)
-        .unwrap_or(slots.len());
-    if free == slots.len() {
-        slots.push(None);
-    }
-    slots[free] = Some(value);
-    u32::try_from(free).unwrap_or(u32::MAX)
 }

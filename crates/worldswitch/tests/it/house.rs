@@ -302,6 +302,59 @@ fn no_room_of_c_uses_one_above_it() {
     }
 }
 
+/// The most lines of a function, as clippy.toml says it for Rust, and of a file.
+const FUNCTION: usize = 60;
+const FILE: usize = 500;
+
+/// Sources that are no tests.
+fn sources() -> impl Iterator<Item = PathBuf> {
+    let tops = [
+        "common", "crates", "dom0", "elvis", "guest", "lab/init", "neve", "vmm",
+    ];
+    let all = tops.into_iter().flat_map(files);
+    all.filter(|file| {
+        let name = file.to_str().unwrap();
+        let is_source = [".rs", ".c", ".h", ".S"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        let is_test = name.ends_with("tests.rs") || file.iter().any(|part| part == "tests");
+        is_source && !is_test
+    })
+}
+
+#[test]
+fn files_and_functions_of_c_are_short() {
+    for file in sources() {
+        let text = read(&file);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines.len() <= FILE,
+            "{} has {} lines",
+            file.display(),
+            lines.len()
+        );
+        if file.extension().is_none_or(|kind| kind != "c") {
+            continue;
+        }
+        let mut start = None;
+        for (number, line) in lines.iter().enumerate() {
+            match (*line, start) {
+                ("{", _) => start = Some(number),
+                ("}", Some(first)) => {
+                    let length = number + 1 - first;
+                    assert!(
+                        length <= FUNCTION,
+                        "{}:{first}: a function of {length} lines",
+                        file.display()
+                    );
+                    start = None;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// Lines of a table of the page whose first cell is code, as cells.
 fn rows(heading: &str) -> Vec<Vec<String>> {
     let page = read(PAGE);

@@ -1,0 +1,87 @@
+//! Which devices and queues a scheduler has.
+
+use super::{Device, Queue, Scheduler};
+use crate::bucket::{Limiter, RateLimit};
+use crate::counters::QueueCounters;
+use crate::polling::Polling;
+use crate::share::Share;
+use crate::terms::{DeviceId, Look, QueueId};
+
+impl Scheduler {
+    /// Adds a device. Devices that always have requests share the core (in units of work) in
+    /// proportion to their weights, 1 to [`crate::MAX_WEIGHT`].
+    pub fn add_device(&mut self, weight: u32, limit: &RateLimit) -> DeviceId {
+        let device = Device {
+            share: Share::new(weight, self.round),
+            limiter: Limiter::new(limit),
+            queues: 0,
+        };
+        let id = DeviceId(fill_slot(&mut self.devices, device));
+        self.find_heaviest();
+        id
+    }
+
+    /// Removes a device, unless it still has queues.
+    pub fn remove_device(&mut self, id: DeviceId) {
+        if let Some(slot) = self.devices.get_mut(id.0 as usize) {
+            if slot.as_ref().is_some_and(|device| device.queues == 0) {
+                *slot = None;
+            }
+        }
+        self.find_heaviest();
+    }
+
+    /// Adds a queue, not polled. It is visited once soon, so that requests made before are seen. None
+    /// if there is no such device.
+    pub fn add_queue(&mut self, device: DeviceId, seen: Look, now_ns: u64) -> Option<QueueId> {
+        self.devices.get_mut(device.0 as usize)?.as_mut()?.queues += 1;
+        let queue = Queue {
+            device: device.0,
+            polling: Polling::new(),
+            seen,
+            last_new_ns: now_ns,
+            parked_until_ns: None,
+            counters: QueueCounters::default(),
+        };
+        let id = fill_slot(&mut self.queues, queue);
+        self.work.put_last(id);
+        Some(QueueId(id))
+    }
+
+    /// Continues the polling of a queue that was polled on another core, for as long as one request
+    /// earns. The caller turns its notifications off.
+    pub fn keep_polled(&mut self, id: QueueId, now_ns: u64) {
+        let run_ns = self.run_ns(now_ns);
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return;
+        };
+        if queue.polling.start(&self.params, run_ns) {
+            self.poll.put_last(id.0);
+        }
+    }
+
+    /// Removes a queue, and returns its counters.
+    pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
+        let queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        self.poll.remove(id.0);
+        self.work.remove(id.0);
+        self.parked.retain(|&parked| parked != id.0);
+        if let Some(Some(device)) = self.devices.get_mut(queue.device as usize) {
+            device.queues -= 1;
+        }
+        Some(queue.counters)
+    }
+}
+
+/// Puts a value into the first free slot.
+fn fill_slot<T>(slots: &mut Vec<Option<T>>, value: T) -> u32 {
+    let free = slots
+        .iter()
+        .position(Option::is_none)
+        .unwrap_or(slots.len());
+    if free == slots.len() {
+        slots.push(None);
+    }
+    slots[free] = Some(value);
+    u32::try_from(free).unwrap_or(u32::MAX)
+}
