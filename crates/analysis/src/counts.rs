@@ -177,7 +177,7 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
         _ => None,
     };
     let found: Vec<(Figure, f64)> = shifts.iter().filter_map(|(f, s)| outside(f, s)).collect();
-    let dearer: Vec<_> = found.iter().filter(|(_, by)| *by > 0.0).collect();
+    let costlier: Vec<_> = found.iter().filter(|(_, by)| *by > 0.0).collect();
     let cheaper: Vec<_> = found.iter().filter(|(_, by)| *by < 0.0).collect();
     let moved = |figure: Figure| {
         shifts
@@ -196,7 +196,7 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
         };
         return (Verdict::Inconclusive, why.to_owned());
     }
-    if !dearer.is_empty() && !cheaper.is_empty() {
+    if !costlier.is_empty() && !cheaper.is_empty() {
         let mean = found.iter().find(|(figure, _)| *figure == Figure::Mean);
         let verdict = match mean {
             Some((_, by)) if *by > 0.0 => Verdict::Worse,
@@ -205,10 +205,10 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
         };
         return (verdict, "some operations cost more, others less".into());
     }
-    let (verdict, one_way) = if dearer.is_empty() {
+    let (verdict, one_way) = if costlier.is_empty() {
         (Verdict::Better, cheaper)
     } else {
-        (Verdict::Worse, dearer)
+        (Verdict::Worse, costlier)
     };
     (verdict, describe(&one_way))
 }

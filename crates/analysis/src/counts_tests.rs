@@ -132,7 +132,7 @@ fn a_rare_slow_path_shows_in_the_mean() {
 }
 
 #[test]
-fn some_dearer_and_others_cheaper_go_by_the_mean() {
+fn some_costlier_and_others_cheaper_go_by_the_mean() {
     let base = side(
         &[&[10, 10, 10, 50, 50, 50, 50]],
         &[&[10, 10, 10, 50, 50, 50, 50]],

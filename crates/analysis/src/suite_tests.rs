@@ -398,8 +398,8 @@ fn counts_beside_other_benchmarks_come_with_a_warning() {
         "{said}"
     );
     // A difference then gives no verdict, but equal counts are still no change.
-    let dearer: Boots = &[&[101], &[101]];
-    let one_more = result("a", "insns", &[("in", dearer, 1), ("out", few, 1)]);
+    let costlier: Boots = &[&[101], &[101]];
+    let one_more = result("a", "insns", &[("in", costlier, 1), ("out", few, 1)]);
     let base = result("a", "insns", &[("in", few, 1), ("out", few, 1)]);
     assert_eq!(
         compared(&base, &one_more).rows[0].verdict,

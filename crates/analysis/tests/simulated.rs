@@ -176,13 +176,13 @@ impl Rates {
             let judged = judge_times(rows, interleaved, &Thresholds::default());
             judged.rows.into_iter().flatten().collect()
         };
-        let dearer = |row: &mut TimeRow| row.other.iter_mut().for_each(|boot| boot.1 *= 1.1);
+        let costlier = |row: &mut TimeRow| row.other.iter_mut().for_each(|boot| boot.1 *= 1.1);
         let unchanged = judge(rows);
         let changed = |verdict| matches!(verdict, Verdict::Better | Verdict::Worse);
         self.pairs += 1;
         self.false_suites += u32::from(unchanged.iter().any(|row| changed(row.verdict)));
         let mut all = rows.to_vec();
-        all.iter_mut().for_each(dearer);
+        all.iter_mut().for_each(costlier);
         let all = judge(&all);
         for (place, row) in rows.iter().enumerate() {
             let is_quiet = scatter(&row.base).max(scatter(&row.other)) < NOISY;
@@ -192,7 +192,7 @@ impl Rates {
             self.no_change += u32::from(same);
             self.covered += u32::from(interval.low <= 1.0 && 1.0 <= interval.high);
             let mut planted = rows.to_vec();
-            dearer(&mut planted[place]);
+            costlier(&mut planted[place]);
             let verdict = judge(&planted)[place].verdict;
             let found = u32::from(verdict == Verdict::Worse);
             self.denied += u32::from(matches!(verdict, Verdict::NoChange | Verdict::Better));
