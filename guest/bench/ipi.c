@@ -37,13 +37,11 @@ static enum check judge(struct bench_run *run, uint64_t found, const char *state
 {
 	struct ipi_counts counts = ipi_counts();
 
-	/* On a busy host a CPU may be late; under the deterministic lab none may. */
-	uint64_t may_miss = run->params->unit == UNIT_INSNS ? 0 : run->total / 10;
-
 	bench_note(run, "%lu sent, %lu received, %lu of them found the CPU %s", run->total,
 		   counts.received, found, state);
-	return counts.received == run->total && found + may_miss >= run->total ? CHECK_PROVED
-									       : CHECK_FAILED;
+	return counts.received == run->total && found + bench_may_miss(run) >= run->total
+		       ? CHECK_PROVED
+		       : CHECK_FAILED;
 }
 
 static enum check check_halted(struct bench_run *run)

@@ -32,7 +32,11 @@ static enum check check(struct bench_run *run)
 {
 	bench_note(run, "%lu deadlines set, %lu interrupts, %lu before their deadline", run->total,
 		   latency_handled.count, operand.early);
-	return latency_handled.count == run->total && !operand.early ? CHECK_PROVED : CHECK_FAILED;
+	/* One that is given up comes early in the next pass. */
+	return latency_handled.count + bench_may_miss(run) >= run->total &&
+			       operand.early <= bench_may_miss(run)
+		       ? CHECK_PROVED
+		       : CHECK_FAILED;
 }
 
 BENCHMARK(timer) = {
