@@ -31,6 +31,7 @@ def heard($missing): [to_entries[] | select(.key as $i | $missing | index($i) | 
 # measure ITERATIONS: measures batches of so many operations. Writes agree.json: a line per row, in
 # milliseconds.
 measure() {
+    rm -rf "$OUT"
     ws run --on qemu-tcg --external --boots 1 --timeout 120 --bench '^(idle|pushf-popf|in)$' \
         --iters "$1" -o "$OUT" >table.txt 2>log.txt
     hz=$(result qemu-tcg '.boots[0].launches[0].hello.clock_hz')
