@@ -53,7 +53,7 @@
 #define DEADLINE_TICKS 0
 #define DEADLINE_COUNT 8
 
-/* ---- timed_xen.h and timed_xen_unpaged.h ---------------------------------------------------- */
+/* ---- event_channel.h and timed_xen_unpaged.h ------------------------------------------------ */
 
 /* Offset of the pending event words in the shared information page: after 32 vcpu_infos of 64 bytes. */
 #define XEN_PENDING_AT 2048
