@@ -10,7 +10,7 @@
  *   in        rdi = iterations, rsi = operand
  *   out       operand: events, waits
  *   registers r8 = operand, r9 = call (1: VMMCALL), rcx = pending, r10 = bit, rdx = events
- *   clobbers  r11, flags; a call with two arguments changes rax; in debug builds of Xen also rdi and rsi
+ *   clobbers  rax, rdi, rsi (a call's number and arguments; debug builds of Xen change all three), r11, flags
  */
 .macro event_begin
 	TIMED_COUNT
