@@ -1,11 +1,11 @@
 /* A workload of known events: each pass reads a port three times, touches a page that nothing has
  * touched and makes a hypercall. `worldswitch model` predicts its cost from the suite's benchmarks
- * (docs/method.md, "Is the model right?"), without having seen it. */
+ * (docs/method.md, "Is the model right?"), without having seen it. The loop is in mixed.S. */
 #include "bench.h"
 
 #define PAGE_BYTES 4096
 
-/* What the loop needs, and what it leaves. */
+/* What the loop needs, and what it leaves. mixed.S has the offsets. */
 struct mixed_operand {
 	uint64_t at;	 /* the page before the next pass's */
 	uint64_t number; /* of the hypercall */
@@ -13,13 +13,8 @@ struct mixed_operand {
 	uint64_t port;
 	uint64_t last; /* what the last hypercall gave */
 };
-
-/* r8 = operand, r9 = page, r10 = number; rax, rcx and rdx are scratch, rdi and rsi Xen's. */
-TIMED_PAIR(mixed, "mov %rsi, %r8\n\tmov (%r8), %r9\n\tmov 8(%r8), %r10\n\tmov 24(%r8), %rdx",
-	   "add $4096, %r9\n\txor %edi, %edi\n\txor %esi, %esi",
-	   "mov (%r9), %rcx\n\tin %dx, %al\n\tin %dx, %al\n\tin %dx, %al\n\tmov %r10, %rax\n\t"
-	   "testb $1, 16(%r8)\n\t" OP_HYPERCALL,
-	   "mov %r9, (%r8)\n\tmov %rax, 32(%r8)");
+_Static_assert(sizeof(struct mixed_operand) == 40, "five words, in mixed.S too");
+TIMED_DECLARE(mixed);
 
 /* KVM: a number that means nothing gives -KVM_ENOSYS. */
 #define KVM_UNKNOWN 0x7fffffff

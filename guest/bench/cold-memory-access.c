@@ -2,7 +2,7 @@
  * most one working set. */
 #include "bench.h"
 
-TIMED_PAIR(cold_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
+TIMED_DECLARE(cold_memory_access);
 
 static struct walk_operand operand, control_operand;
 

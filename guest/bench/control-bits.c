@@ -3,8 +3,8 @@
 #include "exit_row.h"
 #include <arch/timed_exits.h>
 
-TIMED_TOGGLE_WRITE_PROTECT(toggle_cr0_wp);
-TIMED_TOGGLE_GLOBAL(toggle_cr4_pge);
+TIMED_DECLARE(toggle_cr0_wp);
+TIMED_DECLARE(toggle_cr4_pge);
 TIMED_WRITE_DEBUG(write_dr7);
 
 #define DR7_NOTHING 0x400 /* no breakpoint; bit 10 is always 1 */

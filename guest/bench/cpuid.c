@@ -1,7 +1,7 @@
 /* CPUID, leaf 0: an instruction that every hypervisor must emulate. */
 #include "bench.h"
 
-TIMED_CPUID(cpuid);
+TIMED_DECLARE(cpuid);
 
 static struct cpuid_operand operand, control_operand;
 

@@ -3,10 +3,9 @@
  * notification alone. Two rows.
  */
 #include "event_round.h"
-#include <arch/timed_xen.h>
 
-TIMED_EVENT_ROUND(event_round);
-TIMED_EVENT_SEND(event_send);
+TIMED_DECLARE(event_round);
+TIMED_DECLARE(event_send);
 
 static struct event_channel_operand round, own, idle;
 static uint64_t answered_before;

@@ -4,11 +4,11 @@
  * the other domain's event to this domain's handler.
  */
 #include "bench.h"
-#include <arch/timed_xen.h>
+#include "event_channel.h"
 
-TIMED_EVENT_SWITCH(event_switch);
-TIMED_EVENT_OUT(event_out);
-TIMED_EVENT_IN(event_in);
+TIMED_DECLARE(event_switch);
+TIMED_DECLARE(event_out);
+TIMED_DECLARE(event_in);
 
 #define SETTLE_TICKS 20000 /* after the last stamp, until the other domain waits again */
 

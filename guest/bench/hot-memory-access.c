@@ -1,7 +1,7 @@
 /* Hot Memory Access: reads pages that were read before. Parameters: ws=, page=. */
 #include "bench.h"
 
-TIMED_PAIR(hot_memory_access, BEFORE_WALK, EACH_WALK, OP_WALK_READ, AFTER_WALK);
+TIMED_DECLARE(hot_memory_access);
 
 /* The control has its own cursor, so that the run reads every page. */
 static struct walk_operand operand, control_operand;

@@ -1,7 +1,7 @@
 /* Hypercall: a call into the hypervisor that returns without doing work there. */
 #include "bench.h"
 
-TIMED_HYPERCALL(hypercall);
+TIMED_DECLARE(hypercall);
 
 static struct hypercall_operand operand, control_operand;
 

@@ -2,7 +2,7 @@
  * the hypervisor's kernel part emulates. */
 #include "bench.h"
 
-TIMED_CONTROLLER_ACCESS(interrupt_controller_trap);
+TIMED_DECLARE(interrupt_controller_trap);
 
 static struct controller_operand operand;
 

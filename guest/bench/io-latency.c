@@ -5,8 +5,8 @@
  */
 #include "latency_row.h"
 
-TIMED_LATENCY_OUT(io_latency_out);
-TIMED_LATENCY_IN(io_latency_in);
+TIMED_DECLARE(io_latency_out);
+TIMED_DECLARE(io_latency_in);
 
 static bool init_out_spinning(struct bench_run *run)
 {

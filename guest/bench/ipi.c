@@ -4,7 +4,7 @@
  */
 #include "bench.h"
 
-TIMED_EACH(ipi, OP_IPI, SETTLE_IPI);
+TIMED_DECLARE(ipi);
 
 #define TARGET 1
 

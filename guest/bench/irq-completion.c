@@ -1,10 +1,8 @@
 /* Virtual IRQ Completion (Dall et al. 2015, Table 1): signals end of interrupt for an active interrupt. */
 #include "bench.h"
 
-TIMED_EACH_AFTER(irq_completion, BEFORE_COMPLETION, OP_COMPLETION);
+TIMED_DECLARE(irq_completion);
 /* The two halves of a pass, for check. */
-TIMED_BODY("irq_completion_begin", BEFORE_COMPLETION);
-TIMED_BODY("irq_completion_end", COMPLETION_FROM_OPERAND "\n\t" OP_COMPLETION);
 timed_loop irq_completion_begin, irq_completion_end;
 
 static struct completion_operand operand;

@@ -4,7 +4,7 @@
 #include "latency.h"
 #include <arch/timed_exits.h>
 
-TIMED_LPI(lpi);
+TIMED_DECLARE(lpi);
 
 static struct lpi_operand operand;
 

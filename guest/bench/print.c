@@ -2,7 +2,7 @@
  * records. */
 #include "bench.h"
 
-TIMED_PAIR(print, BEFORE_STRING, EACH_STRING, OP_PORT_STRING, "");
+TIMED_DECLARE(print);
 
 /* Of a serial port; none of them may be the record port's. */
 #define PORT_REGISTERS 8

@@ -4,7 +4,7 @@
  */
 #include "bench.h"
 
-TIMED_PAIR(remap_page, BEFORE_REMAP, EACH_REMAP, OP_REMAP, AFTER_REMAP);
+TIMED_DECLARE(remap_page);
 
 /* Contents of the two pages: the sum of all reads gives the number of reads of each. */
 #define FIRST  1ull

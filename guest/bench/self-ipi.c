@@ -7,9 +7,9 @@
 #include "latency.h"
 #include <arch/timed_exits.h>
 
-TIMED_SELF_IPI(self_ipi);
-TIMED_SELF_IPI_HALTED(self_ipi_halted);
-TIMED_SELF_IPI_NO_EOI(self_ipi_no_eoi);
+TIMED_DECLARE(self_ipi);
+TIMED_DECLARE(self_ipi_halted);
+TIMED_DECLARE(self_ipi_no_eoi);
 
 static struct completion_operand operand;
 static uint64_t before;

@@ -1,7 +1,7 @@
 /* Set CR3: loads the page-table root (CR3, TTBR0) with its current value. */
 #include "bench.h"
 
-TIMED_SET_ROOT(set_cr3);
+TIMED_DECLARE(set_cr3);
 
 static struct root_operand operand;
 

@@ -4,8 +4,8 @@
  */
 #include "bench.h"
 
-TIMED_PAIR(set_page_table_4k, BEFORE_SET_PT, EACH_SET_PT("4096"), OP_SET_PT_4K, AFTER_SET_PT);
-TIMED_PAIR(set_page_table_2m, BEFORE_SET_PT, EACH_SET_PT("2097152"), OP_SET_PT_2M, AFTER_SET_PT);
+TIMED_DECLARE(set_page_table_4k);
+TIMED_DECLARE(set_page_table_2m);
 
 /* Page tables: 512 pages, less three for upper levels and one spare, hold 260,096 entries of 4 KiB. */
 #define POOL_BYTES (2 * MIB)

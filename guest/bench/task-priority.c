@@ -6,7 +6,7 @@
 
 TIMED_READ_PRIORITY(cr8_read);
 TIMED_WRITE_PRIORITY(cr8_write);
-TIMED_SELF_IPI_PRIORITY(self_ipi_priority);
+TIMED_DECLARE(self_ipi_priority);
 
 static struct exit_operand operand;
 static struct completion_operand interrupt;

@@ -4,7 +4,7 @@
 #include "latency.h"
 #include <arch/timed_exits.h>
 
-TIMED_TIMER(timer);
+TIMED_DECLARE(timer);
 
 static struct timer_operand operand;
 

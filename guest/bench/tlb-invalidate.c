@@ -1,7 +1,7 @@
 /* TLB Invalidate: drops all of this CPU's cached translations. */
 #include "bench.h"
 
-TIMED_TLB_INVALIDATE(tlb_invalidate);
+TIMED_DECLARE(tlb_invalidate);
 
 static struct register_operand operand;
 

@@ -5,7 +5,7 @@
 #include "latency.h"
 #include <arch/timed_exits.h>
 
-TIMED_DEADLINE(tsc_deadline);
+TIMED_DECLARE(tsc_deadline);
 
 #define AHEAD_TICKS 3000
 

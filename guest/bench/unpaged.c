@@ -4,10 +4,10 @@
 #include "exit_row.h"
 #include <arch/timed_xen_unpaged.h>
 
-TIMED_UNPAGED_HYPERCALL(hypercall_unpaged);
-TIMED_UNPAGED_CPUID(cpuid_unpaged);
-TIMED_UNPAGED_IN(in_unpaged);
-TIMED_UNPAGED_EVENT_ROUND(event_round_unpaged);
+TIMED_DECLARE(hypercall_unpaged);
+TIMED_DECLARE(cpuid_unpaged);
+TIMED_DECLARE(in_unpaged);
+TIMED_DECLARE(event_round_unpaged);
 
 static struct unpaged_operand operand, control_operand;
 static struct unpaged_event_operand round, idle;

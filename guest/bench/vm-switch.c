@@ -2,7 +2,7 @@
  * the kick interrupts the other VM, whose handler stamps, interrupts this one and halts. */
 #include "latency_row.h"
 
-TIMED_LATENCY_SWITCH(vm_switch);
+TIMED_DECLARE(vm_switch);
 
 static bool init(struct bench_run *run)
 {

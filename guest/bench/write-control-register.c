@@ -1,7 +1,7 @@
 /* Write Control Register: loads the register that enables MMU and caches (SCTLR) with its current value. */
 #include "bench.h"
 
-TIMED_WRITE_CONTROL_REGISTER(write_control_register);
+TIMED_DECLARE(write_control_register);
 
 static struct register_operand operand;
 

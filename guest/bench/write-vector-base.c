@@ -1,7 +1,7 @@
 /* Write Vector Base: loads the base of the exception vectors with its current value. */
 #include "bench.h"
 
-TIMED_WRITE_VECTOR_BASE(write_vector_base);
+TIMED_DECLARE(write_vector_base);
 
 static struct register_operand operand;
 

@@ -26,7 +26,7 @@ enum check { CHECK_PROVED, CHECK_UNPROVEN, CHECK_FAILED };
 #define PARAM_OUT_PORT	 (1u << 3)
 #define PARAM_PRINT_PORT (1u << 4)
 #define PARAM_HYPERCALL	 (1u << 5)
-/* The loop times each operation itself and returns the sum (TIMED_EACH). */
+/* The loop times each operation itself and returns the sum (EACH_START). */
 #define SELF_TIMED	 (1u << 6)
 
 /* The trials before the first sample take at most so many batches of the final size: each size is at least

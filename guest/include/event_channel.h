@@ -1,12 +1,12 @@
-/* Xen's event channels for benchmarks (platform/xen.c; loops: arch/timed_xen.h). */
+/* Xen's event channels for benchmarks (platform/xen.c; loops: arch/ARCH/loops/xen.S). */
 #ifndef EVENT_CHANNEL_H
 #define EVENT_CHANNEL_H
 
 #include "latency.h"
 #include "posih.h"
+#include "timed_shared_offsets.h"
 #include "guest/include/xen.h"
 
-/* Assembly uses the offsets. */
 struct event_channel_operand {
 	uint64_t call;		    /* xen_call_kind() */
 	const void *send;	    /* argument of EVTCHNOP_send: the port */
@@ -18,6 +18,13 @@ struct event_channel_operand {
 	uint32_t port;
 	struct xen_poll poll_argument;
 };
+TIMED_OFFSET(event_channel_operand, call, EVENT_CALL);
+TIMED_OFFSET(event_channel_operand, send, EVENT_SEND);
+TIMED_OFFSET(event_channel_operand, poll, EVENT_POLL);
+TIMED_OFFSET(event_channel_operand, pending, EVENT_PENDING);
+TIMED_OFFSET(event_channel_operand, bit, EVENT_BIT);
+TIMED_OFFSET(event_channel_operand, events, EVENT_EVENTS);
+TIMED_OFFSET(event_channel_operand, waits, EVENT_WAITS);
 
 /*
  * Halves of a round trip, for which the other domain reports when it took the event. This uses the port
@@ -28,6 +35,7 @@ struct event_channel_operand {
 #define EVENT_CHANNEL_STAMPED 1
 #define EVENT_STAMPED	      31
 #define EVENT_STAMP	      32
+_Static_assert(EVENT_STAMPED == EVENT_STAMPED_BIT, "assembly uses it");
 
 struct event_latency_operand {
 	struct event_channel_operand channel;
@@ -36,7 +44,11 @@ struct event_latency_operand {
 	struct latency_handled *handled;
 	uint64_t settle_ticks; /* between two passes, not timed */
 };
-_Static_assert(sizeof(struct event_channel_operand) == 88, "assembly knows what stands behind");
+TIMED_OFFSET(event_latency_operand, channel, 0);
+TIMED_OFFSET(event_latency_operand, yield, EVENT_YIELD);
+TIMED_OFFSET(event_latency_operand, outside, EVENT_OUTSIDE);
+TIMED_OFFSET(event_latency_operand, handled, EVENT_HANDLED);
+TIMED_OFFSET(event_latency_operand, settle_ticks, EVENT_SETTLE);
 
 /* NULL, or why there are no event channels. */
 const char *event_channel_needs(const struct params *params);

@@ -1,12 +1,14 @@
 /*
  * The parts of the timed loops common to all architectures. Included by arch/'s timed.h, which defines
- * TIMED_BODY, TIMED_COUNT, TIMED_NEXT, TIMED_EACH_BODY and LATENCY_BODY.
+ * TIMED_BODY, TIMED_COUNT and TIMED_NEXT.
  */
 #ifndef TIMED_SHARED_H
 #define TIMED_SHARED_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "timed_shared_offsets.h"
 
 typedef uint64_t timed_loop(uint64_t iterations, void *operand);
 
@@ -23,6 +25,7 @@ struct timed {
  * log of executed instructions. */
 struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 
+/* A loop that is in an assembly file (arch/ARCH/loops/). */
 #define TIMED_DECLARE(name)    \
 	timed_loop name##_run; \
 	timed_loop name##_control
@@ -39,22 +42,6 @@ struct timed timed_call(timed_loop *loop, uint64_t iterations, void *operand);
 /* The simple case: one operation on the memory at the operand. */
 #define TIMED_LOOP(name, op) TIMED_PAIR(name, "", "", op, "")
 
-/*
- * Passes timed one by one and summed, for operations that need a settling time in between (`settle`: in
- * both loops, not timed).
- */
-#define TIMED_EACH(name, op, settle)                       \
-	TIMED_EACH_BODY(#name "_run", "", op, settle);     \
-	TIMED_EACH_BODY(#name "_control", "", "", settle); \
-	TIMED_DECLARE(name)
-
-/* The same for operations that consume something: `before` prepares it, in both loops and not timed; the
- * control consumes it, not timed. */
-#define TIMED_EACH_AFTER(name, before, op)                 \
-	TIMED_EACH_BODY(#name "_run", before, op, "");     \
-	TIMED_EACH_BODY(#name "_control", before, "", op); \
-	TIMED_DECLARE(name)
-
 /* Reads that walk over a memory range. */
 struct walk_operand {
 	uint64_t at; /* address of the next pass's read */
@@ -62,6 +49,11 @@ struct walk_operand {
 	uint64_t stride_bytes;
 	uint64_t value; /* last value read */
 };
+TIMED_OFFSET(walk_operand, at, WALK_AT);
+TIMED_OFFSET(walk_operand, start, WALK_START);
+TIMED_OFFSET(walk_operand, end, WALK_END);
+TIMED_OFFSET(walk_operand, stride_bytes, WALK_STRIDE);
+TIMED_OFFSET(walk_operand, value, WALK_VALUE);
 
 /*
  * Set Page Table: writes one entry, walking from the root and inserting missing tables, as an operating
@@ -75,6 +67,14 @@ struct set_pt_operand {
 	uint64_t pool, pool_end; /* next free table, and the pool's end */
 	uint64_t failed;	 /* passes that found the pool empty */
 };
+TIMED_OFFSET(set_pt_operand, root, SET_PT_ROOT);
+TIMED_OFFSET(set_pt_operand, va, SET_PT_VA);
+TIMED_OFFSET(set_pt_operand, pa, SET_PT_PA);
+TIMED_OFFSET(set_pt_operand, pa_end, SET_PT_PA_END);
+TIMED_OFFSET(set_pt_operand, pa_start, SET_PT_PA_START);
+TIMED_OFFSET(set_pt_operand, pool, SET_PT_POOL);
+TIMED_OFFSET(set_pt_operand, pool_end, SET_PT_POOL_END);
+TIMED_OFFSET(set_pt_operand, failed, SET_PT_FAILED);
 
 /* The cheapest call; `wanted` is set if the result is known beforehand. */
 struct hypercall_operand;
@@ -107,19 +107,12 @@ struct latency_operand {
 	uint64_t halts;
 	uint64_t settle_ticks; /* from the start of a pass, not timed */
 };
-#define LATENCY_PAIR(name, before, wait, end, value)          \
-	LATENCY_BODY(#name "_run", before, wait, end, value); \
-	TIMED_EACH_BODY(#name "_control", "", "", "");        \
-	TIMED_DECLARE(name)
-/* OUT: from the kick to the stamp. IN: from the stamp to the handler. SWITCH: from the kick to the stamp,
- * which an interrupt follows. */
-#define TIMED_LATENCY_OUT(name) \
-	LATENCY_PAIR(name, LATENCY_BEFORE, LATENCY_STAMPED, LATENCY_END, LATENCY_TO_STAMP)
-#define TIMED_LATENCY_IN(name)                                                                 \
-	LATENCY_PAIR(name, LATENCY_BEFORE_INTERRUPT, LATENCY_INTERRUPTED, LATENCY_END_HANDLED, \
-		     LATENCY_FROM_STAMP)
-#define TIMED_LATENCY_SWITCH(name)                                                             \
-	LATENCY_PAIR(name, LATENCY_BEFORE_INTERRUPT, LATENCY_INTERRUPTED, LATENCY_END_HANDLED, \
-		     LATENCY_TO_STAMP)
+TIMED_OFFSET(latency_operand, page, LATENCY_OPERAND_PAGE);
+TIMED_OFFSET(latency_operand, kick, LATENCY_OPERAND_KICK);
+TIMED_OFFSET(latency_operand, yield, LATENCY_OPERAND_YIELD);
+TIMED_OFFSET(latency_operand, outside, LATENCY_OPERAND_OUTSIDE);
+TIMED_OFFSET(latency_operand, handled, LATENCY_OPERAND_HANDLED);
+TIMED_OFFSET(latency_operand, halts, LATENCY_OPERAND_HALTS);
+TIMED_OFFSET(latency_operand, settle_ticks, LATENCY_OPERAND_SETTLE);
 
 #endif

@@ -1,7 +1,12 @@
 /* The guest's use of Xen's event channels. Makes no hypercall unless it is called. */
 #include "guest/include/xen.h"
 #include "event_channel.h"
-#include <arch/timed_xen.h>
+#include <arch/timed_offsets.h>
+
+_Static_assert(CALL_SCHED == XEN_SCHED_OP && CALL_EVENT_CHANNEL == XEN_EVENT_CHANNEL_OP &&
+		       SCHED_YIELD == XEN_SCHED_YIELD && SCHED_POLL == XEN_SCHED_POLL &&
+		       EVENT_CHANNEL_SEND == XEN_EVENT_SEND,
+	       "assembly uses Xen's numbers by these names");
 
 volatile uint64_t *xen_pending_events(void)
 {

@@ -26,8 +26,8 @@ table() {
 }
 
 table_guest() {
-    guest_with table-guest x86_64 "$ROOT/docs/examples/mixed.c \
-        $ROOT/tests/guests/one-more.c $ROOT/tests/guests/interrupt-once.c"
+    guest_with table-guest x86_64 "$ROOT/docs/examples/mixed.c $ROOT/docs/examples/mixed.S \
+        $ROOT/tests/guests/one-more.c $ROOT/tests/guests/one-more.S $ROOT/tests/guests/interrupt-once.c"
 }
 
 make_table() {

@@ -15,8 +15,7 @@ static bool init_sgdt(struct bench_run *run)
 ROW(sgdt_one_more, "sgdt-one-more", .init = init_sgdt, .run = sgdt_one_more_run,
     .control = sgdt_one_more_control, .insns_samples = 64);
 
-TIMED_PAIR(hypercall_one_more, BEFORE_HYPERCALL, EACH_HYPERCALL, OP_HYPERCALL "\n\tnop",
-	   AFTER_HYPERCALL);
+TIMED_DECLARE(hypercall_one_more); /* one-more.S */
 
 /* A hypercall number unknown to KVM, and KVM's answer (guest/bench/hypercall.c). */
 static struct hypercall_operand call = { .number = 0x7fffffff, .wanted = 0 - 1000ull }, unused;

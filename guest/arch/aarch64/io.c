@@ -47,7 +47,7 @@ uint64_t latency_clock(void)
 	return ticks;
 }
 
-/* Ordered as explained at TIMED_NOW in arch/timed.h. */
+/* Ordered as explained at TIMED_CLOCK in arch/timed_macros.S. */
 uint64_t rdtimer(void)
 {
 	uint64_t ticks;

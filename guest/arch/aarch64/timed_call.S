@@ -7,9 +7,11 @@
  *   stack     x19, x30
  *
  * The marker (mov x27, x27) costs one instruction outside the timed part. The reads of the counter are
- * ordered as explained at TIMED_NOW in arch/timed.h. Position independent, so that a digest of these bytes
- * does not change with the image around them.
+ * ordered as explained at TIMED_CLOCK in arch/timed_macros.S. Position independent, so that a digest of
+ * these bytes does not change with the image around them.
  */
+#include <arch/timed_macros.S>
+
 	.section .timed, "ax", %progbits
 	.p2align 6
 	.globl timed_call
@@ -20,15 +22,9 @@ timed_call:
 	mov x0, x1
 	mov x1, x2
 	mov x27, x27
-	dsb sy
-	isb
-	mrs x19, cntvct_el0
-	isb
+	TIMED_NOW x19
 	blr x9
-	dsb sy
-	isb
-	mrs x9, cntvct_el0
-	isb
+	TIMED_NOW x9
 	mov x27, x27
 	mov x1, x0
 	sub x0, x9, x19

@@ -4,7 +4,8 @@
 #include <arch/cpu.h>
 #include "guest/arch/aarch64/machine.h"
 #include "common/relax.h"
-#include <arch/timed_xen.h>
+#include "event_channel.h"
+#include <arch/timed_offsets.h>
 
 volatile uint8_t *xen_vcpu_info; /* the first CPU's; used by exceptions.S */
 

@@ -7,19 +7,12 @@
 #include <arch/tables.h>
 #include <arch/timed_exits.h>
 
-#define BASE_ENABLE    (1u << 11)
-#define BASE_X2APIC    (1u << 10)
-#define BASE_ADDRESS   0x000ffffffffff000ull
-#define SVR_ENABLE     (1u << 8)
-#define XAPIC_ID       0x20
-#define XAPIC_SVR      0xf0
-#define XAPIC_ISR      0x100
-#define XAPIC_ICR_LOW  0x300
-#define XAPIC_ICR_HIGH 0x310
-#define XAPIC_DIVIDER  0x3e0
-#define XAPIC_TIMER    0x320
-#define DIVIDE_BY_1    0xb
-#define DIVIDE_BY_16   0x3
+#define BASE_ENABLE  (1u << 11)
+#define BASE_X2APIC  (1u << 10)
+#define BASE_ADDRESS 0x000ffffffffff000ull
+#define SVR_ENABLE   (1u << 8)
+#define DIVIDE_BY_1  0xb
+#define DIVIDE_BY_16 0x3
 
 #define ICR_INIT	     0x00000500
 #define ICR_STARTUP	     0x00000600

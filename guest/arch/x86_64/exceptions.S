@@ -91,7 +91,7 @@ try_return:
 	pop %rcx
 	.else
 	mov apic_registers, %rax
-	movl $0, 0xb0(%rax)
+	movl $0, XAPIC_EOI(%rax)
 	.endif
 	.endm
 

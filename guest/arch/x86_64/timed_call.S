@@ -7,9 +7,11 @@
  *   stack     rbx, r12, and 8 bytes that align the loop's frame
  *
  * The marker (xchg %bx, %bx) costs one instruction outside the timed part. The reads of the counter are
- * ordered as explained at TIMED_NOW in arch/timed.h. Position independent, so that a digest of these bytes
- * does not change with the image around them.
+ * ordered as explained at TIMED_CLOCK in arch/timed_macros.S. Position independent, so that a digest of
+ * these bytes does not change with the image around them.
  */
+#include <arch/timed_macros.S>
+
 	.section .text.timed, "ax", @progbits
 	.p2align 6
 	.globl timed_call
@@ -22,22 +24,13 @@ timed_call:
 	mov %rsi, %rdi
 	mov %rdx, %rsi
 	xchg %bx, %bx
-	mfence
-	lfence
-	rdtsc
-	lfence
-	shl $32, %rdx
-	or %rdx, %rax
+	TIMED_NOW
 	mov %rax, %r12
 	call *%rbx
 	mov %rax, %rbx
-	mfence
-	lfence
-	rdtsc
-	lfence
+	TIMED_CLOCK
 	xchg %bx, %bx
-	shl $32, %rdx
-	or %rdx, %rax
+	TIMED_JOIN
 	sub %r12, %rax
 	mov %rbx, %rdx
 	add $8, %rsp

@@ -1,7 +1,7 @@
 /*
  * Runs code with paging off, as in a 32-bit guest just started by PVH: Xen reads a guest's instructions and
- * arguments through the guest's page tables, and here has none to walk. Jumped to by the loops of
- * arch/timed_xen_unpaged.h and by dom0/answer.S, on the first CPU only.
+ * arguments through the guest's page tables, and here has none to walk. Jumped to by
+ * loops/unpaged.S and by dom0/answer.S, on the first CPU only.
  *
  *   in        rax = 32-bit code; rdi, rsi are passed on to it
  *   out       rax = edx:eax as the code left them

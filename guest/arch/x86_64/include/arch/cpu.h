@@ -14,9 +14,10 @@
 #define CR4_PAE	 (1 << 5)
 #define EFER_LME (1 << 8)
 
-#define MSR_APIC_BASE 0x1b
-#define MSR_EFER      0xc0000080
-#define MSR_GS_BASE   0xc0000101
+#define MSR_APIC_BASE	 0x1b
+#define MSR_TSC_DEADLINE 0x6e0
+#define MSR_EFER	 0xc0000080
+#define MSR_GS_BASE	 0xc0000101
 
 #define MSR_X2APIC_ID	   0x802
 #define MSR_X2APIC_EOI	   0x80b
@@ -25,6 +26,16 @@
 #define MSR_X2APIC_ICR	   0x830
 #define MSR_X2APIC_TIMER   0x832
 #define MSR_X2APIC_DIVIDER 0x83e
+
+/* The same registers in memory. */
+#define XAPIC_ID       0x20
+#define XAPIC_EOI      0xb0
+#define XAPIC_SVR      0xf0
+#define XAPIC_ISR      0x100
+#define XAPIC_ICR_LOW  0x300
+#define XAPIC_ICR_HIGH 0x310
+#define XAPIC_TIMER    0x320
+#define XAPIC_DIVIDER  0x3e0
 
 /* Segment selectors: offsets into the GDT (boot.S). */
 #define SELECTOR_CODE 0x08

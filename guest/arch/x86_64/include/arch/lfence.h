@@ -1,4 +1,4 @@
-/* Makes LFENCE order instructions on every CPU, as reads of the counter require (arch/timed.h). */
+/* Makes LFENCE order instructions on every CPU, as reads of the counter require (arch/timed_macros.S). */
 #ifndef LFENCE_H
 #define LFENCE_H
 
