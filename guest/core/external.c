@@ -1,5 +1,5 @@
 /*
- * Marks around timed batches, for a host that times them on receipt (HyperBench, 5.1). Called by harness.c
+ * Marks around timed batches, for a host that times them on receipt (HyperBench, 5.1). They are sent
  * outside timed_call(), so that the guest's own measurement runs the same code with and without marks.
  */
 #include "guest/core/external.h"

@@ -1,4 +1,4 @@
-/* Passes exceptions to the innermost try_call(), else to core/. Called by exceptions.S. */
+/* Passes exceptions to the innermost try_call(), else to core/. The entry points are in assembly. */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "guest/core/smp.h"
