@@ -145,6 +145,15 @@ impl Engine {
         }
     }
 
+    /// Whether requests wait for the next call of [`Engine::start`], as the kernel did not take them.
+    #[must_use]
+    pub fn unstarted(&self) -> bool {
+        match self {
+            Self::Uring(uring) => uring.unstarted(),
+            Self::Pool(_) => false,
+        }
+    }
+
     /// Moves available results to `results`.
     pub fn reap(&mut self, results: &mut Results) {
         match self {

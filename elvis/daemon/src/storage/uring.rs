@@ -147,6 +147,10 @@ impl Uring {
         Ok(())
     }
 
+    pub fn unstarted(&self) -> bool {
+        self.unstarted
+    }
+
     pub fn reap(&mut self, results: &mut Results) {
         for entry in self.ring.completion() {
             results.push((entry.user_data(), entry.result()));

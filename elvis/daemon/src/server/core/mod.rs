@@ -30,6 +30,8 @@ const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
 /// Visits in vain between two reads of the clock.
 const CLOCK_EVERY: u32 = 8;
+/// How long requests that the kernel did not take wait before they are tried again, in ns.
+const RETRY_NS: u64 = 1_000_000;
 
 /// Binds the calling thread to these CPUs; empty: any.
 fn bind(cpus: &[usize]) -> io::Result<()> {
@@ -169,7 +171,13 @@ impl Core {
                 Step::Sleep { until_ns } => {
                     self.settle_calls();
                     self.clock();
-                    self.events(until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns)));
+                    let wait_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns));
+                    // What the kernel did not take is tried again: no event would tell.
+                    let wait_ns = match self.engine.unstarted() {
+                        true => Some(wait_ns.unwrap_or(RETRY_NS).min(RETRY_NS)),
+                        false => wait_ns,
+                    };
+                    self.events(wait_ns);
                 }
             }
             if !self.owed.is_empty() {
