@@ -171,7 +171,7 @@ mod tests {
     use rustix::fs::{MemfdFlags, memfd_create};
     use std::fs::File;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-    use std::sync::mpsc::TryRecvError;
+    use std::sync::mpsc::{Receiver, TryRecvError};
     use std::time::{Duration, Instant};
 
     const LIMIT: Duration = Duration::from_secs(60);
@@ -218,51 +218,103 @@ mod tests {
         })
     }
 
-    /// The end of a connection, a change of memory and a move depend on this.
-    #[test]
-    fn a_queue_is_given_back_when_its_last_request_has_ended_and_not_before() {
-        let spec = IoThreadSpec {
-            params: Params::default(),
-            cpus: Vec::new(),
-            threads_only: false,
-        };
-        let thread = IoThread::start(&spec).unwrap();
-        if thread.stats().unwrap().engine != "io_uring" {
-            // The thread pool reads with an offset, which a pipe does not support.
-            println!("skipped: this process may not use io_uring");
-            return;
+    /// A request for 512 bytes of a pipe, which an I/O thread has taken and that can't end yet.
+    struct Waiting {
+        thread: IoThread,
+        driver: Driver,
+        head: Option<u16>,
+        writer: OwnedFd,
+        _memory: File,
+    }
+
+    impl Waiting {
+        /// None, which it prints, if this process may not use io_uring: the thread pool reads with an
+        /// offset, which a pipe does not support.
+        fn new() -> Option<Self> {
+            let spec = IoThreadSpec {
+                params: Params::default(),
+                cpus: Vec::new(),
+                threads_only: false,
+            };
+            let thread = IoThread::start(&spec).unwrap();
+            if thread.stats().unwrap().engine != "io_uring" {
+                println!("skipped: this process may not use io_uring");
+                return None;
+            }
+            let memory = File::from(memfd_create("iothread-test", MemfdFlags::CLOEXEC).unwrap());
+            memory.set_len(MEMORY).unwrap();
+            let mut driver = Driver::new(&memory, 16, true).unwrap();
+            let (reader, writer) = rustix::pipe::pipe().unwrap();
+            let [header, data, status] = PLACES;
+            let head = driver.submit(&[(header, 16, false), (data, 512, true), (status, 1, true)]);
+            thread.attach(queue(told(reader), &driver)).unwrap();
+            let end = Instant::now() + LIMIT;
+            while thread.stats().unwrap().queues[0].policy.requests == 0 {
+                assert!(Instant::now() < end, "the request is not taken");
+            }
+            Some(Self {
+                thread,
+                driver,
+                head,
+                writer,
+                _memory: memory,
+            })
         }
-        let memory = File::from(memfd_create("iothread-test", MemfdFlags::CLOEXEC).unwrap());
-        memory.set_len(MEMORY).unwrap();
-        let mut driver = Driver::new(&memory, 16, true).unwrap();
-        let (reader, writer) = rustix::pipe::pipe().unwrap();
-        let [header, data, status] = PLACES;
-        let head = driver.submit(&[(header, 16, false), (data, 512, true), (status, 1, true)]);
-        thread.attach(queue(told(reader), &driver)).unwrap();
-        let end = Instant::now() + LIMIT;
-        while thread.stats().unwrap().queues[0].policy.requests == 0 {
-            assert!(Instant::now() < end, "the request is not taken");
-        }
-        let (back, given) = channel();
-        let (device, index) = (1, 0);
-        thread
-            .order(Order::Detach {
+
+        fn detach(&self) -> Receiver<Box<Queue>> {
+            let (back, given) = channel();
+            let (device, index) = (1, 0);
+            let order = Order::Detach {
                 device,
                 index,
                 back,
-            })
-            .unwrap();
+            };
+            self.thread.order(order).unwrap();
+            given
+        }
+
+        /// Gives the pipe the rest of the 512 bytes, which ends the request, and checks what arrived.
+        fn end(&mut self, bytes: usize, given: &Receiver<Box<Queue>>) {
+            rustix::io::write(&self.writer, &[7; 512][..bytes]).unwrap();
+            assert_eq!(given.recv_timeout(LIMIT).unwrap().ring.next(), 1);
+            assert_eq!(self.driver.reply(), Some((self.head.unwrap(), 513)));
+            let span = self.driver.memory().span(PLACES[1], 512).unwrap();
+            assert!((0..512).all(|at| span.load_u8(at, Ordering::Relaxed) == 7));
+        }
+    }
+
+    /// The end of a connection, a change of memory and a move depend on this.
+    #[test]
+    fn a_queue_is_given_back_when_its_last_request_has_ended_and_not_before() {
+        let Some(mut waiting) = Waiting::new() else {
+            return;
+        };
+        let given = waiting.detach();
         // The thread answers this after it has handled the Detach as far as it can.
-        let stats = thread.stats().unwrap();
+        let stats = waiting.thread.stats().unwrap();
         assert_eq!(given.try_recv().map(drop), Err(TryRecvError::Empty));
-        assert_eq!(driver.reply(), None);
+        assert_eq!(waiting.driver.reply(), None);
         let buffers = stats.registered_buffers;
         assert!(buffers.refused.is_some() || buffers.bytes == MEMORY);
-        rustix::io::write(&writer, &[7; 512]).unwrap();
-        assert_eq!(given.recv_timeout(LIMIT).unwrap().ring.next(), 1);
-        assert_eq!(driver.reply(), Some((head.unwrap(), 513)));
-        let span = driver.memory().span(data, 512).unwrap();
-        assert!((0..512).all(|at| span.load_u8(at, Ordering::Relaxed) == 7));
-        assert_eq!(thread.stats().unwrap().registered_buffers.bytes, 0);
+        waiting.end(512, &given);
+        let after = waiting.thread.stats().unwrap();
+        assert_eq!(after.registered_buffers.bytes, 0);
+    }
+
+    /// A part arrives, so the rest is submitted again, although no visit to its queue comes any more that
+    /// would start it. A front-end waits for the end of this.
+    #[test]
+    fn the_rest_of_a_request_is_started_after_its_queue_is_taken_back() {
+        let Some(mut waiting) = Waiting::new() else {
+            return;
+        };
+        let given = waiting.detach();
+        waiting.thread.stats().unwrap();
+        rustix::io::write(&waiting.writer, &[7; 100]).unwrap();
+        let end = Instant::now() + LIMIT;
+        while rustix::io::ioctl_fionread(&waiting.writer).unwrap() > 0 {
+            assert!(Instant::now() < end, "the part is not read");
+        }
+        waiting.end(412, &given);
     }
 }

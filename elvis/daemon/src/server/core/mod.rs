@@ -172,7 +172,9 @@ impl Core {
                     self.settle_calls();
                     self.clock();
                     let wait_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns));
-                    // What the kernel did not take is tried again: no event would tell.
+                    // The rest of a request that was done in part. What the kernel does not take now is tried
+                    // again: no event would tell.
+                    let _ = self.engine.start();
                     let wait_ns = match self.engine.unstarted() {
                         true => Some(wait_ns.unwrap_or(RETRY_NS).min(RETRY_NS)),
                         false => wait_ns,
