@@ -136,12 +136,14 @@ is_running() {
     pgrep -f -- "$1" >/dev/null
 }
 
-# Waits up to a minute until a command succeeds.
+# Waits until a command succeeds, at most $LIMIT seconds (60).
 eventually() {
-    for _ in $(seq 600); do
-        "$@" && return 0
+    local end=$((SECONDS + ${LIMIT:-60}))
+    until "$@"; do
+        if [ "$SECONDS" -ge "$end" ]; then
+            echo "did not succeed within ${LIMIT:-60} seconds: $*" >&2
+            return 1
+        fi
         sleep 0.1
     done
-    echo "did not succeed within a minute: $*" >&2
-    return 1
 }

@@ -5,9 +5,9 @@
  *	job=files	formats the disk (ext4), warms up, waits for a line, writes `mib=N` MiB to a file and
  *			syncs, reads them back, and compares checksums. Requests have 4 KiB and bypass the
  *			page cache (O_DIRECT), which would merge them into few large ones.
- *	job=numbers	THREADS threads write increasing numbers to blocks of their own for
- *			`seconds=N` and read them back: a smaller number shows a write that was lost
- *			or repeated, or a page that the disk wrote and a migration did not copy
+ *	job=numbers	THREADS threads write increasing numbers to blocks of their own and read them
+ *			back, until the host sends a line: a smaller number shows a write that was
+ *			lost or repeated, or a page that the disk wrote and a migration did not copy
  *
  * /modules has the kernel's modules, /sbin/mke2fs formats. Each line of output starts with "disk: "; the
  * last is "disk: done" or an error. Then the machine is powered off.
@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DISK  "/dev/vda"
@@ -224,7 +224,7 @@ static void files(unsigned bytes)
 	wait_for_host();
 }
 
-static time_t end_of_numbers;
+static atomic_bool enough_numbers;
 
 static void write_number(int fd, uint64_t *words, uint64_t number, unsigned block)
 {
@@ -266,7 +266,7 @@ static void *count_up(void *thread)
 	need(fd >= 0, "can't open " DISK ": %m");
 	for (unsigned i = 0; i < LATE; i++)
 		late[i].words = buffer();
-	while (time(NULL) < end_of_numbers) {
+	while (!enough_numbers) {
 		struct late *next = &late[reads % LATE];
 
 		unsigned block = (unsigned)(++number % OWN);
@@ -290,18 +290,19 @@ static void *count_up(void *thread)
 	return (void *)number;
 }
 
-static void numbers(long seconds)
+static void numbers(void)
 {
 	pthread_t threads[THREADS];
 	unsigned order[THREADS];
 	uintptr_t all = 0;
 
-	end_of_numbers = time(NULL) + seconds;
 	say("warm");
 	for (unsigned i = 0; i < THREADS; i++) {
 		order[i] = i;
 		need(pthread_create(&threads[i], NULL, count_up, &order[i]) == 0, "no thread");
 	}
+	wait_for_host();
+	enough_numbers = true;
 	for (unsigned i = 0; i < THREADS; i++) {
 		void *count = NULL;
 
@@ -313,7 +314,7 @@ static void numbers(long seconds)
 
 int main(void)
 {
-	const char *job = getenv("job"), *mib = getenv("mib"), *seconds = getenv("seconds");
+	const char *job = getenv("job"), *mib = getenv("mib");
 
 	mkdir("/dev", 0755);
 	mkdir(FILES, 0755);
@@ -323,8 +324,8 @@ int main(void)
 	wait_for_disk();
 	if (job && strcmp(job, "files") == 0 && mib)
 		files((unsigned)strtoul(mib, NULL, 10) << 20);
-	else if (job && strcmp(job, "numbers") == 0 && seconds)
-		numbers(strtol(seconds, NULL, 10));
+	else if (job && strcmp(job, "numbers") == 0)
+		numbers();
 	else
 		need(false, "no job that is known");
 	say("done");
