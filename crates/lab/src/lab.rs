@@ -223,6 +223,13 @@ impl Lab {
         quirks::curable(&self.quirks, set.manifest())
     }
 
+    /// Whether a set in the store has all files that are kept today: an older version of this
+    /// program, or of the set's definition, may have kept fewer.
+    pub fn has_all(&self, there: &Unpacked) -> bool {
+        let set = self.sets.get(&there.set);
+        set.is_none_or(|set| there.manifest().is_kept_by(set))
+    }
+
     /// The packages that a set is pinned to, from the lock file in the folder of the set; empty if
     /// it is not pinned.
     pub fn pins(&self, set: &str) -> &[Package] {

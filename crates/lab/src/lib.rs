@@ -14,6 +14,7 @@
 pub mod carry;
 pub mod fetch;
 mod files;
+pub mod image;
 pub mod kernel;
 pub mod lab;
 pub mod manifest;
