@@ -137,10 +137,12 @@ impl Set {
 
     /// The paths of its programs.
     pub(crate) fn program_paths(&self) -> impl Iterator<Item = String> {
-        self.programs.iter().map(|program| match program.contains('/') {
-            true => program.clone(),
-            false => format!("usr/bin/{program}"),
-        })
+        self.programs
+            .iter()
+            .map(|program| match program.contains('/') {
+                true => program.clone(),
+                false => format!("usr/bin/{program}"),
+            })
     }
 
     /// SHA-256, in hexadecimal, over all that decides which files of its packages are kept.
@@ -210,9 +212,7 @@ fn check(name: &str, set: &Set) -> Result<(), String> {
         return Err("packages is empty".into());
     }
     if set.kind.has_programs() == set.programs.is_empty() {
-        return Err(
-            "programs is for kind = \"program\" and kind = \"root\", which need it".into(),
-        );
+        return Err("programs is for kind = \"program\" and kind = \"root\", which need it".into());
     }
     let is_path = |program: &String| {
         set.kind == SetKind::Root && files::clean(program).as_ref() == Some(program)

@@ -94,7 +94,9 @@ pub(super) fn dynamic(bytes: &[u8]) -> object::Result<Dynamic> {
         match entry.tag32(endian) {
             Some(DT_NEEDED) => dynamic.names.push(text()?),
             Some(DT_RPATH | DT_RUNPATH) => {
-                dynamic.folders.extend(text()?.split(':').map(str::to_owned));
+                dynamic
+                    .folders
+                    .extend(text()?.split(':').map(str::to_owned));
             }
             _ => {}
         }

@@ -223,7 +223,9 @@ fn make(set: &Unpacked, mkfs: &Unpacked, workshop: &Path, to: &Path) -> io::Resu
         _ => {
             let text = fs::read_to_string(&complaints).unwrap_or_default();
             let last = text.trim_end().lines().next_back().unwrap_or_default();
-            return Err(io::Error::other(format!("{MKFS} failed ({status}): {last}")));
+            return Err(io::Error::other(format!(
+                "{MKFS} failed ({status}): {last}"
+            )));
         }
     }
     pad(to)

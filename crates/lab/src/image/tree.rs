@@ -39,14 +39,8 @@ const FOLDERS: [&str; 16] = [
 
 /// Files that a system has from the beginning.
 const FILES: [(&str, &str); 4] = [
-    (
-        "etc/group",
-        "root:x:0:\nnogroup:x:65534:\n",
-    ),
-    (
-        "etc/hosts",
-        "127.0.0.1 localhost\n::1 localhost\n",
-    ),
+    ("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
+    ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
     (
         "etc/nsswitch.conf",
         "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
@@ -65,7 +59,10 @@ pub(super) struct Tree(BTreeMap<String, Node>);
 enum Node {
     Folder,
     /// A file of the set.
-    File { bytes: u64, executable: bool },
+    File {
+        bytes: u64,
+        executable: bool,
+    },
     Text(&'static str),
     Link(String),
 }
