@@ -215,7 +215,8 @@ fn check(name: &str, set: &Set) -> Result<(), String> {
         return Err("programs is for kind = \"program\" and kind = \"root\", which need it".into());
     }
     let is_path = |program: &String| {
-        set.kind == SetKind::Root && files::clean(program).as_ref() == Some(program)
+        let is_clean = files::clean(program).as_ref() == Some(program);
+        set.kind == SetKind::Root && program.contains('/') && is_clean
     };
     let mut programs = set.programs.iter();
     if let Some(wrong) = programs.find(|program| !is_word(program) && !is_path(program)) {
@@ -357,6 +358,64 @@ mod tests {
         assert!(read(&lock("a", "00")).is_err());
         let error = read("q = [\n{ nam = \"a\" }]").unwrap_err();
         assert!(error.contains("line 2") && error.contains("nam"), "{error}");
+    }
+
+    #[test]
+    fn what_a_set_keeps_has_a_digest() {
+        let set = |more: &str| {
+            let text = format!(
+                "[s]\nsummary = \"x\"\narchitecture = \"x86_64\"\nsuite = \"sid\"\npackages = [\"a\"]\n{more}\n"
+            );
+            let mut sets = parse_sets(&text, Path::new("packages.toml")).unwrap();
+            sets.remove("s").unwrap()
+        };
+        let root = set("kind = \"root\"\nprograms = [\"a\"]\nkeep = [\"b\"]");
+        let other = Set {
+            summary: "y".into(),
+            ..root.clone()
+        };
+        assert_eq!(root.kept_by(), other.kept_by());
+        for other in [
+            "kind = \"root\"\nprograms = [\"a\"]",
+            "kind = \"root\"\nprograms = [\"a\", \"b\"]",
+            "kind = \"root\"\nprograms = [\"b\"]\nkeep = [\"a\"]",
+            "kind = \"kernel\"\nkeep = [\"a\", \"b\"]",
+        ] {
+            assert_ne!(root.kept_by(), set(other).kept_by(), "{other}");
+        }
+        // Which kinds keep more than the versions of this program that stated no digest.
+        assert!(root.keeps_as_before());
+        let kernel = set("kind = \"kernel\"");
+        assert!(!kernel.keeps_as_before());
+        let architecture = Architecture::Aarch64;
+        let kernel = Set {
+            architecture,
+            ..kernel
+        };
+        assert!(kernel.keeps_as_before());
+    }
+
+    #[test]
+    fn a_root_s_programs_may_be_anywhere() {
+        let programs = |kind: &str, program: &str| {
+            let text = format!(
+                "[s]\nsummary = \"x\"\nkind = \"{kind}\"\narchitecture = \"x86_64\"\nsuite = \"sid\"\npackages = [\"a\"]\nprograms = [\"{program}\"]\n"
+            );
+            let sets = parse_sets(&text, Path::new("packages.toml"));
+            let sets = sets.map_err(|e| e.to_string())?;
+            Ok::<_, String>(sets["s"].program_paths().collect::<Vec<_>>())
+        };
+        assert_eq!(programs("root", "sh").unwrap(), ["usr/bin/sh"]);
+        assert_eq!(programs("root", "usr/sbin/x").unwrap(), ["usr/sbin/x"]);
+        for (kind, program) in [
+            ("program", "usr/sbin/x"),
+            ("root", "/usr/sbin/x"),
+            ("root", "../x"),
+            ("root", "-x"),
+        ] {
+            let error = programs(kind, program).unwrap_err();
+            assert!(error.contains("not the name of a program"), "{error}");
+        }
     }
 
     #[test]

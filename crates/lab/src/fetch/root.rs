@@ -185,3 +185,86 @@ fn folders(path: &str, named: &[String]) -> Vec<String> {
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn files(entries: &[(&str, &str)]) -> Files {
+        let entry = |to: &str| match to {
+            "" => Entry::File {
+                bytes: 0,
+                sha256: String::new(),
+                executable: false,
+            },
+            to => Entry::Link { to: to.to_owned() },
+        };
+        let entries = entries.iter();
+        entries
+            .map(|(path, to)| ((*path).to_owned(), entry(to)))
+            .collect()
+    }
+
+    #[test]
+    fn links_are_followed_in_all_parts_of_a_path() {
+        let files = files(&[
+            ("usr/lib/v", "v-1"),
+            ("usr/lib/v-1/a", ""),
+            ("usr/lib/v-1/b", "a"),
+            ("usr/lib/out", "../../../x"),
+            ("usr/lib/me", "me"),
+            ("usr/lib/gone", "nowhere/x"),
+        ]);
+        let walk = |path| {
+            let (links, end) = walk(&files, path);
+            (links.join(" "), end.unwrap_or_default())
+        };
+        let pair = |links: &str, end: &str| (links.to_owned(), end.to_owned());
+        let a = "usr/lib/v-1/a";
+        assert_eq!(walk(a), pair("", a));
+        assert_eq!(walk("usr/lib/v/b"), pair("usr/lib/v usr/lib/v-1/b", a));
+        assert_eq!(walk("usr/lib/out").1, "");
+        assert_eq!(walk("usr/lib/me").1, "");
+        assert_eq!(
+            walk("usr/lib/gone"),
+            pair("usr/lib/gone", "usr/lib/nowhere/x")
+        );
+        assert_eq!(walk("usr/lib/none"), pair("", "usr/lib/none"));
+    }
+
+    #[test]
+    fn the_folders_of_libraries_are_below_the_root() {
+        let named = [
+            "/usr/lib/x",
+            "/lib/y/",
+            "$ORIGIN/../lib",
+            "${ORIGIN}",
+            "relative",
+            "",
+            "/../out",
+        ];
+        let named = named.map(str::to_owned);
+        assert_eq!(
+            folders("usr/bin/p", &named),
+            ["usr/lib/x", "usr/lib/y", "usr/lib", "usr/bin"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_walk_ends_at_no_link(
+            entries in prop::collection::btree_map("[ab](/[ab]){0,2}", "(\\.\\./|[ab]/){0,2}[ab]", 0..8),
+            path in "[ab](/[ab]){0,3}",
+        ) {
+            let entries: Vec<(&str, &str)> =
+                entries.iter().map(|(path, to)| (&**path, &**to)).collect();
+            let files = files(&entries);
+            let (links, end) = walk(&files, &path);
+            prop_assert!(links.iter().all(|link| files.contains_key(link)));
+            if let Some(end) = end {
+                prop_assert!(!files.contains_key(&end));
+            }
+        }
+    }
+}

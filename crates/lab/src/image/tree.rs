@@ -150,3 +150,133 @@ fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
     header.set_mtime(0);
     header
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files;
+    use proptest::prelude::*;
+    use std::fs::{self, Permissions};
+    use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Writes the files of a set.
+    fn set(root: &Path, entries: &[(&str, &str, bool)]) -> Files {
+        let mut files = Files::new();
+        for (path, text, executable) in entries {
+            let entry = files::write(root, path, &mut text.as_bytes(), *executable).unwrap();
+            files.insert((*path).to_owned(), entry);
+        }
+        files
+    }
+
+    fn tar(root: &Path, files: &Files) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Tree::of(files).write(root, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Path, mode in octal, and content or target of each entry.
+    fn entries(tar: &[u8]) -> Vec<(String, String, String)> {
+        let mut archive = tar::Archive::new(tar);
+        let read = |entry: io::Result<tar::Entry<'_, &[u8]>>| {
+            let mut entry = entry.unwrap();
+            let header = entry.header();
+            assert_eq!(
+                (
+                    header.uid().unwrap(),
+                    header.gid().unwrap(),
+                    header.mtime().unwrap()
+                ),
+                (0, 0, 0)
+            );
+            let mode = format!("{:o}", header.mode().unwrap());
+            let path = entry.path().unwrap().to_string_lossy().into_owned();
+            let mut text = String::new();
+            entry.read_to_string(&mut text).unwrap();
+            if let Some(to) = entry.link_name().unwrap() {
+                text = to.to_string_lossy().into_owned();
+            }
+            (path, mode, text)
+        };
+        archive.entries().unwrap().map(read).collect()
+    }
+
+    #[test]
+    fn a_system_has_its_folders_and_files_from_the_beginning() {
+        let root = tempfile::tempdir().unwrap();
+        let mut files = set(
+            root.path(),
+            &[
+                ("etc/hosts", "mine", false),
+                ("usr/share/x/y", "y", false),
+                ("usr/bin/program", "#!", true),
+            ],
+        );
+        let to = "program".to_owned();
+        files.insert("usr/bin/other".into(), Entry::Link { to });
+        let entries = entries(&tar(root.path(), &files));
+        let find = |path: &str| {
+            let entry = entries.iter().find(|entry| entry.0 == path);
+            entry.map(|(_, mode, text)| format!("{mode} {text}"))
+        };
+        for (path, is) in [
+            ("./", "755 "),
+            ("bin", "777 usr/bin"),
+            ("etc/hosts", "644 mine"),
+            ("lab/", "755 "),
+            ("tmp/", "1777 "),
+            ("usr/", "755 "),
+            ("usr/bin/other", "777 program"),
+            ("usr/bin/program", "755 #!"),
+            ("usr/share/x/", "755 "),
+            ("usr/share/x/y", "644 y"),
+            ("var/", "755 "),
+        ] {
+            assert_eq!(find(path).as_deref(), Some(is), "{path}");
+        }
+        let passwd = find("etc/passwd").unwrap();
+        assert!(passwd.contains("nobody:x:65534:65534"), "{passwd}");
+    }
+
+    #[test]
+    fn the_archive_does_not_depend_on_the_host() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (("usr/bin/a", "a", true), ("usr/lib/b", "b", false));
+        let files = set(one.path(), &[a, b]);
+        assert_eq!(files, set(two.path(), &[b, a]));
+        // What a user's umask and clock may have changed.
+        let path = two.path().join("usr/lib/b");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(two.path().join("usr"), Permissions::from_mode(0o700)).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        assert_eq!(tar(one.path(), &files), tar(two.path(), &files));
+    }
+
+    proptest! {
+        #[test]
+        fn every_file_is_there_once_behind_its_folder(
+            paths in prop::collection::btree_set("(usr/lib|var/log|[a-c]{1,2})(/[a-c-]{1,110}){1,3}", 1..6),
+        ) {
+            let link = || Entry::Link { to: "x".to_owned() };
+            let files: Files = paths.iter().map(|path| (path.clone(), link())).collect();
+            prop_assume!(files::check(&files).is_ok());
+            let entries = entries(&tar(Path::new("/nonexistent"), &files
+                .into_iter()
+                .chain(FILES.map(|(path, _)| (path.to_owned(), link())))
+                .collect()));
+            let names: Vec<&str> = entries.iter().map(|(path, _, _)| &**path).collect();
+            for (index, name) in names.iter().enumerate() {
+                prop_assert!(!names[..index].contains(name), "{} twice", name);
+                if let Some((folder, _)) = name.trim_end_matches('/').rsplit_once('/') {
+                    let folder = format!("{folder}/");
+                    prop_assert!(names[..index].contains(&&*folder), "{} before {}", name, folder);
+                }
+            }
+            for path in &paths {
+                prop_assert!(names.contains(&&**path), "{}", path);
+            }
+        }
+    }
+}
