@@ -27,16 +27,13 @@ pub const MKFS_SET: &str = "erofs";
 const MKFS: &str = "mkfs.erofs";
 
 /// The version of how images are made: of [`tree`] and of [`OPTIONS`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// All that mkfs.erofs would otherwise take from the host or choose by chance. The end of each file
-/// is in blocks of its own, as a kernel that maps the device's memory (DAX) needs.
-const OPTIONS: [&str; 9] = [
+/// All that mkfs.erofs would otherwise take from the host or choose by chance.
+const OPTIONS: [&str; 7] = [
     "-b4096",
     "-T0",
     "-U00000000-0000-0000-0000-000000000001",
-    "-x-1",
-    "-Enoinline_data,force-inode-compact",
     "--sort=path",
     "--workers=1",
     "--quiet",
