@@ -34,7 +34,7 @@ root() {
     rm "$REPO/index"
     package program 1 usr/bin/program=program usr/bin/first=first usr/libexec/x/second=second \
         usr/sbin/script=script usr/sbin/unused=script usr/share/doc/x=words usr/share/x/kept=words \
-        usr/share/x/dangling=dangling opt/plugins/libplugin.so.1=libplugin.so.1.0
+        usr/share/x/dangling=dangling opt/plugins/libplugin.so.1=libplugin.so.1.0 usr/lib/unused/x=words
     package libc 1 lib64/ld-linux-x86-64.so.2=libother.so.1.0
     package libmine 1 $lib/libmine.so.1.0=libmine.so.1.0 $lib/libmine.so.1=libmine.so.1 \
         $lib/private/libdeep.so.1=libdeep.so.1.0
@@ -60,6 +60,7 @@ SET
 ./opt/plugins/libplugin.so.1 ./usr/bin/first ./usr/bin/program ./usr/lib/x86_64-linux-gnu/libmine.so.1 \
 ./usr/lib/x86_64-linux-gnu/libmine.so.1.0 ./usr/lib/x86_64-linux-gnu/private/libdeep.so.1 \
 ./usr/lib64/ld-linux-x86-64.so.2 ./usr/libexec/x/second ./usr/sbin/script ./usr/share/x/kept" ]
+    [ -z "$(find "$CACHE/sets/system/root" -type d -empty)" ]
     [ -x "$CACHE/sets/system/root/usr/sbin/script" ]
     [ ! -x "$CACHE/sets/system/root/usr/share/x/kept" ]
     [ "$(jq -r '[.packages[].name] | join(" ")' "$CACHE/sets/system/manifest.json")" = 'libc libmine program' ]

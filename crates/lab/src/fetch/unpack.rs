@@ -164,16 +164,29 @@ impl<'a> Unpacking<'a> {
         Ok((self.files, used))
     }
 
+    /// Drops the files whose path `keeps` refuses.
     fn keep_only(&mut self, keeps: impl Fn(&str) -> bool) -> io::Result<()> {
         let paths = self.files.keys().filter(|path| !keeps(path));
         let drop: Vec<String> = paths.cloned().collect();
         for path in drop {
             if let Some(Entry::File { .. }) = self.files.remove(&path) {
                 fs::remove_file(self.root.join(&path))?;
+                self.remove_folders(&path);
             }
             self.owners.remove(&path);
         }
         Ok(())
+    }
+
+    /// Removes the folders of a removed file, up to one that is not empty.
+    fn remove_folders(&self, path: &str) {
+        let mut above = path;
+        while let Some((folder, _)) = above.rsplit_once('/') {
+            if fs::remove_dir(self.root.join(folder)).is_err() {
+                return;
+            }
+            above = folder;
+        }
     }
 }
 
