@@ -5,62 +5,16 @@
 # shellcheck disable=SC2154
 
 load common
+load archive
 
 setup() {
     common_setup
-    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache CALLS=$BATS_TEST_TMPDIR/calls REPO=$BATS_TEST_TMPDIR/repo
-    CACHE=$XDG_CACHE_HOME/worldswitch
-    : >"$CALLS"
+    archive_setup
 }
 
 teardown() {
     for pid in ${fetching-}; do kill "$pid" 2>/dev/null || true; done
 }
-
-# package NAME VERSION FILE=TEXT...: adds a package to the archive; it replaces older versions.
-package() {
-    local name=$1 version=$2 tree=$BATS_TEST_TMPDIR/tree
-    shift 2
-    rm -rf "$tree"
-    mkdir -p "$tree/DEBIAN" "$REPO"
-    printf 'Package: %s\nVersion: %s\nArchitecture: amd64\nMaintainer: x <x@example.org>\nDescription: x\n' \
-        "$name" "$version" >"$tree/DEBIAN/control"
-    for file; do
-        mkdir -p "$(dirname "$tree/${file%%=*}")"
-        if [ -e "${file#*=}" ] || [ -L "${file#*=}" ]; then
-            cp -P "${file#*=}" "$tree/${file%%=*}"
-        else
-            printf '%s' "${file#*=}" >"$tree/${file%%=*}"
-        fi
-    done
-    dpkg-deb --root-owner-group -b "$tree" "$REPO/$name-$version.deb" >/dev/null
-    touch "$REPO/index"
-    sed -i "/^$name /d" "$REPO/index"
-    echo "$name $version $name-$version.deb" >>"$REPO/index"
-}
-
-# Makes an archive with a kernel, and a user's lab folder with a set of it.
-archive() {
-    command -v dpkg-deb >/dev/null || skip 'there is no dpkg-deb to make packages with'
-    export PATH=$ROOT/tests/fake-apt:$PATH
-    package linux-image-1-cloud 1.0 boot/vmlinuz-1-cloud=kernel-1.0 \
-        lib/modules/1-cloud/kernel/arch/x86/kvm/kvm.ko=module usr/share/doc/x=words
-    package libunrelated 5 usr/lib/unrelated=x
-    mkdir -p mine/recipes
-    cat >mine/packages.toml <<'SET'
-["linux-1"]
-summary = "a kernel"
-kind = "kernel"
-architecture = "x86_64"
-suite = "bookworm"
-packages = ["linux-image-1-cloud"]
-take = ["linux-image-*"]
-SET
-    touch keys.gpg
-    ARGS=(--lab-dir mine --mirror http://archive.example/debian --keyring keys.gpg)
-}
-
-fetch() { ws lab fetch "${ARGS[@]}" "$@"; }
 
 # The state of the set linux-1 in `lab list`.
 state() { ws lab list --lab-dir mine --json | jq -r '.sets[] | select(.name == "linux-1").state'; }
@@ -349,10 +303,6 @@ calls() { grep -c "$1" "$CALLS" || true; }
 
 @test "fetch: a program is fetched with the libraries that it needs, and no others" {
     archive
-    library() {
-        echo "int f$1(void) { return 0; }" |
-            gcc -shared -nostdlib -Wl,-soname,"$1.so.1" -xc - -o "$1.so.1.0" -L. -Wl,--no-as-needed "${@:2}"
-    }
     library libdeep
     library libmine -l:libdeep.so.1.0
     library libother

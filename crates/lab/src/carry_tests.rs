@@ -42,6 +42,7 @@ fn manifest(set: &str, files: Files) -> Manifest {
         pinned: true,
         instead_of: None,
         cured: Default::default(),
+        kept_by: None,
         packages: Vec::new(),
         files,
     }

@@ -90,7 +90,7 @@ impl Kernel {
         };
         find(&self.modules, 16, &is_wanted).ok_or_else(|| {
             format!(
-                "kernel {} has no module {name} in {}: build it as a module, not compressed",
+                "kernel {} has no module {name} in {}: build it as a module, not compressed; for a kernel of worldswitch lab fetch, fetch it again",
                 self.release,
                 self.modules.display()
             )

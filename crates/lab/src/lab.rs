@@ -1,10 +1,11 @@
-//! The folders with recipes, sets and pins: the user's first, then the installed one.
+//! The folders with recipes, workloads, sets and pins: the user's first, then the installed one.
 
 use crate::quirks::{self, Quirks};
 use crate::recipe::{Recipe, Word};
 use crate::recipe_file::RecipeFile;
 use crate::sets::{Lock, Package, Set, Sets, parse_lock, parse_sets, write_lock};
 use crate::store::Unpacked;
+use crate::workload::{self, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -27,6 +28,8 @@ pub enum LabError {
     Recipe { path: PathBuf, what: String },
     #[error("there is no lab recipe \"{name}\"; there are {known} (worldswitch lab list)")]
     NoRecipe { name: String, known: String },
+    #[error("there is no workload \"{name}\"; there are {known}")]
+    NoWorkload { name: String, known: String },
     #[error("there is no set of packages \"{name}\"; there are {known} (worldswitch lab list)")]
     NoSet { name: String, known: String },
     #[error(
@@ -61,8 +64,8 @@ impl LabError {
 /// The name of a folder's lock file.
 const LOCK: &str = "lock.toml";
 
-/// All recipes and sets. A folder may have `recipes/NAME.toml`, `packages.toml`, `lock.toml` and
-/// `quirks.toml`.
+/// All recipes, sets and workloads. A folder may have `recipes/NAME.toml`, `workloads/NAME.toml`,
+/// `packages.toml`, `lock.toml` and `quirks.toml`.
 #[derive(Clone, Debug)]
 pub struct Lab {
     folders: Vec<PathBuf>,
@@ -181,12 +184,44 @@ impl Lab {
     /// # Errors
     /// A folder can't be read.
     pub fn recipes(&self) -> Result<Vec<String>, LabError> {
+        self.names("recipes")
+    }
+
+    /// The names of all workloads, sorted.
+    ///
+    /// # Errors
+    /// A folder can't be read.
+    pub fn workloads(&self) -> Result<Vec<String>, LabError> {
+        self.names("workloads")
+    }
+
+    /// The workload `name`.
+    ///
+    /// # Errors
+    /// There is no such workload, or its file is wrong, with the line.
+    pub fn workload(&self, name: &str) -> Result<Workload, LabError> {
+        if workload::is_name(name) {
+            for folder in &self.folders {
+                let path = folder.join("workloads").join(format!("{name}.toml"));
+                if let Some(text) = read(&path)? {
+                    return Workload::parse(name, &text, &path);
+                }
+            }
+        }
+        Err(LabError::NoWorkload {
+            name: name.to_owned(),
+            known: list(&self.workloads()?),
+        })
+    }
+
+    /// The names of the files in a subfolder of any folder, without `.toml`, sorted.
+    fn names(&self, kind: &str) -> Result<Vec<String>, LabError> {
         let mut names = BTreeSet::new();
-        for folder in self.folders.iter().map(|folder| folder.join("recipes")) {
+        for folder in self.folders.iter().map(|folder| folder.join(kind)) {
             let entries = match fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                Err(e) => return Err(LabError::io("read the folder of recipes", &folder, e)),
+                Err(e) => return Err(LabError::io("read the folder", &folder, e)),
             };
             for entry in entries {
                 let entry = entry.map_err(|e| LabError::io("read", &folder, e))?;
@@ -221,6 +256,13 @@ impl Lab {
     /// The faults of a set in the store that `lab fetch` would cure.
     pub fn curable(&self, set: &Unpacked) -> Vec<&str> {
         quirks::curable(&self.quirks, set.manifest())
+    }
+
+    /// Whether a set in the store has all files that are kept today: an older version of this
+    /// program, or of the set's definition, may have kept fewer.
+    pub fn has_all(&self, there: &Unpacked) -> bool {
+        let set = self.sets.get(&there.set);
+        set.is_none_or(|set| there.manifest().is_kept_by(set))
     }
 
     /// The packages that a set is pinned to, from the lock file in the folder of the set; empty if

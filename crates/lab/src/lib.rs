@@ -1,10 +1,11 @@
 //! The deterministic lab's data: recipes of machines, and the store of packages that the machines
 //! are made of.
 //!
-//! A [`lab::Lab`] reads the folders with recipes ([`recipe::Recipe`]), sets of packages
-//! ([`sets::Set`]), pins, and cures of known faults in packages ([`quirks::Quirk`]). A
-//! [`store::Store`] holds unpacked sets in the user's cache; they contain the kernels, the
-//! hypervisors and the emulator itself. `ws-machines` boots recipes.
+//! A [`lab::Lab`] reads the folders with recipes ([`recipe::Recipe`]), workloads
+//! ([`workload::Workload`]), sets of packages ([`sets::Set`]), pins, and cures of known faults in
+//! packages ([`quirks::Quirk`]). A [`store::Store`] holds unpacked sets in the user's cache; they
+//! contain the kernels, the hypervisors, the emulator itself, and root file systems ([`image`]).
+//! `ws-machines` boots recipes.
 
 #![cfg_attr(
     test,
@@ -14,6 +15,7 @@
 pub mod carry;
 pub mod fetch;
 mod files;
+pub mod image;
 pub mod kernel;
 pub mod lab;
 pub mod manifest;
@@ -23,3 +25,4 @@ pub mod recipe;
 mod recipe_file;
 pub mod sets;
 pub mod store;
+pub mod workload;

@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::recipe::hex;
-use crate::sets::{Architecture, Package, SetKind, is_whole};
+use crate::sets::{Architecture, Package, Set, SetKind, is_whole};
 use crate::store::StoreError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -34,6 +34,10 @@ pub struct Manifest {
     /// The faults of [`crate::quirks`] that were cured, and the file of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cured: BTreeMap<String, String>,
+    /// A digest of the patterns and programs by which its files were kept; nothing in manifests of
+    /// versions of this program before there was a set of kind `root`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_by: Option<String>,
     /// Sorted by name.
     pub packages: Vec<Package>,
     /// By path below `root`, with '/' as separator.
@@ -117,6 +121,14 @@ impl Manifest {
             return Err(format!("manifest.json is that of {:?}", manifest.set));
         }
         Ok(manifest)
+    }
+
+    /// Whether it has the files that `set` keeps today.
+    pub(crate) fn is_kept_by(&self, set: &Set) -> bool {
+        match &self.kept_by {
+            Some(digest) => *digest == set.kept_by(),
+            None => set.keeps_as_before(),
+        }
     }
 
     /// See [`crate::store::Unpacked::digest`].

@@ -1,7 +1,10 @@
 //! Sets of packages (`packages.toml`) and the versions that they are pinned to (`lock.toml`).
 
+use crate::files;
 use crate::lab::LabError;
+use crate::recipe::hex;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,14 +37,40 @@ pub enum SetKind {
     Kernel,
     /// Xen's hypervisor.
     Xen,
+    /// A root file system that a machine boots: programs, other files, and all libraries that any
+    /// of them needs.
+    Root,
 }
+
+/// The modules of a machine that boots a whole Linux: its root file system in an NVDIMM, and a
+/// network between it and its VMs.
+const MODULES: [&str; 18] = [
+    "usr/lib/modules/*/kernel/drivers/acpi/nfit/*",
+    "usr/lib/modules/*/kernel/drivers/block/virtio_blk.ko*",
+    "usr/lib/modules/*/kernel/drivers/dax/*",
+    "usr/lib/modules/*/kernel/drivers/net/net_failover.ko*",
+    "usr/lib/modules/*/kernel/drivers/net/tap.ko*",
+    "usr/lib/modules/*/kernel/drivers/net/tun.ko*",
+    "usr/lib/modules/*/kernel/drivers/net/veth.ko*",
+    "usr/lib/modules/*/kernel/drivers/net/virtio_net.ko*",
+    "usr/lib/modules/*/kernel/drivers/nvdimm/*",
+    "usr/lib/modules/*/kernel/drivers/vhost/vhost.ko*",
+    "usr/lib/modules/*/kernel/drivers/vhost/vhost_iotlb.ko*",
+    "usr/lib/modules/*/kernel/drivers/vhost/vhost_net.ko*",
+    "usr/lib/modules/*/kernel/fs/erofs/*",
+    "usr/lib/modules/*/kernel/lib/libcrc32c.ko*",
+    "usr/lib/modules/*/kernel/net/802/stp.ko*",
+    "usr/lib/modules/*/kernel/net/bridge/bridge.ko*",
+    "usr/lib/modules/*/kernel/net/core/failover.ko*",
+    "usr/lib/modules/*/kernel/net/llc/llc.ko*",
+];
 
 impl SetKind {
     /// The files that every set of the kind keeps, as patterns of [`Set::keep`]. Of a kernel's
-    /// modules only KVM's are kept: a lab machine loads no others.
-    pub(crate) fn keep(self, architecture: Architecture) -> &'static [&'static str] {
+    /// modules only KVM's and [`Self::modules`] are kept: a lab machine loads no others.
+    fn keep(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
-            (Self::Program, _) => &[],
+            (Self::Program | Self::Root, _) => &[],
             (Self::Kernel, _) => &[
                 "boot/vmlinuz-*",
                 "boot/config-*",
@@ -53,6 +82,20 @@ impl SetKind {
             (Self::Xen, Architecture::X86_64) => &["boot/xen-*.gz"],
             (Self::Xen, Architecture::Aarch64) => &["boot/xen-*-arm64"],
         }
+    }
+
+    /// More of them, which versions of this program before there was a set of kind `root` did not
+    /// keep.
+    fn modules(self, architecture: Architecture) -> &'static [&'static str] {
+        match (self, architecture) {
+            (Self::Kernel, Architecture::X86_64) => &MODULES,
+            _ => &[],
+        }
+    }
+
+    /// Whether its sets name programs.
+    fn has_programs(self) -> bool {
+        matches!(self, Self::Program | Self::Root)
     }
 }
 
@@ -71,7 +114,8 @@ pub struct Set {
     /// If not empty, only packages that match one of these patterns are used ('*' is any text).
     #[serde(default)]
     pub take: Vec<String>,
-    /// For kind `program`: the programs of /usr/bin to keep, with all libraries that they need.
+    /// For kinds `program` and `root`: the programs of /usr/bin to keep, with all libraries that
+    /// they need. In a `root`, a program elsewhere is a path, as `usr/sbin/x`.
     #[serde(default)]
     pub programs: Vec<String>,
     /// The files to keep besides those of the kind, as patterns of paths in the packages ('*' is
@@ -81,6 +125,42 @@ pub struct Set {
     /// Whether `lab fetch --all` leaves it out.
     #[serde(default)]
     pub on_request: bool,
+}
+
+impl Set {
+    /// The patterns of all files that it keeps, besides programs and libraries.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
+        let own = self.keep.iter().map(|pattern| &**pattern);
+        let of_kind = self.kind.keep(self.architecture).iter();
+        own.chain(of_kind.chain(self.kind.modules(self.architecture)).copied())
+    }
+
+    /// The paths of its programs.
+    pub(crate) fn program_paths(&self) -> impl Iterator<Item = String> {
+        self.programs
+            .iter()
+            .map(|program| match program.contains('/') {
+                true => program.clone(),
+                false => format!("usr/bin/{program}"),
+            })
+    }
+
+    /// SHA-256, in hexadecimal, over all that decides which files of its packages are kept.
+    pub(crate) fn kept_by(&self) -> String {
+        let mut hash = Sha256::new();
+        let programs = self.programs.iter().map(|program| &**program);
+        for word in self.patterns().chain(["\n"]).chain(programs) {
+            hash.update(word);
+            hash.update([0]);
+        }
+        hex(&hash.finalize())
+    }
+
+    /// Whether a set whose manifest states no [`Self::kept_by`] has the files that are kept now. Its
+    /// own patterns and programs are taken to be the same.
+    pub(crate) fn keeps_as_before(&self) -> bool {
+        self.kind.modules(self.architecture).is_empty()
+    }
 }
 
 /// A package of an exact version.
@@ -131,14 +211,22 @@ fn check(name: &str, set: &Set) -> Result<(), String> {
     if set.packages.is_empty() {
         return Err("packages is empty".into());
     }
-    if (set.kind == SetKind::Program) == set.programs.is_empty() {
-        return Err("programs is for kind = \"program\", which needs it".into());
+    if set.kind.has_programs() == set.programs.is_empty() {
+        return Err("programs is for kind = \"program\" and kind = \"root\", which need it".into());
     }
-    let words = [&set.suite]
-        .into_iter()
-        .chain(&set.packages)
-        .chain(&set.programs);
-    match words.into_iter().find(|word| !is_word(word)) {
+    let is_path = |program: &String| {
+        let is_clean = files::clean(program).as_ref() == Some(program);
+        set.kind == SetKind::Root && program.contains('/') && is_clean
+    };
+    let mut programs = set.programs.iter();
+    if let Some(wrong) = programs.find(|program| !is_word(program) && !is_path(program)) {
+        return Err(format!(
+            "\"{}\" is not the name of a program",
+            wrong.escape_debug()
+        ));
+    }
+    let mut words = [&set.suite].into_iter().chain(&set.packages);
+    match words.find(|word| !is_word(word)) {
         Some(word) => Err(format!(
             "\"{}\" is not a valid Debian name",
             word.escape_debug()
@@ -270,6 +358,64 @@ mod tests {
         assert!(read(&lock("a", "00")).is_err());
         let error = read("q = [\n{ nam = \"a\" }]").unwrap_err();
         assert!(error.contains("line 2") && error.contains("nam"), "{error}");
+    }
+
+    #[test]
+    fn what_a_set_keeps_has_a_digest() {
+        let set = |more: &str| {
+            let text = format!(
+                "[s]\nsummary = \"x\"\narchitecture = \"x86_64\"\nsuite = \"sid\"\npackages = [\"a\"]\n{more}\n"
+            );
+            let mut sets = parse_sets(&text, Path::new("packages.toml")).unwrap();
+            sets.remove("s").unwrap()
+        };
+        let root = set("kind = \"root\"\nprograms = [\"a\"]\nkeep = [\"b\"]");
+        let other = Set {
+            summary: "y".into(),
+            ..root.clone()
+        };
+        assert_eq!(root.kept_by(), other.kept_by());
+        for other in [
+            "kind = \"root\"\nprograms = [\"a\"]",
+            "kind = \"root\"\nprograms = [\"a\", \"b\"]",
+            "kind = \"root\"\nprograms = [\"b\"]\nkeep = [\"a\"]",
+            "kind = \"kernel\"\nkeep = [\"a\", \"b\"]",
+        ] {
+            assert_ne!(root.kept_by(), set(other).kept_by(), "{other}");
+        }
+        // Which kinds keep more than the versions of this program that stated no digest.
+        assert!(root.keeps_as_before());
+        let kernel = set("kind = \"kernel\"");
+        assert!(!kernel.keeps_as_before());
+        let architecture = Architecture::Aarch64;
+        let kernel = Set {
+            architecture,
+            ..kernel
+        };
+        assert!(kernel.keeps_as_before());
+    }
+
+    #[test]
+    fn a_root_s_programs_may_be_anywhere() {
+        let programs = |kind: &str, program: &str| {
+            let text = format!(
+                "[s]\nsummary = \"x\"\nkind = \"{kind}\"\narchitecture = \"x86_64\"\nsuite = \"sid\"\npackages = [\"a\"]\nprograms = [\"{program}\"]\n"
+            );
+            let sets = parse_sets(&text, Path::new("packages.toml"));
+            let sets = sets.map_err(|e| e.to_string())?;
+            Ok::<_, String>(sets["s"].program_paths().collect::<Vec<_>>())
+        };
+        assert_eq!(programs("root", "sh").unwrap(), ["usr/bin/sh"]);
+        assert_eq!(programs("root", "usr/sbin/x").unwrap(), ["usr/sbin/x"]);
+        for (kind, program) in [
+            ("program", "usr/sbin/x"),
+            ("root", "/usr/sbin/x"),
+            ("root", "../x"),
+            ("root", "-x"),
+        ] {
+            let error = programs(kind, program).unwrap_err();
+            assert!(error.contains("not the name of a program"), "{error}");
+        }
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //! STORE/sets/NAME/         one set, put in by one rename
 //!     manifest.json        packages, files and their hashes
 //!     root/                the files
-//! STORE/new-XXXX/          sets being made; the next holder of the lock removes leftovers
+//! STORE/images/DIGEST.img  the root file system of a set of kind `root` (see `image`)
+//! STORE/images/DIGEST.sha256
+//! STORE/new-XXXX/          what is being made; the next holder of the lock removes leftovers
 //! ```
 
 use crate::files;
@@ -36,6 +38,8 @@ pub enum StoreError {
     },
     #[error("the set {set} has no {what}")]
     Lacks { set: String, what: String },
+    #[error("can't make the file system of {set}: {what}")]
+    Image { set: String, what: String },
     #[error("can't {doing} {}: {cause}", path.display())]
     Io {
         doing: &'static str,
@@ -304,11 +308,13 @@ impl Unpacked {
                 let mut programs = set.programs.iter();
                 programs.try_for_each(|name| self.program(name).map(drop))
             }
+            // Which of its programs are there was checked when their libraries were looked up.
+            SetKind::Root => Ok(()),
         };
         checked.map_err(|e| e.to_string())
     }
 
-    fn is(&self, kind: SetKind, what: &str) -> Result<(), StoreError> {
+    pub(crate) fn is(&self, kind: SetKind, what: &str) -> Result<(), StoreError> {
         if self.manifest.kind == kind {
             Ok(())
         } else {

@@ -5,6 +5,7 @@
 use std::path::Path;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::{Hypervisor, Monitor, Source};
+use ws_lab::workload::Place;
 
 fn lab() -> Lab {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
@@ -39,6 +40,39 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             lab.set(set).unwrap();
         }
     }
+}
+
+#[test]
+fn every_workload_is_whole_and_proves_its_work() {
+    let lab = lab();
+    let names = lab.workloads().unwrap();
+    assert_eq!(names.len(), 15, "{names:?}");
+    for name in names {
+        let workload = lab.workload(&name).unwrap();
+        let serves = workload.serve.is_some();
+        assert_eq!(serves, workload.place == Place::Client, "{name}");
+        assert!(workload.proof.is_some(), "{name}");
+    }
+    let error = lab.workload("../kvm").unwrap_err().to_string();
+    assert!(error.contains("apache, fio, fork-exec"), "{error}");
+}
+
+#[test]
+fn a_user_s_workload_takes_the_place_of_an_installed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let workloads = folder.path().join("workloads");
+    std::fs::create_dir(&workloads).unwrap();
+    let text =
+        "summary = \"mine\"\nunit = \"read\"\nunits = 1\nplace = \"inside\"\nrun = \"true\"\n";
+    std::fs::write(workloads.join("fio.toml"), text).unwrap();
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
+    let both = Lab::open(&[folder.path().to_owned(), installed]).unwrap();
+    assert_eq!(both.workload("fio").unwrap().summary, "mine");
+    assert_eq!(both.workloads().unwrap(), lab().workloads().unwrap());
+    assert_ne!(
+        both.workload("fio").unwrap().digest(),
+        lab().workload("fio").unwrap().digest()
+    );
 }
 
 #[test]

@@ -7,14 +7,16 @@
 mod apt;
 mod error;
 mod needed;
+mod root;
 pub mod sources;
 mod unpack;
 
 use crate::files;
+use crate::image::MKFS_SET;
 use crate::lab::Lab;
 use crate::manifest::{self, Entry, Manifest};
 use crate::quirks;
-use crate::sets::{Architecture, Package, Set};
+use crate::sets::{Architecture, Package, Set, SetKind};
 use crate::store::{Guard, Store, StoreError, Unpacked};
 use apt::{Apt, Version};
 pub use error::FetchError;
@@ -107,9 +109,11 @@ pub fn fetch(
                 (Ok(()), _) => store.find(name)?,
                 (Err(error), Some(there)) if error.is_the_archives() && !request.update_lock => {
                     say(&format!("{name}: {error}"));
-                    say(&format!(
-                        "{name}: keeping the set that is there, with other versions than lock.toml pins"
-                    ));
+                    let how = match lab.has_all(&there) {
+                        true => "with other versions than lock.toml pins",
+                        false => "without files that this version of worldswitch keeps",
+                    };
+                    say(&format!("{name}: keeping the set that is there, {how}"));
                     there
                 }
                 (Err(error), _) => return Err(error),
@@ -120,6 +124,28 @@ pub fn fetch(
     if request.update_lock {
         for path in lab.pin(pins)? {
             say(&format!("wrote {}", path.display()));
+        }
+    }
+    make_images(&guard, request, say)
+}
+
+/// Makes the file systems of root sets, so that no run has to wait for it.
+fn make_images(
+    guard: &Guard,
+    request: &Request,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), FetchError> {
+    for name in &request.sets {
+        let set = guard.store().find(name)?;
+        if set.manifest().kind != SetKind::Root {
+            continue;
+        }
+        match guard.store().find(MKFS_SET) {
+            Ok(mkfs) => drop(guard.root_image(&set, &mkfs, say)?),
+            Err(StoreError::Missing { .. }) => say(&format!(
+                "{name}: its file system is made when {MKFS_SET} is fetched too"
+            )),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
@@ -153,8 +179,8 @@ impl<'a> Fetching<'a> {
         }
     }
 
-    /// Whether a set in the store need not be fetched: it has the pinned versions, or was fetched
-    /// in place of these same pins, which the archive no longer had.
+    /// Whether a set in the store need not be fetched: it has the files that are kept today, and the
+    /// pinned versions, or was fetched in place of these same pins, which the archive no longer had.
     fn is_wanted(&self, there: &Unpacked) -> bool {
         let pins = self.lab.pins(&there.set);
         let in_their_place = || {
@@ -162,6 +188,7 @@ impl<'a> Fetching<'a> {
             self.request.newest && instead_of == Some(&manifest::digest(pins))
         };
         !self.request.update_lock
+            && self.lab.has_all(there)
             && (pins.is_empty() || pins == there.packages() || in_their_place())
     }
 
@@ -382,6 +409,7 @@ impl<'a> Fetching<'a> {
             instead_of: (!self.request.update_lock && !pins.is_empty() && pins != packages)
                 .then(|| manifest::digest(pins)),
             cured,
+            kept_by: Some(set.kept_by()),
             packages,
             files,
         };

@@ -7,7 +7,7 @@ use crate::manifest::Entry;
 use crate::program;
 use crate::sets::Set;
 use object::Endianness;
-use object::elf::{DT_NEEDED, FileHeader64};
+use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64};
 use object::read::elf::{Dyn, FileHeader};
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,27 +62,48 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
 /// The names of the libraries that an ELF file needs.
 fn names(path: &Path) -> Result<Vec<String>, String> {
     let bytes = fs::read(path).map_err(|e| e.to_string())?;
-    parse(&bytes).map_err(|e| format!("it is not a 64-bit ELF file: {e}"))
+    let dynamic = dynamic(&bytes).map_err(|e| format!("it is not a 64-bit ELF file: {e}"))?;
+    Ok(dynamic.names)
 }
 
-fn parse(bytes: &[u8]) -> object::Result<Vec<String>> {
+/// What an ELF file says to the dynamic loader.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Dynamic {
+    /// The libraries that it needs.
+    pub names: Vec<String>,
+    /// The folders in which they are, besides those that the loader knows; `$ORIGIN` is the file's
+    /// own.
+    pub folders: Vec<String>,
+}
+
+/// The dynamic section of a 64-bit ELF file; empty if it has none.
+pub(super) fn dynamic(bytes: &[u8]) -> object::Result<Dynamic> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, bytes)?;
+    let mut dynamic = Dynamic::default();
     let Some((entries, strings)) = sections.dynamic(endian, bytes)? else {
-        return Ok(Vec::new());
+        return Ok(dynamic);
     };
     let strings = sections.strings(endian, bytes, strings)?;
-    let mut names = Vec::new();
     for entry in entries {
-        if entry.tag32(endian) == Some(DT_NEEDED) {
-            let name = entry.string(endian, strings)?;
-            names.push(String::from_utf8_lossy(name).into_owned());
+        let text = || -> object::Result<String> {
+            let text = entry.string(endian, strings)?;
+            Ok(String::from_utf8_lossy(text).into_owned())
+        };
+        match entry.tag32(endian) {
+            Some(DT_NEEDED) => dynamic.names.push(text()?),
+            Some(DT_RPATH | DT_RUNPATH) => {
+                dynamic
+                    .folders
+                    .extend(text()?.split(':').map(str::to_owned));
+            }
+            _ => {}
         }
     }
-    Ok(names)
+    Ok(dynamic)
 }
 
-fn other(what: &str) -> io::Error {
+pub(super) fn other(what: &str) -> io::Error {
     io::Error::other(what.escape_debug().to_string())
 }

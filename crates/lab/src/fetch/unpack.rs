@@ -1,12 +1,12 @@
 //! Unpacks packages: only the files that the set keeps, with /bin, /lib and /sbin moved below /usr,
 //! and modules and Xen decompressed, so that using them needs no tool.
 
-use super::needed;
+use super::{needed, root};
 use crate::files::{self, Files};
 use crate::manifest::Entry;
 use crate::sets::{Set, SetKind};
 use flate2::read::GzDecoder;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -56,11 +56,20 @@ impl<'a> Unpacking<'a> {
         let path =
             path.ok_or_else(|| bad(&String::from_utf8_lossy(&raw), "is not a path in a package"))?;
         let path = below_usr(&path);
-        if !self.keeps(&path) {
+        let is_link = kind == EntryType::Symlink;
+        if !self.keeps(&path, is_link) {
             return Ok(());
         }
         let (path, found) = match kind {
             EntryType::Regular | EntryType::Continuous => self.file(&path, entry)?,
+            // Another name of a file of the package. Its path starts at the package's root.
+            EntryType::Link if self.set.kind == SetKind::Root => {
+                let to = entry.link_name_bytes().unwrap_or_default().into_owned();
+                let to = std::str::from_utf8(&to).ok().and_then(files::clean);
+                let to = to.ok_or_else(|| bad(&path, "is a link that leads out of the package"))?;
+                let to = files::relative(&path, &below_usr(&to));
+                (path, Entry::Link { to })
+            }
             EntryType::Symlink => {
                 let to = entry.link_name_bytes().unwrap_or_default().into_owned();
                 let to = std::str::from_utf8(&to).ok();
@@ -78,7 +87,15 @@ impl<'a> Unpacking<'a> {
         Ok(())
     }
 
-    fn file(&self, path: &str, content: &mut impl Read) -> io::Result<(String, Entry)> {
+    fn file(
+        &self,
+        path: &str,
+        content: &mut tar::Entry<'_, impl Read>,
+    ) -> io::Result<(String, Entry)> {
+        let executable = match self.set.kind {
+            SetKind::Root => content.header().mode()? & 0o111 != 0,
+            _ => is_program(path),
+        };
         let write = |path: &str, content: &mut dyn Read, executable| {
             let entry = files::write(&self.root, path, content, executable)?;
             Ok((path.to_owned(), entry))
@@ -104,35 +121,37 @@ impl<'a> Unpacking<'a> {
         if self.set.kind == SetKind::Xen && path.ends_with("-arm64") {
             return write("boot/xen.img", content, false);
         }
-        write(path, content, is_program(path))
+        write(path, content, executable)
     }
 
-    /// Whether the set keeps a file. For programs, all libraries are kept at first.
-    fn keeps(&self, path: &str) -> bool {
-        let own = self.set.keep.iter().map(|pattern| &**pattern);
-        let of_kind = self.set.kind.keep(self.set.architecture);
-        let mut patterns = own.chain(of_kind.iter().copied());
-        let asked = patterns.any(|pattern| matches(pattern, path));
-        asked || (self.set.kind == SetKind::Program && needed::may_be(self.set, path))
+    /// Whether the set keeps a file, or may keep it: which libraries and links it needs is known
+    /// only when all packages are there.
+    fn keeps(&self, path: &str, is_link: bool) -> bool {
+        let asked = self.set.patterns().any(|pattern| matches(pattern, path));
+        asked
+            || match self.set.kind {
+                SetKind::Program => needed::may_be(self.set, path),
+                SetKind::Root => is_link || root::may_be(path),
+                SetKind::Kernel | SetKind::Xen => false,
+            }
     }
 
-    /// Drops libraries that no program of the set needs, and makes the links.
+    /// Drops what no file of the set needs, and makes the links.
     ///
     /// Returns the files, and for each package, in the order of unpacking, whether any file of it
     /// is left.
     pub(crate) fn finish(mut self) -> io::Result<(Files, Vec<bool>)> {
-        if self.set.kind == SetKind::Program {
-            let needed: BTreeSet<String> = needed::closure(self.set, &self.root, &self.files)?;
-            let drop: Vec<String> = (self.files.keys())
-                .filter(|path| needed::may_be(self.set, path) && !needed.contains(*path))
-                .cloned()
-                .collect();
-            for path in drop {
-                if let Some(Entry::File { .. }) = self.files.remove(&path) {
-                    fs::remove_file(self.root.join(&path))?;
-                }
-                self.owners.remove(&path);
+        match self.set.kind {
+            SetKind::Program => {
+                let needed = needed::closure(self.set, &self.root, &self.files)?;
+                let set = self.set;
+                self.keep_only(|path| !needed::may_be(set, path) || needed.contains(path))?;
             }
+            SetKind::Root => {
+                let needed = root::closure(self.set, &self.root, &self.files)?;
+                self.keep_only(|path| needed.contains(path))?;
+            }
+            SetKind::Kernel | SetKind::Xen => {}
         }
         files::check(&self.files).map_err(io::Error::other)?;
         files::link(&self.root, &self.files)?;
@@ -144,6 +163,31 @@ impl<'a> Unpacking<'a> {
         }
         Ok((self.files, used))
     }
+
+    /// Drops the files whose path `keeps` refuses.
+    fn keep_only(&mut self, keeps: impl Fn(&str) -> bool) -> io::Result<()> {
+        let paths = self.files.keys().filter(|path| !keeps(path));
+        let drop: Vec<String> = paths.cloned().collect();
+        for path in drop {
+            if let Some(Entry::File { .. }) = self.files.remove(&path) {
+                fs::remove_file(self.root.join(&path))?;
+                self.remove_folders(&path);
+            }
+            self.owners.remove(&path);
+        }
+        Ok(())
+    }
+
+    /// Removes the folders of a removed file, up to one that is not empty.
+    fn remove_folders(&self, path: &str) {
+        let mut above = path;
+        while let Some((folder, _)) = above.rsplit_once('/') {
+            if fs::remove_dir(self.root.join(folder)).is_err() {
+                return;
+            }
+            above = folder;
+        }
+    }
 }
 
 fn bad(path: &str, what: &str) -> io::Error {
@@ -154,7 +198,7 @@ fn bad(path: &str, what: &str) -> io::Error {
 }
 
 /// The path on a system with a merged /usr.
-fn below_usr(path: &str) -> String {
+pub(super) fn below_usr(path: &str) -> String {
     let first = path.split('/').next().unwrap_or_default();
     match first {
         "bin" | "sbin" | "lib" | "lib64" => format!("usr/{path}"),

@@ -128,6 +128,7 @@ pub fn state(lab: &Lab, store: &Store, set: &str) -> State {
         Ok(there) => State {
             word: match lab.pins(set) {
                 _ if !lab.curable(&there).is_empty() => "fetched, not cured: fetch it again",
+                _ if !lab.has_all(&there) => "fetched, with other files: fetch it again",
                 [] => "fetched, not pinned",
                 pins if pins == there.packages() => "fetched",
                 _ => "fetched, other versions than pinned",

@@ -1,0 +1,258 @@
+//! Workloads (`workloads/NAME.toml`): what an application benchmark runs in a whole Linux, as
+//! commands for a shell, each with a fixed count of work.
+
+use crate::lab::LabError;
+use crate::recipe::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+
+/// Which side of the measured system a workload's `run` is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Beside it: `run` is a client, of servers in the measured system.
+    Client,
+    /// In it, with all that it needs.
+    Inside,
+}
+
+impl Place {
+    /// Its word in a workload's file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Inside => "inside",
+        }
+    }
+}
+
+/// A workload. Each command is one line for `sh -c`; `$SERVER` is the measured system's address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Workload {
+    pub name: String,
+    /// What it is, in one line.
+    pub summary: String,
+    /// What one unit of its work is, in the singular: `transaction`.
+    pub unit: String,
+    /// How many units one `run` does.
+    pub units: u64,
+    pub place: Place,
+    /// Runs in the measured system before all else, not measured.
+    pub prepare: Option<String>,
+    /// Starts servers in the measured system, and returns when they answer.
+    pub serve: Option<String>,
+    /// Does the work: once to warm up, once measured.
+    pub run: String,
+    /// Runs after `run`, on its side, whose output is in /tmp/out: exit status 0 says that the work
+    /// was done.
+    pub proof: Option<String>,
+}
+
+/// A workload's file. The positions are for messages.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkloadFile {
+    summary: Spanned<String>,
+    unit: Spanned<String>,
+    units: Spanned<u64>,
+    place: Place,
+    prepare: Option<Spanned<String>>,
+    serve: Option<Spanned<String>>,
+    run: Spanned<String>,
+    proof: Option<Spanned<String>>,
+}
+
+/// The limit on a command's length, in bytes: a machine's agent reads it as one line.
+const COMMAND_BYTES: usize = 4000;
+
+/// The greatest number of units.
+const UNITS: u64 = 1_000_000_000;
+
+impl Workload {
+    /// Reads a workload's file.
+    ///
+    /// # Errors
+    /// What is wrong, with its line.
+    pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<Self, LabError> {
+        let file: WorkloadFile = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
+        file.check().map_err(|(place, what)| {
+            let before = text.get(..place.start).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            LabError::Toml {
+                path: path.to_owned(),
+                text: format!("line {line}: {what}"),
+            }
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            summary: file.summary.into_inner(),
+            unit: file.unit.into_inner(),
+            units: file.units.into_inner(),
+            place: file.place,
+            prepare: file.prepare.map(Spanned::into_inner),
+            serve: file.serve.map(Spanned::into_inner),
+            run: file.run.into_inner(),
+            proof: file.proof.map(Spanned::into_inner),
+        })
+    }
+
+    /// SHA-256, in hexadecimal, over all that decides what it does: all but its summary.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let (units, place) = (self.units.to_string(), self.place.word());
+        let fields = [&*self.name, &self.unit, &units, place, &self.run];
+        let commands = [&self.prepare, &self.serve, &self.proof];
+        let commands = commands.map(|command| command.as_deref().unwrap_or_default());
+        for field in fields.into_iter().chain(commands) {
+            // No field contains a zero byte.
+            hash.update(field);
+            hash.update([0]);
+        }
+        hex(&hash.finalize())
+    }
+}
+
+/// Whether a text can be a workload's name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_first = |c: char| good(c) && c != '-';
+    (1..=40).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
+}
+
+impl WorkloadFile {
+    /// Checks what the types alone do not; the error has its position in the file.
+    fn check(&self) -> Result<(), (Range<usize>, String)> {
+        let texts = [("summary", &self.summary), ("unit", &self.unit)];
+        for (key, text) in texts {
+            if text.get_ref().trim().is_empty() || text.get_ref().contains(char::is_control) {
+                return Err((text.span(), format!("{key} is not one line of text")));
+            }
+        }
+        if !(1..=UNITS).contains(self.units.get_ref()) {
+            return Err((self.units.span(), format!("units is not 1 to {UNITS}")));
+        }
+        let commands = [
+            ("prepare", self.prepare.as_ref()),
+            ("serve", self.serve.as_ref()),
+            ("run", Some(&self.run)),
+            ("proof", self.proof.as_ref()),
+        ];
+        for (key, command) in commands {
+            let Some(command) = command else { continue };
+            let text = command.get_ref();
+            let what = if text.trim().is_empty() {
+                format!("{key} is empty")
+            } else if text.contains(char::is_control) {
+                format!("{key} is not one line; end its lines with '\\' in a text of \"\"\"")
+            } else if text.len() > COMMAND_BYTES {
+                format!("{key} is longer than {COMMAND_BYTES} bytes")
+            } else {
+                continue;
+            };
+            return Err((command.span(), what));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Workload, String> {
+        let workload = Workload::parse("x", text, Path::new("lab/workloads/x.toml"));
+        workload.map_err(|e| e.to_string())
+    }
+
+    const LEAST: &str =
+        "summary = \"s\"\nunit = \"request\"\nunits = 3\nplace = \"client\"\nrun = \"true\"\n";
+
+    #[test]
+    fn a_workload_is_read() {
+        let text = format!("{LEAST}serve = \"\"\"\\\n  a && \\\n  b\"\"\"\n");
+        let workload = parse(&text).unwrap();
+        assert_eq!(workload.serve.as_deref(), Some("a && b"));
+        assert_eq!((workload.units, workload.place), (3, Place::Client));
+        assert_eq!(workload.prepare, None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (from, to, said) in [
+            ("units = 3", "units = 0", "line 3: units is not 1 to"),
+            ("units = 3", "units = -1", "line 3"),
+            ("\"request\"", "\" \"", "line 2: unit is not one line"),
+            ("\"client\"", "\"beside\"", "line 4"),
+            ("\"true\"", "\"\"", "line 5: run is empty"),
+            (
+                "\"true\"",
+                "\"a\\nb\"",
+                "x.toml: line 5: run is not one line",
+            ),
+            ("run = \"true\"", "", "missing field `run`"),
+            ("run =", "seconds = 5\nrun =", "line 5"),
+            ("run =", "seconds = 5\nrun =", "seconds"),
+        ] {
+            let error = parse(&LEAST.replace(from, to)).unwrap_err();
+            assert!(error.contains(said), "{error}, not {said}");
+        }
+        let long = LEAST.replace("true", &"x".repeat(COMMAND_BYTES + 1));
+        assert!(parse(&long).unwrap_err().contains("longer than"));
+    }
+
+    #[test]
+    fn a_name_is_a_word() {
+        for (name, is) in [
+            ("tcp-rr", true),
+            ("7zip", true),
+            ("", false),
+            ("-a", false),
+            ("A", false),
+            ("a_b", false),
+            ("../a", false),
+        ] {
+            assert_eq!(is_name(name), is, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_digest_is_of_all_but_the_summary() {
+        let digest = |from: &str, to: &str| parse(&LEAST.replace(from, to)).unwrap().digest();
+        let same = digest("", "");
+        assert_eq!(digest("\"s\"", "\"another\""), same);
+        for (from, to) in [
+            ("request", "call"),
+            ("= 3", "= 4"),
+            ("client", "inside"),
+            ("true", "false"),
+            ("run =", "proof = \"true\"\nrun ="),
+        ] {
+            assert_ne!(digest(from, to), same, "{to}");
+        }
+        let key = |key: &str| digest("run =", &format!("{key} = \"a\"\nrun ="));
+        assert_ne!(key("prepare"), key("serve"));
+        assert_ne!(key("serve"), key("proof"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_stumble(text in "(?s).{0,200}", more in "[a-z= \"\n0-9]{0,60}") {
+            let _ = parse(&text);
+            let _ = parse(&format!("{LEAST}{more}"));
+        }
+
+        #[test]
+        fn a_command_is_read_as_it_stands(command in "[ -~]{1,80}") {
+            let value = toml::Value::String(command.clone());
+            let read = parse(&LEAST.replace("\"true\"", &value.to_string()));
+            match command.trim().is_empty() {
+                true => prop_assert!(read.is_err()),
+                false => prop_assert_eq!(read.unwrap().run, command),
+            }
+        }
+    }
+}
