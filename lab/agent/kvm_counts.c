@@ -1,0 +1,129 @@
+/* KVM's counters; see kvm_counts.h. */
+#include "kvm_counts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "common/exits.h"
+#include "files.h"
+#include "say.h"
+
+#define STATISTICS "/sys/kernel/debug/kvm"
+#define TRACING	   "/sys/kernel/tracing"
+#define EXIT_EVENT TRACING "/events/kvm/kvm_exit"
+#define HISTOGRAM  "hist:keys=exit_reason:sort=exit_reason"
+
+static char *names[MAX_COUNTERS];
+static int files[MAX_COUNTERS];
+static unsigned counters;
+static uint64_t own[MAX_COUNTERS];
+static bool own_known;
+
+static bool read_one(int fd, uint64_t *value)
+{
+	char text[64];
+	ssize_t bytes = pread(fd, text, sizeof(text), 0);
+
+	return bytes > 0 && counts_number(text, (size_t)bytes, value);
+}
+
+static void add_counter(const char *name)
+{
+	char path[512];
+	uint64_t value;
+	int fd;
+
+	if (counters == MAX_COUNTERS || strlen(name) > 40)
+		return;
+	snprintf(path, sizeof(path), STATISTICS "/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	names[counters] = strdup(name);
+	if (!read_one(fd, &value) || !names[counters]) {
+		close(fd);
+		return;
+	}
+	files[counters++] = fd;
+}
+
+void kvm_counts_setup(void)
+{
+	struct dirent **entries = NULL;
+	int count;
+
+	(void)mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	(void)mount("tracefs", TRACING, "tracefs", 0, NULL);
+	count = scandir(STATISTICS, &entries, NULL, alphasort);
+	for (int i = 0; i < count; i++) {
+		if (entries[i]->d_type == DT_REG)
+			add_counter(entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	if (counters == 0)
+		say("KVM's counters are not in " STATISTICS ": no exits are counted");
+}
+
+void kvm_counts_read(struct kvm_counts *counts)
+{
+	for (unsigned i = 0; i < counters; i++)
+		if (!read_one(files[i], &counts->values[i]))
+			counts->values[i] = 0;
+}
+
+static void subtract(struct kvm_counts *passed, const struct kvm_counts *begin,
+		     const struct kvm_counts *end)
+{
+	*passed = *end;
+	exits_subtract(passed->values, begin->values, counters);
+}
+
+void kvm_counts_learn(const struct kvm_counts *begin, const struct kvm_counts *end)
+{
+	struct kvm_counts passed;
+
+	subtract(&passed, begin, end);
+	exits_learn(own, passed.values, counters, &own_known);
+}
+
+void kvm_counts_add(struct kvm_counts *sum, const struct kvm_counts *begin,
+		    const struct kvm_counts *end)
+{
+	struct kvm_counts passed;
+
+	subtract(&passed, begin, end);
+	for (unsigned i = 0; i < counters; i++)
+		sum->values[i] += passed.values[i];
+}
+
+static void name_of(const void *unused, unsigned counter, struct text *out)
+{
+	(void)unused;
+	text_printf(out, "%s", names[counter]);
+}
+
+void kvm_counts_send(struct record *record, const struct kvm_counts *sum)
+{
+	exits_counts(record, "kvm", sum->values, counters, name_of, NULL);
+}
+
+bool kvm_reasons_begin(void)
+{
+	return file_write(EXIT_EVENT "/trigger", HISTOGRAM);
+}
+
+void kvm_reasons_end(struct reasons *reasons)
+{
+	static char text[1 << 14];
+	size_t bytes = file_read(EXIT_EVENT "/hist", text, sizeof(text));
+
+	if (!counts_reasons(text, bytes, reasons))
+		reasons->count = 0;
+	(void)file_write(EXIT_EVENT "/trigger", "!" HISTOGRAM);
+}
