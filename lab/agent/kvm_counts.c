@@ -2,12 +2,10 @@
 #include "kvm_counts.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include "common/exits.h"
 #include "files.h"
@@ -19,37 +17,28 @@
 #define HISTOGRAM  "hist:keys=exit_reason:sort=exit_reason"
 
 static char *names[MAX_COUNTERS];
-static int files[MAX_COUNTERS];
 static unsigned counters;
 static uint64_t own[MAX_COUNTERS];
 static bool own_known;
 
-static bool read_one(int fd, uint64_t *value)
+/* Opened anew each time: these files can't be read from their beginning again. */
+static bool read_one(const char *name, uint64_t *value)
 {
-	char text[64];
-	ssize_t bytes = pread(fd, text, sizeof(text), 0);
+	char path[128], text[64];
 
-	return bytes > 0 && counts_number(text, (size_t)bytes, value);
+	snprintf(path, sizeof(path), STATISTICS "/%.64s", name);
+	return counts_number(text, file_read(path, text, sizeof(text)), value);
 }
 
 static void add_counter(const char *name)
 {
-	char path[512];
 	uint64_t value;
-	int fd;
 
-	if (counters == MAX_COUNTERS || strlen(name) > 40)
-		return;
-	snprintf(path, sizeof(path), STATISTICS "/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (counters == MAX_COUNTERS || !read_one(name, &value))
 		return;
 	names[counters] = strdup(name);
-	if (!read_one(fd, &value) || !names[counters]) {
-		close(fd);
-		return;
-	}
-	files[counters++] = fd;
+	if (names[counters])
+		counters++;
 }
 
 void kvm_counts_setup(void)
@@ -73,7 +62,7 @@ void kvm_counts_setup(void)
 void kvm_counts_read(struct kvm_counts *counts)
 {
 	for (unsigned i = 0; i < counters; i++)
-		if (!read_one(files[i], &counts->values[i]))
+		if (!read_one(names[i], &counts->values[i]))
 			counts->values[i] = 0;
 }
 
