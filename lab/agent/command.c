@@ -111,13 +111,15 @@ uint64_t command_run(struct command *command, bool serves)
 /* The last line of a text that is not blank. */
 static void last_line(char *text, size_t bytes, char *line, size_t size)
 {
+	struct text out;
 	char *begin;
 
 	while (bytes > 0 && (unsigned char)text[bytes - 1] <= ' ')
 		bytes--;
 	text[bytes] = '\0';
 	begin = memrchr(text, '\n', bytes);
-	snprintf(line, size, "%s", begin ? begin + 1 : text);
+	text_start(&out, line, size);
+	text_printf(&out, "%s", begin ? begin + 1 : text);
 }
 
 void command_outcome(uint64_t status, const char *output, struct outcome *outcome)

@@ -188,7 +188,7 @@ static bool follow_window(const char *workload, struct measured *measured)
 	if (strcmp(workload, NO_WORKLOAD) == 0)
 		kvm_counts_learn(&begin, &end);
 	else
-		kvm_counts_add(&measured->counts, &begin, &end);
+		kvm_counts_add(&measured->counts, &begin, &end, true);
 	go();
 	return true;
 }

@@ -66,27 +66,22 @@ void kvm_counts_read(struct kvm_counts *counts)
 			counts->values[i] = 0;
 }
 
-static void subtract(struct kvm_counts *passed, const struct kvm_counts *begin,
-		     const struct kvm_counts *end)
-{
-	*passed = *end;
-	exits_subtract(passed->values, begin->values, counters);
-}
-
 void kvm_counts_learn(const struct kvm_counts *begin, const struct kvm_counts *end)
 {
-	struct kvm_counts passed;
+	struct kvm_counts passed = *end;
 
-	subtract(&passed, begin, end);
+	exits_subtract(passed.values, begin->values, counters);
 	exits_learn(own, passed.values, counters, &own_known);
 }
 
 void kvm_counts_add(struct kvm_counts *sum, const struct kvm_counts *begin,
-		    const struct kvm_counts *end)
+		    const struct kvm_counts *end, bool marked)
 {
-	struct kvm_counts passed;
+	struct kvm_counts passed = *end;
 
-	subtract(&passed, begin, end);
+	exits_subtract(passed.values, begin->values, counters);
+	if (marked)
+		exits_subtract(passed.values, own, counters);
 	for (unsigned i = 0; i < counters; i++)
 		sum->values[i] += passed.values[i];
 }

@@ -17,12 +17,11 @@ struct kvm_counts {
 void kvm_counts_setup(void);
 /* Reads all. */
 void kvm_counts_read(struct kvm_counts *counts);
-/* What was counted since `begin`, for what does nothing by itself: the least of several is subtracted from
- * each later sum. */
+/* What a mark of the guest's counts by itself: the least of several, with nothing in between. */
 void kvm_counts_learn(const struct kvm_counts *begin, const struct kvm_counts *end);
-/* Adds what was counted in between to *sum. */
+/* Adds what was counted in between to *sum; between marks, without their own cost. */
 void kvm_counts_add(struct kvm_counts *sum, const struct kvm_counts *begin,
-		    const struct kvm_counts *end);
+		    const struct kvm_counts *end, bool marked);
 /* The field `kvm`. */
 void kvm_counts_send(struct record *record, const struct kvm_counts *sum);
 
