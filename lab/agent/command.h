@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* In the machine's own time: idle time passes at once, so this ends what waits for nothing, soon. What computes
+/* In the machine's own time. Idle time passes at once, so what waits for nothing is ended soon; what computes
  * without end is ended by the runner. */
 #define COMMAND_LIMIT_S 60
 

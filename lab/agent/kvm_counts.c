@@ -109,5 +109,10 @@ void kvm_reasons_end(struct reasons *reasons)
 
 	if (!counts_reasons(text, bytes, reasons))
 		reasons->count = 0;
+	kvm_reasons_drop();
+}
+
+void kvm_reasons_drop(void)
+{
 	(void)file_write(EXIT_EVENT "/trigger", "!" HISTOGRAM);
 }

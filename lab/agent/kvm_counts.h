@@ -29,3 +29,4 @@ void kvm_counts_send(struct record *record, const struct kvm_counts *sum);
  * measured window. False: the kernel can't. */
 bool kvm_reasons_begin(void);
 void kvm_reasons_end(struct reasons *reasons);
+void kvm_reasons_drop(void);

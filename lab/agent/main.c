@@ -1,6 +1,6 @@
 /*
  * The first process of a machine that runs whole workloads: of lab:linux, of lab:kvm-linux's host, and of its
- * guest (docs/workloads.md). It never returns: the kernel panics if its first process exits.
+ * guest. What it says is in docs/records.md. It never returns: the kernel panics if its first process exits.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -105,18 +105,17 @@ static _Noreturn void finish(void)
 	duties_power_off("agent");
 }
 
-static void measure_all(const struct launch *launch)
+/* False: the VM was lost in the middle. */
+static bool measure_all(const struct launch *launch, bool can_be_lost)
 {
-	/* Without a `bye` the runner launches the machine again, for the rows that are left. */
-	for (unsigned i = 0; i < selection.count; i++) {
-		if (!row_measure(launch, i)) {
-			send_bye(SOURCE_MONITOR, "error", guest_lost());
-			finish();
-		}
-	}
+	for (unsigned i = 0; i < selection.count; i++)
+		if (!row_measure(launch, i) && can_be_lost)
+			return false;
+	return true;
 }
 
-static void run_native(void)
+/* Returns the status of the `bye`. */
+static const char *run_native(void)
 {
 	struct launch launch = { .selection = &selection, .role = ROLE_NATIVE };
 	struct message facts;
@@ -125,25 +124,46 @@ static void run_native(void)
 	launch.cpus = (unsigned)facts.cpus;
 	launch.no_network = network_up(ROLE_NATIVE);
 	send_hello(&facts);
-	measure_all(&launch);
+	measure_all(&launch, false);
+	return "ok";
 }
 
-static void run_host(void)
+static const char *run_host(void)
 {
 	struct launch launch = { .selection = &selection, .role = ROLE_HOST };
 	struct message facts = { .cpus = 1 };
+	bool started;
 
 	send_monitor_hello();
 	kvm_counts_setup();
 	launch.no_network = network_up(ROLE_HOST);
-	if (!guest_start(config.words, &facts))
+	started = guest_start(config.words, &facts);
+	if (!started)
 		facts = (struct message){ .cpus = 1 };
 	launch.cpus = (unsigned)facts.cpus;
 	send_hello(&facts);
-	/* Without a VM, the first row says why. */
-	measure_all(&launch);
+	/* A VM that did not start would not do so the next time: each row is skipped, with that reason. After one
+	 * that was lost there is no `bye` of the guest's, so that the runner launches the machine again for the
+	 * rows that are left. */
+	if (!measure_all(&launch, started)) {
+		send_bye(SOURCE_MONITOR, "error", guest_lost());
+		finish();
+	}
 	guest_stop();
-	send_bye(SOURCE_MONITOR, "ok", "all workloads were measured");
+	send_bye(SOURCE_MONITOR, started ? "ok" : "error",
+		 started ? "all workloads were reached" : guest_lost());
+	return started ? "ok" : "fault";
+}
+
+/* Idle time of several CPUs does not say when the machine was idle. */
+static void check_cpus(void)
+{
+	struct message facts;
+
+	facts_read(&facts);
+	if (config.role != ROLE_GUEST && facts.cpus != 1)
+		give_up("the machine has %lu CPUs: workloads can be measured only on one",
+			facts.cpus);
 }
 
 int main(void)
@@ -154,15 +174,12 @@ int main(void)
 		give_up("can't mount %s: %s", failed, strerror(errno));
 	read_config();
 	say_set_nonce(selection.nonce);
+	check_cpus();
 	load_modules();
 	root_enter(config.root);
 	command_setup();
 	if (config.role == ROLE_GUEST)
 		orders_follow(&config);
-	if (config.role == ROLE_HOST)
-		run_host();
-	else
-		run_native();
-	send_bye(SOURCE_GUEST, "ok", NULL);
+	send_bye(SOURCE_GUEST, config.role == ROLE_HOST ? run_host() : run_native(), NULL);
 	finish();
 }

@@ -1,6 +1,6 @@
 /*
- * A workload; see row.h. In this order: prepare, serve, run once to warm up, run measured, proof; in a VM a short
- * one is run once more, to count the exits by reason.
+ * A workload; see row.h. In this order: prepare, serve, run once to warm up, run measured, proof; in a VM a
+ * short one is run once more, to count the exits by reason.
  */
 #include "row.h"
 
@@ -118,16 +118,15 @@ static bool measure(struct row *row)
 	return true;
 }
 
-/* A run of its own, as counting by reason costs instructions. */
-static bool count_reasons(struct row *row)
+/* A run of its own, as counting by reason costs instructions. If it fails, what was measured stays valid. */
+static void count_reasons(struct row *row)
 {
-	bool done;
-
 	if (!on_host(row) || row->run[0] > REASONS_LIMIT_TICKS || !kvm_reasons_begin())
-		return true;
-	done = step(row, PHASE_RUN);
-	kvm_reasons_end(&row->reasons);
-	return done;
+		return;
+	if (step(row, PHASE_RUN))
+		kvm_reasons_end(&row->reasons);
+	else
+		kvm_reasons_drop();
 }
 
 static bool all_phases(struct row *row)
@@ -141,7 +140,10 @@ static bool all_phases(struct row *row)
 	while (row->samples < row->launch->selection->samples)
 		if (!measure(row))
 			return false;
-	return step(row, PHASE_PROOF) && count_reasons(row);
+	if (!step(row, PHASE_PROOF))
+		return false;
+	count_reasons(row);
+	return true;
 }
 
 static void name_reason(const void *names, unsigned counter, struct text *out)
