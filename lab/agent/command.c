@@ -33,6 +33,7 @@ void command_setup(void)
 	for (unsigned i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		putenv(variables[i]);
 	(void)chdir("/tmp");
+	(void)sethostname("lab", 3);
 }
 
 /* The command's process: waits at the gate, then becomes the shell. */

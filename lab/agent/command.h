@@ -21,7 +21,7 @@ struct outcome {
 	char said[256];	 /* the last line of its output */
 };
 
-/* What commands on this side get as environment and folder; once. */
+/* The environment, folder and host name that commands on this side get; once. */
 void command_setup(void);
 /* `output` takes what it says; network: of the namespace, -1: this one's. The process exists and waits when
  * this returns. False: no process could be made. */
