@@ -73,11 +73,14 @@ static bool lose(const char *format, ...)
 static bool lose_ended(void)
 {
 	int status = end_process();
+	struct outcome said;
 
+	command_outcome((uint64_t)status, GUEST_OUTPUT, &said);
 	if (WIFSIGNALED(status))
 		return lose("the VM ended too early, by signal %d of its emulator",
 			    WTERMSIG(status));
-	return lose("the VM ended too early, with status %d of its emulator", WEXITSTATUS(status));
+	return lose("the VM ended too early, with status %d of its emulator%s%s",
+		    WEXITSTATUS(status), *said.said ? ": " : "", said.said);
 }
 
 static int64_t now_ms(void)
