@@ -53,6 +53,7 @@ x86: $(if $(CHOSEN),,build/clang-19.fetched)
 build: command x86
 	@$(MAKE) -s $(JOBS) -C guest ARCH=aarch64 >&2
 	@$(MAKE) -s -C lab/init >&2
+	@$(MAKE) -s $(JOBS) -C lab/agent >&2
 	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C vmm ARCH=aarch64 >&2
 	@$(MAKE) -s $(JOBS) -C neve variants >&2
 

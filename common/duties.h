@@ -1,5 +1,5 @@
 /* What the first process (PID 1) does before and after its work: used by lab/init, which starts another
- * monitor, and by vmm when it is PID 1 itself (vmm/main.c). */
+ * monitor, by lab/agent, and by vmm when it is PID 1 itself (vmm/main.c). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-# Chooses the compiler of guest/, vmm/, neve/ and lab/init/: the lab's own, which gives the same bytes on
+# Chooses the compiler of guest/, vmm/, neve/ and lab/: the lab's own, which gives the same bytes on
 # every host (docs/lab.md), or with CC=clang or CC=gcc this host's.
 
 TOOLS := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))

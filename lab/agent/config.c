@@ -1,0 +1,188 @@
+/*
+ * /init.conf; see config.h. Its lines:
+ *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters; loaded in the order of lines
+ *	root=DEVICE			the root file system
+ *	append=WORDS			what the runner asks for (selection.c)
+ *	role=native|host|guest
+ *	word=TEXT			role host: a word of the command that starts the guest; the first is its path
+ *	workload=NAME			begins a workload; the lines behind it are its own:
+ *	units=N place=client|inside prepare= serve= run= proof=
+ */
+#include <string.h>
+
+#include "config.h"
+
+static bool is_name(const char *name)
+{
+	size_t bytes = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+
+	return bytes > 0 && bytes <= MAX_NAME && !name[bytes];
+}
+
+const struct workload *config_workload(const struct config *config, const char *name, size_t bytes)
+{
+	for (unsigned i = 0; i < config->workload_count; i++)
+		if (text_is(name, bytes, config->workloads[i].name))
+			return &config->workloads[i];
+	return NULL;
+}
+
+static const char *add_workload(struct config *config, const char *name)
+{
+	if (!is_name(name))
+		return "the name of a workload has 1 to 64 of a-z 0-9 - _";
+	if (config_workload(config, name, strlen(name)))
+		return "two workloads have the same name";
+	if (config->workload_count == MAX_WORKLOADS)
+		return "too many workloads";
+	config->workloads[config->workload_count++] = (struct workload){ .name = name };
+	return NULL;
+}
+
+static const char *set_units(struct workload *workload, const char *value)
+{
+	if (parse_u64(value, strlen(value), &workload->units) && workload->units)
+		return NULL;
+	return "units= must be a number from 1";
+}
+
+static const char *set_place(struct workload *workload, const char *value)
+{
+	workload->placed = true;
+	workload->inside = strcmp(value, "inside") == 0;
+	return workload->inside || strcmp(value, "client") == 0 ? NULL
+								: "place= must be client or inside";
+}
+
+static const char *set_command(const char **command, const char *value)
+{
+	*command = *value ? value : NULL;
+	return NULL;
+}
+
+/* A line of a workload. Returns what is wrong with it, or NULL. */
+static const char *workload_line(struct workload *workload, const char *key, const char *value)
+{
+	if (strcmp(key, "units") == 0)
+		return set_units(workload, value);
+	if (strcmp(key, "place") == 0)
+		return set_place(workload, value);
+	if (strcmp(key, "prepare") == 0)
+		return set_command(&workload->prepare, value);
+	if (strcmp(key, "serve") == 0)
+		return set_command(&workload->serve, value);
+	if (strcmp(key, "run") == 0)
+		return set_command(&workload->run, value);
+	if (strcmp(key, "proof") == 0)
+		return set_command(&workload->proof, value);
+	return "no line begins so";
+}
+
+static const char *set_role(struct config *config, const char *value)
+{
+	static const char *const names[] = { "", "native", "host", "guest" };
+
+	for (unsigned role = ROLE_NATIVE; role <= ROLE_GUEST; role++)
+		if (strcmp(value, names[role]) == 0)
+			config->role = (enum role)role;
+	return config->role ? NULL : "role= must be native, host or guest";
+}
+
+static const char *add(char **list, unsigned *count, unsigned most, char *value)
+{
+	if (*count == most)
+		return "too many lines of this kind";
+	list[(*count)++] = value;
+	return NULL;
+}
+
+static const char *take_line(struct config *config, const char *key, char *value)
+{
+	if (strcmp(key, "module") == 0)
+		return add(config->modules, &config->module_count, MAX_MODULES, value);
+	if (strcmp(key, "word") == 0)
+		return add(config->words, &config->word_count, MAX_WORDS, value);
+	if (strcmp(key, "root") == 0)
+		return set_command(&config->root, value);
+	if (strcmp(key, "append") == 0)
+		return set_command(&config->append, value);
+	if (strcmp(key, "role") == 0)
+		return set_role(config, value);
+	if (strcmp(key, "workload") == 0)
+		return add_workload(config, value);
+	if (config->workload_count == 0)
+		return "no line begins so before the first workload=";
+	return workload_line(&config->workloads[config->workload_count - 1], key, value);
+}
+
+/* What is missing, or NULL. */
+static const char *missing(const struct config *config)
+{
+	if (!config->role)
+		return "role=";
+	if (!config->root)
+		return "root=";
+	if (config->role == ROLE_HOST && config->word_count == 0)
+		return "word=, the command that starts the guest";
+	if (config->workload_count == 0)
+		return "workload=";
+	return NULL;
+}
+
+static const char *missing_of(const struct workload *workload)
+{
+	if (!workload->units)
+		return "units=";
+	if (!workload->placed)
+		return "place=";
+	return workload->run ? NULL : "run=";
+}
+
+static bool is_whole(const struct config *config, struct text *error)
+{
+	const char *what = missing(config);
+
+	if (what) {
+		text_printf(error, "it has no line %s", what);
+		return false;
+	}
+	for (unsigned i = 0; i < config->workload_count; i++) {
+		what = missing_of(&config->workloads[i]);
+		if (what) {
+			text_printf(error, "workload %s has no line %s", config->workloads[i].name,
+				    what);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool config_read(struct config *config, char *text, size_t bytes, struct text *error)
+{
+	char *end = text + bytes;
+
+	*config = (struct config){ .append = NULL };
+	for (unsigned number = 1; text < end; number++) {
+		char *line = text, *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *wrong = "it has no newline at its end";
+		char *equals;
+
+		if (newline) {
+			*newline = '\0';
+			equals = strchr(line, '=');
+			wrong = "it is no KEY=VALUE";
+			if (strlen(line) != (size_t)(newline - line)) {
+				wrong = "it has a byte of 0";
+			} else if (equals) {
+				*equals = '\0';
+				wrong = take_line(config, line, equals + 1);
+			}
+		}
+		if (wrong) {
+			text_printf(error, "line %u: %s", number, wrong);
+			return false;
+		}
+		text = newline + 1;
+	}
+	return is_whole(config, error);
+}

@@ -1,0 +1,45 @@
+/* What the agent has to do: /init.conf, and the rows that a launch selects of it. Pure. */
+#pragma once
+
+#include "common/limits.h"
+#include "common/text.h"
+
+#define MAX_MODULES   64
+#define MAX_WORDS     255
+#define MAX_WORKLOADS 64
+#define MAX_SAMPLES   64
+#define MAX_NAME      64 /* bytes of a workload's name */
+
+enum role { ROLE_NONE, ROLE_NATIVE, ROLE_HOST, ROLE_GUEST };
+
+struct workload {
+	const char *name;
+	uint64_t units; /* that one `run` does */
+	bool placed, inside;
+	const char *prepare, *serve, *run, *proof; /* for sh -c; NULL: none */
+};
+
+/* Points into the text that it was read from. */
+struct config {
+	char *modules[MAX_MODULES]; /* FILE [KEY=VALUE ...] */
+	char *words[MAX_WORDS + 1]; /* of the command that starts the guest; NULL behind them */
+	struct workload workloads[MAX_WORKLOADS];
+	unsigned module_count, word_count, workload_count;
+	const char *root, *append;
+	enum role role;
+};
+
+/* Reads the configuration, and modifies the text. False: `error` says why. */
+bool config_read(struct config *config, char *text, size_t bytes, struct text *error);
+const struct workload *config_workload(const struct config *config, const char *name, size_t bytes);
+
+/* What the runner's words ask for. */
+struct selection {
+	const struct workload *rows[MAX_WORKLOADS];
+	unsigned count;
+	uint64_t nonce, pad, seed, samples, cpus_wanted;
+	bool insns; /* the unit of a tick is an instruction */
+};
+
+/* Reads append=. Words that it does not know are ignored. False: `error` says why. */
+bool selection_read(struct selection *selection, const struct config *config, struct text *error);

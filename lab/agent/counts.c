@@ -1,0 +1,132 @@
+/* Numbers out of the kernel's texts; see counts.h. */
+#include <string.h>
+
+#include "counts.h"
+
+/* A piece of the text that is still to be read. */
+struct cursor {
+	const char *at, *end;
+};
+
+/* Takes the next line, without its newline. */
+static bool next_line(struct cursor *text, struct cursor *line)
+{
+	const char *newline;
+
+	if (text->at >= text->end)
+		return false;
+	newline = memchr(text->at, '\n', (size_t)(text->end - text->at));
+	*line = (struct cursor){ text->at, newline ? newline : text->end };
+	text->at = newline ? newline + 1 : text->end;
+	return true;
+}
+
+static void skip_blanks(struct cursor *line)
+{
+	while (line->at < line->end && (*line->at == ' ' || *line->at == '\t'))
+		line->at++;
+}
+
+/* Takes a word if the line goes on with it, and the blanks around it. */
+static bool take(struct cursor *line, const char *word)
+{
+	size_t bytes = strlen(word);
+
+	skip_blanks(line);
+	if ((size_t)(line->end - line->at) < bytes || memcmp(line->at, word, bytes) != 0)
+		return false;
+	line->at += bytes;
+	skip_blanks(line);
+	return true;
+}
+
+static bool take_number(struct cursor *line, uint64_t *value)
+{
+	const char *begin = line->at;
+
+	while (line->at < line->end && *line->at >= '0' && *line->at <= '9')
+		line->at++;
+	return parse_u64(begin, (size_t)(line->at - begin), value);
+}
+
+bool counts_number(const char *text, size_t bytes, uint64_t *value)
+{
+	struct cursor line = { text, text + bytes };
+
+	if (!take_number(&line, value))
+		return false;
+	return line.at == line.end || (*line.at == '\n' && line.at + 1 == line.end);
+}
+
+/* Time with a task that waits for I/O is idle time too, and is counted apart. */
+static bool take_idle(struct cursor *line, uint64_t *value)
+{
+	if (!take(line, ".idle_sleeptime") && !take(line, ".iowait_sleeptime"))
+		return false;
+	return take(line, ":") && take_number(line, value) && take(line, "nsecs") &&
+	       line->at == line->end;
+}
+
+bool counts_idle_ns(const char *text, size_t bytes, uint64_t *idle_ns)
+{
+	struct cursor rest = { text, text + bytes }, line;
+	bool found = false;
+	uint64_t value;
+
+	*idle_ns = 0;
+	while (next_line(&rest, &line)) {
+		if (!take_idle(&line, &value))
+			continue;
+		if (__builtin_add_overflow(*idle_ns, value, idle_ns))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+bool counts_reasons(const char *text, size_t bytes, struct reasons *reasons)
+{
+	struct cursor rest = { text, text + bytes }, line;
+
+	reasons->count = 0;
+	while (next_line(&rest, &line)) {
+		uint64_t code, count;
+
+		if (!take(&line, "{") || !take(&line, "exit_reason:"))
+			continue;
+		if (!take_number(&line, &code) || !take(&line, "}") || !take(&line, "hitcount:") ||
+		    !take_number(&line, &count) || reasons->count == MAX_REASONS)
+			return false;
+		reasons->rows[reasons->count].code = code;
+		reasons->rows[reasons->count++].count = count;
+	}
+	return true;
+}
+
+/* AMD64 Architecture Programmer's Manual, volume 2, appendix C. */
+void counts_reason_name(uint64_t code, struct text *out)
+{
+	static const struct {
+		uint64_t code;
+		const char *name;
+	} names[] = { { 0x52, "ac" },	    { 0x4e, "page_fault" }, { 0x60, "interrupt" },
+		      { 0x61, "nmi" },	    { 0x63, "init" },	    { 0x64, "vintr" },
+		      { 0x6e, "rdtsc" },    { 0x6f, "rdpmc" },	    { 0x70, "pushf" },
+		      { 0x71, "popf" },	    { 0x72, "cpuid" },	    { 0x74, "iret" },
+		      { 0x76, "invd" },	    { 0x77, "pause" },	    { 0x78, "hlt" },
+		      { 0x79, "invlpg" },   { 0x7b, "io" },	    { 0x7c, "msr" },
+		      { 0x7f, "shutdown" }, { 0x81, "vmmcall" },    { 0x89, "wbinvd" },
+		      { 0x8d, "xsetbv" },   { 0x400, "npf" } };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].code == code) {
+			text_printf(out, "%s", names[i].name);
+			return;
+		}
+	}
+	/* Reads of CR0 to CR15, then writes. */
+	if (code < 0x20)
+		text_printf(out, "%s_cr%lu", code < 0x10 ? "read" : "write", code % 0x10);
+	else
+		text_printf(out, "code_%lx", code);
+}

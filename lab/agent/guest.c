@@ -1,0 +1,229 @@
+/* The host's side of the VM; see guest.h. */
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "paths.h"
+#include "say.h"
+#include "window.h"
+
+/* In the machine's own time. A command may take COMMAND_LIMIT_S of the guest's. */
+#define BOOT_LIMIT_S   60
+#define ANSWER_LIMIT_S (COMMAND_LIMIT_S + 10)
+#define STOP_LIMIT_S   10
+
+static struct channel channel = { .in = -1, .out = -1 };
+static pid_t process;
+static int ended = -1; /* becomes readable when the process has ended */
+static uint64_t number;
+static char lost[400];
+
+pid_t guest_process(void)
+{
+	return process;
+}
+
+const char *guest_lost(void)
+{
+	return *lost ? lost : NULL;
+}
+
+/* Ends the VM's process. Returns its status, as wait() has it. */
+static int end_process(void)
+{
+	int status = 0;
+
+	kill(process, SIGKILL);
+	while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+		;
+	process = 0;
+	close(ended);
+	return status;
+}
+
+/* The VM is gone, or is not what it should be: ends it, and shows what it said. Always false. */
+static bool lose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool lose(const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(lost, sizeof(lost), format, values);
+	va_end(values);
+	if (process)
+		end_process();
+	say("%s. The end of its console:", lost);
+	say_end_of(GUEST_CONSOLE, "guest");
+	say_end_of(GUEST_OUTPUT, "guest's emulator");
+	return false;
+}
+
+static bool lose_ended(void)
+{
+	int status = end_process();
+	struct outcome said;
+
+	command_outcome((uint64_t)status, GUEST_OUTPUT, &said);
+	if (WIFSIGNALED(status))
+		return lose("the VM ended too early, by signal %d of its emulator",
+			    WTERMSIG(status));
+	return lose("the VM ended too early, with status %d of its emulator%s%s",
+		    WEXITSTATUS(status), *said.said ? ": " : "", said.said);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits for the guest's next message, which must be of this kind, and about the order. */
+static bool expect(enum message_kind kind, struct message *message, int limit_s)
+{
+	int64_t end_ms = now_ms() + limit_s * 1000;
+
+	for (;;) {
+		struct pollfd polled[] = { { .fd = channel.in, .events = POLLIN },
+					   { .fd = ended, .events = POLLIN } };
+		enum heard heard = channel_hear(&channel, message);
+		int64_t left_ms = end_ms - now_ms();
+
+		if (heard == HEARD_NONSENSE ||
+		    (heard == HEARD_MESSAGE &&
+		     (message->kind != kind || message->number != number)))
+			return lose("the guest's agent said what it must not say now");
+		if (heard == HEARD_MESSAGE)
+			return true;
+		if (left_ms <= 0)
+			return lose("the guest's agent said nothing for %d s", limit_s);
+		if (channel.used == 0 && polled[1].fd >= 0 && poll(&polled[1], 1, 0) == 1)
+			return lose_ended();
+		(void)poll(polled, 2, (int)left_ms);
+	}
+}
+
+/* The fifos of QEMU's `-chardev pipe`. Both are opened for both directions: then no open waits. */
+static bool open_channel(void)
+{
+	if (mkfifo(MARKS ".in", 0600) < 0 || mkfifo(MARKS ".out", 0600) < 0)
+		return false;
+	channel.out = open(MARKS ".in", O_RDWR | O_CLOEXEC);
+	channel.in = open(MARKS ".out", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	return channel.out >= 0 && channel.in >= 0;
+}
+
+static _Noreturn void become(char *const words[])
+{
+	int out = open(GUEST_OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	int in = open("/dev/null", O_RDONLY);
+
+	setsid();
+	if (out >= 0 && in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+	    dup2(out, STDERR_FILENO) >= 0)
+		execv(words[0], words);
+	fprintf(stderr, "can't run %s: %s\n", words[0], strerror(errno));
+	_exit(127);
+}
+
+/* What a mark costs by itself. */
+static bool learn(void)
+{
+	struct measured nothing;
+	struct outcome outcome;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (!guest_do(PHASE_MEASURE, NO_WORKLOAD, 0, &outcome, &nothing))
+			return false;
+	return true;
+}
+
+bool guest_start(char *const words[], struct message *facts)
+{
+	if (!open_channel())
+		return lose("can't make the fifos " MARKS ".in and .out: %s", strerror(errno));
+	process = fork();
+	if (process == 0)
+		become(words);
+	if (process < 0) {
+		process = 0;
+		return lose("can't make the VM's process: %s", strerror(errno));
+	}
+	ended = (int)syscall(SYS_pidfd_open, process, 0);
+	return expect(MESSAGE_READY, facts, BOOT_LIMIT_S) && learn();
+}
+
+static void go(void)
+{
+	channel_say(&channel, &(struct message){ .kind = MESSAGE_GO, .number = number });
+}
+
+/* The guest does not sleep between a mark and our answer: the machine is never idle outside of the window. */
+static bool follow_window(const char *workload, struct measured *measured)
+{
+	struct kvm_counts begin, end;
+	struct message message;
+	uint64_t idle;
+
+	if (!expect(MESSAGE_BEGIN, &message, ANSWER_LIMIT_S))
+		return false;
+	kvm_counts_read(&begin);
+	idle = window_idle_ticks();
+	go();
+	if (!expect(MESSAGE_END, &message, ANSWER_LIMIT_S))
+		return false;
+	measured->idle_ticks = window_idle_ticks() - idle;
+	kvm_counts_read(&end);
+	measured->ticks = message.ticks;
+	if (strcmp(workload, NO_WORKLOAD) == 0)
+		kvm_counts_learn(&begin, &end);
+	else
+		kvm_counts_add(&measured->counts, &begin, &end, true);
+	go();
+	return true;
+}
+
+bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
+	      struct measured *measured)
+{
+	struct message order = {
+		.kind = MESSAGE_DO, .number = ++number, .phase = phase, .pad = pad
+	};
+	struct message done;
+
+	if (guest_lost())
+		return false;
+	snprintf(order.name, sizeof(order.name), "%s", workload);
+	channel_say(&channel, &order);
+	if (phase == PHASE_MEASURE && !follow_window(workload, measured))
+		return false;
+	if (!expect(MESSAGE_DONE, &done, ANSWER_LIMIT_S))
+		return false;
+	*outcome = (struct outcome){ .status = done.status };
+	snprintf(outcome->said, sizeof(outcome->said), "%.200s", done.text);
+	return true;
+}
+
+void guest_stop(void)
+{
+	struct pollfd polled = { .fd = ended, .events = POLLIN };
+
+	if (!process)
+		return;
+	channel_say(&channel, &(struct message){ .kind = MESSAGE_OFF });
+	(void)poll(&polled, 1, STOP_LIMIT_S * 1000);
+	end_process();
+}

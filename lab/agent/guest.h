@@ -1,0 +1,27 @@
+/* The host's side of the VM: starts it, gives its agent orders, and samples counters at its marks. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "command.h"
+#include "kvm_counts.h"
+#include "message.h"
+
+/* What was measured. */
+struct measured {
+	uint64_t ticks, idle_ticks;
+	struct kvm_counts counts;
+};
+
+/* Starts the VM and waits until its agent is ready: *facts is what that said of its machine. False: the VM is
+ * gone; guest_lost() says why. */
+bool guest_start(char *const words[], struct message *facts);
+/* Carries out an order. `measured` is filled by PHASE_MEASURE. False: as above. */
+bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
+	      struct measured *measured);
+/* Its process; 0: none. */
+pid_t guest_process(void);
+/* Why the VM is gone, or NULL. */
+const char *guest_lost(void);
+/* Powers it off. */
+void guest_stop(void);

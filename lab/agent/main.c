@@ -1,0 +1,185 @@
+/*
+ * The first process of a machine that runs whole workloads: of lab:linux, of lab:kvm-linux's host, and of its
+ * guest. What it says is in docs/records.md. It never returns: the kernel panics if its first process exits.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/duties.h"
+#include "facts.h"
+#include "files.h"
+#include "guest.h"
+#include "network.h"
+#include "orders.h"
+#include "paths.h"
+#include "root.h"
+#include "row.h"
+#include "say.h"
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+static struct config config;
+static struct selection selection;
+static struct record record;
+
+static void read_config(void)
+{
+	static char text[1 << 18];
+	char why[256];
+	struct text error;
+	size_t bytes = file_read(CONFIG_FILE, text, sizeof(text));
+
+	text_start(&error, why, sizeof(why));
+	if (bytes == 0 || bytes == sizeof(text))
+		give_up(CONFIG_FILE " can't be read, is empty or has %zu bytes or more",
+			sizeof(text));
+	if (!config_read(&config, text, bytes, &error) ||
+	    (config.role != ROLE_GUEST && !selection_read(&selection, &config, &error)))
+		give_up(CONFIG_FILE ": %s", why);
+}
+
+static void load_modules(void)
+{
+	for (unsigned i = 0; i < config.module_count; i++)
+		if (!duties_load_module(config.modules[i]))
+			give_up("can't load the module %s: %s", config.modules[i], strerror(errno));
+}
+
+/* Of the machine that is measured. */
+static void send_hello(const struct message *facts)
+{
+	record_start(&record, "hello");
+	record_u64(&record, "protocol", 1);
+	record_string(&record, "guest", AGENT_VERSION);
+	record_string(&record, "compiler", COMPILER);
+	record_string(&record, "arch", "x86_64");
+	record_string(&record, "boot", "linux");
+	record_string(&record, "unit", selection.insns ? "insns" : "tsc_ticks");
+	record_u64(&record, "cpus", facts->cpus);
+	record_u64(&record, "cpus_wanted", selection.cpus_wanted);
+	record_u64(&record, "memory_bytes", facts->memory_bytes);
+	record_string(&record, "cpu", facts->text);
+	record_string(&record, "hypervisor", strcmp(facts->name, "-") ? facts->name : "");
+	record_string(&record, "clock", "tsc");
+	record_string(&record, "hypercall", "none");
+	record_u64(&record, "samples", selection.samples);
+	record_u64(&record, "pad", selection.pad);
+	if (selection.seed)
+		record_u64(&record, "seed", selection.seed);
+	record_u64(&record, "selected", selection.count);
+	say_record(&record, SOURCE_GUEST);
+}
+
+static void send_monitor_hello(void)
+{
+	struct message facts;
+
+	facts_read(&facts);
+	record_start(&record, "hello");
+	record_u64(&record, "protocol", 1);
+	record_string(&record, "arch", "x86_64");
+	record_string(&record, "unit", selection.insns ? "insns" : "tsc_ticks");
+	record_u64(&record, "cpus", facts.cpus);
+	record_u64(&record, "memory_bytes", facts.memory_bytes);
+	say_record(&record, SOURCE_MONITOR);
+}
+
+static void send_bye(enum source source, const char *status, const char *why)
+{
+	record_start(&record, "bye");
+	record_string(&record, "status", status);
+	if (why)
+		record_string(&record, "why", why);
+	say_record(&record, source);
+}
+
+static _Noreturn void finish(void)
+{
+	say_drain();
+	duties_power_off("agent");
+}
+
+/* False: the VM was lost in the middle. */
+static bool measure_all(const struct launch *launch, bool can_be_lost)
+{
+	for (unsigned i = 0; i < selection.count; i++)
+		if (!row_measure(launch, i) && can_be_lost)
+			return false;
+	return true;
+}
+
+/* Returns the status of the `bye`. */
+static const char *run_native(void)
+{
+	struct launch launch = { .selection = &selection, .role = ROLE_NATIVE };
+	struct message facts;
+
+	facts_read(&facts);
+	launch.cpus = (unsigned)facts.cpus;
+	launch.no_network = network_up(ROLE_NATIVE);
+	send_hello(&facts);
+	measure_all(&launch, false);
+	return "ok";
+}
+
+static const char *run_host(void)
+{
+	struct launch launch = { .selection = &selection, .role = ROLE_HOST };
+	struct message facts = { .cpus = 1 };
+	bool started;
+
+	send_monitor_hello();
+	kvm_counts_setup();
+	launch.no_network = network_up(ROLE_HOST);
+	started = guest_start(config.words, &facts);
+	if (!started)
+		facts = (struct message){ .cpus = 1 };
+	launch.cpus = (unsigned)facts.cpus;
+	send_hello(&facts);
+	/* A VM that did not start would not do so the next time: each row is skipped, with that reason. After one
+	 * that was lost there is no `bye` of the guest's, so that the runner launches the machine again for the
+	 * rows that are left. */
+	if (!measure_all(&launch, started)) {
+		send_bye(SOURCE_MONITOR, "error", guest_lost());
+		finish();
+	}
+	guest_stop();
+	send_bye(SOURCE_MONITOR, started ? "ok" : "error",
+		 started ? "all workloads were reached" : guest_lost());
+	return started ? "ok" : "fault";
+}
+
+/* Idle time of several CPUs does not say when the machine was idle. */
+static void check_cpus(void)
+{
+	struct message facts;
+
+	facts_read(&facts);
+	if (config.role != ROLE_GUEST && facts.cpus != 1)
+		give_up("the machine has %lu CPUs: workloads can be measured only on one",
+			facts.cpus);
+}
+
+int main(void)
+{
+	const char *failed = duties_mount();
+
+	if (failed)
+		give_up("can't mount %s: %s", failed, strerror(errno));
+	read_config();
+	say_set_nonce(selection.nonce);
+	check_cpus();
+	load_modules();
+	root_enter(config.root);
+	command_setup();
+	if (config.role == ROLE_GUEST)
+		orders_follow(&config);
+	send_bye(SOURCE_GUEST, config.role == ROLE_HOST ? run_host() : run_native(), NULL);
+	finish();
+}

@@ -1,0 +1,133 @@
+/* The guest's side; see orders.h. */
+#include "orders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <x86intrin.h>
+
+#include "channel.h"
+#include "facts.h"
+#include "network.h"
+#include "paths.h"
+#include "root.h"
+#include "say.h"
+#include "step.h"
+#include "window.h"
+
+static struct channel channel;
+
+static void open_channel(void)
+{
+	struct termios raw;
+	int fd = open(SERIAL, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || tcgetattr(fd, &raw) < 0)
+		give_up("can't open " SERIAL ", the line to the host: %s", strerror(errno));
+	cfmakeraw(&raw);
+	if (tcsetattr(fd, TCSANOW, &raw) < 0)
+		give_up("can't set up " SERIAL ": %s", strerror(errno));
+	channel.in = channel.out = fd;
+}
+
+static void hear(struct message *message, bool sleeps)
+{
+	struct pollfd polled = { .fd = channel.in, .events = POLLIN };
+
+	for (;;) {
+		switch (channel_hear(&channel, message)) {
+		case HEARD_MESSAGE:
+			return;
+		case HEARD_NONSENSE:
+			give_up("the host said what is no order");
+		case HEARD_NOTHING:
+			break;
+		}
+		if (sleeps)
+			(void)poll(&polled, 1, -1);
+	}
+}
+
+/* Says the mark, and waits for the answer without sleeping: the machine must not be idle between the host's
+ * sample and the window. */
+static void mark(enum message_kind kind, uint64_t number, uint64_t ticks)
+{
+	struct message message = { .kind = kind, .number = number, .ticks = ticks };
+
+	channel_say(&channel, &message);
+	do
+		hear(&message, false);
+	while (message.kind != MESSAGE_GO || message.number != number);
+}
+
+/* Measures the workload's run, or nothing at all if there is none. */
+static void measure(const struct message *order, const struct workload *workload,
+		    struct outcome *outcome)
+{
+	struct command command;
+	uint64_t ticks = 0, status = 0;
+	bool prepared = workload && command_prepare(&command, workload->run, RUN_OUTPUT, -1);
+
+	say_drain();
+	window_pad(order->pad);
+	mark(MESSAGE_BEGIN, order->number, 0);
+	if (prepared)
+		status = window_run(&command, &ticks);
+	mark(MESSAGE_END, order->number, ticks);
+	*outcome = (struct outcome){ .status = status };
+	if (prepared)
+		command_outcome(status, RUN_OUTPUT, outcome);
+	else if (workload)
+		step_no_process(outcome);
+}
+
+static void carry_out(const struct message *order, const struct workload *workload,
+		      const char *no_network, struct outcome *outcome)
+{
+	*outcome = (struct outcome){ .status = 0 };
+	if (order->phase == PHASE_CLEAN) {
+		command_end_all(0);
+		root_clean();
+	} else if (order->phase == PHASE_MEASURE) {
+		measure(order, workload, outcome);
+	} else if (!workload) {
+		outcome->status = 127;
+		snprintf(outcome->said, sizeof(outcome->said),
+			 "the guest's " CONFIG_FILE " does not have this workload");
+	} else if (no_network && !workload->inside) {
+		outcome->status = 127;
+		snprintf(outcome->said, sizeof(outcome->said), "%.230s", no_network);
+	} else {
+		step_do(workload, order->phase, -1, outcome);
+	}
+}
+
+void orders_follow(const struct config *config)
+{
+	const char *no_network = network_up(ROLE_GUEST);
+	struct message message;
+
+	open_channel();
+	facts_read(&message);
+	channel_say(&channel, &message);
+	for (;;) {
+		struct message done = { .kind = MESSAGE_DONE };
+		const struct workload *workload;
+		struct outcome outcome;
+
+		hear(&message, true);
+		if (message.kind == MESSAGE_OFF)
+			give_up("the host ends this VM");
+		if (message.kind != MESSAGE_DO)
+			continue;
+		workload = config_workload(config, message.name, strlen(message.name));
+		carry_out(&message, workload, no_network, &outcome);
+		done.number = message.number;
+		done.status = outcome.status;
+		snprintf(done.text, sizeof(done.text), "%s", outcome.said);
+		channel_say(&channel, &done);
+	}
+}

@@ -1,0 +1,10 @@
+/* Files of the agent. */
+#pragma once
+
+#define CONFIG_FILE   "/init.conf" /* in the initramfs */
+#define MARKS	      "/tmp/marks" /* the host's side of the guest's second serial port: .in and .out */
+#define GUEST_CONSOLE "/tmp/guest.log"
+#define GUEST_OUTPUT  "/run/guest.out" /* what the program that runs the guest says */
+#define RUN_OUTPUT    "/tmp/out"       /* of run=, for proof= */
+#define STEP_OUTPUT   "/run/step.out"  /* of the other commands of a workload */
+#define SERIAL	      "/dev/ttyS1"     /* the guest's side of the marks */

@@ -1,0 +1,241 @@
+/*
+ * A workload; see row.h. In this order: prepare, serve, run once to warm up, run measured, proof; in a VM a
+ * short one is run once more, to count the exits by reason.
+ */
+#include "row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/exits.h"
+#include "guest.h"
+#include "network.h"
+#include "paths.h"
+#include "root.h"
+#include "say.h"
+#include "step.h"
+#include "window.h"
+
+/* Runs that took longer are not run once more to count exits by reason. */
+#define REASONS_LIMIT_TICKS 300000000
+
+static struct record record;
+
+struct row {
+	const struct launch *launch;
+	const struct workload *workload;
+	unsigned index, samples;
+	uint64_t run[MAX_SAMPLES], idle[MAX_SAMPLES];
+	struct kvm_counts counts;
+	struct reasons reasons;
+	char failed[512]; /* why there is no result */
+};
+
+static bool on_host(const struct row *row)
+{
+	return row->launch->role == ROLE_HOST;
+}
+
+/* Is this phase the guest's? */
+static bool is_remote(const struct row *row, enum phase phase)
+{
+	bool of_client = phase == PHASE_RUN || phase == PHASE_MEASURE || phase == PHASE_PROOF;
+
+	return on_host(row) && (row->workload->inside || !of_client);
+}
+
+/* Notes why a command failed. True: it did not. */
+static bool succeeded(struct row *row, enum phase phase, const struct outcome *outcome)
+{
+	const char *name = phase_name(phase == PHASE_MEASURE ? PHASE_RUN : phase);
+	size_t size = sizeof(row->failed);
+
+	if (outcome->status == STATUS_LIMIT)
+		snprintf(row->failed, size, "%s did not end within %d s of the machine's clock: %s",
+			 name, COMMAND_LIMIT_S, outcome->said);
+	else if (outcome->status)
+		snprintf(row->failed, size, "%s ended with status %lu: %s", name, outcome->status,
+			 *outcome->said ? outcome->said : "it said nothing");
+	return outcome->status == 0;
+}
+
+static bool is_lost(struct row *row)
+{
+	snprintf(row->failed, sizeof(row->failed), "%s", guest_lost());
+	return false;
+}
+
+static bool step(struct row *row, enum phase phase)
+{
+	bool serves = phase == PHASE_PREPARE || phase == PHASE_SERVE;
+	int network = serves && !row->workload->inside ? network_of_servers() : -1;
+	struct outcome outcome;
+
+	if (!is_remote(row, phase))
+		step_do(row->workload, phase, network, &outcome);
+	else if (!guest_do(phase, row->workload->name, 0, &outcome, NULL))
+		return is_lost(row);
+	return succeeded(row, phase, &outcome);
+}
+
+/* Measures a run on this side. */
+static void measure_here(struct row *row, struct measured *measured, struct outcome *outcome)
+{
+	struct kvm_counts begin, end;
+	struct command command;
+	uint64_t idle, status;
+
+	if (!command_prepare(&command, row->workload->run, RUN_OUTPUT, -1)) {
+		step_no_process(outcome);
+		return;
+	}
+	say_drain();
+	kvm_counts_read(&begin);
+	window_pad(row->launch->selection->pad);
+	idle = window_idle_ticks();
+	status = window_run(&command, &measured->ticks);
+	measured->idle_ticks = window_idle_ticks() - idle;
+	kvm_counts_read(&end);
+	kvm_counts_add(&measured->counts, &begin, &end, false);
+	command_outcome(status, RUN_OUTPUT, outcome);
+}
+
+static bool measure(struct row *row)
+{
+	struct measured measured = { .counts = row->counts };
+	struct outcome outcome;
+
+	if (!is_remote(row, PHASE_MEASURE))
+		measure_here(row, &measured, &outcome);
+	else if (!guest_do(PHASE_MEASURE, row->workload->name, row->launch->selection->pad,
+			   &outcome, &measured))
+		return is_lost(row);
+	if (!succeeded(row, PHASE_MEASURE, &outcome))
+		return false;
+	row->run[row->samples] = measured.ticks;
+	row->idle[row->samples++] = measured.idle_ticks;
+	row->counts = measured.counts;
+	return true;
+}
+
+/* A run of its own, as counting by reason costs instructions. If it fails, what was measured stays valid. */
+static void count_reasons(struct row *row)
+{
+	if (!on_host(row) || row->run[0] > REASONS_LIMIT_TICKS || !kvm_reasons_begin())
+		return;
+	if (step(row, PHASE_RUN))
+		kvm_reasons_end(&row->reasons);
+	else
+		kvm_reasons_drop();
+}
+
+static bool all_phases(struct row *row)
+{
+	if (!row->workload->inside && row->launch->no_network) {
+		snprintf(row->failed, sizeof(row->failed), "%s", row->launch->no_network);
+		return false;
+	}
+	if (!step(row, PHASE_PREPARE) || !step(row, PHASE_SERVE) || !step(row, PHASE_RUN))
+		return false;
+	while (row->samples < row->launch->selection->samples)
+		if (!measure(row))
+			return false;
+	if (!step(row, PHASE_PROOF))
+		return false;
+	count_reasons(row);
+	return true;
+}
+
+static void name_reason(const void *names, unsigned counter, struct text *out)
+{
+	counts_reason_name(((const struct reasons *)names)->rows[counter].code, out);
+}
+
+static void send_exits(const struct row *row)
+{
+	struct bell_note note = { .index = row->index,
+				  .iterations = row->workload->units,
+				  .samples = row->samples };
+	uint64_t reasons[MAX_REASONS];
+
+	snprintf(note.bench, sizeof(note.bench), "%s", row->workload->name);
+	for (unsigned i = 0; i < row->reasons.count; i++)
+		reasons[i] = row->reasons.rows[i].count;
+	exits_start(&record, &note);
+	kvm_counts_send(&record, &row->counts);
+	if (row->reasons.count)
+		exits_counts(&record, "reasons", reasons, row->reasons.count, name_reason,
+			     &row->reasons);
+	say_record(&record, SOURCE_MONITOR);
+}
+
+static void send_samples(struct text *out, const char *key, const uint64_t *ticks, unsigned count)
+{
+	record_key(&record, key);
+	for (unsigned i = 0; i < count; i++)
+		text_printf(out, "%c%lu", i ? ',' : '[', ticks[i]);
+	text_printf(out, "]");
+}
+
+static void send_result(const struct row *row)
+{
+	struct text *out = record_start(&record, "result");
+
+	record_string(&record, "bench", row->workload->name);
+	record_u64(&record, "part", 1);
+	record_u64(&record, "parts", 1);
+	record_u64(&record, "iterations", row->workload->units);
+	record_u64(&record, "cpus", row->launch->cpus);
+	record_string(&record, "check", "proved");
+	record_string(&record, "note",
+		      row->workload->proof ? "run ended well, and proof after it"
+					   : "run ended well");
+	send_samples(out, "run", row->run, row->samples);
+	send_samples(out, "control", row->idle, row->samples);
+	say_record(&record, SOURCE_GUEST);
+}
+
+static void send_skip(const struct row *row)
+{
+	record_start(&record, "skip");
+	record_string(&record, "bench", row->workload->name);
+	record_string(&record, "reason", row->failed);
+	say_record(&record, SOURCE_GUEST);
+}
+
+/* Nothing of a workload is left to the next one. */
+static bool clean(void)
+{
+	struct outcome outcome;
+	bool there = !guest_process() || guest_do(PHASE_CLEAN, NO_WORKLOAD, 0, &outcome, NULL);
+
+	command_end_all(guest_process());
+	root_clean();
+	return there && !guest_lost();
+}
+
+bool row_measure(const struct launch *launch, unsigned index)
+{
+	static struct row row;
+	const char *name;
+
+	row = (struct row){ .launch = launch,
+			    .workload = launch->selection->rows[index],
+			    .index = index };
+	name = row.workload->name;
+	record_start(&record, "begin");
+	record_string(&record, "bench", name);
+	record_u64(&record, "index", index);
+	say_record(&record, SOURCE_GUEST);
+	if (all_phases(&row)) {
+		if (on_host(&row))
+			send_exits(&row);
+		send_result(&row);
+	} else {
+		send_skip(&row);
+	}
+	record_start(&record, "end");
+	record_string(&record, "bench", name);
+	say_record(&record, SOURCE_GUEST);
+	return clean();
+}
