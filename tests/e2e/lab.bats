@@ -28,7 +28,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'linux-6.12'*'not fetched'* ]]
     run ws lab list --json
     [ "$(jq -r '[.recipes[].name] | join(" ")' <<<"$output")" = \
-        'arm-native arm-xen kvm kvm-nested kvm-nvhe kvm-shadow kvm-vel2 kvm-vhe native neve neve-nested qemu-kvm xen' ]
+        'arm-native arm-xen kvm kvm-linux kvm-nested kvm-nvhe kvm-shadow kvm-vel2 kvm-vhe linux native neve neve-nested qemu-kvm xen' ]
     [ "$(jq -r '[.sets[].state] | unique[]' <<<"$output")" = 'not fetched' ]
 }
 
@@ -45,7 +45,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
 @test "an error in a recipe or a name is reported, with the known names" {
     run ws lab show kmv
     [ "$status" -eq 1 ]
-    [[ $output == *'no lab recipe "kmv"; there are arm-native, arm-xen, kvm, kvm-nested'* ]]
+    [[ $output == *'no lab recipe "kmv"; there are arm-native, arm-xen, kvm, kvm-linux'* ]]
     run ws lab show kvm@5.10
     [ "$status" -eq 1 ]
     [[ $output == *'the variants are 6.1, 6.12, unstable'* ]]

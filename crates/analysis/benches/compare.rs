@@ -50,6 +50,7 @@ fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
         Row {
             benchmark: format!("benchmark-{number}"),
             category: "io".into(),
+            work: None,
             status: Status::Ok,
             reason: None,
             outcomes: vec![],

@@ -315,6 +315,7 @@ mod tests {
         Row {
             benchmark: "in".into(),
             category: "io".into(),
+            work: None,
             status: Status::Ok,
             reason: None,
             outcomes: vec![],

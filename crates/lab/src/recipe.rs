@@ -4,6 +4,7 @@
 //! These types are complete and checked; `recipe_file` reads them from TOML and resolves `extends`.
 
 mod neve;
+mod whole;
 
 use crate::sets::Architecture;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
 pub use neve::{Mechanism, Neve};
+pub use whole::{Root, Vm};
 
 /// A lab machine, with everything that its recipe extends merged in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,6 +33,10 @@ pub struct Recipe {
     pub monitor: Monitor,
     /// A hypervisor between the machine's hypervisor and the guest; most machines have none.
     pub nested: Option<Nested>,
+    /// The root file system of a machine whose guest is a whole Linux.
+    pub root: Option<Root>,
+    /// The VM of such a machine; none if its Linux runs without a hypervisor.
+    pub vm: Option<Vm>,
     /// The options (`+key=value`) of the machine.
     pub options: Vec<OptionName>,
 }
@@ -289,6 +295,10 @@ impl Recipe {
         if let Monitor::Qemu { package, .. } = &self.monitor {
             add(package);
         }
+        if let Some(root) = &self.root {
+            add(&root.package);
+            add(&root.mkfs);
+        }
         sets
     }
 
@@ -409,6 +419,10 @@ impl Recipe {
             "monitor": self.monitor,
             "nested": self.nested,
         });
+        // Left out of all other machines, whose digests are older.
+        if let (Some(root), Some(fields)) = (&self.root, value.as_object_mut()) {
+            fields.insert("root".into(), serde_json::json!([root, self.vm]));
+        }
         strip(&mut value);
         // serde_json sorts the keys of objects, so the text is always the same.
         hex(&Sha256::digest(value.to_string()))

@@ -7,7 +7,7 @@
 use crate::lab::LabError;
 use crate::recipe::{
     Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module, Monitor,
-    Nested, Neve, OptionName, Recipe, Since, Source, Word,
+    Nested, Neve, OptionName, Recipe, Root, Since, Source, Vm, Word,
 };
 use crate::sets::Architecture;
 use serde::Deserialize;
@@ -31,6 +31,8 @@ pub(crate) struct RecipeFile {
     #[serde(default)]
     monitor: MonitorPart,
     nested: Option<NestedPart>,
+    root: Option<RootPart>,
+    vm: Option<VmPart>,
     /// The differences of each variant, by the name that follows `@`.
     #[serde(default)]
     variant: BTreeMap<String, RecipeFile>,
@@ -117,6 +119,41 @@ struct NestedPart {
     parameter: Vec<Word>,
 }
 
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RootPart {
+    package: Option<String>,
+    mkfs: Option<String>,
+}
+
+impl RootPart {
+    /// The error is the key that is missing.
+    fn complete(self) -> Result<Root, &'static str> {
+        Ok(Root {
+            package: self.package.ok_or("root.package")?,
+            mkfs: self.mkfs.ok_or("root.mkfs")?,
+        })
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VmPart {
+    #[serde(default)]
+    parameter: Vec<Word>,
+    #[serde(default)]
+    module: Vec<Module>,
+}
+
+impl VmPart {
+    fn complete(self) -> Vm {
+        Vm {
+            parameters: self.parameter,
+            modules: self.module,
+        }
+    }
+}
+
 impl RecipeFile {
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
         toml::from_str(text).map_err(|e| LabError::toml(path, &e))
@@ -162,6 +199,20 @@ impl RecipeFile {
                 }),
                 (mine, parents) => mine.or(parents),
             },
+            root: match (self.root, parent.root) {
+                (Some(mine), Some(parents)) => Some(RootPart {
+                    package: mine.package.or(parents.package),
+                    mkfs: mine.mkfs.or(parents.mkfs),
+                }),
+                (mine, parents) => mine.or(parents),
+            },
+            vm: match (self.vm, parent.vm) {
+                (Some(mine), Some(parents)) => Some(VmPart {
+                    parameter: merge(mine.parameter, parents.parameter, word_key),
+                    module: merge(mine.module, parents.module, |module| module.name.clone()),
+                }),
+                (mine, parents) => mine.or(parents),
+            },
         }
     }
 
@@ -172,7 +223,7 @@ impl RecipeFile {
             what,
         };
         let lacks = |key: &str| fail(format!("it lacks {key}, as do the recipes it extends"));
-        let emulator = self.emulator;
+        let (emulator, root) = (self.emulator, self.root.map(RootPart::complete).transpose());
         let memory_mib = emulator.memory_mib.ok_or(lacks("emulator.memory_mib"))?;
         if !MEMORY_MIB.contains(&memory_mib) {
             return Err(fail(format!(
@@ -219,6 +270,8 @@ impl RecipeFile {
                     parameters: nested.parameter,
                 }),
             },
+            root: root.map_err(lacks)?,
+            vm: self.vm.map(VmPart::complete),
             options: self.options.unwrap_or_default(),
         };
         check(&recipe).map_err(fail)?;
@@ -244,6 +297,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         }
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_) => {}
     }
+    check_whole(recipe)?;
     let own = match &recipe.monitor {
         Monitor::Vmm { words } => Some(words),
         Monitor::None | Monitor::Qemu { .. } => None,
@@ -262,6 +316,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         .chain(parameters)
         .chain(own.into_iter().flatten())
         .chain(nested)
+        .chain(recipe.vm.iter().flat_map(|vm| &vm.parameters))
         .chain(kernel.into_iter().flat_map(|kernel| &kernel.parameters))
         .map(|word| ("word", &*word.word, &*word.why));
     let flags = recipe.emulator.flags.iter().flat_map(|flag| {
@@ -271,6 +326,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         words.chain(none)
     });
     let modules = kernel.into_iter().flat_map(|kernel| &kernel.modules);
+    let modules = modules.chain(recipe.vm.iter().flat_map(|vm| &vm.modules));
     let modules = modules.map(|module| ("module", &*module.name, &*module.why));
     for (what, word, why) in words.chain(flags).chain(modules) {
         if word.is_empty() || word.chars().any(|c| c.is_control() || c == ' ') {
@@ -281,6 +337,28 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Checks a machine with a root file system.
+fn check_whole(recipe: &Recipe) -> Result<(), String> {
+    let Some(root) = &recipe.root else {
+        return match recipe.vm {
+            Some(_) => Err("[vm] needs a [root]".into()),
+            None => Ok(()),
+        };
+    };
+    if recipe.kernel.is_none() {
+        return Err("[root] needs a [kernel]".into());
+    }
+    match (&recipe.hypervisor, &recipe.vm, &recipe.monitor) {
+        (Hypervisor::None, None, Monitor::None) => Ok(()),
+        (Hypervisor::Kvm, Some(_), Monitor::Qemu { package, .. }) if *package == root.package => {
+            Ok(())
+        }
+        _ => Err(
+            "a machine with a [root] has no hypervisor, or hypervisor.kind = \"kvm\", a [vm] and a monitor of kind \"qemu\" from the packages of its root".into(),
+        ),
+    }
 }
 
 impl EmulatorPart {

@@ -61,6 +61,8 @@ pub struct BenchmarkRow {
     pub summary: String,
     /// What the machine must have, in words; empty if any machine will do. Untrusted text.
     pub requires: String,
+    /// What an operation is, where it is a unit of an application's work.
+    pub work: Option<String>,
     /// How many vCPUs it needs.
     pub cpus: u32,
     /// The fewest operations in a batch, on units of time.
@@ -210,6 +212,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
         category: plain(image.text(word(1))?)?,
         summary: image.text(word(2))?,
         requires: image.text(word(3))?,
+        work: None,
         cpus,
         min_iterations: word(11),
         max_iterations: word(12),

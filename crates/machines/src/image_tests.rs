@@ -39,6 +39,7 @@ fn rows_are_read_as_they_stand() {
             category: "exits".into(),
             summary: "Executes CPUID".into(),
             requires: "a vCPU".into(),
+            work: None,
             cpus: 2,
             min_iterations: 10,
             max_iterations: 1000,

@@ -6,6 +6,7 @@
 
 use crate::child::Child;
 use crate::earshot::Chunk;
+use crate::image::BenchmarkRow;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::sets::Architecture;
@@ -154,6 +155,12 @@ pub trait Machine: Send {
     /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend
     /// on nothing else: machines with the same digest and the same launch give the same results.
     fn digest(&self) -> Option<&str> {
+        None
+    }
+
+    /// The workloads of a machine whose guest is a whole Linux, as benchmarks. Nothing for other
+    /// machines: their benchmarks are those of the guest image.
+    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
         None
     }
 

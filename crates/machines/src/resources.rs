@@ -30,6 +30,9 @@ pub struct Resources {
     /// The first process of a lab machine whose monitor is not vmm; or why there is none, and the
     /// cure.
     pub init: Option<Result<PathBuf, String>>,
+    /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
+    /// cure.
+    pub agent: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
     /// The lab's recipes and the store of its packages; or why they can't be used.
@@ -146,6 +149,17 @@ impl Resources {
     /// There is none, and the cure.
     pub fn init(&self) -> Result<PathBuf, MachineError> {
         found(&self.init, "first process of lab machines")
+    }
+
+    /// The first process of a lab machine whose guest is a whole Linux.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn agent(&self) -> Result<PathBuf, MachineError> {
+        found(
+            &self.agent,
+            "first process of lab machines with applications",
+        )
     }
 
     /// The guest image.

@@ -21,6 +21,10 @@ pub struct Exits {
     /// kernel has none.
     #[serde(default)]
     pub kvm: Option<BTreeMap<String, u64>>,
+    /// Exits by reason, where the kernel's trace counted them: in a run of their own, as counting them
+    /// costs instructions.
+    #[serde(default)]
+    pub reasons: BTreeMap<String, u64>,
     /// Page faults of the monitor's process.
     #[serde(default)]
     pub page_faults: Option<u64>,

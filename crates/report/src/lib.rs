@@ -9,6 +9,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+mod apps;
 mod baselines;
 mod comparison;
 mod export;
@@ -29,6 +30,7 @@ mod table;
 mod terminal;
 pub mod text;
 
+pub use apps::{APPLICATION, APPS_SCHEMA, App, AppLine, Apps};
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};

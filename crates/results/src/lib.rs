@@ -101,6 +101,7 @@ impl Row {
         Self {
             benchmark: benchmark.to_owned(),
             category: category.to_owned(),
+            work: None,
             status: Status::Unreached,
             reason: None,
             outcomes: Vec::new(),
@@ -237,6 +238,9 @@ pub struct Row {
     pub benchmark: String,
     /// `idle`, `unprivileged`, `privileged`, `exception`, `memory`, `io`.
     pub category: String,
+    /// What an operation is, where it is a unit of an application's work: `transaction`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<String>,
     /// The first outcome that is not `ok`, or `ok`.
     pub status: Status,
     /// Why the status is not `ok`.
@@ -276,6 +280,9 @@ pub struct HostView {
     /// KVM's own counters that changed, by their kernel names; absent if the kernel has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kvm: Option<BTreeMap<String, u64>>,
+    /// Exits by reason, counted in a run of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, u64>,
     /// Page faults of the monitor's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_faults: Option<u64>,

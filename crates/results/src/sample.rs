@@ -79,6 +79,7 @@ pub(crate) fn sample() -> ResultFile {
             Row {
                 benchmark: "sgdt".into(),
                 category: "unprivileged".into(),
+                work: None,
                 status: Status::Ok,
                 reason: None,
                 outcomes: vec![
@@ -97,6 +98,7 @@ pub(crate) fn sample() -> ResultFile {
             Row {
                 benchmark: "hypercall".into(),
                 category: "exception".into(),
+                work: None,
                 status: Status::Skip,
                 reason: Some(refused.into()),
                 outcomes: vec![

@@ -1,7 +1,9 @@
 //! Makes a machine of a recipe: finds the parts that it names, and describes them for the result.
 
+use super::described::Described;
 use super::machine::Settings;
 use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
+use super::whole::{self, Whole};
 use crate::emulator::Emulator;
 use crate::image;
 use crate::initramfs::{Content, Entry};
@@ -9,13 +11,13 @@ use crate::kernel_file;
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use crate::vmm;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
 use ws_lab::manifest;
-use ws_lab::recipe::{Hypervisor, Monitor, Neve, Recipe, Source, Word};
+use ws_lab::recipe::{Hypervisor, Module, Monitor, Neve, Recipe, Source, Word};
 use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
@@ -29,6 +31,9 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
         }
     }
     emulator(recipe, resources)?;
+    if recipe.root.is_some() {
+        return resources.agent().map(drop);
+    }
     match recipe.monitor {
         Monitor::None => {}
         Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
@@ -54,6 +59,15 @@ fn has_dom0(recipe: &Recipe) -> bool {
 /// The file to boot: a user's kernel, or the guest image. On x86_64 the ELF file itself is booted;
 /// on aarch64 the arm64 Image of the same link, which lies next to it.
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
+    if recipe.root.is_some() {
+        return match &resources.kernel {
+            None => resources.agent(),
+            Some(_) => Err(MachineError::Other(format!(
+                "lab:{} boots its own kernel with the root file system of its packages: another kernel of Debian is lab:{0}@VERSION, and yours lab:{0}@FOLDER",
+                recipe.name
+            ))),
+        };
+    }
     if let Some(kernel) = &resources.kernel {
         kernel_file::check(recipe, kernel)?;
         return Ok(kernel.clone());
@@ -86,6 +100,9 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     described.file("guest", &guest)?;
     describe_emulator(&mut recipe, resources, &emulator, &mut described)?;
     let payload = match &recipe.hypervisor {
+        Hypervisor::None | Hypervisor::Kvm if recipe.root.is_some() => {
+            whole(&recipe, resources, &guest, &mut described)?
+        }
         Hypervisor::None => Payload::Guest,
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
         Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
@@ -191,6 +208,93 @@ fn xen(
     Ok(hypervisor)
 }
 
+/// A whole Linux with programs, and the VM of it.
+fn whole(
+    recipe: &Recipe,
+    resources: &Resources,
+    agent: &Path,
+    described: &mut Described,
+) -> Result<Payload, MachineError> {
+    let (Some(root), Some(kernel)) = (&recipe.root, &recipe.kernel) else {
+        return Err(MachineError::Other(format!(
+            "lab:{}: its recipe has no root file system or no kernel",
+            recipe.name
+        )));
+    };
+    let set = found(resources, &root.package)?;
+    let mkfs = found(resources, &root.mkfs)?;
+    described.set(&set);
+    let store = resources.store()?;
+    let image = store
+        .root_image(&set, &mkfs, &mut |_| ())
+        .map_err(|e| said(&e))?;
+    let bytes = fs::metadata(&image.path)
+        .map_err(|e| MachineError::io("read", &image.path, e))?
+        .len();
+    described.sum("root", &image.sha256);
+    described.part("root", json!(image.sha256));
+    let system = kernel_of(&kernel.source, resources, described)?;
+    described.file("kernel", &system.image)?;
+    described.part("kernel", json!(format!("linux {}", system.release)));
+    described.part("kernel_parameters", json!(words(&kernel.parameters)));
+    let agent = payload::init(read(agent)?);
+    let (mut files, modules) = modules(&system, &kernel.modules, "", described)?;
+    files.insert(0, agent.clone());
+    let vm = match (&recipe.vm, &recipe.monitor) {
+        (Some(vm), Monitor::Qemu { program, .. }) => {
+            described.part("inner_kernel_parameters", json!(words(&vm.parameters)));
+            let (mut files, modules) = self::modules(&system, &vm.modules, "inner ", described)?;
+            files.insert(0, agent);
+            Some(whole::Vm {
+                program: format!("/usr/bin/{program}"),
+                kernel: read(&system.image)?,
+                parameters: words(&vm.parameters),
+                files,
+                modules,
+            })
+        }
+        _ => None,
+    };
+    // Not part of the digest: each is part of the conditions of its own row.
+    let lab = resources.lab()?;
+    let names = lab.workloads().map_err(|e| said(&e))?;
+    let workloads = names.iter().map(|name| lab.workload(name));
+    let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
+    Ok(Payload::Whole(Box::new(Whole {
+        kernel: system.image,
+        parameters: words(&kernel.parameters),
+        files,
+        modules,
+        root_bytes: bytes,
+        root: image.path,
+        workloads,
+        vm,
+    })))
+}
+
+/// The files of a kernel's modules, and the lines that load them; `whose` begins their names in the
+/// digest.
+fn modules(
+    kernel: &Kernel,
+    modules: &[Module],
+    whose: &str,
+    described: &mut Described,
+) -> Result<(Vec<Entry>, Vec<String>), MachineError> {
+    let (mut files, mut lines) = (Vec::new(), Vec::new());
+    for module in modules {
+        let file = kernel.module(&module.name).map_err(MachineError::Other)?;
+        described.file(&format!("{whose}{}", module.name), &file)?;
+        let path = format!("{}.ko", module.name);
+        let line = format!("module=/{path} {}", module.options);
+        lines.push(line.trim_end().to_owned());
+        if !module.options.is_empty() {
+            described.part(&format!("{}.options", module.name), json!(module.options));
+        }
+        files.push(Entry::file(path, read(&file)?));
+    }
+    Ok((files, lines))
+}
+
 /// A Linux that runs a monitor and nothing else.
 fn linux(
     recipe: &Recipe,
@@ -210,18 +314,8 @@ fn linux(
         described.file("initrd", initrd)?;
         files.push(Entry::file(INITRD, read(initrd)?));
     }
-    let mut lines = Vec::new();
-    for module in &kernel.modules {
-        let file = found.module(&module.name).map_err(MachineError::Other)?;
-        described.file(&module.name, &file)?;
-        let path = format!("{}.ko", module.name);
-        let line = format!("module=/{path} {}", module.options);
-        lines.push(line.trim_end().to_owned());
-        if !module.options.is_empty() {
-            described.part(&format!("{}.options", module.name), json!(module.options));
-        }
-        files.push(Entry::file(path, read(&file)?));
-    }
+    let (of_modules, mut lines) = modules(&found, &kernel.modules, "", described)?;
+    files.extend(of_modules);
     if let Monitor::Vmm { words } = &recipe.monitor {
         lines.extend(words.iter().map(|word| word.word.clone()));
     }
@@ -398,66 +492,4 @@ fn read(path: &Path) -> Result<Vec<u8>, MachineError> {
 fn words(words: &[Word]) -> String {
     let words: Vec<&str> = words.iter().map(|word| &*word.word).collect();
     words.join(" ")
-}
-
-/// What a machine is made of, in readable form and as one digest.
-#[derive(Default)]
-struct Described {
-    hash: Sha256,
-    parts: Vec<(String, Value)>,
-    packages: Vec<Value>,
-    pinned: bool,
-}
-
-impl Described {
-    /// Adds a part to the digest.
-    fn sum(&mut self, what: &str, value: impl AsRef<[u8]>) {
-        self.hash
-            .update(format!("{what} {}\n", value.as_ref().len()));
-        self.hash.update(value);
-    }
-
-    /// Adds the content of a file to the digest, but not its path.
-    fn file(&mut self, what: &str, path: &Path) -> Result<(), MachineError> {
-        self.sum(what, Sha256::digest(read(path)?));
-        Ok(())
-    }
-
-    /// Adds a set of packages to the digest and to the identity.
-    fn set(&mut self, set: &Unpacked) {
-        self.sum(&set.set, set.digest());
-        self.pinned = (self.pinned || self.packages.is_empty()) && set.pinned();
-        // The identity names only the main packages; the digest covers the libraries, and the lock
-        // file lists them.
-        let main = set.packages().iter().filter(|package| {
-            [
-                "linux-image",
-                "xen-hypervisor",
-                "qemu-system-x86",
-                "qemu-system-arm",
-            ]
-            .iter()
-            .any(|start| package.name.starts_with(start))
-        });
-        self.packages
-            .extend(main.map(|package| json!(format!("{} {}", package.name, package.version))));
-    }
-
-    fn part(&mut self, name: &str, value: Value) {
-        self.parts.push((name.to_owned(), value));
-    }
-
-    fn digest(&self) -> String {
-        let digest = self.hash.clone().finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    fn parts(self) -> Vec<(String, Value)> {
-        let mut parts = self.parts;
-        if !self.packages.is_empty() {
-            parts.push(("packages".into(), json!(self.packages)));
-            parts.push(("packages_pinned".into(), json!(self.pinned)));
-        }
-        parts
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Neve, Recipe};
 
 /// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
@@ -60,6 +60,72 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
     arguments
 }
 
+/// The VM of a machine whose guest is a whole Linux. Paths are those in the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole<'a> {
+    /// QEMU.
+    pub program: &'a str,
+    pub memory_mib: u64,
+    /// The block device with the root file system, and its size.
+    pub root: &'a str,
+    pub root_bytes: u64,
+    pub kernel: &'a str,
+    pub initrd: &'a str,
+    /// The kernel's command line.
+    pub parameters: &'a str,
+}
+
+/// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that
+/// the host's agent makes (`lab/agent`).
+pub fn vm(vm: &Whole<'_>) -> Vec<String> {
+    let memory = format!(
+        "{}M,slots=1,maxmem={}M",
+        vm.memory_mib,
+        vm.memory_mib + NVDIMM_MIB
+    );
+    let mut arguments = vec![vm.program.to_owned()];
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
+    add(&["-no-user-config", "-nodefaults", "-machine", "pc,nvdimm=on"]);
+    add(&["-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", &memory]);
+    add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
+    add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
+    add(&["-serial", "file:/tmp/guest.log"]);
+    add(&[
+        "-chardev",
+        "pipe,id=marks,path=/tmp/marks",
+        "-serial",
+        "chardev:marks",
+    ]);
+    add(&[
+        "-netdev",
+        "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on",
+    ]);
+    add(&[
+        "-device",
+        "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=",
+    ]);
+    let root = nvdimm(vm.root, vm.root_bytes);
+    add(&["-object", &root, "-device", "nvdimm,memdev=root,unarmed=on"]);
+    add(&[
+        "-kernel",
+        vm.kernel,
+        "-initrd",
+        vm.initrd,
+        "-append",
+        vm.parameters,
+    ]);
+    arguments
+}
+
+/// Room for the NVDIMM in the machine's addresses.
+const NVDIMM_MIB: u64 = 8192;
+
+/// The memory of an NVDIMM that is a file or a block device, which nobody writes.
+fn nvdimm(path: &str, bytes: u64) -> String {
+    let path = path.replace(',', ",,");
+    format!("memory-backend-file,id=root,mem-path={path},share=off,readonly=on,size={bytes}")
+}
+
 /// The emulator's arguments. Its console is its standard output.
 pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
     match recipe.emulator.kind {
@@ -81,10 +147,16 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
     add(&["-smp", &launch.vcpus.to_string()]);
-    add(&["-m", &launch.memory_mib.to_string()]);
+    add(&["-m", &memory(payload, launch.memory_mib)]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);
     match payload {
+        Payload::Whole(whole) => {
+            let root = nvdimm(&whole.root.to_string_lossy(), whole.root_bytes);
+            add(&["-object", &root, "-device", "nvdimm,memdev=root,unarmed=on"]);
+            add(&["-kernel", &whole.kernel.to_string_lossy()]);
+            add(&["-initrd", launch.made, "-append", &whole.parameters]);
+        }
         Payload::Guest => {
             add(&["-serial", "null"]);
             add(&["-kernel", launch.guest, "-append", launch.command_line]);
@@ -104,12 +176,7 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         } => {
             // Xen's own output goes to standard error; the third port is for Print.
             add(&["-serial", "file:/dev/stderr", "-serial", "null"]);
-            // Multiboot modules, separated by commas: each a path and its words. A comma in the
-            // words is doubled.
-            let words = launch.command_line.replace(',', ",,");
-            let (memory, cpus) = (launch.guest_memory_mib, launch.vcpus);
-            let dom0 = format!("{} memory={memory} cpus={cpus}", dom0.display());
-            let modules = format!("{dom0},{} {words}", launch.guest);
+            let modules = multiboot(dom0, launch);
             add(&["-kernel", &hypervisor.to_string_lossy()]);
             add(&["-append", parameters, "-initrd", &modules]);
         }
@@ -132,6 +199,23 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         }
     }
     arguments
+}
+
+/// The argument of `-m`.
+fn memory(payload: &Payload, mib: u64) -> String {
+    match payload {
+        Payload::Whole(_) => format!("{mib}M,slots=1,maxmem={}M", mib + NVDIMM_MIB),
+        _ => mib.to_string(),
+    }
+}
+
+/// Xen's multiboot modules, separated by commas: each a path and its words. A comma in the words is
+/// doubled.
+fn multiboot(dom0: &Path, launch: &Launch<'_>) -> String {
+    let words = launch.command_line.replace(',', ",,");
+    let (memory, cpus) = (launch.guest_memory_mib, launch.vcpus);
+    let dom0 = format!("{} memory={memory} cpus={cpus}", dom0.display());
+    format!("{dom0},{} {words}", launch.guest)
 }
 
 /// The base of the memory of QEMU's `virt`, and the memory that each hypervisor needs besides its

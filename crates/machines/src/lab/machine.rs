@@ -5,6 +5,7 @@ use super::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use super::tree::{self, Domain};
 use crate::child::{Child, Look};
 use crate::emulator::{self, Emulator};
+use crate::image::BenchmarkRow;
 use crate::inherited::Inherited;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
@@ -85,6 +86,11 @@ impl LabMachine {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
             Payload::Linux(linux) => {
                 let bytes = self.initramfs(linux, request)?;
+                Inherited::of("an initramfs", &bytes).map(Some)
+            }
+            Payload::Whole(whole) => {
+                let memory_mib = self.settings.guest_memory_mib(request);
+                let bytes = whole.initramfs(&request.command_line, memory_mib)?;
                 Inherited::of("an initramfs", &bytes).map(Some)
             }
             Payload::Dom0less { parameters, .. } => {
@@ -169,12 +175,20 @@ impl Machine for LabMachine {
     fn boot_limit(&self) -> Option<Duration> {
         Some(match &self.settings.payload {
             Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
+            Payload::Whole(_) => NESTED_BOOT_LIMIT,
             _ => BOOT_LIMIT,
         })
     }
 
     fn architecture(&self) -> Architecture {
         self.settings.recipe.architecture
+    }
+
+    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
+        match &self.settings.payload {
+            Payload::Whole(whole) => Some(whole.rows()),
+            _ => None,
+        }
     }
 
     fn doorbell(&self) -> Option<u64> {
@@ -190,7 +204,9 @@ impl Machine for LabMachine {
 
     fn words(&self) -> &'static [&'static str] {
         match self.settings.payload {
-            Payload::Guest | Payload::Linux(_) | Payload::Dom0less { .. } => &[],
+            Payload::Guest | Payload::Linux(_) | Payload::Whole(_) | Payload::Dom0less { .. } => {
+                &[]
+            }
             Payload::Xen { .. } => XEN_WORDS,
             Payload::Neve { .. } => NEVE_WORDS,
         }
@@ -256,7 +272,9 @@ impl Machine for LabMachine {
             return None;
         }
         Some(match &self.settings.payload {
-            Payload::Guest | Payload::Dom0less { .. } => Witness::Complaint(command::POWERED_OFF),
+            Payload::Guest | Payload::Whole(_) | Payload::Dom0less { .. } => {
+                Witness::Complaint(command::POWERED_OFF)
+            }
             Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye { speakers: 1 },
             Payload::Linux(linux) => match linux.monitor {
                 LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),

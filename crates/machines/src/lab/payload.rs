@@ -1,5 +1,6 @@
 //! What a lab machine boots.
 
+use super::whole::Whole;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub enum Payload {
         /// The hypervisors' images, the host's first.
         hypervisors: Vec<PathBuf>,
     },
+    /// A whole Linux with programs, the machine's own or that of a VM.
+    Whole(Box<Whole>),
     /// Xen on ARM, which starts the guest by itself: no dom0.
     Dom0less {
         hypervisor: PathBuf,

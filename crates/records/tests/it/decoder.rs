@@ -460,9 +460,9 @@ fn the_examples_of_the_document_are_understood() {
     assert_eq!(
         kinds,
         [
-            // From the guest, its monitor, Xen's dom0, and neve.
+            // From the guest, its monitor, Xen's dom0, neve, and the agent.
             "hello", "begin", "result", "skip", "fault", "end", "bye", "hello", "exits", "bye",
-            "hello", "bye", "hello", "exits", "bye"
+            "hello", "bye", "hello", "exits", "bye", "exits"
         ]
     );
 }

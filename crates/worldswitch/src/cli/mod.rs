@@ -1,5 +1,6 @@
 //! The command line: its definition and its help texts.
 
+mod apps;
 pub mod bisect;
 mod history;
 pub mod io;
@@ -18,6 +19,7 @@ use io::IoArgs;
 use lab::{LabCommand, Places};
 use std::path::PathBuf;
 
+pub use apps::AppsArgs;
 pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
@@ -90,6 +92,8 @@ pub enum Command {
     /// One client of `io`.
     #[command(name = io::CLIENT, hide = true)]
     IoClient { task: String },
+    /// Measure applications natively and in a virtual machine, in the lab.
+    Apps(Box<AppsArgs>),
     /// Measure nested virtualization on Arm with every mechanism, beside the NEVE paper's tables.
     Nested(Box<NestedArgs>),
     /// Rewrite a hypervisor's image so that it runs as a guest hypervisor on an Arm CPU that does

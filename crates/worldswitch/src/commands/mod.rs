@@ -1,5 +1,6 @@
 //! The commands, `worldswitch NAME`: one file or folder each.
 
+mod apps;
 mod bisect;
 mod compare;
 mod doctor;
@@ -65,6 +66,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Bisect(args) => return bisect::bisect(args, colours),
         Command::History(args) => return history::history(args, colours),
         Command::Io(args) => return io::io(args, colours),
+        Command::Apps(args) => return apps::apps(args, colours),
         Command::Nested(args) => return nested::nested(args, colours),
         Command::List { what } => list::list(what)?,
         Command::Show(args) => show::show(args, colours)?,

@@ -58,6 +58,13 @@ const INIT: Part = Part {
     cure: "run make build (or make -C lab/init)",
 };
 
+const AGENT: Part = Part {
+    name: "first process of lab machines with applications",
+    path: "lab/x86_64/agent",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
 /// A file in the folder of lab recipes and sets of packages.
 const LAB: Part = Part {
     name: "folder of lab recipes",
@@ -76,6 +83,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         vmm: Some(part(MONITOR, &parts.vmm)),
         arm_vmm: Some(part(ARM_MONITOR, &parts.vmm)),
         init: Some(found(INIT)),
+        agent: Some(found(AGENT)),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,
         ..Resources::default()

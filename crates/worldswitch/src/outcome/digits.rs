@@ -161,6 +161,7 @@ mod tests {
         Row {
             benchmark: bench.into(),
             category: "c".into(),
+            work: None,
             conditions: BTreeMap::new(),
             status: Status::Ok,
             reason: None,

@@ -279,6 +279,7 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
         view.host_ns = Some(exits.host_ns);
         view.returns = exits.returns;
         view.kvm = exits.kvm;
+        view.reasons = exits.reasons;
         view.page_faults = exits.page_faults;
         view.pages_before = exits.pages_before;
         view.pages_after = exits.pages_after;

@@ -29,7 +29,7 @@ impl Gathered {
     pub fn named(known: &[BenchmarkRow]) -> Self {
         let mut gathered = Self::default();
         for row in known {
-            gathered.row(&row.name, &row.category);
+            gathered.row(&row.name, &row.category).work = row.work.clone();
         }
         gathered
     }

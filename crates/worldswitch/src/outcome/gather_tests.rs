@@ -10,6 +10,7 @@ fn known(name: &str) -> BenchmarkRow {
         category: "io".into(),
         summary: String::new(),
         requires: String::new(),
+        work: None,
         cpus: 1,
         min_iterations: 1,
         max_iterations: 1,

@@ -33,6 +33,9 @@ struct OneBoot {
     keys: Vec<Key>,
 }
 
+/// The least time limit of a workload of a whole Linux, which has far more work than a benchmark.
+const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
+
 impl Job {
     /// Boots the machine once. `left_after` is the time that the run takes after this boot.
     pub fn boot(&mut self, common: &Common, progress: &Progress, left_after: Duration) {
@@ -131,6 +134,9 @@ impl Job {
         let mut limits = Limits::launched(common.bench_limit);
         if let Some(limit) = self.machine.boot_limit() {
             (limits.boot, limits.between) = (Some(limit), Some(limit));
+        }
+        if self.machine.workloads().is_some() {
+            limits.bench = limits.bench.max(Some(WORKLOAD_LIMIT));
         }
         Order {
             vcpus: planned.vcpus,

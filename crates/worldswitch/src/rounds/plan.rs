@@ -171,6 +171,7 @@ mod tests {
             category: "c".into(),
             summary: String::new(),
             requires: String::new(),
+            work: None,
             cpus,
             min_iterations: 1,
             max_iterations: 1,

@@ -309,7 +309,15 @@ const FILE: usize = 500;
 /// Sources that are no tests.
 fn sources() -> impl Iterator<Item = PathBuf> {
     let tops = [
-        "common", "crates", "dom0", "elvis", "guest", "lab/init", "neve", "vmm",
+        "common",
+        "crates",
+        "dom0",
+        "elvis",
+        "guest",
+        "lab/agent",
+        "lab/init",
+        "neve",
+        "vmm",
     ];
     let all = tops.into_iter().flat_map(files);
     all.filter(|file| {

@@ -31,6 +31,7 @@ pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row
     let mut row = Row {
         benchmark: name.into(),
         category: category.into(),
+        work: None,
         status: Status::Ok,
         reason: None,
         outcomes: (1..).take(boots.len()).map(outcome).collect(),

@@ -51,7 +51,7 @@ pub fn open(
     let common = common(args, bench, resources, stop);
     let mut jobs = Vec::new();
     for (name, machine) in machines {
-        let selection = selections.get(&machine.architecture());
+        let selection = selections.get(&kind_of(machine.as_ref()));
         let selection = selection.map(Arc::clone).unwrap_or_default();
         let wanted = args.boots.or_else(|| boots(machine.as_ref()));
         let mut job = Job::new(name, machine, selection, wanted, &common);
@@ -104,42 +104,47 @@ fn boots(machine: &dyn Machine) -> Option<u32> {
     }
 }
 
-/// Reads the guest image of each architecture of the machines, and selects its benchmarks.
+/// What a machine's benchmarks come from: the guest image of its architecture, or the workloads of a
+/// whole Linux.
+type Suit = (Architecture, bool);
+
+fn kind_of(machine: &dyn Machine) -> Suit {
+    (machine.architecture(), machine.workloads().is_some())
+}
+
+/// Reads the guest image of each architecture of the machines, or their workloads, and selects the
+/// benchmarks.
 fn select(
     args: &RunArgs,
     bench: Option<&Regex>,
     resources: &Resources,
     machines: &[(String, Box<dyn Machine>)],
-) -> anyhow::Result<BTreeMap<Architecture, Arc<Selection>>> {
+) -> anyhow::Result<BTreeMap<Suit, Arc<Selection>>> {
     let mut selections = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
-    for architecture in machines.iter().map(|(_, machine)| machine.architecture()) {
-        if selections.contains_key(&architecture) {
+    for (_, machine) in machines {
+        let suit = kind_of(machine.as_ref());
+        if selections.contains_key(&suit) {
             continue;
         }
-        let booted = machines.iter().any(|(_, machine)| {
-            machine.architecture() == architecture && machine.control() == Control::Launched
-        });
-        // A log can be read without an image. To boot, or if the user names one, it must be valid.
-        let image = match resources.guest_for(architecture) {
-            Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
-            Ok(path) => GuestImage::read(&path).ok(),
-            Err(why) if args.parts.guest.is_some() => return Err(why.into()),
-            Err(_) => None,
+        let (rows, image_sha256) = match machine.workloads() {
+            Some(rows) => (rows, None),
+            None => match image(args, resources, suit.0, machines)? {
+                Some(image) => (image.rows, Some(image.sha256)),
+                None => continue,
+            },
         };
-        let Some(image) = image else { continue };
-        names.extend(image.rows.iter().map(|row| row.name.clone()));
+        names.extend(rows.iter().map(|row| row.name.clone()));
         let is_wanted = |name: &str| bench.is_none_or(|regex| regex.is_match(name));
         let selection = Selection {
-            image_rows: image.rows.len(),
-            image_sha256: Some(image.sha256),
-            rows: image
-                .rows
+            image_rows: rows.len(),
+            image_sha256,
+            rows: rows
                 .into_iter()
                 .filter(|row| is_wanted(&row.name))
                 .collect(),
         };
-        selections.insert(architecture, Arc::new(selection));
+        selections.insert(suit, Arc::new(selection));
     }
     let booted = machines
         .iter()
@@ -157,4 +162,23 @@ fn select(
         )));
     }
     Ok(selections)
+}
+
+/// The guest image of an architecture; none if there is none and no machine needs it.
+fn image(
+    args: &RunArgs,
+    resources: &Resources,
+    architecture: Architecture,
+    machines: &[(String, Box<dyn Machine>)],
+) -> anyhow::Result<Option<GuestImage>> {
+    let booted = machines.iter().any(|(_, machine)| {
+        kind_of(machine.as_ref()) == (architecture, false) && machine.control() == Control::Launched
+    });
+    // A log can be read without an image. To boot, or if the user names one, it must be valid.
+    Ok(match resources.guest_for(architecture) {
+        Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+        Ok(path) => GuestImage::read(&path).ok(),
+        Err(why) if args.parts.guest.is_some() => return Err(why.into()),
+        Err(_) => None,
+    })
 }

@@ -18,6 +18,7 @@ fn result(platform: &str, created: &str, value: u64) -> ResultFile {
     let row = |benchmark: &str, status| Row {
         benchmark: benchmark.into(),
         category: "io".into(),
+        work: None,
         status,
         reason: None,
         outcomes: vec![],

@@ -1,0 +1,56 @@
+//! Options of `worldswitch apps`.
+
+use super::{Output, Parts, PlatformList, platforms};
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Each workload does a fixed amount of work; the table has the instructions of one unit of it, natively
+and in a virtual machine, exactly the same on every host. Workloads are files of lab/workloads, and of
+workloads/ in the folders of --lab-dir.
+
+Examples:
+  worldswitch lab fetch linux kvm-linux          once: Debian's packages of the applications
+  worldswitch apps
+  worldswitch apps --workload '^tcp-rr$' --boots 1 --perturb 0     the quickest
+  worldswitch apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
+  worldswitch apps --of apps --export-markdown apps.md
+  worldswitch compare old:lab:kvm-linux new:lab:kvm-linux          two results, as of any benchmark";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct AppsArgs {
+    /// Platforms, separated by commas; may be repeated. lab:linux is the one without a hypervisor, to
+    /// which ratios relate.
+    #[arg(long, value_name = "PLATFORM,...", value_parser = platforms,
+        default_value = "lab:linux,lab:kvm-linux")]
+    pub on: Vec<PlatformList>,
+    /// Only workloads whose name matches this regular expression (any part of it).
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
+    pub workload: Option<regex::Regex>,
+    /// List the workloads and what they do instead of measuring.
+    #[arg(long)]
+    pub list: bool,
+    /// Show these results of an earlier run instead of measuring; may be repeated.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "boots", "perturb", "output"])]
+    pub of: Vec<String>,
+    /// Boots of each platform; the second proves that the counts are exact.
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: u32,
+    /// Extra boots that vary what should not matter (instructions before each workload, memory size).
+    /// They give the band.
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub perturb: u32,
+    #[command(flatten)]
+    pub output: Output,
+    /// Also write the table as JSON, with all counts of KVM.
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Also write the table as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub parts: Parts,
+}
