@@ -84,7 +84,10 @@ fn other(error: &dyn std::error::Error) -> MachineError {
 }
 
 fn of_recipe(recipe: Recipe) -> Platform {
-    let mut needs = vec!["the guest image".to_owned()];
+    let mut needs = vec![match recipe.root {
+        None => "the guest image".to_owned(),
+        Some(_) => "the agent".to_owned(),
+    }];
     if matches!(recipe.monitor, Monitor::Vmm { .. }) {
         needs.push("the monitor vmm".to_owned());
     }
