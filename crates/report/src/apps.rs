@@ -3,7 +3,7 @@
 
 use crate::number;
 use crate::reference::{Reference, Value};
-use crate::text::{markdown, pad_left, pad_right, terminal, width};
+use crate::text::{aligned, markdown, terminal};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_analysis::Summary;
@@ -218,6 +218,9 @@ const HEADS: [&str; 8] = [
     "most by reason",
 ];
 
+/// The columns that are no numbers.
+const TEXTS: [usize; 3] = [0, 1, 7];
+
 const LEGEND: [&str; 4] = [
     "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, idle time left out.",
     "ratio: to the platform without a hypervisor; band: its range over boots that vary what should not matter (--perturb).",
@@ -292,25 +295,9 @@ impl Apps {
                     .map(|line| line.each_ref().map(|cell| terminal(cell).into_owned())),
             );
         }
-        let widths: [usize; HEADS.len()] = std::array::from_fn(|column| {
-            lines
-                .iter()
-                .map(|line| width(&line[column]))
-                .max()
-                .unwrap_or(0)
-        });
         let mut out = String::new();
-        for line in &lines {
-            let padded = line
-                .iter()
-                .zip(widths)
-                .enumerate()
-                .map(|(column, (text, width))| match column {
-                    0 | 1 | 7 => pad_right(text, width),
-                    _ => pad_left(text, width),
-                });
-            let text = padded.collect::<Vec<_>>().join("  ");
-            out += &format!("{}\n", text.trim_end());
+        for line in aligned(&lines, |column| TEXTS.contains(&column)) {
+            out += &format!("{line}\n");
         }
         out.push('\n');
         for reason in self.reasons() {

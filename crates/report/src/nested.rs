@@ -4,7 +4,7 @@
 
 use crate::number;
 use crate::reference::{Reference, SuiteRow};
-use crate::text::{markdown, pad_left, pad_right, terminal};
+use crate::text::{aligned, markdown, terminal};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -422,18 +422,8 @@ impl Nested {
                     .iter()
                     .map(|line| line.each_ref().map(|cell| terminal(cell).into_owned())),
             );
-            let widths: [usize; HEADS.len()] = std::array::from_fn(|column| {
-                let widths = lines.iter().map(|line| crate::text::width(&line[column]));
-                widths.max().unwrap_or(0)
-            });
-            for line in lines {
-                let cells = line.iter().zip(widths).enumerate();
-                let padded = cells.map(|(column, (text, width))| match column {
-                    0 | PUBLISHED => pad_right(text, width),
-                    _ => pad_left(text, width),
-                });
-                let text = padded.collect::<Vec<_>>().join("  ");
-                out += &format!("  {}\n", text.trim_end());
+            for line in aligned(&lines, |column| [0, PUBLISHED].contains(&column)) {
+                out += &format!("  {line}\n");
             }
             for reason in benchmark.reasons() {
                 out += &format!("  {}\n", terminal(&reason));

@@ -236,7 +236,7 @@ pub enum LaunchEnd {
 pub struct Row {
     /// Its name.
     pub benchmark: String,
-    /// `idle`, `unprivileged`, `privileged`, `exception`, `memory`, `io`.
+    /// `idle`, `unprivileged`, `privileged`, `exception`, `memory`, `io`, `application`.
     pub category: String,
     /// What an operation is, where it is a unit of an application's work: `transaction`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

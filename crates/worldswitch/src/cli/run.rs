@@ -95,7 +95,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
     /// Time limit of one benchmark; then its machine is stopped. Time in which the machine waits
-    /// for a host CPU does not count.
+    /// for a host CPU does not count. Workloads of a whole Linux have at least 600.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub timeout: Duration,
     #[command(flatten)]

@@ -3,14 +3,12 @@
 use crate::cli::{AppsArgs, RunArgs};
 use crate::commands::run::measure;
 use crate::commands::{Done, Usage, export, parts};
+use crate::rounds::WORKLOAD_LIMIT;
+use crate::terminal::columns::columns;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
-use std::time::Duration;
 use ws_report::Apps;
 use ws_results::ResultFile;
-
-/// The time limit of a workload; what it takes at least is in `rounds`.
-const LIMIT: Duration = Duration::from_secs(600);
 
 /// Measures, or loads earlier results, and shows them.
 ///
@@ -43,15 +41,14 @@ fn earlier(runs: &[String]) -> anyhow::Result<Vec<ResultFile>> {
 
 fn list(args: &AppsArgs) -> anyhow::Result<Done> {
     let lab = parts::recipes(&args.parts.lab)?;
-    let mut text = String::new();
-    for name in lab.workloads()? {
-        let workload = lab.workload(&name)?;
-        text += &format!(
-            "{:<16}  {:>7} x {:<12}  {}\n",
-            workload.name, workload.units, workload.unit, workload.summary
-        );
-    }
-    output::data(&text)?;
+    let names = lab.workloads()?;
+    let workloads = names.iter().map(|name| lab.workload(name));
+    let workloads = workloads.collect::<Result<Vec<_>, _>>()?;
+    let lines = workloads.into_iter().map(|workload| {
+        let work = format!("{} x {}", workload.units, workload.unit);
+        [workload.name, work, workload.summary]
+    });
+    output::data(&columns(["workload", "work", "what it does"], lines))?;
     Ok(Done::Whole)
 }
 
@@ -71,19 +68,11 @@ fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile
         bench: args.workload.clone(),
         boots: Some(args.boots),
         perturb: Some(args.perturb),
-        timeout: LIMIT,
+        timeout: WORKLOAD_LIMIT,
         parts: args.parts.clone(),
         output: args.output.clone(),
         ..RunArgs::default()
     };
     let measured = measure(&run, None, &Stop::listen()?, colours)?;
-    measured.tell_problems(colours);
-    for remark in &measured.remarks {
-        output::remark(remark, colours);
-    }
-    let folder = measured.folder.path().display();
-    output::remark(&format!("results are in {folder}"), colours);
-    let whole = measured.problems.is_empty() && !measured.interrupted;
-    let done = if whole { Done::Whole } else { Done::InPart };
-    Ok((measured.results, done))
+    Ok(measured.told(colours))
 }

@@ -62,15 +62,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         ..RunArgs::default()
     };
     let measured = measure(&run, None, &Stop::listen()?, colours)?;
-    measured.tell_problems(colours);
-    for remark in &measured.remarks {
-        output::remark(remark, colours);
-    }
-    let folder = measured.folder.path().display();
-    output::remark(&format!("results are in {folder}"), colours);
-    let whole = measured.problems.is_empty() && !measured.interrupted;
-    let done = if whole { Done::Whole } else { Done::InPart };
-    Ok((measured.results, done))
+    Ok(measured.told(colours))
 }
 
 /// The default platforms: each VM before the nested VMs that are compared with it.

@@ -34,7 +34,7 @@ struct OneBoot {
 }
 
 /// The least time limit of a workload of a whole Linux, which has far more work than a benchmark.
-const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
+pub const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
 
 impl Job {
     /// Boots the machine once. `left_after` is the time that the run takes after this boot.

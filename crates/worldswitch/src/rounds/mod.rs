@@ -9,6 +9,7 @@ pub mod plan;
 mod queue;
 mod quick;
 
+pub use crate::rounds::boot::WORKLOAD_LIMIT;
 use crate::rounds::job::{Common, Job};
 use crate::terminal::{Progress, time};
 use std::sync::{Mutex, PoisonError};

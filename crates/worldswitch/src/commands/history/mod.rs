@@ -4,6 +4,7 @@ mod store;
 
 use crate::cli::{By, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
 use crate::commands::{Done, Usage, compare};
+use crate::terminal::columns::columns;
 use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use serde_json::json;
@@ -145,8 +146,7 @@ fn list(store: &Store, platform: Option<&str>, json: bool) -> anyhow::Result<()>
             .collect();
         return output::data(&(serde_json::to_string_pretty(&runs)? + "\n"));
     }
-    let mut lines = vec![["run", "began", "platform", "kernel", ""].map(str::to_owned)];
-    lines.extend(runs.iter().map(|run| {
+    let lines = runs.iter().map(|run| {
         let pinned = if run.pinned { "pinned" } else { "" };
         let kernel = run.kernel.as_deref().unwrap_or("-");
         [
@@ -156,28 +156,9 @@ fn list(store: &Store, platform: Option<&str>, json: bool) -> anyhow::Result<()>
             kernel,
             pinned,
         ]
-        .map(|text| terminal(text).into_owned())
-    }));
-    output::data(&columns(&lines))
-}
-
-/// Lines with aligned columns.
-fn columns<const N: usize>(lines: &[[String; N]]) -> String {
-    let widest = |column: usize| {
-        lines
-            .iter()
-            .map(|line| width(&line[column]))
-            .max()
-            .unwrap_or(0)
-    };
-    let mut out = String::new();
-    for line in lines {
-        let cells: Vec<String> = (0..N)
-            .map(|column| pad_right(&line[column], widest(column)))
-            .collect();
-        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
-    }
-    out
+        .map(str::to_owned)
+    });
+    output::data(&columns(["run", "began", "platform", "kernel", ""], lines))
 }
 
 /// One platform's values of the benchmark, each with its label (date or kernel).

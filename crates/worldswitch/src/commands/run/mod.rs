@@ -44,6 +44,23 @@ pub struct Problem {
 }
 
 impl Measured {
+    /// Prints problems, remarks and where the results are, for commands with a table of their own.
+    pub fn told(self, colours: Colours) -> (Vec<ResultFile>, Done) {
+        self.tell_problems(colours);
+        for remark in &self.remarks {
+            output::remark(remark, colours);
+        }
+        let folder = self.folder.path().display();
+        output::remark(&format!("results are in {folder}"), colours);
+        let done = self.done();
+        (self.results, done)
+    }
+
+    fn done(&self) -> Done {
+        let whole = self.problems.is_empty() && !self.interrupted;
+        if whole { Done::Whole } else { Done::InPart }
+    }
+
     /// Prints the problems as errors.
     pub fn tell_problems(&self, colours: Colours) {
         for problem in &self.problems {
@@ -168,6 +185,7 @@ fn show(
     measured: Measured,
     colours: Colours,
 ) -> anyhow::Result<Done> {
+    let done = measured.done();
     let (results, folder) = (measured.results, measured.folder.path());
     if results.is_empty() {
         let why = if measured.interrupted {
@@ -212,8 +230,7 @@ fn show(
         report::write(&path, &results, asked)?;
         output::remark(&report::told(&path), colours);
     }
-    let whole = measured.problems.is_empty() && !measured.interrupted;
-    Ok(if whole { Done::Whole } else { Done::InPart })
+    Ok(done)
 }
 
 /// Whether it measures time on this host, in machines that this program starts.
