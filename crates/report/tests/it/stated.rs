@@ -22,7 +22,7 @@ fn rounds_to(value: f64, printed: &str) -> bool {
 #[test]
 fn every_value_belongs_to_a_known_table_machine_and_benchmark() {
     let r = reference();
-    assert_eq!((r.papers.len(), r.tables.len()), (5, 32));
+    assert_eq!((r.papers.len(), r.tables.len()), (5, 34));
     let benchmarks = concat!(
         include_str!("../../../../docs/benchmarks/README.md"),
         include_str!("../../../../docs/benchmarks/io-latency.md")
@@ -269,6 +269,54 @@ fn dall_s_transaction_is_the_sum_of_its_parts() {
     let delay = |column| us("recv to VM recv", column) + us("VM send to send", column);
     assert!(near(delay("KVM"), 36.1) && near(delay("Xen"), 47.3));
     assert!(near(delay("Xen") - delay("KVM"), 11.2));
+}
+
+#[test]
+fn dall_s_overheads_with_interrupts_on_one_vcpu_are_those_of_table_5() {
+    let r = reference();
+    let paper = "dall-2015";
+    let mut checked = 0;
+    for (name, benchmark) in [("Apache", "apache"), ("Memcached", "memcached")] {
+        for setup in ["kvm", "xen"] {
+            let rate = |setup: &str| {
+                let mut of_table = r.of_table(paper, "5");
+                let of = |v: &&Value| {
+                    v.benchmark == benchmark && v.setup == setup && v.hardware == "m400"
+                };
+                of_table.find(of).unwrap().value.unwrap()
+            };
+            let row = |on: &str| format!("overhead, {name}, virtual interrupts on {on}");
+            let stated = |on: &str| {
+                let mut text = r.of_table(paper, "text 5");
+                let value = text.find(|v| v.row == row(on) && v.setup == setup);
+                value.unwrap()
+            };
+            let one = stated("one VCPU");
+            let percent = (rate("native") / rate(setup) - 1.0) * 100.0;
+            assert!(
+                rounds_to(percent, one.printed.trim_end_matches('%')),
+                "{one:?}: {percent}"
+            );
+            assert!(stated("several VCPUs").value < one.value);
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 4);
+}
+
+#[test]
+fn neve_s_text_on_applications_agrees_with_itself() {
+    let r = reference();
+    let of = |row: &str, column: &str, unit| get(&r, "neve-2017", "text 7.2", row, column, unit);
+    let slowdown = |column: &str| of("slowdown, Memcached", column, "ratio");
+    // "more than an order of magnitude improvement".
+    assert!(slowdown("ARMv8.3 Nested VM") / slowdown("NEVE Nested VM") > 10.0);
+    let beside = of("slowdown, Memcached, beside x86", "NEVE Nested VM", "ratio");
+    assert!(beside < slowdown("NEVE Nested VM"));
+    for row in ["overhead, SPECjvm", "overhead, kernbench"] {
+        let of = |column: &str| of(row, column, "percent");
+        assert!(of("ARMv8.3 Nested VM") > of("ARMv8.3 Nested VM VHE"));
+    }
 }
 
 #[test]
