@@ -23,20 +23,26 @@ mod number;
 mod outside;
 pub mod page;
 pub mod reference;
+mod requests;
+mod sheet;
 mod show;
 mod style;
 mod suite;
 mod table;
 mod terminal;
 pub mod text;
+mod unit_of_work;
 
-pub use apps::{APPLICATION, APPS_SCHEMA, App, AppLine, Apps};
+pub use apps::{
+    APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Spread, Transaction,
+};
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
 pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published, Slowdown};
 pub use number::value;
 pub use outside::Outside;
+pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};
 pub use show::show;
 pub use table::{
     Cell, Column, Options, SCHEMA, Table, TableError, TableRow, status_word, table, table_schema,

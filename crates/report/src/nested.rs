@@ -4,7 +4,9 @@
 
 use crate::number;
 use crate::reference::{Reference, SuiteRow};
-use crate::text::{aligned, markdown, terminal};
+use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{markdown, terminal};
+use crate::unit_of_work::dash;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -344,10 +346,6 @@ pub(crate) const LEGEND: [&str; 5] = [
     "published: Lim et al., NEVE, SOSP 2017, Tables 1, 6 and 7, beside the world switch of the paper's hypervisor. Its cycles cannot be compared with our instructions.",
 ];
 
-fn dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "-".into())
-}
-
 fn of_slowdown(slowdown: Option<&Slowdown>) -> String {
     dash(slowdown.and_then(|s| s.ratio).map(number::slowdown))
 }
@@ -407,6 +405,17 @@ impl NestedBenchmark {
     pub(crate) fn head(&self) -> String {
         format!("{} ({})", self.row, self.benchmark)
     }
+
+    fn sheet(&self) -> Sheet {
+        let set = |column| match [0, PUBLISHED].contains(&column) {
+            true => Set::Text,
+            false => Set::Number,
+        };
+        let columns = HEADS.iter().enumerate();
+        let mut sheet = Sheet::new(columns.map(|(column, head)| (*head, set(column))));
+        sheet.extend(self.cells().into_iter().map(Vec::from));
+        sheet
+    }
 }
 
 impl Nested {
@@ -415,25 +424,13 @@ impl Nested {
         let mut out = String::new();
         for benchmark in &self.benchmarks {
             out += &format!("{}\n", terminal(&benchmark.head()));
-            let mut lines = vec![HEADS.map(str::to_owned)];
-            let cells = benchmark.cells();
-            lines.extend(
-                cells
-                    .iter()
-                    .map(|line| line.each_ref().map(|cell| terminal(cell).into_owned())),
-            );
-            for line in aligned(&lines, |column| [0, PUBLISHED].contains(&column)) {
-                out += &format!("  {line}\n");
-            }
+            out += &benchmark.sheet().to_terminal("  ");
             for reason in benchmark.reasons() {
                 out += &format!("  {}\n", terminal(&reason));
             }
             out.push('\n');
         }
-        for text in LEGEND {
-            out += &format!("{text}\n");
-        }
-        out
+        out + &below_on_terminal(LEGEND)
     }
 
     /// A Markdown table for each microbenchmark. Ends in a newline.
@@ -441,21 +438,11 @@ impl Nested {
         let mut out = String::new();
         for benchmark in &self.benchmarks {
             out += &format!("### {}\n\n", markdown(&benchmark.head()));
-            out += &format!("| {} |\n", HEADS.join(" | "));
-            out += "|---|---:|---:|---:|---:|---|---:|---:|---:|\n";
-            for line in benchmark.cells() {
-                let cells = line.each_ref().map(|cell| markdown(cell));
-                out += &format!("| {} |\n", cells.join(" | "));
-            }
+            out += &benchmark.sheet().to_markdown();
             out.push('\n');
-            for reason in benchmark.reasons() {
-                out += &format!("- {}\n", markdown(&reason));
-            }
+            out += &below_in_markdown(benchmark.reasons().iter().map(String::as_str));
             out.push('\n');
         }
-        for text in LEGEND {
-            out += &format!("- {}\n", markdown(text));
-        }
-        out
+        out + &below_in_markdown(LEGEND)
     }
 }

@@ -283,6 +283,13 @@ pub struct HostView {
     /// Exits by reason, counted in a run of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, u64>,
+    /// Instructions by the thread of the machine that executed them: `vcpu0`, `vcpu1`, `vhost`, `qemu`
+    /// (its other threads), `other`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub threads: BTreeMap<String, u64>,
+    /// Ticks by the part of an operation, from a run of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps: BTreeMap<String, u64>,
     /// Page faults of the monitor's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_faults: Option<u64>,

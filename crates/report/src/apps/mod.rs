@@ -1,13 +1,22 @@
 //! Applications: for each workload the instructions of one unit of work, natively and in each machine,
-//! in the order of Table 5 of Dall et al. (2015), with the ratios that can be derived from it.
+//! in the order of Table 5 of Dall et al. (2015), with the ratios that can be derived from it. Where rows
+//! have them, also the parts of a transaction ([`parts`]) and the instructions by vCPU ([`vcpus`]).
 
-use crate::number;
-use crate::reference::{Reference, Value};
-use crate::text::{aligned, markdown, terminal};
+mod parts;
+mod published;
+mod text;
+mod vcpus;
+
+pub use parts::{Part, Transaction};
+pub use published::NestedRatio;
+pub use vcpus::Spread;
+
+use crate::reference::Reference;
+use crate::unit_of_work::{Unit, base};
+use published::{PAPER, TABLE};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ws_analysis::Summary;
-use ws_results::{HostView, ResultFile, Row, Status};
+use ws_results::{ResultFile, Row};
 
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/1";
@@ -18,10 +27,8 @@ pub const APPLICATION: &str = "application";
 /// The machine without a hypervisor.
 const NATIVE: &str = "lab:linux";
 
-/// The paper, its table with applications, and the machine that is nearest to ours.
-const PAPER: &str = "dall-2015";
-const TABLE: &str = "5";
-const HARDWARE: &str = "r320";
+/// The machine whose setup is that of the paper's KVM.
+const KVM: &str = "lab:kvm-linux";
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +39,12 @@ pub struct Apps {
     pub native: Option<String>,
     /// The paper's in its order, then the others.
     pub workloads: Vec<App>,
+    /// Where the instructions of a transaction go, for workloads and platforms that say so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transactions: Vec<Transaction>,
+    /// Instructions by vCPU, for workloads with several vCPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vcpus: Vec<Spread>,
 }
 
 /// A workload.
@@ -42,6 +55,9 @@ pub struct App {
     pub unit: Option<String>,
     /// One for each result, in their order.
     pub lines: Vec<AppLine>,
+    /// What Lim et al. (NEVE, 2017) state of it in nested VMs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<NestedRatio>,
 }
 
 /// A workload on a platform.
@@ -68,36 +84,43 @@ pub struct AppLine {
     pub why: Option<String>,
 }
 
-/// As many reasons of exits are in the table; the JSON has all.
-const REASONS: usize = 3;
-
 impl AppLine {
-    /// The commonest reasons of exits, as text.
-    fn most_reasons(&self) -> String {
-        let mut reasons: Vec<(&String, f64)> = self.reasons.iter().map(|(k, n)| (k, *n)).collect();
-        reasons.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let words = reasons.iter().take(REASONS);
-        let words = words.filter(|(_, count)| *count >= 0.005);
-        let words: Vec<String> = words.map(|(name, n)| format!("{name} {n:.2}")).collect();
-        words.join(", ")
-    }
-
     /// Exits of one unit, if the host counted them.
     pub fn exits(&self) -> Option<f64> {
         self.counts.get("exits").copied()
     }
 }
 
+impl App {
+    /// The workload with its unit: `tcp-rr (transaction)`.
+    pub(crate) fn name(&self) -> String {
+        named(&self.workload, self.unit.as_deref())
+    }
+}
+
+/// A workload with its unit.
+fn named(workload: &str, unit: Option<&str>) -> String {
+    match unit {
+        Some(unit) => format!("{workload} ({unit})"),
+        None => workload.to_owned(),
+    }
+}
+
+/// Whether a row is a workload.
+fn is_workload(row: &&Row) -> bool {
+    row.category == APPLICATION
+}
+
 impl Apps {
     /// From these results, in their order; rows that are no workloads are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
-        let is_native = |result: &&ResultFile| base(result) == NATIVE;
+        let is_native = |result: &&ResultFile| base(&result.platform) == NATIVE;
         let native = results.iter().find(is_native);
         let mut names: Vec<&str> = Vec::new();
         let published = reference.of_table(PAPER, TABLE);
         let of_paper = published.map(|value| &*value.benchmark);
         let measured = results.iter().flat_map(|result| &result.rows);
-        let measured: Vec<&Row> = measured.filter(|row| row.category == APPLICATION).collect();
+        let measured: Vec<&Row> = measured.filter(is_workload).collect();
         for name in of_paper.chain(measured.iter().map(|row| &*row.benchmark)) {
             let known = measured.iter().any(|row| row.benchmark == name);
             if known && !names.contains(&name) {
@@ -114,12 +137,21 @@ impl Apps {
                 .iter()
                 .map(|result| line(name, result, native, reference))
                 .collect(),
+            nested: published::nested(name, reference),
         });
         Self {
             schema: APPS_SCHEMA,
             workloads: workloads.collect(),
             native: native.map(|native| native.platform.clone()),
+            transactions: parts::transactions(results, &names, reference),
+            vcpus: vcpus::spreads(results, &names, reference),
         }
+    }
+
+    /// Whether any of these results has a workload.
+    pub fn concerns(results: &[ResultFile]) -> bool {
+        let mut rows = results.iter().flat_map(|result| &result.rows);
+        rows.any(|row| is_workload(&row))
     }
 
     /// As JSON. Ends in a newline.
@@ -131,201 +163,32 @@ impl Apps {
     }
 }
 
-/// A platform's name without variant and options.
-fn base(result: &ResultFile) -> &str {
-    let end = result.platform.find(['@', '+']);
-    result
-        .platform
-        .get(..end.unwrap_or(result.platform.len()))
-        .unwrap_or_default()
-}
-
 fn line(
     workload: &str,
     result: &ResultFile,
     native: Option<&ResultFile>,
     reference: &Reference,
 ) -> AppLine {
-    let cost = |result: &ResultFile| Summary::cost(result.row(workload)?, &result.perturbed());
-    let here = cost(result);
+    let unit = |result: &ResultFile| Unit::of(result.row(workload), result);
+    let here = unit(result);
     let other = native.filter(|native| native.platform != result.platform);
-    let there = other.and_then(cost).filter(|there| there.value > 0.0);
-    let both = here.as_ref().zip(there.as_ref());
-    let band = |summary: &Summary| summary.band().map(|band| [band.low, band.high]);
-    let row = result.row(workload);
-    let reason = || {
-        let failed = row.filter(|row| row.status != Status::Ok);
-        let text = failed.and_then(|row| row.reason.as_deref());
-        text.unwrap_or("not measured there").to_owned()
-    };
-    let setup = match base(result) {
-        "lab:kvm-linux" => Some("kvm"),
-        _ => None,
-    };
+    let there = other.map(unit);
+    let there = there.filter(|there| there.insns.is_some_and(|insns| insns > 0.0));
+    let bands = here.band.zip(there.as_ref().and_then(|there| there.band));
+    let insns = here.insns.zip(there.and_then(|there| there.insns));
+    let setup = (base(&result.platform) == KVM).then_some("kvm");
     AppLine {
         platform: result.platform.clone(),
-        insns: here.as_ref().map(|here| here.value),
-        band: here.as_ref().and_then(band),
-        exact: here.as_ref().and_then(|here| here.exact),
-        ratio: both.map(|(here, there)| here.value / there.value),
-        ratio_band: both.and_then(|(here, there)| {
-            let ([low, high], [least, most]) = (band(here)?, band(there)?);
+        ratio: insns.map(|(here, there)| here / there),
+        ratio_band: bands.and_then(|([low, high], [least, most])| {
             (least > 0.0).then(|| [low / most, high / least])
         }),
-        counts: row.map_or_else(BTreeMap::new, |row| a_unit(row, |view| view.kvm.as_ref())),
-        reasons: row.map_or_else(BTreeMap::new, |row| a_unit(row, |view| Some(&view.reasons))),
-        published: setup.and_then(|setup| slowdown(workload, setup, reference)),
-        why: here.is_none().then(reason),
-    }
-}
-
-/// What the host counted for one unit, in the first boot in which it did.
-fn a_unit(
-    row: &Row,
-    counts: impl Fn(&HostView) -> Option<&BTreeMap<String, u64>>,
-) -> BTreeMap<String, f64> {
-    let counted = |view: &HostView| Some((view.operations?, counts(view)?.clone()));
-    let Some((operations @ 1.., counts)) = row.host.iter().find_map(counted) else {
-        return BTreeMap::new();
-    };
-    let of_one = |(name, count)| (name, count as f64 / operations as f64);
-    counts.into_iter().map(of_one).collect()
-}
-
-/// The published time of a workload in a setup relative to the native one; a rate is the reciprocal of
-/// a time.
-fn slowdown(workload: &str, setup: &str, reference: &Reference) -> Option<f64> {
-    let of = |setup: &str| -> Option<&Value> {
-        reference.of_table(PAPER, TABLE).find(|value| {
-            value.benchmark == workload && value.setup == setup && value.hardware == HARDWARE
-        })
-    };
-    let (native, here) = (of("native")?, of(setup)?);
-    let ratio = here.value? / native.value?;
-    Some(if here.unit == "s" { ratio } else { 1.0 / ratio })
-}
-
-// ---- Renderers ----------------------------------------------------------------------------------
-
-const HEADS: [&str; 8] = [
-    "workload",
-    "platform",
-    "insns a unit",
-    "ratio",
-    "band",
-    "Dall",
-    "exits",
-    "most by reason",
-];
-
-/// The columns that are no numbers.
-const TEXTS: [usize; 3] = [0, 1, 7];
-
-const LEGEND: [&str; 4] = [
-    "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, idle time left out.",
-    "ratio: to the platform without a hypervisor; band: its range over boots that vary what should not matter (--perturb).",
-    "exits: from the guest to KVM for one unit, as KVM counts them; by reason in a run of their own, if the workload is short.",
-    "Dall: time in KVM's VM to native time, of Table 5 of Dall et al. (2015), x86. There client and server were two machines with a wire between them, which saturated in TCP_STREAM and TCP_MAERTS; here both are on one CPU and the wire costs nothing.",
-];
-
-impl App {
-    /// The cells of all lines, by [`HEADS`].
-    fn cells(&self) -> Vec<[String; HEADS.len()]> {
-        let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let two = |value: f64| format!("{value:.2}");
-        let name = match &self.unit {
-            Some(unit) => format!("{} ({unit})", self.workload),
-            None => self.workload.clone(),
-        };
-        let lines = self.lines.iter().enumerate().map(|(index, line)| {
-            let inexact = if line.exact == Some(false) {
-                " inexact"
-            } else {
-                ""
-            };
-            let insns = line
-                .insns
-                .map(|insns| number::value(insns.round(), "insns") + inexact);
-            [
-                if index == 0 {
-                    name.clone()
-                } else {
-                    String::new()
-                },
-                line.platform.clone(),
-                dash(insns),
-                dash(line.ratio.map(two)),
-                dash(
-                    line.ratio_band
-                        .map(|[low, high]| format!("{low:.2} to {high:.2}")),
-                ),
-                dash(line.published.map(two)),
-                dash(line.exits().map(two)),
-                line.most_reasons(),
-            ]
-        });
-        lines.collect()
-    }
-}
-
-impl Apps {
-    fn reasons(&self) -> Vec<String> {
-        let reasons = self.workloads.iter().flat_map(|app| {
-            let lines = app.lines.iter();
-            lines.filter_map(|line| {
-                Some(format!(
-                    "{} on {}: {}",
-                    app.workload,
-                    line.platform,
-                    line.why.as_ref()?
-                ))
-            })
-        });
-        reasons.collect()
-    }
-
-    /// Aligned text. Ends in a newline.
-    pub fn to_terminal(&self) -> String {
-        let mut lines = vec![HEADS.map(str::to_owned)];
-        for app in &self.workloads {
-            let cells = app.cells();
-            lines.extend(
-                cells
-                    .iter()
-                    .map(|line| line.each_ref().map(|cell| terminal(cell).into_owned())),
-            );
-        }
-        let mut out = String::new();
-        for line in aligned(&lines, |column| TEXTS.contains(&column)) {
-            out += &format!("{line}\n");
-        }
-        out.push('\n');
-        for reason in self.reasons() {
-            out += &format!("{}\n", terminal(&reason));
-        }
-        for text in LEGEND {
-            out += &format!("{text}\n");
-        }
-        out
-    }
-
-    /// A Markdown table. Ends in a newline.
-    pub fn to_markdown(&self) -> String {
-        let mut out = format!(
-            "| {} |\n|---|---|---:|---:|---:|---:|---:|---|\n",
-            HEADS.join(" | ")
-        );
-        for line in self.workloads.iter().flat_map(App::cells) {
-            let cells = line.each_ref().map(|cell| markdown(cell));
-            out += &format!("| {} |\n", cells.join(" | "));
-        }
-        out.push('\n');
-        for text in self.reasons() {
-            out += &format!("- {}\n", markdown(&text));
-        }
-        for text in LEGEND {
-            out += &format!("- {}\n", markdown(text));
-        }
-        out
+        published: setup.and_then(|setup| published::slowdown(workload, setup, reference)),
+        insns: here.insns,
+        band: here.band,
+        exact: here.exact,
+        counts: here.counts,
+        reasons: here.reasons,
+        why: here.why,
     }
 }

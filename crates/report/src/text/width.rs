@@ -19,18 +19,17 @@ pub fn pad_left(text: &str, columns: usize) -> String {
 
 /// A table's lines, with columns two spaces apart as wide as their widest cell; `is_left` says which
 /// columns are padded on the right, as text, rather than on the left, as numbers. Cells are shown as
-/// they are.
-pub fn aligned<const N: usize>(
-    lines: &[[String; N]],
-    is_left: impl Fn(usize) -> bool,
-) -> Vec<String> {
-    let widest = |column: usize| lines.iter().map(|line| width(&line[column])).max();
-    let widths: [usize; N] = std::array::from_fn(|column| widest(column).unwrap_or(0));
-    let aligned = |line: &[String; N]| {
-        let cells = line.iter().zip(widths).enumerate();
+/// they are; all lines have as many.
+pub fn aligned<L: AsRef<[String]>>(lines: &[L], is_left: impl Fn(usize) -> bool) -> Vec<String> {
+    let columns = lines.first().map_or(0, |line| line.as_ref().len());
+    let cell = |line: &L, column: usize| line.as_ref().get(column).map_or(0, |text| width(text));
+    let widest = |column| lines.iter().map(|line| cell(line, column)).max();
+    let widths: Vec<usize> = (0..columns).filter_map(widest).collect();
+    let aligned = |line: &L| {
+        let cells = line.as_ref().iter().zip(&widths).enumerate();
         let padded = cells.map(|(column, (text, width))| match is_left(column) {
-            true => pad_right(text, width),
-            false => pad_left(text, width),
+            true => pad_right(text, *width),
+            false => pad_left(text, *width),
         });
         let text = padded.collect::<Vec<_>>().join("  ");
         text.trim_end().to_owned()

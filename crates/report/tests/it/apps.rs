@@ -109,3 +109,160 @@ fn without_the_native_machine_there_are_no_ratios() {
             .all(|line| line.ratio.is_none())
     );
 }
+
+/// A row with what the host counted of 10 units.
+fn with(mut row: Row, view: HostView) -> Row {
+    row.host = vec![HostView {
+        boot: 1,
+        operations: Some(10),
+        ..view
+    }];
+    row
+}
+
+fn named(counts: &[(&str, u64)]) -> std::collections::BTreeMap<String, u64> {
+    let counts = counts.iter();
+    counts.map(|(name, n)| ((*name).to_owned(), *n)).collect()
+}
+
+#[test]
+fn what_neve_states_of_nested_vms_stands_below_with_its_machines() {
+    let apps = apps(&results());
+    let nested = &apps.workloads[0].nested;
+    let stated: Vec<_> = nested
+        .iter()
+        .map(|ratio| (&*ratio.column, ratio.ratio))
+        .collect();
+    let expected = [("ARMv8.3 Nested VM", 1.33), ("ARMv8.3 Nested VM VHE", 1.26)];
+    assert_eq!(stated, expected);
+    assert!(nested[0].hardware.starts_with("HP Moonshot m400"));
+    assert!(apps.workloads[1].nested.is_empty());
+    for text in [apps.to_terminal(), apps.to_markdown()] {
+        assert!(text.contains("kernbench 1.33 (ARMv8.3 Nested VM), 1.26 (ARMv8.3 Nested VM VHE)."));
+        assert!(text.contains("HP Moonshot m400") && text.contains("not measured here"));
+        assert!(!text.contains("parts of a transaction") && !text.contains("by vCPU"));
+    }
+}
+
+#[test]
+fn a_transaction_is_taken_apart_as_in_the_papers_table() {
+    let steps = |steps: &[(&str, u64)]| HostView {
+        steps: named(steps),
+        ..HostView::default()
+    };
+    let native = steps(&[("recv-to-send", 150), ("send-to-recv", 250)]);
+    let kvm = steps(&[
+        ("recv-to-vm-recv", 300),
+        ("send-to-recv", 250),
+        ("vm-recv-to-vm-send", 150),
+        ("vm-send-to-send", 300),
+    ]);
+    let results = [
+        machine(
+            "lab:linux",
+            vec![with(row("tcp-rr", &[36, 36], None), native.clone())],
+        ),
+        machine(
+            "lab:kvm-linux",
+            vec![
+                with(row("tcp-rr", &[92, 92], None), kvm),
+                with(row("udp-rr", &[92, 92], None), native),
+            ],
+        ),
+    ];
+    let apps = apps(&results);
+    let of: Vec<_> = apps
+        .transactions
+        .iter()
+        .map(|t| (&*t.workload, &*t.platform))
+        .collect();
+    assert_eq!(
+        of,
+        [
+            ("tcp-rr", "lab:linux"),
+            ("tcp-rr", "lab:kvm-linux"),
+            ("udp-rr", "lab:kvm-linux")
+        ]
+    );
+    let parts = |index: usize| -> Vec<(&str, f64, Option<f64>)> {
+        let parts = apps.transactions[index].parts.iter();
+        parts
+            .map(|part| (&*part.part, part.insns, part.published_us))
+            .collect()
+    };
+    // Table 6 of Dall et al.
+    assert_eq!(
+        parts(0),
+        [
+            ("send to recv", 25.0, Some(29.7)),
+            ("recv to send", 15.0, Some(14.5))
+        ]
+    );
+    assert_eq!(
+        parts(1),
+        [
+            ("send to recv", 25.0, Some(29.8)),
+            ("recv to send", 75.0, Some(53.0)),
+            ("recv to VM recv", 30.0, Some(21.1)),
+            ("VM recv to VM send", 15.0, Some(16.9)),
+            ("VM send to send", 30.0, Some(15.0)),
+        ]
+    );
+    assert!(parts(2).iter().all(|(_, _, us)| us.is_none()));
+    let vm = &apps.transactions[1];
+    assert_eq!(
+        (vm.traced_insns, vm.insns, vm.parts[1].share),
+        (100.0, Some(92.0), 0.75)
+    );
+    let whole = vm.parts.iter().filter(|part| !part.within);
+    assert_eq!(whole.map(|part| part.share).sum::<f64>(), 1.0);
+    for text in [apps.to_terminal(), apps.to_markdown()] {
+        assert!(text.contains("tcp-rr on lab:kvm-linux: a traced transaction takes 100 instructions, 8 more than the 92"));
+        assert!(text.contains("VM recv to VM send") && text.contains("16.9"));
+    }
+}
+
+#[test]
+fn the_busiest_vcpu_sets_a_bound_and_its_gain_stands_beside_dall_s() {
+    let on = |name: &str, vcpu0, vcpu1| {
+        let threads = HostView {
+            threads: named(&[
+                ("other", 10),
+                ("vcpu0", vcpu0),
+                ("vcpu1", vcpu1),
+                ("vhost", 100),
+            ]),
+            ..HostView::default()
+        };
+        with(row(name, &[200, 200], None), threads)
+    };
+    let rows = vec![
+        on("apache-interrupts-one", 2000, 1000),
+        on("apache-interrupts-spread", 1600, 1500),
+        on("mine-interrupts-spread", 1, 3),
+        row("memcached", &[7, 7], None),
+    ];
+    let apps = apps(&[machine("lab:kvm-linux", rows)]);
+    let [one, spread, mine] = &apps.vcpus[..] else {
+        panic!("{:?}", apps.vcpus)
+    };
+    assert_eq!(
+        (&*one.busiest, one.bound, one.gain),
+        ("vcpu0", 5_000_000.0, None)
+    );
+    assert_eq!((spread.bound, spread.gain), (6_250_000.0, Some(1.25)));
+    assert_eq!(
+        (one.published_overhead, spread.published_overhead),
+        (Some(0.35), Some(0.14))
+    );
+    assert!((spread.published_gain.unwrap() - 1.35 / 1.14).abs() < 1e-9);
+    assert_eq!(
+        (&*mine.busiest, mine.gain, mine.published_gain),
+        ("vcpu1", None, None)
+    );
+    let text = apps.to_terminal();
+    let heads = "insns a unit  vcpu0  vcpu1  other  vhost      bound  gain  Dall  Dall's gain";
+    assert!(text.contains(heads), "{text}");
+    let line = "apache-interrupts-spread (transaction)  lab:kvm-linux           200    160    150      1     10  6,250,000  1.25  14 %         1.18";
+    assert!(text.contains(line), "{text}");
+}

@@ -6,6 +6,7 @@ mod apps;
 mod external;
 mod nested;
 mod page;
+mod requests;
 mod show;
 mod stated;
 mod suite;

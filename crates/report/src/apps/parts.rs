@@ -1,0 +1,111 @@
+//! The parts of a transaction, after Table 6 of Dall et al. (2015): where the instructions between a
+//! packet and its reply go, natively and in a VM.
+
+use super::{KVM, NATIVE, published};
+use crate::reference::Reference;
+use crate::unit_of_work::{Unit, base};
+use serde::Serialize;
+use ws_results::ResultFile;
+
+/// The paper's table, its machine, and the workload that it takes apart.
+const TABLE: &str = "6";
+const HARDWARE: &str = "m400";
+const WORKLOAD: &str = "tcp-rr";
+
+/// What the system that is measured does, natively in one part, and in a VM in the three below.
+const SERVING: &str = "recv-to-send";
+
+/// All parts in the order of the paper's table: their names in results and in the paper, and whether
+/// they are within [`SERVING`].
+const PARTS: [(&str, &str, bool); 5] = [
+    ("send-to-recv", "send to recv", false),
+    (SERVING, "recv to send", false),
+    ("recv-to-vm-recv", "recv to VM recv", true),
+    ("vm-recv-to-vm-send", "VM recv to VM send", true),
+    ("vm-send-to-send", "VM send to send", true),
+];
+
+/// A transaction of a workload on a platform.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Transaction {
+    pub workload: String,
+    /// What it is: `transaction`.
+    pub unit: Option<String>,
+    pub platform: String,
+    /// Instructions from one packet of the client to the next, with tracing on.
+    pub traced_insns: f64,
+    /// Instructions for one unit without tracing, where they were measured.
+    pub insns: Option<f64>,
+    /// In the paper's order.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a transaction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// The paper's name, such as `recv to VM recv`.
+    pub part: String,
+    /// Whether it is a part of `recv to send`, and so not counted a second time.
+    pub within: bool,
+    /// Instructions, with tracing on.
+    pub insns: f64,
+    /// Its share of the transaction.
+    pub share: f64,
+    /// Dall et al., Table 6, ARM: its time.
+    pub published_us: Option<f64>,
+}
+
+/// All that the results have, by workload.
+pub(super) fn transactions(
+    results: &[ResultFile],
+    workloads: &[&str],
+    reference: &Reference,
+) -> Vec<Transaction> {
+    let of = |workload: &str| {
+        let mut found = Vec::new();
+        for result in results {
+            found.extend(transaction(workload, result, reference));
+        }
+        found
+    };
+    workloads.iter().flat_map(|workload| of(workload)).collect()
+}
+
+fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Option<Transaction> {
+    let row = result.row(workload)?;
+    let unit = Unit::of(Some(row), result);
+    let step = |name: &str| unit.steps.get(name).copied();
+    let within = PARTS.iter().filter(|(_, _, within)| *within);
+    let within: Vec<f64> = within.filter_map(|(name, ..)| step(name)).collect();
+    let serving = step(SERVING).or_else(|| (!within.is_empty()).then(|| within.iter().sum()));
+    let whole = step(PARTS[0].0)? + serving?;
+    let setup = match base(&result.platform) {
+        NATIVE => "native",
+        KVM => "kvm",
+        _ => "",
+    };
+    let published_us = |part: &str| {
+        let mut values = reference.of_table(published::PAPER, TABLE);
+        let value = values
+            .find(|value| value.row == part && value.setup == setup && value.hardware == HARDWARE);
+        value.filter(|_| workload == WORKLOAD)?.value
+    };
+    let parts = PARTS.iter().filter_map(|(name, part, within)| {
+        let insns = step(name).or(serving.filter(|_| *name == SERVING))?;
+        Some(Part {
+            part: (*part).to_owned(),
+            within: *within,
+            insns,
+            share: insns / whole,
+            published_us: published_us(part),
+        })
+    });
+    (whole > 0.0).then(|| Transaction {
+        workload: workload.to_owned(),
+        unit: row.work.clone(),
+        platform: result.platform.clone(),
+        traced_insns: whole,
+        insns: unit.insns,
+        parts: parts.collect(),
+    })
+}

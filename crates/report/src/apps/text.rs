@@ -1,0 +1,272 @@
+//! The tables of applications as text.
+
+use super::vcpus::is_vcpu;
+use super::{App, AppLine, Apps, NestedRatio, Part, Spread, Transaction, named};
+use crate::number;
+use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::unit_of_work::{dash, insns, insns_of, two};
+
+use Set::{Number, Text};
+
+const COLUMNS: [(&str, Set); 8] = [
+    ("workload", Text),
+    ("platform", Text),
+    ("insns a unit", Number),
+    ("ratio", Number),
+    ("band", Number),
+    ("Dall", Number),
+    ("exits", Number),
+    ("most by reason", Text),
+];
+
+const LEGEND: [&str; 4] = [
+    "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, idle time left out.",
+    "ratio: to the platform without a hypervisor; band: its range over boots that vary what should not matter (--perturb).",
+    "exits: from the guest to KVM for one unit, as KVM counts them; by reason in a run of their own, if the workload is short.",
+    "Dall: time in KVM's VM to native time, of Table 5 of Dall et al. (2015), x86. There client and server were two machines with a wire between them, which saturated in TCP_STREAM and TCP_MAERTS; here both are on one CPU and the wire costs nothing.",
+];
+
+const PARTS: &str = "parts of a transaction";
+
+const PARTS_COLUMNS: [(&str, Set); 6] = [
+    ("workload", Text),
+    ("platform", Text),
+    ("part", Text),
+    ("insns", Number),
+    ("share", Number),
+    ("Dall us", Number),
+];
+
+const PARTS_LEGEND: [&str; 3] = [
+    "send to recv: the client, from the reply's passing the host's bridge to the next packet's; recv to send: the rest. In a VM: recv to VM recv, from the bridge to the guest's stack; VM recv to VM send, in the guest; VM send to send, back to the bridge.",
+    "insns: in a run of its own with tracing on.",
+    "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).",
+];
+
+const VCPUS: &str = "instructions by vCPU";
+
+const VCPUS_LEGEND: [&str; 3] = [
+    "vcpu0, vcpu1: instructions of that vCPU's thread for one unit, the guest's and KVM's; other columns: the threads beside them.",
+    "bound: units in 1,000,000,000 instructions of the busiest vCPU, if it alone were the bottleneck; gain: relative to the bound with all interrupts on one vCPU.",
+    "Dall: how much longer a unit took than natively in section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs, with all virtual interrupts on one vCPU and spread over several, and what that gained.",
+];
+
+/// As many reasons of exits are in the table; the JSON has all.
+const REASONS: usize = 3;
+
+impl AppLine {
+    /// The commonest reasons of exits, as text.
+    fn most_reasons(&self) -> String {
+        let mut reasons: Vec<(&String, f64)> = self.reasons.iter().map(|(k, n)| (k, *n)).collect();
+        reasons.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let words = reasons.iter().take(REASONS);
+        let words = words.filter(|(_, count)| *count >= 0.005);
+        let words: Vec<String> = words.map(|(name, n)| format!("{name} {n:.2}")).collect();
+        words.join(", ")
+    }
+}
+
+impl App {
+    fn lines(&self) -> impl Iterator<Item = Vec<String>> {
+        let band = |[low, high]: [f64; 2]| format!("{low:.2} to {high:.2}");
+        self.lines.iter().enumerate().map(move |(index, line)| {
+            vec![
+                first(index, || self.name()),
+                line.platform.clone(),
+                insns_of(line.insns, line.exact),
+                dash(line.ratio.map(two)),
+                dash(line.ratio_band.map(band)),
+                dash(line.published.map(two)),
+                dash(line.exits().map(two)),
+                line.most_reasons(),
+            ]
+        })
+    }
+
+    /// What NEVE states of it: `memcached more than 40 times (ARMv8.3 Nested VM)`.
+    fn nested(&self) -> Option<String> {
+        let words = |ratio: &NestedRatio| {
+            let stated = match ratio.printed.strip_suffix('%') {
+                Some(_) => two(ratio.ratio),
+                None => ratio.printed.trim_end_matches(" times").to_owned(),
+            };
+            format!("{stated} ({})", ratio.column)
+        };
+        let stated: Vec<String> = self.nested.iter().map(words).collect();
+        (!stated.is_empty()).then(|| format!("{} {}", self.workload, stated.join(", ")))
+    }
+}
+
+/// The text in the first of several lines; nothing in the others.
+fn first(index: usize, text: impl Fn() -> String) -> String {
+    if index == 0 { text() } else { String::new() }
+}
+
+impl Transaction {
+    fn lines(&self) -> impl Iterator<Item = Vec<String>> {
+        let line = |(index, part): (usize, &Part)| {
+            let indent = if part.within { "  " } else { "" };
+            vec![
+                first(index, || named(&self.workload, self.unit.as_deref())),
+                first(index, || self.platform.clone()),
+                format!("{indent}{}", part.part),
+                insns(part.insns),
+                number::percent(part.share),
+                dash(part.published_us.map(|us| format!("{us:.1}"))),
+            ]
+        };
+        self.parts.iter().enumerate().map(line)
+    }
+
+    /// What tracing adds.
+    fn tracing(&self) -> Option<String> {
+        let added = self.traced_insns - self.insns?;
+        Some(format!(
+            "{} on {}: a traced {} takes {} instructions, {} than the {} of an untraced one",
+            self.workload,
+            self.platform,
+            self.unit.as_deref().unwrap_or("unit"),
+            insns(self.traced_insns),
+            match added < 0.0 {
+                true => format!("{} fewer", insns(-added)),
+                false => format!("{} more", insns(added)),
+            },
+            insns(self.insns?),
+        ))
+    }
+}
+
+/// The table of vCPUs; its threads are those of all lines.
+fn spreads(spreads: &[Spread]) -> Sheet {
+    let mut threads: Vec<&str> = Vec::new();
+    for thread in spreads.iter().flat_map(|spread| spread.threads.keys()) {
+        if !threads.contains(&&**thread) {
+            threads.push(thread);
+        }
+    }
+    // vCPUs first.
+    threads.sort_by_key(|thread| (!is_vcpu(thread), *thread));
+    let texts = ["workload", "platform"].map(|head| (head, Text));
+    let rest = ["bound", "gain", "Dall", "Dall's gain"];
+    let numbers = threads.iter().copied().chain(rest);
+    let numbers = numbers.map(|head| (head, Number));
+    let columns = texts.into_iter().chain([("insns a unit", Number)]);
+    let mut sheet = Sheet::new(columns.chain(numbers));
+    sheet.extend(spreads.iter().map(|spread| {
+        let of = |thread: &&str| dash(spread.threads.get(*thread).map(|count| insns(*count)));
+        let mut line = vec![
+            named(&spread.workload, spread.unit.as_deref()),
+            spread.platform.clone(),
+            dash(spread.insns.map(insns)),
+        ];
+        line.extend(threads.iter().map(of));
+        line.extend([
+            insns(spread.bound),
+            dash(spread.gain.map(two)),
+            dash(spread.published_overhead.map(number::percent)),
+            dash(spread.published_gain.map(two)),
+        ]);
+        line
+    }));
+    sheet
+}
+
+/// A table with its title, if it has one, and what stands below it.
+struct Block {
+    title: Option<&'static str>,
+    sheet: Sheet,
+    below: Vec<String>,
+}
+
+impl Apps {
+    fn reasons(&self) -> impl Iterator<Item = String> {
+        self.workloads.iter().flat_map(|app| {
+            let lines = app.lines.iter();
+            lines.filter_map(|line| {
+                let (workload, platform) = (&app.workload, &line.platform);
+                Some(format!("{workload} on {platform}: {}", line.why.as_ref()?))
+            })
+        })
+    }
+
+    /// NEVE's ratios of all workloads, as one text.
+    fn nested(&self) -> Option<String> {
+        let stated: Vec<String> = self.workloads.iter().filter_map(App::nested).collect();
+        let mut machines: Vec<&str> = Vec::new();
+        for ratio in self.workloads.iter().flat_map(|app| &app.nested) {
+            let name = ratio.hardware.split(',').next().unwrap_or_default();
+            if !machines.contains(&name) {
+                machines.push(name);
+            }
+        }
+        (!stated.is_empty()).then(|| {
+            format!(
+                "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al. (2017) states it for {}, not measured here: {}.",
+                machines.join(" and "),
+                stated.join("; ")
+            )
+        })
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let legend = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let mut main = Sheet::new(COLUMNS);
+        main.extend(self.workloads.iter().flat_map(App::lines));
+        let mut below: Vec<String> = self.reasons().collect();
+        below.extend(LEGEND.map(str::to_owned));
+        below.extend(self.nested());
+        let mut blocks = vec![Block {
+            title: None,
+            sheet: main,
+            below,
+        }];
+        if !self.transactions.is_empty() {
+            let mut sheet = Sheet::new(PARTS_COLUMNS);
+            sheet.extend(self.transactions.iter().flat_map(Transaction::lines));
+            let tracing = self.transactions.iter().filter_map(Transaction::tracing);
+            let mut below: Vec<String> = tracing.collect();
+            below.extend(PARTS_LEGEND.map(str::to_owned));
+            blocks.push(Block {
+                title: Some(PARTS),
+                sheet,
+                below,
+            });
+        }
+        if !self.vcpus.is_empty() {
+            blocks.push(Block {
+                title: Some(VCPUS),
+                sheet: spreads(&self.vcpus),
+                below: legend(&VCPUS_LEGEND),
+            });
+        }
+        blocks
+    }
+
+    /// Aligned text. Ends in a newline.
+    pub fn to_terminal(&self) -> String {
+        let mut out = String::new();
+        for block in self.blocks() {
+            if let Some(title) = block.title {
+                out += &format!("\n{title}\n\n");
+            }
+            out += &block.sheet.to_terminal("");
+            out.push('\n');
+            out += &below_on_terminal(block.below.iter().map(String::as_str));
+        }
+        out
+    }
+
+    /// Markdown tables. Ends in a newline.
+    pub fn to_markdown(&self) -> String {
+        let mut out = String::new();
+        for block in self.blocks() {
+            if let Some(title) = block.title {
+                out += &format!("\n### {title}\n\n");
+            }
+            out += &block.sheet.to_markdown();
+            out.push('\n');
+            out += &below_in_markdown(block.below.iter().map(String::as_str));
+        }
+        out
+    }
+}

@@ -1,0 +1,130 @@
+//! Instructions of one unit of work by vCPU, and the bound that the busiest vCPU sets: after the
+//! experiment in section 5 of Dall et al. (2015), where all virtual interrupts went to one vCPU or to
+//! several.
+
+use super::published;
+use crate::reference::Reference;
+use crate::unit_of_work::Unit;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use ws_results::ResultFile;
+
+/// How names of workloads end that have all interrupts on one vCPU, or spread.
+const ONE: &str = "-interrupts-one";
+const SPREAD: &str = "-interrupts-spread";
+
+/// The paper's section, and its column.
+const TEXT: &str = "text 5";
+const COLUMN: &str = "ARM KVM";
+
+/// How many instructions of the busiest vCPU the bound relates to: those of a second, at one in a
+/// nanosecond.
+const OF_INSNS: f64 = 1e9;
+
+/// A workload on several vCPUs of a platform.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    pub workload: String,
+    pub unit: Option<String>,
+    pub platform: String,
+    /// Instructions for one unit, of all threads.
+    pub insns: Option<f64>,
+    /// The same by thread: `vcpu0`, `vcpu1`, `vhost`, `qemu`, `other`.
+    pub threads: BTreeMap<String, f64>,
+    /// The vCPU that executes most of them.
+    pub busiest: String,
+    /// The most units in 1e9 instructions of that vCPU: what it would be the bottleneck of.
+    pub bound: f64,
+    /// The bound relative to that with all interrupts on one vCPU.
+    pub gain: Option<f64>,
+    /// Dall et al., section 5, KVM on ARM: how much more than natively a unit takes, as a fraction.
+    pub published_overhead: Option<f64>,
+    /// The paper's time with all interrupts on one vCPU relative to that with them spread.
+    pub published_gain: Option<f64>,
+}
+
+/// Whether a thread is a vCPU.
+pub(super) fn is_vcpu(thread: &str) -> bool {
+    thread
+        .strip_prefix("vcpu")
+        .is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// All that the results have, by workload.
+pub(super) fn spreads(
+    results: &[ResultFile],
+    workloads: &[&str],
+    reference: &Reference,
+) -> Vec<Spread> {
+    let of = |workload: &&str| -> Vec<Spread> {
+        let of_result = |result: &ResultFile| spread(workload, result, reference);
+        results.iter().filter_map(of_result).collect()
+    };
+    let mut spreads: Vec<Spread> = workloads.iter().flat_map(of).collect();
+    let bounds: Vec<(String, String, f64)> = spreads
+        .iter()
+        .map(|spread| {
+            (
+                spread.workload.clone(),
+                spread.platform.clone(),
+                spread.bound,
+            )
+        })
+        .collect();
+    for spread in &mut spreads {
+        let Some(work) = spread.workload.strip_suffix(SPREAD) else {
+            continue;
+        };
+        let one = format!("{work}{ONE}");
+        let is_one = |(workload, platform, _): &&(String, String, f64)| {
+            *workload == one && *platform == spread.platform
+        };
+        spread.gain = bounds
+            .iter()
+            .find(is_one)
+            .map(|(_, _, bound)| spread.bound / bound);
+        let times = overhead(&one, reference).zip(spread.published_overhead);
+        spread.published_gain = times.map(|(one, spread)| (1.0 + one) / (1.0 + spread));
+    }
+    spreads
+}
+
+fn spread(workload: &str, result: &ResultFile, reference: &Reference) -> Option<Spread> {
+    let row = result.row(workload)?;
+    let Unit { insns, threads, .. } = Unit::of(Some(row), result);
+    let vcpus = || threads.iter().filter(|(name, _)| is_vcpu(name));
+    if vcpus().count() < 2 {
+        return None;
+    }
+    let (busiest, most) = vcpus().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let (busiest, bound) = (busiest.clone(), OF_INSNS / most);
+    bound.is_finite().then(|| Spread {
+        workload: workload.to_owned(),
+        unit: row.work.clone(),
+        platform: result.platform.clone(),
+        insns,
+        threads,
+        busiest,
+        bound,
+        gain: None,
+        published_overhead: overhead(workload, reference),
+        published_gain: None,
+    })
+}
+
+/// The paper's overhead, as a fraction of the native time.
+fn overhead(workload: &str, reference: &Reference) -> Option<f64> {
+    let (work, vcpus) = match (workload.strip_suffix(ONE), workload.strip_suffix(SPREAD)) {
+        (Some(work), _) => (work, "one VCPU"),
+        (_, Some(work)) => (work, "several VCPUs"),
+        _ => return None,
+    };
+    let name = match work {
+        "apache" => "Apache",
+        "memcached" => "Memcached",
+        _ => return None,
+    };
+    let row = format!("overhead, {name}, virtual interrupts on {vcpus}");
+    let percent = reference.value([published::PAPER, TEXT, &row, COLUMN, "percent"])?;
+    Some(percent / 100.0)
+}

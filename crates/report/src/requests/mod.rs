@@ -1,0 +1,184 @@
+//! Paravirtual I/O in the lab (`worldswitch io --on lab:...`): for each device of a VM the instructions
+//! and exits of one request, by reason, beside what ELVIS (2013) states of exits.
+
+mod row;
+mod text;
+
+pub use row::IoRow;
+
+use crate::reference::Reference;
+use crate::unit_of_work::Unit;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use ws_results::{ResultFile, Row};
+
+/// The schema of the JSON.
+pub const IO_SCHEMA: &str = "worldswitch-io/1";
+
+/// The category of these rows. Other rows have it too: ports of a guest, loads of servers on this host.
+pub const IO: &str = "io";
+
+/// The paper, and its section.
+const PAPER: &str = "elvis-2013";
+const TEXT: &str = "text 4.3";
+
+/// KVM's counters of all exits, and of interrupts injected into the guest.
+const EXITS: &str = "exits";
+const INJECTED: &str = "irq_injections";
+
+/// The part of a row's ticks in which all CPUs of the machine were idle.
+const IDLE: &str = "idle";
+/// From this share on the row says so.
+const MUCH_IDLE: f64 = 0.01;
+
+/// All data of this view. Strings are not escaped yet; the renderers do that.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Requests {
+    /// [`IO_SCHEMA`].
+    pub schema: &'static str,
+    /// By row, each with one line for each result that has it, in their order.
+    pub lines: Vec<IoLine>,
+    /// What ELVIS states of exits.
+    pub published: Vec<PublishedRate>,
+}
+
+/// A row on a platform.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IoLine {
+    /// The row's name: `io-qemu-d1`.
+    pub benchmark: String,
+    pub platform: String,
+    /// The device's name, and how it is used.
+    #[serde(flatten)]
+    pub row: IoRow,
+    /// Instructions of all CPUs for one request; absent if there are none, with the reason in `why`.
+    pub insns: Option<f64>,
+    /// The least and the greatest over all boots, perturbed ones too.
+    pub band: Option<[f64; 2]>,
+    /// Whether all boots but the perturbed ones gave the same.
+    pub exact: Option<bool>,
+    /// What KVM counted for one request, by the kernel's names.
+    pub counts: BTreeMap<String, f64>,
+    /// Exits for one request by reason.
+    pub reasons: BTreeMap<String, f64>,
+    /// The share of `insns` in which all CPUs were idle.
+    pub idle: Option<f64>,
+    pub why: Option<String>,
+}
+
+/// A number of exits in a second that a paper states.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PublishedRate {
+    /// What: `exits, Apache, 1 VM`.
+    pub row: String,
+    /// The paper's name of the system.
+    pub column: String,
+    pub per_s: f64,
+    /// As printed.
+    pub printed: String,
+    /// The paper's machine.
+    pub hardware: String,
+    /// What a reader must know.
+    pub note: String,
+}
+
+impl IoLine {
+    /// Exits of one request, if the host counted them.
+    pub fn exits(&self) -> Option<f64> {
+        counted(&self.counts, EXITS)
+    }
+
+    /// Exits of one request for a reason, if they were counted by reason.
+    pub fn exits_by(&self, reason: &str) -> Option<f64> {
+        counted(&self.reasons, reason)
+    }
+
+    /// Interrupts injected into the guest for one request.
+    pub fn injected(&self) -> Option<f64> {
+        counted(&self.counts, INJECTED)
+    }
+}
+
+/// A count; zero if only others moved, none if nothing was counted.
+fn counted(counts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    (!counts.is_empty()).then(|| counts.get(name).copied().unwrap_or(0.0))
+}
+
+/// What a row's name says, if it is a row of a VM's device.
+fn io_row(row: &Row) -> Option<IoRow> {
+    let of_vm = row.category == IO && row.work.is_some();
+    IoRow::parse(&row.benchmark).filter(|_| of_vm)
+}
+
+impl Requests {
+    /// From these results, in their order; other rows are left out.
+    pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
+        let rows = results.iter().flat_map(|result| &result.rows);
+        let mut names: Vec<(&str, IoRow)> = Vec::new();
+        for row in rows {
+            let Some(parsed) = io_row(row) else { continue };
+            if !names.iter().any(|(name, _)| *name == row.benchmark) {
+                names.push((&row.benchmark, parsed));
+            }
+        }
+        let mut lines = Vec::new();
+        for (name, row) in &names {
+            let has = results.iter().filter(|result| result.row(name).is_some());
+            lines.extend(has.map(|result| line(name, row, result)));
+        }
+        Self {
+            schema: IO_SCHEMA,
+            lines,
+            published: published(reference),
+        }
+    }
+
+    /// Whether any of these results has such a row.
+    pub fn concerns(results: &[ResultFile]) -> bool {
+        let mut rows = results.iter().flat_map(|result| &result.rows);
+        rows.any(|row| io_row(row).is_some())
+    }
+
+    /// As JSON. Ends in a newline.
+    ///
+    /// # Errors
+    /// Only by a bug in this program.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+fn line(name: &str, row: &IoRow, result: &ResultFile) -> IoLine {
+    let unit = Unit::of(result.row(name), result);
+    let idle = unit.steps.get(IDLE).copied().zip(unit.insns);
+    IoLine {
+        benchmark: name.to_owned(),
+        platform: result.platform.clone(),
+        row: row.clone(),
+        idle: idle
+            .filter(|(_, insns)| *insns > 0.0)
+            .map(|(idle, insns)| idle / insns),
+        insns: unit.insns,
+        band: unit.band,
+        exact: unit.exact,
+        counts: unit.counts,
+        reasons: unit.reasons,
+        why: unit.why,
+    }
+}
+
+fn published(reference: &Reference) -> Vec<PublishedRate> {
+    let values = reference.of_table(PAPER, TEXT);
+    let exits = values.filter(|value| value.unit == "per_s" && value.row.starts_with("exits"));
+    let rate = |value: &crate::reference::Value| {
+        Some(PublishedRate {
+            row: value.row.clone(),
+            column: value.column.clone(),
+            per_s: value.value?,
+            printed: value.printed.clone(),
+            hardware: reference.hardware_of(value).unwrap_or_default().to_owned(),
+            note: value.note.clone(),
+        })
+    };
+    exits.filter_map(rate).collect()
+}

@@ -1,0 +1,144 @@
+//! The table of I/O requests as text.
+
+use super::{IoLine, MUCH_IDLE, PublishedRate, Requests};
+use crate::number;
+use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::unit_of_work::{dash, insns, insns_of, two};
+
+/// The reasons that have a column: head, and SVM's name in KVM's tracing.
+pub(crate) const REASONS: [(&str, &str); 5] = [
+    ("kick (npf)", "npf"),
+    ("hlt", "hlt"),
+    ("intr", "interrupt"),
+    ("msr", "msr"),
+    ("vintr", "vintr"),
+];
+
+const LEGEND: [&str; 5] = [
+    "insns a request: executed instructions of all CPUs together, guest, hypervisor and server, for one request: 4 KiB read with O_DIRECT, or an ICMP echo of 64 bytes. band: over boots that vary what should not matter (--perturb).",
+    "vCPU: it sleeps while it waits, or another process keeps it busy, so that it never halts.",
+    "exits: from the guest to KVM for one request, as KVM counts them; by reason in a run of their own.",
+    "kick: the guest's notification of the device, a write to a page that is not there (npf; SVM has no cheaper one). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.",
+    "injected: interrupts injected into the guest for one request.",
+];
+
+impl IoLine {
+    /// Exits of one request for other reasons than those with a column.
+    pub(crate) fn other_exits(&self) -> Option<f64> {
+        let named = |reason: &str| REASONS.iter().any(|(_, name)| *name == reason);
+        let others = self.reasons.iter().filter(|(reason, _)| !named(reason));
+        (!self.reasons.is_empty()).then(|| others.fold(0.0, |sum, (_, count)| sum + count))
+    }
+
+    /// Idle time that its instructions contain.
+    fn idle(&self) -> Option<String> {
+        let idle = self.idle.filter(|idle| *idle > MUCH_IDLE)?;
+        Some(format!(
+            "{} on {}: all CPUs were idle in {} of its ticks, which count as instructions",
+            self.benchmark,
+            self.platform,
+            number::percent(idle)
+        ))
+    }
+
+    fn reason(&self) -> Option<String> {
+        let why = self.why.as_ref()?;
+        Some(format!("{} on {}: {why}", self.benchmark, self.platform))
+    }
+}
+
+impl Requests {
+    pub(crate) fn sheet(&self) -> Sheet {
+        use Set::{Number, Text};
+        let mut lines = self.lines.iter();
+        let several = lines
+            .next()
+            .is_some_and(|first| lines.any(|line| line.platform != first.platform));
+        let mut columns = vec![("device", Text), ("served by", Text)];
+        columns.extend(several.then_some(("platform", Text)));
+        columns.extend([("depth", Number), ("vCPU", Text)]);
+        columns.extend(["insns a request", "band", "exits"].map(|head| (head, Number)));
+        columns.extend(REASONS.map(|(head, _)| (head, Number)));
+        columns.extend(["other", "injected"].map(|head| (head, Number)));
+        let mut sheet = Sheet::new(columns);
+        let mut last = "";
+        sheet.extend(self.lines.iter().map(|line| {
+            let is_first = line.row.device != last;
+            last = &line.row.device;
+            let head = |text: &str| {
+                if is_first {
+                    text.to_owned()
+                } else {
+                    String::new()
+                }
+            };
+            let mut cells = vec![head(&line.row.device), head(line.row.served())];
+            cells.extend(several.then(|| line.platform.clone()));
+            cells.extend([line.row.depth.to_string(), line.row.vcpu().to_owned()]);
+            cells.push(insns_of(line.insns, line.exact));
+            let band = |[low, high]: [f64; 2]| format!("{} to {}", insns(low), insns(high));
+            cells.push(dash(line.band.map(band)));
+            cells.push(dash(line.exits().map(two)));
+            let of = |(_, reason): &(&str, &str)| dash(line.exits_by(reason).map(two));
+            cells.extend(REASONS.iter().map(of));
+            cells.push(dash(line.other_exits().map(two)));
+            cells.push(dash(line.injected().map(two)));
+            cells
+        }));
+        sheet
+    }
+
+    /// What ELVIS states, as one text.
+    pub(crate) fn stated(&self) -> Option<String> {
+        let hardware = &self.published.first()?.hardware;
+        let machine = hardware.split(',').next().unwrap_or_default();
+        let words = |rate: &PublishedRate| {
+            let what = rate.row.strip_prefix("exits").unwrap_or(&rate.row);
+            let what = what.trim_start_matches([',', ' ']);
+            let note = rate.note.trim_end_matches('.');
+            let note = match note.is_empty() {
+                true => String::new(),
+                false => format!(": {}", lowered(note)),
+            };
+            format!("{} {} ({what}{note})", rate.column, rate.printed)
+        };
+        let stated: Vec<String> = self.published.iter().map(words).collect();
+        Some(format!(
+            "ELVIS, section 4.3 (Har'El et al., 2013), {machine}, exits in a second of time, not a request: {}.",
+            stated.join("; ")
+        ))
+    }
+
+    /// What stands below the table.
+    pub(crate) fn below(&self) -> Vec<String> {
+        let lines = self.lines.iter();
+        let mut below: Vec<String> = lines.clone().filter_map(IoLine::reason).collect();
+        below.extend(lines.filter_map(IoLine::idle));
+        below.extend(LEGEND.map(str::to_owned));
+        below.extend(self.stated());
+        below
+    }
+
+    /// Aligned text. Ends in a newline.
+    pub fn to_terminal(&self) -> String {
+        let below = self.below();
+        let below = below_on_terminal(below.iter().map(String::as_str));
+        format!("{}\n{below}", self.sheet().to_terminal(""))
+    }
+
+    /// A Markdown table. Ends in a newline.
+    pub fn to_markdown(&self) -> String {
+        let below = self.below();
+        let below = below_in_markdown(below.iter().map(String::as_str));
+        format!("{}\n{below}", self.sheet().to_markdown())
+    }
+}
+
+/// A sentence's text within another sentence.
+fn lowered(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}

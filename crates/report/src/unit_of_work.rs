@@ -1,0 +1,124 @@
+//! What a row of a whole Linux says of one unit of its work: instructions, their band, and what the host
+//! counted. Tables of applications and of I/O share it.
+
+use crate::number;
+use std::collections::BTreeMap;
+use ws_analysis::Summary;
+use ws_results::{HostView, ResultFile, Row, Status};
+
+/// A row's cost, its reason if it has none, and the host's counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Unit {
+    /// Instructions for one unit.
+    pub insns: Option<f64>,
+    /// The least and the greatest over all boots, perturbed ones too.
+    pub band: Option<[f64; 2]>,
+    /// Whether all boots but the perturbed ones gave the same.
+    pub exact: Option<bool>,
+    /// What KVM counted for one unit, by the kernel's names.
+    pub counts: BTreeMap<String, f64>,
+    /// Exits for one unit by reason.
+    pub reasons: BTreeMap<String, f64>,
+    /// Instructions for one unit by thread.
+    pub threads: BTreeMap<String, f64>,
+    /// Ticks of one unit by part, traced.
+    pub steps: BTreeMap<String, f64>,
+    /// Why there are no instructions.
+    pub why: Option<String>,
+}
+
+impl Unit {
+    /// Of a row, `None` if the result does not have it.
+    pub(crate) fn of(row: Option<&Row>, result: &ResultFile) -> Self {
+        let summary = row.and_then(|row| Summary::cost(row, &result.perturbed()));
+        let band = |summary: &Summary| summary.band().map(|band| [band.low, band.high]);
+        let of = |counts: fn(&HostView) -> Option<&BTreeMap<String, u64>>| match row {
+            Some(row) => a_unit(row, counts),
+            None => BTreeMap::new(),
+        };
+        let reason = || {
+            let failed = row.filter(|row| row.status != Status::Ok);
+            let text = failed.and_then(|row| row.reason.as_deref());
+            text.unwrap_or("not measured there").to_owned()
+        };
+        Self {
+            insns: summary.as_ref().map(|summary| summary.value),
+            band: summary.as_ref().and_then(band),
+            exact: summary.as_ref().and_then(|summary| summary.exact),
+            counts: of(|view| view.kvm.as_ref()),
+            reasons: of(|view| Some(&view.reasons)),
+            threads: of(|view| Some(&view.threads)),
+            steps: of(|view| Some(&view.steps)),
+            why: summary.is_none().then(reason),
+        }
+    }
+}
+
+/// What the host counted for one unit, in the first boot in which it counted any.
+fn a_unit(
+    row: &Row,
+    counts: impl Fn(&HostView) -> Option<&BTreeMap<String, u64>>,
+) -> BTreeMap<String, f64> {
+    let counted = |view: &HostView| {
+        let counts = counts(view).filter(|counts| !counts.is_empty())?;
+        let operations = view.operations.filter(|operations| *operations > 0)?;
+        Some((operations, counts.clone()))
+    };
+    let Some((operations, counts)) = row.host.iter().find_map(counted) else {
+        return BTreeMap::new();
+    };
+    let of_one = |(name, count)| (name, count as f64 / operations as f64);
+    counts.into_iter().map(of_one).collect()
+}
+
+/// A platform's name without variant and options.
+pub(crate) fn base(platform: &str) -> &str {
+    platform.split(['@', '+']).next().unwrap_or_default()
+}
+
+/// A text, or a dash.
+pub(crate) fn dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// A number to two decimals.
+pub(crate) fn two(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// Whole instructions.
+pub(crate) fn insns(value: f64) -> String {
+    number::value(value.round(), "insns")
+}
+
+/// Instructions, marked if boots gave different ones.
+pub(crate) fn insns_of(value: Option<f64>, exact: Option<bool>) -> String {
+    let inexact = if exact == Some(false) { " inexact" } else { "" };
+    dash(value.map(|value| insns(value) + inexact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_the_first_boot_that_has_any() {
+        let view = |operations, reasons: &[(&str, u64)]| HostView {
+            operations,
+            reasons: reasons.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect(),
+            ..HostView::default()
+        };
+        let mut row = Row::new("x", "application");
+        let of = |row: &Row| a_unit(row, |view| Some(&view.reasons));
+        assert!(of(&row).is_empty());
+        row.host = vec![
+            view(Some(0), &[("hlt", 1)]),
+            view(Some(10), &[]),
+            view(Some(10), &[("hlt", 5)]),
+            view(Some(10), &[("hlt", 7)]),
+        ];
+        assert_eq!(of(&row), [("hlt".to_owned(), 0.5)].into());
+        assert_eq!(base("lab:kvm-linux@6.1+memory=512"), "lab:kvm-linux");
+        assert_eq!(base(""), "");
+    }
+}
