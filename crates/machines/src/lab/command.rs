@@ -16,6 +16,8 @@ pub const POWERED_OFF: &str = "qemu_system_shutdown_request reason=6";
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     pub vcpus: u32,
+    /// The CPUs of a machine whose guest is a whole Linux.
+    pub host_cpus: u32,
     /// The memory of the whole machine.
     pub memory_mib: u64,
     /// The guest's part of it.
@@ -65,6 +67,7 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
 pub struct Whole<'a> {
     /// QEMU.
     pub program: &'a str,
+    pub vcpus: u32,
     pub memory_mib: u64,
     /// The block device with the root file system, and its size.
     pub root: &'a str,
@@ -86,7 +89,8 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     let mut arguments = vec![vm.program.to_owned()];
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     add(&["-no-user-config", "-nodefaults", "-machine", "pc,nvdimm=on"]);
-    add(&["-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", &memory]);
+    add(&["-accel", "kvm", "-cpu", "host"]);
+    add(&["-smp", &vm.vcpus.to_string(), "-m", &memory]);
     add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/tmp/guest.log"]);
@@ -146,7 +150,11 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         add(&words);
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
-    add(&["-smp", &launch.vcpus.to_string()]);
+    let cpus = match payload {
+        Payload::Whole(_) => launch.host_cpus,
+        _ => launch.vcpus,
+    };
+    add(&["-smp", &cpus.to_string()]);
     add(&["-m", &memory(payload, launch.memory_mib)]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);

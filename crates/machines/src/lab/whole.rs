@@ -45,11 +45,17 @@ pub struct Vm {
 }
 
 impl Whole {
-    /// The initramfs of a launch. `words` are the runner's for the guest, `memory_mib` is the VM's.
+    /// The initramfs of a launch. `words` are the runner's for the guest, `vcpus` and `memory_mib` are
+    /// the VM's.
     ///
     /// # Errors
     /// A file is too large for one.
-    pub fn initramfs(&self, words: &str, memory_mib: u64) -> Result<Vec<u8>, MachineError> {
+    pub fn initramfs(
+        &self,
+        words: &str,
+        vcpus: u32,
+        memory_mib: u64,
+    ) -> Result<Vec<u8>, MachineError> {
         let Some(vm) = &self.vm else {
             return self.packed(&self.files, &self.modules, words, &["role=native".into()]);
         };
@@ -59,6 +65,7 @@ impl Whole {
         files.push(Entry::file(INITRD, guest));
         let qemu = command::vm(&Inner {
             program: &vm.program,
+            vcpus,
             memory_mib,
             root: ROOT_DEVICE,
             root_bytes: self.root_bytes,
@@ -123,6 +130,7 @@ fn row(workload: &Workload) -> BenchmarkRow {
         requires: String::new(),
         work: Some(workload.unit.clone()),
         cpus: 1,
+        host_cpus: 1,
         min_iterations: workload.units,
         max_iterations: workload.units,
         insns_iterations: workload.units,
