@@ -100,14 +100,15 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         "-serial",
         "chardev:marks",
     ]);
-    add(&[
-        "-netdev",
-        "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on",
-    ]);
-    add(&[
-        "-device",
-        "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=",
-    ]);
+    let mut tap = "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on".to_owned();
+    let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
+    if vm.vcpus > 1 {
+        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
+        // of the configuration.
+        tap += &format!(",queues={}", vm.vcpus);
+        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
+    }
+    add(&["-netdev", &tap, "-device", &card]);
     let root = nvdimm(vm.root, vm.root_bytes);
     add(&["-object", &root, "-device", "nvdimm,memdev=root,unarmed=on"]);
     add(&[
