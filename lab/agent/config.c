@@ -5,8 +5,9 @@
  *	append=WORDS			what the runner asks for (selection.c)
  *	role=native|host|guest
  *	word=TEXT			role host: a word of the command that starts the guest; the first is its path
+ *	queues=N			role host: pairs of queues of the VM's network card; 1 if left out
  *	workload=NAME			begins a workload; the lines behind it are its own:
- *	units=N place=client|inside prepare= serve= run= proof=
+ *	units=N place=client|inside steps=yes prepare= serve= run= proof=
  */
 #include <string.h>
 
@@ -54,6 +55,20 @@ static const char *set_place(struct workload *workload, const char *value)
 								: "place= must be client or inside";
 }
 
+static const char *set_steps(struct workload *workload, const char *value)
+{
+	workload->steps = strcmp(value, "yes") == 0;
+	return workload->steps ? NULL : "steps= must be yes";
+}
+
+static const char *set_queues(struct config *config, const char *value)
+{
+	if (parse_u64(value, strlen(value), &config->queues) && config->queues &&
+	    config->queues <= MAX_CPUS)
+		return NULL;
+	return "queues= must be a number from 1 to 64";
+}
+
 static const char *set_command(const char **command, const char *value)
 {
 	*command = *value ? value : NULL;
@@ -67,6 +82,8 @@ static const char *workload_line(struct workload *workload, const char *key, con
 		return set_units(workload, value);
 	if (strcmp(key, "place") == 0)
 		return set_place(workload, value);
+	if (strcmp(key, "steps") == 0)
+		return set_steps(workload, value);
 	if (strcmp(key, "prepare") == 0)
 		return set_command(&workload->prepare, value);
 	if (strcmp(key, "serve") == 0)
@@ -108,6 +125,8 @@ static const char *take_line(struct config *config, const char *key, char *value
 		return set_command(&config->append, value);
 	if (strcmp(key, "role") == 0)
 		return set_role(config, value);
+	if (strcmp(key, "queues") == 0)
+		return set_queues(config, value);
 	if (strcmp(key, "workload") == 0)
 		return add_workload(config, value);
 	if (config->workload_count == 0)
@@ -135,7 +154,9 @@ static const char *missing_of(const struct workload *workload)
 		return "units=";
 	if (!workload->placed)
 		return "place=";
-	return workload->run ? NULL : "run=";
+	if (!workload->run)
+		return "run=";
+	return workload->steps && workload->inside ? "place=client, which steps= needs" : NULL;
 }
 
 static bool is_whole(const struct config *config, struct text *error)
@@ -161,7 +182,7 @@ bool config_read(struct config *config, char *text, size_t bytes, struct text *e
 {
 	char *end = text + bytes;
 
-	*config = (struct config){ .append = NULL };
+	*config = (struct config){ .queues = 1 };
 	for (unsigned number = 1; text < end; number++) {
 		char *line = text, *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *wrong = "it has no newline at its end";

@@ -16,6 +16,7 @@ struct workload {
 	const char *name;
 	uint64_t units; /* that one `run` does */
 	bool placed, inside;
+	bool steps;				   /* its transactions are taken apart */
 	const char *prepare, *serve, *run, *proof; /* for sh -c; NULL: none */
 };
 
@@ -26,6 +27,7 @@ struct config {
 	struct workload workloads[MAX_WORKLOADS];
 	unsigned module_count, word_count, workload_count;
 	const char *root, *append;
+	uint64_t queues; /* pairs of the VM's network card */
 	enum role role;
 };
 

@@ -58,6 +58,24 @@ bool counts_number(const char *text, size_t bytes, uint64_t *value)
 	return line.at == line.end || (*line.at == '\n' && line.at + 1 == line.end);
 }
 
+bool counts_signed(const char *text, size_t bytes, uint64_t *value)
+{
+	bool negative = bytes > 0 && *text == '-';
+
+	if (!counts_number(text + negative, bytes - negative, value))
+		return false;
+	if (negative)
+		*value = -*value;
+	return true;
+}
+
+bool counts_first(const char *text, size_t bytes, uint64_t *value)
+{
+	struct cursor line = { text, text + bytes };
+
+	return take_number(&line, value) && line.at < line.end && *line.at == ' ';
+}
+
 /* Time with a task that waits for I/O is idle time too, and is counted apart. */
 static bool take_idle(struct cursor *line, uint64_t *value)
 {

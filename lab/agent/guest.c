@@ -163,7 +163,10 @@ bool guest_start(char *const words[], struct message *facts)
 		return lose("can't make the VM's process: %s", strerror(errno));
 	}
 	ended = (int)syscall(SYS_pidfd_open, process, 0);
-	return expect(MESSAGE_READY, facts, BOOT_LIMIT_S) && learn();
+	if (!expect(MESSAGE_READY, facts, BOOT_LIMIT_S))
+		return false;
+	threads_setup();
+	return learn();
 }
 
 static void go(void)
@@ -174,6 +177,7 @@ static void go(void)
 /* The guest does not sleep between a mark and our answer: the machine is never idle outside of the window. */
 static bool follow_window(const char *workload, struct measured *measured)
 {
+	struct threads threads_begin, threads_end;
 	struct kvm_counts begin, end;
 	struct message message;
 	uint64_t idle;
@@ -181,17 +185,22 @@ static bool follow_window(const char *workload, struct measured *measured)
 	if (!expect(MESSAGE_BEGIN, &message, ANSWER_LIMIT_S))
 		return false;
 	kvm_counts_read(&begin);
+	threads_read(&threads_begin);
 	idle = window_idle_ticks();
 	go();
 	if (!expect(MESSAGE_END, &message, ANSWER_LIMIT_S))
 		return false;
 	measured->idle_ticks = window_idle_ticks() - idle;
+	threads_read(&threads_end);
 	kvm_counts_read(&end);
 	measured->ticks = message.ticks;
-	if (strcmp(workload, NO_WORKLOAD) == 0)
+	if (strcmp(workload, NO_WORKLOAD) == 0) {
 		kvm_counts_learn(&begin, &end);
-	else
+		threads_learn(&threads_begin, &threads_end);
+	} else {
 		kvm_counts_add(&measured->counts, &begin, &end, true);
+		threads_add(&measured->threads, &threads_begin, &threads_end, true);
+	}
 	go();
 	return true;
 }

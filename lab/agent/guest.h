@@ -6,11 +6,13 @@
 #include "command.h"
 #include "kvm_counts.h"
 #include "message.h"
+#include "threads.h"
 
 /* What was measured. */
 struct measured {
 	uint64_t ticks, idle_ticks;
 	struct kvm_counts counts;
+	struct threads threads;
 };
 
 /* Starts the VM and waits until its agent is ready: *facts is what that said of its machine. False: the VM is

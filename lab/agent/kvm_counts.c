@@ -9,10 +9,10 @@
 
 #include "common/exits.h"
 #include "files.h"
+#include "paths.h"
 #include "say.h"
+#include "tracing.h"
 
-#define STATISTICS "/sys/kernel/debug/kvm"
-#define TRACING	   "/sys/kernel/tracing"
 #define EXIT_EVENT TRACING "/events/kvm/kvm_exit"
 #define HISTOGRAM  "hist:keys=exit_reason:sort=exit_reason"
 
@@ -47,7 +47,7 @@ void kvm_counts_setup(void)
 	int count;
 
 	(void)mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	(void)mount("tracefs", TRACING, "tracefs", 0, NULL);
+	tracing_setup();
 	count = scandir(STATISTICS, &entries, NULL, alphasort);
 	for (int i = 0; i < count; i++) {
 		if (entries[i]->d_type == DT_REG)

@@ -122,7 +122,7 @@ static const char *run_native(void)
 
 	facts_read(&facts);
 	launch.cpus = (unsigned)facts.cpus;
-	launch.no_network = network_up(ROLE_NATIVE);
+	launch.no_network = network_up(&config);
 	send_hello(&facts);
 	measure_all(&launch, false);
 	return "ok";
@@ -136,7 +136,7 @@ static const char *run_host(void)
 
 	send_monitor_hello();
 	kvm_counts_setup();
-	launch.no_network = network_up(ROLE_HOST);
+	launch.no_network = network_up(&config);
 	started = guest_start(config.words, &facts);
 	if (!started)
 		facts = (struct message){ .cpus = 1 };

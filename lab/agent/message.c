@@ -6,9 +6,8 @@
 
 #define MAX_TEXT 300 /* bytes of the free text in a line */
 
-static const char *const phases[PHASES] = {
-	"prepare", "serve", "run", "measure", "proof", "clean"
-};
+static const char *const phases[PHASES] = { "prepare", "serve", "run",	 "measure",
+					    "proof",   "clean", "trace", "steps" };
 
 const char *phase_name(enum phase phase)
 {

@@ -28,6 +28,8 @@ enum phase {
 	PHASE_MEASURE,
 	PHASE_PROOF,
 	PHASE_CLEAN,
+	PHASE_TRACE, /* packets are traced from here on */
+	PHASE_STEPS, /* ends it; TEXT is what steps_put() writes */
 	PHASES
 };
 /* As in messages; of what a user has written, it is also the line's name in the workload's file. */

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "command.h"
 #include "paths.h"
@@ -34,7 +35,7 @@ int network_of_servers(void)
 	return servers;
 }
 
-const char *network_up(enum role role)
+const char *network_up(const struct config *config)
 {
 	static const char *const lines[] = {
 		[ROLE_NATIVE] = BRIDGE
@@ -42,19 +43,20 @@ const char *network_up(enum role role)
 		"; ip link set eth0 netns servers; ip link set port0 master br0 up; "
 		"ip netns exec servers sh -ec '" QUIET SERVER_END "'",
 		[ROLE_HOST] = BRIDGE
-		"ip tuntap add dev tap0 mode tap; ip link set tap0 master br0 up",
+		"ip tuntap add dev tap0 mode tap $QUEUES; ip link set tap0 master br0 up",
 		[ROLE_GUEST] = "set -e; " QUIET SERVER_END,
 	};
 	static char why[400];
 	struct outcome outcome;
 
-	command_do(lines[role], STEP_OUTPUT, -1, true, &outcome);
+	setenv("QUEUES", config->queues > 1 ? "multi_queue" : "", 1);
+	command_do(lines[config->role], STEP_OUTPUT, -1, true, &outcome);
 	if (outcome.status) {
 		snprintf(why, sizeof(why), "there is no network (status %lu): %s", outcome.status,
 			 outcome.said);
 		return why;
 	}
-	if (role == ROLE_NATIVE) {
+	if (config->role == ROLE_NATIVE) {
 		servers = open("/run/netns/servers", O_RDONLY | O_CLOEXEC);
 		if (servers < 0)
 			return "there is no network: the namespace of the servers can't be opened";

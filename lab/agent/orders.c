@@ -16,6 +16,7 @@
 #include "root.h"
 #include "say.h"
 #include "step.h"
+#include "transaction.h"
 #include "window.h"
 
 static struct channel channel;
@@ -84,6 +85,22 @@ static void measure(const struct message *order, const struct workload *workload
 		step_no_process(outcome);
 }
 
+/* What the packets of a traced run are. */
+static void trace(enum phase phase, struct outcome *outcome)
+{
+	struct passes passes;
+	struct text out;
+	const char *wrong = phase == PHASE_TRACE ? transaction_trace(false)
+						 : transaction_read(&passes, false);
+
+	outcome->status = wrong != NULL;
+	text_start(&out, outcome->said, sizeof(outcome->said));
+	if (wrong)
+		text_printf(&out, "in the VM: %s", wrong);
+	else if (phase == PHASE_STEPS)
+		steps_put(&passes, &out);
+}
+
 static void carry_out(const struct message *order, const struct workload *workload,
 		      const char *no_network, struct outcome *outcome)
 {
@@ -91,6 +108,8 @@ static void carry_out(const struct message *order, const struct workload *worklo
 	if (order->phase == PHASE_CLEAN) {
 		command_end_all(0);
 		root_clean();
+	} else if (order->phase == PHASE_TRACE || order->phase == PHASE_STEPS) {
+		trace(order->phase, outcome);
 	} else if (order->phase == PHASE_MEASURE) {
 		measure(order, workload, outcome);
 	} else if (!workload) {
@@ -107,7 +126,7 @@ static void carry_out(const struct message *order, const struct workload *worklo
 
 void orders_follow(const struct config *config)
 {
-	const char *no_network = network_up(ROLE_GUEST);
+	const char *no_network = network_up(config);
 	struct message message;
 
 	open_channel();

@@ -1,6 +1,6 @@
 /*
  * A workload; see row.h. In this order: prepare, serve, run once to warm up, run measured, proof; in a VM a
- * short one is run once more, to count the exits by reason.
+ * short one is run once more, to count the exits by reason; and once more if its transactions are taken apart.
  */
 #include "row.h"
 
@@ -14,6 +14,7 @@
 #include "root.h"
 #include "say.h"
 #include "step.h"
+#include "transaction.h"
 #include "window.h"
 
 /* Runs that took longer are not run once more to count exits by reason. */
@@ -27,8 +28,12 @@ struct row {
 	unsigned index, samples;
 	uint64_t run[MAX_SAMPLES], idle[MAX_SAMPLES];
 	struct kvm_counts counts;
+	struct threads threads;
 	struct reasons reasons;
-	char failed[512]; /* why there is no result */
+	struct steps steps;
+	uint64_t traced;      /* ticks of the run in which steps were traced; 0: none */
+	const char *no_steps; /* why there are none */
+	char failed[512];     /* why there is no result */
 };
 
 static bool on_host(const struct row *row)
@@ -81,6 +86,7 @@ static bool step(struct row *row, enum phase phase)
 /* Measures a run on this side. */
 static void measure_here(struct row *row, struct measured *measured, struct outcome *outcome)
 {
+	struct threads threads_begin, threads_end;
 	struct kvm_counts begin, end;
 	struct command command;
 	uint64_t idle, status;
@@ -91,18 +97,21 @@ static void measure_here(struct row *row, struct measured *measured, struct outc
 	}
 	say_drain();
 	kvm_counts_read(&begin);
+	threads_read(&threads_begin);
 	window_pad(row->launch->selection->pad);
 	idle = window_idle_ticks();
 	status = window_run(&command, &measured->ticks);
 	measured->idle_ticks = window_idle_ticks() - idle;
+	threads_read(&threads_end);
 	kvm_counts_read(&end);
 	kvm_counts_add(&measured->counts, &begin, &end, false);
+	threads_add(&measured->threads, &threads_begin, &threads_end, false);
 	command_outcome(status, RUN_OUTPUT, outcome);
 }
 
 static bool measure(struct row *row)
 {
-	struct measured measured = { .counts = row->counts };
+	struct measured measured = { .counts = row->counts, .threads = row->threads };
 	struct outcome outcome;
 
 	if (!is_remote(row, PHASE_MEASURE))
@@ -115,6 +124,7 @@ static bool measure(struct row *row)
 	row->run[row->samples] = measured.ticks;
 	row->idle[row->samples++] = measured.idle_ticks;
 	row->counts = measured.counts;
+	row->threads = measured.threads;
 	return true;
 }
 
@@ -127,6 +137,23 @@ static void count_reasons(struct row *row)
 		kvm_reasons_end(&row->reasons);
 	else
 		kvm_reasons_drop();
+}
+
+/* A run of its own too, as tracing costs instructions. */
+static void count_steps(struct row *row)
+{
+	const char *name = row->workload->name, *wrong;
+	struct measured measured = { .ticks = 0 };
+	struct outcome outcome;
+
+	row->no_steps = row->workload->steps ? transaction_begin(name) : NULL;
+	if (!row->workload->steps || row->no_steps)
+		return;
+	measure_here(row, &measured, &outcome);
+	wrong = transaction_end(name, row->workload->units, &row->steps);
+	row->no_steps = outcome.status ? "the run in which it was to be traced failed" : wrong;
+	if (!row->no_steps)
+		row->traced = measured.ticks - measured.idle_ticks;
 }
 
 static bool all_phases(struct row *row)
@@ -143,6 +170,7 @@ static bool all_phases(struct row *row)
 	if (!step(row, PHASE_PROOF))
 		return false;
 	count_reasons(row);
+	count_steps(row);
 	return true;
 }
 
@@ -151,6 +179,23 @@ static void name_reason(const void *names, unsigned counter, struct text *out)
 	counts_reason_name(((const struct reasons *)names)->rows[counter].code, out);
 }
 
+static void name_step(const void *unused, unsigned step, struct text *out)
+{
+	(void)unused;
+	text_printf(out, "%s", steps_name((enum step_name)step));
+}
+
+/* What was measured, without idle time. */
+static uint64_t executed(const struct row *row)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < row->samples; i++)
+		sum += row->run[i] - row->idle[i];
+	return sum;
+}
+
+/* Of a machine without a VM only if there are steps. */
 static void send_exits(const struct row *row)
 {
 	struct bell_note note = { .index = row->index,
@@ -162,10 +207,17 @@ static void send_exits(const struct row *row)
 	for (unsigned i = 0; i < row->reasons.count; i++)
 		reasons[i] = row->reasons.rows[i].count;
 	exits_start(&record, &note);
-	kvm_counts_send(&record, &row->counts);
+	if (on_host(row)) {
+		kvm_counts_send(&record, &row->counts);
+		threads_send(&record, &row->threads, executed(row));
+	}
 	if (row->reasons.count)
 		exits_counts(&record, "reasons", reasons, row->reasons.count, name_reason,
 			     &row->reasons);
+	if (row->traced) {
+		exits_counts(&record, "steps", row->steps.ticks, STEP_NAMES, name_step, NULL);
+		record_u64(&record, "traced", row->traced);
+	}
 	say_record(&record, SOURCE_MONITOR);
 }
 
@@ -180,6 +232,7 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 static void send_result(const struct row *row)
 {
 	struct text *out = record_start(&record, "result");
+	char note[300];
 
 	record_string(&record, "bench", row->workload->name);
 	record_u64(&record, "part", 1);
@@ -187,9 +240,10 @@ static void send_result(const struct row *row)
 	record_u64(&record, "iterations", row->workload->units);
 	record_u64(&record, "cpus", row->launch->cpus);
 	record_string(&record, "check", "proved");
-	record_string(&record, "note",
-		      row->workload->proof ? "run ended well, and proof after it"
-					   : "run ended well");
+	snprintf(note, sizeof(note), "run ended well%s%s%s",
+		 row->workload->proof ? ", and proof after it" : "",
+		 row->no_steps ? "; not taken apart: " : "", row->no_steps ? row->no_steps : "");
+	record_string(&record, "note", note);
 	send_samples(out, "run", row->run, row->samples);
 	send_samples(out, "control", row->idle, row->samples);
 	say_record(&record, SOURCE_GUEST);
@@ -228,7 +282,7 @@ bool row_measure(const struct launch *launch, unsigned index)
 	record_u64(&record, "index", index);
 	say_record(&record, SOURCE_GUEST);
 	if (all_phases(&row)) {
-		if (on_host(&row))
+		if (on_host(&row) || row.traced)
 			send_exits(&row);
 		send_result(&row);
 	} else {

@@ -40,6 +40,10 @@ pub struct Workload {
     /// How many units one `run` does.
     pub units: u64,
     pub place: Place,
+    /// CPUs of the measured system; with more than one it is a VM.
+    pub vcpus: u32,
+    /// Its units are transactions of one byte each way, which are taken apart.
+    pub steps: bool,
     /// Runs in the measured system before all else, not measured.
     pub prepare: Option<String>,
     /// Starts servers in the measured system, and returns when they answer.
@@ -59,6 +63,8 @@ struct WorkloadFile {
     unit: Spanned<String>,
     units: Spanned<u64>,
     place: Place,
+    vcpus: Option<Spanned<u32>>,
+    steps: Option<Spanned<bool>>,
     prepare: Option<Spanned<String>>,
     serve: Option<Spanned<String>>,
     run: Spanned<String>,
@@ -70,6 +76,9 @@ const COMMAND_BYTES: usize = 4000;
 
 /// The greatest number of units.
 const UNITS: u64 = 1_000_000_000;
+
+/// The greatest number of CPUs of the measured system.
+const VCPUS: u32 = 2;
 
 impl Workload {
     /// Reads a workload's file.
@@ -92,6 +101,8 @@ impl Workload {
             unit: file.unit.into_inner(),
             units: file.units.into_inner(),
             place: file.place,
+            vcpus: file.vcpus.map_or(1, Spanned::into_inner),
+            steps: file.steps.is_some_and(Spanned::into_inner),
             prepare: file.prepare.map(Spanned::into_inner),
             serve: file.serve.map(Spanned::into_inner),
             run: file.run.into_inner(),
@@ -103,7 +114,16 @@ impl Workload {
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let (units, place) = (self.units.to_string(), self.place.word());
-        let fields = [&*self.name, &self.unit, &units, place, &self.run];
+        let (vcpus, steps) = (self.vcpus.to_string(), self.steps.to_string());
+        let fields = [
+            &*self.name,
+            &self.unit,
+            &units,
+            place,
+            &vcpus,
+            &steps,
+            &self.run,
+        ];
         let commands = [&self.prepare, &self.serve, &self.proof];
         let commands = commands.map(|command| command.as_deref().unwrap_or_default());
         for field in fields.into_iter().chain(commands) {
@@ -133,6 +153,16 @@ impl WorkloadFile {
         }
         if !(1..=UNITS).contains(self.units.get_ref()) {
             return Err((self.units.span(), format!("units is not 1 to {UNITS}")));
+        }
+        if let Some(vcpus) = &self.vcpus {
+            if !(1..=VCPUS).contains(vcpus.get_ref()) {
+                return Err((vcpus.span(), format!("vcpus is not 1 to {VCPUS}")));
+            }
+        }
+        let steps = self.steps.as_ref().filter(|steps| *steps.get_ref());
+        if let Some(steps) = steps.filter(|_| self.place != Place::Client) {
+            let what = "steps are those of a client's transactions: place is \"client\"";
+            return Err((steps.span(), what.into()));
         }
         let commands = [
             ("prepare", self.prepare.as_ref()),
@@ -177,7 +207,10 @@ mod tests {
         let workload = parse(&text).unwrap();
         assert_eq!(workload.serve.as_deref(), Some("a && b"));
         assert_eq!((workload.units, workload.place), (3, Place::Client));
+        assert_eq!((workload.vcpus, workload.steps), (1, false));
         assert_eq!(workload.prepare, None);
+        let workload = parse(&format!("{LEAST}vcpus = 2\nsteps = true\n")).unwrap();
+        assert_eq!((workload.vcpus, workload.steps), (2, true));
     }
 
     #[test]
@@ -196,6 +229,13 @@ mod tests {
             ("run = \"true\"", "", "missing field `run`"),
             ("run =", "seconds = 5\nrun =", "line 5"),
             ("run =", "seconds = 5\nrun =", "seconds"),
+            ("run =", "vcpus = 3\nrun =", "line 5: vcpus is not 1 to 2"),
+            ("run =", "vcpus = 0\nrun =", "line 5: vcpus is not 1 to 2"),
+            (
+                "\"client\"",
+                "\"inside\"\nsteps = true",
+                "line 5: steps are those of a client's",
+            ),
         ] {
             let error = parse(&LEAST.replace(from, to)).unwrap_err();
             assert!(error.contains(said), "{error}, not {said}");
@@ -230,6 +270,8 @@ mod tests {
             ("client", "inside"),
             ("true", "false"),
             ("run =", "proof = \"true\"\nrun ="),
+            ("run =", "vcpus = 2\nrun ="),
+            ("run =", "steps = true\nrun ="),
         ] {
             assert_ne!(digest(from, to), same, "{to}");
         }

@@ -65,6 +65,9 @@ pub struct BenchmarkRow {
     pub work: Option<String>,
     /// How many vCPUs it needs.
     pub cpus: u32,
+    /// How many CPUs the machine needs that runs the guest's VM; 1 where the guest is not a VM of a whole
+    /// Linux.
+    pub host_cpus: u32,
     /// The fewest operations in a batch, on units of time.
     pub min_iterations: u64,
     /// The most operations in a batch, on units of time.
@@ -214,6 +217,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
         requires: image.text(word(3))?,
         work: None,
         cpus,
+        host_cpus: 1,
         min_iterations: word(11),
         max_iterations: word(12),
         insns_iterations: word(13),

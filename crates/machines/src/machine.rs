@@ -22,8 +22,10 @@ pub const WAIT: Duration = Duration::from_millis(5);
 /// What the runner asks of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRequest {
-    /// How many vCPUs the machine has.
+    /// How many vCPUs the guest has.
     pub vcpus: u32,
+    /// How many CPUs the machine has, where the guest is a VM of a whole Linux.
+    pub host_cpus: u32,
     /// The guest's command line.
     pub command_line: String,
     /// The guest's memory, where it differs from the platform's. Only for machines that have a

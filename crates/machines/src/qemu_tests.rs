@@ -54,6 +54,7 @@ fn with_kvm(engine: Engine, program: &Path) -> Settings {
 fn request() -> LaunchRequest {
     LaunchRequest {
         vcpus: 2,
+        host_cpus: 1,
         command_line: "bench=^(idle)$ nonce=1".into(),
         memory_mib: None,
         timed: false,

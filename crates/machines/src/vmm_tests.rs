@@ -85,6 +85,7 @@ fn settings(monitor: &Path) -> Settings {
 fn request(vcpus: u32) -> LaunchRequest {
     LaunchRequest {
         vcpus,
+        host_cpus: 1,
         command_line: "bench=^(idle)$ hypercall=none".into(),
         memory_mib: None,
         timed: false,

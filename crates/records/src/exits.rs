@@ -25,6 +25,16 @@ pub struct Exits {
     /// costs instructions.
     #[serde(default)]
     pub reasons: BTreeMap<String, u64>,
+    /// On a machine with one CPU: where the instructions of the measured runs went, by the VM's threads
+    /// (`vcpu0`, `vhost`, `qemu`) and the rest (`other`).
+    #[serde(default)]
+    pub threads: BTreeMap<String, u64>,
+    /// The steps of all operations in ticks, of a run of their own in which they were traced.
+    #[serde(default)]
+    pub steps: BTreeMap<String, u64>,
+    /// Ticks of that run.
+    #[serde(default)]
+    pub traced: Option<u64>,
     /// Page faults of the monitor's process.
     #[serde(default)]
     pub page_faults: Option<u64>,

@@ -283,13 +283,16 @@ pub struct HostView {
     /// Exits by reason, counted in a run of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, u64>,
-    /// Instructions by the thread of the machine that executed them: `vcpu0`, `vcpu1`, `vhost`, `qemu`
-    /// (its other threads), `other`.
+    /// On a machine with one CPU: where the instructions of the measured runs went, by the VM's threads
+    /// (`vcpu0`, `vhost`, `qemu`) and the rest (`other`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, u64>,
-    /// Ticks by the part of an operation, from a run of their own.
+    /// The steps of all operations in ticks, of a run of their own in which they were traced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<String, u64>,
+    /// Ticks of that run, its start and end included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced: Option<u64>,
     /// Page faults of the monitor's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_faults: Option<u64>,

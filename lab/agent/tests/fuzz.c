@@ -1,6 +1,6 @@
 /*
  * Fuzzes what reads text of others: the configuration, the runner's words, the guest's messages, the kernel's
- * counters (libFuzzer, under ASan and UBSan; make -C lab/agent fuzz SECONDS=N). The first byte says which.
+ * counters and traces (libFuzzer, under ASan and UBSan; make -C lab/agent fuzz SECONDS=N). The first byte says which.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "counts.h"
 #include "message.h"
+#include "steps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -76,6 +77,8 @@ static void fuzz_counts(const char *text, size_t bytes)
 	struct text out;
 
 	(void)counts_number(text, bytes, &value);
+	(void)counts_signed(text, bytes, &value);
+	(void)counts_first(text, bytes, &value);
 	(void)counts_idle_ns(text, bytes, &value);
 	if (!counts_reasons(text, bytes, &reasons))
 		return;
@@ -85,6 +88,25 @@ static void fuzz_counts(const char *text, size_t bytes)
 		counts_reason_name(reasons.rows[i].code, &out);
 		assert(!out.full);
 	}
+}
+
+/* What one side has read, the other takes. */
+static void fuzz_steps(const char *trace, size_t bytes)
+{
+	struct passes passes, taken;
+	struct steps steps;
+	char words[80];
+	struct text out;
+
+	if (steps_read(&passes, trace, bytes, true))
+		return;
+	text_start(&out, words, sizeof(words));
+	steps_put(&passes, &out);
+	assert(!out.full && steps_take(&taken, words));
+	assert(taken.count == passes.count && taken.replies == passes.replies);
+	if (passes.count)
+		assert(!steps_native(&steps, &passes, passes.count));
+	(void)steps_in_vm(&steps, &passes, &taken, passes.first, passes.count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -97,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = malloc(size);
 	assert(text);
 	memcpy(text, data + 1, size - 1);
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		fuzz_config(text, size - 1);
 		break;
@@ -106,6 +128,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		fuzz_message(text, size - 1);
+		break;
+	case 3:
+		fuzz_steps(text, size - 1);
 		break;
 	default:
 		fuzz_counts(text, size - 1);

@@ -9,6 +9,7 @@
 
 #include "counts.h"
 #include "message.h"
+#include "steps.h"
 
 #define WORKLOAD(name) "workload=" name "\nunits=10\nplace=client\nrun=work\n"
 #define NATIVE	       "module=/a.ko x=1\nroot=/dev/pmem0\nrole=native\n"
@@ -52,7 +53,8 @@ static void a_configuration_is_read(void **state)
 		"module=/a.ko x=1\nmodule=/b.ko\nroot=/dev/pmem0\nappend=x y\n"
 		"role=host\nword=/usr/bin/q\nword=-m a=b,c\n" WORKLOAD(
 			"one") "prepare=a; b=c\nserve=\nproof=p\nworkload=two\nplace=inside\n"
-			       "units=0x10\nrun=r\n"));
+			       "units=0x10\nrun=r\nworkload=three\nplace=client\nsteps=yes\n"
+			       "units=1\nrun=r\n"));
 	assert_int_equal(config.module_count, 2);
 	assert_string_equal(config.modules[0], "/a.ko x=1");
 	assert_string_equal(config.root, "/dev/pmem0");
@@ -61,7 +63,10 @@ static void a_configuration_is_read(void **state)
 	assert_int_equal(config.word_count, 2);
 	assert_string_equal(config.words[1], "-m a=b,c");
 	assert_null(config.words[2]);
-	assert_int_equal(config.workload_count, 2);
+	assert_int_equal(config.workload_count, 3);
+	assert_int_equal(config.queues, 1);
+	assert_false(config.workloads[1].steps);
+	assert_true(config.workloads[2].steps);
 	assert_string_equal(config.workloads[0].prepare, "a; b=c");
 	assert_null(config.workloads[0].serve);
 	assert_false(config.workloads[0].inside);
@@ -87,6 +92,11 @@ static void nonsense_is_refused_by_its_line(void **state)
 		{ "workload=a\nunits=0\n", "line 2: units= must be a number from 1" },
 		{ "workload=a\nunits=-1\n", "line 2: units= must be a number from 1" },
 		{ "workload=a\nplace=moon\n", "line 2: place= must be client or inside" },
+		{ "workload=a\nsteps=no\n", "line 2: steps= must be yes" },
+		{ "queues=0\n", "line 1: queues= must be a number from 1 to 64" },
+		{ "queues=65\n", "line 1: queues= must be a number from 1 to 64" },
+		{ NATIVE "workload=a\nunits=1\nplace=inside\nrun=x\nsteps=yes\n",
+		  "workload a has no line place=client, which steps= needs" },
 		{ "role=native\n", "it has no line root=" },
 		{ "role=host\nroot=/x\n",
 		  "it has no line word=, the command that starts the guest" },
@@ -173,6 +183,25 @@ static void a_counter_is_a_number_and_a_newline(void **state)
 	assert_false(counts_number("99999999999999999999\n", 21, &value));
 }
 
+static void a_number_may_be_negative_or_the_first_of_several(void **state)
+{
+	uint64_t value;
+
+	(void)state;
+	assert_true(counts_signed("-12\n", 4, &value));
+	assert_int_equal(value, (uint64_t)-12);
+	assert_true(counts_signed("12\n", 3, &value));
+	assert_int_equal(value, 12);
+	assert_false(counts_signed("-", 1, &value));
+	assert_false(counts_signed("--1\n", 4, &value));
+	assert_false(counts_signed("", 0, &value));
+	assert_true(counts_first("120 3 4\n", 8, &value));
+	assert_int_equal(value, 120);
+	assert_false(counts_first("120", 3, &value));
+	assert_false(counts_first(" 120 3\n", 7, &value));
+	assert_false(counts_first("", 0, &value));
+}
+
 static void idle_time_is_summed_over_cpus(void **state)
 {
 	/* As Linux 6.12 writes it (kernel/time/timer_list.c). */
@@ -222,6 +251,103 @@ static void exits_are_read_by_reason(void **state)
 	text_printf(&out, " ");
 	counts_reason_name(0x999, &out);
 	assert_string_equal(name, "npf write_cr3 code_999");
+}
+
+/* Lines as Linux 6.12 writes them (kernel/trace/trace_output.c); the names of tasks are anything. */
+#define HEAD "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+#define QUEUED(time) \
+	"         netperf-345     [000] b.... " time ": net_dev_queue: dev=br0 skbaddr=1 len=67\n"
+#define RECEIVED(time)                               \
+	" a: [000] 7: b c-31      [001] ..s1. " time \
+	": netif_receive_skb: dev=br0 skbaddr=1 len=53\n"
+
+static const char *read_trace(struct passes *passes, const char *trace, bool of_client)
+{
+	return steps_read(passes, trace, strlen(trace), of_client);
+}
+
+static void packets_of_a_trace_take_turns(void **state)
+{
+	static const char two[] = HEAD QUEUED("100") RECEIVED("140") QUEUED("160") RECEIVED("230");
+	struct passes passes;
+
+	(void)state;
+	assert_null(read_trace(&passes, two, true));
+	assert_int_equal(passes.count, 2);
+	assert_int_equal(passes.requests, 260);
+	assert_int_equal(passes.replies, 370);
+	assert_int_equal(passes.first, 100);
+	assert_int_equal(passes.last, 230);
+	assert_string_equal(read_trace(&passes, two, false),
+			    "requests and replies do not take turns");
+	assert_null(read_trace(&passes, RECEIVED("1") QUEUED("2"), false));
+	assert_int_equal(passes.replies, 2);
+	assert_null(read_trace(&passes, HEAD, true));
+	assert_int_equal(passes.count, 0);
+	assert_string_equal(read_trace(&passes, QUEUED("1"), true),
+			    "the last request has no reply");
+	assert_string_equal(read_trace(&passes, QUEUED("x"), true),
+			    "a line of the trace has no time");
+	assert_string_equal(read_trace(&passes, "CPU:0 [LOST 12 EVENTS]\n", true),
+			    "the trace has lost events");
+}
+
+static void sums_are_told_as_words(void **state)
+{
+	static const char *const rows[] = { "", "1 2", "1 2 3 4", "1 2 x", "1 2 3=x", "1 -2 3" };
+	struct passes passes = { .count = 3, .requests = UINT64_MAX, .replies = 7 }, back;
+	char words[80];
+	struct text out;
+
+	(void)state;
+	text_start(&out, words, sizeof(words));
+	steps_put(&passes, &out);
+	assert_true(steps_take(&back, words));
+	assert_memory_equal(&back, &passes, sizeof(back));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_false(steps_take(&back, rows[i]));
+}
+
+/* Two transactions: (100, 140) and (160, 230) on the bridge; in the VM (1110, 1125) and (1165, 1190), on a clock
+ * that is 1000 ahead. */
+static void steps_are_differences_of_sums(void **state)
+{
+	static const struct passes client = { 2, 260, 370, 100, 230 };
+	static const struct passes server = { .count = 2, .requests = 2275, .replies = 2315 };
+	static const struct passes behind = { .count = 2, .requests = 255, .replies = 295 };
+	struct steps steps;
+
+	(void)state;
+	assert_null(steps_native(&steps, &client, 2));
+	assert_int_equal(steps.ticks[RECV_TO_SEND], 110);
+	assert_int_equal(steps.ticks[SEND_TO_RECV], 20);
+	assert_null(steps_in_vm(&steps, &client, &server, 1000, 2));
+	assert_int_equal(steps.ticks[RECV_TO_SEND], 0);
+	assert_int_equal(steps.ticks[RECV_TO_VM_RECV], 15);
+	assert_int_equal(steps.ticks[VM_RECV_TO_VM_SEND], 40);
+	assert_int_equal(steps.ticks[VM_SEND_TO_SEND], 55);
+	assert_int_equal(steps.ticks[SEND_TO_RECV], 20);
+	assert_null(steps_in_vm(&steps, &client, &behind, (uint64_t)-10, 2));
+	assert_int_equal(steps.ticks[RECV_TO_VM_RECV], 15);
+	assert_int_equal(steps.ticks[VM_RECV_TO_VM_SEND], 40);
+}
+
+static void steps_that_make_no_sense_are_refused(void **state)
+{
+	static const struct passes client = { 2, 260, 370, 100, 230 };
+	static const struct passes one = { .count = 1, .requests = 1110, .replies = 1125 };
+	static const struct passes server = { .count = 2, .requests = 2275, .replies = 2315 };
+	struct steps steps;
+
+	(void)state;
+	assert_string_equal(steps_native(&steps, &client, 3),
+			    "the bridge has not seen one request for each transaction");
+	assert_string_equal(steps_in_vm(&steps, &client, &one, 1000, 2),
+			    "the VM has not seen one request for each transaction");
+	assert_string_equal(steps_in_vm(&steps, &client, &server, 500, 2),
+			    "the VM's clock is not the host's");
+	for (unsigned i = 0; i < STEP_NAMES; i++)
+		assert_true(strstr(steps_name((enum step_name)i), "-to-"));
 }
 
 static bool read_message(struct message *message, const char *line)
@@ -333,8 +459,13 @@ int main(void)
 		cmocka_unit_test(rows_are_selected_in_their_order),
 		cmocka_unit_test(rows_that_are_not_there_are_refused),
 		cmocka_unit_test(a_counter_is_a_number_and_a_newline),
+		cmocka_unit_test(a_number_may_be_negative_or_the_first_of_several),
 		cmocka_unit_test(idle_time_is_summed_over_cpus),
 		cmocka_unit_test(exits_are_read_by_reason),
+		cmocka_unit_test(packets_of_a_trace_take_turns),
+		cmocka_unit_test(sums_are_told_as_words),
+		cmocka_unit_test(steps_are_differences_of_sums),
+		cmocka_unit_test(steps_that_make_no_sense_are_refused),
 		cmocka_unit_test(messages_are_read_as_they_were_written),
 		cmocka_unit_test(a_long_text_is_cut_and_stays_printable),
 		cmocka_unit_test(other_lines_are_no_messages),

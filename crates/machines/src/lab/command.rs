@@ -16,6 +16,8 @@ pub const POWERED_OFF: &str = "qemu_system_shutdown_request reason=6";
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     pub vcpus: u32,
+    /// The CPUs of a machine whose guest is a whole Linux.
+    pub host_cpus: u32,
     /// The memory of the whole machine.
     pub memory_mib: u64,
     /// The guest's part of it.
@@ -65,6 +67,7 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
 pub struct Whole<'a> {
     /// QEMU.
     pub program: &'a str,
+    pub vcpus: u32,
     pub memory_mib: u64,
     /// The block device with the root file system, and its size.
     pub root: &'a str,
@@ -86,7 +89,8 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     let mut arguments = vec![vm.program.to_owned()];
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     add(&["-no-user-config", "-nodefaults", "-machine", "pc,nvdimm=on"]);
-    add(&["-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", &memory]);
+    add(&["-accel", "kvm", "-cpu", "host"]);
+    add(&["-smp", &vm.vcpus.to_string(), "-m", &memory]);
     add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/tmp/guest.log"]);
@@ -96,14 +100,15 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         "-serial",
         "chardev:marks",
     ]);
-    add(&[
-        "-netdev",
-        "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on",
-    ]);
-    add(&[
-        "-device",
-        "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=",
-    ]);
+    let mut tap = "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on".to_owned();
+    let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
+    if vm.vcpus > 1 {
+        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
+        // of the configuration.
+        tap += &format!(",queues={}", vm.vcpus);
+        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
+    }
+    add(&["-netdev", &tap, "-device", &card]);
     let root = nvdimm(vm.root, vm.root_bytes);
     add(&["-object", &root, "-device", "nvdimm,memdev=root,unarmed=on"]);
     add(&[
@@ -146,7 +151,11 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         add(&words);
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
-    add(&["-smp", &launch.vcpus.to_string()]);
+    let cpus = match payload {
+        Payload::Whole(_) => launch.host_cpus,
+        _ => launch.vcpus,
+    };
+    add(&["-smp", &cpus.to_string()]);
     add(&["-m", &memory(payload, launch.memory_mib)]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);

@@ -90,7 +90,7 @@ impl LabMachine {
             }
             Payload::Whole(whole) => {
                 let memory_mib = self.settings.guest_memory_mib(request);
-                let bytes = whole.initramfs(&request.command_line, memory_mib)?;
+                let bytes = whole.initramfs(&request.command_line, request.vcpus, memory_mib)?;
                 Inherited::of("an initramfs", &bytes).map(Some)
             }
             Payload::Dom0less { parameters, .. } => {
@@ -235,6 +235,7 @@ impl Machine for LabMachine {
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
         let launch = Launch {
             vcpus: request.vcpus,
+            host_cpus: request.host_cpus,
             memory_mib: settings.machine_memory_mib(request),
             guest_memory_mib: settings.guest_memory_mib(request),
             command_line: &request.command_line,

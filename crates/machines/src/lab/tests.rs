@@ -20,6 +20,7 @@ fn recipe(name: &str) -> Recipe {
 fn line(recipe: &Recipe, payload: &Payload) -> String {
     let launch = Launch {
         vcpus: 2,
+        host_cpus: 1,
         memory_mib: 768,
         guest_memory_mib: 512,
         command_line: "bench=^(in)$ pair=a,b",
@@ -167,6 +168,7 @@ fn a_missing_image_is_said_before_a_tree_is_made_of_it() {
     let mut machine = LabMachine::new(settings("arm-xen", dom0less()));
     let request = LaunchRequest {
         vcpus: 1,
+        host_cpus: 1,
         command_line: "bench=x".into(),
         memory_mib: None,
         timed: false,

@@ -45,11 +45,17 @@ pub struct Vm {
 }
 
 impl Whole {
-    /// The initramfs of a launch. `words` are the runner's for the guest, `memory_mib` is the VM's.
+    /// The initramfs of a launch. `words` are the runner's for the guest, `vcpus` and `memory_mib` are
+    /// the VM's.
     ///
     /// # Errors
     /// A file is too large for one.
-    pub fn initramfs(&self, words: &str, memory_mib: u64) -> Result<Vec<u8>, MachineError> {
+    pub fn initramfs(
+        &self,
+        words: &str,
+        vcpus: u32,
+        memory_mib: u64,
+    ) -> Result<Vec<u8>, MachineError> {
         let Some(vm) = &self.vm else {
             return self.packed(&self.files, &self.modules, words, &["role=native".into()]);
         };
@@ -59,6 +65,7 @@ impl Whole {
         files.push(Entry::file(INITRD, guest));
         let qemu = command::vm(&Inner {
             program: &vm.program,
+            vcpus,
             memory_mib,
             root: ROOT_DEVICE,
             root_bytes: self.root_bytes,
@@ -66,7 +73,8 @@ impl Whole {
             initrd: &format!("/lab/{INITRD}"),
             parameters: &vm.parameters,
         });
-        let lines: Vec<String> = std::iter::once("role=host".to_owned())
+        let lines: Vec<String> = ["role=host".to_owned(), format!("queues={vcpus}")]
+            .into_iter()
             .chain(qemu.iter().map(|word| format!("word={word}")))
             .collect();
         self.packed(&files, &self.modules, words, &lines)
@@ -89,9 +97,11 @@ impl Whole {
         initramfs::pack(&files)
     }
 
-    /// The workloads as benchmarks.
+    /// The workloads as benchmarks. Those of several CPUs need a VM: what the CPUs of the machine itself
+    /// execute at the same time can't be told apart.
     pub fn rows(&self) -> Vec<BenchmarkRow> {
-        self.workloads.iter().map(row).collect()
+        let can = |workload: &&Workload| workload.vcpus == 1 || self.vm.is_some();
+        self.workloads.iter().filter(can).map(row).collect()
     }
 }
 
@@ -102,6 +112,7 @@ fn told(workload: &Workload) -> Vec<String> {
         format!("units={}", workload.units),
         format!("place={}", workload.place.word()),
     ];
+    lines.extend(workload.steps.then(|| "steps=yes".to_owned()));
     let commands = [
         ("prepare", workload.prepare.as_ref()),
         ("serve", workload.serve.as_ref()),
@@ -122,7 +133,8 @@ fn row(workload: &Workload) -> BenchmarkRow {
         summary: workload.summary.clone(),
         requires: String::new(),
         work: Some(workload.unit.clone()),
-        cpus: 1,
+        cpus: workload.vcpus,
+        host_cpus: 1,
         min_iterations: workload.units,
         max_iterations: workload.units,
         insns_iterations: workload.units,

@@ -25,6 +25,8 @@ const COMPLAINTS_CHARS: usize = 400;
 #[derive(Debug)]
 pub struct Order<'a> {
     pub vcpus: u32,
+    /// The CPUs of the machine that runs the guest's VM.
+    pub host_cpus: u32,
     pub rows: &'a [String],
     pub command_line: String,
     /// A memory size other than the platform's.
@@ -49,6 +51,7 @@ pub fn follow(
     let started = Instant::now();
     machine.launch(&LaunchRequest {
         vcpus: order.vcpus,
+        host_cpus: order.host_cpus,
         command_line: order.command_line.clone(),
         memory_mib: order.memory_mib,
         timed: order.timed,

@@ -52,6 +52,7 @@ pub fn listen(
     };
     machine.launch(&LaunchRequest {
         vcpus: 0,
+        host_cpus: 1,
         command_line: String::new(),
         memory_mib: None,
         timed: false,

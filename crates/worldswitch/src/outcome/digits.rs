@@ -42,10 +42,11 @@ struct Digit {
 }
 
 impl Key {
-    /// For a launch of the machine with this digest, with this command line of its guest.
-    pub fn of(machine: &str, vcpus: u32, memory_mib: Option<u64>, line: &str) -> Self {
+    /// For a launch of the machine with this digest, with this command line of its guest. `cpus`: how
+    /// many the guest and the machine have, in words that are always the same.
+    pub fn of(machine: &str, cpus: &str, memory_mib: Option<u64>, line: &str) -> Self {
         let memory_mib = memory_mib.unwrap_or(0);
-        let hash = Sha256::digest(format!("{machine}\n{vcpus}\n{memory_mib}\n{line}"));
+        let hash = Sha256::digest(format!("{machine}\n{cpus}\n{memory_mib}\n{line}"));
         Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
@@ -177,7 +178,7 @@ mod tests {
     }
 
     fn key(machine: &str, vcpus: u32, line: &str) -> Key {
-        Key::of(machine, vcpus, None, line)
+        Key::of(machine, &vcpus.to_string(), None, line)
     }
 
     #[test]

@@ -280,6 +280,9 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
         view.returns = exits.returns;
         view.kvm = exits.kvm;
         view.reasons = exits.reasons;
+        view.threads = exits.threads;
+        view.steps = exits.steps;
+        view.traced = exits.traced;
         view.page_faults = exits.page_faults;
         view.pages_before = exits.pages_before;
         view.pages_after = exits.pages_after;
@@ -288,9 +291,11 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
 }
 
 /// The metrics from a monitor's counts; `place` is their boot and launch. A count over all samples of a
-/// boot is one sample, of all operations.
+/// boot is one sample, of all operations. Without a monitor there are none: only the steps of a
+/// transaction are known.
 pub fn samples(exits: &Exits, place: &Samples) -> Vec<(&'static str, Samples)> {
-    if exits.operations == 0 {
+    let has_monitor = exits.kvm.is_some() || exits.steps.is_empty();
+    if exits.operations == 0 || !has_monitor {
         return Vec::new();
     }
     let sample = |total| Samples {

@@ -12,6 +12,7 @@ fn known(name: &str) -> BenchmarkRow {
         requires: String::new(),
         work: None,
         cpus: 1,
+        host_cpus: 1,
         min_iterations: 1,
         max_iterations: 1,
         insns_iterations: 1,

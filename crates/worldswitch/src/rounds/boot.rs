@@ -99,9 +99,9 @@ impl Job {
     ) -> Result<(), String> {
         let order = self.order(common, one, &planned);
         if let Some(machine) = self.machine.digest() {
-            let (vcpus, line) = (order.vcpus, &order.command_line);
-            one.keys
-                .push(Key::of(machine, vcpus, order.memory_mib, line));
+            let cpus = nonce::cpus_text(order.vcpus, order.host_cpus);
+            let (memory_mib, line) = (order.memory_mib, &order.command_line);
+            one.keys.push(Key::of(machine, &cpus, memory_mib, line));
         }
         let done = self.launch(common, progress, one, &order, queue.rows_done());
         let (report, launch) = done.map_err(|error| {
@@ -140,6 +140,7 @@ impl Job {
         }
         Order {
             vcpus: planned.vcpus,
+            host_cpus: planned.host_cpus,
             rows: &planned.rows,
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             memory_mib: perturbed.memory_mib,

@@ -19,7 +19,8 @@ pub fn random() -> Nonce {
 /// contain old records.
 pub fn fixed(platform: &str, launch: usize, planned: &Planned) -> Nonce {
     let mut hash = Sha256::new();
-    hash.update(format!("{platform}\n{launch}\n{}\n", planned.vcpus));
+    let cpus = cpus_text(planned.vcpus, planned.host_cpus);
+    hash.update(format!("{platform}\n{launch}\n{cpus}\n"));
     hash.update(planned.rows.join("\n"));
     let value = hash
         .finalize()
@@ -27,6 +28,15 @@ pub fn fixed(platform: &str, launch: usize, planned: &Planned) -> Nonce {
         .take(8)
         .fold(0, |value, byte| value << 8 | u64::from(*byte));
     Nonce(value | TOP_BIT)
+}
+
+/// The CPUs of a launch in what names it. One CPU of the host, which almost all launches have, is left
+/// out: it would change the nonces, and with them the counts, that older versions gave.
+pub fn cpus_text(vcpus: u32, host_cpus: u32) -> String {
+    match host_cpus {
+        1 => vcpus.to_string(),
+        more => format!("{vcpus} {more}"),
+    }
 }
 
 #[cfg(test)]
@@ -37,6 +47,7 @@ mod tests {
     fn nonces_have_sixteen_digits() {
         let planned = Planned {
             vcpus: 1,
+            host_cpus: 1,
             rows: vec!["a".into()],
         };
         for launch in 0..100 {
@@ -49,10 +60,16 @@ mod tests {
     fn fixed_nonces_differ_by_launch_only() {
         let planned = Planned {
             vcpus: 1,
+            host_cpus: 1,
             rows: vec!["a".into()],
         };
         assert_eq!(fixed("p", 0, &planned), fixed("p", 0, &planned));
         assert_ne!(fixed("p", 0, &planned), fixed("p", 1, &planned));
+        let more = Planned {
+            host_cpus: 3,
+            ..planned.clone()
+        };
+        assert_ne!(fixed("p", 0, &planned), fixed("p", 0, &more));
         assert_ne!(random(), random());
     }
 }

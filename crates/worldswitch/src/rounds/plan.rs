@@ -16,6 +16,8 @@ const COMMAND_LINE_BYTES_MAX: usize = 2047;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     pub vcpus: u32,
+    /// The CPUs of the machine that runs the guest's VM.
+    pub host_cpus: u32,
     /// Names of benchmarks, in the image's order.
     pub rows: Vec<String>,
 }
@@ -65,24 +67,24 @@ pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
     }
 }
 
-/// The launches of a boot: rows that need the same number of vCPUs together, the fewest vCPUs first; or
+/// The launches of a boot: rows that need the same numbers of CPUs together, the fewest vCPUs first; or
 /// all rows on `smp` vCPUs. `rows` stay in their order.
 pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
-    let vcpus_of = |row: &BenchmarkRow| smp.unwrap_or(row.cpus);
-    let mut counts: Vec<u32> = rows.iter().map(|row| vcpus_of(row)).collect();
+    let cpus_of = |row: &BenchmarkRow| (smp.unwrap_or(row.cpus), row.host_cpus);
+    let mut counts: Vec<(u32, u32)> = rows.iter().map(|row| cpus_of(row)).collect();
     counts.sort_unstable();
     counts.dedup();
     counts
         .into_iter()
-        .flat_map(|vcpus| {
-            let names = rows.iter().filter(|row| vcpus_of(row) == vcpus);
-            split(vcpus, names.map(|row| row.name.clone()))
+        .flat_map(|cpus| {
+            let names = rows.iter().filter(|row| cpus_of(row) == cpus);
+            split(cpus, names.map(|row| row.name.clone()))
         })
         .collect()
 }
 
 /// Splits rows into launches whose names fit on a command line.
-fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
+fn split((vcpus, host_cpus): (u32, u32), names: impl Iterator<Item = String>) -> Vec<Planned> {
     // The rest of the command line is far shorter than 512 bytes.
     const NAMES_BYTES_MAX: usize = COMMAND_LINE_BYTES_MAX - 512;
     let mut launches: Vec<Planned> = Vec::new();
@@ -95,6 +97,7 @@ fn split(vcpus: u32, names: impl Iterator<Item = String>) -> Vec<Planned> {
                 bytes = name.len() + 1;
                 launches.push(Planned {
                     vcpus,
+                    host_cpus,
                     rows: vec![name],
                 });
             }
@@ -173,6 +176,7 @@ mod tests {
             requires: String::new(),
             work: None,
             cpus,
+            host_cpus: 1,
             min_iterations: 1,
             max_iterations: 1,
             insns_iterations: 1,
@@ -186,6 +190,7 @@ mod tests {
     fn planned(vcpus: u32, rows: &[&str]) -> Planned {
         Planned {
             vcpus,
+            host_cpus: 1,
             rows: rows.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
@@ -209,6 +214,24 @@ mod tests {
         );
         assert_eq!(launches(&rows, Some(4)), [planned(4, &["a", "ipi", "b"])]);
         assert_eq!(launches(&[], None), []);
+    }
+
+    #[test]
+    fn rows_that_need_other_machines_are_launched_apart() {
+        let on = |name, cpus, host_cpus| BenchmarkRow {
+            host_cpus,
+            ..row(name, cpus)
+        };
+        let rows = [on("io", 1, 3), on("a", 1, 1), on("two", 2, 1)];
+        let rows: Vec<_> = rows.iter().collect();
+        let io = Planned {
+            host_cpus: 3,
+            ..planned(1, &["io"])
+        };
+        assert_eq!(
+            launches(&rows, None),
+            [planned(1, &["a"]), io, planned(2, &["two"])]
+        );
     }
 
     #[test]
@@ -239,6 +262,7 @@ mod tests {
         let shuffled = |seed| {
             let mut launches = vec![Planned {
                 vcpus: 1,
+                host_cpus: 1,
                 rows: names.clone(),
             }];
             shuffle(&mut launches, NonZeroU64::new(seed).unwrap());

@@ -55,14 +55,13 @@ impl LaunchQueue {
     ///
     /// # Errors
     /// The guest sent no record in two consecutive launches: the platform does not work.
-    pub fn take(&mut self, planned: Planned, report: &LaunchReport) -> Result<(), Silent> {
+    pub fn take(&mut self, mut planned: Planned, report: &LaunchReport) -> Result<(), Silent> {
         let launch = self.launches;
         self.launches += 1;
-        let vcpus = planned.vcpus;
         let mut again = Vec::new();
         let settled_before = self.settled.len();
         let mut missing = Vec::new();
-        for name in planned.rows {
+        for name in std::mem::take(&mut planned.rows) {
             let row = report.rows.iter().find(|row| row.bench == name).cloned();
             let row = match row {
                 Some(row) => row,
@@ -98,7 +97,8 @@ impl LaunchQueue {
                 }
             }
         }
-        self.relaunch(vcpus, missing, again);
+        planned.rows = missing.into_iter().chain(again).collect();
+        self.relaunch(planned);
         Ok(())
     }
 
@@ -141,11 +141,10 @@ impl LaunchQueue {
         });
     }
 
-    /// Puts what is left of a launch first, so that rows with the same number of vCPUs stay together.
-    fn relaunch(&mut self, vcpus: u32, missing: Vec<String>, again: Vec<String>) {
-        let rows: Vec<String> = missing.into_iter().chain(again).collect();
-        if !rows.is_empty() {
-            self.queue.push_front(Planned { vcpus, rows });
+    /// Puts what is left of a launch first, so that rows with the same numbers of CPUs stay together.
+    fn relaunch(&mut self, left: Planned) {
+        if !left.rows.is_empty() {
+            self.queue.push_front(left);
         }
     }
 }

@@ -5,6 +5,7 @@ use super::*;
 fn planned(rows: &[&str]) -> Planned {
     Planned {
         vcpus: 1,
+        host_cpus: 1,
         rows: rows.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
@@ -180,6 +181,7 @@ fn every_boot_ends_whatever_the_machine_does() {
         let names: Vec<String> = (0..below(6)).map(|i| format!("r{i}")).collect();
         let mut queue = LaunchQueue::new(vec![Planned {
             vcpus: 1,
+            host_cpus: 1,
             rows: names.clone(),
         }]);
         let mut launches = 0;

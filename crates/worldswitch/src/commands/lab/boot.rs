@@ -42,6 +42,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     machine.prepare()?;
     machine.launch(&LaunchRequest {
         vcpus: args.cpus,
+        host_cpus: 1,
         command_line: args.append.clone(),
         memory_mib: None,
         timed: false,

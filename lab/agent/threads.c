@@ -1,0 +1,111 @@
+/* The VM's threads; see threads.h. The scheduler's clock has a tick a nanosecond, as the machine's
+ * (docs/lab.md). */
+#include "threads.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/exits.h"
+#include "counts.h"
+#include "files.h"
+#include "guest.h"
+#include "vm_files.h"
+
+/* Rows behind those of the vCPUs. */
+enum { VHOST, QEMU, BESIDE };
+
+static uint64_t vcpus[MAX_CPUS], own[MAX_THREADS];
+static unsigned vcpu_count;
+static bool own_known;
+
+void threads_setup(void)
+{
+	while (vcpu_count < MAX_CPUS && vm_files_thread(vcpu_count, &vcpus[vcpu_count]))
+		vcpu_count++;
+}
+
+/* The row of a thread of the VM's process. */
+static unsigned row_of(const char *folder, uint64_t tid)
+{
+	char path[384], name[64];
+
+	for (unsigned i = 0; i < vcpu_count; i++)
+		if (vcpus[i] == tid)
+			return i;
+	snprintf(path, sizeof(path), "%s/comm", folder);
+	if (file_read(path, name, sizeof(name)) >= 6 && memcmp(name, "vhost-", 6) == 0)
+		return vcpu_count + VHOST;
+	return vcpu_count + QEMU;
+}
+
+void threads_read(struct threads *threads)
+{
+	char path[64], folder[320], file[384], text[128];
+	struct dirent *entry;
+	DIR *tasks;
+
+	*threads = (struct threads){ .ns = { 0 } };
+	if (!guest_process())
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/task", guest_process());
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		uint64_t tid = strtoul(entry->d_name, NULL, 10), ns;
+
+		snprintf(folder, sizeof(folder), "%s/%s", path, entry->d_name);
+		snprintf(file, sizeof(file), "%s/schedstat", folder);
+		if (tid && counts_first(text, file_read(file, text, sizeof(text)), &ns))
+			threads->ns[row_of(folder, tid)] += ns;
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
+void threads_learn(const struct threads *begin, const struct threads *end)
+{
+	struct threads passed = *end;
+
+	exits_subtract(passed.ns, begin->ns, MAX_THREADS);
+	exits_learn(own, passed.ns, MAX_THREADS, &own_known);
+}
+
+void threads_add(struct threads *sum, const struct threads *begin, const struct threads *end,
+		 bool marked)
+{
+	struct threads passed = *end;
+
+	exits_subtract(passed.ns, begin->ns, MAX_THREADS);
+	if (marked)
+		exits_subtract(passed.ns, own, MAX_THREADS);
+	for (unsigned i = 0; i < MAX_THREADS; i++)
+		sum->ns[i] += passed.ns[i];
+}
+
+static void name_of(const void *unused, unsigned row, struct text *out)
+{
+	static const char *const beside[] = { "vhost", "qemu", "other" };
+
+	(void)unused;
+	if (row < vcpu_count)
+		text_printf(out, "vcpu%u", row);
+	else
+		text_printf(out, "%s", beside[row - vcpu_count]);
+}
+
+void threads_send(struct record *record, const struct threads *sum, uint64_t ticks)
+{
+	uint64_t rows[MAX_THREADS + 1], left = ticks;
+	unsigned count = vcpu_count + BESIDE;
+
+	if (vcpu_count == 0 || sysconf(_SC_NPROCESSORS_ONLN) != 1)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		rows[i] = sum->ns[i];
+		left -= rows[i] < left ? rows[i] : left;
+	}
+	rows[count] = left;
+	exits_counts(record, "threads", rows, count + 1, name_of, NULL);
+}
