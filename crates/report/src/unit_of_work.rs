@@ -23,6 +23,8 @@ pub(crate) struct Unit {
     pub threads: BTreeMap<String, f64>,
     /// Ticks of one unit by part, traced.
     pub steps: BTreeMap<String, f64>,
+    /// Ticks of the whole traced run for one unit, its start and end included.
+    pub traced: Option<f64>,
     /// Why there are no instructions.
     pub why: Option<String>,
 }
@@ -49,6 +51,7 @@ impl Unit {
             reasons: of(|view| Some(&view.reasons)),
             threads: of(|view| Some(&view.threads)),
             steps: of(|view| Some(&view.steps)),
+            traced: row.and_then(traced),
             why: summary.is_none().then(reason),
         }
     }
@@ -69,6 +72,13 @@ fn a_unit(
     };
     let of_one = |(name, count)| (name, count as f64 / operations as f64);
     counts.into_iter().map(of_one).collect()
+}
+
+/// Ticks of a traced run for one unit, in the first boot with one.
+fn traced(row: &Row) -> Option<f64> {
+    let of_one = |view: &HostView| Some((view.traced?, view.operations.filter(|n| *n > 0)?));
+    let (ticks, operations) = row.host.iter().find_map(of_one)?;
+    Some(ticks as f64 / operations as f64)
 }
 
 /// A platform's name without variant and options.

@@ -32,7 +32,7 @@ pub struct Transaction {
     /// What it is: `transaction`.
     pub unit: Option<String>,
     pub platform: String,
-    /// Instructions from one packet of the client to the next, with tracing on.
+    /// Instructions for one unit in the traced run, its start and end included.
     pub traced_insns: f64,
     /// Instructions for one unit without tracing, where they were measured.
     pub insns: Option<f64>,
@@ -104,7 +104,7 @@ fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Op
         workload: workload.to_owned(),
         unit: row.work.clone(),
         platform: result.platform.clone(),
-        traced_insns: whole,
+        traced_insns: unit.traced.unwrap_or(whole),
         insns: unit.insns,
         parts: parts.collect(),
     })

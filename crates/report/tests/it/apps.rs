@@ -165,7 +165,13 @@ fn a_transaction_is_taken_apart_as_in_the_papers_table() {
         machine(
             "lab:kvm-linux",
             vec![
-                with(row("tcp-rr", &[92, 92], None), kvm),
+                with(
+                    row("tcp-rr", &[92, 92], None),
+                    HostView {
+                        traced: Some(1010),
+                        ..kvm
+                    },
+                ),
                 with(row("udp-rr", &[92, 92], None), native),
             ],
         ),
@@ -212,12 +218,12 @@ fn a_transaction_is_taken_apart_as_in_the_papers_table() {
     let vm = &apps.transactions[1];
     assert_eq!(
         (vm.traced_insns, vm.insns, vm.parts[1].share),
-        (100.0, Some(92.0), 0.75)
+        (101.0, Some(92.0), 0.75)
     );
     let whole = vm.parts.iter().filter(|part| !part.within);
     assert_eq!(whole.map(|part| part.share).sum::<f64>(), 1.0);
     for text in [apps.to_terminal(), apps.to_markdown()] {
-        assert!(text.contains("tcp-rr on lab:kvm-linux: a traced transaction takes 100 instructions, 8 more than the 92"));
+        assert!(text.contains("tcp-rr on lab:kvm-linux: a traced transaction takes 101 instructions, 9 more than the 92"));
         assert!(text.contains("VM recv to VM send") && text.contains("16.9"));
     }
 }
@@ -239,7 +245,7 @@ fn the_busiest_vcpu_sets_a_bound_and_its_gain_stands_beside_dall_s() {
     let rows = vec![
         on("apache-interrupts-one", 2000, 1000),
         on("apache-interrupts-spread", 1600, 1500),
-        on("mine-interrupts-spread", 1, 3),
+        on("mine-interrupts-spread", 1000, 3000),
         row("memcached", &[7, 7], None),
     ];
     let apps = apps(&[machine("lab:kvm-linux", rows)]);
