@@ -39,6 +39,11 @@ impl Sheet {
         self.columns.iter().map(|(head, _)| &**head)
     }
 
+    /// How a column is set.
+    pub(crate) fn set(&self, column: usize) -> Set {
+        self.columns.get(column).map_or(Set::Text, |(_, set)| *set)
+    }
+
     /// The lines.
     pub(crate) fn lines(&self) -> &[Vec<String>] {
         &self.lines
@@ -50,7 +55,7 @@ impl Sheet {
         let mut lines: Vec<Vec<String>> = vec![self.heads().map(str::to_owned).collect()];
         let cells = self.lines.iter();
         lines.extend(cells.map(|line| line.iter().map(escaped).collect()));
-        let is_left = |column: usize| self.columns[column].1 == Set::Text;
+        let is_left = |column| self.set(column) == Set::Text;
         let lines = aligned(&lines, is_left).into_iter();
         lines.map(|line| format!("{indent}{line}\n")).collect()
     }

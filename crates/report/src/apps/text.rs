@@ -172,10 +172,10 @@ fn spreads(spreads: &[Spread]) -> Sheet {
 }
 
 /// A table with its title, if it has one, and what stands below it.
-struct Block {
-    title: Option<&'static str>,
-    sheet: Sheet,
-    below: Vec<String>,
+pub(crate) struct Block {
+    pub(crate) title: Option<&'static str>,
+    pub(crate) sheet: Sheet,
+    pub(crate) below: Vec<String>,
 }
 
 impl Apps {
@@ -208,7 +208,8 @@ impl Apps {
         })
     }
 
-    fn blocks(&self) -> Vec<Block> {
+    /// The tables: of all workloads, and where there are any, of parts and of vCPUs.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
         let legend = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let mut main = Sheet::new(COLUMNS);
         main.extend(self.workloads.iter().flat_map(App::lines));

@@ -4,7 +4,9 @@
 //! escapes every string from a result; the page's Content-Security-Policy allows only its own script
 //! to run and nothing to be fetched.
 
+mod apps;
 mod axis;
+mod bars;
 mod boots;
 mod curves;
 mod identity;
@@ -17,7 +19,9 @@ mod normalized;
 mod overview;
 mod plot;
 mod published;
+mod requests;
 mod series;
+mod text_table;
 mod verdicts;
 mod words;
 
@@ -88,6 +92,8 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         identity::identity(results),
         overview::overview(results, &series, &table, caveat),
         verdicts::verdicts(&report.comparisons, &report.not_compared),
+        apps::apps(&reference, results, &platforms),
+        requests::requests(&reference, results, &platforms),
         boots::boots(&series, &platforms, &table, caveat),
         normalized::iterations(results, &series, caveat),
         normalized::placement(results, &series, caveat),
@@ -112,7 +118,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
                 header {
                     h1 { "What virtualization costs" }
                     p { (plural(results.len(), "result")) " of " (plural(platforms.len(), "platform")) ", " (plural(table.rows.len(), "benchmark")) "." }
-                    (contents(crate::Nested::concerns(results)))
+                    (contents(results))
                 }
                 (filters(&platforms, &categories))
                 (shapes())
@@ -142,14 +148,22 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// The table of contents. `nested`: whether there is a view of nested virtualization.
-fn contents(nested: bool) -> Markup {
+/// The table of contents. Some views are there only if a result concerns them.
+fn contents(results: &[ResultFile]) -> Markup {
+    let concerns = |id: &str| match id {
+        "apps" => crate::Apps::concerns(results),
+        "requests" => crate::Requests::concerns(results),
+        "nested" => crate::Nested::concerns(results),
+        _ => true,
+    };
     html! {
         nav aria-label="Contents" { ul {
             @for (id, name) in [
                 ("identity", "what and on what"),
                 ("overview", "benchmarks by platforms"),
                 ("verdicts", "verdicts"),
+                ("apps", "applications"),
+                ("requests", "I/O requests"),
                 ("boots", "boot by boot"),
                 ("iterations", "iterations"),
                 ("placement", "placement"),
@@ -158,7 +172,7 @@ fn contents(nested: bool) -> Markup {
                 ("nested", "nested"),
                 ("published", "the papers"),
                 ("noise", "noise"),
-            ] { @if nested || id != "nested" { li { a href={ "#" (id) } { (name) } } } }
+            ] { @if concerns(id) { li { a href={ "#" (id) } { (name) } } } }
         } }
     }
 }

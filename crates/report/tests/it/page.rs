@@ -434,6 +434,73 @@ fn figures_of_block_io_have_a_curve_for_each_server() {
 }
 
 #[test]
+fn applications_have_bars_beside_dall_s() {
+    let workloads = |values: [u64; 3]| {
+        let names = ["tcp-rr", "memcached", "<b>"];
+        let rows = names.into_iter().zip(values);
+        let rows = rows.map(|(name, value)| {
+            let mut row = measured(name, "application", "insns", &[&[value], &[value]]);
+            row.work = Some("<i>unit".into());
+            row
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let insns = || json!({"unit": "insns"});
+    let results = [
+        result("lab:linux", 2, insns(), workloads([100, 100, 100])),
+        result("lab:kvm-linux", 2, insns(), workloads([226, 102, 90])),
+    ];
+    let whole = page(&results);
+    let apps = section(&whole, "apps");
+    // Ours on one platform with a ratio; the paper's of two workloads, and in the key.
+    assert_eq!(apps.matches("<rect class=\"h1\" x=").count(), 3);
+    assert_eq!(apps.matches("<rect class=\"theirs\" x=").count(), 3);
+    assert!(!apps.contains("<rect class=\"h0\""), "{apps}");
+    for text in [
+        ">2.26<",
+        ">1.02<",
+        ">0.90<",
+        ">1.84<",
+        "linear axis",
+        "NEVE",
+    ] {
+        assert!(apps.contains(text), "no {text} in {apps}");
+    }
+    assert!(!apps.contains("<b>") && !apps.contains("<i>"));
+    assert!(whole.contains("href=\"#apps\""));
+    assert!(whole.find("id=\"apps\"") < whole.find("id=\"boots\""));
+    // Without the native machine there are no ratios.
+    let alone = page(&results[1..]);
+    let apps = section(&alone, "apps");
+    assert!(apps.contains("Not drawn") && !apps.contains("<svg") && apps.contains(">226<"));
+    assert!(!page(&house()).contains("id=\"apps\""));
+}
+
+#[test]
+fn requests_have_a_figure_of_exits_by_reason_and_one_of_instructions() {
+    let whole = page(&[crate::requests::lab("lab:kvm-linux")]);
+    let requests = section(&whole, "requests");
+    let svgs: Vec<&str> = requests.split("<svg viewBox=\"0 0 ").skip(1).collect();
+    assert_eq!(svgs.len(), 2);
+    let bars = |svg: &str, class: &str| svg.matches(&format!("<rect class=\"{class}\" x=")).count();
+    // Kicks of qemu at both depths, and none of elvis; a lost row has no bar.
+    assert_eq!(
+        (
+            bars(svgs[0], "h0"),
+            bars(svgs[0], "h1"),
+            bars(svgs[0], "h7")
+        ),
+        (2, 2, 1)
+    );
+    assert_eq!(bars(svgs[1], "h0"), 3);
+    assert!(svgs[0].contains("qemu, depth 8, busy") && !svgs[0].contains("elvis, depth 8"));
+    assert!(svgs[0].contains(">2.07<") && svgs[1].contains(">101,521<"));
+    assert!(requests.contains("there is no elvis") && requests.contains("142K"));
+    assert!(whole.find("id=\"requests\"") < whole.find("id=\"boots\""));
+    assert!(!page(&house()).contains("id=\"requests\""));
+}
+
+#[test]
 fn fifty_runs_stay_below_two_megabytes() {
     let page = page(&many_runs(50));
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
@@ -460,19 +527,35 @@ proptest! {
         for name in ["experiment", "role"] {
             row.conditions.insert(name.into(), json!(text));
         }
+        let mut whole = row.clone();
+        whole.work = Some(text.clone());
+        whole.host = vec![ws_results::HostView {
+            operations: Some(iterations),
+            kvm: Some([(text.clone(), iterations)].into()),
+            reasons: [("npf".to_owned(), u64::MAX), (text.clone(), iterations)].into(),
+            threads: [("vcpu0".to_owned(), u64::MAX), ("vcpu1".to_owned(), iterations)].into(),
+            steps: [("send-to-recv".to_owned(), u64::MAX), ("recv-to-send".to_owned(), iterations)].into(),
+            ..ws_results::HostView::default()
+        }];
         row.conditions.insert("step".into(), json!(step));
         let mut rows = vec![row.clone()];
+        for (name, category) in [("io-x-d1", "io"), ("tcp-rr", "application")] {
+            (whole.benchmark, whole.category) = (name.into(), category.into());
+            rows.push(whole.clone());
+        }
         row.benchmark.push('2');
         row.conditions.insert("step".into(), json!(7));
         rows.push(row);
         let conditions = json!({"unit": unit, "pinning": text});
         let mut results = [
             result(&text, 3, conditions.clone(), rows.clone()),
-            result("lab:native", 3, conditions, rows),
+            result("lab:native", 3, conditions.clone(), rows.clone()),
+            result("lab:linux", 3, conditions.clone(), rows.clone()),
+            result("lab:kvm-linux", 3, conditions, rows),
         ];
         results[0].command.push("--iters".into());
         let page = page(&results);
         prop_assert_eq!(page.matches("<script").count(), 1);
-        prop_assert_eq!(page.matches("</section>").count(), 10);
+        prop_assert_eq!(page.matches("</section>").count(), 12);
     }
 }

@@ -6,7 +6,7 @@ use ws_report::{IoLine, Requests};
 use ws_results::{HostView, ResultFile, Row, Status};
 
 /// A row whose 100 requests took these instructions each in every boot, with these counts of all.
-pub fn row(name: &str, insns: u64, exits: u64, reasons: &[(&str, u64)]) -> Row {
+fn row(name: &str, insns: u64, exits: u64, reasons: &[(&str, u64)]) -> Row {
     let mut row = measured(name, "io", "insns", &[&[insns], &[insns]]);
     row.work = Some("request".into());
     row.host = vec![HostView {

@@ -3,6 +3,7 @@
 use super::values::{Cpus, PlatformList, bytes, cpus, platforms, seconds};
 use super::{Parts, Suite};
 use crate::rounds::plan::Page;
+use crate::rounds::rows::RowsOf;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,6 +42,9 @@ pub struct RunArgs {
     /// Only benchmarks whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
+    /// The rows of a command that measures one kind.
+    #[arg(skip)]
+    pub rows: Option<RowsOf>,
     /// A paper's benchmarks; the table has the paper's layout and its published figures.
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,

@@ -1,11 +1,10 @@
 //! `worldswitch apps`: applications natively and in virtual machines, in the lab.
 
 use crate::cli::{AppsArgs, RunArgs};
-use crate::commands::run::measure;
-use crate::commands::{Done, Usage, export, parts};
-use crate::rounds::WORKLOAD_LIMIT;
+use crate::commands::{Done, export, parts, whole};
+use crate::rounds::rows::RowsOf;
 use crate::terminal::columns::columns;
-use crate::terminal::{Colours, Stop, output};
+use crate::terminal::{Colours, output};
 use anyhow::bail;
 use ws_report::Apps;
 use ws_results::ResultFile;
@@ -53,26 +52,16 @@ fn list(args: &AppsArgs) -> anyhow::Result<Done> {
 }
 
 fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
-    let lab = parts::recipes(&args.parts.lab)?;
-    for name in args.on.iter().flatten() {
-        let is_whole =
-            name.family.as_deref() == Some("lab") && lab.recipe(&name.name, None)?.root.is_some();
-        if !is_whole {
-            bail!(Usage(format!(
-                "{name} has no applications: choose lab:linux, lab:kvm-linux or another recipe with a [root] (worldswitch lab list)"
-            )));
-        }
-    }
     let run = RunArgs {
-        on: args.on.clone(),
         bench: args.workload.clone(),
-        boots: Some(args.boots),
-        perturb: Some(args.perturb),
-        timeout: WORKLOAD_LIMIT,
-        parts: args.parts.clone(),
-        output: args.output.clone(),
-        ..RunArgs::default()
+        rows: Some(RowsOf::Applications),
+        ..whole::run(
+            &args.on,
+            (args.boots, args.perturb),
+            &args.parts,
+            &args.output,
+        )
     };
-    let measured = measure(&run, None, &Stop::listen()?, colours)?;
-    Ok(measured.told(colours))
+    let has_no = "applications: choose lab:linux, lab:kvm-linux or another recipe with a [root]";
+    whole::measured(&run, |recipe| recipe.root.is_some(), has_no, colours)
 }

@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod show;
 mod suite;
+mod whole;
 
 use crate::cli::{Command, Output};
 use crate::outcome::folder::Folder;

@@ -8,6 +8,7 @@ mod perturb;
 pub mod plan;
 mod queue;
 mod quick;
+pub mod rows;
 
 pub use crate::rounds::boot::WORKLOAD_LIMIT;
 use crate::rounds::job::{Common, Job};

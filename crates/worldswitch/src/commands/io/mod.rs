@@ -1,176 +1,22 @@
-//! `worldswitch io`: measures block I/O of many devices, served by elvis, its baselines and its peers in
-//! alternating order.
+//! `worldswitch io`: what I/O costs, of servers on this host, or of a VM's devices in the lab.
 
 mod experiments;
+mod host;
+mod lab;
 mod results;
 mod table;
 
-use crate::cli::Parts;
-use crate::cli::io::{CLIENT, IoArgs};
-use crate::commands::{self, Done, Usage, doctor, parts};
-use crate::terminal::{Colours, Stop, output};
-use anyhow::{Context, bail};
-use experiments::Part;
-use results::Run;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
-use ws_io::cpus;
-use ws_io::measure::{Setting, measure};
-use ws_io::server::{Disk, Server};
-
-fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => std::env::current_exe()?.with_file_name("elvis"),
-    };
-    if !path.is_file() {
-        bail!(
-            "there is no elvis at {}: run make build, or name it with --elvis FILE",
-            path.display()
-        );
-    }
-    Ok(path)
-}
-
-fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
-    let usable = cpus::usable()?;
-    let io_cpu = match (args.io_cpu, usable.last()) {
-        (Some(cpu), _) if !usable.contains(&cpu) => {
-            bail!("this process may not use CPU {cpu}, only {usable:?}")
-        }
-        (Some(cpu), _) | (None, Some(&cpu)) => cpu,
-        (None, None) => bail!("this process may use no CPU"),
-    };
-    let client_cpus: Vec<usize> = usable.into_iter().filter(|&cpu| cpu != io_cpu).collect();
-    if client_cpus.is_empty() {
-        bail!(
-            "two CPUs are needed: the server has CPU {io_cpu}, and this process may use no other for clients"
-        );
-    }
-    let or_quick = |given: Option<u64>, quick, full| {
-        Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
-    };
-    Ok(Setting {
-        elvis: elvis(args.elvis.as_deref())?,
-        folder: folder.to_owned(),
-        client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
-        io_cpu,
-        client_cpus,
-        warmup: or_quick(args.warmup, 50, 300),
-        measure: or_quick(args.measure, 100, 1000),
-    })
-}
-
-/// A folder for sockets and disks; on a tmpfs if a disk needs it.
-fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
-    let mut folder = tempfile::Builder::new();
-    folder.prefix("worldswitch-io-");
-    let mut loads = parts.iter().flat_map(|part| &part.loads);
-    if loads.any(|load| load.disk == Disk::Tmpfs) {
-        let made = folder.tempdir_in("/dev/shm");
-        return made.context("disks on a tmpfs need /dev/shm");
-    }
-    Ok(folder.tempdir()?)
-}
-
-/// All servers of all parts, each once, with empty rows.
-fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
-    let mut runs: Vec<Run> = Vec::new();
-    for part in parts {
-        for (number, server) in part.servers.iter().enumerate() {
-            let alike = |other: &Server| other.to_string() == server.to_string();
-            if part.servers[..number].iter().any(alike) {
-                return Err(Usage(format!("{server} is named twice")).into());
-            }
-            match runs.iter_mut().find(|run| run.is_of(server)) {
-                Some(run) => run.expect(&part.loads),
-                None => {
-                    let mut run = Run::new(server);
-                    run.expect(&part.loads);
-                    runs.push(run);
-                }
-            }
-        }
-    }
-    Ok(runs)
-}
+use crate::cli::io::IoArgs;
+use crate::commands::Done;
+use crate::terminal::Colours;
 
 /// Measures, shows the table, keeps the results.
 ///
 /// # Errors
-/// Wrong usage, nothing could be measured, or the results can't be written.
+/// As [`host::host`] and [`lab::lab`].
 pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
-    let created = SystemTime::now();
-    let parts = experiments::parts(args)?;
-    let mut runs = runs(&parts)?;
-    let working = working_folder(&parts)?;
-    let setting = setting(args, working.path())?;
-    for server in parts.iter().flat_map(|part| &part.servers) {
-        server.check()?;
-    }
-    let folder = commands::folder(&args.output, created)?;
-    let names: Vec<String> = runs.iter().map(Run::platform).collect();
-    folder.must_take(names.iter().map(|name| &**name))?;
-    let stop = Stop::listen()?;
-    // The doctor also examines programs of other platforms, but warns only about what matters here.
-    let resources = parts::resources(&Parts::default(), Vec::new());
-    let doctor = doctor::warn(&resources, &[], colours);
-    let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
-    measure_all(&setting, &parts, rounds, &mut runs, &stop);
-    let interrupted = stop.requested();
-    let finish = |run: Run| {
-        let mut result = run.finish(&setting, created, interrupted);
-        result.disturbances = Some(doctor::disturbances(&doctor, &result.platform));
-        result
-    };
-    let results: Vec<_> = runs.into_iter().map(finish).collect();
-    output::data(&table::table(&results))?;
-    let lost = folder.write(&results);
-    for error in &lost {
-        output::error(&anyhow::anyhow!("results were not kept: {error}"), colours);
-    }
-    if let Some(crowded) = table::crowded(&results) {
-        output::remark(&crowded, colours);
-    }
-    output::remark(
-        &format!("results are in {}", folder.path().display()),
-        colours,
-    );
-    let bad = |result: &ws_results::ResultFile| {
-        let bad = |row: &ws_results::Row| row.status != ws_results::Status::Ok;
-        result.rows.iter().any(bad)
-    };
-    Ok(
-        if interrupted || !lost.is_empty() || results.iter().any(bad) {
-            Done::InPart
-        } else {
-            Done::Whole
-        },
-    )
-}
-
-/// Measures all servers under all loads, round by round, until the user stops it.
-fn measure_all(setting: &Setting, parts: &[Part], rounds: u32, runs: &mut [Run], stop: &Stop) {
-    for round in 1..=rounds {
-        for part in parts {
-            for load in &part.loads {
-                // Every second round in reverse, so that no server is always first.
-                let mut order: Vec<&Server> = part.servers.iter().collect();
-                if round % 2 == 0 {
-                    order.reverse();
-                }
-                for server in order {
-                    if stop.requested() {
-                        return;
-                    }
-                    let start = Instant::now();
-                    let got = measure(setting, server, load);
-                    if let Some(run) = runs.iter_mut().find(|run| run.is_of(server)) {
-                        run.add(round, load, start.elapsed(), got);
-                    }
-                }
-            }
-        }
-        eprintln!("round {round} of {rounds}");
+    match args.lab.is_chosen() {
+        true => lab::lab(args, colours),
+        false => host::host(args, colours),
     }
 }

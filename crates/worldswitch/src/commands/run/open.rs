@@ -13,7 +13,7 @@ use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use ws_lab::sets::Architecture;
-use ws_machines::image::GuestImage;
+use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::{Control, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
@@ -134,15 +134,16 @@ fn select(
                 None => continue,
             },
         };
-        names.extend(rows.iter().map(|row| row.name.clone()));
-        let is_wanted = |name: &str| bench.is_none_or(|regex| regex.is_match(name));
+        let known = |row: &&BenchmarkRow| args.rows.as_ref().is_none_or(|of| of.knows(row));
+        names.extend(rows.iter().filter(known).map(|row| row.name.clone()));
+        let is_wanted = |row: &BenchmarkRow| {
+            let wants = args.rows.as_ref().is_none_or(|of| of.wants(row));
+            wants && bench.is_none_or(|regex| regex.is_match(&row.name))
+        };
         let selection = Selection {
             image_rows: rows.len(),
             image_sha256,
-            rows: rows
-                .into_iter()
-                .filter(|row| is_wanted(&row.name))
-                .collect(),
+            rows: rows.into_iter().filter(is_wanted).collect(),
         };
         selections.insert(suit, Arc::new(selection));
     }
@@ -156,10 +157,12 @@ fn select(
     {
         names.sort_unstable();
         names.dedup();
-        bail!(Usage(format!(
-            "--bench matches no benchmark among {}",
-            names.join(", ")
-        )));
+        let names = names.join(", ");
+        bail!(Usage(match args.rows {
+            Some(_) if names.is_empty() => "these platforms have nothing of this kind".to_owned(),
+            Some(_) => format!("nothing is chosen among {names}"),
+            None => format!("--bench matches no benchmark among {names}"),
+        }));
     }
     Ok(selections)
 }

@@ -1,7 +1,10 @@
-//! Options of `worldswitch io`.
+//! Options of `worldswitch io`: of servers on this host, and ([`lab`]) of a VM's devices in the lab.
+
+pub mod lab;
 
 use super::Output;
 use clap::{Args, ValueEnum};
+use lab::LabArgs;
 use std::path::PathBuf;
 use ws_io::client::Replies;
 use ws_io::server::{Disk, Server};
@@ -34,13 +37,17 @@ Examples:
   worldswitch io --server elvis --peer spdk=/run/spdk-0.sock,/run/spdk-1.sock --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
   worldswitch compare peers:qemu-storage-daemon peers:elvis
+  worldswitch lab fetch kvm-linux               once: what the lab's machine is made of
+  worldswitch io --on lab:kvm-linux -o devices  exits and instructions of a request, exactly
+  worldswitch io --on lab:kvm-linux --device '^(qemu|elvis)$' --depth 1 --busy=no
+  worldswitch io --of devices --export-markdown devices.md
 
 Keep other work off the I/O CPU and the clients' CPUs: a polling thread that shares its CPU measures
 the scheduler. N clients and the server need N + 1 CPUs; with fewer, a note below the table and the
 report say so.";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args = lab::where_it_belongs)]
 pub struct IoArgs {
     /// Experiments, each with its own servers and loads; options override them. Without any:
     /// identical devices, as --devices, --depth and --replies say.
@@ -58,7 +65,8 @@ pub struct IoArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub devices: Option<Vec<u16>>,
-    /// Outstanding requests on each device; experiments have their own. Default: 1,32.
+    /// Outstanding requests on each device; experiments have their own. Default: 1,32, and in the lab
+    /// all that it has (1,8).
     #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with = "experiment",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub depth: Option<Vec<u16>>,
@@ -107,6 +115,8 @@ pub struct IoArgs {
     /// The elvis program to measure. Default: the one in this program's folder.
     #[arg(long, value_name = "FILE")]
     pub elvis: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Options of devices in the lab")]
+    pub lab: LabArgs,
     #[command(flatten)]
     pub output: Output,
 }

@@ -1,0 +1,26 @@
+//! A table whose cells are texts already, as on a terminal.
+
+use super::words::plain;
+use crate::sheet::{Set, Sheet};
+use maud::{Markup, html};
+
+/// The table, in a region that scrolls.
+pub(crate) fn text_table(caption: &str, sheet: &Sheet) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(plain(caption)) {
+            table {
+                caption { (plain(caption)) }
+                thead { tr { @for head in sheet.heads() { th scope="col" { (plain(head)) } } } }
+                tbody { @for line in sheet.lines() {
+                    tr { @for (column, cell) in line.iter().enumerate() {
+                        @match (column, sheet.set(column)) {
+                            (0, _) => th scope="row" { (plain(cell)) },
+                            (_, Set::Text) => td { (plain(cell)) },
+                            (_, Set::Number) => td.value { (plain(cell)) },
+                        }
+                    } }
+                } }
+            }
+        }
+    }
+}

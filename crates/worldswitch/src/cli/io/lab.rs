@@ -1,0 +1,172 @@
+//! Options of `worldswitch io` with `--on`: the devices of a VM in the lab.
+
+use crate::cli::{Parts, PlatformList, platforms};
+use clap::{Arg, ArgGroup, Args, ValueEnum};
+use std::path::PathBuf;
+
+/// The group of options that choose the lab, one of which all others here need.
+const LAB: &str = "lab";
+const CHOICE: [&str; 3] = ["on", "of", "list"];
+
+/// All options of servers on this host, which the lab does not take.
+const OF_HOST: [&str; 17] = [
+    "experiment",
+    "server",
+    "peer",
+    "devices",
+    "replies",
+    "one_client",
+    "think",
+    "work",
+    "write",
+    "disk",
+    "verify",
+    "rounds",
+    "measure",
+    "warmup",
+    "quick",
+    "io_cpu",
+    "elvis",
+];
+
+/// All options of the lab alone.
+const OF_LAB: [&str; 11] = [
+    "device",
+    "busy",
+    "boots",
+    "perturb",
+    "export_json",
+    "export_markdown",
+    "guest",
+    "qemu",
+    "vmm",
+    "lab_dir",
+    "cache",
+];
+
+/// Adds to an option of the command where it belongs.
+pub(super) fn where_it_belongs(arg: Arg) -> Arg {
+    let id = arg.get_id().as_str();
+    if OF_HOST.contains(&id) {
+        arg.conflicts_with_all(CHOICE)
+    } else if OF_LAB.contains(&id) {
+        arg.requires(LAB)
+    } else {
+        arg
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new(LAB).args(CHOICE).multiple(true))]
+pub struct LabArgs {
+    /// Measure the devices of this VM in the lab instead of servers on this host: instructions and exits
+    /// of one request. Platforms, separated by commas; may be repeated.
+    #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
+    pub on: Vec<PlatformList>,
+    /// Show these results of an earlier run with --on instead of measuring; may be repeated.
+    #[arg(long, value_name = "RUN",
+        conflicts_with_all = ["on", "list", "device", "depth", "busy", "boots", "perturb", "output"])]
+    pub of: Vec<String>,
+    /// List the devices of the platforms of --on (lab:kvm-linux) instead of measuring.
+    #[arg(long, conflicts_with_all = ["boots", "perturb", "output", "export_json", "export_markdown"])]
+    pub list: bool,
+    /// Only devices whose name matches this regular expression (any part of it).
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
+    pub device: Option<regex::Regex>,
+    /// Only with a vCPU that never halts, or with one that sleeps while it waits. Default: both.
+    #[arg(long, value_name = "WHETHER", value_enum, require_equals = true, num_args = 0..=1,
+        default_missing_value = "yes")]
+    pub busy: Option<Busy>,
+    /// Boots of each platform; the second proves that the counts are exact.
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: u32,
+    /// Extra boots that vary what should not matter (instructions before each row, memory size). They
+    /// give the band.
+    #[arg(long, value_name = "N", default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub perturb: u32,
+    /// Also write the table as JSON, with all counts of KVM.
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Also write the table as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub parts: Parts,
+}
+
+/// Whether the vCPU never halts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Busy {
+    Yes,
+    No,
+}
+
+impl LabArgs {
+    /// Whether the lab is meant, and not this host.
+    pub fn is_chosen(&self) -> bool {
+        !self.on.is_empty() || !self.of.is_empty() || self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Command};
+    use clap::{CommandFactory, Parser};
+
+    fn parse(words: &str) -> Result<Command, String> {
+        let words = ["worldswitch", "io"].into_iter().chain(words.split(' '));
+        let cli = Cli::try_parse_from(words);
+        cli.map(|cli| cli.command)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_option_belongs_to_the_host_or_the_lab_or_both() {
+        let cli = Cli::command();
+        let io = cli.find_subcommand("io").unwrap();
+        let both = ["on", "of", "list", "depth", "output", "force"];
+        let all = [&super::OF_HOST[..], &super::OF_LAB[..], &both[..]].concat();
+        let mut known: Vec<&str> = io
+            .get_arguments()
+            .map(|arg| arg.get_id().as_str())
+            .collect();
+        known.sort_unstable();
+        let mut expected = all;
+        expected.sort_unstable();
+        assert_eq!(known, expected);
+    }
+
+    #[test]
+    fn the_lab_and_this_host_do_not_mix() {
+        for good in [
+            "--depth 1 --rounds 2",
+            "--on lab:kvm-linux --depth 1,8 --device ^qemu$ --busy -o x",
+            "--on lab:kvm-linux --busy=no --perturb 4 --export-json x --lab-dir y",
+            "--of run --export-markdown x",
+            "--list",
+            "--list --lab-dir y",
+            "scaling --quick",
+        ] {
+            assert!(parse(good).is_ok(), "{good}: {:?}", parse(good));
+        }
+        for (wrong, said) in [
+            (
+                "--on lab:kvm-linux scaling",
+                "cannot be used with '--on <PLATFORM,...>'",
+            ),
+            ("--on lab:kvm-linux --rounds 3", "'--rounds <N>'"),
+            ("--list --elvis x", "'--elvis <FILE>'"),
+            ("--boots 3", "<--on <PLATFORM,...>|--of <RUN>|--list>"),
+            ("--busy", "<--on <PLATFORM,...>|--of <RUN>|--list>"),
+            ("--qemu x", "<--on <PLATFORM,...>|--of <RUN>|--list>"),
+            ("--of run --on lab:kvm-linux", "cannot be used with"),
+            ("--of run --depth 1", "cannot be used with"),
+            ("--on lab:kvm-linux --busy=maybe", "'maybe'"),
+        ] {
+            let error = parse(wrong).unwrap_err();
+            assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What commands have in common that measure one kind of row of whole Linux machines in the lab.
+
+use crate::cli::{Output, Parts, PlatformList, RunArgs};
+use crate::commands::run::measure;
+use crate::commands::{Done, Usage, parts};
+use crate::rounds::WORKLOAD_LIMIT;
+use crate::terminal::{Colours, Stop};
+use anyhow::bail;
+use ws_lab::recipe::Recipe;
+use ws_results::ResultFile;
+
+/// Such a run: its boots and perturbed boots; a row may take as long as a workload.
+pub fn run(
+    on: &[PlatformList],
+    (boots, perturb): (u32, u32),
+    parts: &Parts,
+    output: &Output,
+) -> RunArgs {
+    RunArgs {
+        on: on.to_vec(),
+        boots: Some(boots),
+        perturb: Some(perturb),
+        timeout: WORKLOAD_LIMIT,
+        parts: parts.clone(),
+        output: output.clone(),
+        ..RunArgs::default()
+    }
+}
+
+/// Measures, and tells problems and remarks.
+///
+/// # Errors
+/// A platform is not of the lab or has a recipe that is not `suited`: `has_no` says what it does not have,
+/// and which to choose; or as [`measure`].
+pub fn measured(
+    run: &RunArgs,
+    suited: fn(&Recipe) -> bool,
+    has_no: &str,
+    colours: Colours,
+) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    let lab = parts::recipes(&run.parts.lab)?;
+    for name in run.on.iter().flatten() {
+        let is_of_lab = name.family.as_deref() == Some("lab");
+        if !is_of_lab || !suited(&lab.recipe(&name.name, None)?) {
+            bail!(Usage(format!(
+                "{name} has no {has_no} (worldswitch lab list)"
+            )));
+        }
+    }
+    let measured = measure(run, None, &Stop::listen()?, colours)?;
+    Ok(measured.told(colours))
+}
