@@ -112,10 +112,13 @@ fn is_workload(row: &&Row) -> bool {
 }
 
 impl Apps {
-    /// From these results, in their order; rows that are no workloads are left out.
+    /// From these results, the native ones first and else in their order; rows that are no workloads are
+    /// left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let is_native = |result: &&ResultFile| base(&result.platform) == NATIVE;
         let native = results.iter().find(is_native);
+        let mut results: Vec<&ResultFile> = results.iter().collect();
+        results.sort_by_key(|result| !is_native(result));
         let mut names: Vec<&str> = Vec::new();
         let published = reference.of_table(PAPER, TABLE);
         let of_paper = published.map(|value| &*value.benchmark);
@@ -135,6 +138,7 @@ impl Apps {
                 .and_then(|row| row.work.clone()),
             lines: results
                 .iter()
+                .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
                 .map(|result| line(name, result, native, reference))
                 .collect(),
             nested: published::nested(name, reference),
@@ -143,8 +147,8 @@ impl Apps {
             schema: APPS_SCHEMA,
             workloads: workloads.collect(),
             native: native.map(|native| native.platform.clone()),
-            transactions: parts::transactions(results, &names, reference),
-            vcpus: vcpus::spreads(results, &names, reference),
+            transactions: parts::transactions(&results, &names, reference),
+            vcpus: vcpus::spreads(&results, &names, reference),
         }
     }
 
@@ -161,6 +165,13 @@ impl Apps {
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// Whether a workload has several vCPUs: machines without a VM do not have its row.
+fn needs_vm(workload: &str, rows: &[&Row]) -> bool {
+    let vcpus = |row: &&Row| row.conditions.get("vcpus")?.as_u64();
+    let mut of_workload = rows.iter().filter(|row| row.benchmark == workload);
+    of_workload.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
 }
 
 fn line(

@@ -57,7 +57,7 @@ pub struct Part {
 
 /// All that the results have, by workload.
 pub(super) fn transactions(
-    results: &[ResultFile],
+    results: &[&ResultFile],
     workloads: &[&str],
     reference: &Reference,
 ) -> Vec<Transaction> {

@@ -39,7 +39,7 @@ const PARTS_COLUMNS: [(&str, Set); 6] = [
 
 const PARTS_LEGEND: [&str; 3] = [
     "send to recv: the client, from the reply's passing the host's bridge to the next packet's; recv to send: the rest. In a VM: recv to VM recv, from the bridge to the guest's stack; VM recv to VM send, in the guest; VM send to send, back to the bridge.",
-    "insns: in a run of its own with tracing on.",
+    "insns: in a run of its own with tracing on; the start and the end of the run belong to no part.",
     "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).",
 ];
 

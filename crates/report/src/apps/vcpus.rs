@@ -52,12 +52,12 @@ pub(super) fn is_vcpu(thread: &str) -> bool {
 
 /// All that the results have, by workload.
 pub(super) fn spreads(
-    results: &[ResultFile],
+    results: &[&ResultFile],
     workloads: &[&str],
     reference: &Reference,
 ) -> Vec<Spread> {
     let of = |workload: &&str| -> Vec<Spread> {
-        let of_result = |result: &ResultFile| spread(workload, result, reference);
+        let of_result = |result: &&ResultFile| spread(workload, result, reference);
         results.iter().filter_map(of_result).collect()
     };
     let mut spreads: Vec<Spread> = workloads.iter().flat_map(of).collect();

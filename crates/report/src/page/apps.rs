@@ -40,9 +40,7 @@ pub(crate) fn apps(reference: &Reference, results: &[ResultFile], platforms: &[&
                 (figure(&apps, &groups, platforms))
             }
             @for block in apps.blocks() {
-                @let title = block.title.unwrap_or("a unit of work");
-                h3 { (title) }
-                (text_table(title, &block.sheet))
+                (text_table(block.title.unwrap_or("a unit of work"), &block.sheet))
                 ul.legend { @for text in &block.below { li { (plain(text)) } } }
             }
         }

@@ -25,8 +25,8 @@ pub(crate) fn requests(
         section #requests {
             h2 { "One I/O request of a VM, by device" }
             p {
-                "What ELVIS (2013) changed: a server that polls needs no kick, and a request no exit for it. Depth: "
-                "requests outstanding; busy: a vCPU that never halts."
+                "What ELVIS (2013) changed: a server that polls needs no kick, and a request no exit for it. d1, d8: "
+                "so many requests outstanding; busy: a vCPU that never halts."
             }
             div.cards {
                 (card(&requests, platforms, &EXITS))
@@ -102,8 +102,8 @@ fn groups(requests: &Requests, platforms: &[&str], figure: &Figure) -> Vec<Group
         let Some(bar) = (figure.bar)(line, platform) else {
             continue;
         };
-        let busy = if line.row.busy { ", busy" } else { "" };
-        let name = format!("{}, depth {}{busy}", line.row.device, line.row.depth);
+        let busy = if line.row.busy { " busy" } else { "" };
+        let name = format!("{} d{}{busy}", line.row.device, line.row.depth);
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.bars.push(bar),
             None => groups.push(Group {

@@ -248,7 +248,19 @@ fn the_busiest_vcpu_sets_a_bound_and_its_gain_stands_beside_dall_s() {
         on("mine-interrupts-spread", 1000, 3000),
         row("memcached", &[7, 7], None),
     ];
-    let apps = apps(&[machine("lab:kvm-linux", rows)]);
+    let mut vm = machine("lab:kvm-linux", rows);
+    for row in &mut vm.rows[..3] {
+        row.conditions.insert("vcpus".into(), json!(2));
+    }
+    let apps = apps(&[
+        vm,
+        machine("lab:linux", vec![row("memcached", &[5, 5], None)]),
+    ]);
+    // Without a VM there is no row with two vCPUs; the native machine is first.
+    let of = |index: usize| apps.workloads[index].lines.iter();
+    let platforms: Vec<&str> = of(0).map(|line| &*line.platform).collect();
+    assert_eq!(platforms, ["lab:linux", "lab:kvm-linux"]);
+    assert!(apps.workloads[1..].iter().all(|app| app.lines.len() == 1));
     let [one, spread, mine] = &apps.vcpus[..] else {
         panic!("{:?}", apps.vcpus)
     };

@@ -493,7 +493,7 @@ fn requests_have_a_figure_of_exits_by_reason_and_one_of_instructions() {
         (2, 2, 1)
     );
     assert_eq!(bars(svgs[1], "h0"), 3);
-    assert!(svgs[0].contains("qemu, depth 8, busy") && !svgs[0].contains("elvis, depth 8"));
+    assert!(svgs[0].contains("qemu d8 busy") && !svgs[0].contains("elvis d8"));
     assert!(svgs[0].contains(">2.07<") && svgs[1].contains(">101,521<"));
     assert!(requests.contains("there is no elvis") && requests.contains("142K"));
     assert!(whole.find("id=\"requests\"") < whole.find("id=\"boots\""));

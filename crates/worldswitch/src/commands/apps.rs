@@ -19,7 +19,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let (results, done) = match args.of.is_empty() {
         true => measured(args, colours)?,
-        false => (earlier(&args.of)?, Done::Whole),
+        false => (ws_results::load_all(&args.of)?, Done::Whole),
     };
     let apps = Apps::of(&results, &ws_report::reference::load()?);
     if apps.workloads.is_empty() {
@@ -29,13 +29,6 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     export(args.export_markdown.as_deref(), || Ok(apps.to_markdown()))?;
     output::data(&apps.to_terminal())?;
     Ok(done)
-}
-
-fn earlier(runs: &[String]) -> anyhow::Result<Vec<ResultFile>> {
-    let mut results = ws_results::load_all(runs)?;
-    // As they are measured by default; a folder has them in the order of their names.
-    results.sort_by_key(|result| !result.platform.starts_with("lab:linux"));
-    Ok(results)
 }
 
 fn list(args: &AppsArgs) -> anyhow::Result<Done> {
