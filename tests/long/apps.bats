@@ -1,0 +1,40 @@
+# Whole Linux machines whose VM fails: rows are lost, each with its reason, and no more than must be.
+# `make test-long` runs it.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load ../e2e/common
+
+setup_file() {
+    make -s -C "$ROOT/lab/agent" >&2
+    fetch_packages --newest kvm-linux
+}
+
+setup() {
+    common_setup
+    export LIMIT=900
+}
+
+# workload NAME COMMAND: a workload of the user's, inside the VM.
+workload() {
+    mkdir -p mine/workloads
+    printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "run = \"$2\"" >"mine/workloads/$1.toml"
+}
+
+# Not in tests/e2e: two boots of a whole Linux in a VM, 51 s of a core.
+@test "a VM that dies in the middle of its workloads loses one row" {
+    workload a-before 'seq 10'
+    workload b-dies 'echo c >/proc/sysrq-trigger; sleep 5'
+    workload c-after 'seq 20'
+    ws apps --lab-dir mine --on lab:kvm-linux --workload '^[abc]-' --boots 1 --perturb 0 -o out >table.txt
+    cat table.txt
+    [ "$(result lab-kvm-linux '[.rows[] | select(.category == "application") | .benchmark + " " + .status] | join(", ")')" = \
+        'a-before ok, b-dies skip, c-after ok' ]
+    # The rows after it are of a second launch.
+    [ "$(result lab-kvm-linux '[.boots[0].launches[].asked | join(" ")] | join(", ")')" = 'a-before b-dies c-after, c-after' ]
+    grep -q '^b-dies on lab:kvm-linux: the VM ended too early' table.txt
+    for row in a-before c-after; do
+        [ "$(value out/lab-kvm-linux "$row" '.metrics[0].boots[0].run[0] > 0')" = true ]
+    done
+}
