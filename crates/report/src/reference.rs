@@ -2,7 +2,7 @@
 //!
 //! They are compiled in, so that an installed command has them. `docs/reference.md` explains the
 //! columns. A published number belongs to its own hardware and unit: cycles of an old machine may be
-//! shown beside ours, but never in one ratio or on one axis with them.
+//! shown beside ours, but never in one ratio or on one axis with them. Ratios to native have no unit.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -16,7 +16,7 @@ pub(crate) const REASONS: [(&str, &str); 5] = [
 
 const LEGEND: [&str; 5] = [
     "insns a request: executed instructions of all CPUs together, guest, hypervisor and server, for one request: 4 KiB read with O_DIRECT, or an ICMP echo of 64 bytes. band: over boots that vary what should not matter (--perturb).",
-    "vCPU: it sleeps while it waits, or another process keeps it busy, so that it never halts.",
+    "vCPU: it sleeps while it waits, or another process keeps it busy, so that it never halts; the instructions of that process count too.",
     "exits: from the guest to KVM for one request, as KVM counts them; by reason in a run of their own.",
     "kick: the guest's notification of the device, a write to a page that is not there (npf; SVM has no cheaper one). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.",
     "injected: interrupts injected into the guest for one request.",
