@@ -51,7 +51,7 @@ pub fn open(
     let common = common(args, bench, resources, stop);
     let mut jobs = Vec::new();
     for (name, machine) in machines {
-        let selection = selections.get(&kind_of(machine.as_ref()));
+        let selection = selections.get(&source_of(&name, machine.as_ref()));
         let selection = selection.map(Arc::clone).unwrap_or_default();
         let wanted = args.boots.or_else(|| boots(machine.as_ref()));
         let mut job = Job::new(name, machine, selection, wanted, &common);
@@ -104,12 +104,19 @@ fn boots(machine: &dyn Machine) -> Option<u32> {
     }
 }
 
-/// What a machine's benchmarks come from: the guest image of its architecture, or the workloads of a
-/// whole Linux.
-type Suit = (Architecture, bool);
+/// What a machine's benchmarks come from: the guest image of its architecture, or the machine itself, if
+/// it is a whole Linux: one with a VM has more of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Image(Architecture),
+    Machine(String),
+}
 
-fn kind_of(machine: &dyn Machine) -> Suit {
-    (machine.architecture(), machine.workloads().is_some())
+fn source_of(name: &str, machine: &dyn Machine) -> Source {
+    match machine.workloads() {
+        Some(_) => Source::Machine(name.to_owned()),
+        None => Source::Image(machine.architecture()),
+    }
 }
 
 /// Reads the guest image of each architecture of the machines, or their workloads, and selects the
@@ -119,17 +126,17 @@ fn select(
     bench: Option<&Regex>,
     resources: &Resources,
     machines: &[(String, Box<dyn Machine>)],
-) -> anyhow::Result<BTreeMap<Suit, Arc<Selection>>> {
+) -> anyhow::Result<BTreeMap<Source, Arc<Selection>>> {
     let mut selections = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
-    for (_, machine) in machines {
-        let suit = kind_of(machine.as_ref());
-        if selections.contains_key(&suit) {
+    for (name, machine) in machines {
+        let source = source_of(name, machine.as_ref());
+        if selections.contains_key(&source) {
             continue;
         }
         let (rows, image_sha256) = match machine.workloads() {
             Some(rows) => (rows, None),
-            None => match image(args, resources, suit.0, machines)? {
+            None => match image(args, resources, machine.architecture(), machines)? {
                 Some(image) => (image.rows, Some(image.sha256)),
                 None => continue,
             },
@@ -145,7 +152,7 @@ fn select(
             image_sha256,
             rows: rows.into_iter().filter(is_wanted).collect(),
         };
-        selections.insert(suit, Arc::new(selection));
+        selections.insert(source, Arc::new(selection));
     }
     let booted = machines
         .iter()
@@ -174,8 +181,9 @@ fn image(
     architecture: Architecture,
     machines: &[(String, Box<dyn Machine>)],
 ) -> anyhow::Result<Option<GuestImage>> {
-    let booted = machines.iter().any(|(_, machine)| {
-        kind_of(machine.as_ref()) == (architecture, false) && machine.control() == Control::Launched
+    let booted = machines.iter().any(|(name, machine)| {
+        let of_image = source_of(name, machine.as_ref()) == Source::Image(architecture);
+        of_image && machine.control() == Control::Launched
     });
     // A log can be read without an image. To boot, or if the user names one, it must be valid.
     Ok(match resources.guest_for(architecture) {
