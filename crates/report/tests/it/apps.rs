@@ -1,6 +1,7 @@
 //! Tests of the table of applications.
 
-use crate::support::{absent, measured, result};
+use crate::page::{page, section};
+use crate::support::{absent, house, measured, result};
 use serde_json::json;
 use ws_report::{AppLine, Apps};
 use ws_results::{HostView, ResultFile, Row, Status};
@@ -283,4 +284,47 @@ fn the_busiest_vcpu_sets_a_bound_and_its_gain_stands_beside_dall_s() {
     assert!(text.contains(heads), "{text}");
     let line = "apache-interrupts-spread (transaction)  lab:kvm-linux           200    160    150      1     10  6,250,000  1.25  14 %         1.18";
     assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn applications_have_bars_beside_dall_s() {
+    let workloads = |values: [u64; 3]| {
+        let names = ["tcp-rr", "memcached", "<b>"];
+        let rows = names.into_iter().zip(values);
+        let rows = rows.map(|(name, value)| {
+            let mut row = measured(name, "application", "insns", &[&[value], &[value]]);
+            row.work = Some("<i>unit".into());
+            row
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let insns = || json!({"unit": "insns"});
+    let results = [
+        result("lab:linux", 2, insns(), workloads([100, 100, 100])),
+        result("lab:kvm-linux", 2, insns(), workloads([226, 102, 90])),
+    ];
+    let whole = page(&results);
+    let apps = section(&whole, "apps");
+    // Ours on one platform with a ratio; the paper's of two workloads, and in the key.
+    assert_eq!(apps.matches("<rect class=\"h1\" x=").count(), 3);
+    assert_eq!(apps.matches("<rect class=\"theirs\" x=").count(), 3);
+    assert!(!apps.contains("<rect class=\"h0\""), "{apps}");
+    for text in [
+        ">2.26<",
+        ">1.02<",
+        ">0.90<",
+        ">1.84<",
+        "linear axis",
+        "NEVE",
+    ] {
+        assert!(apps.contains(text), "no {text} in {apps}");
+    }
+    assert!(!apps.contains("<b>") && !apps.contains("<i>"));
+    assert!(whole.contains("href=\"#apps\""));
+    assert!(whole.find("id=\"apps\"") < whole.find("id=\"boots\""));
+    // Without the native machine there are no ratios.
+    let alone = page(&results[1..]);
+    let apps = section(&alone, "apps");
+    assert!(apps.contains("Not drawn") && !apps.contains("<svg") && apps.contains(">226<"));
+    assert!(!page(&house()).contains("id=\"apps\""));
 }

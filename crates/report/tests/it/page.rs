@@ -7,7 +7,7 @@ use ws_report::page::*;
 use ws_report::{Options, table};
 use ws_results::{Disturbance, ResultFile};
 
-fn page(results: &[ResultFile]) -> String {
+pub fn page(results: &[ResultFile]) -> String {
     let report = Report {
         results,
         ..Report::default()
@@ -16,7 +16,7 @@ fn page(results: &[ResultFile]) -> String {
 }
 
 /// The section of that id.
-fn section<'a>(page: &'a str, id: &str) -> &'a str {
+pub fn section<'a>(page: &'a str, id: &str) -> &'a str {
     let from = page.find(&format!("<section id=\"{id}\"")).unwrap();
     let page = &page[from..];
     &page[..page.find("</section>").unwrap()]
@@ -431,73 +431,6 @@ fn figures_of_block_io_have_a_curve_for_each_server() {
     let alone = section(&alone, "io").matches("class=\"curve\"");
     assert_eq!(alone.count(), 1);
     assert!(section(&page(&house()), "io").contains("worldswitch io scaling"));
-}
-
-#[test]
-fn applications_have_bars_beside_dall_s() {
-    let workloads = |values: [u64; 3]| {
-        let names = ["tcp-rr", "memcached", "<b>"];
-        let rows = names.into_iter().zip(values);
-        let rows = rows.map(|(name, value)| {
-            let mut row = measured(name, "application", "insns", &[&[value], &[value]]);
-            row.work = Some("<i>unit".into());
-            row
-        });
-        rows.collect::<Vec<_>>()
-    };
-    let insns = || json!({"unit": "insns"});
-    let results = [
-        result("lab:linux", 2, insns(), workloads([100, 100, 100])),
-        result("lab:kvm-linux", 2, insns(), workloads([226, 102, 90])),
-    ];
-    let whole = page(&results);
-    let apps = section(&whole, "apps");
-    // Ours on one platform with a ratio; the paper's of two workloads, and in the key.
-    assert_eq!(apps.matches("<rect class=\"h1\" x=").count(), 3);
-    assert_eq!(apps.matches("<rect class=\"theirs\" x=").count(), 3);
-    assert!(!apps.contains("<rect class=\"h0\""), "{apps}");
-    for text in [
-        ">2.26<",
-        ">1.02<",
-        ">0.90<",
-        ">1.84<",
-        "linear axis",
-        "NEVE",
-    ] {
-        assert!(apps.contains(text), "no {text} in {apps}");
-    }
-    assert!(!apps.contains("<b>") && !apps.contains("<i>"));
-    assert!(whole.contains("href=\"#apps\""));
-    assert!(whole.find("id=\"apps\"") < whole.find("id=\"boots\""));
-    // Without the native machine there are no ratios.
-    let alone = page(&results[1..]);
-    let apps = section(&alone, "apps");
-    assert!(apps.contains("Not drawn") && !apps.contains("<svg") && apps.contains(">226<"));
-    assert!(!page(&house()).contains("id=\"apps\""));
-}
-
-#[test]
-fn requests_have_a_figure_of_exits_by_reason_and_one_of_instructions() {
-    let whole = page(&[crate::requests::lab("lab:kvm-linux")]);
-    let requests = section(&whole, "requests");
-    let svgs: Vec<&str> = requests.split("<svg viewBox=\"0 0 ").skip(1).collect();
-    assert_eq!(svgs.len(), 2);
-    let bars = |svg: &str, class: &str| svg.matches(&format!("<rect class=\"{class}\" x=")).count();
-    // Kicks of qemu at both depths, and none of elvis; a lost row has no bar.
-    assert_eq!(
-        (
-            bars(svgs[0], "h0"),
-            bars(svgs[0], "h1"),
-            bars(svgs[0], "h7")
-        ),
-        (2, 2, 1)
-    );
-    assert_eq!(bars(svgs[1], "h0"), 3);
-    assert!(svgs[0].contains("qemu d8 busy") && !svgs[0].contains("elvis d8"));
-    assert!(svgs[0].contains(">2.07<") && svgs[1].contains(">101,521<"));
-    assert!(requests.contains("there is no elvis") && requests.contains("142K"));
-    assert!(whole.find("id=\"requests\"") < whole.find("id=\"boots\""));
-    assert!(!page(&house()).contains("id=\"requests\""));
 }
 
 #[test]

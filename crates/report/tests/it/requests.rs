@@ -1,6 +1,7 @@
 //! Tests of the table of I/O requests in the lab.
 
-use crate::support::{absent, measured, result};
+use crate::page::{page, section};
+use crate::support::{absent, house, measured, result};
 use serde_json::json;
 use ws_report::{IoLine, Requests};
 use ws_results::{HostView, ResultFile, Row, Status};
@@ -29,7 +30,7 @@ fn row(name: &str, insns: u64, exits: u64, reasons: &[(&str, u64)]) -> Row {
 }
 
 /// Some rows of the lab's VM, and other rows of the same category.
-pub fn lab(platform: &str) -> ResultFile {
+fn lab(platform: &str) -> ResultFile {
     let kicked = [("hlt", 101), ("npf", 100), ("interrupt", 1), ("cpuid", 5)];
     let rows = vec![
         row("io-qemu-d1", 101_521, 207, &kicked),
@@ -59,7 +60,7 @@ fn line<'a>(requests: &'a Requests, name: &str) -> &'a IoLine {
 #[test]
 fn a_request_has_its_exits_by_reason() {
     let results = [lab("lab:kvm-linux")];
-    assert!(Requests::concerns(&results) && !Requests::concerns(&crate::support::house()));
+    assert!(Requests::concerns(&results) && !Requests::concerns(&house()));
     let requests = requests(&results);
     assert_eq!(requests.lines.len(), 4);
     let qemu = line(&requests, "io-qemu-d1");
@@ -145,4 +146,28 @@ fn idle_time_above_one_percent_is_said() {
     let json: serde_json::Value = serde_json::from_str(&requests.to_json().unwrap()).unwrap();
     assert_eq!(json["lines"][2]["device"], "elvis");
     assert_eq!(json["lines"][2]["idle"], 0.005);
+}
+
+#[test]
+fn requests_have_a_figure_of_exits_by_reason_and_one_of_instructions() {
+    let whole = page(&[lab("lab:kvm-linux")]);
+    let requests = section(&whole, "requests");
+    let svgs: Vec<&str> = requests.split("<svg viewBox=\"0 0 ").skip(1).collect();
+    assert_eq!(svgs.len(), 2);
+    let bars = |svg: &str, class: &str| svg.matches(&format!("<rect class=\"{class}\" x=")).count();
+    // Kicks of qemu at both depths, and none of elvis; a lost row has no bar.
+    assert_eq!(
+        (
+            bars(svgs[0], "h0"),
+            bars(svgs[0], "h1"),
+            bars(svgs[0], "h7")
+        ),
+        (2, 2, 1)
+    );
+    assert_eq!(bars(svgs[1], "h0"), 3);
+    assert!(svgs[0].contains("qemu d8 busy") && !svgs[0].contains("elvis d8"));
+    assert!(svgs[0].contains(">2.07<") && svgs[1].contains(">101,521<"));
+    assert!(requests.contains("there is no elvis") && requests.contains("142K"));
+    assert!(whole.find("id=\"requests\"") < whole.find("id=\"boots\""));
+    assert!(!page(&house()).contains("id=\"requests\""));
 }
