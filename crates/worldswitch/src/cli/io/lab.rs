@@ -152,10 +152,7 @@ mod tests {
             assert!(parse(good).is_ok(), "{good}: {:?}", parse(good));
         }
         for (wrong, said) in [
-            (
-                "--on lab:kvm-linux scaling",
-                "cannot be used with '--on <PLATFORM,...>'",
-            ),
+            ("--on lab:kvm-linux scaling", "'[EXPERIMENT]...'"),
             ("--on lab:kvm-linux --rounds 3", "'--rounds <N>'"),
             ("--list --elvis x", "'--elvis <FILE>'"),
             ("--boots 3", "<--on <PLATFORM,...>|--of <RUN>|--list>"),
