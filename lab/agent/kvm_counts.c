@@ -9,10 +9,10 @@
 
 #include "common/exits.h"
 #include "files.h"
+#include "paths.h"
 #include "say.h"
 
 #define STATISTICS "/sys/kernel/debug/kvm"
-#define TRACING	   "/sys/kernel/tracing"
 #define EXIT_EVENT TRACING "/events/kvm/kvm_exit"
 #define HISTOGRAM  "hist:keys=exit_reason:sort=exit_reason"
 
@@ -102,13 +102,18 @@ bool kvm_reasons_begin(void)
 	return file_write(EXIT_EVENT "/trigger", HISTOGRAM);
 }
 
-void kvm_reasons_end(struct reasons *reasons)
+void kvm_reasons_read(struct reasons *reasons)
 {
 	static char text[1 << 14];
 	size_t bytes = file_read(EXIT_EVENT "/hist", text, sizeof(text));
 
 	if (!counts_reasons(text, bytes, reasons))
 		reasons->count = 0;
+}
+
+void kvm_reasons_end(struct reasons *reasons)
+{
+	kvm_reasons_read(reasons);
 	kvm_reasons_drop();
 }
 

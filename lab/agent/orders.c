@@ -13,8 +13,10 @@
 #include "facts.h"
 #include "network.h"
 #include "paths.h"
+#include "requests.h"
 #include "root.h"
 #include "say.h"
+#include "servers.h"
 #include "step.h"
 #include "window.h"
 
@@ -84,6 +86,24 @@ static void measure(const struct message *order, const struct workload *workload
 		step_no_process(outcome);
 }
 
+/* Measures requests. Between those that warm up and the window nothing sleeps: what serves the device would. */
+static void measure_requests(const struct message *order, const struct workload *workload,
+			     struct outcome *outcome)
+{
+	bool prepared;
+	uint64_t ticks = 0;
+
+	say_drain();
+	window_pad(order->pad);
+	prepared = requests_prepare(&workload->requests, outcome);
+	mark(MESSAGE_BEGIN, order->number, 0);
+	if (prepared)
+		(void)requests_make(workload->units, &ticks);
+	mark(MESSAGE_END, order->number, ticks);
+	if (prepared)
+		requests_end(outcome);
+}
+
 static void carry_out(const struct message *order, const struct workload *workload,
 		      const char *no_network, struct outcome *outcome)
 {
@@ -92,7 +112,10 @@ static void carry_out(const struct message *order, const struct workload *worklo
 		command_end_all(0);
 		root_clean();
 	} else if (order->phase == PHASE_MEASURE) {
-		measure(order, workload, outcome);
+		if (workload && workload->requests.kind)
+			measure_requests(order, workload, outcome);
+		else
+			measure(order, workload, outcome);
 	} else if (!workload) {
 		outcome->status = 127;
 		snprintf(outcome->said, sizeof(outcome->said),
@@ -107,9 +130,11 @@ static void carry_out(const struct message *order, const struct workload *worklo
 
 void orders_follow(const struct config *config)
 {
-	const char *no_network = network_up(ROLE_GUEST);
+	const char *no_network = network_up(ROLE_GUEST), *failed = servers_setup(config);
 	struct message message;
 
+	if (failed)
+		give_up("%s", failed);
 	open_channel();
 	facts_read(&message);
 	channel_say(&channel, &message);

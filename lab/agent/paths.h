@@ -7,4 +7,5 @@
 #define GUEST_OUTPUT  "/run/guest.out" /* what the program that runs the guest says */
 #define RUN_OUTPUT    "/tmp/out"       /* of run=, for proof= */
 #define STEP_OUTPUT   "/run/step.out"  /* of the other commands of a workload */
-#define SERIAL	      "/dev/ttyS1"     /* the guest's side of the marks */
+#define TRACING	      "/sys/kernel/tracing"
+#define SERIAL	      "/dev/ttyS1" /* the guest's side of the marks */

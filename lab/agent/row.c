@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/exits.h"
 #include "guest.h"
@@ -18,6 +19,10 @@
 
 /* Runs that took longer are not run once more to count exits by reason. */
 #define REASONS_LIMIT_TICKS 300000000
+/* After this time nothing polls any more that served the row before. It is idle time then, which costs nothing. */
+#define SETTLE_MS	    300
+/* A row of requests says so if all CPUs were idle for more of its ticks. */
+#define IDLE_PERCENT	    1
 
 static struct record record;
 
@@ -28,6 +33,9 @@ struct row {
 	uint64_t run[MAX_SAMPLES], idle[MAX_SAMPLES];
 	struct kvm_counts counts;
 	struct reasons reasons;
+	bool knows_idle;     /* of the traced window of requests: */
+	uint64_t idle_ticks; /* in which all CPUs were idle */
+	uint64_t traced_ticks;
 	char failed[512]; /* why there is no result */
 };
 
@@ -118,6 +126,42 @@ static bool measure(struct row *row)
 	return true;
 }
 
+static bool makes_requests(const struct row *row)
+{
+	return row->workload->requests.kind != DEVICE_NONE;
+}
+
+/* A traced window. False: there is none. */
+static bool trace(const char *workload, uint64_t pad, struct traced *traced, uint64_t *ticks)
+{
+	struct measured measured = { .traced = traced };
+	struct outcome outcome;
+	bool done;
+
+	if (!tracing_start())
+		return false;
+	done = guest_do(PHASE_MEASURE, workload, pad, &outcome, &measured) && !outcome.status;
+	tracing_stop(traced);
+	*ticks = measured.ticks;
+	return done;
+}
+
+/* Requests once more: why the guest exits in their window, less why it does in an empty one. */
+static void trace_requests(struct row *row)
+{
+	uint64_t pad = row->launch->selection->pad, ticks;
+	static struct traced own, traced;
+
+	if (!trace(NO_WORKLOAD, pad, &own, &ticks) ||
+	    !trace(row->workload->name, pad, &traced, &ticks))
+		return;
+	counts_reasons_subtract(&traced.reasons, &own.reasons);
+	row->reasons = traced.reasons;
+	row->knows_idle = traced.knows_idle;
+	row->idle_ticks = traced.idle_ticks;
+	row->traced_ticks = ticks;
+}
+
 /* A run of its own, as counting by reason costs instructions. If it fails, what was measured stays valid. */
 static void count_reasons(struct row *row)
 {
@@ -135,6 +179,8 @@ static bool all_phases(struct row *row)
 		snprintf(row->failed, sizeof(row->failed), "%s", row->launch->no_network);
 		return false;
 	}
+	if (makes_requests(row))
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_MS * 1000000L }, NULL);
 	if (!step(row, PHASE_PREPARE) || !step(row, PHASE_SERVE) || !step(row, PHASE_RUN))
 		return false;
 	while (row->samples < row->launch->selection->samples)
@@ -142,7 +188,10 @@ static bool all_phases(struct row *row)
 			return false;
 	if (!step(row, PHASE_PROOF))
 		return false;
-	count_reasons(row);
+	if (makes_requests(row))
+		trace_requests(row);
+	else
+		count_reasons(row);
 	return true;
 }
 
@@ -166,6 +215,8 @@ static void send_exits(const struct row *row)
 	if (row->reasons.count)
 		exits_counts(&record, "reasons", reasons, row->reasons.count, name_reason,
 			     &row->reasons);
+	if (row->knows_idle)
+		text_printf(&record.text, ",\"steps\":{\"idle\":%lu}", row->idle_ticks);
 	say_record(&record, SOURCE_MONITOR);
 }
 
@@ -177,9 +228,26 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 	text_printf(out, "]");
 }
 
+static void note(const struct row *row, char text[160])
+{
+	uint64_t percent = row->traced_ticks ? row->idle_ticks * 100 / row->traced_ticks : 0;
+
+	if (!makes_requests(row))
+		snprintf(text, 160, "%s",
+			 row->workload->proof ? "run ended well, and proof after it"
+					      : "run ended well");
+	else if (row->idle_ticks * 100 > row->traced_ticks * IDLE_PERCENT)
+		snprintf(text, 160,
+			 "all requests were answered; all CPUs were idle in %lu %% of the ticks",
+			 percent);
+	else
+		snprintf(text, 160, "all requests were answered");
+}
+
 static void send_result(const struct row *row)
 {
 	struct text *out = record_start(&record, "result");
+	char text[160];
 
 	record_string(&record, "bench", row->workload->name);
 	record_u64(&record, "part", 1);
@@ -187,9 +255,8 @@ static void send_result(const struct row *row)
 	record_u64(&record, "iterations", row->workload->units);
 	record_u64(&record, "cpus", row->launch->cpus);
 	record_string(&record, "check", "proved");
-	record_string(&record, "note",
-		      row->workload->proof ? "run ended well, and proof after it"
-					   : "run ended well");
+	note(row, text);
+	record_string(&record, "note", text);
 	send_samples(out, "run", row->run, row->samples);
 	send_samples(out, "control", row->idle, row->samples);
 	say_record(&record, SOURCE_GUEST);

@@ -68,6 +68,8 @@ pub struct BenchmarkRow {
     /// How many CPUs the machine needs that runs the guest's VM; 1 where the guest is not a VM of a whole
     /// Linux.
     pub host_cpus: u32,
+    /// Why it can't be measured here, and the cure; none for rows of images.
+    pub missing: Option<String>,
     /// The fewest operations in a batch, on units of time.
     pub min_iterations: u64,
     /// The most operations in a batch, on units of time.
@@ -218,6 +220,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
         work: None,
         cpus,
         host_cpus: 1,
+        missing: None,
         min_iterations: word(11),
         max_iterations: word(12),
         insns_iterations: word(13),

@@ -177,6 +177,7 @@ mod tests {
             work: None,
             cpus,
             host_cpus: 1,
+            missing: None,
             min_iterations: 1,
             max_iterations: 1,
             insns_iterations: 1,

@@ -1,0 +1,75 @@
+/* Traced windows; see tracing.h. */
+#include "tracing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "idle.h"
+#include "kvm_counts.h"
+#include "paths.h"
+#include "pins.h"
+
+#define IDLE_EVENT TRACING "/events/power/cpu_idle/enable"
+
+static struct reasons before;
+
+static unsigned cpu_count(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus > 0 ? (unsigned)cpus : 1;
+}
+
+bool tracing_start(void)
+{
+	/* Another clock empties the trace. */
+	return file_write(TRACING "/tracing_on", "0") &&
+	       file_write(TRACING "/trace_clock", "local") &&
+	       file_write(TRACING "/trace_clock", "x86-tsc") && file_write(IDLE_EVENT, "1") &&
+	       kvm_reasons_begin();
+}
+
+void tracing_begin(struct traced *traced)
+{
+	*traced = (struct traced){ .idle_ticks = 0 };
+	(void)file_write(TRACING "/tracing_on", "1");
+	/* A CPU that is idle shows so: one without any event runs. */
+	pins_visit(cpu_count());
+	kvm_reasons_read(&before);
+}
+
+void tracing_end(struct traced *traced)
+{
+	kvm_reasons_read(&traced->reasons);
+	(void)file_write(TRACING "/tracing_on", "0");
+	counts_reasons_subtract(&traced->reasons, &before);
+}
+
+static void read_idle(struct traced *traced)
+{
+	FILE *trace = fopen(TRACING "/trace", "re");
+	bool knows = trace != NULL;
+	struct idle idle;
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t bytes;
+
+	idle_begin(&idle, cpu_count());
+	while (knows && (bytes = getline(&line, &size, trace)) > 0)
+		knows = idle_take(&idle, line, (size_t)bytes - (line[bytes - 1] == '\n'));
+	if (trace)
+		fclose(trace);
+	free(line);
+	traced->knows_idle = knows;
+	traced->idle_ticks = idle.ticks;
+}
+
+void tracing_stop(struct traced *traced)
+{
+	(void)file_write(IDLE_EVENT, "0");
+	kvm_reasons_drop();
+	read_idle(traced);
+	(void)file_write(TRACING "/tracing_on", "1");
+}
