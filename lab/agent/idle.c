@@ -1,39 +1,41 @@
 /*
  * Idle CPUs; see idle.h. The lines of Linux 6.12 (kernel/trace/trace_output.c), with the clock x86-tsc:
  *          <idle>-0       [001] d..1. 22233445566: cpu_idle: state=1 cpu_id=1
+ *          <idle>-0       [001] d.h1. 22233445577: reschedule_entry: vector=253
  * The greatest state of 32 bits says that the CPU runs again (include/trace/events/power.h).
  */
 #include <string.h>
 
 #include "idle.h"
 
-#define RUNS_AGAIN UINT32_MAX
+static const char idle_event[] = " cpu_idle: state=";
+static const char runs_again[] = "4294967295 ";
 
 void idle_begin(struct idle *idle, unsigned cpus)
 {
 	*idle = (struct idle){ .cpu_count = cpus < MAX_CPUS ? cpus : MAX_CPUS };
 }
 
-static const char *find(const char *text, const char *end, const char *what)
+/* The number between `begin` and the next `last`. Returns what is behind that. */
+static const char *number(const char *begin, const char *end, char last, uint64_t *value)
 {
-	return memmem(text, (size_t)(end - text), what, strlen(what));
+	const char *stop = memchr(begin, last, (size_t)(end - begin));
+
+	return stop && parse_u64(begin, (size_t)(stop - begin), value) ? stop + 1 : NULL;
 }
 
-/* The number that begins at `text`. Returns its end. */
-static const char *number_at(const char *text, const char *end, uint64_t *value)
+static bool begins_with(const char *text, const char *end, const char *what)
 {
-	const char *begin = text;
+	size_t bytes = strlen(what);
 
-	while (text < end && *text >= '0' && *text <= '9')
+	return (size_t)(end - text) >= bytes && memcmp(text, what, bytes) == 0;
+}
+
+static const char *skip(const char *text, const char *end, bool blanks)
+{
+	while (text < end && (*text == ' ') == blanks)
 		text++;
-	return parse_u64(begin, (size_t)(text - begin), value) ? text : NULL;
-}
-
-static const char *begin_of_number(const char *line, const char *end)
-{
-	while (end > line && end[-1] >= '0' && end[-1] <= '9')
-		end--;
-	return end;
+	return text;
 }
 
 static bool change(struct idle *idle, uint64_t cpu, bool is_idle, uint64_t when)
@@ -48,28 +50,28 @@ static bool change(struct idle *idle, uint64_t cpu, bool is_idle, uint64_t when)
 		idle->ticks += when - idle->since;
 	}
 	idle->cpus[cpu] = is_idle;
-	idle->idle_count += is_idle ? 1 : -1u;
+	idle->idle_count = is_idle ? idle->idle_count + 1 : idle->idle_count - 1;
 	idle->since = when;
 	return true;
 }
 
 bool idle_take(struct idle *idle, const char *line, size_t bytes)
 {
-	static const char event[] = ": cpu_idle: state=", of[] = " cpu_id=";
-	const char *end = line + bytes, *at, *cpu_at, *state_end;
-	uint64_t when, state, cpu;
+	const char *end = line + bytes, *at;
+	uint64_t cpu, when;
+	bool is_idle;
 
 	if (bytes == 0 || *line == '#')
 		return true;
-	at = find(line, end, event);
-	if (!at || !number_at(begin_of_number(line, at), at, &when))
+	at = memmem(line, bytes, " [", 2);
+	at = at ? number(at + 2, end, ']', &cpu) : NULL;
+	if (!at)
 		return false;
-	at += strlen(event);
-	state_end = number_at(at, end, &state);
-	if (!state_end)
+	at = skip(skip(skip(at, end, true), end, false), end, true);
+	at = number(at, end, ':', &when);
+	if (!at)
 		return false;
-	cpu_at = find(state_end, end, of);
-	if (cpu_at != state_end || number_at(cpu_at + strlen(of), end, &cpu) != end)
-		return false;
-	return change(idle, cpu, state != RUNS_AGAIN, when);
+	is_idle = begins_with(at, end, idle_event) &&
+		  !begins_with(at + strlen(idle_event), end, runs_again);
+	return change(idle, cpu, is_idle, when);
 }

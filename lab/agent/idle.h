@@ -1,4 +1,5 @@
-/* When all CPUs of the machine were idle at once, out of the kernel's trace of power:cpu_idle. Pure. */
+/* When all CPUs of the machine were idle at once, out of the kernel's trace: power:cpu_idle says that a CPU becomes
+ * idle, any other event, such as an interrupt's, that it runs. Pure. */
 #pragma once
 
 #include <stdbool.h>

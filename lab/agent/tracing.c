@@ -11,9 +11,23 @@
 #include "paths.h"
 #include "pins.h"
 
-#define IDLE_EVENT TRACING "/events/power/cpu_idle/enable"
+/* A CPU becomes idle; and what ends it. Only interrupts do. */
+static const char *const idle_events[] = {
+	TRACING "/events/power/cpu_idle/enable",
+	TRACING "/events/irq_vectors/enable",
+	TRACING "/events/irq/irq_handler_entry/enable",
+};
 
 static struct reasons before;
+
+static bool idle_events_write(const char *text)
+{
+	bool done = true;
+
+	for (unsigned i = 0; i < sizeof(idle_events) / sizeof(idle_events[0]); i++)
+		done = file_write(idle_events[i], text) && done;
+	return done;
+}
 
 static unsigned cpu_count(void)
 {
@@ -27,7 +41,7 @@ bool tracing_start(void)
 	/* Another clock empties the trace. */
 	return file_write(TRACING "/tracing_on", "0") &&
 	       file_write(TRACING "/trace_clock", "local") &&
-	       file_write(TRACING "/trace_clock", "x86-tsc") && file_write(IDLE_EVENT, "1") &&
+	       file_write(TRACING "/trace_clock", "x86-tsc") && idle_events_write("1") &&
 	       kvm_reasons_begin();
 }
 
@@ -68,7 +82,7 @@ static void read_idle(struct traced *traced)
 
 void tracing_stop(struct traced *traced)
 {
-	(void)file_write(IDLE_EVENT, "0");
+	(void)idle_events_write("0");
 	kvm_reasons_drop();
 	read_idle(traced);
 	(void)file_write(TRACING "/tracing_on", "1");

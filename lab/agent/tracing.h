@@ -2,6 +2,8 @@
  * it is never one that is measured. */
 #pragma once
 
+#include <stdint.h>
+
 #include "counts.h"
 
 struct traced {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "counts.h"
+#include "idle.h"
 #include "message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,8 +26,16 @@ static void fuzz_config(char *text, size_t bytes)
 	}
 	assert(config.role && config.root && config.workload_count <= MAX_WORKLOADS);
 	assert(!config.words[config.word_count]);
-	for (unsigned i = 0; i < config.workload_count; i++)
-		assert(config.workloads[i].run && config.workloads[i].units);
+	for (unsigned i = 0; i < config.workload_count; i++) {
+		const struct workload *workload = &config.workloads[i];
+
+		assert(workload->units && (workload->run || workload->requests.kind));
+		assert(workload->requests.depth <= MAX_DEPTH);
+	}
+	for (unsigned i = 0; i < config.server_count; i++)
+		assert(strlen(config.servers[i].what) <= MAX_SERVER_BYTES);
+	for (unsigned i = 0; i < config.pin_count; i++)
+		assert(config.pins[i].cpu < MAX_CPUS && *config.pins[i].what);
 	if (!selection_read(&selection, &config, &error)) {
 		assert(error.used);
 		return;
@@ -87,6 +96,23 @@ static void fuzz_counts(const char *text, size_t bytes)
 	}
 }
 
+/* Lines of a trace. */
+static void fuzz_idle(const char *text, size_t bytes)
+{
+	struct idle idle;
+
+	idle_begin(&idle, 3);
+	for (size_t at = 0; at < bytes;) {
+		const char *newline = memchr(text + at, '\n', bytes - at);
+		size_t length = newline ? (size_t)(newline - text) - at : bytes - at;
+
+		if (!idle_take(&idle, text + at, length))
+			return;
+		assert(idle.idle_count <= 3);
+		at += length + 1;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text;
@@ -97,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = malloc(size);
 	assert(text);
 	memcpy(text, data + 1, size - 1);
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		fuzz_config(text, size - 1);
 		break;
@@ -106,6 +132,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		fuzz_message(text, size - 1);
+		break;
+	case 3:
+		fuzz_idle(text, size - 1);
 		break;
 	default:
 		fuzz_counts(text, size - 1);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "counts.h"
+#include "idle.h"
 #include "message.h"
 
 #define WORKLOAD(name) "workload=" name "\nunits=10\nplace=client\nrun=work\n"
@@ -71,6 +72,65 @@ static void a_configuration_is_read(void **state)
 	assert_null(config_workload(&config, "tw", 2));
 }
 
+static void devices_are_read_with_what_serves_them(void **state)
+{
+	const struct requests *requests;
+
+	(void)state;
+	assert_true(read_config(
+		"role=host\nroot=/x\nword=q\nsetup=a; b=c\nserver=2 serve --it\nsocket=/s\n"
+		"pin=1 CPU 0/KVM\npin=2 vhost-\n"
+		"workload=d\nunits=3\nplace=inside\nrequests=disk /dev/x 8 busy\n"
+		"workload=n\nunits=3\nplace=inside\nrequests=net 10.1.4.1 1\n"));
+	assert_int_equal(config.setup_count, 1);
+	assert_string_equal(config.setups[0], "a; b=c");
+	assert_int_equal(config.server_count, 1);
+	assert_int_equal(config.servers[0].cpu, 2);
+	assert_string_equal(config.servers[0].what, "serve --it");
+	assert_string_equal(config.sockets[0], "/s");
+	assert_int_equal(config.pin_count, 2);
+	assert_int_equal(config.pins[0].cpu, 1);
+	assert_string_equal(config.pins[0].what, "CPU 0/KVM");
+	requests = &config.workloads[0].requests;
+	assert_int_equal(requests->kind, DEVICE_DISK);
+	assert_string_equal(requests->device, "/dev/x");
+	assert_int_equal(requests->depth, 8);
+	assert_true(requests->busy);
+	assert_null(config.workloads[0].run);
+	requests = &config.workloads[1].requests;
+	assert_int_equal(requests->kind, DEVICE_NET);
+	assert_string_equal(requests->device, "10.1.4.1");
+	assert_int_equal(requests->depth, 1);
+	assert_false(requests->busy);
+}
+
+static void requests_and_places_must_be_whole(void **state)
+{
+	static const char *const requests[] = {
+		"",	    "disk",	     "disk /x",		"disk /x 0",	   "disk /x 65",
+		"tape x 1", "disk /x 1 bus", "disk /x 1 busy ", "disk  /x 1 busy", "disk /x -1",
+	};
+	static const char *const places[] = { "", "2", "2 ", "64 x", "x y", " 2 x", "-1 x" };
+	static char text[2 * MAX_SERVER_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		strcpy(text, NATIVE "workload=a\nunits=1\nplace=inside\nrequests=");
+		assert_false(read_config(strcat(strcat(text, requests[i]), "\n")));
+		assert_non_null(strstr(why, "line 7: requests= must be disk|net DEVICE DEPTH"));
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		strcpy(text, i % 2 ? "pin=" : "server=");
+		assert_false(read_config(strcat(strcat(text, places[i]), "\n")));
+		assert_string_equal(why, "line 1: a CPU must be first, then a command or a thread");
+	}
+	strcpy(text, "server=1 ");
+	memset(text + strlen(text), 'x', MAX_SERVER_BYTES + 1);
+	assert_false(read_config(strcat(text, "\n")));
+	assert_false(read_config(NATIVE "workload=a\nunits=1\nplace=client\nrequests=net 1 1\n"));
+	assert_string_equal(why, "workload a has no line place=inside, which requests= needs");
+}
+
 static void nonsense_is_refused_by_its_line(void **state)
 {
 	static const char *const rows[][2] = {
@@ -107,14 +167,19 @@ static void nonsense_is_refused_by_its_line(void **state)
 
 static void there_is_a_limit_to_all_lists(void **state)
 {
-	static const char *const lines[] = { "module=x\n", "word=x\n" };
+	static const struct {
+		const char *line;
+		unsigned most;
+	} rows[] = { { "module=x\n", MAX_MODULES }, { "word=x\n", MAX_WORDS },
+		     { "setup=x\n", MAX_SETUPS },   { "server=0 x\n", MAX_SERVERS },
+		     { "socket=x\n", MAX_SOCKETS }, { "pin=0 x\n", MAX_PINS } };
 	static char text[MAX_WORDS * 16];
 
 	(void)state;
-	for (unsigned kind = 0; kind < 2; kind++) {
+	for (unsigned kind = 0; kind < sizeof(rows) / sizeof(rows[0]); kind++) {
 		text[0] = '\0';
-		for (unsigned i = 0; i <= (kind ? MAX_WORDS : MAX_MODULES); i++)
-			strcat(text, lines[kind]);
+		for (unsigned i = 0; i <= rows[kind].most; i++)
+			strcat(text, rows[kind].line);
 		assert_false(read_config(text));
 		assert_non_null(strstr(why, "too many lines of this kind"));
 	}
@@ -224,6 +289,73 @@ static void exits_are_read_by_reason(void **state)
 	assert_string_equal(name, "npf write_cr3 code_999");
 }
 
+static void reasons_are_subtracted_by_their_code(void **state)
+{
+	struct reasons all = { .rows = { { 0x60, 5 }, { 0x78, 9 }, { 0x400, 2 } }, .count = 3 };
+	struct reasons own = { .rows = { { 0x78, 4 }, { 0x400, 3 }, { 0x7b, 1 } }, .count = 3 };
+
+	(void)state;
+	counts_reasons_subtract(&all, &own);
+	assert_int_equal(all.count, 3);
+	assert_int_equal(all.rows[0].count, 5);
+	assert_int_equal(all.rows[1].count, 5);
+	assert_int_equal(all.rows[2].count, 0);
+}
+
+static struct idle idle;
+
+/* Takes the lines of a trace of two CPUs. */
+static bool take_all(const char *text)
+{
+	idle_begin(&idle, 2);
+	while (*text) {
+		const char *newline = strchr(text, '\n');
+
+		if (!idle_take(&idle, text, (size_t)(newline - text)))
+			return false;
+		text = newline + 1;
+	}
+	return true;
+}
+
+static void all_cpus_are_idle_until_one_is_interrupted(void **state)
+{
+	/* As Linux 6.12 writes it. */
+	static const char text[] =
+		"# tracer: nop\n#\n"
+		"          <idle>-0       [000] d..1. 100: cpu_idle: state=1 cpu_id=0\n"
+		"          <idle>-0       [001] d..1. 110: cpu_idle: state=1 cpu_id=1\n"
+		"          <idle>-0       [001] d.h1. 125: reschedule_entry: vector=253\n"
+		"          <idle>-0       [001] d..1. 130: cpu_idle: state=4294967295 cpu_id=1\n"
+		"     a b [2]-77      [001] d..1. 140: cpu_idle: state=4294967295 cpu_id=1\n";
+	static const char again[] =
+		"   <idle>-0       [001] d..1. 200: cpu_idle: state=1 cpu_id=1\n"
+		"   <idle>-0       [000] d..1. 210: cpu_idle: state=2 cpu_id=0\n"
+		"   <idle>-0       [000] d..1. 217: cpu_idle: state=4294967295 cpu_id=0\n";
+
+	(void)state;
+	assert_false(take_all(text));
+	assert_int_equal(idle.ticks, 15);
+	assert_true(take_all(again));
+	assert_int_equal(idle.ticks, 7);
+}
+
+static void a_trace_with_events_missing_is_refused(void **state)
+{
+	static const char *const rows[] = {
+		"CPU:1 [LOST 12 EVENTS]\n",
+		"<idle>-0 [002] d..1. 1: cpu_idle: state=1 cpu_id=2\n",
+		"<idle>-0 [001] d..1. x: cpu_idle: state=1 cpu_id=1\n",
+		"<idle>-0 [001] d..1.\n",
+		"<idle>-0 [001\n",
+		"a [000] f 5: cpu_idle: state=1\na [001] f 6: cpu_idle: state=1\na [001] f 4: x\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_false(take_all(rows[i]));
+}
+
 static bool read_message(struct message *message, const char *line)
 {
 	return message_read(message, line, strlen(line));
@@ -328,6 +460,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_configuration_is_read),
+		cmocka_unit_test(devices_are_read_with_what_serves_them),
+		cmocka_unit_test(requests_and_places_must_be_whole),
 		cmocka_unit_test(nonsense_is_refused_by_its_line),
 		cmocka_unit_test(there_is_a_limit_to_all_lists),
 		cmocka_unit_test(rows_are_selected_in_their_order),
@@ -335,6 +469,9 @@ int main(void)
 		cmocka_unit_test(a_counter_is_a_number_and_a_newline),
 		cmocka_unit_test(idle_time_is_summed_over_cpus),
 		cmocka_unit_test(exits_are_read_by_reason),
+		cmocka_unit_test(reasons_are_subtracted_by_their_code),
+		cmocka_unit_test(all_cpus_are_idle_until_one_is_interrupted),
+		cmocka_unit_test(a_trace_with_events_missing_is_refused),
 		cmocka_unit_test(messages_are_read_as_they_were_written),
 		cmocka_unit_test(a_long_text_is_cut_and_stays_printable),
 		cmocka_unit_test(other_lines_are_no_messages),
