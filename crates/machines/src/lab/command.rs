@@ -1,6 +1,6 @@
 //! The command line of a lab machine's emulator: the only file that knows which emulator it is.
 
-use super::io::{Io, Placed};
+use super::io::{IoVm, Placed};
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub struct Whole<'a> {
     /// The kernel's command line.
     pub parameters: &'a str,
     /// The devices whose requests are measured.
-    pub io: Option<&'a Io>,
+    pub io: Option<&'a IoVm<'a>>,
 }
 
 /// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that

@@ -158,13 +158,27 @@ fn network(nic: &str, own: &str, other: &str, mac_of_other: &str) -> String {
     )
 }
 
+/// The VM of a device. QEMU's main loop looks at all devices' descriptors in each round, so one that it
+/// serves has a VM of its own; other servers do not see what else a VM has, so their devices share one.
+fn vm_of(device: &Device) -> &str {
+    match device.served {
+        Served::MainLoop => &device.name,
+        _ => "shared",
+    }
+}
+
+/// A VM with some of the devices.
+#[derive(Clone, Copy, Debug)]
+pub struct IoVm<'a> {
+    io: &'a Io,
+    name: &'a str,
+}
+
 impl Io {
-    /// The devices that can be served.
-    pub fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
-        let devices = self.devices.iter().enumerate();
-        devices
-            .filter(|(_, device)| self.missing(device).is_none())
-            .map(|(index, device)| Placed { device, index })
+    /// The VM of this name.
+    pub fn of<'a>(&'a self, name: &'a str) -> Option<IoVm<'a>> {
+        let has = self.devices.iter().any(|device| vm_of(device) == name);
+        has.then_some(IoVm { io: self, name })
     }
 
     /// Why a device can't be served.
@@ -173,6 +187,56 @@ impl Io {
             (Err(why), Served::Elvis) => Some(why.clone()),
             _ => None,
         }
+    }
+
+    /// The benchmarks, those that can't be measured among them.
+    pub fn rows(&self) -> Vec<BenchmarkRow> {
+        let of = |device| loads().map(move |load| self.row(device, load));
+        self.devices.iter().flat_map(of).collect()
+    }
+
+    fn row(&self, device: &Device, load: Load) -> BenchmarkRow {
+        let mut digest = Sha256::new();
+        digest.update(format!("{device:?} {load:?}"));
+        if let (Ok(elvis), Served::Elvis) = (&self.elvis, device.served) {
+            digest.update(&elvis.sha256);
+        }
+        BenchmarkRow {
+            name: load.name(device),
+            category: "io".into(),
+            summary: summary(device, load),
+            requires: String::new(),
+            work: Some("request".into()),
+            cpus: 1,
+            host_cpus: self.cpus,
+            vm: vm_of(device).to_owned(),
+            missing: self.missing(device),
+            min_iterations: load.units,
+            max_iterations: load.units,
+            insns_iterations: load.units,
+            insns_samples: 1,
+            parameters: Vec::new(),
+            has_hypercall: false,
+            digest: hex(&digest.finalize()),
+        }
+    }
+}
+
+impl<'a> IoVm<'a> {
+    /// Its devices that can be served.
+    pub fn placed(&self) -> impl Iterator<Item = Placed<'a>> + use<'a> {
+        let (io, name) = (self.io, self.name);
+        let devices = io.devices.iter().enumerate();
+        devices
+            .filter(move |(_, device)| vm_of(device) == name && io.missing(device).is_none())
+            .map(|(index, device)| Placed { device, index })
+    }
+
+    /// The program, if it serves one of them.
+    pub fn elvis(&self) -> Option<&'a Elvis> {
+        let mut devices = self.placed();
+        devices.find(|placed| placed.device.served == Served::Elvis)?;
+        self.io.elvis.as_ref().ok()
     }
 
     /// The lines of the host's agent.
@@ -209,37 +273,6 @@ impl Io {
             loads.flatten().collect::<Vec<_>>()
         };
         self.placed().flat_map(told).collect()
-    }
-
-    /// The benchmarks, those that can't be measured among them.
-    pub fn rows(&self) -> Vec<BenchmarkRow> {
-        let of = |device| loads().map(move |load| self.row(device, load));
-        self.devices.iter().flat_map(of).collect()
-    }
-
-    fn row(&self, device: &Device, load: Load) -> BenchmarkRow {
-        let mut digest = Sha256::new();
-        digest.update(format!("{device:?} {load:?}"));
-        if let (Ok(elvis), Served::Elvis) = (&self.elvis, device.served) {
-            digest.update(&elvis.sha256);
-        }
-        BenchmarkRow {
-            name: load.name(device),
-            category: "io".into(),
-            summary: summary(device, load),
-            requires: String::new(),
-            work: Some("request".into()),
-            cpus: 1,
-            host_cpus: self.cpus,
-            missing: self.missing(device),
-            min_iterations: load.units,
-            max_iterations: load.units,
-            insns_iterations: load.units,
-            insns_samples: 1,
-            parameters: Vec::new(),
-            has_hypercall: false,
-            digest: hex(&digest.finalize()),
-        }
     }
 }
 

@@ -92,7 +92,7 @@ impl LabMachine {
             Payload::Whole(whole) => {
                 let bytes = whole.initramfs(Launched {
                     words: &request.command_line,
-                    host_cpus: request.host_cpus,
+                    vm: &request.vm,
                     vcpus: request.vcpus,
                     memory_mib: self.settings.guest_memory_mib(request),
                 })?;

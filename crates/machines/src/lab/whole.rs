@@ -2,7 +2,7 @@
 //! there (`lab/agent`) is told.
 
 use super::command::{self, Whole as Inner};
-use super::io::{ELVIS, Io};
+use super::io::{ELVIS, Io, IoVm};
 use crate::image::BenchmarkRow;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
@@ -52,9 +52,9 @@ pub struct Vm {
 pub struct Launched<'a> {
     /// The runner's words for the guest.
     pub words: &'a str,
-    /// The machine's CPUs.
-    pub host_cpus: u32,
-    /// The VM's.
+    /// Which of the VMs: that of workloads if it is empty, else one of `io`.
+    pub vm: &'a str,
+    /// The VM's CPUs.
     pub vcpus: u32,
     pub memory_mib: u64,
 }
@@ -70,17 +70,17 @@ impl Whole {
             lines.extend(self.workload_lines());
             return self.packed(&self.files, &self.modules, launched.words, &lines);
         };
-        // Rows of the devices are launched apart from all others, which need one CPU.
-        let io = vm.io.as_ref().filter(|_| launched.host_cpus > 1);
-        let benchmarks = io.map_or_else(|| self.workload_lines(), Io::benchmark_lines);
+        let io = vm.io.as_ref().and_then(|io| io.of(launched.vm));
+        let io = io.as_ref();
+        let benchmarks = io.map_or_else(|| self.workload_lines(), IoVm::benchmark_lines);
         let mut lines = vec!["role=guest".to_owned()];
-        lines.extend(io.map(Io::guest_lines).unwrap_or_default());
+        lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
         lines.extend_from_slice(&benchmarks);
         let guest = self.packed(&vm.files, &vm.modules, launched.words, &lines)?;
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
         files.push(Entry::file(INITRD, guest));
-        if let Some(elvis) = io.and_then(|io| io.elvis.as_ref().ok()) {
+        if let Some(elvis) = io.and_then(IoVm::elvis) {
             files.push(Entry::file(ELVIS, &*elvis.bytes));
         }
         let qemu = command::vm(&Inner {
@@ -96,7 +96,7 @@ impl Whole {
         });
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
-        lines.extend(io.map(Io::host_lines).unwrap_or_default());
+        lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
         self.packed(&files, &self.modules, launched.words, &lines)
     }
@@ -158,6 +158,7 @@ fn row(workload: &Workload) -> BenchmarkRow {
         work: Some(workload.unit.clone()),
         cpus: 1,
         host_cpus: 1,
+        vm: String::new(),
         missing: None,
         min_iterations: workload.units,
         max_iterations: workload.units,

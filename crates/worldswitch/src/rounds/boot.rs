@@ -142,6 +142,7 @@ impl Job {
         Order {
             vcpus: planned.vcpus,
             host_cpus: planned.host_cpus,
+            vm: &planned.vm,
             rows: &planned.rows,
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             memory_mib: perturbed.memory_mib,
