@@ -324,3 +324,7 @@ fn summary(device: &Device, load: Load) -> String {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+#[path = "io_tests.rs"]
+mod tests;
