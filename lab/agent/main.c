@@ -15,9 +15,11 @@
 #include "network.h"
 #include "orders.h"
 #include "paths.h"
+#include "pins.h"
 #include "root.h"
 #include "row.h"
 #include "say.h"
+#include "servers.h"
 
 #ifdef __clang__
 #define COMPILER __VERSION__
@@ -151,14 +153,20 @@ static const char *run_host(void)
 {
 	struct launch launch = { .selection = &selection, .role = ROLE_HOST };
 	struct message facts = { .cpus = 1 };
+	const char *failed;
 	bool started;
 
 	send_monitor_hello();
+	if (config.pin_count)
+		pins_stay(0);
 	kvm_counts_setup();
 	if (config.queues > 1)
 		set_turns();
 	launch.no_network = network_up(&config);
-	started = guest_start(config.words, &facts);
+	failed = servers_setup(&config);
+	if (failed)
+		give_up("%s", failed);
+	started = guest_start(&config, &facts);
 	if (!started)
 		facts = (struct message){ .cpus = 1 };
 	launch.cpus = (unsigned)facts.cpus;
@@ -176,15 +184,23 @@ static const char *run_host(void)
 	return started ? "ok" : "fault";
 }
 
-/* Idle time of several CPUs does not say when the machine was idle. */
+/* Idle time of several CPUs does not say when the machine was idle: only requests, for which it hardly ever is,
+ * can be measured there. */
 static void check_cpus(void)
 {
 	struct message facts;
+	bool only_requests = config.role == ROLE_HOST;
 
 	facts_read(&facts);
-	if (config.role != ROLE_GUEST && facts.cpus != 1)
+	for (unsigned i = 0; i < selection.count; i++)
+		only_requests = only_requests && selection.rows[i]->requests.kind;
+	if (config.role != ROLE_GUEST && facts.cpus != 1 && !only_requests)
 		give_up("the machine has %lu CPUs: workloads can be measured only on one",
 			facts.cpus);
+	for (unsigned i = 0; i < config.pin_count; i++)
+		if (config.pins[i].cpu >= facts.cpus)
+			give_up("pin= is for CPU %u: the machine has %lu", config.pins[i].cpu,
+				facts.cpus);
 }
 
 int main(void)

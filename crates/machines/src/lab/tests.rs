@@ -169,6 +169,7 @@ fn a_missing_image_is_said_before_a_tree_is_made_of_it() {
     let request = LaunchRequest {
         vcpus: 1,
         host_cpus: 1,
+        vm: String::new(),
         command_line: "bench=x".into(),
         memory_mib: None,
         timed: false,
