@@ -6,8 +6,13 @@
  *	role=native|host|guest
  *	word=TEXT			role host: a word of the command that starts the guest; the first is its path
  *	queues=N			role host: pairs of queues of the VM's network card; 1 if left out
+ *	setup=COMMAND			runs once before all workloads, on this role's side
+ *	server=CPU COMMAND		role host: runs beside the VM, and is started before it
+ *	socket=PATH			role host: a server makes it; the VM is started when all are there
+ *	pin=CPU THREAD			role host: the CPU of those threads of the VM's program whose names begin so
  *	workload=NAME			begins a workload; the lines behind it are its own:
  *	units=N place=client|inside steps=yes prepare= serve= run= proof=
+ *	requests=disk|net DEVICE DEPTH [busy]	in place of run=, with place=inside
  */
 #include <string.h>
 
@@ -75,8 +80,35 @@ static const char *set_command(const char **command, const char *value)
 	return NULL;
 }
 
+/* Ends the word that `*rest` begins with, and moves *rest behind it. */
+static char *take_word(char **rest)
+{
+	char *word = *rest, *end = word + strcspn(word, " ");
+
+	*rest = *end ? end + 1 : end;
+	*end = '\0';
+	return word;
+}
+
+static const char *set_requests(struct requests *requests, char *value)
+{
+	const char *kind = take_word(&value), *depth;
+
+	requests->kind = strcmp(kind, "disk") == 0  ? DEVICE_DISK
+			 : strcmp(kind, "net") == 0 ? DEVICE_NET
+						    : DEVICE_NONE;
+	requests->device = take_word(&value);
+	depth = take_word(&value);
+	requests->busy = strcmp(value, "busy") == 0;
+	if (!requests->kind || !*requests->device ||
+	    !parse_u64(depth, strlen(depth), &requests->depth) || !requests->depth ||
+	    requests->depth > MAX_DEPTH || (*value && !requests->busy))
+		return "requests= must be disk|net DEVICE DEPTH [busy], with a depth of 1 to 64";
+	return NULL;
+}
+
 /* A line of a workload. Returns what is wrong with it, or NULL. */
-static const char *workload_line(struct workload *workload, const char *key, const char *value)
+static const char *workload_line(struct workload *workload, const char *key, char *value)
 {
 	if (strcmp(key, "units") == 0)
 		return set_units(workload, value);
@@ -92,6 +124,8 @@ static const char *workload_line(struct workload *workload, const char *key, con
 		return set_command(&workload->run, value);
 	if (strcmp(key, "proof") == 0)
 		return set_command(&workload->proof, value);
+	if (strcmp(key, "requests") == 0)
+		return set_requests(&workload->requests, value);
 	return "no line begins so";
 }
 
@@ -113,12 +147,34 @@ static const char *add(char **list, unsigned *count, unsigned most, char *value)
 	return NULL;
 }
 
+static const char *add_place(struct place *places, unsigned *count, unsigned most, char *value)
+{
+	const char *number = take_word(&value);
+	uint64_t cpu;
+
+	if (*count == most)
+		return "too many lines of this kind";
+	if (!parse_u64(number, strlen(number), &cpu) || cpu >= MAX_CPUS || !*value ||
+	    strlen(value) > MAX_SERVER_BYTES)
+		return "a CPU must be first, then a command or a thread";
+	places[(*count)++] = (struct place){ .what = value, .cpu = (unsigned)cpu };
+	return NULL;
+}
+
 static const char *take_line(struct config *config, const char *key, char *value)
 {
 	if (strcmp(key, "module") == 0)
 		return add(config->modules, &config->module_count, MAX_MODULES, value);
 	if (strcmp(key, "word") == 0)
 		return add(config->words, &config->word_count, MAX_WORDS, value);
+	if (strcmp(key, "setup") == 0)
+		return add(config->setups, &config->setup_count, MAX_SETUPS, value);
+	if (strcmp(key, "server") == 0)
+		return add_place(config->servers, &config->server_count, MAX_SERVERS, value);
+	if (strcmp(key, "socket") == 0)
+		return add(config->sockets, &config->socket_count, MAX_SOCKETS, value);
+	if (strcmp(key, "pin") == 0)
+		return add_place(config->pins, &config->pin_count, MAX_PINS, value);
 	if (strcmp(key, "root") == 0)
 		return set_command(&config->root, value);
 	if (strcmp(key, "append") == 0)
@@ -154,9 +210,11 @@ static const char *missing_of(const struct workload *workload)
 		return "units=";
 	if (!workload->placed)
 		return "place=";
-	if (!workload->run)
-		return "run=";
-	return workload->steps && workload->inside ? "place=client, which steps= needs" : NULL;
+	if (workload->requests.kind && !workload->inside)
+		return "place=inside, which requests= needs";
+	if (workload->steps && workload->inside)
+		return "place=client, which steps= needs";
+	return workload->run || workload->requests.kind ? NULL : "run=";
 }
 
 static bool is_whole(const struct config *config, struct text *error)

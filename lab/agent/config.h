@@ -9,8 +9,25 @@
 #define MAX_WORKLOADS 64
 #define MAX_SAMPLES   64
 #define MAX_NAME      64 /* bytes of a workload's name */
+#define MAX_SETUPS    32
+#define MAX_SERVERS   8
+#define MAX_SOCKETS   8
+#define MAX_PINS      8
+#define MAX_DEPTH     64
+
+#define MAX_SERVER_BYTES 1000
 
 enum role { ROLE_NONE, ROLE_NATIVE, ROLE_HOST, ROLE_GUEST };
+
+enum device_kind { DEVICE_NONE, DEVICE_DISK, DEVICE_NET };
+
+/* Requests that the agent itself makes to a device of the VM. */
+struct requests {
+	enum device_kind kind;
+	const char *device; /* the disk's path, or the address that echoes are sent to */
+	uint64_t depth;	    /* how many at a time */
+	bool busy;	    /* a process beside keeps the vCPU from ever being idle */
+};
 
 struct workload {
 	const char *name;
@@ -18,6 +35,13 @@ struct workload {
 	bool placed, inside;
 	bool steps;				   /* its transactions are taken apart */
 	const char *prepare, *serve, *run, *proof; /* for sh -c; NULL: none */
+	struct requests requests;		   /* in place of `run` */
+};
+
+/* What is on which CPU of the host. */
+struct place {
+	const char *what; /* server: a command for sh -c; pin: how the thread's name begins */
+	unsigned cpu;
 };
 
 /* Points into the text that it was read from. */
@@ -26,6 +50,10 @@ struct config {
 	char *words[MAX_WORDS + 1]; /* of the command that starts the guest; NULL behind them */
 	struct workload workloads[MAX_WORKLOADS];
 	unsigned module_count, word_count, workload_count;
+	char *setups[MAX_SETUPS]; /* for sh -c */
+	char *sockets[MAX_SOCKETS];
+	struct place servers[MAX_SERVERS], pins[MAX_PINS];
+	unsigned setup_count, socket_count, server_count, pin_count;
 	const char *root, *append;
 	uint64_t queues; /* pairs of the VM's network card */
 	enum role role;

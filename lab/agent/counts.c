@@ -121,6 +121,18 @@ bool counts_reasons(const char *text, size_t bytes, struct reasons *reasons)
 	return true;
 }
 
+void counts_reasons_subtract(struct reasons *reasons, const struct reasons *other)
+{
+	for (unsigned i = 0; i < reasons->count; i++) {
+		uint64_t *count = &reasons->rows[i].count;
+
+		for (unsigned j = 0; j < other->count; j++)
+			if (other->rows[j].code == reasons->rows[i].code)
+				*count -= *count < other->rows[j].count ? *count
+									: other->rows[j].count;
+	}
+}
+
 /* AMD64 Architecture Programmer's Manual, volume 2, appendix C. */
 void counts_reason_name(uint64_t code, struct text *out)
 {

@@ -16,19 +16,25 @@
 
 #include "channel.h"
 #include "paths.h"
+#include "pins.h"
 #include "say.h"
+#include "servers.h"
 #include "window.h"
 
 /* In the machine's own time. A command may take COMMAND_LIMIT_S of the guest's. */
 #define BOOT_LIMIT_S   60
 #define ANSWER_LIMIT_S (COMMAND_LIMIT_S + 10)
 #define STOP_LIMIT_S   10
+/* How often threads that are to be put on their CPUs are looked for, until all are there. */
+#define PINS_MS	       20
 
 static struct channel channel = { .in = -1, .out = -1 };
 static pid_t process;
 static int ended = -1; /* becomes readable when the process has ended */
 static uint64_t number;
 static char lost[400];
+static const struct config *config;
+static bool placed; /* all threads are on their CPUs */
 
 pid_t guest_process(void)
 {
@@ -110,6 +116,9 @@ static bool expect(enum message_kind kind, struct message *message, int limit_s)
 			return true;
 		if (left_ms <= 0)
 			return lose("the guest's agent said nothing for %d s", limit_s);
+		placed = placed || pins_place(process, config->pins, config->pin_count);
+		if (!placed && left_ms > PINS_MS)
+			left_ms = PINS_MS;
 		if (channel.used == 0 && polled[1].fd >= 0 && poll(&polled[1], 1, 0) == 1)
 			return lose_ended();
 		(void)poll(polled, 2, (int)left_ms);
@@ -142,7 +151,7 @@ static _Noreturn void become(char *const words[])
 /* What a mark costs by itself. */
 static bool learn(void)
 {
-	struct measured nothing;
+	struct measured nothing = { .traced = NULL };
 	struct outcome outcome;
 
 	for (unsigned i = 0; i < 3; i++)
@@ -151,22 +160,37 @@ static bool learn(void)
 	return true;
 }
 
-bool guest_start(char *const words[], struct message *facts)
+static bool start(struct message *facts)
 {
+	ended = (int)syscall(SYS_pidfd_open, process, 0);
+	if (!expect(MESSAGE_READY, facts, BOOT_LIMIT_S))
+		return false;
+	if (!placed && !pins_place(process, config->pins, config->pin_count))
+		return lose("the VM has no thread for one of the lines pin=");
+	placed = true;
+	threads_setup();
+	return learn();
+}
+
+bool guest_start(const struct config *of, struct message *facts)
+{
+	const char *failed;
+
+	config = of;
+	placed = config->pin_count == 0;
+	failed = servers_start(config);
+	if (failed)
+		return lose("%s", failed);
 	if (!open_channel())
 		return lose("can't make the fifos " MARKS ".in and .out: %s", strerror(errno));
 	process = fork();
 	if (process == 0)
-		become(words);
+		become(config->words);
 	if (process < 0) {
 		process = 0;
 		return lose("can't make the VM's process: %s", strerror(errno));
 	}
-	ended = (int)syscall(SYS_pidfd_open, process, 0);
-	if (!expect(MESSAGE_READY, facts, BOOT_LIMIT_S))
-		return false;
-	threads_setup();
-	return learn();
+	return start(facts);
 }
 
 static void go(void)
@@ -187,19 +211,23 @@ static bool follow_window(const char *workload, struct measured *measured)
 	kvm_counts_read(&begin);
 	threads_read(&threads_begin);
 	idle = window_idle_ticks();
+	if (measured->traced)
+		tracing_begin(measured->traced);
 	go();
 	if (!expect(MESSAGE_END, &message, ANSWER_LIMIT_S))
 		return false;
+	if (measured->traced)
+		tracing_end(measured->traced);
 	measured->idle_ticks = window_idle_ticks() - idle;
 	threads_read(&threads_end);
 	kvm_counts_read(&end);
 	measured->ticks = message.ticks;
-	if (strcmp(workload, NO_WORKLOAD) == 0) {
-		kvm_counts_learn(&begin, &end);
-		threads_learn(&threads_begin, &threads_end);
-	} else {
+	if (strcmp(workload, NO_WORKLOAD) != 0) {
 		kvm_counts_add(&measured->counts, &begin, &end, true);
 		threads_add(&measured->threads, &threads_begin, &threads_end, true);
+	} else if (!measured->traced) { /* which has a cost of its own */
+		kvm_counts_learn(&begin, &end);
+		threads_learn(&threads_begin, &threads_end);
 	}
 	go();
 	return true;

@@ -7,17 +7,19 @@
 #include "kvm_counts.h"
 #include "message.h"
 #include "threads.h"
+#include "tracing.h"
 
 /* What was measured. */
 struct measured {
 	uint64_t ticks, idle_ticks;
 	struct kvm_counts counts;
 	struct threads threads;
+	struct traced *traced; /* NULL: the window is not traced */
 };
 
-/* Starts the VM and waits until its agent is ready: *facts is what that said of its machine. False: the VM is
- * gone; guest_lost() says why. */
-bool guest_start(char *const words[], struct message *facts);
+/* Starts the VM, after what serves its devices, and waits until its agent is ready: *facts is what that said of
+ * its machine. False: the VM is gone; guest_lost() says why. */
+bool guest_start(const struct config *config, struct message *facts);
 /* Carries out an order. `measured` is filled by PHASE_MEASURE. False: as above. */
 bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
 	      struct measured *measured);

@@ -11,7 +11,7 @@
 #include "files.h"
 #include "paths.h"
 #include "say.h"
-#include "tracing.h"
+#include "events.h"
 
 #define EXIT_EVENT TRACING "/events/kvm/kvm_exit"
 #define HISTOGRAM  "hist:keys=exit_reason:sort=exit_reason"
@@ -47,7 +47,7 @@ void kvm_counts_setup(void)
 	int count;
 
 	(void)mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	tracing_setup();
+	events_setup();
 	count = scandir(STATISTICS, &entries, NULL, alphasort);
 	for (int i = 0; i < count; i++) {
 		if (entries[i]->d_type == DT_REG)
@@ -102,13 +102,18 @@ bool kvm_reasons_begin(void)
 	return file_write(EXIT_EVENT "/trigger", HISTOGRAM);
 }
 
-void kvm_reasons_end(struct reasons *reasons)
+void kvm_reasons_read(struct reasons *reasons)
 {
 	static char text[1 << 14];
 	size_t bytes = file_read(EXIT_EVENT "/hist", text, sizeof(text));
 
 	if (!counts_reasons(text, bytes, reasons))
 		reasons->count = 0;
+}
+
+void kvm_reasons_end(struct reasons *reasons)
+{
+	kvm_reasons_read(reasons);
 	kvm_reasons_drop();
 }
 

@@ -28,5 +28,6 @@ void kvm_counts_send(struct record *record, const struct kvm_counts *sum);
 /* Counts exits by reason from here on, until they are read. It costs instructions at each exit, so never in a
  * measured window. False: the kernel can't. */
 bool kvm_reasons_begin(void);
+void kvm_reasons_read(struct reasons *reasons);
 void kvm_reasons_end(struct reasons *reasons);
 void kvm_reasons_drop(void);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "common/duties.h"
@@ -14,9 +15,11 @@
 #include "network.h"
 #include "orders.h"
 #include "paths.h"
+#include "pins.h"
 #include "root.h"
 #include "row.h"
 #include "say.h"
+#include "servers.h"
 
 #ifdef __clang__
 #define COMPILER __VERSION__
@@ -114,6 +117,24 @@ static bool measure_all(const struct launch *launch, bool can_be_lost)
 	return true;
 }
 
+/* vCPUs take turns on the machine's CPU. One that waits for another spins until its turn is over: QEMU's SVM has
+ * no filter of PAUSE, by which KVM would end it. So turns are short, 0.1 ms and not the 4 of a timer's tick; and a
+ * vCPU that wakes up vhost, with the lock of its queue, goes on until it has released it. */
+static void set_turns(void)
+{
+	static const char *const settings[][2] = {
+		{ "/sys/kernel/debug/sched/features", "HRTICK" },
+		{ "/sys/kernel/debug/sched/features", "NO_WAKEUP_PREEMPTION" },
+		{ "/sys/kernel/debug/sched/base_slice_ns", "100000" },
+	};
+
+	(void)mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (!file_write(settings[i][0], settings[i][1]))
+			give_up("can't write %s to %s: %s", settings[i][1], settings[i][0],
+				strerror(errno));
+}
+
 /* Returns the status of the `bye`. */
 static const char *run_native(void)
 {
@@ -132,12 +153,20 @@ static const char *run_host(void)
 {
 	struct launch launch = { .selection = &selection, .role = ROLE_HOST };
 	struct message facts = { .cpus = 1 };
+	const char *failed;
 	bool started;
 
 	send_monitor_hello();
+	if (config.pin_count)
+		pins_stay(0);
 	kvm_counts_setup();
+	if (config.queues > 1)
+		set_turns();
 	launch.no_network = network_up(&config);
-	started = guest_start(config.words, &facts);
+	failed = servers_setup(&config);
+	if (failed)
+		give_up("%s", failed);
+	started = guest_start(&config, &facts);
 	if (!started)
 		facts = (struct message){ .cpus = 1 };
 	launch.cpus = (unsigned)facts.cpus;
@@ -155,15 +184,23 @@ static const char *run_host(void)
 	return started ? "ok" : "fault";
 }
 
-/* Idle time of several CPUs does not say when the machine was idle. */
+/* Idle time of several CPUs does not say when the machine was idle: only requests, for which it hardly ever is,
+ * can be measured there. */
 static void check_cpus(void)
 {
 	struct message facts;
+	bool only_requests = config.role == ROLE_HOST;
 
 	facts_read(&facts);
-	if (config.role != ROLE_GUEST && facts.cpus != 1)
+	for (unsigned i = 0; i < selection.count; i++)
+		only_requests = only_requests && selection.rows[i]->requests.kind;
+	if (config.role != ROLE_GUEST && facts.cpus != 1 && !only_requests)
 		give_up("the machine has %lu CPUs: workloads can be measured only on one",
 			facts.cpus);
+	for (unsigned i = 0; i < config.pin_count; i++)
+		if (config.pins[i].cpu >= facts.cpus)
+			give_up("pin= is for CPU %u: the machine has %lu", config.pins[i].cpu,
+				facts.cpus);
 }
 
 int main(void)

@@ -185,7 +185,8 @@ void message_write(const struct message *message, struct text *out)
 		text_printf(out, "begin %lu", message->number);
 		break;
 	case MESSAGE_END:
-		text_printf(out, "end %lu %lu", message->number, message->ticks);
+		/* Each byte is an exit: those of the mark must not depend on the number. */
+		text_printf(out, "end %lu %020lu", message->number, message->ticks);
 		break;
 	case MESSAGE_GO:
 		text_printf(out, "go %lu", message->number);

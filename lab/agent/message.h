@@ -7,7 +7,7 @@
  *	do N PHASE WORKLOAD PAD
  *				begin N			measure only: what runs from here on is measured
  *	go N						the guest measures; it waits for this without sleeping
- *				end N TICKS		measure only
+ *				end N TICKS		measure only; always with 20 digits
  *	go N
  *				done N STATUS TEXT...	the order was carried out
  *	off						power the machine off

@@ -13,8 +13,10 @@
 #include "facts.h"
 #include "network.h"
 #include "paths.h"
+#include "requests.h"
 #include "root.h"
 #include "say.h"
+#include "servers.h"
 #include "step.h"
 #include "transaction.h"
 #include "window.h"
@@ -101,6 +103,24 @@ static void trace(enum phase phase, struct outcome *outcome)
 		steps_put(&passes, &out);
 }
 
+/* Measures requests. Between those that warm up and the window nothing sleeps: what serves the device would. */
+static void measure_requests(const struct message *order, const struct workload *workload,
+			     struct outcome *outcome)
+{
+	bool prepared;
+	uint64_t ticks = 0;
+
+	say_drain();
+	window_pad(order->pad);
+	prepared = requests_prepare(&workload->requests, outcome);
+	mark(MESSAGE_BEGIN, order->number, 0);
+	if (prepared)
+		(void)requests_make(workload->units, &ticks);
+	mark(MESSAGE_END, order->number, ticks);
+	if (prepared)
+		requests_end(outcome);
+}
+
 static void carry_out(const struct message *order, const struct workload *workload,
 		      const char *no_network, struct outcome *outcome)
 {
@@ -111,7 +131,10 @@ static void carry_out(const struct message *order, const struct workload *worklo
 	} else if (order->phase == PHASE_TRACE || order->phase == PHASE_STEPS) {
 		trace(order->phase, outcome);
 	} else if (order->phase == PHASE_MEASURE) {
-		measure(order, workload, outcome);
+		if (workload && workload->requests.kind)
+			measure_requests(order, workload, outcome);
+		else
+			measure(order, workload, outcome);
 	} else if (!workload) {
 		outcome->status = 127;
 		snprintf(outcome->said, sizeof(outcome->said),
@@ -126,9 +149,11 @@ static void carry_out(const struct message *order, const struct workload *worklo
 
 void orders_follow(const struct config *config)
 {
-	const char *no_network = network_up(config);
+	const char *no_network = network_up(config), *failed = servers_setup(config);
 	struct message message;
 
+	if (failed)
+		give_up("%s", failed);
 	open_channel();
 	facts_read(&message);
 	channel_say(&channel, &message);

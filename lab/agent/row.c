@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/exits.h"
 #include "guest.h"
@@ -19,6 +20,10 @@
 
 /* Runs that took longer are not run once more to count exits by reason. */
 #define REASONS_LIMIT_TICKS 300000000
+/* After this time nothing polls any more that served the row before. It is idle time then, which costs nothing. */
+#define SETTLE_MS	    300
+/* A row of requests says so if all CPUs were idle for more of its ticks. */
+#define IDLE_PERCENT	    1
 
 static struct record record;
 
@@ -31,9 +36,12 @@ struct row {
 	struct threads threads;
 	struct reasons reasons;
 	struct steps steps;
-	uint64_t traced;      /* ticks of the run in which steps were traced; 0: none */
+	uint64_t steps_ticks; /* of the run in which they were traced; 0: none */
 	const char *no_steps; /* why there are none */
-	char failed[512];     /* why there is no result */
+	bool knows_idle;      /* of the traced window of requests: */
+	uint64_t idle_ticks;  /* in which all CPUs were idle */
+	uint64_t traced_ticks;
+	char failed[512]; /* why there is no result */
 };
 
 static bool on_host(const struct row *row)
@@ -128,6 +136,42 @@ static bool measure(struct row *row)
 	return true;
 }
 
+static bool makes_requests(const struct row *row)
+{
+	return row->workload->requests.kind != DEVICE_NONE;
+}
+
+/* A traced window. False: there is none. */
+static bool trace(const char *workload, uint64_t pad, struct traced *traced, uint64_t *ticks)
+{
+	struct measured measured = { .traced = traced };
+	struct outcome outcome;
+	bool done;
+
+	if (!tracing_start())
+		return false;
+	done = guest_do(PHASE_MEASURE, workload, pad, &outcome, &measured) && !outcome.status;
+	tracing_stop(traced);
+	*ticks = measured.ticks;
+	return done;
+}
+
+/* Requests once more: why the guest exits in their window, less why it does in an empty one. */
+static void trace_requests(struct row *row)
+{
+	uint64_t pad = row->launch->selection->pad, ticks;
+	static struct traced own, traced;
+
+	if (!trace(NO_WORKLOAD, pad, &own, &ticks) ||
+	    !trace(row->workload->name, pad, &traced, &ticks))
+		return;
+	counts_reasons_subtract(&traced.reasons, &own.reasons);
+	row->reasons = traced.reasons;
+	row->knows_idle = traced.knows_idle;
+	row->idle_ticks = traced.idle_ticks;
+	row->traced_ticks = ticks;
+}
+
 /* A run of its own, as counting by reason costs instructions. If it fails, what was measured stays valid. */
 static void count_reasons(struct row *row)
 {
@@ -153,7 +197,7 @@ static void count_steps(struct row *row)
 	wrong = transaction_end(name, row->workload->units, &row->steps);
 	row->no_steps = outcome.status ? "the run in which it was to be traced failed" : wrong;
 	if (!row->no_steps)
-		row->traced = measured.ticks - measured.idle_ticks;
+		row->steps_ticks = measured.ticks - measured.idle_ticks;
 }
 
 static bool all_phases(struct row *row)
@@ -162,6 +206,8 @@ static bool all_phases(struct row *row)
 		snprintf(row->failed, sizeof(row->failed), "%s", row->launch->no_network);
 		return false;
 	}
+	if (makes_requests(row))
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_MS * 1000000L }, NULL);
 	if (!step(row, PHASE_PREPARE) || !step(row, PHASE_SERVE) || !step(row, PHASE_RUN))
 		return false;
 	while (row->samples < row->launch->selection->samples)
@@ -169,7 +215,10 @@ static bool all_phases(struct row *row)
 			return false;
 	if (!step(row, PHASE_PROOF))
 		return false;
-	count_reasons(row);
+	if (makes_requests(row))
+		trace_requests(row);
+	else
+		count_reasons(row);
 	count_steps(row);
 	return true;
 }
@@ -214,10 +263,12 @@ static void send_exits(const struct row *row)
 	if (row->reasons.count)
 		exits_counts(&record, "reasons", reasons, row->reasons.count, name_reason,
 			     &row->reasons);
-	if (row->traced) {
+	if (row->steps_ticks) {
 		exits_counts(&record, "steps", row->steps.ticks, STEP_NAMES, name_step, NULL);
-		record_u64(&record, "traced", row->traced);
+		record_u64(&record, "traced", row->steps_ticks);
 	}
+	if (row->knows_idle)
+		text_printf(&record.text, ",\"steps\":{\"idle\":%lu}", row->idle_ticks);
 	say_record(&record, SOURCE_MONITOR);
 }
 
@@ -229,10 +280,27 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 	text_printf(out, "]");
 }
 
+static void note(const struct row *row, char text[300])
+{
+	uint64_t percent = row->traced_ticks ? row->idle_ticks * 100 / row->traced_ticks : 0;
+
+	if (!makes_requests(row))
+		snprintf(text, 300, "run ended well%s%s%s",
+			 row->workload->proof ? ", and proof after it" : "",
+			 row->no_steps ? "; not taken apart: " : "",
+			 row->no_steps ? row->no_steps : "");
+	else if (row->idle_ticks * 100 > row->traced_ticks * IDLE_PERCENT)
+		snprintf(text, 300,
+			 "all requests were answered; all CPUs were idle in %lu %% of the ticks",
+			 percent);
+	else
+		snprintf(text, 300, "all requests were answered");
+}
+
 static void send_result(const struct row *row)
 {
 	struct text *out = record_start(&record, "result");
-	char note[300];
+	char text[300];
 
 	record_string(&record, "bench", row->workload->name);
 	record_u64(&record, "part", 1);
@@ -240,10 +308,8 @@ static void send_result(const struct row *row)
 	record_u64(&record, "iterations", row->workload->units);
 	record_u64(&record, "cpus", row->launch->cpus);
 	record_string(&record, "check", "proved");
-	snprintf(note, sizeof(note), "run ended well%s%s%s",
-		 row->workload->proof ? ", and proof after it" : "",
-		 row->no_steps ? "; not taken apart: " : "", row->no_steps ? row->no_steps : "");
-	record_string(&record, "note", note);
+	note(row, text);
+	record_string(&record, "note", text);
 	send_samples(out, "run", row->run, row->samples);
 	send_samples(out, "control", row->idle, row->samples);
 	say_record(&record, SOURCE_GUEST);
@@ -282,7 +348,7 @@ bool row_measure(const struct launch *launch, unsigned index)
 	record_u64(&record, "index", index);
 	say_record(&record, SOURCE_GUEST);
 	if (all_phases(&row)) {
-		if (on_host(&row) || row.traced)
+		if (on_host(&row) || row.steps_ticks)
 			send_exits(&row);
 		send_result(&row);
 	} else {

@@ -97,15 +97,22 @@ static void name_of(const void *unused, unsigned row, struct text *out)
 
 void threads_send(struct record *record, const struct threads *sum, uint64_t ticks)
 {
-	uint64_t rows[MAX_THREADS + 1], left = ticks;
-	unsigned count = vcpu_count + BESIDE;
+	uint64_t rows[MAX_THREADS + 1], sum_of_rows = 0;
+	unsigned count = vcpu_count + BESIDE, most = 0;
 
 	if (vcpu_count == 0 || sysconf(_SC_NPROCESSORS_ONLN) != 1)
 		return;
 	for (unsigned i = 0; i < count; i++) {
 		rows[i] = sum->ns[i];
-		left -= rows[i] < left ? rows[i] : left;
+		sum_of_rows += rows[i];
+		if (rows[i] > rows[most])
+			most = i;
 	}
-	rows[count] = left;
+	/* A vCPU that runs the workload also spins at its marks, outside of the window, and not always as long. */
+	if (sum_of_rows > ticks) {
+		rows[most] -= sum_of_rows - ticks < rows[most] ? sum_of_rows - ticks : rows[most];
+		sum_of_rows = ticks;
+	}
+	rows[count] = ticks - sum_of_rows;
 	exits_counts(record, "threads", rows, count + 1, name_of, NULL);
 }

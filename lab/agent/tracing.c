@@ -1,55 +1,89 @@
-/* Traces; see tracing.h. */
+/* Traced windows; see tracing.h. */
 #include "tracing.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mount.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "files.h"
+#include "idle.h"
+#include "kvm_counts.h"
 #include "paths.h"
+#include "pins.h"
 
-void tracing_setup(void)
+/* A CPU becomes idle; and what ends it. Only interrupts do. */
+static const char *const idle_events[] = {
+	TRACING "/events/power/cpu_idle/enable",
+	TRACING "/events/irq_vectors/enable",
+	TRACING "/events/irq/irq_handler_entry/enable",
+};
+
+static struct reasons before;
+
+static bool idle_events_write(const char *text)
 {
-	(void)mount("tracefs", TRACING, "tracefs", 0, NULL);
+	bool done = true;
+
+	for (unsigned i = 0; i < sizeof(idle_events) / sizeof(idle_events[0]); i++)
+		done = file_write(idle_events[i], text) && done;
+	return done;
 }
 
-static bool write_to(const struct trace_event *event, const char *file, const char *text)
+static unsigned cpu_count(void)
 {
-	char path[128];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	snprintf(path, sizeof(path), TRACING "/events/%.64s/%s", event->name, file);
-	return file_write(path, text);
+	return cpus > 0 ? (unsigned)cpus : 1;
 }
 
-bool tracing_begin(const struct trace_event *events, unsigned count)
+bool tracing_start(void)
 {
-	int trace = open(TRACING "/trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
-	bool begun = trace >= 0 && file_write(TRACING "/trace_clock", "x86-tsc");
-
-	if (trace >= 0)
-		close(trace);
-	for (unsigned i = 0; i < count; i++)
-		begun = begun &&
-			(!events[i].filter || write_to(&events[i], "filter", events[i].filter));
-	for (unsigned i = 0; i < count; i++)
-		begun = begun && write_to(&events[i], "enable", "1");
-	if (!begun)
-		tracing_end(events, count);
-	return begun;
+	/* Another clock empties the trace. */
+	return file_write(TRACING "/tracing_on", "0") &&
+	       file_write(TRACING "/trace_clock", "local") &&
+	       file_write(TRACING "/trace_clock", "x86-tsc") && idle_events_write("1") &&
+	       kvm_reasons_begin();
 }
 
-void tracing_end(const struct trace_event *events, unsigned count)
+void tracing_begin(struct traced *traced)
 {
-	for (unsigned i = 0; i < count; i++) {
-		(void)write_to(&events[i], "enable", "0");
-		(void)write_to(&events[i], "filter", "0");
-	}
+	*traced = (struct traced){ .idle_ticks = 0 };
+	(void)file_write(TRACING "/tracing_on", "1");
+	/* A CPU that is idle shows so: one without any event runs. */
+	pins_visit(cpu_count());
+	kvm_reasons_read(&before);
 }
 
-size_t tracing_read(char *text, size_t bytes)
+void tracing_end(struct traced *traced)
 {
-	size_t used = file_read(TRACING "/trace", text, bytes);
+	kvm_reasons_read(&traced->reasons);
+	(void)file_write(TRACING "/tracing_on", "0");
+	counts_reasons_subtract(&traced->reasons, &before);
+}
 
-	return used < bytes ? used : 0;
+static void read_idle(struct traced *traced)
+{
+	FILE *trace = fopen(TRACING "/trace", "re");
+	bool knows = trace != NULL;
+	struct idle idle;
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t bytes;
+
+	idle_begin(&idle, cpu_count());
+	while (knows && (bytes = getline(&line, &size, trace)) > 0)
+		knows = idle_take(&idle, line, (size_t)bytes - (line[bytes - 1] == '\n'));
+	if (trace)
+		fclose(trace);
+	free(line);
+	traced->knows_idle = knows;
+	traced->idle_ticks = idle.ticks;
+}
+
+void tracing_stop(struct traced *traced)
+{
+	(void)idle_events_write("0");
+	kvm_reasons_drop();
+	read_idle(traced);
+	(void)file_write(TRACING "/tracing_on", "1");
 }

@@ -1,19 +1,21 @@
-/* The kernel's trace of events (tracefs), with the machine's ticks as its clock. It costs instructions: never in
- * a measured window. */
+/* A traced window: why guests exited in it, and when all CPUs of the machine were idle. It costs instructions, so
+ * it is never one that is measured. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
-struct trace_event {
-	const char *name;   /* net/net_dev_queue */
-	const char *filter; /* which of them; NULL: all */
+#include "counts.h"
+
+struct traced {
+	struct reasons reasons;
+	uint64_t idle_ticks;
+	bool knows_idle;
 };
 
-/* Mounts tracefs, once. */
-void tracing_setup(void);
-/* Begins with an empty trace. False: the kernel can't. */
-bool tracing_begin(const struct trace_event *events, unsigned count);
-void tracing_end(const struct trace_event *events, unsigned count);
-/* Reads the trace. Returns its bytes; 0: it can't be read, or is longer. */
-size_t tracing_read(char *text, size_t bytes);
+/* Before the guest gets its order. False: the kernel can't trace. */
+bool tracing_start(void);
+/* At its marks. */
+void tracing_begin(struct traced *traced);
+void tracing_end(struct traced *traced);
+/* After it. */
+void tracing_stop(struct traced *traced);

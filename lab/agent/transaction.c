@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "guest.h"
-#include "tracing.h"
+#include "events.h"
 #include "vm_files.h"
 
 /* A byte of data with its headers: IPv4 20; TCP 20 and 12 of options, or UDP 8. What is queued has Ethernet's 14
@@ -24,8 +24,8 @@ static const struct trace_event of_card[EVENTS] = {
 
 const char *transaction_trace(bool of_client)
 {
-	tracing_setup();
-	return tracing_begin(of_client ? of_bridge : of_card, EVENTS)
+	events_setup();
+	return events_begin(of_client ? of_bridge : of_card, EVENTS)
 		       ? NULL
 		       : "the kernel can't trace its packets";
 }
@@ -35,8 +35,8 @@ const char *transaction_read(struct passes *passes, bool of_client)
 	static char text[1 << 21];
 	size_t bytes;
 
-	tracing_end(of_client ? of_bridge : of_card, EVENTS);
-	bytes = tracing_read(text, sizeof(text));
+	events_end(of_client ? of_bridge : of_card, EVENTS);
+	bytes = events_read(text, sizeof(text));
 	return bytes ? steps_read(passes, text, bytes, of_client) : "the trace is too long";
 }
 

@@ -8,7 +8,8 @@
 #include "command.h"
 
 /* For a moment in which the machine is not idle: the end of the command's preparation, or a mark of the
- * guest's. The guest's own idle time is none of the machine's. */
+ * guest's. The guest's own idle time is none of the machine's. 0 on several CPUs, whose idle times do not say
+ * when all of them were idle. */
 uint64_t window_idle_ticks(void);
 
 /* A loop of so many instructions, which moves what comes after in time. */

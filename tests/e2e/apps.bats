@@ -43,6 +43,14 @@ workload() {
     [ "$(of tcp-rr lab:kvm-linux '.ratio > 2 and .ratio < 2.8 and .published > 1.83 and .published < 1.84')" = true ]
     [ "$(of tcp-rr lab:kvm-linux '.counts.exits > 2 and .counts.exits < 4 and .reasons.npf > 0.5')" = true ]
     grep -q '^| tcp-rr (transaction) | lab:linux |' apps.md
+    # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
+    jq -e '.rows[] | select(.benchmark == "tcp-rr").host | .[0].steps == .[1].steps and (.[0] |
+        (.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
+        native/lab-linux.json
+    jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
+        (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
+        (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
+        vm/lab-kvm-linux.json
     # Results are compared as those of any benchmark.
     ws compare vm:lab:kvm-linux vm:lab:kvm-linux | grep -q 'tcp-rr'
     # One row lost, with the reason; the others are measured.

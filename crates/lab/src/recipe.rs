@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
 pub use neve::{Mechanism, Neve};
-pub use whole::{Root, Vm};
+pub use whole::{Device, DeviceKind, Io, Root, Served, Vm};
 
 /// A lab machine, with everything that its recipe extends merged in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,15 +4,18 @@
 //! replaces the parent's, and so does a flag, parameter, property or module with the same first
 //! word (up to '=') or name. Others are appended to the parent's.
 
+mod whole;
+
 use crate::lab::LabError;
 use crate::recipe::{
     Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module, Monitor,
-    Nested, Neve, OptionName, Recipe, Root, Since, Source, Vm, Word,
+    Nested, Neve, OptionName, Recipe, Since, Source, Word,
 };
 use crate::sets::Architecture;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use whole::{RootPart, VmPart};
 
 /// A recipe's file, or several merged.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -119,41 +122,6 @@ struct NestedPart {
     parameter: Vec<Word>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RootPart {
-    package: Option<String>,
-    mkfs: Option<String>,
-}
-
-impl RootPart {
-    /// The error is the key that is missing.
-    fn complete(self) -> Result<Root, &'static str> {
-        Ok(Root {
-            package: self.package.ok_or("root.package")?,
-            mkfs: self.mkfs.ok_or("root.mkfs")?,
-        })
-    }
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VmPart {
-    #[serde(default)]
-    parameter: Vec<Word>,
-    #[serde(default)]
-    module: Vec<Module>,
-}
-
-impl VmPart {
-    fn complete(self) -> Vm {
-        Vm {
-            parameters: self.parameter,
-            modules: self.module,
-        }
-    }
-}
-
 impl RecipeFile {
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
         toml::from_str(text).map_err(|e| LabError::toml(path, &e))
@@ -200,17 +168,11 @@ impl RecipeFile {
                 (mine, parents) => mine.or(parents),
             },
             root: match (self.root, parent.root) {
-                (Some(mine), Some(parents)) => Some(RootPart {
-                    package: mine.package.or(parents.package),
-                    mkfs: mine.mkfs.or(parents.mkfs),
-                }),
+                (Some(mine), Some(parents)) => Some(mine.over(parents)),
                 (mine, parents) => mine.or(parents),
             },
             vm: match (self.vm, parent.vm) {
-                (Some(mine), Some(parents)) => Some(VmPart {
-                    parameter: merge(mine.parameter, parents.parameter, word_key),
-                    module: merge(mine.module, parents.module, |module| module.name.clone()),
-                }),
+                (Some(mine), Some(parents)) => Some(mine.over(parents)),
                 (mine, parents) => mine.or(parents),
             },
         }
@@ -297,7 +259,7 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         }
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_) => {}
     }
-    check_whole(recipe)?;
+    whole::check(recipe)?;
     let own = match &recipe.monitor {
         Monitor::Vmm { words } => Some(words),
         Monitor::None | Monitor::Qemu { .. } => None,
@@ -337,28 +299,6 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Checks a machine with a root file system.
-fn check_whole(recipe: &Recipe) -> Result<(), String> {
-    let Some(root) = &recipe.root else {
-        return match recipe.vm {
-            Some(_) => Err("[vm] needs a [root]".into()),
-            None => Ok(()),
-        };
-    };
-    if recipe.kernel.is_none() {
-        return Err("[root] needs a [kernel]".into());
-    }
-    match (&recipe.hypervisor, &recipe.vm, &recipe.monitor) {
-        (Hypervisor::None, None, Monitor::None) => Ok(()),
-        (Hypervisor::Kvm, Some(_), Monitor::Qemu { package, .. }) if *package == root.package => {
-            Ok(())
-        }
-        _ => Err(
-            "a machine with a [root] has no hypervisor, or hypervisor.kind = \"kvm\", a [vm] and a monitor of kind \"qemu\" from the packages of its root".into(),
-        ),
-    }
 }
 
 impl EmulatorPart {

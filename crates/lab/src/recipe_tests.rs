@@ -1,7 +1,7 @@
 //! Tests of recipes from their text to a resolved machine, in folders as users have them.
 
 use crate::lab::Lab;
-use crate::recipe::{Hypervisor, Monitor, Recipe};
+use crate::recipe::{Hypervisor, Monitor, Recipe, Served};
 use crate::recipe_file::RecipeFile;
 use proptest::prelude::*;
 use std::fs;
@@ -285,4 +285,69 @@ fn words_of_the_monitor_and_an_inner_linux_are_for_our_own_monitor() {
     }
     let lacks = recipe("extends = \"kernel\"\nsummary = \"x\"\n[nested]\n").unwrap_err();
     assert!(lacks.contains("nested.memory_beside_mib"), "{lacks}");
+}
+
+#[test]
+fn devices_of_a_vm_are_served_by_what_has_such() {
+    let whole = "extends = \"base\"\nsummary = \"x\"\nhypervisor.kind = \"kvm\"\n\
+        monitor.kind = \"qemu\"\nmonitor.package = \"apps\"\nmonitor.program = \"q\"\n\
+        root.package = \"apps\"\nroot.mkfs = \"erofs\"\nkernel.package = \"linux-6.1\"\n";
+    let device = |name: &str, kind: &str, served: &str, why: &str| {
+        format!(
+            "[[vm.io.device]]\nname = \"{name}\"\nkind = \"{kind}\"\nserved = \"{served}\"\nwhy = \"{why}\"\n"
+        )
+    };
+    let read = |cpus: u32, devices: &[String]| {
+        recipe(&format!(
+            "{whole}[vm.io]\ncpus = {cpus}\n{}",
+            devices.concat()
+        ))
+    };
+    let disk = device("a", "disk", "iothread", "y");
+    let io = read(3, &[disk.clone(), device("b", "net", "vhost-net", "y")]).unwrap();
+    let io = io.vm.unwrap().io.unwrap();
+    assert_eq!((io.cpus, io.devices.len()), (3, 2));
+    assert_eq!(io.devices[1].served, Served::VhostNet);
+    for (cpus, devices, said) in [
+        (2, vec![disk.clone()], "vm.io.cpus = 2 is not 3 to 8"),
+        (3, vec![], "[vm.io] needs 1 to 12 devices"),
+        (
+            3,
+            vec![disk.clone(), disk.clone()],
+            "two devices have the name a",
+        ),
+        (
+            3,
+            vec![disk.clone(), device("b", "disk", "iothread", "y")],
+            "another one is served alike",
+        ),
+        (
+            3,
+            vec![device("a", "net", "elvis", "y")],
+            "has no devices of its kind",
+        ),
+        (
+            3,
+            vec![device("a", "disk", "vhost-net", "y")],
+            "has no devices of its kind",
+        ),
+        (
+            3,
+            vec![device("A b", "disk", "elvis", "y")],
+            "can't be a device's name",
+        ),
+        (
+            3,
+            vec![device("a", "disk", "elvis", " ")],
+            "gives no reason (why)",
+        ),
+        (
+            3,
+            vec![device("a", "tape", "elvis", "y")],
+            "unknown variant",
+        ),
+    ] {
+        let error = read(cpus, &devices).unwrap_err();
+        assert!(error.contains(said), "{error}, not {said}");
+    }
 }

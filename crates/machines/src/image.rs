@@ -68,6 +68,11 @@ pub struct BenchmarkRow {
     /// How many CPUs the machine needs that runs the guest's VM; 1 where the guest is not a VM of a whole
     /// Linux.
     pub host_cpus: u32,
+    /// Which of the machine's VMs it needs, where there are several: rows of different ones are launched
+    /// apart. Otherwise empty.
+    pub vm: String,
+    /// Why it can't be measured here, and the cure; none for rows of images.
+    pub missing: Option<String>,
     /// The fewest operations in a batch, on units of time.
     pub min_iterations: u64,
     /// The most operations in a batch, on units of time.
@@ -218,6 +223,8 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
         work: None,
         cpus,
         host_cpus: 1,
+        vm: String::new(),
+        missing: None,
         min_iterations: word(11),
         max_iterations: word(12),
         insns_iterations: word(13),

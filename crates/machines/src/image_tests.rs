@@ -42,6 +42,8 @@ fn rows_are_read_as_they_stand() {
             work: None,
             cpus: 2,
             host_cpus: 1,
+            vm: String::new(),
+            missing: None,
             min_iterations: 10,
             max_iterations: 1000,
             insns_iterations: 100,

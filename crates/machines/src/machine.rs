@@ -26,6 +26,8 @@ pub struct LaunchRequest {
     pub vcpus: u32,
     /// How many CPUs the machine has, where the guest is a VM of a whole Linux.
     pub host_cpus: u32,
+    /// Which of the machine's VMs; empty where there is only one.
+    pub vm: String,
     /// The guest's command line.
     pub command_line: String,
     /// The guest's memory, where it differs from the platform's. Only for machines that have a

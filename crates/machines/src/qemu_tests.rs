@@ -55,6 +55,7 @@ fn request() -> LaunchRequest {
     LaunchRequest {
         vcpus: 2,
         host_cpus: 1,
+        vm: String::new(),
         command_line: "bench=^(idle)$ nonce=1".into(),
         memory_mib: None,
         timed: false,

@@ -33,6 +33,9 @@ pub struct Resources {
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
+    /// The project's own back-end of disks, which serves some of a VM in a lab machine; or why there is
+    /// none, and the cure.
+    pub elvis: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
     /// The lab's recipes and the store of its packages; or why they can't be used.
@@ -160,6 +163,14 @@ impl Resources {
             &self.agent,
             "first process of lab machines with applications",
         )
+    }
+
+    /// The back-end of disks.
+    ///
+    /// # Errors
+    /// There is none that runs on x86_64, and the cure.
+    pub fn elvis(&self) -> Result<PathBuf, MachineError> {
+        found(&self.elvis, "elvis")
     }
 
     /// The guest image.

@@ -86,6 +86,7 @@ fn request(vcpus: u32) -> LaunchRequest {
     LaunchRequest {
         vcpus,
         host_cpus: 1,
+        vm: String::new(),
         command_line: "bench=^(idle)$ hypercall=none".into(),
         memory_mib: None,
         timed: false,

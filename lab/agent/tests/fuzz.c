@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "counts.h"
+#include "idle.h"
 #include "message.h"
 #include "steps.h"
 
@@ -26,8 +27,16 @@ static void fuzz_config(char *text, size_t bytes)
 	}
 	assert(config.role && config.root && config.workload_count <= MAX_WORKLOADS);
 	assert(!config.words[config.word_count]);
-	for (unsigned i = 0; i < config.workload_count; i++)
-		assert(config.workloads[i].run && config.workloads[i].units);
+	for (unsigned i = 0; i < config.workload_count; i++) {
+		const struct workload *workload = &config.workloads[i];
+
+		assert(workload->units && (workload->run || workload->requests.kind));
+		assert(workload->requests.depth <= MAX_DEPTH);
+	}
+	for (unsigned i = 0; i < config.server_count; i++)
+		assert(strlen(config.servers[i].what) <= MAX_SERVER_BYTES);
+	for (unsigned i = 0; i < config.pin_count; i++)
+		assert(config.pins[i].cpu < MAX_CPUS && *config.pins[i].what);
 	if (!selection_read(&selection, &config, &error)) {
 		assert(error.used);
 		return;
@@ -109,6 +118,23 @@ static void fuzz_steps(const char *trace, size_t bytes)
 	(void)steps_in_vm(&steps, &passes, &taken, passes.first, passes.count);
 }
 
+/* Lines of a trace. */
+static void fuzz_idle(const char *text, size_t bytes)
+{
+	struct idle idle;
+
+	idle_begin(&idle, 3);
+	for (size_t at = 0; at < bytes;) {
+		const char *newline = memchr(text + at, '\n', bytes - at);
+		size_t length = newline ? (size_t)(newline - text) - at : bytes - at;
+
+		if (!idle_take(&idle, text + at, length))
+			return;
+		assert(idle.idle_count <= 3);
+		at += length + 1;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text;
@@ -119,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = malloc(size);
 	assert(text);
 	memcpy(text, data + 1, size - 1);
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		fuzz_config(text, size - 1);
 		break;
@@ -131,6 +157,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		fuzz_steps(text, size - 1);
+		break;
+	case 4:
+		fuzz_idle(text, size - 1);
 		break;
 	default:
 		fuzz_counts(text, size - 1);

@@ -9,7 +9,6 @@
 
 #include "counts.h"
 #include "message.h"
-#include "steps.h"
 
 #define WORKLOAD(name) "workload=" name "\nunits=10\nplace=client\nrun=work\n"
 #define NATIVE	       "module=/a.ko x=1\nroot=/dev/pmem0\nrole=native\n"
@@ -76,6 +75,65 @@ static void a_configuration_is_read(void **state)
 	assert_null(config_workload(&config, "tw", 2));
 }
 
+static void devices_are_read_with_what_serves_them(void **state)
+{
+	const struct requests *requests;
+
+	(void)state;
+	assert_true(read_config(
+		"role=host\nroot=/x\nword=q\nsetup=a; b=c\nserver=2 serve --it\nsocket=/s\n"
+		"pin=1 CPU 0/KVM\npin=2 vhost-\n"
+		"workload=d\nunits=3\nplace=inside\nrequests=disk /dev/x 8 busy\n"
+		"workload=n\nunits=3\nplace=inside\nrequests=net 10.1.4.1 1\n"));
+	assert_int_equal(config.setup_count, 1);
+	assert_string_equal(config.setups[0], "a; b=c");
+	assert_int_equal(config.server_count, 1);
+	assert_int_equal(config.servers[0].cpu, 2);
+	assert_string_equal(config.servers[0].what, "serve --it");
+	assert_string_equal(config.sockets[0], "/s");
+	assert_int_equal(config.pin_count, 2);
+	assert_int_equal(config.pins[0].cpu, 1);
+	assert_string_equal(config.pins[0].what, "CPU 0/KVM");
+	requests = &config.workloads[0].requests;
+	assert_int_equal(requests->kind, DEVICE_DISK);
+	assert_string_equal(requests->device, "/dev/x");
+	assert_int_equal(requests->depth, 8);
+	assert_true(requests->busy);
+	assert_null(config.workloads[0].run);
+	requests = &config.workloads[1].requests;
+	assert_int_equal(requests->kind, DEVICE_NET);
+	assert_string_equal(requests->device, "10.1.4.1");
+	assert_int_equal(requests->depth, 1);
+	assert_false(requests->busy);
+}
+
+static void requests_and_places_must_be_whole(void **state)
+{
+	static const char *const requests[] = {
+		"",	    "disk",	     "disk /x",		"disk /x 0",	   "disk /x 65",
+		"tape x 1", "disk /x 1 bus", "disk /x 1 busy ", "disk  /x 1 busy", "disk /x -1",
+	};
+	static const char *const places[] = { "", "2", "2 ", "64 x", "x y", " 2 x", "-1 x" };
+	static char text[2 * MAX_SERVER_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		strcpy(text, NATIVE "workload=a\nunits=1\nplace=inside\nrequests=");
+		assert_false(read_config(strcat(strcat(text, requests[i]), "\n")));
+		assert_non_null(strstr(why, "line 7: requests= must be disk|net DEVICE DEPTH"));
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		strcpy(text, i % 2 ? "pin=" : "server=");
+		assert_false(read_config(strcat(strcat(text, places[i]), "\n")));
+		assert_string_equal(why, "line 1: a CPU must be first, then a command or a thread");
+	}
+	strcpy(text, "server=1 ");
+	memset(text + strlen(text), 'x', MAX_SERVER_BYTES + 1);
+	assert_false(read_config(strcat(text, "\n")));
+	assert_false(read_config(NATIVE "workload=a\nunits=1\nplace=client\nrequests=net 1 1\n"));
+	assert_string_equal(why, "workload a has no line place=inside, which requests= needs");
+}
+
 static void nonsense_is_refused_by_its_line(void **state)
 {
 	static const char *const rows[][2] = {
@@ -117,14 +175,19 @@ static void nonsense_is_refused_by_its_line(void **state)
 
 static void there_is_a_limit_to_all_lists(void **state)
 {
-	static const char *const lines[] = { "module=x\n", "word=x\n" };
+	static const struct {
+		const char *line;
+		unsigned most;
+	} rows[] = { { "module=x\n", MAX_MODULES }, { "word=x\n", MAX_WORDS },
+		     { "setup=x\n", MAX_SETUPS },   { "server=0 x\n", MAX_SERVERS },
+		     { "socket=x\n", MAX_SOCKETS }, { "pin=0 x\n", MAX_PINS } };
 	static char text[MAX_WORDS * 16];
 
 	(void)state;
-	for (unsigned kind = 0; kind < 2; kind++) {
+	for (unsigned kind = 0; kind < sizeof(rows) / sizeof(rows[0]); kind++) {
 		text[0] = '\0';
-		for (unsigned i = 0; i <= (kind ? MAX_WORDS : MAX_MODULES); i++)
-			strcat(text, lines[kind]);
+		for (unsigned i = 0; i <= rows[kind].most; i++)
+			strcat(text, rows[kind].line);
 		assert_false(read_config(text));
 		assert_non_null(strstr(why, "too many lines of this kind"));
 	}
@@ -253,101 +316,17 @@ static void exits_are_read_by_reason(void **state)
 	assert_string_equal(name, "npf write_cr3 code_999");
 }
 
-/* Lines as Linux 6.12 writes them (kernel/trace/trace_output.c); the names of tasks are anything. */
-#define HEAD "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
-#define QUEUED(time) \
-	"         netperf-345     [000] b.... " time ": net_dev_queue: dev=br0 skbaddr=1 len=67\n"
-#define RECEIVED(time)                               \
-	" a: [000] 7: b c-31      [001] ..s1. " time \
-	": netif_receive_skb: dev=br0 skbaddr=1 len=53\n"
-
-static const char *read_trace(struct passes *passes, const char *trace, bool of_client)
+static void reasons_are_subtracted_by_their_code(void **state)
 {
-	return steps_read(passes, trace, strlen(trace), of_client);
-}
-
-static void packets_of_a_trace_take_turns(void **state)
-{
-	static const char two[] = HEAD QUEUED("100") RECEIVED("140") QUEUED("160") RECEIVED("230");
-	struct passes passes;
+	struct reasons all = { .rows = { { 0x60, 5 }, { 0x78, 9 }, { 0x400, 2 } }, .count = 3 };
+	struct reasons own = { .rows = { { 0x78, 4 }, { 0x400, 3 }, { 0x7b, 1 } }, .count = 3 };
 
 	(void)state;
-	assert_null(read_trace(&passes, two, true));
-	assert_int_equal(passes.count, 2);
-	assert_int_equal(passes.requests, 260);
-	assert_int_equal(passes.replies, 370);
-	assert_int_equal(passes.first, 100);
-	assert_int_equal(passes.last, 230);
-	assert_string_equal(read_trace(&passes, two, false),
-			    "requests and replies do not take turns");
-	assert_null(read_trace(&passes, RECEIVED("1") QUEUED("2"), false));
-	assert_int_equal(passes.replies, 2);
-	assert_null(read_trace(&passes, HEAD, true));
-	assert_int_equal(passes.count, 0);
-	assert_string_equal(read_trace(&passes, QUEUED("1"), true),
-			    "the last request has no reply");
-	assert_string_equal(read_trace(&passes, QUEUED("x"), true),
-			    "a line of the trace has no time");
-	assert_string_equal(read_trace(&passes, "CPU:0 [LOST 12 EVENTS]\n", true),
-			    "the trace has lost events");
-}
-
-static void sums_are_told_as_words(void **state)
-{
-	static const char *const rows[] = { "", "1 2", "1 2 3 4", "1 2 x", "1 2 3=x", "1 -2 3" };
-	struct passes passes = { .count = 3, .requests = UINT64_MAX, .replies = 7 }, back;
-	char words[80];
-	struct text out;
-
-	(void)state;
-	text_start(&out, words, sizeof(words));
-	steps_put(&passes, &out);
-	assert_true(steps_take(&back, words));
-	assert_memory_equal(&back, &passes, sizeof(back));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_false(steps_take(&back, rows[i]));
-}
-
-/* Two transactions: (100, 140) and (160, 230) on the bridge; in the VM (1110, 1125) and (1165, 1190), on a clock
- * that is 1000 ahead. */
-static void steps_are_differences_of_sums(void **state)
-{
-	static const struct passes client = { 2, 260, 370, 100, 230 };
-	static const struct passes server = { .count = 2, .requests = 2275, .replies = 2315 };
-	static const struct passes behind = { .count = 2, .requests = 255, .replies = 295 };
-	struct steps steps;
-
-	(void)state;
-	assert_null(steps_native(&steps, &client, 2));
-	assert_int_equal(steps.ticks[RECV_TO_SEND], 110);
-	assert_int_equal(steps.ticks[SEND_TO_RECV], 20);
-	assert_null(steps_in_vm(&steps, &client, &server, 1000, 2));
-	assert_int_equal(steps.ticks[RECV_TO_SEND], 0);
-	assert_int_equal(steps.ticks[RECV_TO_VM_RECV], 15);
-	assert_int_equal(steps.ticks[VM_RECV_TO_VM_SEND], 40);
-	assert_int_equal(steps.ticks[VM_SEND_TO_SEND], 55);
-	assert_int_equal(steps.ticks[SEND_TO_RECV], 20);
-	assert_null(steps_in_vm(&steps, &client, &behind, (uint64_t)-10, 2));
-	assert_int_equal(steps.ticks[RECV_TO_VM_RECV], 15);
-	assert_int_equal(steps.ticks[VM_RECV_TO_VM_SEND], 40);
-}
-
-static void steps_that_make_no_sense_are_refused(void **state)
-{
-	static const struct passes client = { 2, 260, 370, 100, 230 };
-	static const struct passes one = { .count = 1, .requests = 1110, .replies = 1125 };
-	static const struct passes server = { .count = 2, .requests = 2275, .replies = 2315 };
-	struct steps steps;
-
-	(void)state;
-	assert_string_equal(steps_native(&steps, &client, 3),
-			    "the bridge has not seen one request for each transaction");
-	assert_string_equal(steps_in_vm(&steps, &client, &one, 1000, 2),
-			    "the VM has not seen one request for each transaction");
-	assert_string_equal(steps_in_vm(&steps, &client, &server, 500, 2),
-			    "the VM's clock is not the host's");
-	for (unsigned i = 0; i < STEP_NAMES; i++)
-		assert_true(strstr(steps_name((enum step_name)i), "-to-"));
+	counts_reasons_subtract(&all, &own);
+	assert_int_equal(all.count, 3);
+	assert_int_equal(all.rows[0].count, 5);
+	assert_int_equal(all.rows[1].count, 5);
+	assert_int_equal(all.rows[2].count, 0);
 }
 
 static bool read_message(struct message *message, const char *line)
@@ -454,6 +433,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_configuration_is_read),
+		cmocka_unit_test(devices_are_read_with_what_serves_them),
+		cmocka_unit_test(requests_and_places_must_be_whole),
 		cmocka_unit_test(nonsense_is_refused_by_its_line),
 		cmocka_unit_test(there_is_a_limit_to_all_lists),
 		cmocka_unit_test(rows_are_selected_in_their_order),
@@ -462,10 +443,7 @@ int main(void)
 		cmocka_unit_test(a_number_may_be_negative_or_the_first_of_several),
 		cmocka_unit_test(idle_time_is_summed_over_cpus),
 		cmocka_unit_test(exits_are_read_by_reason),
-		cmocka_unit_test(packets_of_a_trace_take_turns),
-		cmocka_unit_test(sums_are_told_as_words),
-		cmocka_unit_test(steps_are_differences_of_sums),
-		cmocka_unit_test(steps_that_make_no_sense_are_refused),
+		cmocka_unit_test(reasons_are_subtracted_by_their_code),
 		cmocka_unit_test(messages_are_read_as_they_were_written),
 		cmocka_unit_test(a_long_text_is_cut_and_stays_printable),
 		cmocka_unit_test(other_lines_are_no_messages),

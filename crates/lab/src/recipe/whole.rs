@@ -2,7 +2,7 @@
 //! it where it is not run by the machine itself.
 
 use super::{Module, Word};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The root file system of a machine's Linux: an image made from packages, which the machine has as
 /// memory (an NVDIMM), so that no device of the host enters its clock.
@@ -21,4 +21,67 @@ pub struct Vm {
     pub parameters: Vec<Word>,
     /// In the order in which they are loaded.
     pub modules: Vec<Module>,
+    /// The devices whose I/O is measured, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io: Option<Io>,
+}
+
+/// Devices of the VM whose requests are measured, on a machine of several CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Io {
+    /// The machine's CPUs: the first has QEMU's main loop and all else, the second the vCPU, the third
+    /// what serves the devices.
+    pub cpus: u32,
+    #[serde(default, rename = "device")]
+    pub devices: Vec<Device>,
+}
+
+/// One such device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// In the names of its benchmarks.
+    pub name: String,
+    pub kind: DeviceKind,
+    pub served: Served,
+    /// Why it is measured.
+    pub why: String,
+}
+
+/// What a device is to the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// A virtio-blk disk.
+    Disk,
+    /// A virtio-net NIC.
+    Net,
+}
+
+/// What serves a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Served {
+    /// QEMU's main loop.
+    MainLoop,
+    /// An I/O thread of QEMU's.
+    Iothread,
+    /// qemu-storage-daemon, by vhost-user.
+    QemuStorageDaemon,
+    /// elvis, by vhost-user.
+    Elvis,
+    /// The kernel's vhost-net.
+    VhostNet,
+}
+
+impl Served {
+    /// Whether such a server has devices of this kind.
+    pub fn suits(self, kind: DeviceKind) -> bool {
+        match self {
+            Self::MainLoop => true,
+            Self::Iothread | Self::QemuStorageDaemon | Self::Elvis => kind == DeviceKind::Disk,
+            Self::VhostNet => kind == DeviceKind::Net,
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Makes a machine of a recipe: finds the parts that it names, and describes them for the result.
 
+mod whole;
+
 use super::described::Described;
 use super::machine::Settings;
 use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
-use super::whole::{self, Whole};
 use crate::emulator::Emulator;
 use crate::image;
 use crate::initramfs::{Content, Entry};
@@ -101,7 +102,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     describe_emulator(&mut recipe, resources, &emulator, &mut described)?;
     let payload = match &recipe.hypervisor {
         Hypervisor::None | Hypervisor::Kvm if recipe.root.is_some() => {
-            whole(&recipe, resources, &guest, &mut described)?
+            whole::whole(&recipe, resources, &guest, &mut described)?
         }
         Hypervisor::None => Payload::Guest,
         Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
@@ -206,70 +207,6 @@ fn xen(
     };
     described.file("hypervisor", &hypervisor)?;
     Ok(hypervisor)
-}
-
-/// A whole Linux with programs, and the VM of it.
-fn whole(
-    recipe: &Recipe,
-    resources: &Resources,
-    agent: &Path,
-    described: &mut Described,
-) -> Result<Payload, MachineError> {
-    let (Some(root), Some(kernel)) = (&recipe.root, &recipe.kernel) else {
-        return Err(MachineError::Other(format!(
-            "lab:{}: its recipe has no root file system or no kernel",
-            recipe.name
-        )));
-    };
-    let set = found(resources, &root.package)?;
-    let mkfs = found(resources, &root.mkfs)?;
-    described.set(&set);
-    let store = resources.store()?;
-    let image = store
-        .root_image(&set, &mkfs, &mut |_| ())
-        .map_err(|e| said(&e))?;
-    let bytes = fs::metadata(&image.path)
-        .map_err(|e| MachineError::io("read", &image.path, e))?
-        .len();
-    described.sum("root", &image.sha256);
-    described.part("root", json!(image.sha256));
-    let system = kernel_of(&kernel.source, resources, described)?;
-    described.file("kernel", &system.image)?;
-    described.part("kernel", json!(format!("linux {}", system.release)));
-    described.part("kernel_parameters", json!(words(&kernel.parameters)));
-    let agent = payload::init(read(agent)?);
-    let (mut files, modules) = modules(&system, &kernel.modules, "", described)?;
-    files.insert(0, agent.clone());
-    let vm = match (&recipe.vm, &recipe.monitor) {
-        (Some(vm), Monitor::Qemu { program, .. }) => {
-            described.part("inner_kernel_parameters", json!(words(&vm.parameters)));
-            let (mut files, modules) = self::modules(&system, &vm.modules, "inner ", described)?;
-            files.insert(0, agent);
-            Some(whole::Vm {
-                program: format!("/usr/bin/{program}"),
-                kernel: read(&system.image)?,
-                parameters: words(&vm.parameters),
-                files,
-                modules,
-            })
-        }
-        _ => None,
-    };
-    // Not part of the digest: each is part of the conditions of its own row.
-    let lab = resources.lab()?;
-    let names = lab.workloads().map_err(|e| said(&e))?;
-    let workloads = names.iter().map(|name| lab.workload(name));
-    let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
-    Ok(Payload::Whole(Box::new(Whole {
-        kernel: system.image,
-        parameters: words(&kernel.parameters),
-        files,
-        modules,
-        root_bytes: bytes,
-        root: image.path,
-        workloads,
-        vm,
-    })))
 }
 
 /// The files of a kernel's modules, and the lines that load them; `whose` begins their names in the

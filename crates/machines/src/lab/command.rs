@@ -1,9 +1,10 @@
 //! The command line of a lab machine's emulator: the only file that knows which emulator it is.
 
+use super::io::{IoVm, Placed};
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use std::path::{Path, PathBuf};
-use ws_lab::recipe::{EmulatorKind, Hypervisor, Neve, Recipe};
+use ws_lab::recipe::{DeviceKind, EmulatorKind, Hypervisor, Neve, Recipe, Served};
 
 /// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
 /// a reset: with `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset
@@ -76,6 +77,8 @@ pub struct Whole<'a> {
     pub initrd: &'a str,
     /// The kernel's command line.
     pub parameters: &'a str,
+    /// The devices whose requests are measured.
+    pub io: Option<&'a IoVm<'a>>,
 }
 
 /// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that
@@ -88,7 +91,11 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     );
     let mut arguments = vec![vm.program.to_owned()];
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
-    add(&["-no-user-config", "-nodefaults", "-machine", "pc,nvdimm=on"]);
+    let machine = match vm.io {
+        None => "pc,nvdimm=on",
+        Some(_) => "pc,nvdimm=on,memory-backend=ram",
+    };
+    add(&["-no-user-config", "-nodefaults", "-machine", machine]);
     add(&["-accel", "kvm", "-cpu", "host"]);
     add(&["-smp", &vm.vcpus.to_string(), "-m", &memory]);
     add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
@@ -119,7 +126,59 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         "-append",
         vm.parameters,
     ]);
+    if let Some(io) = vm.io {
+        let size = vm.memory_mib;
+        let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
+        // What serves by vhost-user maps the memory; the agent knows threads by their names.
+        add(&["-object", &memory, "-name", "vm,debug-threads=on"]);
+        arguments.extend(io.placed().flat_map(|placed| io_device(&placed)));
+    }
     arguments
+}
+
+/// A device whose requests are measured.
+fn io_device(placed: &Placed<'_>) -> Vec<String> {
+    let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
+    let (tap, file, socket) = (placed.tap(), placed.file(), placed.socket());
+    let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
+    let disk = format!("num-queues=1,addr={slot}");
+    let (back_end, device) = match (placed.device.kind, placed.device.served) {
+        (DeviceKind::Net, served) => (
+            vec!["-netdev".to_owned(), {
+                let vhost = if served == Served::VhostNet {
+                    "on"
+                } else {
+                    "off"
+                };
+                format!("tap,id={id},ifname={tap},script=no,downscript=no,vhost={vhost}")
+            }],
+            format!(
+                "virtio-net-pci,netdev={id},mac={},romfile=,addr={slot}",
+                placed.mac()
+            ),
+        ),
+        (_, Served::QemuStorageDaemon | Served::Elvis) => (
+            vec![
+                "-chardev".to_owned(),
+                format!("socket,id={id},path={socket}"),
+            ],
+            format!("vhost-user-blk-pci,chardev={id},{disk}"),
+        ),
+        (_, Served::Iothread) => (
+            ["-object", "iothread,id=io0", "-blockdev", &on_disk]
+                .map(str::to_owned)
+                .to_vec(),
+            format!("virtio-blk-pci,drive={id},iothread=io0,{disk}"),
+        ),
+        (_, Served::MainLoop | Served::VhostNet) => (
+            vec!["-blockdev".to_owned(), on_disk],
+            format!("virtio-blk-pci,drive={id},{disk}"),
+        ),
+    };
+    back_end
+        .into_iter()
+        .chain(["-device".to_owned(), device])
+        .collect()
 }
 
 /// Room for the NVDIMM in the machine's addresses.

@@ -3,6 +3,7 @@
 use super::command::{self, Inner, Launch};
 use super::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use super::tree::{self, Domain};
+use super::whole::Launched;
 use crate::child::{Child, Look};
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
@@ -89,8 +90,12 @@ impl LabMachine {
                 Inherited::of("an initramfs", &bytes).map(Some)
             }
             Payload::Whole(whole) => {
-                let memory_mib = self.settings.guest_memory_mib(request);
-                let bytes = whole.initramfs(&request.command_line, request.vcpus, memory_mib)?;
+                let bytes = whole.initramfs(Launched {
+                    words: &request.command_line,
+                    vm: &request.vm,
+                    vcpus: request.vcpus,
+                    memory_mib: self.settings.guest_memory_mib(request),
+                })?;
                 Inherited::of("an initramfs", &bytes).map(Some)
             }
             Payload::Dom0less { parameters, .. } => {

@@ -1,7 +1,7 @@
 //! Tests of the emulator's command line for each kind of payload, and of a machine's identity.
 
 use super::assemble::warn_of;
-use super::command::{Launch, arguments};
+use super::command::{self, Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use crate::emulator::Emulator;
@@ -169,6 +169,7 @@ fn a_missing_image_is_said_before_a_tree_is_made_of_it() {
     let request = LaunchRequest {
         vcpus: 1,
         host_cpus: 1,
+        vm: String::new(),
         command_line: "bench=x".into(),
         memory_mib: None,
         timed: false,
@@ -237,6 +238,27 @@ fn an_initramfs_has_the_launch_s_words_behind_those_of_all() {
     let bytes = linux.initramfs(&["cpus=2".into()]).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("program") && text.contains("module=/kvm.ko\ncpus=2\n"));
+}
+
+#[test]
+fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
+    let of = |vcpus| {
+        let words = command::vm(&command::Whole {
+            program: "/usr/bin/qemu",
+            vcpus,
+            memory_mib: 512,
+            io: None,
+            root: "/dev/pmem0",
+            root_bytes: 1 << 20,
+            kernel: "/k",
+            initrd: "/i",
+            parameters: "quiet",
+        });
+        words.join(" ")
+    };
+    let (one, two) = (of(1), of(2));
+    assert!(!one.contains("queues") && !one.contains("mq=") && one.contains("-smp 1 "));
+    assert!(two.contains("vhost=on,queues=2 ") && two.contains(",mq=on,vectors=6 "));
 }
 
 #[test]

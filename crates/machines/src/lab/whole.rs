@@ -2,6 +2,7 @@
 //! there (`lab/agent`) is told.
 
 use super::command::{self, Whole as Inner};
+use super::io::{ELVIS, Io, IoVm};
 use crate::image::BenchmarkRow;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
@@ -42,42 +43,62 @@ pub struct Vm {
     pub parameters: String,
     pub files: Vec<Entry>,
     pub modules: Vec<String>,
+    /// The devices whose requests are measured, which it has in launches for them.
+    pub io: Option<Io>,
+}
+
+/// What differs from launch to launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launched<'a> {
+    /// The runner's words for the guest.
+    pub words: &'a str,
+    /// Which of the VMs: that of workloads if it is empty, else one of `io`.
+    pub vm: &'a str,
+    /// The VM's CPUs.
+    pub vcpus: u32,
+    pub memory_mib: u64,
 }
 
 impl Whole {
-    /// The initramfs of a launch. `words` are the runner's for the guest, `vcpus` and `memory_mib` are
-    /// the VM's.
+    /// The initramfs of a launch.
     ///
     /// # Errors
     /// A file is too large for one.
-    pub fn initramfs(
-        &self,
-        words: &str,
-        vcpus: u32,
-        memory_mib: u64,
-    ) -> Result<Vec<u8>, MachineError> {
+    pub fn initramfs(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
         let Some(vm) = &self.vm else {
-            return self.packed(&self.files, &self.modules, words, &["role=native".into()]);
+            let mut lines = vec!["role=native".to_owned()];
+            lines.extend(self.workload_lines());
+            return self.packed(&self.files, &self.modules, launched.words, &lines);
         };
-        let guest = self.packed(&vm.files, &vm.modules, words, &["role=guest".into()])?;
+        let io = vm.io.as_ref().and_then(|io| io.of(launched.vm));
+        let io = io.as_ref();
+        let benchmarks = io.map_or_else(|| self.workload_lines(), IoVm::benchmark_lines);
+        let mut lines = vec!["role=guest".to_owned()];
+        lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
+        lines.extend_from_slice(&benchmarks);
+        let guest = self.packed(&vm.files, &vm.modules, launched.words, &lines)?;
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
         files.push(Entry::file(INITRD, guest));
+        if let Some(elvis) = io.and_then(IoVm::elvis) {
+            files.push(Entry::file(ELVIS, &*elvis.bytes));
+        }
         let qemu = command::vm(&Inner {
             program: &vm.program,
-            vcpus,
-            memory_mib,
+            vcpus: launched.vcpus,
+            memory_mib: launched.memory_mib,
+            io,
             root: ROOT_DEVICE,
             root_bytes: self.root_bytes,
             kernel: &format!("/lab/{KERNEL}"),
             initrd: &format!("/lab/{INITRD}"),
             parameters: &vm.parameters,
         });
-        let lines: Vec<String> = ["role=host".to_owned(), format!("queues={vcpus}")]
-            .into_iter()
-            .chain(qemu.iter().map(|word| format!("word={word}")))
-            .collect();
-        self.packed(&files, &self.modules, words, &lines)
+        let mut lines = vec!["role=host".to_owned(), format!("queues={}", launched.vcpus)];
+        lines.extend(qemu.iter().map(|word| format!("word={word}")));
+        lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
+        lines.extend(benchmarks);
+        self.packed(&files, &self.modules, launched.words, &lines)
     }
 
     fn packed(
@@ -85,23 +106,28 @@ impl Whole {
         files: &[Entry],
         modules: &[String],
         words: &str,
-        role: &[String],
+        more: &[String],
     ) -> Result<Vec<u8>, MachineError> {
         let mut lines = modules.to_vec();
         lines.push(format!("root={ROOT_DEVICE}"));
         lines.push(format!("append={words}"));
-        lines.extend_from_slice(role);
-        lines.extend(self.workloads.iter().flat_map(told));
+        lines.extend_from_slice(more);
         let mut files = files.to_vec();
         files.push(Entry::file(CONFIG, lines.join("\n") + "\n"));
         initramfs::pack(&files)
     }
 
-    /// The workloads as benchmarks. Those of several CPUs need a VM: what the CPUs of the machine itself
-    /// execute at the same time can't be told apart.
+    fn workload_lines(&self) -> Vec<String> {
+        self.workloads.iter().flat_map(told).collect()
+    }
+
+    /// The workloads, and requests to devices, as benchmarks. Workloads of several CPUs need a VM: what
+    /// the CPUs of the machine itself execute at the same time can't be told apart.
     pub fn rows(&self) -> Vec<BenchmarkRow> {
+        let io = self.vm.as_ref().and_then(|vm| vm.io.as_ref());
         let can = |workload: &&Workload| workload.vcpus == 1 || self.vm.is_some();
-        self.workloads.iter().filter(can).map(row).collect()
+        let workloads = self.workloads.iter().filter(can).map(row);
+        workloads.chain(io.into_iter().flat_map(Io::rows)).collect()
     }
 }
 
@@ -135,6 +161,8 @@ fn row(workload: &Workload) -> BenchmarkRow {
         work: Some(workload.unit.clone()),
         cpus: workload.vcpus,
         host_cpus: 1,
+        vm: String::new(),
+        missing: None,
         min_iterations: workload.units,
         max_iterations: workload.units,
         insns_iterations: workload.units,

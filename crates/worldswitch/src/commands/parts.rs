@@ -84,6 +84,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         arm_vmm: Some(part(ARM_MONITOR, &parts.vmm)),
         init: Some(found(INIT)),
         agent: Some(found(AGENT)),
+        elvis: Some(elvis()),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,
         ..Resources::default()
@@ -188,6 +189,25 @@ fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
         Ok(path.to_owned())
     } else {
         Err(format!("there is no {} {}", part.name, path.display()))
+    }
+}
+
+/// elvis, which is built beside this program.
+fn elvis() -> Result<PathBuf, String> {
+    let program = env::current_exe().map_err(|e| format!("this program is not found: {e}"))?;
+    let path = program.with_file_name("elvis");
+    if !path.is_file() {
+        Err(format!(
+            "there is no elvis at {}: run make build",
+            path.display()
+        ))
+    } else if !image::is_elf(&path) || image::is_aarch64(&path) {
+        Err(format!(
+            "{} is not for x86_64, which the lab's machine is",
+            path.display()
+        ))
+    } else {
+        Ok(path)
     }
 }
 

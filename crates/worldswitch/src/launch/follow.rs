@@ -27,6 +27,8 @@ pub struct Order<'a> {
     pub vcpus: u32,
     /// The CPUs of the machine that runs the guest's VM.
     pub host_cpus: u32,
+    /// Which of the machine's VMs.
+    pub vm: &'a str,
     pub rows: &'a [String],
     pub command_line: String,
     /// A memory size other than the platform's.
@@ -52,6 +54,7 @@ pub fn follow(
     machine.launch(&LaunchRequest {
         vcpus: order.vcpus,
         host_cpus: order.host_cpus,
+        vm: order.vm.to_owned(),
         command_line: order.command_line.clone(),
         memory_mib: order.memory_mib,
         timed: order.timed,

@@ -53,6 +53,7 @@ pub fn listen(
     machine.launch(&LaunchRequest {
         vcpus: 0,
         host_cpus: 1,
+        vm: String::new(),
         command_line: String::new(),
         memory_mib: None,
         timed: false,

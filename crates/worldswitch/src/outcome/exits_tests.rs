@@ -189,6 +189,18 @@ fn a_pinned_vcpu_that_ran_elsewhere_is_told() {
 }
 
 #[test]
+fn steps_are_in_the_view_and_no_metric_of_a_machine_without_monitor() {
+    let native = exits(json!({"steps": {"recv-to-send": 7}, "traced": 9}));
+    assert_eq!(samples(&native, &Samples::default()), []);
+    let seen = view(&row("tcp-rr", Verdict::Proved, Some(native)), 1).unwrap();
+    assert_eq!((seen.steps["recv-to-send"], seen.traced), (7, Some(9)));
+    let vm = exits(json!({"kvm": {"exits": 5}, "threads": {"vcpu0": 3}, "steps": {"a": 1}}));
+    assert_eq!(samples(&vm, &Samples::default()).len(), 2);
+    let seen = view(&row("tcp-rr", Verdict::Proved, Some(vm)), 1).unwrap();
+    assert_eq!(seen.threads["vcpu0"], 3);
+}
+
+#[test]
 fn counts_become_a_view_and_samples() {
     let totals = |exits: &Exits| -> Vec<(&str, u64)> {
         let samples = samples(exits, &Samples::default());

@@ -13,6 +13,8 @@ fn known(name: &str) -> BenchmarkRow {
         work: None,
         cpus: 1,
         host_cpus: 1,
+        vm: String::new(),
+        missing: None,
         min_iterations: 1,
         max_iterations: 1,
         insns_iterations: 1,

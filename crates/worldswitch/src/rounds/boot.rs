@@ -40,11 +40,11 @@ impl Job {
     /// Boots the machine once. `left_after` is the time that the run takes after this boot.
     pub fn boot(&mut self, common: &Common, progress: &Progress, left_after: Duration) {
         let forbidden = hypercall::forbidden(self.machine.engine());
+        let forbidden = |row: &BenchmarkRow| forbidden.filter(|_| row.has_hypercall);
+        let bar = |row: &BenchmarkRow| row.missing.clone().or(forbidden(row).map(str::to_owned));
         let selection = Arc::clone(&self.selection);
-        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) = selection
-            .rows
-            .iter()
-            .partition(|row| forbidden.is_some() && row.has_hypercall);
+        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) =
+            selection.rows.iter().partition(|row| bar(row).is_some());
         let mut one = self.begin(common, left_after);
         let mut planned = plan::launches(&rows, common.smp);
         if let Some(seed) = one.seed {
@@ -64,9 +64,10 @@ impl Job {
             let (engine, architecture) = (machine.engine(), machine.architecture());
             exits::judge(report, engine, architecture, machine.pins());
         }
-        let why = forbidden.unwrap_or_default();
-        let barred = barred.into_iter();
-        reports.extend(barred.map(|row| RowReport::without(&row.name, Status::Skip, why)));
+        let skipped = barred
+            .into_iter()
+            .filter_map(|row| Some(RowReport::without(&row.name, Status::Skip, bar(row)?)));
+        reports.extend(skipped);
         self.keep(common, one, reports, interrupted);
     }
 
@@ -141,6 +142,7 @@ impl Job {
         Order {
             vcpus: planned.vcpus,
             host_cpus: planned.host_cpus,
+            vm: &planned.vm,
             rows: &planned.rows,
             command_line: plan::command_line(planned, &parameters, asked, &nonce.to_string()),
             memory_mib: perturbed.memory_mib,

@@ -48,6 +48,7 @@ mod tests {
         let planned = Planned {
             vcpus: 1,
             host_cpus: 1,
+            vm: String::new(),
             rows: vec!["a".into()],
         };
         for launch in 0..100 {
@@ -61,6 +62,7 @@ mod tests {
         let planned = Planned {
             vcpus: 1,
             host_cpus: 1,
+            vm: String::new(),
             rows: vec!["a".into()],
         };
         assert_eq!(fixed("p", 0, &planned), fixed("p", 0, &planned));

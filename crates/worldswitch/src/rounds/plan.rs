@@ -18,6 +18,8 @@ pub struct Planned {
     pub vcpus: u32,
     /// The CPUs of the machine that runs the guest's VM.
     pub host_cpus: u32,
+    /// Which of the machine's VMs; empty where there is only one.
+    pub vm: String,
     /// Names of benchmarks, in the image's order.
     pub rows: Vec<String>,
 }
@@ -67,24 +69,35 @@ pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
     }
 }
 
-/// The launches of a boot: rows that need the same numbers of CPUs together, the fewest vCPUs first; or
+/// The launches of a boot: rows that need the same VM and numbers of CPUs together, the fewest vCPUs first; or
 /// all rows on `smp` vCPUs. `rows` stay in their order.
 pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
-    let cpus_of = |row: &BenchmarkRow| (smp.unwrap_or(row.cpus), row.host_cpus);
-    let mut counts: Vec<(u32, u32)> = rows.iter().map(|row| cpus_of(row)).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    counts
+    let empty = |row: &BenchmarkRow| Planned {
+        vcpus: smp.unwrap_or(row.cpus),
+        host_cpus: row.host_cpus,
+        vm: row.vm.clone(),
+        rows: Vec::new(),
+    };
+    let mut launches: Vec<Planned> = Vec::new();
+    for row in rows {
+        let launch = empty(row);
+        if !launches.contains(&launch) {
+            launches.push(launch);
+        }
+    }
+    launches.sort_by_key(|launch| (launch.vcpus, launch.host_cpus));
+    launches
         .into_iter()
-        .flat_map(|cpus| {
-            let names = rows.iter().filter(|row| cpus_of(row) == cpus);
-            split(cpus, names.map(|row| row.name.clone()))
+        .flat_map(|launch| {
+            let names = rows.iter().filter(|row| empty(row) == launch);
+            let names: Vec<String> = names.map(|row| row.name.clone()).collect();
+            split(&launch, names)
         })
         .collect()
 }
 
 /// Splits rows into launches whose names fit on a command line.
-fn split((vcpus, host_cpus): (u32, u32), names: impl Iterator<Item = String>) -> Vec<Planned> {
+fn split(empty: &Planned, names: Vec<String>) -> Vec<Planned> {
     // The rest of the command line is far shorter than 512 bytes.
     const NAMES_BYTES_MAX: usize = COMMAND_LINE_BYTES_MAX - 512;
     let mut launches: Vec<Planned> = Vec::new();
@@ -96,9 +109,8 @@ fn split((vcpus, host_cpus): (u32, u32), names: impl Iterator<Item = String>) ->
             _ => {
                 bytes = name.len() + 1;
                 launches.push(Planned {
-                    vcpus,
-                    host_cpus,
                     rows: vec![name],
+                    ..empty.clone()
                 });
             }
         }
@@ -177,6 +189,8 @@ mod tests {
             work: None,
             cpus,
             host_cpus: 1,
+            vm: String::new(),
+            missing: None,
             min_iterations: 1,
             max_iterations: 1,
             insns_iterations: 1,
@@ -191,6 +205,7 @@ mod tests {
         Planned {
             vcpus,
             host_cpus: 1,
+            vm: String::new(),
             rows: rows.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
@@ -218,19 +233,32 @@ mod tests {
 
     #[test]
     fn rows_that_need_other_machines_are_launched_apart() {
-        let on = |name, cpus, host_cpus| BenchmarkRow {
-            host_cpus,
-            ..row(name, cpus)
-        };
-        let rows = [on("io", 1, 3), on("a", 1, 1), on("two", 2, 1)];
-        let rows: Vec<_> = rows.iter().collect();
-        let io = Planned {
+        let on = |name, vm: &str| BenchmarkRow {
             host_cpus: 3,
-            ..planned(1, &["io"])
+            vm: vm.into(),
+            ..row(name, 1)
+        };
+        let rows = [
+            on("x", "x"),
+            on("io", ""),
+            row("a", 1),
+            row("two", 2),
+            on("y", "x"),
+        ];
+        let rows: Vec<_> = rows.iter().collect();
+        let io = |vm: &str, rows: &[&str]| Planned {
+            host_cpus: 3,
+            vm: vm.into(),
+            ..planned(1, rows)
         };
         assert_eq!(
             launches(&rows, None),
-            [planned(1, &["a"]), io, planned(2, &["two"])]
+            [
+                planned(1, &["a"]),
+                io("x", &["x", "y"]),
+                io("", &["io"]),
+                planned(2, &["two"])
+            ]
         );
     }
 
@@ -263,6 +291,7 @@ mod tests {
             let mut launches = vec![Planned {
                 vcpus: 1,
                 host_cpus: 1,
+                vm: String::new(),
                 rows: names.clone(),
             }];
             shuffle(&mut launches, NonZeroU64::new(seed).unwrap());

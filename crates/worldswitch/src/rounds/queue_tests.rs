@@ -6,6 +6,7 @@ fn planned(rows: &[&str]) -> Planned {
     Planned {
         vcpus: 1,
         host_cpus: 1,
+        vm: String::new(),
         rows: rows.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
@@ -182,6 +183,7 @@ fn every_boot_ends_whatever_the_machine_does() {
         let mut queue = LaunchQueue::new(vec![Planned {
             vcpus: 1,
             host_cpus: 1,
+            vm: String::new(),
             rows: names.clone(),
         }]);
         let mut launches = 0;

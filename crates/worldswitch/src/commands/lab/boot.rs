@@ -43,6 +43,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     machine.launch(&LaunchRequest {
         vcpus: args.cpus,
         host_cpus: 1,
+        vm: String::new(),
         command_line: args.append.clone(),
         memory_mib: None,
         timed: false,

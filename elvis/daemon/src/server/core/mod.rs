@@ -152,12 +152,21 @@ impl Core {
 
     pub(super) fn run(&mut self) {
         let mut in_vain = 0u32;
+        // The first queue of a round of visits that were all in vain.
+        let mut first = None;
         while !self.stopping || self.in_flight > 0 {
             match self.scheduler.next(self.now_ns) {
                 Step::Visit(id) => {
                     if self.visit(id) {
                         in_vain = 0;
+                        first = None;
                     } else {
+                        match first {
+                            // No queue has work: leave the core to its other thread.
+                            Some(first) if first == id => std::hint::spin_loop(),
+                            Some(_) => {}
+                            None => first = Some(id),
+                        }
                         in_vain += 1;
                         if in_vain % CLOCK_EVERY == 0 {
                             self.clock();
@@ -167,7 +176,10 @@ impl Core {
                         self.reap();
                     }
                 }
-                Step::Events => self.events(Some(0)),
+                Step::Events => {
+                    first = None;
+                    self.events(Some(0));
+                }
                 Step::Sleep { until_ns } => {
                     self.settle_calls();
                     self.clock();

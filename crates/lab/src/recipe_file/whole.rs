@@ -1,0 +1,125 @@
+//! The parts of a recipe's file that are for whole Linuxes.
+
+use super::{merge, word_key};
+use crate::recipe::{Hypervisor, Io, Module, Monitor, Recipe, Root, Vm, Word};
+use serde::Deserialize;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RootPart {
+    package: Option<String>,
+    mkfs: Option<String>,
+}
+
+impl RootPart {
+    pub(super) fn over(self, parent: Self) -> Self {
+        Self {
+            package: self.package.or(parent.package),
+            mkfs: self.mkfs.or(parent.mkfs),
+        }
+    }
+
+    /// The error is the key that is missing.
+    pub(super) fn complete(self) -> Result<Root, &'static str> {
+        Ok(Root {
+            package: self.package.ok_or("root.package")?,
+            mkfs: self.mkfs.ok_or("root.mkfs")?,
+        })
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VmPart {
+    #[serde(default)]
+    parameter: Vec<Word>,
+    #[serde(default)]
+    module: Vec<Module>,
+    io: Option<Io>,
+}
+
+impl VmPart {
+    pub(super) fn over(self, parent: Self) -> Self {
+        Self {
+            parameter: merge(self.parameter, parent.parameter, word_key),
+            module: merge(self.module, parent.module, |module| module.name.clone()),
+            io: self.io.or(parent.io),
+        }
+    }
+
+    pub(super) fn complete(self) -> Vm {
+        Vm {
+            parameters: self.parameter,
+            modules: self.module,
+            io: self.io,
+        }
+    }
+}
+
+/// Checks a machine with a root file system.
+pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
+    let Some(root) = &recipe.root else {
+        return match recipe.vm {
+            Some(_) => Err("[vm] needs a [root]".into()),
+            None => Ok(()),
+        };
+    };
+    if recipe.kernel.is_none() {
+        return Err("[root] needs a [kernel]".into());
+    }
+    if let Some(io) = recipe.vm.as_ref().and_then(|vm| vm.io.as_ref()) {
+        check_io(io)?;
+    }
+    match (&recipe.hypervisor, &recipe.vm, &recipe.monitor) {
+        (Hypervisor::None, None, Monitor::None) => Ok(()),
+        (Hypervisor::Kvm, Some(_), Monitor::Qemu { package, .. }) if *package == root.package => {
+            Ok(())
+        }
+        _ => Err(
+            "a machine with a [root] has no hypervisor, or hypervisor.kind = \"kvm\", a [vm] and a monitor of kind \"qemu\" from the packages of its root".into(),
+        ),
+    }
+}
+
+/// What serves devices has a CPU of its own beside QEMU's and the vCPU's.
+const IO_CPUS: std::ops::RangeInclusive<u32> = 3..=8;
+/// A device has an address on QEMU's PCI bus and a network of its own.
+const DEVICES_MAX: usize = 12;
+
+/// Checks the devices whose I/O is measured.
+fn check_io(io: &Io) -> Result<(), String> {
+    if !IO_CPUS.contains(&io.cpus) {
+        return Err(format!("vm.io.cpus = {} is not 3 to 8", io.cpus));
+    }
+    if io.devices.is_empty() || io.devices.len() > DEVICES_MAX {
+        return Err(format!("[vm.io] needs 1 to {DEVICES_MAX} devices"));
+    }
+    for (index, device) in io.devices.iter().enumerate() {
+        let name = &device.name;
+        if !crate::workload::is_name(name) {
+            return Err(format!(
+                "\"{}\" can't be a device's name",
+                name.escape_debug()
+            ));
+        }
+        let alike = io.devices.iter().take(index);
+        if alike.clone().any(|other| other.name == *name) {
+            return Err(format!("two devices have the name {name}"));
+        }
+        if !device.served.suits(device.kind) {
+            return Err(format!(
+                "device {name}: what serves it has no devices of its kind"
+            ));
+        }
+        if alike
+            .clone()
+            .any(|other| other.kind == device.kind && other.served == device.served)
+        {
+            return Err(format!("device {name}: another one is served alike"));
+        }
+        if device.why.trim().is_empty() {
+            return Err(format!("device \"{name}\" gives no reason (why)"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Finds the parts of a machine whose guest is a whole Linux.
+
+use super::{found, kernel_of, modules, read, said, words};
+use crate::lab::described::Described;
+use crate::lab::io::{Elvis, Io};
+use crate::lab::payload::{self, Payload};
+use crate::lab::whole::{Vm, Whole};
+use crate::machine::MachineError;
+use crate::resources::Resources;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use ws_lab::recipe::{self, Monitor, Recipe, Served};
+
+/// A whole Linux with programs, and the VM of it.
+pub(super) fn whole(
+    recipe: &Recipe,
+    resources: &Resources,
+    agent: &Path,
+    described: &mut Described,
+) -> Result<Payload, MachineError> {
+    let (Some(root), Some(kernel)) = (&recipe.root, &recipe.kernel) else {
+        return Err(MachineError::Other(format!(
+            "lab:{}: its recipe has no root file system or no kernel",
+            recipe.name
+        )));
+    };
+    let set = found(resources, &root.package)?;
+    let mkfs = found(resources, &root.mkfs)?;
+    described.set(&set);
+    let store = resources.store()?;
+    let image = store
+        .root_image(&set, &mkfs, &mut |_| ())
+        .map_err(|e| said(&e))?;
+    let bytes = fs::metadata(&image.path)
+        .map_err(|e| MachineError::io("read", &image.path, e))?
+        .len();
+    described.sum("root", &image.sha256);
+    described.part("root", json!(image.sha256));
+    let system = kernel_of(&kernel.source, resources, described)?;
+    described.file("kernel", &system.image)?;
+    described.part("kernel", json!(format!("linux {}", system.release)));
+    described.part("kernel_parameters", json!(words(&kernel.parameters)));
+    let agent = payload::init(read(agent)?);
+    let (mut files, modules) = modules(&system, &kernel.modules, "", described)?;
+    files.insert(0, agent.clone());
+    let vm = match (&recipe.vm, &recipe.monitor) {
+        (Some(vm), Monitor::Qemu { program, .. }) => {
+            described.part("inner_kernel_parameters", json!(words(&vm.parameters)));
+            let (mut files, modules) = super::modules(&system, &vm.modules, "inner ", described)?;
+            files.insert(0, agent);
+            let io = vm.io.as_ref().map(|io| self::io(io, resources, described));
+            Some(Vm {
+                program: format!("/usr/bin/{program}"),
+                kernel: read(&system.image)?,
+                parameters: words(&vm.parameters),
+                files,
+                modules,
+                io: io.transpose()?,
+            })
+        }
+        _ => None,
+    };
+    // Not part of the digest: each is part of the conditions of its own row.
+    let lab = resources.lab()?;
+    let names = lab.workloads().map_err(|e| said(&e))?;
+    let workloads = names.iter().map(|name| lab.workload(name));
+    let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
+    Ok(Payload::Whole(Box::new(Whole {
+        kernel: system.image,
+        parameters: words(&kernel.parameters),
+        files,
+        modules,
+        root_bytes: bytes,
+        root: image.path,
+        workloads,
+        vm,
+    })))
+}
+
+/// The devices whose I/O is measured. A machine without elvis has all others.
+fn io(
+    io: &recipe::Io,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<Io, MachineError> {
+    let elvis = match resources.elvis() {
+        _ if !io
+            .devices
+            .iter()
+            .any(|device| device.served == Served::Elvis) =>
+        {
+            Err("no device is served by it".to_owned())
+        }
+        Err(why) => Err(why.to_string()),
+        Ok(path) => {
+            described.file("elvis", &path)?;
+            Ok(Elvis::new(read(&path)?))
+        }
+    };
+    Ok(Io {
+        cpus: io.cpus,
+        devices: io.devices.clone(),
+        elvis,
+    })
+}

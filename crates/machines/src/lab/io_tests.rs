@@ -1,0 +1,144 @@
+//! Tests of the devices whose requests are measured: what is told to whom.
+
+use super::*;
+use crate::lab::command::{self, Whole};
+use ws_lab::lab::Lab;
+
+/// The devices of the tree's own machine.
+fn io(elvis: Result<Elvis, String>) -> Io {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = Lab::open(&[folder.into()]).unwrap();
+    let io = lab.recipe("kvm-linux", None).unwrap().vm.unwrap().io;
+    let io = io.unwrap();
+    Io {
+        cpus: io.cpus,
+        devices: io.devices,
+        elvis,
+    }
+}
+
+fn with_elvis() -> Io {
+    io(Ok(Elvis::new(b"program".to_vec())))
+}
+
+fn words(io: &IoVm<'_>) -> String {
+    let whole = Whole {
+        program: "/usr/bin/q",
+        vcpus: 1,
+        memory_mib: 512,
+        root: "/dev/pmem0",
+        root_bytes: 4096,
+        kernel: "/k",
+        initrd: "/i",
+        parameters: "quiet",
+        io: Some(io),
+    };
+    command::vm(&whole).join(" ")
+}
+
+#[test]
+fn each_device_has_a_row_for_each_load() {
+    let rows = with_elvis().rows();
+    let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
+    assert_eq!(names.len(), 24);
+    assert_eq!(
+        &names[12..16],
+        [
+            "io-elvis-d1",
+            "io-elvis-d8",
+            "io-elvis-d1-busy",
+            "io-elvis-d8-busy"
+        ]
+    );
+    for row in &rows {
+        assert_eq!((row.cpus, row.host_cpus, &*row.category), (1, 3, "io"));
+        assert_eq!(row.work.as_deref(), Some("request"));
+        assert!(!row.vm.is_empty() && row.missing.is_none());
+    }
+    let mut digests: Vec<&str> = rows.iter().map(|row| &*row.digest).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), 24);
+}
+
+#[test]
+fn only_rows_of_elvis_depend_on_it() {
+    let (with, other) = (
+        with_elvis().rows(),
+        io(Ok(Elvis::new(b"other".to_vec()))).rows(),
+    );
+    let without = io(Err("there is no elvis".into())).rows();
+    for ((row, other), without) in with.iter().zip(&other).zip(&without) {
+        let is_its = row.name.starts_with("io-elvis");
+        assert_eq!(row.digest != other.digest, is_its, "{}", row.name);
+        let why = is_its.then(|| "there is no elvis".to_owned());
+        assert_eq!(without.missing, why);
+    }
+}
+
+#[test]
+fn what_the_main_loop_serves_has_a_vm_of_its_own() {
+    let io = with_elvis();
+    let names = |vm: &str| -> Vec<String> {
+        let vm = io.of(vm).unwrap();
+        vm.placed()
+            .map(|placed| placed.device.name.clone())
+            .collect()
+    };
+    assert_eq!(names("qemu"), ["qemu"]);
+    assert_eq!(names("qemu-net"), ["qemu-net"]);
+    assert_eq!(
+        names("shared"),
+        ["iothread", "storage-daemon", "elvis", "vhost"]
+    );
+    assert!(io.of("").is_none() && io.of("elvis").is_none());
+    let io = io_without_elvis();
+    let shared = io.of("shared").unwrap();
+    assert!(shared.elvis().is_none());
+    assert!(!words(&shared).contains("elvis"));
+    assert!(!shared.host_lines().concat().contains("elvis"));
+}
+
+fn io_without_elvis() -> Io {
+    io(Err("there is none".into()))
+}
+
+#[test]
+fn qemu_has_the_other_end_of_what_the_agents_are_told() {
+    let io = with_elvis();
+    let shared = io.of("shared").unwrap();
+    let (words, host) = (words(&shared), shared.host_lines().join("\n"));
+    let (guest, rows) = (
+        shared.guest_lines().join("\n"),
+        shared.benchmark_lines().join("\n"),
+    );
+    for part in [
+        "-machine pc,nvdimm=on,memory-backend=ram",
+        "-object memory-backend-memfd,id=ram,size=512M,share=on -name vm,debug-threads=on",
+        "-object iothread,id=io0 -blockdev driver=file,filename=/run/io/iothread,node-name=io-iothread,aio=threads -device virtio-blk-pci,drive=io-iothread,iothread=io0,num-queues=1,addr=11",
+        "-chardev socket,id=io-elvis,path=/run/io/elvis.socket -device vhost-user-blk-pci,chardev=io-elvis,num-queues=1,addr=13",
+        "-netdev tap,id=io-vhost,ifname=io5,script=no,downscript=no,vhost=on -device virtio-net-pci,netdev=io-vhost,mac=52:54:00:00:01:05,romfile=,addr=15",
+    ] {
+        assert!(words.contains(part), "{part} is not in {words}");
+    }
+    for part in [
+        "server=2 /lab/elvis serve --io-cores 2 --control /run/io/elvis.control --blk /run/io/elvis.socket=/run/io/elvis\nsocket=/run/io/elvis.socket\n",
+        "ip tuntap add dev io5 mode tap;",
+        "ip address add 10.1.5.1/24 dev io5; ip link set io5 up; ip neighbour add 10.1.5.2 lladdr 52:54:00:00:01:05",
+        "\npin=1 CPU 0/KVM\npin=2 IO io0\npin=2 vhost-",
+    ] {
+        assert!(host.contains(part), "{part} is not in {host}");
+    }
+    for part in [
+        "disk=$(ls /sys/bus/pci/devices/0000:00:13.0/virtio*/block); ln -s /dev/$disk /run/elvis",
+        "nic=$(ls /sys/bus/pci/devices/0000:00:15.0/virtio*/net); ip address add 10.1.5.2/24 dev $nic;",
+    ] {
+        assert!(guest.contains(part), "{part} is not in {guest}");
+    }
+    for part in [
+        "workload=io-elvis-d8-busy\nunits=600\nplace=inside\nrequests=disk /run/elvis 8 busy",
+        "workload=io-vhost-d1\nunits=300\nplace=inside\nrequests=net 10.1.5.1 1",
+    ] {
+        assert!(rows.contains(part), "{part} is not in {rows}");
+    }
+}
