@@ -6,7 +6,9 @@ use crate::commands::{Done, Usage, parts};
 use crate::rounds::WORKLOAD_LIMIT;
 use crate::terminal::{Colours, Stop};
 use anyhow::bail;
+use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
+use ws_machines::name::PlatformName;
 use ws_results::ResultFile;
 
 /// Such a run: its boots and perturbed boots; a row may take as long as a workload.
@@ -49,4 +51,25 @@ pub fn measured(
     }
     let measured = measure(run, None, &Stop::listen()?, colours)?;
     Ok(measured.told(colours))
+}
+
+/// The recipe of a platform, without its variant.
+///
+/// # Errors
+/// As [`measured`]: it is not of the lab, or not `suited`.
+pub fn recipe(
+    lab: &Lab,
+    name: &PlatformName,
+    suited: fn(&Recipe) -> bool,
+    has_no: &str,
+) -> anyhow::Result<Recipe> {
+    if name.family.as_deref() == Some("lab") {
+        let recipe = lab.recipe(&name.name, None)?;
+        if suited(&recipe) {
+            return Ok(recipe);
+        }
+    }
+    bail!(Usage(format!(
+        "{name} has no {has_no} (worldswitch lab list)"
+    )))
 }

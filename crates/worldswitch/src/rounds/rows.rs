@@ -67,6 +67,8 @@ mod tests {
             work: Some("request".into()),
             cpus: 1,
             host_cpus: 3,
+            vm: String::new(),
+            missing: None,
             min_iterations: 1,
             max_iterations: 1,
             insns_iterations: 1,

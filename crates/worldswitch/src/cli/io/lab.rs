@@ -67,8 +67,8 @@ pub struct LabArgs {
     #[arg(long, value_name = "RUN",
         conflicts_with_all = ["on", "list", "device", "depth", "busy", "boots", "perturb", "output"])]
     pub of: Vec<String>,
-    /// List the devices of the platforms of --on (lab:kvm-linux) instead of measuring.
-    #[arg(long, conflicts_with_all = ["boots", "perturb", "output", "export_json", "export_markdown"])]
+    /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
+    #[arg(long, conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]
     pub list: bool,
     /// Only devices whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]

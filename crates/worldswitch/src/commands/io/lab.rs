@@ -7,14 +7,22 @@ use crate::commands::{Done, export, parts, whole};
 use crate::rounds::rows::{Devices, RowsOf};
 use crate::terminal::columns::columns;
 use crate::terminal::{Colours, output};
-use anyhow::{Context, bail};
+use anyhow::bail;
+use serde::Serialize;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::{PlatformName, parse_list};
-use ws_machines::platforms;
 use ws_report::Requests;
 
 /// The platform with devices that the lab has itself.
 const PLATFORM: &str = "lab:kvm-linux";
+
+/// What a platform does not have that is no VM with devices, and which to choose.
+const HAS_NO: &str =
+    "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
+
+fn has_devices(recipe: &Recipe) -> bool {
+    recipe.vm.as_ref().is_some_and(|vm| vm.io.is_some())
+}
 
 /// Measures, or loads earlier results, and shows them.
 ///
@@ -22,24 +30,21 @@ const PLATFORM: &str = "lab:kvm-linux";
 /// Nothing could be measured, there is no such result, or a table can't be written.
 pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let lab = &args.lab;
+    if lab.list {
+        return list(args);
+    }
     let devices = RowsOf::Devices(Devices {
         device: lab.device.clone(),
         depths: args.depth.clone(),
         busy: lab.busy.map(|busy| busy == Busy::Yes),
     });
-    if lab.list {
-        return list(args, &devices);
-    }
     let (results, done) = match lab.of.is_empty() {
         true => {
             let run = RunArgs {
                 rows: Some(devices),
                 ..whole::run(&lab.on, (lab.boots, lab.perturb), &lab.parts, &args.output)
             };
-            let has_no =
-                "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
-            let suited = |recipe: &Recipe| recipe.vm.is_some();
-            whole::measured(&run, suited, has_no, colours)?
+            whole::measured(&run, has_devices, HAS_NO, colours)?
         }
         false => (ws_results::load_all(&lab.of)?, Done::Whole),
     };
@@ -56,28 +61,40 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(done)
 }
 
-fn list(args: &IoArgs, devices: &RowsOf) -> anyhow::Result<Done> {
-    let lab = &args.lab;
-    let names: Vec<PlatformName> = match lab.on.is_empty() {
+/// The devices of the recipes; it needs no packages.
+fn list(args: &IoArgs) -> anyhow::Result<Done> {
+    let args = &args.lab;
+    let names: Vec<PlatformName> = match args.on.is_empty() {
         true => parse_list(PLATFORM)?,
-        false => lab.on.iter().flatten().cloned().collect(),
+        false => args.on.iter().flatten().cloned().collect(),
     };
-    let resources = parts::resources(&lab.parts, Vec::new());
-    let mut lines: Vec<[String; 3]> = Vec::new();
+    let lab = parts::recipes(&args.parts.lab)?;
+    let mut lines: Vec<[String; 4]> = Vec::new();
     for name in &names {
-        let machine = platforms::open(name, &resources).with_context(|| name.to_string())?;
-        for row in machine.workloads().unwrap_or_default() {
-            let work = format!(
-                "{} x {}",
-                row.max_iterations,
-                row.work.as_deref().unwrap_or("-")
-            );
-            let is_new = lines.iter().all(|[name, ..]| *name != row.name);
-            if devices.wants(&row) && is_new {
-                lines.push([row.name, work, row.summary]);
+        let recipe = whole::recipe(&lab, name, has_devices, HAS_NO)?;
+        for device in recipe
+            .vm
+            .and_then(|vm| vm.io)
+            .map_or_else(Vec::new, |io| io.devices)
+        {
+            let is_wanted = args
+                .device
+                .as_ref()
+                .is_none_or(|regex| regex.is_match(&device.name));
+            let (kind, served) = (word(device.kind)?, word(device.served)?);
+            let line = [device.name, kind, served, device.why];
+            if is_wanted && !lines.contains(&line) {
+                lines.push(line);
             }
         }
     }
-    output::data(&columns(["row", "work", "what it does"], lines.into_iter()))?;
+    let heads = ["device", "kind", "served by", "why"];
+    output::data(&columns(heads, lines.into_iter()))?;
     Ok(Done::Whole)
+}
+
+/// A value's word in a recipe.
+fn word(value: impl Serialize) -> anyhow::Result<String> {
+    let value = serde_json::to_value(value)?;
+    Ok(value.as_str().unwrap_or_default().to_owned())
 }
