@@ -114,17 +114,9 @@ fn spread(workload: &str, result: &ResultFile, reference: &Reference) -> Option<
 
 /// The paper's overhead, as a fraction of the native time.
 fn overhead(workload: &str, reference: &Reference) -> Option<f64> {
-    let (work, vcpus) = match (workload.strip_suffix(ONE), workload.strip_suffix(SPREAD)) {
-        (Some(work), _) => (work, "one VCPU"),
-        (_, Some(work)) => (work, "several VCPUs"),
-        _ => return None,
-    };
-    let name = match work {
-        "apache" => "Apache",
-        "memcached" => "Memcached",
-        _ => return None,
-    };
-    let row = format!("overhead, {name}, virtual interrupts on {vcpus}");
-    let percent = reference.value([published::PAPER, TEXT, &row, COLUMN, "percent"])?;
-    Some(percent / 100.0)
+    let mut stated = reference.of_table(published::PAPER, TEXT);
+    let value = stated.find(|value| {
+        value.benchmark == workload && value.column == COLUMN && value.unit == "percent"
+    });
+    Some(value?.value? / 100.0)
 }
