@@ -210,11 +210,7 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         add(&words);
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
-    let cpus = match payload {
-        Payload::Whole(_) => launch.host_cpus,
-        _ => launch.vcpus,
-    };
-    add(&["-smp", &cpus.to_string()]);
+    add(&["-smp", &cpus(payload, launch).to_string()]);
     add(&["-m", &memory(payload, launch.memory_mib)]);
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);
@@ -267,6 +263,14 @@ fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> 
         }
     }
     arguments
+}
+
+/// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own.
+fn cpus(payload: &Payload, launch: &Launch<'_>) -> u32 {
+    match payload {
+        Payload::Whole(_) => launch.host_cpus,
+        _ => launch.vcpus,
+    }
 }
 
 /// The argument of `-m`.
