@@ -282,7 +282,7 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 
 static void note(const struct row *row, char text[300])
 {
-	uint64_t percent = row->traced_ticks ? row->idle_ticks * 100 / row->traced_ticks : 0;
+	uint64_t permille = row->traced_ticks ? row->idle_ticks * 1000 / row->traced_ticks : 0;
 
 	if (!makes_requests(row))
 		snprintf(text, 300, "run ended well%s%s%s",
@@ -290,9 +290,10 @@ static void note(const struct row *row, char text[300])
 			 row->no_steps ? "; not taken apart: " : "",
 			 row->no_steps ? row->no_steps : "");
 	else if (row->idle_ticks * 100 > row->traced_ticks * IDLE_PERCENT)
-		snprintf(text, 300,
-			 "all requests were answered; all CPUs were idle in %lu %% of the ticks",
-			 percent);
+		snprintf(
+			text, 300,
+			"all requests were answered; all CPUs were idle in %lu.%lu %% of the ticks",
+			permille / 10, permille % 10);
 	else
 		snprintf(text, 300, "all requests were answered");
 }
