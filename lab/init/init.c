@@ -2,9 +2,10 @@
  * The first process of a lab machine whose monitor is not vmm: mounts file systems, loads kernel
  * modules, runs one program, the monitor, and powers the machine off when that exits.
  *
- * /init.conf has lines of two kinds:
+ * /init.conf has lines of three kinds:
  *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters; loaded in the order of lines
  *	word=TEXT			a word of the program's command line; the first is its path
+ *	symbols				instead of a program: print the symbols of kernel and modules
  *
  * It never returns: the kernel panics if its first process exits.
  */
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/duties.h"
+#include "symbols.h"
 
 #define CONFIG	  "/init.conf"
 #define MAX_WORDS 255
@@ -52,6 +54,8 @@ static void load_module(char *line)
 		give_up("can't load the module %s: %m", line[0] ? line : "without a name");
 }
 
+static bool wants_symbols;
+
 /* Loads the modules; returns the program's words, NULL behind them. */
 static char **read_config(void)
 {
@@ -70,13 +74,15 @@ static char **read_config(void)
 		line[length] = '\0';
 		if (strncmp(line, "module=", 7) == 0)
 			load_module(line + 7);
+		else if (strcmp(line, "symbols") == 0)
+			wants_symbols = true;
 		else if (strncmp(line, "word=", 5) != 0)
 			give_up(CONFIG " has a line that is none of its own: %s", line);
 		else if (count == MAX_WORDS || !(words[count++] = strdup(line + 5)))
 			give_up("too many words in " CONFIG);
 	}
 	fclose(file);
-	if (count == 0)
+	if (count == 0 && !wants_symbols)
 		give_up(CONFIG " names no program");
 	return words;
 }
@@ -89,6 +95,13 @@ int main(void)
 
 	mount_all();
 	words = read_config();
+	if (wants_symbols) {
+		const char *wrong = symbols_print();
+
+		if (wrong)
+			give_up("no symbols: %s", wrong);
+		duties_power_off("init");
+	}
 	child = fork();
 	if (child == 0) {
 		execv(words[0], words);

@@ -1,0 +1,109 @@
+/* The trace's file; see file.h. */
+#include "file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void put_number(FILE *file, uint64_t value)
+{
+	while (value > 0x7f) {
+		putc((int)(value & 0x7f) | 0x80, file);
+		value >>= 7;
+	}
+	putc((int)value, file);
+}
+
+static void put_difference(FILE *file, int64_t difference)
+{
+	put_number(file, ((uint64_t)difference << 1) ^ (uint64_t)(difference >> 63));
+}
+
+static void put_u64(FILE *file, uint64_t value)
+{
+	for (unsigned shift = 0; shift < 64; shift += 8)
+		putc((int)(value >> shift & 0xff), file);
+}
+
+/* Numbers the instructions that are in a path, in their order. Returns how many there are. */
+static uint32_t number_used(const struct trace *trace, uint32_t *numbers)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < trace->instruction_count; i++)
+		numbers[trace->instructions[i]] = 1;
+	for (uint32_t i = 0; i < trace->insn_count; i++)
+		if (numbers[i])
+			numbers[i] = ++used;
+	return used;
+}
+
+static void put_insns(FILE *file, const struct trace *trace, uint32_t used, const uint32_t *numbers)
+{
+	put_number(file, used);
+	for (uint32_t i = 0; i < trace->insn_count; i++) {
+		const struct insn *insn = trace->insns[i];
+
+		if (!numbers[i])
+			continue;
+		put_u64(file, insn->address);
+		put_u64(file, insn->location);
+		putc(insn->size, file);
+		fwrite(insn->bytes, 1, insn->size, file);
+	}
+}
+
+static void put_cuts(FILE *file, const struct trace *trace, const struct path *path)
+{
+	put_number(file, path->cuts);
+	for (uint32_t i = 0; i < path->cuts; i++) {
+		put_number(file, trace->cuts[path->cuts_begin + i].at);
+		put_number(file, trace->cuts[path->cuts_begin + i].rest);
+	}
+}
+
+static void put_paths(FILE *file, const struct trace *trace, const uint32_t *numbers)
+{
+	put_number(file, trace->path_count);
+	for (uint32_t i = 0; i < trace->path_count; i++) {
+		const struct path *path = &trace->paths[i];
+		int64_t before = 0;
+
+		put_number(file, path->length);
+		for (uint32_t k = 0; k < path->length; k++) {
+			int64_t now = numbers[trace->instructions[path->begin + k]];
+
+			put_difference(file, now - before);
+			before = now;
+		}
+		put_cuts(file, trace, path);
+	}
+}
+
+static void put_all(FILE *file, const struct trace *trace, const char *target, uint32_t *numbers)
+{
+	uint32_t used = number_used(trace, numbers);
+
+	fprintf(file, "worldswitch-trace 2\n%s\n%s\n", target, trace->failed ? trace->failed : "");
+	put_number(file, trace->dropped);
+	put_insns(file, trace, used, numbers);
+	put_paths(file, trace, numbers);
+	put_number(file, trace->window_count);
+	for (uint32_t i = 0; i < trace->window_count; i++)
+		put_number(file, trace->windows[i]);
+	fputs("end\n", file);
+}
+
+bool file_write(const struct trace *trace, const char *target, const char *path)
+{
+	uint32_t *numbers = calloc(trace->insn_count + 1u, sizeof(*numbers));
+	FILE *file = numbers ? fopen(path, "we") : NULL;
+	bool failed = true;
+
+	if (file) {
+		put_all(file, trace, target, numbers);
+		failed = ferror(file);
+		failed |= fclose(file) != 0;
+	}
+	free(numbers);
+	return !failed;
+}

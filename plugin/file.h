@@ -1,0 +1,21 @@
+/*
+ * The trace's file. Numbers are unsigned LEB128 but where said otherwise:
+ *
+ *	"worldswitch-trace 2\n"
+ *	the target's name ("x86_64"), a newline
+ *	why the trace is not whole, or nothing, a newline
+ *	windows dropped
+ *	instructions that are in a path, and for each: address (8 bytes, little endian), location (same), size
+ *		(1 byte), its bytes; they are numbered from 1
+ *	paths, and for each: its length, then for each of its instructions the difference of its number to the
+ *		number of the one before it (at first 0) as zigzag; then its cuts (trace.h), and for each: at, rest;
+ *		paths are numbered from 0
+ *	windows, and for each: the number of its path
+ *	"end\n"
+ */
+#pragma once
+
+#include "trace.h"
+
+/* False: errno says why it could not be written. */
+bool file_write(const struct trace *trace, const char *target, const char *path);

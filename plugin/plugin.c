@@ -1,0 +1,127 @@
+/*
+ * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
+ * writes it to a file at the machine's end (file.h). Its one argument is out=FILE. It only looks: what the
+ * machine does, and how many instructions that takes, is the same with and without it.
+ */
+#include "qemu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+#include "trace.h"
+
+/* Memory for at most 2 GiB, which the kernel gives only as it is used. */
+static const struct limits limits = { .insns = 4u << 20,
+				      .path = 64u << 20,
+				      .instructions = 256u << 20,
+				      .windows = 1u << 20,
+				      .cuts = 1u << 20 };
+
+int qemu_plugin_version = PLUGIN_API;
+
+static struct trace trace;
+static char target[32];
+static const char *out;
+
+static void executed(unsigned cpu, void *data)
+{
+	(void)cpu;
+	trace_execute(&trace, data);
+}
+
+static struct insn *known(const struct qemu_plugin_insn *insn)
+{
+	uint64_t address = qemu_plugin_insn_vaddr(insn);
+	uint64_t location = (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(insn);
+	size_t size = qemu_plugin_insn_size(insn);
+#if PLUGIN_API >= 3
+	uint8_t bytes[MAX_INSN_BYTES] = { 0 };
+
+	qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+#else
+	const uint8_t *bytes = qemu_plugin_insn_data(insn);
+#endif
+	return trace_insn(&trace, address, location, bytes, size);
+}
+
+static void translated(struct qemu_plugin_tb *block)
+{
+	size_t count = qemu_plugin_tb_n_insns(block);
+
+	for (size_t i = 0; i < count; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(block, i);
+		struct insn *record = known(insn);
+		struct step *step = record ? trace_step(&trace, record, (uint32_t)(count - 1 - i))
+					   : NULL;
+
+		if (step)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, executed,
+							       QEMU_PLUGIN_CB_NO_REGS, step);
+	}
+}
+
+static void write_out(void)
+{
+	if (!file_write(&trace, target, out))
+		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
+}
+
+#if PLUGIN_API >= 7
+static void on_translated(struct qemu_plugin_tb *block, void *unused)
+{
+	(void)unused;
+	translated(block);
+}
+
+static void on_exiting(void *unused)
+{
+	(void)unused;
+	write_out();
+}
+
+static void subscribe(qemu_plugin_id id)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated, NULL);
+	qemu_plugin_register_atexit_cb(id, on_exiting, NULL);
+}
+#else
+static void on_translated(qemu_plugin_id id, struct qemu_plugin_tb *block)
+{
+	(void)id;
+	translated(block);
+}
+
+static void on_exiting(qemu_plugin_id id, void *unused)
+{
+	(void)id;
+	(void)unused;
+	write_out();
+}
+
+static void subscribe(qemu_plugin_id id)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
+	qemu_plugin_register_atexit_cb(id, on_exiting, NULL);
+}
+#endif
+
+int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int count, char **words)
+{
+	for (int i = 0; i < count; i++)
+		if (strncmp(words[i], "out=", 4) == 0)
+			out = words[i] + 4;
+	if (!out) {
+		fprintf(stderr, "worldswitch's plugin needs out=FILE\n");
+		return 1;
+	}
+	snprintf(target, sizeof(target), "%s", info->target_name);
+	if (!trace_start(&trace, &limits)) {
+		fprintf(stderr, "there is no memory for worldswitch's plugin\n");
+		return 1;
+	}
+	subscribe(id);
+	return 0;
+}

@@ -1,0 +1,204 @@
+/* Paths; see trace.h. */
+#include "trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS (1u << 18)
+
+/* The no-operation around what the guest measures (guest/arch/.../timed_call.S). */
+static const uint8_t mark_x86_64[] = { 0x66, 0x87, 0xdb };	  /* xchg %bx, %bx */
+static const uint8_t mark_aarch64[] = { 0xfb, 0x03, 0x1b, 0xaa }; /* mov x27, x27 */
+
+static bool is_mark(const uint8_t *bytes, size_t size)
+{
+	return (size == sizeof(mark_x86_64) && memcmp(bytes, mark_x86_64, size) == 0) ||
+	       (size == sizeof(mark_aarch64) && memcmp(bytes, mark_aarch64, size) == 0);
+}
+
+bool trace_start(struct trace *trace, const struct limits *limits)
+{
+	*trace = (struct trace){ .limits = *limits };
+	trace->insns = malloc(limits->insns * sizeof(*trace->insns));
+	trace->buckets = calloc(BUCKETS, sizeof(*trace->buckets));
+	trace->now = malloc(limits->path * sizeof(*trace->now));
+	trace->instructions = malloc(limits->instructions * sizeof(*trace->instructions));
+	trace->paths = malloc(limits->windows * sizeof(*trace->paths));
+	trace->path_buckets = calloc(BUCKETS, sizeof(*trace->path_buckets));
+	trace->windows = malloc(limits->windows * sizeof(*trace->windows));
+	trace->now_cuts = malloc(limits->cuts * sizeof(*trace->now_cuts));
+	trace->cuts = malloc(16 * limits->cuts * sizeof(*trace->cuts));
+	return trace->now_cuts && trace->cuts && trace->insns && trace->buckets && trace->now &&
+	       trace->instructions && trace->paths && trace->path_buckets && trace->windows;
+}
+
+static uint32_t bucket(uint64_t hash)
+{
+	return (uint32_t)((hash * 0x9e3779b97f4a7c15u) >> 32) % BUCKETS;
+}
+
+struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location,
+			const uint8_t *bytes, size_t size)
+{
+	struct insn **head = &trace->buckets[bucket(address)], *insn;
+
+	if (size > MAX_INSN_BYTES)
+		size = MAX_INSN_BYTES;
+	for (insn = *head; insn; insn = insn->next)
+		if (insn->address == address && insn->location == location && insn->size == size &&
+		    memcmp(insn->bytes, bytes, size) == 0)
+			return insn;
+	insn = trace->insn_count < trace->limits.insns ? calloc(1, sizeof(*insn)) : NULL;
+	if (!insn) {
+		trace->failed = "there were more different instructions than it keeps";
+		return NULL;
+	}
+	insn->address = address;
+	insn->location = location;
+	insn->size = (uint8_t)size;
+	memcpy(insn->bytes, bytes, size);
+	insn->is_mark = is_mark(bytes, size);
+	insn->index = trace->insn_count;
+	insn->next = *head;
+	*head = insn;
+	trace->insns[trace->insn_count++] = insn;
+	return insn;
+}
+
+struct step *trace_step(struct trace *trace, struct insn *insn, uint32_t rest)
+{
+	struct step *step;
+
+	for (step = insn->steps; step; step = step->next)
+		if (step->rest == rest)
+			return step;
+	step = malloc(sizeof(*step));
+	if (!step) {
+		trace->failed = "there was no memory for more instructions";
+		return NULL;
+	}
+	*step = (struct step){ .insn = insn, .rest = rest, .next = insn->steps };
+	insn->steps = step;
+	return step;
+}
+
+static uint64_t hash_of(const uint32_t *path, uint32_t length)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (uint32_t i = 0; i < length; i++)
+		hash = (hash ^ path[i]) * 1099511628211u;
+	return hash;
+}
+
+/* Is it what was just executed, cuts included? */
+static bool is_now(const struct trace *trace, const struct path *path)
+{
+	return path->cuts == trace->now_cut_count &&
+	       memcmp(trace->instructions + path->begin, trace->now,
+		      path->length * sizeof(*trace->now)) == 0 &&
+	       memcmp(trace->cuts + path->cuts_begin, trace->now_cuts,
+		      path->cuts * sizeof(*trace->now_cuts)) == 0;
+}
+
+/* The index of the path that was just executed; UINT32_MAX: no room. */
+static uint32_t keep_path(struct trace *trace)
+{
+	uint64_t hash = hash_of(trace->now, trace->now_length);
+	uint32_t *head = &trace->path_buckets[bucket(hash)], length = trace->now_length;
+	struct path *path;
+
+	for (uint32_t i = *head; i; i = trace->paths[i - 1].next) {
+		path = &trace->paths[i - 1];
+		if (path->hash == hash && path->length == length && is_now(trace, path))
+			return i - 1;
+	}
+	if (trace->limits.instructions - trace->instruction_count < length ||
+	    16 * trace->limits.cuts - trace->cut_count < trace->now_cut_count) {
+		trace->failed = "the different paths together are longer than it keeps";
+		return UINT32_MAX;
+	}
+	path = &trace->paths[trace->path_count];
+	*path = (struct path){ .hash = hash,
+			       .begin = trace->instruction_count,
+			       .length = length,
+			       .cuts_begin = trace->cut_count,
+			       .cuts = trace->now_cut_count,
+			       .next = *head };
+	memcpy(trace->instructions + path->begin, trace->now, length * sizeof(*trace->now));
+	memcpy(trace->cuts + path->cuts_begin, trace->now_cuts,
+	       path->cuts * sizeof(*trace->now_cuts));
+	trace->instruction_count += length;
+	trace->cut_count += path->cuts;
+	*head = ++trace->path_count;
+	return *head - 1;
+}
+
+static void close_window(struct trace *trace)
+{
+	uint32_t path;
+
+	trace->is_open = false;
+	if (trace->window_count == trace->limits.windows) {
+		trace->failed = "there were more windows than it keeps";
+		return;
+	}
+	path = keep_path(trace);
+	if (path != UINT32_MAX)
+		trace->windows[trace->window_count++] = path;
+}
+
+/* Notes that the block of the last instruction was left before its end. */
+static void note_cut(struct trace *trace, const struct step *step)
+{
+	const struct step *last = trace->last;
+	bool goes_on = !last || last->rest == 0 ||
+		       (step->rest == last->rest - 1 &&
+			step->insn->address == last->insn->address + last->insn->size);
+
+	if (goes_on)
+		return;
+	if (trace->now_cut_count == trace->limits.cuts) {
+		trace->failed = "more blocks were left in their middle than it keeps";
+		return;
+	}
+	trace->now_cuts[trace->now_cut_count++] =
+		(struct cut){ .at = trace->now_length - 1, .rest = last->rest };
+}
+
+static void append(struct trace *trace, const struct step *step)
+{
+	if (trace->now_length == trace->limits.path) {
+		trace->failed = "a path was longer than it keeps";
+		return;
+	}
+	note_cut(trace, step);
+	trace->now[trace->now_length++] = step->insn->index;
+	trace->last = step;
+}
+
+static void execute_mark(struct trace *trace, const struct step *step)
+{
+	const struct insn *insn = step->insn;
+
+	if (!trace->opener)
+		trace->opener = insn;
+	if (insn->address == trace->opener->address) {
+		trace->dropped += trace->is_open;
+		trace->is_open = true;
+		trace->now_length = trace->now_cut_count = 0;
+		trace->last = NULL;
+		append(trace, step);
+	} else if (trace->is_open) {
+		append(trace, step);
+		close_window(trace);
+	}
+}
+
+void trace_execute(struct trace *trace, const struct step *step)
+{
+	if (step->insn->is_mark)
+		execute_mark(trace, step);
+	else if (trace->is_open)
+		append(trace, step);
+}
