@@ -1,0 +1,44 @@
+//! What the emulator adds: work that no real processor of the kind causes. It is never left out silently: totals with
+//! and without it stand beside each other.
+
+use crate::trace::Architecture;
+
+/// Something that the emulator lacks, and the functions that run because of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// By which a user names it.
+    pub name: &'static str,
+    /// The emulated processor that lacks it.
+    pub architecture: Architecture,
+    /// A function that runs, with all that it calls, because of it,
+    pub function: &'static str,
+    /// where this one calls it, directly or not; None: wherever.
+    pub below: Option<&'static str>,
+    /// What it is.
+    pub why: &'static str,
+    /// How that was found out.
+    pub established: &'static str,
+}
+
+/// All that is known.
+pub const LACKS: [Lack; 2] = [
+    Lack {
+        name: "nrips",
+        architecture: Architecture::X86_64,
+        function: "kvm_emulate_instruction",
+        below: Some("svm_skip_emulated_instruction"),
+        why: "QEMU's SVM does not store the address of the next instruction (NRIPS), so KVM fetches and decodes the \
+              guest's instruction to step over it; every AMD processor since 2009 stores it",
+        established: "CPUID Fn8000_000A, EDX bit 3, is 0 in QEMU 7.2, 10.0 and 11.1; in Linux's \
+                      arch/x86/kvm/svm/svm.c, svm_skip_emulated_instruction() calls the emulator only if next_rip is 0",
+    },
+    Lack {
+        name: "nrips",
+        architecture: Architecture::X86_64,
+        function: "svm_get_insn_len",
+        below: None,
+        why: "QEMU's SVM does not store the address of the next instruction (NRIPS), so Xen fetches and decodes the \
+              guest's instruction to step over it; every AMD processor since 2009 stores it",
+        established: "the same bit; in Xen's xen/arch/x86/hvm/svm/emulate.c, svm_get_insn_len() decodes only without it",
+    },
+];

@@ -1,0 +1,79 @@
+use super::*;
+use crate::fake::{Hypercall, machine, trace};
+use proptest::prelude::*;
+
+fn explain(emulated: usize, user_space: bool, interrupts: usize) -> Explained {
+    let (trace, measured) = trace(&[Hypercall {
+        emulated,
+        user_space,
+        interrupts,
+    }]);
+    Explained::of(&trace, &machine(), "test", &measured).unwrap()
+}
+
+fn changes(difference: &Difference) -> Vec<(&str, Change, i64, i64)> {
+    let changed = difference.functions.iter();
+    changed
+        .map(|changed| {
+            (
+                &*changed.name,
+                changed.change,
+                changed.own(),
+                changed.total(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn functions_are_gained_lost_longer_shorter() {
+    let difference = Difference::of(&explain(40, false, 0), &explain(30, false, 1)).unwrap();
+    assert_eq!(difference.measured, 2);
+    let wanted = [
+        ("helper", Change::Gained, 10, 10),
+        ("kvm_emulate_instruction", Change::Shorter, -10, -10),
+        ("asm_sysvec_apic_timer_interrupt", Change::Gained, 2, 12),
+        ("svm_skip_emulated_instruction", Change::Callees, 0, -10),
+        ("kvm_arch_vcpu_ioctl_run", Change::Callees, 0, 2),
+        ("svm_handle_exit", Change::Callees, 0, 2),
+    ];
+    assert_eq!(changes(&difference), wanted);
+    let text = difference.to_text(5);
+    let has = |part: &str| assert!(text.contains(part), "{text}");
+    has("From test on lab:fake to test on lab:fake: +2 instructions.");
+    has("      +10       +10           0 > 1  helper: gained");
+    has("       +2                            1 functions that changed by less than 5");
+    has("       +2                            in all, as measured");
+}
+
+#[test]
+fn names_of_compilers_and_of_el2_are_the_same_function() {
+    assert_eq!(plain("vcpu_load.isra.0"), "vcpu_load");
+    assert_eq!(plain("__kvm_nvhe___guest_exit"), "__guest_exit");
+    assert_eq!(plain("f.constprop.0.part.1"), "f");
+}
+
+#[test]
+fn other_processors_are_not_compared() {
+    let mut other = explain(1, false, 0);
+    other.architecture = "aarch64".to_owned();
+    let error = Difference::of(&explain(1, false, 0), &other).unwrap_err();
+    assert!(error.to_string().contains("x86_64 and aarch64"));
+}
+
+proptest! {
+    #[test]
+    fn parts_always_add_up(
+        one in (0usize..60, any::<bool>(), 0usize..3),
+        two in (0usize..60, any::<bool>(), 0usize..3),
+    ) {
+        let (before, after) = (explain(one.0, one.1, one.2), explain(two.0, two.1, two.2));
+        let difference = Difference::of(&before, &after).unwrap();
+        prop_assert_eq!(difference.sum(), difference.measured);
+        prop_assert_eq!(difference.measured, after.sum.measured - before.sum.measured);
+        let same = Difference::of(&before, &before).unwrap();
+        prop_assert!(same.functions.is_empty() && same.measured == 0);
+        let back = Difference::of(&after, &before).unwrap();
+        prop_assert_eq!(back.functions.len(), difference.functions.len());
+    }
+}

@@ -1,0 +1,396 @@
+//! An operation, explained.
+
+use crate::adds::LACKS;
+use crate::phases::{self, Phase};
+use crate::place::{Function, Kind, Machine, Places};
+use crate::registers::{self, Accesses, Class, Registers};
+use crate::sum::{Measured, Sum, SumError};
+use crate::trace::Trace;
+use crate::traps::{Trap, traps};
+use crate::tree::{Node, Tree};
+use crate::windows::{Followed, Windows, follow, reads_clock};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+
+/// The version of what [`Explained`] is as JSON.
+pub const SCHEMA: &str = "worldswitch-explain/1";
+
+/// Why a trace can't be explained.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExplainError {
+    /// The guest's part of the trace is not as expected.
+    #[error(
+        "the trace has no window of a timed loop: was the guest's own file given, and did the benchmark run?"
+    )]
+    NoLoop,
+    /// Several benchmarks.
+    #[error("the trace has several benchmarks ({0}): record one alone")]
+    Loops(String),
+    /// The guest has sent no sample.
+    #[error("the guest has sent no samples, so there is nothing to compare the trace with")]
+    NoSamples,
+    /// It measures something else than the window.
+    #[error(
+        "{0} reads the clock itself, so it measures only a part of what was recorded: such benchmarks can't be explained"
+    )]
+    SelfTimed(String),
+    /// The sum.
+    #[error(transparent)]
+    Sum(#[from] SumError),
+}
+
+/// How many instructions a function takes in an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionCount {
+    /// Index in [`Explained::functions`].
+    pub function: u32,
+    /// How often it was called.
+    pub calls: u64,
+    /// Its own instructions.
+    pub own: u64,
+    /// The same, and of all that it called.
+    pub total: u64,
+}
+
+/// Instructions of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseCount {
+    /// Which.
+    pub phase: Phase,
+    /// How many.
+    pub instructions: u64,
+}
+
+/// Accesses to a register in a phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterCount {
+    /// Its class.
+    pub class: Class,
+    /// Its name, or the instruction's on x86.
+    pub register: String,
+    /// The phase.
+    pub phase: Phase,
+    /// How often.
+    #[serde(flatten)]
+    pub accesses: Accesses,
+}
+
+/// A path that is not the most common one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherPath {
+    /// Samples with it.
+    pub windows: u64,
+    /// Its sum.
+    pub sum: Sum,
+    /// Why it is longer.
+    pub because: Option<Because>,
+}
+
+/// Why a path is longer than the most common one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Because {
+    /// The function that takes the most instructions more.
+    pub function: String,
+    /// It is not in the most common path.
+    pub is_new: bool,
+    /// With all that it calls, if it is new; else how many more of its own.
+    pub instructions: u64,
+}
+
+/// What the emulator adds to the most common path ([`crate::adds`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Added {
+    /// Of the lack.
+    pub name: String,
+    /// What it is.
+    pub why: String,
+    /// Instructions.
+    pub instructions: u64,
+}
+
+/// An operation, explained: the most common path of its samples, and how the others differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The machine's name.
+    pub platform: String,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// `x86_64`, `aarch64`.
+    pub architecture: String,
+    /// Levels of hypervisors.
+    pub hypervisors: u8,
+    /// Samples of all paths.
+    pub samples: u64,
+    /// Samples of the most common path.
+    pub windows: u64,
+    /// Its sum.
+    pub sum: Sum,
+    /// Executed outside of the guest in the control loop, which is taken off in the sum.
+    pub control: i64,
+    /// Whose instructions they are; nodes refer to it.
+    pub functions: Vec<Function>,
+    /// The call tree of the most common path, the guest's own instructions and the harness's in it.
+    pub tree: Tree,
+    /// By phase; empty if those of this hypervisor are not known.
+    pub phases: Vec<PhaseCount>,
+    /// By class, name, phase.
+    pub registers: Vec<RegisterCount>,
+    /// Why the guest and guest hypervisors were left.
+    pub traps: Vec<Trap>,
+    /// What the emulator adds.
+    pub added: Vec<Added>,
+    /// The other paths, the most frequent first.
+    pub others: Vec<OtherPath>,
+}
+
+impl Explained {
+    /// Explains the one benchmark of a trace.
+    ///
+    /// # Errors
+    /// The trace has several, or none; or a sample's sum does not come out.
+    pub fn of(
+        trace: &Trace,
+        machine: &Machine,
+        benchmark: &str,
+        measured: &Measured,
+    ) -> Result<Self, ExplainError> {
+        let mut places = Places::of(trace, machine);
+        let paths = follow(trace, &mut places);
+        let functions = std::mem::take(&mut places.functions);
+        let windows = Windows::of(trace, &paths, measured)?;
+        let sums = windows.sums(&paths, measured).map_err(|error| {
+            let path = &paths[windows.run[0] as usize];
+            match reads_clock(trace, path, &functions) {
+                true => ExplainError::SelfTimed(path.timed.clone()),
+                false => error.into(),
+            }
+        })?;
+        let run: Vec<u32> = windows
+            .run
+            .iter()
+            .map(|path| paths[*path as usize].index)
+            .collect();
+        let (main, first) = most_common(&run, &sums).ok_or(ExplainError::NoSamples)?;
+        let path = &paths[main as usize];
+        let phases = phases::phases(&path.walk, &functions);
+        let control = paths[windows.control[first] as usize].count.attributed;
+        let mut explained = Self {
+            schema: SCHEMA.to_owned(),
+            platform: machine.name.clone(),
+            benchmark: benchmark.to_owned(),
+            architecture: trace.architecture.name().to_owned(),
+            hypervisors: machine.hypervisors,
+            samples: run.len() as u64,
+            windows: run.iter().filter(|path| **path == main).count() as u64,
+            sum: sums[first],
+            control,
+            tree: path.walk.tree.clone(),
+            phases: count_phases(&phases),
+            traps: traps(
+                trace,
+                &trace.paths[main as usize],
+                &path.places,
+                &functions,
+                &path.walk,
+            ),
+            registers: count_registers(trace, path, &functions, &phases),
+            functions,
+            added: Vec::new(),
+            others: Vec::new(),
+        };
+        explained.added = explained.find_added(trace);
+        explained.others = explained.find_others(&run, &sums, main, &paths);
+        Ok(explained)
+    }
+
+    /// All functions outside of the guest by their own instructions, the most first.
+    pub fn counts(&self) -> Vec<FunctionCount> {
+        let mut counts = counts(&self.tree);
+        counts.retain(|count| self.functions[count.function as usize].kind != Kind::Guest);
+        counts
+    }
+
+    /// What the operation would cost without the named lacks of the emulator, and only those.
+    pub fn without(&self, lacks: &[&str]) -> i64 {
+        let named = self
+            .added
+            .iter()
+            .filter(|added| lacks.contains(&&*added.name));
+        self.sum.measured - named.map(|added| added.instructions as i64).sum::<i64>()
+    }
+
+    fn find_added(&self, trace: &Trace) -> Vec<Added> {
+        let lacks = LACKS
+            .iter()
+            .filter(|lack| lack.architecture == trace.architecture);
+        lacks
+            .filter_map(|lack| {
+                let name = |node: &Node| &*self.functions[node.function as usize].name;
+                let is_of = |node: &&Node| {
+                    let mut callers = node
+                        .parent
+                        .into_iter()
+                        .flat_map(|caller| self.tree.chain(caller));
+                    name(node) == lack.function
+                        && lack
+                            .below
+                            .is_none_or(|below| callers.any(|caller| name(caller) == below))
+                };
+                let instructions: u64 = self
+                    .tree
+                    .nodes
+                    .iter()
+                    .filter(is_of)
+                    .map(|node| node.total)
+                    .sum();
+                (instructions > 0).then(|| Added {
+                    name: lack.name.to_owned(),
+                    why: lack.why.to_owned(),
+                    instructions,
+                })
+            })
+            .collect()
+    }
+
+    fn find_others(
+        &self,
+        run: &[u32],
+        sums: &[Sum],
+        main: u32,
+        paths: &[Followed],
+    ) -> Vec<OtherPath> {
+        let mut others: BTreeMap<(u32, i64), OtherPath> = BTreeMap::new();
+        for (path, sum) in run.iter().zip(sums).filter(|(path, _)| **path != main) {
+            let other = others
+                .entry((*path, sum.measured))
+                .or_insert_with(|| OtherPath {
+                    windows: 0,
+                    sum: *sum,
+                    because: self.because(&paths[*path as usize].walk.tree),
+                });
+            other.windows += 1;
+        }
+        let mut others: Vec<OtherPath> = others.into_values().collect();
+        others.sort_by_key(|other| (std::cmp::Reverse(other.windows), other.sum.measured));
+        others
+    }
+
+    /// Why another path is longer.
+    fn because(&self, tree: &Tree) -> Option<Because> {
+        let usual: HashMap<u32, u64> = counts(&self.tree)
+            .iter()
+            .map(|count| (count.function, count.own))
+            .collect();
+        let counts = counts(tree);
+        let because = |count: &FunctionCount, is_new, instructions| Because {
+            function: self.functions[count.function as usize].name.clone(),
+            is_new,
+            instructions,
+        };
+        let new = counts
+            .iter()
+            .filter(|count| !usual.contains_key(&count.function));
+        if let Some(largest) = new.max_by_key(|count| count.total) {
+            return Some(because(largest, true, largest.total));
+        }
+        let more = |count: &FunctionCount| {
+            count
+                .own
+                .checked_sub(usual[&count.function])
+                .filter(|more| *more > 0)
+        };
+        let longer = counts
+            .iter()
+            .filter_map(|count| Some((more(count)?, count)));
+        let (more, count) = longer.max_by_key(|(more, _)| *more)?;
+        Some(because(count, false, more))
+    }
+}
+
+/// The path of most windows, the shortest of several; and its first window.
+fn most_common(windows: &[u32], sums: &[Sum]) -> Option<(u32, usize)> {
+    let mut counts: HashMap<u32, (usize, usize)> = HashMap::new();
+    for (index, path) in windows.iter().enumerate() {
+        counts.entry(*path).or_insert((0, index)).0 += 1;
+    }
+    let best = counts.into_iter().max_by_key(|(path, (count, first))| {
+        (*count, std::cmp::Reverse((sums[*first].measured, *path)))
+    });
+    best.map(|(path, (_, first))| (path, first))
+}
+
+fn count_phases(phases: &[Option<Phase>]) -> Vec<PhaseCount> {
+    if !phases::are_known(phases) {
+        return Vec::new();
+    }
+    let count = |phase| PhaseCount {
+        phase,
+        instructions: phases.iter().filter(|of| **of == Some(phase)).count() as u64,
+    };
+    let counts = Phase::ALL.into_iter().map(count);
+    counts.filter(|count| count.instructions > 0).collect()
+}
+
+fn count_registers(
+    trace: &Trace,
+    path: &Followed,
+    functions: &[Function],
+    phases: &[Option<Phase>],
+) -> Vec<RegisterCount> {
+    let mut registers = Registers::new();
+    let insns = trace.path(path.index).zip(&path.places).zip(phases);
+    for ((insn, place), phase) in insns {
+        let function = &functions[place.function as usize];
+        if let (Some(phase), true) = (phase, function.kind != Kind::User) {
+            let architecture = trace.architecture;
+            registers::add(&mut registers, architecture, insn, &function.name, *phase);
+        }
+    }
+    let mut counts = Vec::new();
+    for (class, names) in registers {
+        for (register, phases) in names {
+            counts.extend(phases.into_iter().map(|(phase, accesses)| RegisterCount {
+                class,
+                register: register.clone(),
+                phase,
+                accesses,
+            }));
+        }
+    }
+    counts
+}
+
+/// All functions of a tree. A function that calls itself is counted once in its total.
+fn counts(tree: &Tree) -> Vec<FunctionCount> {
+    let mut counts: HashMap<u32, FunctionCount> = HashMap::new();
+    for node in &tree.nodes {
+        let count = counts.entry(node.function).or_insert(FunctionCount {
+            function: node.function,
+            ..FunctionCount::default()
+        });
+        count.calls += node.calls;
+        count.own += node.own;
+        if !is_inside_itself(tree, node) {
+            count.total += node.total;
+        }
+    }
+    let mut counts: Vec<FunctionCount> = counts.into_values().collect();
+    counts.sort_by_key(|count| (std::cmp::Reverse(count.own), count.function));
+    counts
+}
+
+fn is_inside_itself(tree: &Tree, node: &Node) -> bool {
+    let callers = node
+        .parent
+        .into_iter()
+        .flat_map(|parent| tree.chain(parent));
+    callers
+        .into_iter()
+        .any(|caller| caller.function == node.function)
+}
+
+#[cfg(test)]
+#[path = "explained_tests.rs"]
+mod tests;

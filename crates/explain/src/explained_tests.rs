@@ -1,0 +1,211 @@
+use super::*;
+use crate::fake::{Hypercall, machine, trace};
+use crate::trace::Insn;
+use proptest::prelude::*;
+
+const PLAIN: Hypercall = Hypercall {
+    emulated: 40,
+    user_space: false,
+    interrupts: 0,
+};
+
+fn explain(samples: &[Hypercall]) -> Explained {
+    let (trace, measured) = trace(samples);
+    Explained::of(&trace, &machine(), "test", &measured).unwrap()
+}
+
+#[test]
+fn a_hypercall_is_explained() {
+    let explained = explain(&[PLAIN; 3]);
+    assert_eq!((explained.samples, explained.windows), (3, 3));
+    let Sum {
+        attributed,
+        guest,
+        measured,
+        intercepted,
+    } = explained.sum;
+    assert_eq!(attributed + guest, measured + intercepted);
+    assert_eq!((intercepted, explained.others.len()), (1, 0));
+    let phases: Vec<(Phase, u64)> = explained
+        .phases
+        .iter()
+        .map(|count| (count.phase, count.instructions))
+        .collect();
+    assert_eq!(
+        phases,
+        [(Phase::Exit, 22), (Phase::Handling, 48), (Phase::Entry, 4)]
+    );
+    let counts = explained.counts();
+    let first = &explained.functions[counts[0].function as usize];
+    assert_eq!(
+        (&*first.name, counts[0].own),
+        ("kvm_emulate_instruction", 41)
+    );
+    assert!(
+        counts
+            .iter()
+            .all(|count| explained.functions[count.function as usize].kind != Kind::Guest)
+    );
+    assert_eq!(
+        counts.iter().map(|count| count.own as i64).sum::<i64>(),
+        attributed
+    );
+}
+
+#[test]
+fn what_the_emulator_adds_is_told_and_can_be_taken_out() {
+    let explained = explain(&[PLAIN]);
+    let [added] = &explained.added[..] else {
+        panic!("{:?}", explained.added);
+    };
+    assert_eq!((&*added.name, added.instructions), ("nrips", 41));
+    assert_eq!(explained.without(&["nrips"]), explained.sum.measured - 41);
+    assert_eq!(explained.without(&["other"]), explained.sum.measured);
+    let real = explain(&[Hypercall {
+        emulated: 0,
+        ..PLAIN
+    }]);
+    assert!(real.added.is_empty());
+}
+
+#[test]
+fn user_space_is_a_phase_of_its_own() {
+    let explained = explain(&[Hypercall {
+        user_space: true,
+        ..PLAIN
+    }]);
+    let phases: BTreeMap<Phase, u64> = explained
+        .phases
+        .iter()
+        .map(|count| (count.phase, count.instructions))
+        .collect();
+    assert_eq!(
+        phases.values().sum::<u64>() as i64,
+        explained.sum.attributed
+    );
+    assert_eq!((phases[&Phase::UserSpace], phases[&Phase::Entry]), (10, 4));
+}
+
+#[test]
+fn other_paths_are_told_with_the_reason() {
+    let tick = Hypercall {
+        interrupts: 1,
+        ..PLAIN
+    };
+    let longer = Hypercall {
+        emulated: 50,
+        ..PLAIN
+    };
+    let explained = explain(&[PLAIN, tick, PLAIN, longer, PLAIN, tick]);
+    assert_eq!((explained.samples, explained.windows), (6, 3));
+    let why = |other: &OtherPath| {
+        let because = other.because.clone().unwrap();
+        (
+            other.windows,
+            other.sum.measured - explained.sum.measured,
+            because.function,
+            because.is_new,
+        )
+    };
+    let found: Vec<_> = explained.others.iter().map(why).collect();
+    let timer = "asm_sysvec_apic_timer_interrupt".to_owned();
+    assert_eq!(
+        found,
+        [
+            (2, 12, timer, true),
+            (1, 10, "kvm_emulate_instruction".to_owned(), false)
+        ]
+    );
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let (whole, measured) = trace(&[PLAIN; 3]);
+    let says = |trace: &Trace, measured: &Measured| {
+        Explained::of(trace, &machine(), "test", measured)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(says(&whole, &Measured::default()).contains("no samples"));
+    let (_, more) = trace(&[PLAIN; 4]);
+    assert!(says(&whole, &more).contains("3 windows of test_run"));
+    let mut other = measured.clone();
+    other.run[1] += 1;
+    assert!(says(&whole, &other).contains("sample 1"));
+    let mut nothing = whole.clone();
+    nothing.windows.clear();
+    assert!(says(&nothing, &measured).contains("no window"));
+}
+
+#[test]
+fn a_benchmark_that_reads_the_clock_is_refused() {
+    let (mut trace, mut measured) = trace(&[PLAIN]);
+    let loop_insn = trace
+        .insns
+        .iter()
+        .position(|insn| insn.address == crate::fake::address("test_run"));
+    trace.insns[loop_insn.unwrap()] = Insn::new(crate::fake::address("test_run"), 0, &[0x0f, 0x31]);
+    measured.run[0] -= 20;
+    let error = Explained::of(&trace, &machine(), "test", &measured).unwrap_err();
+    assert_eq!(error, ExplainError::SelfTimed("test_run".into()));
+}
+
+#[test]
+fn json_is_read_back() {
+    let explained = explain(&[
+        PLAIN,
+        Hypercall {
+            interrupts: 1,
+            ..PLAIN
+        },
+    ]);
+    let text = explained.to_json().unwrap();
+    assert_eq!(Explained::from_json(&text).unwrap(), explained);
+    let refused = |from: &str, to: &str| {
+        let text = text.replacen(from, to, 1);
+        Explained::from_json(&text).unwrap_err().to_string()
+    };
+    assert!(refused(SCHEMA, "worldswitch-explain/9").contains("explain/9"));
+    assert!(refused("\"parent\": 3", "\"parent\": 2000").contains("called by node 2000"));
+    assert!(refused("\"function\": 0", "\"function\": 99").contains("function 99"));
+    assert!(refused("\"samples\"", "\"simples\"").contains("samples"));
+}
+
+#[test]
+fn a_flame_graph_has_all_functions() {
+    let svg = explain(&[PLAIN]).to_flame_graph().unwrap();
+    assert!(svg.contains("<svg") && svg.contains("kvm_emulate_instruction"));
+    assert_eq!(
+        svg,
+        explain(&[PLAIN]).to_flame_graph().unwrap(),
+        "it is the same each time"
+    );
+}
+
+fn calls() -> impl Strategy<Value = Hypercall> {
+    (0usize..60, any::<bool>(), 0usize..3).prop_map(|(emulated, user_space, interrupts)| {
+        Hypercall {
+            emulated,
+            user_space,
+            interrupts,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn sums_always_add_up(samples in prop::collection::vec(calls(), 1..6)) {
+        let explained = explain(&samples);
+        let sums = explained.others.iter().map(|other| other.sum).chain([explained.sum]);
+        for sum in sums {
+            prop_assert_eq!(sum.attributed + sum.guest, sum.measured + sum.intercepted);
+        }
+        let phases: u64 = explained.phases.iter().map(|count| count.instructions).sum();
+        prop_assert_eq!(phases as i64, explained.sum.attributed);
+        let folded: u64 = explained.to_folded().lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+        let length: u64 = explained.tree.nodes.iter().map(|node| node.own).sum();
+        prop_assert_eq!(folded, length);
+        let windows = explained.windows + explained.others.iter().map(|other| other.windows).sum::<u64>();
+        prop_assert_eq!(windows, samples.len() as u64);
+    }
+}

@@ -1,0 +1,48 @@
+//! How an instruction hands over control, from its bytes.
+
+use crate::trace::{Architecture, Insn};
+use crate::{a64, x86};
+
+/// Where the next instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Behind it.
+    Plain,
+    /// A call, and its target if the bytes say it.
+    Call(Option<u64>),
+    /// A jump that may also not be taken, and its target.
+    Branch(u64),
+    /// A jump that is always taken, and its target if the bytes say it.
+    Jump(Option<u64>),
+    /// A return to a caller.
+    Return,
+    /// A call of a higher privilege level: SYSCALL, SVC, HVC.
+    SystemCall,
+    /// The way back from an exception or a system call; on ARM also the way into a guest.
+    ExceptionReturn,
+    /// VMRUN, VMLAUNCH, VMRESUME: the next instruction of this level is the one behind it.
+    EnterGuest,
+}
+
+impl Flow {
+    /// Decodes an instruction.
+    pub fn of(architecture: Architecture, insn: &Insn) -> Self {
+        match architecture {
+            Architecture::X86_64 => x86::flow(insn),
+            Architecture::Aarch64 => a64::flow(insn),
+        }
+    }
+
+    /// Whether an instruction of this kind at `from` can be followed by one at `to`, if nothing interrupts it. Targets
+    /// that the bytes do not say are possible everywhere.
+    pub fn leads(self, from: &Insn, to: u64) -> bool {
+        let is_next = from.next() == to;
+        match self {
+            Self::Plain | Self::EnterGuest => is_next || from.address == to,
+            Self::Branch(target) => is_next || target == to,
+            Self::Call(Some(target)) | Self::Jump(Some(target)) => target == to,
+            Self::Call(None) | Self::Jump(None) | Self::Return => true,
+            Self::SystemCall | Self::ExceptionReturn => true,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Explains an operation's instructions by the functions that execute them.
+//!
+//! Pure: no processes, no clock; files only as the bytes that are given.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
+
+mod a64;
+pub mod adds;
+pub mod diff;
+pub mod explained;
+#[cfg(test)]
+mod fake;
+mod flow;
+pub mod load;
+pub mod phases;
+pub mod place;
+pub mod registers;
+pub mod render;
+pub mod sum;
+pub mod symbols;
+pub mod trace;
+pub mod traps;
+pub mod tree;
+mod windows;
+mod x86;

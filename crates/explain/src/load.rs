@@ -1,0 +1,144 @@
+//! Where an image runs that runs elsewhere than where it was linked, as programs that may lie anywhere do: it is found
+//! by its code.
+
+use crate::symbols::SymbolsError;
+use crate::trace::Trace;
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, SectionKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+const PAGE_BYTES: u64 = 4096;
+
+/// A page of which fewer bytes were executed says nothing.
+const TELLING_BYTES: usize = 24;
+
+/// By page: the offset in it and the code of each executed instruction.
+type Pages<'a> = BTreeMap<u64, BTreeSet<(usize, &'a [u8])>>;
+
+/// What was added to the addresses of an ELF file where it ran: one number for each place where it did, the one with
+/// the most executed instructions first. None if no instruction of it was executed.
+pub fn biases(code: &Code, trace: &Trace) -> Vec<u64> {
+    let executed = pages(trace);
+    let mut votes: BTreeMap<u64, usize> = BTreeMap::new();
+    for (start, bytes) in &code.sections {
+        for (page, insns) in &executed {
+            for bias in matches(*start, bytes, *page, insns) {
+                *votes.entry(bias).or_default() += insns.len();
+            }
+        }
+    }
+    let mut found: Vec<(u64, usize)> = votes.into_iter().collect();
+    found.sort_by_key(|(bias, votes)| (std::cmp::Reverse(*votes), *bias));
+    found.into_iter().map(|(bias, _)| bias).collect()
+}
+
+/// The code of an ELF file: which bytes are at an address.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    sections: Vec<(u64, Vec<u8>)>,
+}
+
+impl Code {
+    /// All sections of code.
+    ///
+    /// # Errors
+    /// It is no 64-bit little-endian ELF file.
+    pub fn of(elf: &[u8]) -> Result<Self, SymbolsError> {
+        let elf = parse(elf)?;
+        let sections = elf
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text)
+            .filter_map(|section| Some((section.address(), section.data().ok()?.to_vec())))
+            .collect();
+        Ok(Self { sections })
+    }
+
+    /// Whether it has these bytes there.
+    pub fn has(&self, address: u64, bytes: &[u8]) -> bool {
+        self.sections.iter().any(|(start, code)| {
+            let at = address.checked_sub(*start).map(|at| at as usize);
+            let there = at.and_then(|at| code.get(at..at.checked_add(bytes.len())?));
+            there == Some(bytes)
+        })
+    }
+}
+
+fn parse(elf: &[u8]) -> Result<ElfFile64<'_, LittleEndian>, SymbolsError> {
+    ElfFile64::parse(elf).map_err(|error| SymbolsError::Elf(error.to_string()))
+}
+
+fn pages(trace: &Trace) -> Pages<'_> {
+    let mut pages = Pages::new();
+    for insn in &trace.insns {
+        let offset = (insn.address % PAGE_BYTES) as usize;
+        let page = insn.address - insn.address % PAGE_BYTES;
+        pages
+            .entry(page)
+            .or_default()
+            .insert((offset, insn.bytes()));
+    }
+    let told =
+        |insns: &BTreeSet<(usize, &[u8])>| insns.iter().map(|(_, code)| code.len()).sum::<usize>();
+    pages.retain(|_, insns| told(insns) >= TELLING_BYTES);
+    pages
+}
+
+/// The biases with which all of a page's executed instructions are in a section's code. An instruction that reaches
+/// beyond the section is not.
+fn matches<'a>(
+    start: u64,
+    code: &'a [u8],
+    page: u64,
+    insns: &'a BTreeSet<(usize, &'a [u8])>,
+) -> impl Iterator<Item = u64> + 'a {
+    let first = start - start % PAGE_BYTES;
+    let end = start.saturating_add(code.len() as u64);
+    let linked = (first..end).step_by(PAGE_BYTES as usize);
+    linked.filter_map(move |from| {
+        let is_there = |(offset, bytes): &(usize, &[u8])| {
+            let at = (from + *offset as u64)
+                .checked_sub(start)
+                .map(|at| at as usize);
+            let there = at.and_then(|at| code.get(at..at.checked_add(bytes.len())?));
+            there == Some(bytes)
+        };
+        insns.iter().all(is_there).then(|| page.wrapping_sub(from))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Architecture, Insn};
+
+    #[test]
+    fn a_program_is_found_where_it_ran() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let elf = ElfFile64::<LittleEndian>::parse(&*own).unwrap();
+        let text = elf.section_by_name(".text").unwrap();
+        let bytes = text.data().unwrap();
+        let run_at = |bias: u64| {
+            let at = |offset: usize| {
+                Insn::new(
+                    text.address() + offset as u64 + bias,
+                    0,
+                    &bytes[offset..offset + 8],
+                )
+            };
+            (0x2000..0x2100).step_by(8).map(at).collect::<Vec<_>>()
+        };
+        let mut trace = Trace {
+            architecture: Architecture::X86_64,
+            insns: [run_at(0x5555_0000_0000), run_at(0x7000)].concat(),
+            paths: vec![],
+            windows: vec![],
+        };
+        let code = Code::of(&own).unwrap();
+        let mut found = biases(&code, &trace);
+        found.sort_unstable();
+        assert_eq!(found, [0x7000, 0x5555_0000_0000]);
+        trace.insns.truncate(2);
+        assert_eq!(biases(&code, &trace), [0u64; 0], "too little to tell");
+        assert!(Code::of(b"no ELF file").is_err());
+    }
+}

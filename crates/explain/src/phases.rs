@@ -1,0 +1,157 @@
+//! The phases of a world switch: which instructions leave the guest, which handle its exit, which enter it again, and
+//! which go to a process and back.
+
+use crate::place::{Function, Kind};
+use crate::tree::Walk;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A phase of what is executed outside of the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// From the guest's last instruction to the handler of the exit: the guest's state is saved.
+    Exit,
+    /// The handler, which looks for the reason and does what the guest wanted.
+    Handling,
+    /// From the handler to the guest: its state is restored.
+    Entry,
+    /// From the handler to the monitor's process, in it, and back to the hypervisor's loop over entries: also what is
+    /// saved and restored only because another process might run.
+    UserSpace,
+    /// In a guest hypervisor, of whatever phase of its own.
+    GuestHypervisor,
+}
+
+impl Phase {
+    /// All, in the order of time.
+    pub const ALL: [Self; 5] = [
+        Self::Exit,
+        Self::Handling,
+        Self::Entry,
+        Self::UserSpace,
+        Self::GuestHypervisor,
+    ];
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Exit => "exit",
+            Self::Handling => "handling",
+            Self::Entry => "entry",
+            Self::UserSpace => "user space",
+            Self::GuestHypervisor => "guest hypervisor",
+        })
+    }
+}
+
+/// What an instruction of a function says of the phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// It and all that it calls handle the exit; what follows is entry.
+    Handler,
+    /// It and all that it calls are of the way from user space.
+    Reload,
+    /// The vCPU's loop, on its way from user space: entry.
+    Loop,
+    /// On the way to user space or in it.
+    Outside,
+}
+
+/// The functions that begin a phase, by hypervisor; x86 first.
+const MARKS: [(&str, Mark); 14] = [
+    // Linux KVM: arch/x86/kvm/{svm/svm,vmx/vmx}.c, arch/arm64/kvm/handle_exit.c.
+    ("svm_handle_exit", Mark::Handler),
+    ("vmx_handle_exit", Mark::Handler),
+    ("handle_exit", Mark::Handler),
+    ("kvm_arch_vcpu_ioctl_run", Mark::Loop),
+    ("kvm_vcpu_ioctl", Mark::Outside),
+    ("vcpu_load", Mark::Reload),
+    // Xen: xen/arch/x86/hvm/{svm/svm,vmx/vmx}.c, xen/arch/arm/traps.c.
+    ("svm_vmexit_handler", Mark::Handler),
+    ("vmx_vmexit_handler", Mark::Handler),
+    ("do_trap_guest_sync", Mark::Handler),
+    ("do_trap_irq", Mark::Handler),
+    ("do_trap_fiq", Mark::Handler),
+    // neve: neve/exits/exits.c.
+    ("synchronous", Mark::Handler),
+    ("arch_take_interrupts", Mark::Handler),
+    ("nested_synchronous", Mark::Handler),
+];
+
+fn mark(function: &Function) -> Option<Mark> {
+    if function.kind == Kind::User {
+        return Some(Mark::Outside);
+    }
+    // Xen's table has the file before the name of a function that is not global.
+    let own = function.name.rsplit('#').next();
+    let found = MARKS.iter().find(|(name, _)| Some(*name) == own);
+    found.map(|(_, mark)| *mark)
+}
+
+/// The phase of each instruction of a path; None for those of the guest.
+pub fn phases(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
+    let inherited = inherited(walk, functions);
+    let mut now = Phase::Exit;
+    let follow = |node: &u32| {
+        let function = &functions[walk.tree.nodes[*node as usize].function as usize];
+        if function.kind == Kind::Guest {
+            now = Phase::Exit;
+            return None;
+        }
+        if function.level > 0 {
+            now = Phase::Exit;
+            return Some(Phase::GuestHypervisor);
+        }
+        match inherited[*node as usize] {
+            Some(Phase::Handling) => {
+                now = Phase::Entry;
+                return Some(Phase::Handling);
+            }
+            Some(phase) => return Some(phase),
+            None => {}
+        }
+        match mark(function) {
+            Some(Mark::Outside) => now = Phase::UserSpace,
+            Some(Mark::Loop) if now == Phase::UserSpace => now = Phase::Entry,
+            _ => {}
+        }
+        Some(now)
+    };
+    let mut phases: Vec<Option<Phase>> = walk.nodes.iter().map(follow).collect();
+    // What led to user space was no entry.
+    let mut behind = None;
+    for phase in phases.iter_mut().rev() {
+        if *phase == Some(Phase::Entry) && behind == Some(Phase::UserSpace) {
+            *phase = behind;
+        }
+        behind = *phase;
+    }
+    phases
+}
+
+/// The phase of nodes that have one with all that they call.
+fn inherited(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
+    // Parents stand before their children.
+    let mut phases: Vec<Option<Phase>> = Vec::with_capacity(walk.tree.nodes.len());
+    for node in &walk.tree.nodes {
+        let own = match mark(&functions[node.function as usize]) {
+            Some(Mark::Handler) => Some(Phase::Handling),
+            Some(Mark::Reload) => Some(Phase::UserSpace),
+            _ => None,
+        };
+        let parent = node.parent.and_then(|parent| phases[parent as usize]);
+        phases.push(parent.or(own));
+    }
+    phases
+}
+
+/// Whether the hypervisor's phases are known: if not, all of them are called exit.
+pub fn are_known(phases: &[Option<Phase>]) -> bool {
+    phases.contains(&Some(Phase::Handling))
+}
+
+#[cfg(test)]
+#[path = "phases_tests.rs"]
+mod tests;

@@ -1,0 +1,334 @@
+//! Where each instruction of a trace belongs: to which level, to what kind of software, and to which function.
+//!
+//! L0 is the software on the (emulated) machine itself, L1 what runs in its VM, and so on; the guest is the last.
+
+use crate::load::{self, Code};
+use crate::symbols::{Symbols, SymbolsError};
+use crate::trace::{Insn, Trace};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// What kind of software executes an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The benchmark kernel.
+    Guest,
+    /// A hypervisor, or the part of a kernel that is one: KVM's modules, KVM's code at EL2 without VHE.
+    Hypervisor,
+    /// The rest of a kernel.
+    Kernel,
+    /// A process: the monitor.
+    User,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Guest => "guest",
+            Self::Hypervisor => "hypervisor",
+            Self::Kernel => "kernel",
+            Self::User => "user space",
+        })
+    }
+}
+
+/// What an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The benchmark kernel, in the innermost VM.
+    Guest,
+    /// Linux with KVM, in each level of the machine that has it.
+    Linux,
+    /// Xen, neve: in each level of the machine that has it.
+    Hypervisor,
+    /// A program of a level's user space.
+    Program,
+}
+
+/// A file or kernel with its functions.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// What people call it: `Linux`, `vmm`.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// Its functions.
+    pub symbols: Symbols,
+    /// What is added to the address of a symbol where it runs; 0 for all that runs where it was linked.
+    pub bias: u64,
+    /// Its code, if it is known: another image at the same address in another address space has other code.
+    pub code: Option<Code>,
+}
+
+impl Image {
+    /// An image of Linux, from what the machine says of its symbols.
+    pub fn linux(symbols: Symbols) -> Self {
+        Self::of_symbols("Linux", Role::Linux, symbols)
+    }
+
+    /// An image of Xen, from the symbols in it.
+    pub fn xen(symbols: Symbols) -> Self {
+        Self::of_symbols("Xen", Role::Hypervisor, symbols)
+    }
+
+    fn of_symbols(name: &str, role: Role, symbols: Symbols) -> Self {
+        Self {
+            name: name.to_owned(),
+            role,
+            symbols,
+            bias: 0,
+            code: None,
+        }
+    }
+
+    /// An ELF file where it ran: one image for each such place, none if it did not.
+    ///
+    /// # Errors
+    /// It is no ELF file, or has no symbols.
+    pub fn of_elf(
+        name: &str,
+        role: Role,
+        elf: &[u8],
+        trace: &Trace,
+    ) -> Result<Vec<Self>, SymbolsError> {
+        let symbols = Symbols::of_elf(elf)?;
+        let code = Code::of(elf)?;
+        let biases = load::biases(&code, trace).into_iter();
+        let image = |bias| Self {
+            name: name.to_owned(),
+            role,
+            symbols: symbols.clone(),
+            bias,
+            code: Some(code.clone()),
+        };
+        Ok(biases.map(image).collect())
+    }
+}
+
+/// A machine's software.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// `lab:kvm`.
+    pub name: String,
+    /// Levels of hypervisors: 0 natively, 1 with a hypervisor, 2 with nested virtualization. The guest is the level
+    /// of this number.
+    pub hypervisors: u8,
+    /// All images; an address is looked up in their order.
+    pub images: Vec<Image>,
+}
+
+/// A function of a level. Two levels that run the same kernel have different ones.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name, or where it is if no table has it.
+    pub name: String,
+    /// The kernel's module that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// The image's name; empty if it is in none.
+    pub image: String,
+    /// 0 for the machine's own.
+    pub level: u8,
+    /// What kind of software.
+    pub kind: Kind,
+}
+
+/// Where one executed instruction belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index in [`Places::functions`].
+    pub function: u32,
+    /// It is the function's first instruction.
+    pub is_start: bool,
+}
+
+/// Where the instructions of paths belong. Functions are numbered as they are met.
+pub struct Places<'a> {
+    machine: &'a Machine,
+    insns: Vec<Found<'a>>,
+    /// Location minus address of L0's kernel or hypervisor, which is the same for all of its own code.
+    host: Option<u64>,
+    /// All functions that were met.
+    pub functions: Vec<Function>,
+    numbers: HashMap<Function, u32>,
+}
+
+/// What an instruction's address says of it: all but its level.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    image: Option<&'a Image>,
+    /// Index in the image's symbols, and the offset.
+    symbol: Option<(usize, u64)>,
+    address: u64,
+    /// It runs elsewhere than where its image is linked, as KVM's code at EL2 without VHE.
+    is_alias: bool,
+    /// Location minus address, if that tells levels apart.
+    distance: Option<u64>,
+}
+
+impl<'a> Places<'a> {
+    /// Looks up all instructions of a trace.
+    pub fn of(trace: &Trace, machine: &'a Machine) -> Self {
+        let mut places = Self {
+            machine,
+            insns: trace.insns.iter().map(|insn| find(machine, insn)).collect(),
+            host: None,
+            functions: Vec::new(),
+            numbers: HashMap::new(),
+        };
+        places.host = trace
+            .paths
+            .iter()
+            .find_map(|path| places.host_of(&path.insns));
+        if let Some(host) = places.host {
+            for (found, insn) in places.insns.iter_mut().zip(&trace.insns) {
+                if found.symbol.is_none() {
+                    *found = find_alias(machine, insn, host).unwrap_or(*found);
+                }
+            }
+        }
+        places
+    }
+
+    /// What runs first after a guest's exit is L0's.
+    fn host_of(&self, path: &[u32]) -> Option<u64> {
+        let is_guest = |insn: &u32| self.insns[*insn as usize].is_guest();
+        let guest = path.iter().position(is_guest)?;
+        let mut outside = path[guest..].iter().skip_while(|insn| is_guest(insn));
+        outside.find_map(|insn| self.insns[*insn as usize].distance)
+    }
+
+    /// Where the instructions of a path belong, in their order.
+    pub fn path(&mut self, path: &[u32]) -> Vec<Place> {
+        let mut level = self.machine.hypervisors;
+        let mut was_guest = true;
+        path.iter()
+            .map(|insn| {
+                let found = self.insns[*insn as usize];
+                level = self.level(&found, level, was_guest);
+                was_guest = found.is_guest();
+                let function = self.function(&found, level);
+                Place {
+                    function,
+                    is_start: matches!(found.symbol, Some((_, 0))),
+                }
+            })
+            .collect()
+    }
+
+    /// Code of a kernel says by its location which level it is of; all other code is of the level of what ran before.
+    fn level(&self, found: &Found<'_>, before: u8, was_guest: bool) -> u8 {
+        let last = self.machine.hypervisors;
+        match found.distance {
+            _ if found.is_guest() => last,
+            _ if found.is_alias => 0,
+            Some(distance) if Some(distance) == self.host || last < 2 => 0,
+            Some(_) => 1,
+            None if was_guest => 0,
+            None => before.min(last.saturating_sub(1)),
+        }
+    }
+
+    fn function(&mut self, found: &Found<'_>, level: u8) -> u32 {
+        let function = found.function(level);
+        let next = self.functions.len() as u32;
+        *self.numbers.entry(function.clone()).or_insert_with(|| {
+            self.functions.push(function);
+            next
+        })
+    }
+}
+
+impl Found<'_> {
+    fn is_guest(&self) -> bool {
+        self.image.is_some_and(|image| image.role == Role::Guest)
+    }
+
+    fn function(&self, level: u8) -> Function {
+        let symbol = self.image.zip(self.symbol);
+        let symbol = symbol.and_then(|(image, (index, _))| image.symbols.get(index));
+        let module = symbol.and_then(|symbol| symbol.module.clone());
+        let kind = match self.image.map(|image| image.role) {
+            Some(Role::Guest) => Kind::Guest,
+            Some(Role::Hypervisor) => Kind::Hypervisor,
+            Some(Role::Program) => Kind::User,
+            Some(Role::Linux) if self.is_alias || is_kvm(module.as_deref()) => Kind::Hypervisor,
+            // Both architectures' kernels are in the upper half of the addresses.
+            Some(Role::Linux) => Kind::Kernel,
+            None if self.address >> 63 == 1 => Kind::Kernel,
+            None => Kind::User,
+        };
+        let page = self.address & !(PAGE_BYTES - 1);
+        Function {
+            name: match symbol {
+                Some(symbol) => symbol.name.clone(),
+                None => format!("unknown code at {page:#x}"),
+            },
+            module,
+            image: self
+                .image
+                .map_or_else(String::new, |image| image.name.clone()),
+            level,
+            kind,
+        }
+    }
+}
+
+fn is_kvm(module: Option<&str>) -> bool {
+    matches!(module, Some("kvm" | "kvm_amd" | "kvm_intel"))
+}
+
+fn find<'a>(machine: &'a Machine, insn: &Insn) -> Found<'a> {
+    let look = |image: &'a Image, is_sure: bool| {
+        let address = insn.address.wrapping_sub(image.bias);
+        let is_other = |code: &Code| !code.has(address, insn.bytes());
+        if is_sure && image.code.as_ref().is_some_and(is_other) {
+            return None;
+        }
+        let symbol = image.symbols.find(address)?;
+        let tells = match image.role {
+            Role::Hypervisor => true,
+            // Modules and user space have no place of their own in memory.
+            Role::Linux => image.symbols.core().contains(&address),
+            Role::Guest | Role::Program => false,
+        };
+        Some((image, symbol, tells))
+    };
+    let sure = machine.images.iter().find_map(|image| look(image, true));
+    // Code that was patched where it runs.
+    let found = sure.or_else(|| machine.images.iter().find_map(|image| look(image, false)));
+    let distance = insn.location.wrapping_sub(insn.address);
+    Found {
+        image: found.map(|(image, ..)| image),
+        symbol: found.map(|(_, symbol, _)| symbol),
+        is_alias: false,
+        address: insn.address,
+        distance: matches!(found, Some((.., true))).then_some(distance),
+    }
+}
+
+/// Code of L0's kernel that runs at another address: it is where the kernel's own would be.
+fn find_alias<'a>(machine: &'a Machine, insn: &Insn, host: u64) -> Option<Found<'a>> {
+    let address = insn.location.wrapping_sub(host);
+    machine
+        .images
+        .iter()
+        .filter(|image| image.role == Role::Linux && image.symbols.core().contains(&address))
+        .find_map(|image| {
+            Some(Found {
+                image: Some(image),
+                symbol: Some(image.symbols.find(address)?),
+                is_alias: true,
+                address: insn.address,
+                distance: None,
+            })
+        })
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod tests;

@@ -1,0 +1,122 @@
+use super::*;
+use crate::trace::{Architecture, Path};
+
+const KERNEL: &str =
+    "ffffffff81000000 T kernel_entry\n100 T kernel_work\n1000000 t vmx_exit [kvm_amd]\n";
+
+fn machine(hypervisors: u8) -> Machine {
+    let image = |name: &str, role, list| Image {
+        name: name.into(),
+        role,
+        symbols: Symbols::of_kernel(list).unwrap(),
+        bias: 0,
+        code: None,
+    };
+    Machine {
+        name: "lab:test".into(),
+        hypervisors,
+        images: vec![
+            image(
+                "guest",
+                Role::Guest,
+                "100000 T timed_call\n100 T hypercall_run\n",
+            ),
+            image("Linux", Role::Linux, KERNEL),
+            image("vmm", Role::Program, "200000 T main\n"),
+        ],
+    }
+}
+
+/// A trace of one path: addresses and where they are in the emulator.
+fn trace(insns: &[(u64, u64)]) -> Trace {
+    Trace {
+        architecture: Architecture::X86_64,
+        insns: insns
+            .iter()
+            .map(|(address, location)| Insn::new(*address, *location, &[0x90]))
+            .collect(),
+        paths: vec![Path {
+            insns: (0..insns.len() as u32).collect(),
+            cuts: vec![],
+        }],
+        windows: vec![0],
+    }
+}
+
+fn said(machine: &Machine, insns: &[(u64, u64)]) -> Vec<String> {
+    let trace = trace(insns);
+    let mut places = Places::of(&trace, machine);
+    let path = places.path(&trace.paths[0].insns);
+    path.iter()
+        .map(|place| {
+            let Function {
+                name, level, kind, ..
+            } = &places.functions[place.function as usize];
+            format!(
+                "L{level} {kind} {name}{}",
+                if place.is_start { "" } else { "+" }
+            )
+        })
+        .collect()
+}
+
+const TEXT: u64 = 0xffff_ffff_8100_0000;
+const MODULE: u64 = TEXT + 0x100_0100;
+
+#[test]
+fn each_instruction_has_a_level_a_kind_and_a_function() {
+    let path = [
+        (0x10_0000, 5),
+        (0x10_0101, 5),
+        (MODULE, 77),
+        (TEXT, 0x1000),
+        (TEXT + 0x101, 0x1101),
+        (0x20_0000, 9),
+        (0x55_5555, 9),
+        (0xffff_8000_0000_0123, 9),
+        // The kernel's own code at another address.
+        (0x8000_1000_0102, 0x1102),
+        (0x10_0102, 5),
+    ];
+    let wanted = [
+        "L1 guest timed_call",
+        "L1 guest hypercall_run+",
+        "L0 hypervisor vmx_exit",
+        "L0 kernel kernel_entry",
+        "L0 kernel kernel_work+",
+        "L0 user space main",
+        "L0 user space unknown code at 0x555000+",
+        "L0 kernel unknown code at 0xffff800000000000+",
+        "L0 hypervisor kernel_work+",
+        "L1 guest hypercall_run+",
+    ];
+    assert_eq!(said(&machine(1), &path), wanted);
+}
+
+#[test]
+fn levels_are_told_apart_by_where_their_kernel_lies() {
+    let (l0, l1) = (0x1000, 0x90_0000);
+    let path = [
+        (0x10_0000, 5),
+        (TEXT, l0),
+        (MODULE, 70),
+        (TEXT + 0x100, l1 + 0x100),
+        (MODULE, 71),
+        (0x20_0000, 8),
+        (TEXT + 1, l0 + 1),
+        (0x20_0000, 9),
+        (0x10_0000, 5),
+    ];
+    let wanted = [
+        "L2 guest timed_call",
+        "L0 kernel kernel_entry",
+        "L0 hypervisor vmx_exit",
+        "L1 kernel kernel_work",
+        "L1 hypervisor vmx_exit",
+        "L1 user space main",
+        "L0 kernel kernel_entry+",
+        "L0 user space main",
+        "L2 guest timed_call",
+    ];
+    assert_eq!(said(&machine(2), &path), wanted);
+}

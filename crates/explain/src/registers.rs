@@ -1,0 +1,257 @@
+//! Accesses to registers, by class and phase: what a world switch saves and restores.
+//!
+//! On ARM the classes are those of Dall et al. (2016), Table 3, and what has come since. On x86 the fields of a VMCB are
+//! memory, so only the instructions that are made for registers are counted.
+
+use crate::a64::{self, Encoding};
+use crate::phases::Phase;
+use crate::trace::{Architecture, Insn};
+use crate::x86;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::LazyLock;
+
+/// A class of registers. The first seven are the rows of Table 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// General registers, loaded and stored where worlds are switched.
+    General,
+    /// Floating point and vectors; on x86 also the state that XSAVE knows.
+    FloatingPoint,
+    /// EL1 system registers.
+    El1,
+    /// The interrupt controller's: ICC, ICH.
+    Vgic,
+    /// Timers.
+    Timer,
+    /// Traps and configuration of EL2.
+    El2Configuration,
+    /// EL2 virtual memory: stage 2, and who the CPU pretends to be.
+    El2Memory,
+    /// The exception that came to EL2: ESR, ELR, SPSR, FAR, HPFAR.
+    El2Exception,
+    /// Debug.
+    Debug,
+    /// Performance monitors.
+    Pmu,
+    /// Thread pointers, the kernel's own among them, DAIF, identification.
+    Other,
+    /// x86: VMRUN, VMLOAD, VMSAVE, STGI, CLGI, VMREAD, VMWRITE and the like.
+    Virtualization,
+    /// x86: model-specific registers.
+    Msr,
+    /// x86: segments and descriptor tables.
+    Segment,
+    /// x86: control registers.
+    Control,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::General => "general",
+            Self::FloatingPoint => "floating point",
+            Self::El1 => "EL1 system",
+            Self::Vgic => "VGIC",
+            Self::Timer => "timer",
+            Self::El2Configuration => "EL2 configuration",
+            Self::El2Memory => "EL2 virtual memory",
+            Self::El2Exception => "EL2 exception",
+            Self::Debug => "debug",
+            Self::Pmu => "PMU",
+            Self::Other => "other",
+            Self::Virtualization => "SVM, VMX",
+            Self::Msr => "MSR",
+            Self::Segment => "segment, table",
+            Self::Control => "control",
+        })
+    }
+}
+
+/// How often a register is accessed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accesses {
+    /// Read, or stored to memory.
+    pub reads: u64,
+    /// Written, or loaded from memory.
+    pub writes: u64,
+}
+
+/// By class, then by register, then by phase.
+pub type Registers = BTreeMap<Class, BTreeMap<String, BTreeMap<Phase, Accesses>>>;
+
+/// An access that an instruction makes.
+struct Access {
+    class: Class,
+    name: String,
+    count: Accesses,
+}
+
+/// What an instruction accesses; `function` is the one that it is in.
+fn accesses(architecture: Architecture, insn: &Insn, function: &str) -> Option<Access> {
+    match architecture {
+        Architecture::Aarch64 => on_arm(a64::word(insn)?, function),
+        Architecture::X86_64 => on_x86(insn),
+    }
+}
+
+/// Adds what one executed instruction accesses.
+pub fn add(
+    registers: &mut Registers,
+    architecture: Architecture,
+    insn: &Insn,
+    function: &str,
+    phase: Phase,
+) {
+    let Some(Access { class, name, count }) = accesses(architecture, insn, function) else {
+        return;
+    };
+    let phases = registers.entry(class).or_default().entry(name).or_default();
+    let sum = phases.entry(phase).or_default();
+    sum.reads += count.reads;
+    sum.writes += count.writes;
+}
+
+fn one(is_write: bool, count: u64) -> Accesses {
+    match is_write {
+        true => Accesses {
+            reads: 0,
+            writes: count,
+        },
+        false => Accesses {
+            reads: count,
+            writes: 0,
+        },
+    }
+}
+
+fn on_arm(word: u32, function: &str) -> Option<Access> {
+    if let Some(access) = a64::access(word) {
+        return Some(Access {
+            class: class(access.encoding),
+            name: name(access.encoding),
+            count: one(access.is_write, 1),
+        });
+    }
+    let moved = a64::moved(word)?;
+    let class = match moved.is_vector {
+        true => Class::FloatingPoint,
+        // Everywhere else a load or store is of something else than the guest's registers.
+        false if switches_worlds(function) => Class::General,
+        false => return None,
+    };
+    Some(Access {
+        class,
+        name: if moved.is_vector { "V0-V31" } else { "X0-X30" }.to_owned(),
+        count: one(moved.is_load, moved.registers),
+    })
+}
+
+/// Functions whose loads and stores are of the interrupted software's general registers.
+fn switches_worlds(function: &str) -> bool {
+    // Linux: arch/arm64/kvm/hyp/entry.S, hyp-entry.S, nvhe/host.S; with `__kvm_nvhe_` before the name without VHE.
+    const NAMES: [&str; 9] = [
+        "__guest_enter",
+        "__guest_exit",
+        "__kvm_hyp_vector",
+        "__bp_harden_hyp_vecs",
+        "el1_sync",
+        "el1_trap",
+        "__host_exit",
+        "__host_enter_restore_full",
+        "__host_enter_for_panic",
+    ];
+    const XEN_AND_NEVE: [&str; 4] = [
+        "hyp_traps_vector",
+        "return_from_trap",
+        "context_enter",
+        "vectors",
+    ];
+    let linux = function.strip_prefix("__kvm_nvhe_").unwrap_or(function);
+    NAMES.contains(&linux) || XEN_AND_NEVE.contains(&function) || function.starts_with("guest_sync")
+}
+
+/// The class of a system register: by the groups of encodings (DDI 0487, D19.2).
+fn class(encoding: Encoding) -> Class {
+    let Encoding { op0, op1, n, m, .. } = encoding;
+    match (op0, op1, n, m) {
+        (2, ..) => Class::Debug,
+        (_, _, 12, 8..) | (_, 0, 4, 6) => Class::Vgic,
+        (_, _, 14, 0..=7) => Class::Timer,
+        (_, _, 9, _) | (_, 3, 14, 8..) => Class::Pmu,
+        // SP_EL0: the kernel's pointer to its current task. Identification; interrupt masks; thread pointers.
+        (_, 0, 4, 1 | 2) | (_, 0, 0, _) => Class::Other,
+        (_, 0 | 5, ..) | (_, 4, 4, 1) => Class::El1,
+        (_, 4, 2, 1 | 2 | 6) | (_, 4, 0, _) => Class::El2Memory,
+        (_, 4, 4, 0) | (_, 4, 5 | 6, _) => Class::El2Exception,
+        (_, 4, 13, _) => Class::Other,
+        (_, 4, ..) => Class::El2Configuration,
+        _ => Class::Other,
+    }
+}
+
+/// Names by encoding.
+static NAMES: LazyLock<HashMap<Encoding, &'static str>> = LazyLock::new(|| {
+    let lines = include_str!("registers.txt").lines();
+    lines.filter_map(named).collect()
+});
+
+fn named(line: &'static str) -> Option<(Encoding, &'static str)> {
+    let (name, numbers) = line.split_once(' ')?;
+    let numbers: Vec<u8> = numbers
+        .split(' ')
+        .map_while(|number| number.parse().ok())
+        .collect();
+    let [op0, op1, n, m, op2] = numbers[..] else {
+        return None;
+    };
+    Some((
+        Encoding {
+            op0,
+            op1,
+            n,
+            m,
+            op2,
+        },
+        name,
+    ))
+}
+
+/// The name of a system register; the generic one if it is in no table of ours.
+pub(crate) fn name(encoding: Encoding) -> String {
+    let Encoding {
+        op0,
+        op1,
+        n,
+        m,
+        op2,
+    } = encoding;
+    let numbered = match (op0, op1, n, m, op2) {
+        (2, 0, 0, _, 4) => Some(format!("DBGBVR{m}_EL1")),
+        (2, 0, 0, _, 5) => Some(format!("DBGBCR{m}_EL1")),
+        (2, 0, 0, _, 6) => Some(format!("DBGWVR{m}_EL1")),
+        (2, 0, 0, _, 7) => Some(format!("DBGWCR{m}_EL1")),
+        (3, 3, 14, 8..=11, _) => Some(format!("PMEVCNTR{}_EL0", (m - 8) * 8 + op2)),
+        (3, 3, 14, 12.., _) if (m, op2) != (15, 7) => {
+            Some(format!("PMEVTYPER{}_EL0", (m - 12) * 8 + op2))
+        }
+        _ => None,
+    };
+    let known = NAMES.get(&encoding).map(|name| (*name).to_owned());
+    numbered.or(known).unwrap_or_else(|| encoding.to_string())
+}
+
+fn on_x86(insn: &Insn) -> Option<Access> {
+    let (class, name, is_write) = x86::register(insn)?;
+    Some(Access {
+        class,
+        name: name.to_owned(),
+        count: one(is_write, 1),
+    })
+}
+
+#[cfg(test)]
+#[path = "registers_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+use super::*;
+
+fn accessed(
+    architecture: Architecture,
+    bytes: &[u8],
+    function: &str,
+) -> Option<(Class, String, u64, u64)> {
+    let access = accesses(architecture, &Insn::new(0, 0, bytes), function)?;
+    Some((
+        access.class,
+        access.name,
+        access.count.reads,
+        access.count.writes,
+    ))
+}
+
+fn arm(word: u32, function: &str) -> Option<(Class, String, u64, u64)> {
+    accessed(Architecture::Aarch64, &word.to_le_bytes(), function)
+}
+
+#[test]
+fn arms_registers_have_their_class_and_name() {
+    let known = [
+        (0xd53c_1100, Class::El2Configuration, "HCR_EL2", 1, 0),
+        (0xd51c_2100, Class::El2Memory, "VTTBR_EL2", 0, 1),
+        (0xd51c_00a0, Class::El2Memory, "VMPIDR_EL2", 0, 1),
+        (0xd53c_5200, Class::El2Exception, "ESR_EL2", 1, 0),
+        (0xd53c_4020, Class::El2Exception, "ELR_EL2", 1, 0),
+        (0xd538_1000, Class::El1, "SCTLR_EL1", 1, 0),
+        (0xd53d_1000, Class::El1, "SCTLR_EL12", 1, 0),
+        (0xd51c_4100, Class::El1, "SP_EL1", 0, 1),
+        (0xd53c_c9a0, Class::Vgic, "ICC_SRE_EL2", 1, 0),
+        (0xd53c_cc00, Class::Vgic, "ICH_LR0_EL2", 1, 0),
+        (0xd538_4600, Class::Vgic, "ICC_PMR_EL1", 1, 0),
+        (0xd51c_e100, Class::Timer, "CNTHCTL_EL2", 0, 1),
+        (0xd53d_e320, Class::Timer, "CNTV_CTL_EL02", 1, 0),
+        (0xd530_0240, Class::Debug, "MDSCR_EL1", 1, 0),
+        (0xd530_0380, Class::Debug, "DBGBVR3_EL1", 1, 0),
+        (0xd51b_9e00, Class::Pmu, "PMUSERENR_EL0", 0, 1),
+        (0xd53b_e820, Class::Pmu, "PMEVCNTR1_EL0", 1, 0),
+        (0xd538_4100, Class::Other, "SP_EL0", 1, 0),
+        (0xd53c_d040, Class::Other, "TPIDR_EL2", 1, 0),
+        (0xd53b_d040, Class::Other, "TPIDR_EL0", 1, 0),
+        (0xd538_00a0, Class::Other, "MPIDR_EL1", 1, 0),
+        (0xd538_f000, Class::El1, "S3_0_C15_C0_0", 1, 0),
+    ];
+    for (word, class, name, reads, writes) in known {
+        assert_eq!(
+            arm(word, "f"),
+            Some((class, name.to_owned(), reads, writes)),
+            "{word:#x}"
+        );
+    }
+}
+
+#[test]
+fn general_registers_count_where_worlds_are_switched() {
+    let store_pair = 0xa900_0440;
+    assert_eq!(arm(store_pair, "memcpy"), None);
+    let wanted = Some((Class::General, "X0-X30".to_owned(), 2, 0));
+    assert_eq!(arm(store_pair, "__guest_exit"), wanted);
+    assert_eq!(arm(store_pair, "__kvm_nvhe___guest_exit"), wanted);
+    let vector = Some((Class::FloatingPoint, "V0-V31".to_owned(), 0, 1));
+    assert_eq!(arm(0x3dc0_0020, "memcpy"), vector, "vectors everywhere");
+}
+
+#[test]
+fn all_names_of_the_table_are_read() {
+    let lines = include_str!("registers.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(
+        NAMES.len(),
+        lines.len(),
+        "each line has an encoding of its own"
+    );
+    assert!(lines.is_sorted_by_key(|line| named(line).unwrap().0));
+}
+
+#[test]
+fn x86_instructions_have_their_class() {
+    let known: [(&[u8], Class, &str, bool); 16] = [
+        (&[0x0f, 0x32], Class::Msr, "RDMSR", false),
+        (&[0x0f, 0x30], Class::Msr, "WRMSR", true),
+        (&[0x0f, 0x01, 0xd8], Class::Virtualization, "VMRUN", true),
+        (&[0x0f, 0x01, 0xdb], Class::Virtualization, "VMSAVE", false),
+        (&[0x0f, 0x01, 0x10], Class::Segment, "GDTR", true),
+        (&[0x0f, 0x00, 0xd8], Class::Segment, "TR", true),
+        (&[0x8e, 0xe8], Class::Segment, "GS", true),
+        (&[0x0f, 0x01, 0xf8], Class::Segment, "SWAPGS", true),
+        (
+            &[0xf3, 0x48, 0x0f, 0xae, 0xd8],
+            Class::Segment,
+            "GS base",
+            true,
+        ),
+        (
+            &[0x48, 0x0f, 0xae, 0x27],
+            Class::FloatingPoint,
+            "XSAVE",
+            false,
+        ),
+        (
+            &[0x48, 0x0f, 0xc7, 0x1f],
+            Class::FloatingPoint,
+            "XRSTORS",
+            true,
+        ),
+        (&[0x0f, 0x20, 0xd8], Class::Control, "CR3", false),
+        (&[0x0f, 0x22, 0xe0], Class::Control, "CR4", true),
+        (&[0x0f, 0x01, 0xd1], Class::Control, "XSETBV", true),
+        (&[0x0f, 0x23, 0xf8], Class::Debug, "DR7", true),
+        (&[0x0f, 0x78, 0xc0], Class::Virtualization, "VMREAD", false),
+    ];
+    for (bytes, class, name, is_write) in known {
+        let wanted = (
+            class,
+            name.to_owned(),
+            u64::from(!is_write),
+            u64::from(is_write),
+        );
+        assert_eq!(
+            accessed(Architecture::X86_64, bytes, "f"),
+            Some(wanted),
+            "{bytes:x?}"
+        );
+    }
+    for other in [
+        &[0x90][..],
+        &[0x0f, 0xae, 0xf0],
+        &[0x0f, 0x01, 0xd9],
+        &[0x0f, 0xc7, 0x0f],
+    ] {
+        assert_eq!(
+            accessed(Architecture::X86_64, other, "f"),
+            None,
+            "{other:x?}"
+        );
+    }
+}
+
+#[test]
+fn accesses_are_summed_by_phase() {
+    let mut registers = Registers::new();
+    for (word, phase) in [
+        (0xd538_1000u32, Phase::Exit),
+        (0xd538_2040, Phase::Exit),
+        (0xd518_1000, Phase::Entry),
+    ] {
+        let insn = Insn::new(0, 0, &word.to_le_bytes());
+        add(&mut registers, Architecture::Aarch64, &insn, "f", phase);
+    }
+    let names: Vec<&String> = registers[&Class::El1].keys().collect();
+    assert_eq!(names, ["SCTLR_EL1", "TCR_EL1"]);
+    let sctlr = &registers[&Class::El1]["SCTLR_EL1"];
+    assert_eq!(
+        sctlr[&Phase::Entry],
+        Accesses {
+            reads: 0,
+            writes: 1
+        }
+    );
+}

@@ -1,0 +1,324 @@
+//! Reads what the plugin recorded (plugin/file.h): the instructions that a machine executed between the marks of
+//! its guest, as paths. The file is untrusted: a damaged one is refused with the reason, and nothing is guessed.
+
+use std::ops::Range;
+
+const MAGIC: &[u8] = b"worldswitch-trace ";
+const VERSION: &str = "2";
+const END: &[u8] = b"end\n";
+/// The first line and the two behind it are short.
+const LINE_BYTES_MAX: usize = 256;
+const INSN_BYTES_MAX: usize = 16;
+
+/// Why a file is not a trace that can be explained.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// It begins otherwise.
+    #[error("this is not a trace of worldswitch's plugin: its first line is another")]
+    NotATrace,
+    /// It is of another version of the plugin.
+    #[error(
+        "the trace is of version {0:?}, and this program reads {VERSION:?}: build the plugin and the program of one \
+         tree (make build), and record again"
+    )]
+    Version(String),
+    /// The emulator's target is none of ours.
+    #[error("the trace is of a machine of type {0:?}; known are \"x86_64\" and \"aarch64\"")]
+    Target(String),
+    /// The plugin ran out of something.
+    #[error("the recording is not whole, {0}: record fewer benchmarks in one run")]
+    NotWhole(String),
+    /// A window has no end.
+    #[error(
+        "the recording is not whole: {0} timed calls of the guest began and never ended, as an exception ended them"
+    )]
+    Dropped(u64),
+    /// It ends too early.
+    #[error(
+        "the trace ends in {0}: the emulator was stopped as it wrote it, or the disk is full; record again"
+    )]
+    Cut(&'static str),
+    /// A number in it is impossible.
+    #[error("the trace is damaged: {0}; record again")]
+    Damaged(String),
+}
+
+/// The emulated processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// AMD64, with SVM.
+    X86_64,
+    /// A64.
+    Aarch64,
+}
+
+impl Architecture {
+    /// As the kernel and the emulator call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+}
+
+/// An instruction as it was executed: code that was patched in place is another instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Insn {
+    /// Virtual.
+    pub address: u64,
+    /// Of its first byte in the emulator's memory: tells address spaces apart.
+    pub location: u64,
+    size: u8,
+    bytes: [u8; INSN_BYTES_MAX],
+}
+
+impl Insn {
+    /// An instruction of at most 16 bytes; more are cut.
+    pub fn new(address: u64, location: u64, bytes: &[u8]) -> Self {
+        let size = bytes.len().min(INSN_BYTES_MAX);
+        let mut kept = [0; INSN_BYTES_MAX];
+        kept[..size].copy_from_slice(&bytes[..size]);
+        Self {
+            address,
+            location,
+            size: size as u8,
+            bytes: kept,
+        }
+    }
+
+    /// Its code.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.size)]
+    }
+
+    /// The address behind it.
+    pub fn next(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.size))
+    }
+}
+
+/// A translated block that was left in its middle, by an exception: the emulator's clock may have been charged for all
+/// of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its last instruction that was executed, as the index in the path.
+    pub at: usize,
+    /// Instructions of the block behind that one.
+    pub rest: u64,
+}
+
+/// What was executed in a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// Its instructions in their order, as indices of [`Trace::insns`].
+    pub insns: Vec<u32>,
+    /// In the order of `at`.
+    pub cuts: Vec<Cut>,
+}
+
+/// A trace, whole and checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The emulated processor.
+    pub architecture: Architecture,
+    /// All different instructions.
+    pub insns: Vec<Insn>,
+    /// All different paths. Of two with the same instructions the cuts differ.
+    pub paths: Vec<Path>,
+    /// The windows in the order of time: for each the index of its path.
+    pub windows: Vec<u32>,
+}
+
+impl Trace {
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// It is damaged, cut, of another version, or the plugin could not keep everything.
+    pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
+        let mut reader = Reader { bytes };
+        let first = reader.line("its first line").unwrap_or_default();
+        let version = first.strip_prefix(&*String::from_utf8_lossy(MAGIC));
+        match version {
+            None => return Err(TraceError::NotATrace),
+            Some(VERSION) => {}
+            Some(other) => return Err(TraceError::Version(other.to_owned())),
+        }
+        let architecture = match &*reader.line("the target's name")? {
+            "x86_64" => Architecture::X86_64,
+            "aarch64" => Architecture::Aarch64,
+            other => return Err(TraceError::Target(other.to_owned())),
+        };
+        let failed = reader.line("the reason why it is not whole")?;
+        if !failed.is_empty() {
+            return Err(TraceError::NotWhole(failed));
+        }
+        let dropped = reader.number("the count of dropped windows")?;
+        if dropped != 0 {
+            return Err(TraceError::Dropped(dropped));
+        }
+        let insns = reader.insns()?;
+        let paths = reader.paths(insns.len())?;
+        let windows = reader.windows(paths.len())?;
+        match reader.bytes {
+            END => Ok(Self {
+                architecture,
+                insns,
+                paths,
+                windows,
+            }),
+            rest if END.starts_with(rest) => Err(TraceError::Cut("its last line")),
+            _ => Err(damaged("its last line is not \"end\"")),
+        }
+    }
+
+    /// The instructions of a path.
+    pub fn path(&self, index: u32) -> impl ExactSizeIterator<Item = &Insn> {
+        let path: &[u32] = match self.paths.get(index as usize) {
+            Some(path) => &path.insns,
+            None => &[],
+        };
+        path.iter().map(|insn| &self.insns[*insn as usize])
+    }
+}
+
+fn damaged(what: impl Into<String>) -> TraceError {
+    TraceError::Damaged(what.into())
+}
+
+/// The part of the file that is not yet read.
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], TraceError> {
+        let (taken, rest) = self
+            .bytes
+            .split_at_checked(count)
+            .ok_or(TraceError::Cut(what))?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn line(&mut self, what: &'static str) -> Result<String, TraceError> {
+        let end = self
+            .bytes
+            .iter()
+            .take(LINE_BYTES_MAX)
+            .position(|byte| *byte == b'\n');
+        let end = match end {
+            Some(end) => end,
+            None if self.bytes.len() < LINE_BYTES_MAX => return Err(TraceError::Cut(what)),
+            None => return Err(damaged(format!("{what} has no end"))),
+        };
+        let line = String::from_utf8_lossy(self.take(end, what)?).into_owned();
+        self.take(1, what)?;
+        Ok(line)
+    }
+
+    /// Unsigned LEB128.
+    fn number(&mut self, what: &'static str) -> Result<u64, TraceError> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.take(1, what)?[0];
+            let part = u64::from(byte & 0x7f);
+            if part << shift >> shift != part {
+                break;
+            }
+            value |= part << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(damaged(format!("{what} has more than 64 bits")))
+    }
+
+    /// A count of things of which each takes a byte at least, so that no memory is reserved for what can't be there.
+    fn count(&mut self, what: &'static str) -> Result<Range<usize>, TraceError> {
+        let count = self.number(what)?;
+        match usize::try_from(count) {
+            Ok(count) if count <= self.bytes.len() => Ok(0..count),
+            _ => Err(TraceError::Cut(what)),
+        }
+    }
+
+    fn insns(&mut self) -> Result<Vec<Insn>, TraceError> {
+        const WHAT: &str = "its instructions";
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word.copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        self.count(WHAT)?
+            .map(|_| {
+                let address = word(self.take(8, WHAT)?);
+                let location = word(self.take(8, WHAT)?);
+                let size = usize::from(self.take(1, WHAT)?[0]);
+                if size == 0 || size > INSN_BYTES_MAX {
+                    return Err(damaged(format!("an instruction has {size} bytes")));
+                }
+                Ok(Insn::new(address, location, self.take(size, WHAT)?))
+            })
+            .collect()
+    }
+
+    fn paths(&mut self, insns: usize) -> Result<Vec<Path>, TraceError> {
+        self.count("its paths")?
+            .map(|_| {
+                let insns = self.path(insns)?;
+                let cuts = self.cuts(insns.len())?;
+                Ok(Path { insns, cuts })
+            })
+            .collect()
+    }
+
+    /// A path's instructions are numbered from 1, and each is the difference to the one before, in zigzag.
+    fn path(&mut self, insns: usize) -> Result<Vec<u32>, TraceError> {
+        const WHAT: &str = "its paths";
+        let mut number = 0i64;
+        let mut path = Vec::new();
+        for _ in self.count(WHAT)? {
+            let coded = self.number(WHAT)?;
+            let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
+            number = number.wrapping_add(difference);
+            if number < 1 || number as u64 > insns as u64 {
+                return Err(damaged(format!(
+                    "a path has instruction {number} of {insns}"
+                )));
+            }
+            path.push((number - 1) as u32);
+        }
+        Ok(path)
+    }
+
+    fn cuts(&mut self, length: usize) -> Result<Vec<Cut>, TraceError> {
+        const WHAT: &str = "its cuts";
+        self.count(WHAT)?
+            .map(|_| {
+                let (at, rest) = (self.number(WHAT)?, self.number(WHAT)?);
+                match usize::try_from(at) {
+                    // A block has far fewer.
+                    Ok(at) if at < length && rest < 1 << 16 => Ok(Cut { at, rest }),
+                    _ => Err(damaged(format!(
+                        "a path of {length} has a cut at {at} with {rest} behind it"
+                    ))),
+                }
+            })
+            .collect()
+    }
+
+    fn windows(&mut self, paths: usize) -> Result<Vec<u32>, TraceError> {
+        const WHAT: &str = "its windows";
+        self.count(WHAT)?
+            .map(|_| match self.number(WHAT)? {
+                path if path < paths as u64 => Ok(path as u32),
+                path => Err(damaged(format!("a window has path {path} of {paths}"))),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "trace_tests.rs"]
+mod tests;

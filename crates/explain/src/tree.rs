@@ -1,0 +1,433 @@
+//! The call tree of a path, by a shadow stack for each level.
+//!
+//! Every executed instruction belongs to one node, so the nodes' own counts always add up to the path's length. Calls
+//! of one function by the same caller share a node; nodes stand in the order of time of their first call. A function
+//! that was called before the path began has no caller in it, and is a root.
+
+use crate::flow::Flow;
+use crate::place::{Function, Kind, Place};
+use crate::trace::{Architecture, Insn, Trace};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// A function, called by its parent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Index in the list of functions.
+    pub function: u32,
+    /// Its caller; None for what was called before the path began.
+    pub parent: Option<u32>,
+    /// The nodes that it called, in the order of time of the first call.
+    #[serde(skip)]
+    pub children: Vec<u32>,
+    /// How often it was called, or for a root entered.
+    pub calls: u64,
+    /// Instructions of its own.
+    pub own: u64,
+    /// The same and all of its children's.
+    pub total: u64,
+}
+
+/// The nodes of a path; a parent stands before its children.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// Those without a caller, in the order of time.
+    #[serde(skip)]
+    pub roots: Vec<u32>,
+}
+
+/// An instruction after which other code ran that it did not call: an interrupt, a fault, an exit to a hypervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// The last instruction before it, as its index in the path; the other code begins behind it.
+    pub before: usize,
+    /// Where the interrupted code continued; None if it never did.
+    pub after: Option<usize>,
+}
+
+/// A path that was followed.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// Its call tree.
+    pub tree: Tree,
+    /// The node of each instruction of the path.
+    pub nodes: Vec<u32>,
+    /// In the order of time of their beginning.
+    pub interruptions: Vec<Interruption>,
+}
+
+/// What ends a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Back {
+    /// Its caller is not in the path.
+    Root,
+    /// It was jumped to: what ends the frame below.
+    Tail,
+    /// A return to this address.
+    Call(u64),
+    /// A return from this interruption.
+    Exception(usize),
+    /// A system call at this index of the path.
+    System(usize),
+    /// A guest's exit: whatever returns to a frame below.
+    Exit,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    node: u32,
+    back: Back,
+}
+
+/// One level's stack.
+#[derive(Clone, Debug, Default)]
+struct Stack {
+    frames: Vec<Frame>,
+    /// Its last instruction, as the index in the path.
+    last: Option<usize>,
+    /// The exit that it has not returned from.
+    open: Option<usize>,
+}
+
+/// Follows a path. `places` belong to its instructions.
+pub fn walk(
+    trace: &Trace,
+    flows: &[Flow],
+    path: &[u32],
+    places: &[Place],
+    functions: &[Function],
+) -> Walk {
+    let mut walker = Walker {
+        trace,
+        flows,
+        path,
+        places,
+        functions,
+        stacks: vec![Stack::default(); 256],
+        tree: Tree::default(),
+        children: HashMap::new(),
+        interruptions: Vec::new(),
+    };
+    let nodes = (0..path.len()).map(|at| walker.step(at)).collect();
+    walker.tree.add_up();
+    Walk {
+        tree: walker.tree,
+        nodes,
+        interruptions: walker.interruptions,
+    }
+}
+
+struct Walker<'a> {
+    trace: &'a Trace,
+    flows: &'a [Flow],
+    path: &'a [u32],
+    places: &'a [Place],
+    functions: &'a [Function],
+    /// By level.
+    stacks: Vec<Stack>,
+    tree: Tree,
+    children: HashMap<(Option<u32>, u32), u32>,
+    interruptions: Vec<Interruption>,
+}
+
+impl Walker<'_> {
+    fn insn(&self, at: usize) -> &Insn {
+        &self.trace.insns[self.path[at] as usize]
+    }
+
+    fn flow(&self, at: usize) -> Flow {
+        self.flows[self.path[at] as usize]
+    }
+
+    fn level(&self, at: usize) -> usize {
+        usize::from(self.functions[self.places[at].function as usize].level)
+    }
+
+    /// The next instruction: returns its node.
+    fn step(&mut self, at: usize) -> u32 {
+        let level = self.level(at);
+        if at > 0 && self.level(at - 1) > level {
+            let above = self.level(at - 1);
+            self.stacks[above].open = Some(self.interruptions.len());
+            let before = at - 1;
+            self.interruptions.push(Interruption {
+                before,
+                after: None,
+            });
+        }
+        if let Some(open) = self.stacks[level].open.take() {
+            self.interruptions[open].after = Some(at);
+        }
+        let function = self.places[at].function;
+        let node = if self.functions[function as usize].kind == Kind::Guest {
+            self.child(None, function, at)
+        } else {
+            self.follow(level, at);
+            self.stacks[level]
+                .frames
+                .last()
+                .map_or(0, |frame| frame.node)
+        };
+        self.stacks[level].last = Some(at);
+        self.tree.nodes[node as usize].own += 1;
+        node
+    }
+
+    /// Brings the stack of a level to its next instruction.
+    fn follow(&mut self, level: usize, at: usize) {
+        let Some(last) = self.stacks[level].last else {
+            return self.root(level, at);
+        };
+        let (from, to) = (*self.insn(last), self.insn(at).address);
+        let flow = self.flow(last);
+        if last + 1 == at {
+            return self.transfer(level, last, at);
+        }
+        let came_down = self.level(at - 1) > level;
+        match (came_down, flow) {
+            (true, Flow::EnterGuest) if from.next() == to => self.jump(level, at),
+            (true, _) => self.push(level, at, Back::Exit),
+            // A trap of this level was handled below it, and it goes on.
+            (false, _) if from.address == to => {}
+            (false, Flow::SystemCall | Flow::ExceptionReturn) => self.jump(level, at),
+            (false, _) => self.transfer(level, last, at),
+        }
+    }
+
+    /// From one instruction of a level to its next one.
+    fn transfer(&mut self, level: usize, last: usize, at: usize) {
+        let (from, to) = (*self.insn(last), self.insn(at).address);
+        let flow = self.flow(last);
+        let is_free = matches!(flow, Flow::Call(None) | Flow::Jump(None) | Flow::Return);
+        if !flow.leads(&from, to) || is_free && self.is_vector(at) {
+            let before = last;
+            self.interruptions.push(Interruption {
+                before,
+                after: None,
+            });
+            return self.push(level, at, Back::Exception(self.interruptions.len() - 1));
+        }
+        match flow {
+            // A call of the next instruction but one, as the return stack is filled, is none of a function.
+            Flow::Call(_) if self.is_top(level, at) && !self.places[at].is_start => {}
+            Flow::Call(_) => self.push(level, at, Back::Call(from.next())),
+            Flow::Return => self.come_back(level, at),
+            Flow::SystemCall => self.push(level, at, Back::System(last)),
+            Flow::ExceptionReturn => self.resume(level, at),
+            Flow::Plain | Flow::Branch(_) | Flow::Jump(_) | Flow::EnterGuest => {
+                self.jump(level, at);
+            }
+        }
+    }
+
+    /// The stack's innermost function is that of the instruction.
+    fn is_top(&self, level: usize, at: usize) -> bool {
+        let top = self.stacks[level].frames.last();
+        top.is_some_and(|top| self.function(top) == self.places[at].function)
+    }
+
+    fn function(&self, frame: &Frame) -> u32 {
+        self.tree.nodes[frame.node as usize].function
+    }
+
+    /// A jump, or the next instruction: another function is one that was called instead of this one's rest.
+    fn jump(&mut self, level: usize, at: usize) {
+        if self.is_top(level, at) {
+            return;
+        }
+        let function = self.places[at].function;
+        let frames = &self.stacks[level].frames;
+        let Some(top) = frames.last().copied() else {
+            return self.root(level, at);
+        };
+        if is_thunk(&self.functions[self.function(&top) as usize].name) {
+            self.stacks[level].frames.pop();
+            return self.push(level, at, top.back);
+        }
+        // Back into a function that jumped away.
+        let tails = frames
+            .iter()
+            .rev()
+            .take_while(|frame| frame.back == Back::Tail);
+        let chain = tails.count() + 1;
+        let earlier = frames.iter().rev().take(chain);
+        let found = earlier
+            .clone()
+            .position(|frame| self.function(frame) == function);
+        match found {
+            Some(above) if !self.places[at].is_start => {
+                let kept = frames.len() - above;
+                self.stacks[level].frames.truncate(kept);
+            }
+            _ => self.push(level, at, Back::Tail),
+        }
+    }
+
+    fn come_back(&mut self, level: usize, at: usize) {
+        let back = Back::Call(self.insn(at).address);
+        let frames = &mut self.stacks[level].frames;
+        match frames.iter().rposition(|frame| frame.back == back) {
+            Some(found) => {
+                frames.truncate(found);
+                self.jump(level, at);
+            }
+            // A thunk's return is a jump, and so is that of an entry that nobody called.
+            None if self.places[at].is_start || self.was_interrupted(level) => self.jump(level, at),
+            None => self.root(level, at),
+        }
+    }
+
+    /// The innermost function was entered by no call.
+    fn was_interrupted(&self, level: usize) -> bool {
+        let top = self.stacks[level].frames.last().map(|frame| frame.back);
+        matches!(top, Some(Back::Exception(_) | Back::System(_) | Back::Exit))
+    }
+
+    /// A return from an exception or a system call.
+    fn resume(&mut self, level: usize, at: usize) {
+        let to = self.insn(at).address;
+        let frames = &self.stacks[level].frames;
+        let found = frames.iter().rposition(|frame| match frame.back {
+            Back::System(before) => self.insn(before).next() == to,
+            Back::Exception(index) => {
+                let before = self.interruptions[index].before;
+                let from = self.insn(before);
+                from.address == to || from.next() == to || self.flow(before).leads(from, to)
+            }
+            _ => false,
+        });
+        let Some(found) = found else {
+            let same = frames
+                .iter()
+                .rposition(|frame| self.function(frame) == self.places[at].function);
+            return match same {
+                Some(same) => self.stacks[level].frames.truncate(same + 1),
+                None => self.root(level, at),
+            };
+        };
+        let back = frames[found].back;
+        self.stacks[level].frames.truncate(found);
+        let Back::Exception(index) = back else {
+            return self.jump(level, at);
+        };
+        self.interruptions[index].after = Some(at);
+        let before = self.interruptions[index].before;
+        let from = *self.insn(before);
+        match from.address == to || !self.flow(before).leads(&from, to) {
+            true => self.jump(level, at),
+            // What was interrupted behind a call or a return.
+            false => self.transfer(level, before, at),
+        }
+    }
+
+    fn root(&mut self, level: usize, at: usize) {
+        self.stacks[level].frames.clear();
+        self.push(level, at, Back::Root);
+    }
+
+    fn push(&mut self, level: usize, at: usize, back: Back) {
+        let parent = self.stacks[level].frames.last().map(|frame| frame.node);
+        let node = self.child(parent, self.places[at].function, at);
+        let back = if parent.is_none() { Back::Root } else { back };
+        self.stacks[level].frames.push(Frame { node, back });
+    }
+
+    /// The node of a function under its caller; one call more.
+    fn child(&mut self, parent: Option<u32>, function: u32, at: usize) -> u32 {
+        let next = self.tree.nodes.len() as u32;
+        let node = *self.children.entry((parent, function)).or_insert(next);
+        if node == next {
+            self.tree.nodes.push(Node {
+                function,
+                parent,
+                children: Vec::new(),
+                calls: 0,
+                own: 0,
+                total: 0,
+            });
+            match parent {
+                Some(parent) => self.tree.nodes[parent as usize].children.push(node),
+                None => self.tree.roots.push(node),
+            }
+        }
+        // The guest has no stack: it is called anew where another function of its own ran before.
+        let goes_on = at > 0 && self.places[at - 1].function == function && parent.is_none();
+        self.tree.nodes[node as usize].calls += u64::from(!goes_on);
+        node
+    }
+
+    /// The first instruction of an exception's handler.
+    fn is_vector(&self, at: usize) -> bool {
+        let name = &self.functions[self.places[at].function as usize].name;
+        match self.trace.architecture {
+            Architecture::X86_64 => self.places[at].is_start && is_x86_vector(name),
+            Architecture::Aarch64 => arm_vector(self.insn(at)).is_some() && name.contains("vector"),
+        }
+    }
+}
+
+/// Entries of exceptions and interrupts in Linux (arch/x86/include/asm/idtentry.h).
+pub fn is_x86_vector(name: &str) -> bool {
+    name.starts_with("asm_exc_")
+        || name.starts_with("asm_sysvec_")
+        || name.starts_with("asm_common_")
+        || name == "irq_entries_start"
+        || name == "asm_spurious_interrupt"
+}
+
+/// The offset in a vector table, if it is at the beginning of a vector: 16 vectors of 128 bytes (DDI 0487, D1.3.1).
+pub fn arm_vector(insn: &Insn) -> Option<u64> {
+    (insn.address & 0x7f == 0).then_some(insn.address & 0x780)
+}
+
+/// Code that only jumps to where a register or a patched address says: retpolines, Linux's static calls.
+fn is_thunk(name: &str) -> bool {
+    name.starts_with("__x86_indirect_") || name.starts_with("__SCT__")
+}
+
+impl Tree {
+    /// Parents stand before their children, so one pass from the end adds up all.
+    fn add_up(&mut self) {
+        for index in (0..self.nodes.len()).rev() {
+            self.nodes[index].total += self.nodes[index].own;
+            let total = self.nodes[index].total;
+            if let Some(parent) = self.nodes[index].parent {
+                self.nodes[parent as usize].total += total;
+            }
+        }
+    }
+
+    /// Checks nodes that come from elsewhere, of which there are `functions`, and finds roots and children.
+    pub(crate) fn link(&mut self, functions: usize) -> Result<(), String> {
+        for index in 0..self.nodes.len() {
+            let Node {
+                parent, function, ..
+            } = self.nodes[index];
+            if function as usize >= functions {
+                return Err(format!(
+                    "node {index} is of function {function} of {functions}"
+                ));
+            }
+            match parent {
+                None => self.roots.push(index as u32),
+                Some(parent) if (parent as usize) < index => {
+                    self.nodes[parent as usize].children.push(index as u32);
+                }
+                Some(parent) => return Err(format!("node {index} is called by node {parent}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// A node and its callers, from the inside out.
+    pub fn chain(&self, node: u32) -> impl Iterator<Item = &Node> {
+        let first = self.nodes.get(node as usize);
+        std::iter::successors(first, |node| self.nodes.get(node.parent? as usize))
+    }
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+//! The windows of a trace: which loop each of them times, and which of them are the samples of a benchmark.
+
+use crate::explained::ExplainError;
+use crate::flow::Flow;
+use crate::place::{Function, Kind, Place, Places};
+use crate::sum::{self, Count, Measured, Sum, SumError};
+use crate::trace::{Architecture, Trace};
+use crate::tree::{self, Walk};
+use crate::{a64, x86};
+use std::collections::{BTreeSet, HashMap};
+
+/// Ends the names of the loops that a guest times.
+const RUN: &str = "_run";
+const CONTROL: &str = "_control";
+/// The harness warms itself up with it.
+const WARM_UP: &str = "idle_run";
+
+/// What is known of one path.
+pub struct Followed {
+    /// The first one with the same instructions.
+    pub index: u32,
+    /// The loop that it times.
+    pub timed: String,
+    pub places: Vec<Place>,
+    pub walk: Walk,
+    pub count: Count,
+}
+
+/// Follows all paths.
+pub fn follow(trace: &Trace, places: &mut Places<'_>) -> Vec<Followed> {
+    let flows: Vec<Flow> = trace
+        .insns
+        .iter()
+        .map(|insn| Flow::of(trace.architecture, insn))
+        .collect();
+    let found: Vec<Vec<Place>> = trace
+        .paths
+        .iter()
+        .map(|path| places.path(&path.insns))
+        .collect();
+    let functions = &places.functions;
+    let mut first: HashMap<&[u32], u32> = HashMap::new();
+    let paths = trace.paths.iter().zip(found).enumerate();
+    paths
+        .map(|(index, (path, places))| {
+            let walk = tree::walk(trace, &flows, &path.insns, &places, functions);
+            let count = sum::count(trace, path, &places, functions, &walk);
+            let mut names = places
+                .iter()
+                .map(|place| &functions[place.function as usize]);
+            let timed = names.find(|function| {
+                let is_loop = function.name.ends_with(RUN) || function.name.ends_with(CONTROL);
+                function.kind == Kind::Guest && is_loop
+            });
+            Followed {
+                index: *first.entry(&path.insns).or_insert(index as u32),
+                timed: timed.map_or_else(String::new, |function| function.name.clone()),
+                places,
+                walk,
+                count,
+            }
+        })
+        .collect()
+}
+
+/// The windows of a benchmark's samples, in their order: for each its path.
+pub struct Windows {
+    /// Of the timed loop.
+    pub run: Vec<u32>,
+    /// Of the control loop.
+    pub control: Vec<u32>,
+}
+
+impl Windows {
+    /// The last windows of both loops, as many as there are samples.
+    pub fn of(
+        trace: &Trace,
+        paths: &[Followed],
+        measured: &Measured,
+    ) -> Result<Self, ExplainError> {
+        if measured.run.is_empty() || measured.run.len() != measured.control.len() {
+            return Err(ExplainError::NoSamples);
+        }
+        let timed = |path: &u32| &*paths[*path as usize].timed;
+        let of_kind = |ending: &str| -> BTreeSet<&str> {
+            let names = trace.windows.iter().map(timed);
+            names.filter(|name| name.ends_with(ending)).collect()
+        };
+        let mut runs = of_kind(RUN);
+        if runs.len() > 1 {
+            runs.remove(WARM_UP);
+        }
+        let find = |names: BTreeSet<&str>, samples: usize| -> Result<Vec<u32>, ExplainError> {
+            let all: Vec<&str> = names.into_iter().collect();
+            let [name] = all[..] else {
+                return Err(match all[..] {
+                    [] => ExplainError::NoLoop,
+                    _ => ExplainError::Loops(all.join(", ")),
+                });
+            };
+            let windows = trace.windows.iter().copied();
+            let found: Vec<u32> = windows.filter(|path| timed(path) == name).collect();
+            // What is more than the samples came before them: a benchmark may try its loop, or warm it up.
+            match found.len().checked_sub(samples) {
+                Some(more) => Ok(found[more..].to_vec()),
+                None => Err(ExplainError::Sum(SumError::Count {
+                    what: name.to_owned(),
+                    windows: found.len(),
+                    samples,
+                })),
+            }
+        };
+        Ok(Self {
+            run: find(runs, measured.run.len())?,
+            control: find(of_kind(CONTROL), measured.control.len())?,
+        })
+    }
+
+    /// Each sample's sum.
+    pub fn sums(&self, paths: &[Followed], measured: &Measured) -> Result<Vec<Sum>, SumError> {
+        let count = |path: &u32| &paths[*path as usize].count;
+        let ticks = measured.run.iter().zip(&measured.control);
+        let pairs = self.run.iter().zip(&self.control).zip(ticks).enumerate();
+        pairs
+            .map(|(sample, ((run, control), (run_ticks, control_ticks)))| {
+                let measured = run_ticks.wrapping_sub(*control_ticks) as i64;
+                Sum::of(sample, count(run), count(control), measured)
+            })
+            .collect()
+    }
+}
+
+/// Whether the loop itself reads the clock, and not only the harness around it.
+pub fn reads_clock(trace: &Trace, path: &Followed, functions: &[Function]) -> bool {
+    let mut insns = trace.path(path.index).zip(&path.places);
+    insns.any(|(insn, place)| {
+        let is_clock = match trace.architecture {
+            Architecture::X86_64 => x86::is_clock(insn),
+            Architecture::Aarch64 => a64::is_clock(insn),
+        };
+        is_clock && functions[place.function as usize].name == path.timed
+    })
+}
