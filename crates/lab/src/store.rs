@@ -7,6 +7,7 @@
 //!     root/                the files
 //! STORE/images/DIGEST.img  the root file system of a set of kind `root` (see `image`)
 //! STORE/images/DIGEST.sha256
+//! STORE/symbols/DIGEST     the symbols of a machine's Linux (crates/machines)
 //! STORE/new-XXXX/          what is being made; the next holder of the lock removes leftovers
 //! ```
 

@@ -99,6 +99,11 @@ impl Child {
         self.process.waited()
     }
 
+    /// Asks the process to end, and kills it if it has not ended after so long.
+    pub fn end(&mut self, limit: Duration) {
+        self.process.end(limit);
+    }
+
     /// Kills the process and waits for it.
     pub fn kill(&mut self) {
         self.process.kill();

@@ -31,6 +31,7 @@ pub mod platforms;
 pub mod process;
 pub mod qemu;
 mod qmp;
+pub mod recording;
 pub mod resources;
 pub mod serial;
 pub mod vmm;

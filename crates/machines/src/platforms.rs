@@ -1,7 +1,7 @@
 //! Which platforms there are, whether each can be used here, and the machine of each.
 
 use crate::counter;
-use crate::lab::{self, LabMachine};
+use crate::lab::{self, LabMachine, Software, Symbols, SymbolsError};
 use crate::logfile::LogFile;
 use crate::machine::{Engine, Machine, MachineError};
 use crate::name::PlatformName;
@@ -378,6 +378,38 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
             Err("this host's counter is not that of the machine at the line's other end")
         }
         Kind::Log => Err("a saved console has no arrival times"),
+    }
+}
+
+/// The symbols of the Linux of the lab machine `name`; see [`lab::symbols`].
+///
+/// # Errors
+/// It is not a lab machine, or has no Linux, or its Linux does not print them.
+pub fn symbols(
+    name: &PlatformName,
+    resources: &Resources,
+    stop: &dyn Fn() -> bool,
+) -> Result<Symbols, SymbolsError> {
+    match check(name, resources).map_err(|e| other(&e))?.kind {
+        Kind::Lab(recipe) => lab::symbols(lab::assemble(*recipe, resources)?, resources, stop),
+        Kind::NoLab(why) => Err(MachineError::Other(why).into()),
+        Kind::Qemu | Kind::Vmm | Kind::QemuKvm | Kind::Serial | Kind::Log => {
+            Err(SymbolsError::NotLab)
+        }
+    }
+}
+
+/// The programs of the lab machine `name`, but for Linux and Xen.
+///
+/// # Errors
+/// It is not a lab machine, or a program was not built.
+pub fn software(name: &PlatformName, resources: &Resources) -> Result<Software, MachineError> {
+    match check(name, resources)
+        .map_err(|e| MachineError::Other(e.to_string()))?
+        .kind
+    {
+        Kind::Lab(recipe) => lab::software(&recipe, resources),
+        _ => Err(MachineError::Other(SymbolsError::NotLab.to_string())),
     }
 }
 

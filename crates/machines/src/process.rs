@@ -18,7 +18,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A running or ended child process.
 #[derive(Debug)]
@@ -179,6 +179,22 @@ impl Process {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
         let most = threads.into_iter().flatten().filter_map(waited).max();
         Duration::from_nanos(most.unwrap_or(0))
+    }
+
+    /// Asks the process and all of its group to end (SIGTERM), and waits for that at most so long;
+    /// then kills them.
+    pub fn end(&mut self, limit: Duration) {
+        if self.status.is_some() {
+            return;
+        }
+        let began = Instant::now();
+        if let Some(pid) = self.pid() {
+            let _ = rustix::process::kill_process_group(pid, Signal::TERM);
+        }
+        while matches!(self.has_ended(), Ok(false)) && began.elapsed() < limit {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.kill();
     }
 
     /// Kills the process and all of its group, and waits for it.

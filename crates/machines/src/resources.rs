@@ -2,6 +2,7 @@
 
 use crate::emulator::Emulator;
 use crate::machine::MachineError;
+use crate::recording::Recording;
 use crate::vmm::Kvm;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -27,9 +28,11 @@ pub struct Resources {
     pub vmm: Option<Result<PathBuf, String>>,
     /// The monitor of the lab's ARM machines.
     pub arm_vmm: Option<Result<PathBuf, String>>,
-    /// The first process of a lab machine whose monitor is not vmm; or why there is none, and the
-    /// cure.
+    /// The first process of a lab machine whose monitor is not vmm, or that prints its symbols; or
+    /// why there is none, and the cure.
     pub init: Option<Result<PathBuf, String>>,
+    /// The one of the lab's ARM machines.
+    pub arm_init: Option<Result<PathBuf, String>>,
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
@@ -38,6 +41,8 @@ pub struct Resources {
     pub elvis: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
+    /// Where to record what a lab machine executes, if that is wanted.
+    pub recording: Option<Recording>,
     /// The lab's recipes and the store of its packages; or why they can't be used.
     pub lab: Option<Result<LabFiles, String>>,
     /// The result of probing this host's KVM, once it was probed.
@@ -146,12 +151,17 @@ impl Resources {
         }
     }
 
-    /// The first process of a lab machine whose monitor is not vmm.
+    /// The first process of a lab machine whose monitor is not vmm, or that prints its symbols.
     ///
     /// # Errors
     /// There is none, and the cure.
-    pub fn init(&self) -> Result<PathBuf, MachineError> {
-        found(&self.init, "first process of lab machines")
+    pub fn init_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
+        match architecture {
+            Architecture::X86_64 => found(&self.init, "first process of lab machines"),
+            Architecture::Aarch64 => {
+                found(&self.arm_init, "first process of lab machines for aarch64")
+            }
+        }
     }
 
     /// The first process of a lab machine whose guest is a whole Linux.

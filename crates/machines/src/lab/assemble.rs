@@ -38,7 +38,7 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     match recipe.monitor {
         Monitor::None => {}
         Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
-        Monitor::Qemu { .. } => drop(resources.init()?),
+        Monitor::Qemu { .. } => drop(resources.init_for(recipe.architecture)?),
     }
     if has_dom0(recipe) {
         resources.dom0()?;
@@ -136,7 +136,12 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             }
         }
     };
+    let recording = match &resources.recording {
+        Some(recording) => recording.arguments(&emulator)?,
+        None => Vec::new(),
+    };
     Ok(Settings {
+        recording,
         memory_mib: recipe.emulator.memory_mib,
         digest: described.digest(),
         parts: described.parts(),
@@ -307,7 +312,7 @@ fn monitor(
 ) -> Result<LinuxMonitor, MachineError> {
     match &recipe.monitor {
         Monitor::Qemu { package, program } => {
-            let init = resources.init()?;
+            let init = resources.init_for(recipe.architecture)?;
             described.file("init", &init)?;
             files.push(payload::init(read(&init)?));
             qemu(package, program, resources, files, described)

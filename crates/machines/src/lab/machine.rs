@@ -34,6 +34,10 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
+/// A trace is written within this time, and is not larger.
+const RECORDING_LIMIT: Duration = Duration::from_secs(60);
+const TRACE_LIMIT_BYTES: u64 = 2 << 30;
+
 /// Everything that a lab machine is made of, found and checked.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -49,6 +53,8 @@ pub struct Settings {
     pub memory_mib: u64,
     /// SHA-256, in hexadecimal, of everything that the machine is made of.
     pub digest: String,
+    /// Arguments of the emulator that record what is executed; they change nothing else.
+    pub recording: Vec<String>,
     /// The parts, for the identity: kernel, packages and so on.
     pub parts: Vec<(String, serde_json::Value)>,
 }
@@ -79,6 +85,45 @@ impl LabMachine {
             settings,
             running: None,
         }
+    }
+
+    /// Starts the machine with the file that was made for the launch.
+    ///
+    /// # Errors
+    /// The emulator can't be started.
+    pub(super) fn start(
+        &mut self,
+        request: &LaunchRequest,
+        made: Option<Inherited>,
+    ) -> Result<(), MachineError> {
+        let settings = &self.settings;
+        let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
+        let launch = Launch {
+            vcpus: request.vcpus,
+            host_cpus: request.host_cpus,
+            memory_mib: settings.machine_memory_mib(request),
+            guest_memory_mib: settings.guest_memory_mib(request),
+            command_line: &request.command_line,
+            guest: &settings.guest.to_string_lossy(),
+            initrd: initrd.as_deref(),
+            made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
+        };
+        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
+        if let Some(Witness::Complaint(_)) = self.witness() {
+            arguments.extend(command::WITNESSED.map(str::to_owned));
+        }
+        arguments.extend_from_slice(&settings.recording);
+        let arguments = settings.emulator.with_leading(arguments);
+        let mut command = Command::new(&settings.emulator.program);
+        command.args(&arguments);
+        // The runner stops a flood at the limit when it next reads; this leaves room until then.
+        let limit = match settings.recording.is_empty() {
+            true => CONSOLE_LIMIT_BYTES + (1 << 20),
+            false => TRACE_LIMIT_BYTES,
+        };
+        let inherited = made.map(Inherited::into_file);
+        self.running = Some(Child::start(command, request.timed, limit, inherited)?);
+        Ok(())
     }
 
     /// The file that is made anew for a launch: an initramfs or a device tree.
@@ -229,6 +274,16 @@ impl Machine for LabMachine {
         self.running.as_mut()
     }
 
+    fn kill(&mut self) {
+        let is_recorded = !self.settings.recording.is_empty();
+        match &mut self.running {
+            // The trace is written when the emulator ends by itself.
+            Some(running) if is_recorded => running.end(RECORDING_LIMIT),
+            Some(running) => running.kill(),
+            None => {}
+        }
+    }
+
     fn prepare(&mut self) -> Result<(), MachineError> {
         emulator::check_guest(&self.settings.guest)
     }
@@ -236,30 +291,7 @@ impl Machine for LabMachine {
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
         let made = self.made(request)?;
-        let settings = &self.settings;
-        let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
-        let launch = Launch {
-            vcpus: request.vcpus,
-            host_cpus: request.host_cpus,
-            memory_mib: settings.machine_memory_mib(request),
-            guest_memory_mib: settings.guest_memory_mib(request),
-            command_line: &request.command_line,
-            guest: &settings.guest.to_string_lossy(),
-            initrd: initrd.as_deref(),
-            made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
-        };
-        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
-        if let Some(Witness::Complaint(_)) = self.witness() {
-            arguments.extend(command::WITNESSED.map(str::to_owned));
-        }
-        let arguments = settings.emulator.with_leading(arguments);
-        let mut command = Command::new(&settings.emulator.program);
-        command.args(&arguments);
-        // The runner stops a flood at the limit when it next reads; this leaves room until then.
-        let limit = CONSOLE_LIMIT_BYTES + (1 << 20);
-        let inherited = made.map(Inherited::into_file);
-        self.running = Some(Child::start(command, request.timed, limit, inherited)?);
-        Ok(())
+        self.start(request, made)
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {

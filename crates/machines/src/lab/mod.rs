@@ -2,7 +2,8 @@
 //!
 //! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
 //! runs it; `whole` is a machine whose guest is a whole Linux, and `io` the devices of its VM whose requests
-//! are measured. Only `command` knows which emulator it is.
+//! are measured. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
+//! other programs. Only `command` knows which emulator it is.
 
 mod assemble;
 mod command;
@@ -10,10 +11,16 @@ mod described;
 mod io;
 mod machine;
 mod payload;
+mod software;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod whole;
+mod xen_symbols;
 
 pub use assemble::{assemble, missing};
 pub use machine::LabMachine;
+pub use software::{Part, Program, Software, software};
+pub use symbols::{Damage, Symbols, SymbolsError, symbols};
+pub use xen_symbols::XenSymbolsError;

@@ -34,6 +34,7 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
 fn settings(name: &str, payload: Payload) -> Settings {
     let recipe = recipe(name);
     Settings {
+        recording: Vec::new(),
         memory_mib: recipe.emulator.memory_mib,
         recipe,
         emulator: Emulator {

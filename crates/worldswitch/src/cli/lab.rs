@@ -82,6 +82,17 @@ pub enum LabCommand {
     /// Boot your own kernel in a lab machine, with its console on standard output.
     #[command(after_help = BOOT_HELP)]
     Boot(BootArgs),
+    /// Print the functions of a lab machine's kernel and modules with their addresses, as
+    /// /proc/kallsyms of that machine has them. Boots it once; later calls read the cache.
+    Symbols {
+        /// The machine, such as kvm or lab:kvm@6.12.
+        name: String,
+        /// The QEMU program. Default: the one from worldswitch lab fetch.
+        #[arg(long, value_name = "PATH")]
+        qemu: Option<PathBuf>,
+        #[command(flatten)]
+        places: Places,
+    },
     /// Check benchmarks' instruction counts on lab machines against a budget, for CI.
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),

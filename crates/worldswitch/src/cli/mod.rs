@@ -2,6 +2,7 @@
 
 mod apps;
 pub mod bisect;
+mod explain;
 mod history;
 pub mod io;
 mod judge;
@@ -20,6 +21,7 @@ use lab::{LabCommand, Places};
 use std::path::PathBuf;
 
 pub use apps::AppsArgs;
+pub use explain::ExplainArgs;
 pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
@@ -40,6 +42,8 @@ Examples:
   worldswitch show before:lab:native      one of its platforms in detail
   worldswitch compare before after        what got better or worse; exit code 3 on a regression
   worldswitch lab check --budget kvm.toml instruction counts against a budget, for CI
+  worldswitch explain hypercall --on lab:kvm
+                                          the functions that it spends its instructions on
   worldswitch bisect --kernel-tree linux --good v6.12 --bad v6.13 --bench hypercall
                                           the Linux commit that changed it
   worldswitch report before -o page.html  an HTML page with tables and plots
@@ -79,6 +83,8 @@ pub enum Command {
     },
     /// Compare results with a base: better, worse, no change or inconclusive.
     Compare(CompareArgs),
+    /// Show which functions an operation's instructions are in, and what another kernel does more.
+    Explain(Box<ExplainArgs>),
     /// Find the kernel commit that changed a benchmark's instruction count.
     Bisect(Box<BisectArgs>),
     /// Write an HTML page of results: tables, plots, and the papers' figures.

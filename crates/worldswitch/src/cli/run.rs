@@ -125,6 +125,9 @@ pub struct RunArgs {
     /// Also write the table as Markdown.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
+    /// Where a lab machine's trace goes, for commands that explain it.
+    #[arg(skip)]
+    pub recording: Option<PathBuf>,
 }
 
 /// The default of `--timeout`.

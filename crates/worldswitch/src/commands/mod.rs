@@ -4,6 +4,7 @@ mod apps;
 mod bisect;
 mod compare;
 mod doctor;
+mod explain;
 mod figure;
 mod history;
 mod input;
@@ -64,6 +65,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Run(args) => return run::run(args, colours),
         Command::Lab { what } => return lab::lab(what, colours),
         Command::Compare(args) => return compare::compare(args, colours).map(Done::Judged),
+        Command::Explain(args) => return explain::explain(args, colours),
         Command::Bisect(args) => return bisect::bisect(args, colours),
         Command::History(args) => return history::history(args, colours),
         Command::Io(args) => return io::io(args, colours),

@@ -58,11 +58,25 @@ const INIT: Part = Part {
     cure: "run make build (or make -C lab/init)",
 };
 
+const ARM_INIT: Part = Part {
+    name: "first process of lab machines for aarch64",
+    path: "lab/aarch64/init",
+    tree: "build",
+    cure: "run make build (or make -C lab/init ARCH=aarch64)",
+};
+
 const AGENT: Part = Part {
     name: "first process of lab machines with applications",
     path: "lab/x86_64/agent",
     tree: "build",
     cure: "run make build (or make -C lab/agent)",
+};
+
+const PLUGIN: Part = Part {
+    name: "plugin of QEMU that records what is executed",
+    path: "plugin/api-3.so",
+    tree: "build",
+    cure: "run make build (or make -C plugin)",
 };
 
 /// A file in the folder of lab recipes and sets of packages.
@@ -83,12 +97,22 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         vmm: Some(part(MONITOR, &parts.vmm)),
         arm_vmm: Some(part(ARM_MONITOR, &parts.vmm)),
         init: Some(found(INIT)),
+        arm_init: Some(found(ARM_INIT)),
         agent: Some(found(AGENT)),
         elvis: Some(elvis()),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,
         ..Resources::default()
     }
+}
+
+/// The folder of the plugins that record what a machine executes.
+///
+/// # Errors
+/// There is none: where it was searched, and how to build it.
+pub fn plugins() -> Result<PathBuf, String> {
+    let plugin = found(PLUGIN)?;
+    Ok(plugin.parent().unwrap_or(&plugin).to_owned())
 }
 
 /// Checks that a machine of these architectures uses each file that the user named. Machines of

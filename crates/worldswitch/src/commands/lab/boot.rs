@@ -18,16 +18,7 @@ use ws_machines::platforms;
 /// The machine can't be made or started, the kernel did not power it off, or standard output can't be
 /// written.
 pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
-    let text = match args.name.contains(':') {
-        true => args.name.clone(),
-        false => format!("lab:{}", args.name),
-    };
-    let name: PlatformName = text.parse()?;
-    if name.family.as_deref() != Some("lab") {
-        bail!(Usage(format!(
-            "{name} is not a lab machine: worldswitch lab list shows them"
-        )));
-    }
+    let name = super::machine(&args.name)?;
     for file in std::iter::once(&args.kernel).chain(&args.initrd) {
         std::fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
     }

@@ -7,13 +7,16 @@ mod ending;
 mod fetch;
 mod list;
 mod show;
+mod symbols;
 
 use crate::cli::lab::LabCommand;
-use crate::commands::Done;
 use crate::commands::parts::{recipes, store};
+use crate::commands::{Done, Usage};
 use crate::terminal::Colours;
+use anyhow::bail;
 use std::io::Write;
 use ws_lab::carry;
+use ws_machines::name::PlatformName;
 
 /// Runs a subcommand.
 ///
@@ -27,6 +30,9 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         LabCommand::Show { name, json, places } => {
             show::show(&recipes(places)?, &store(places)?, name, *json)?;
         }
+        LabCommand::Symbols { name, qemu, places } => {
+            return symbols::symbols(name, qemu.as_ref(), places);
+        }
         LabCommand::Fetch(args) => {
             fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
         }
@@ -38,6 +44,24 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         }
     }
     Ok(Done::Whole)
+}
+
+/// The lab machine that a user names, with or without `lab:`.
+///
+/// # Errors
+/// It is no name, or that of another platform.
+fn machine(name: &str) -> anyhow::Result<PlatformName> {
+    let text = match name.contains(':') {
+        true => name.to_owned(),
+        false => format!("lab:{name}"),
+    };
+    let name: PlatformName = text.parse()?;
+    if name.family.as_deref() != Some("lab") {
+        bail!(Usage(format!(
+            "{name} is not a lab machine: worldswitch lab list shows them"
+        )));
+    }
+    Ok(name)
 }
 
 /// Prints progress.

@@ -16,6 +16,7 @@ use anyhow::bail;
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
+use ws_machines::recording::Recording;
 use ws_results::{ResultFile, SCHEMA};
 
 /// The results of a measurement, before any is shown.
@@ -103,7 +104,13 @@ pub fn measure(
         doctor: None,
     };
     let pins = choose::pins(args)?;
-    let resources = parts::resources(&args.parts, pins.cpus.clone());
+    let mut resources = parts::resources(&args.parts, pins.cpus.clone());
+    if let Some(file) = &args.recording {
+        resources.recording = Some(Recording {
+            plugins: parts::plugins().map_err(anyhow::Error::msg)?,
+            file: file.clone(),
+        });
+    }
     let names = choose::platforms(args, &resources, colours)?;
     let baseline = choose::baseline(args, &names)?;
     let progress = Progress::new(args.verbose);

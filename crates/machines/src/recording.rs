@@ -1,0 +1,130 @@
+//! Recording what an emulated machine executes, by a plugin of QEMU's (`plugin/` in the source tree).
+
+use crate::emulator::Emulator;
+use crate::machine::MachineError;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The versions of QEMU's plugin interface that there is a plugin for, the likeliest first.
+const VERSIONS: [u32; 3] = [3, 7, 1];
+
+/// Where plugins are, and where a machine's trace goes.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The folder with `api-N.so`.
+    pub plugins: PathBuf,
+    /// Written when the machine ends; a machine that is launched twice overwrites it.
+    pub file: PathBuf,
+}
+
+impl Recording {
+    /// The emulator's arguments.
+    ///
+    /// # Errors
+    /// It takes none of the plugins.
+    pub fn arguments(&self, emulator: &Emulator) -> Result<Vec<String>, MachineError> {
+        let mut said = String::new();
+        for version in VERSIONS {
+            let plugin = self.plugins.join(format!("api-{version}.so"));
+            match refusal(emulator, &plugin)? {
+                None => return Ok(words(&plugin, &self.file)),
+                Some(why) => said = why,
+            }
+        }
+        Err(MachineError::Other(format!(
+            "QEMU {} takes none of the plugins in {} (versions {VERSIONS:?}), so that nothing can be recorded: leave out --qemu to use the lab's own. It said: {said}",
+            emulator.version,
+            self.plugins.display(),
+        )))
+    }
+}
+
+fn words(plugin: &Path, file: &Path) -> Vec<String> {
+    // QEMU reads a doubled comma as one.
+    let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
+    vec![
+        "-plugin".into(),
+        format!("file={},out={}", path(plugin), path(file)),
+    ]
+}
+
+/// Why the emulator does not take a plugin, by starting it with an empty machine.
+fn refusal(emulator: &Emulator, plugin: &Path) -> Result<Option<String>, MachineError> {
+    let empty = [
+        "-machine",
+        "none",
+        "-nodefaults",
+        "-display",
+        "none",
+        "-accel",
+        "tcg",
+    ];
+    let arguments = empty.map(str::to_owned).into_iter();
+    let arguments = arguments
+        .chain(["-monitor".to_owned(), "stdio".to_owned()])
+        .chain(words(plugin, Path::new("/dev/null")))
+        .collect();
+    let failed = |e| MachineError::io("start", &emulator.program, e);
+    let mut child = Command::new(&emulator.program)
+        .args(emulator.with_leading(arguments))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut input) = child.stdin.take() {
+        // If it has ended already, its status says so.
+        let _ = input.write_all(b"quit\n");
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok((!output.status.success()).then(|| said.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_paths_are_doubled() {
+        assert_eq!(
+            words(Path::new("/a,b/api-3.so"), Path::new("/c,d")),
+            ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
+        );
+    }
+
+    /// A stand-in for an emulator that takes the plugin whose name has `taken` in it.
+    fn emulator(folder: &Path, taken: &str) -> Emulator {
+        use std::os::unix::fs::PermissionsExt;
+        let program = folder.join("qemu");
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *{taken}*) read quit; exit 0;; esac\necho 'wrong version' >&2\nexit 1\n"
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        Emulator {
+            program,
+            leading: Vec::new(),
+            version: "9.9".into(),
+            build: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_emulator_is_asked_which_plugin_it_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording {
+            plugins: "/plugins".into(),
+            file: "/out".into(),
+        };
+        let taken = recording.arguments(&emulator(folder.path(), "api-1.so"));
+        assert_eq!(taken.unwrap()[1], "file=/plugins/api-1.so,out=/out");
+        let refused = recording.arguments(&emulator(folder.path(), "api-2.so"));
+        let said = refused.unwrap_err().to_string();
+        assert!(
+            said.contains("QEMU 9.9") && said.contains("wrong version"),
+            "{said}"
+        );
+    }
+}

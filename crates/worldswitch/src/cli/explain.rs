@@ -1,0 +1,66 @@
+//! Options of `worldswitch explain`.
+
+use super::Parts;
+use clap::Args;
+use std::path::PathBuf;
+use ws_machines::name::PlatformName;
+
+const EXAMPLES: &str = "\
+A lab machine is booted with a plugin in its emulator that records every instruction between the
+benchmark's start and stop; it counts the same with and without it. The sum of all functions is what
+the benchmark measures, to the instruction.
+
+Examples:
+  worldswitch explain hypercall --on lab:kvm
+  worldswitch explain in --on lab:kvm-vhe --registers
+  worldswitch explain hypercall --on lab:kvm --flamegraph hypercall.svg
+  worldswitch explain hypercall --on lab:kvm --without nrips
+                                   without what only this emulator needs; both totals are shown
+  worldswitch explain --diff lab:kvm@6.1 lab:kvm@6.12 --bench hypercall
+                                   functions that one kernel has more of than the other
+  worldswitch list benchmarks      their names";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExplainArgs {
+    /// The benchmark.
+    #[arg(value_name = "BENCH", required_unless_present = "bench")]
+    pub name: Option<String>,
+    /// The same, as other commands name it.
+    #[arg(long, value_name = "BENCH", conflicts_with = "name")]
+    pub bench: Option<String>,
+    /// The lab machine.
+    #[arg(long, value_name = "PLATFORM", required_unless_present = "diff")]
+    pub on: Option<PlatformName>,
+    /// Two lab machines: what the second one does more and less than the first.
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["on", "folded", "flamegraph"])]
+    pub diff: Vec<PlatformName>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Print stacks with their own instructions, one a line, as programs that draw flame graphs read them.
+    #[arg(long, conflicts_with = "json")]
+    pub folded: bool,
+    /// Also draw a flame graph.
+    #[arg(long, value_name = "FILE")]
+    pub flamegraph: Option<PathBuf>,
+    /// Leave out calls of fewer instructions, and say how many.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub least: u64,
+    /// Every register that is read or written, by its name.
+    #[arg(long)]
+    pub registers: bool,
+    /// Take out what the emulator alone needs, by its name in the output; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub without: Vec<String>,
+    #[command(flatten)]
+    pub parts: Parts,
+}
+
+impl ExplainArgs {
+    /// The benchmark's name.
+    pub fn benchmark(&self) -> &str {
+        let name = self.name.as_deref().or(self.bench.as_deref());
+        name.unwrap_or_default()
+    }
+}

@@ -1,0 +1,56 @@
+//! `worldswitch lab symbols`: prints the functions of a lab machine's Linux.
+
+use crate::cli::Parts;
+use crate::cli::lab::Places;
+use crate::commands::{Done, Usage, parts};
+use crate::terminal::{Stop, output};
+use anyhow::Context;
+use std::fmt::Write;
+use std::path::PathBuf;
+use ws_machines::lab::SymbolsError;
+use ws_machines::platforms;
+
+/// Prints them in the format of `/proc/kallsyms`.
+///
+/// # Errors
+/// The machine can't be made or booted, has no Linux, or does not print them.
+pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::Result<Done> {
+    let name = super::machine(name)?;
+    let resources = parts::resources(
+        &Parts {
+            guest: None,
+            qemu: qemu.cloned(),
+            vmm: None,
+            lab: places.clone(),
+        },
+        Vec::new(),
+    );
+    platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
+    let stop = Stop::listen()?;
+    let symbols = match platforms::symbols(&name, &resources, &|| stop.requested()) {
+        Err(SymbolsError::Stopped) => {
+            super::say("stopped");
+            return Ok(Done::InPart);
+        }
+        symbols => symbols.with_context(|| name.to_string())?,
+    };
+    if let Some(why) = &symbols.not_kept {
+        super::say(&format!("{why}; the next call boots the machine again"));
+    }
+    output::data(&absolute(&symbols.text))?;
+    Ok(Done::Whole)
+}
+
+/// The text with whole addresses instead of distances.
+fn absolute(text: &str) -> String {
+    let mut address = 0u64;
+    let mut all = String::new();
+    for line in text.lines().filter(|line| !line.starts_with('@')) {
+        let Some((delta, rest)) = line.split_once(' ') else {
+            continue;
+        };
+        address = address.wrapping_add(u64::from_str_radix(delta, 16).unwrap_or(0));
+        let _ = writeln!(all, "{address:016x} {}", rest.replacen(" [", "\t[", 1));
+    }
+    all
+}
