@@ -154,6 +154,7 @@ fn fake(folder: &Path, kernel: &[u8], script: &str) -> Settings {
     let image = folder.join("vmlinuz");
     fs::write(&image, kernel).unwrap();
     Settings {
+        recording: Vec::new(),
         recipe: recipe.unwrap(),
         emulator: Emulator {
             program: "/bin/sh".into(),
