@@ -1,4 +1,5 @@
-# worldswitch explain: which functions an operation's instructions are in. The sums are exact on every machine, and
+# worldswitch explain: which functions an operation's instructions are in, and lab symbols: where a machine's
+# functions are. The sums are exact on every machine, and
 # recording changes no count: each machine is also measured without it, and the command fails if its counts differ.
 
 # `run` sets $output and $status.
@@ -7,7 +8,7 @@
 load common
 
 setup_file() {
-    fetch_packages kvm-vhe kvm-nvhe kvm
+    fetch_packages kvm-vhe kvm-nvhe kvm xen xen@4.20 arm-xen
     cd "$BATS_FILE_TMPDIR" || return 1
     # The counts that recorded machines are held against.
     ws run --on lab:kvm-vhe,lab:kvm-nvhe,lab:neve,lab:neve-nested --bench '^hypercall$' --boots 1 -o measured
@@ -20,6 +21,12 @@ setup() {
 
 # What the guest measured without the plugin.
 measured() { insns "$MEASURED/$1" hypercall; }
+
+# A number of four to six digits as tables have it: 12,345.
+grouped() { echo "${1%???},${1: -3}"; }
+
+# has ADDRESSES NAME: a function in kvm.txt.
+has() { grep -qE "^$1 [tTwW] $2\$" kvm.txt; }
 
 # The sum of an explanation in JSON: attributed, the guest's own, measured, not charged.
 sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "$1"; }
@@ -53,7 +60,7 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
     ws explain --diff lab:neve lab:neve-nested --bench hypercall >difference
     cat difference
     more=$(($(measured lab-neve-nested) - $(measured lab-neve)))
-    grep -qE "^ *\+$(sed 's/\(...\)$/,\1/' <<<"$more") .* in all, as measured$" difference
+    grep -qE "^ *\+$(grouped "$more") .* in all, as measured$" difference
 }
 
 @test "nested: each level's instructions, and the traps" {
@@ -66,7 +73,7 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
 
 @test "as text, as folded stacks; each instruction once" {
     ws explain hypercall --on lab:neve-nested >text
-    grep -qF "$(measured lab-neve-nested | sed 's/\(...\)$/,\1/') instructions" text
+    grep -qF "$(grouped "$(measured lab-neve-nested)") instructions" text
     ws explain hypercall --on lab:neve-nested --folded >folded
     [ "$(awk '{ n += $NF } END { print n }' folded)" -ge "$(measured lab-neve-nested)" ]
 }
@@ -86,4 +93,44 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
     run ws explain ipi-running --on lab:neve
     [ "$status" -ne 0 ]
     [[ $output == *'vCPU'* ]]
+}
+
+@test "lab:kvm prints its kernel's functions and its modules', and is booted once for them" {
+    ws lab symbols kvm >kvm.txt
+    has ffffffff81000000 _stext
+    has 'ffffffff8[0-9a-f]{7}' schedule
+    has 'ffffffffc[0-9a-f]{7}' $'kvm_emulate_hypercall\t\\[kvm\\]'
+    has 'ffffffffc[0-9a-f]{7}' $'svm_vcpu_run\t\\[kvm_amd\\]'
+    [ "$(wc -l <kvm.txt)" -gt 30000 ]
+    LC_ALL=C sort -s -c -k 1,1 kvm.txt
+    # A text that was made anew would be another file.
+    before=$(stat -c %i "$XDG_CACHE_HOME"/worldswitch/symbols/*)
+    ws lab symbols lab:kvm | cmp - kvm.txt
+    [ "$(stat -c %i "$XDG_CACHE_HOME"/worldswitch/symbols/*)" = "$before" ]
+}
+
+@test "lab:kvm-vhe, an ARM machine, prints its functions too, also those of EL2" {
+    ws lab symbols kvm-vhe >kvm.txt
+    has 'ffff8000[0-9a-f]{8}' __guest_enter
+    has 'ffff8000[0-9a-f]{8}' __kvm_nvhe___guest_enter
+}
+
+@test "Xen's functions are in its image, on x86 and ARM" {
+    for machine in xen xen@4.20 arm-xen; do
+        ws lab symbols "$machine" >kvm.txt
+        has '[0-9a-f]{16}' do_multicall
+        has '[0-9a-f]{16}' "$([ "$machine" = arm-xen ] && echo leave_hypervisor_to_guest || echo vmx_asm_vmexit_handler)"
+    done
+}
+
+@test "a machine without Linux, one without a first process, and a name of no machine" {
+    run ws lab symbols native
+    [ "$status" -eq 1 ]
+    [[ $output == *'lab:native: it boots neither a Linux'* ]]
+    run ws lab symbols kvmm
+    [ "$status" -eq 2 ]
+    [[ $output == *'did you mean lab:kvm'* ]]
+    run ws lab symbols qemu-tcg:x
+    [ "$status" -eq 2 ]
+    [[ $output == *'is not a lab machine'* ]]
 }

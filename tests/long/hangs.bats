@@ -1,0 +1,52 @@
+# Machines with three CPUs, busy with the requests of a VM's devices, come to an end: on the lab's emulator, which
+# is cured of svm-interrupt-twice (lab/quirks.toml), in every boot; on the same emulator without the cure they
+# hang, and each hang is told as one. `make test-long` runs it.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load ../e2e/common
+
+setup() {
+    common_setup
+    export LIMIT=7200
+}
+
+BOOTS=${BOOTS:-20}
+ROWS='^io-(qemu|iothread|storage-daemon|elvis|vhost)-d1$'
+
+# A program in $PWD that runs the lab's emulator as it is in its package.
+uncured() {
+    local set=$XDG_CACHE_HOME/worldswitch/sets/qemu/root at before
+    read -r at before < <(awk '/^\[\[svm-interrupt-twice.cure/ { in_cure = 1 }
+        in_cure && $1 == "at" { at = $3 }
+        in_cure && $1 == "before" { gsub("\"", "", $3); print at, $3; exit }' "$ROOT/lab/quirks.toml")
+    cp -L "$set/usr/bin/qemu-system-x86_64" as-packaged
+    # shellcheck disable=SC2001,SC2059
+    printf "$(sed 's/../\\x&/g' <<<"$before")" |
+        dd of=as-packaged bs=1 seek=$((at)) conv=notrunc status=none
+    ! cmp -s as-packaged "$set/usr/bin/qemu-system-x86_64"
+    cat >qemu-as-packaged <<END
+#!/bin/sh
+exec "$set/usr/lib64/ld-linux-x86-64.so.2" --library-path "$set/usr/lib/x86_64-linux-gnu" "$PWD/as-packaged" \\
+    -L "$set/usr/share/qemu" -L "$set/usr/share/seabios" "\$@"
+END
+    chmod +x qemu-as-packaged
+}
+
+@test "no machine hangs on the cured emulator" {
+    fetch_packages kvm-linux
+    ws run --on lab:kvm-linux --bench "$ROWS" --boots 1 --perturb "$BOOTS" --timeout 600 -o "$OUT"
+    [ "$(result lab-kvm-linux '[.rows[] | select(.status == "ok")] | length')" -eq 5 ]
+    [ "$(result lab-kvm-linux '.boots | length')" -eq $((BOOTS + 1)) ]
+}
+
+@test "without the cure machines hang, and it is told" {
+    fetch_packages kvm-linux
+    uncured
+    run ws run --on lab:kvm-linux --bench "$ROWS" --boots 1 --perturb 2 --timeout 60 --qemu "$PWD/qemu-as-packaged" -o "$OUT"
+    echo "$output"
+    [ "$status" -ne 0 ]
+    [[ $output == *'svm-interrupt-twice'* ]]
+    [ "$(result lab-kvm-linux '[.rows[].outcomes[]? | select(.status == "timeout")] | length')" -ge 1 ]
+}
