@@ -28,9 +28,12 @@ pub const LACKS: [Lack; 2] = [
         function: "kvm_emulate_instruction",
         below: Some("svm_skip_emulated_instruction"),
         why: "QEMU's SVM does not store the address of the next instruction (NRIPS), so KVM fetches and decodes the \
-              guest's instruction to step over it; every AMD processor since 2009 stores it",
-        established: "CPUID Fn8000_000A, EDX bit 3, is 0 in QEMU 7.2, 10.0 and 11.1; in Linux's \
-                      arch/x86/kvm/svm/svm.c, svm_skip_emulated_instruction() calls the emulator only if next_rip is 0",
+              guest's instruction to step over it; every AMD EPYC stores it",
+        established: "CPUID Fn8000_000A, EDX bit 3: QEMU 7.2 and 10.0 report nrip-save as false for their processor \
+                      `max` under TCG (QMP query-cpu-model-expansion), as TCG_SVM_FEATURES in QEMU's \
+                      target/i386/cpu.c has it only where no kernel is emulated; QEMU's EPYC models have it. In \
+                      Linux's arch/x86/kvm/svm/svm.c, __svm_skip_emulated_instruction() (in older versions \
+                      svm_skip_emulated_instruction()) calls kvm_emulate_instruction() only if next_rip is 0",
     },
     Lack {
         name: "nrips",
@@ -38,7 +41,8 @@ pub const LACKS: [Lack; 2] = [
         function: "svm_get_insn_len",
         below: None,
         why: "QEMU's SVM does not store the address of the next instruction (NRIPS), so Xen fetches and decodes the \
-              guest's instruction to step over it; every AMD processor since 2009 stores it",
-        established: "the same bit; in Xen's xen/arch/x86/hvm/svm/emulate.c, svm_get_insn_len() decodes only without it",
+              guest's instruction to step over it; every AMD EPYC stores it",
+        established: "the same bit. In Xen's xen/arch/x86/hvm/svm/emulate.c, svm_get_insn_len() returns before it \
+                      decodes if the bit is set, but for builds with debug=y, which Debian's are not",
     },
 ];

@@ -21,6 +21,9 @@ use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::{Metric, ResultFile, Row, Status};
 
+/// Room for a trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
+const ROOM_BYTES: u64 = 64 << 20;
+
 /// Records one operation, or two of them, and explains what was recorded.
 ///
 /// # Errors
@@ -84,7 +87,7 @@ fn operation(
             "{name} can't be recorded: choose a lab machine (worldswitch lab list)"
         )));
     }
-    let folder = tempfile::tempdir()?;
+    let folder = temporary_folder()?;
     let file = folder.path().join("trace");
     let resources = parts::resources(&args.parts, Vec::new());
     platforms::check(name, &resources).map_err(|e| Usage(e.to_string()))?;
@@ -110,6 +113,9 @@ fn operation(
     if measured.problems.iter().any(|problem| problem.broken) {
         bail!("{name}: what was recorded is not what was measured before");
     }
+    if measured.results.is_empty() {
+        bail!("{name}: nothing was recorded");
+    }
     let samples = samples(&measured, args.benchmark())?;
     let bytes = fs::read(&file)
         .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
@@ -117,6 +123,30 @@ fn operation(
     let machine = machine(name, symbols.as_deref(), &resources, &trace)?;
     let explained = Explained::of(&trace, &machine, args.benchmark(), &samples);
     Ok(Some(explained.with_context(|| name.to_string())?))
+}
+
+/// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
+/// an end.
+fn temporary_folder() -> anyhow::Result<tempfile::TempDir> {
+    let place = std::env::temp_dir();
+    let folder = tempfile::tempdir().with_context(|| {
+        format!(
+            "can't write in {}: name another place in TMPDIR",
+            place.display()
+        )
+    })?;
+    if let Ok(disk) = rustix::fs::statvfs(folder.path()) {
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free < ROOM_BYTES {
+            bail!(
+                "{} has only {} MiB free, and a recording may need {} MiB: free some space, or name another place in TMPDIR",
+                place.display(),
+                free >> 20,
+                ROOM_BYTES >> 20
+            );
+        }
+    }
+    Ok(folder)
 }
 
 /// Boots the machine once with only this benchmark, and records it into `file`.
