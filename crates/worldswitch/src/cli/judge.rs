@@ -27,7 +27,7 @@ pub struct CompareArgs {
     /// What to compare, named in the same way.
     #[arg(required = true, value_name = "OTHER")]
     pub others: Vec<String>,
-    /// Also print which functions changed in each benchmark that got better or worse: both lab machines are booted
+    /// Also print which functions changed in each benchmark that changed: both lab machines are booted
     /// again and recorded, as worldswitch explain --diff does.
     #[arg(long)]
     pub explain: bool,

@@ -29,7 +29,7 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
 /// Judged pairs.
 pub struct Judged<'a> {
     pub outcome: Outcome,
-    /// Benchmarks that are better or worse.
+    /// Benchmarks that are better or worse, or have other counts.
     pub changed: Vec<Changed<'a>>,
 }
 
@@ -105,12 +105,18 @@ fn as_changed<'a>(
     other: &'a ResultFile,
     row: &RowComparison,
 ) -> Option<Changed<'a>> {
-    let is_changed = matches!(row.verdict, Some(Verdict::Better | Verdict::Worse));
+    let added = row.counts.as_ref().map(|counts| counts.added);
+    let is_changed = match row.verdict? {
+        Verdict::Better | Verdict::Worse => true,
+        // Whether layout alone is the cause can be seen in the functions.
+        Verdict::Inconclusive => added.is_some_and(|added| added != 0.0),
+        Verdict::NoChange => false,
+    };
     is_changed.then(|| Changed {
         base,
         other,
         benchmark: row.benchmark.clone(),
-        added: row.counts.as_ref().map(|counts| counts.added),
+        added,
     })
 }
 

@@ -142,7 +142,8 @@ mod tests {
             let text = self::json(&args, &end, &points, Path::new("d"), difference).unwrap();
             serde_json::from_str::<Value>(&text).unwrap()
         };
-        let failed = json(Some(&Err(anyhow::anyhow!("no symbols"))));
+        let why = Err(anyhow::anyhow!("no symbols"));
+        let failed = json(Some(&why));
         assert_eq!(failed["not_explained"], "no symbols");
         let json = json(None);
         assert_eq!(json["difference"], Value::Null);

@@ -30,6 +30,9 @@ type Known = BTreeMap<(String, String), Option<Explained>>;
 /// # Errors
 /// Standard output can't be written.
 pub fn changed(rows: &[Changed<'_>], parts: &Parts, colours: Colours) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        output::remark("nothing changed, so nothing is explained", colours);
+    }
     let stop = Stop::listen()?;
     let mut known = Known::new();
     for row in rows {
