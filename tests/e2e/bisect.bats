@@ -108,6 +108,10 @@ is_clean() {
     [ "$(jq '[.commits[] | select(.verdict == "bad") | .measured] | unique | length' <<<"$output")" -eq 1 ]
     [ "$(jq '.commits[0].measured != .commits[-1].measured' <<<"$output")" = true ]
     jq -e '.commits[] | select(.verdict == "skip") | .why | contains("error: no none")' <<<"$output"
+    # Which functions changed is also shown, and adds up to the change.
+    jq -e '(.commits[-1].measured - .commits[0].measured) as $more | .difference
+        | .measured == $more and ([.functions[] | .after.own - .before.own] | add) + .guest == .measured
+            + .control + .intercepted' <<<"$output"
     id=$(jq -r '.commits[0].commit[:12]' <<<"$output")
     jq -e '.rows[0].benchmark == "hypercall"' "$OUT/$id"/lab-kvm*.json
     is_clean

@@ -6,13 +6,17 @@
 # shellcheck disable=SC2154
 
 load common
+load browser
 
 setup_file() {
+    browser_start
     fetch_packages kvm-vhe kvm-nvhe kvm xen xen@4.20 arm-xen
     cd "$BATS_FILE_TMPDIR" || return 1
     # The counts that recorded machines are held against.
     ws run --on lab:kvm-vhe,lab:kvm-nvhe,lab:neve,lab:neve-nested --bench '^hypercall$' --boots 1 -o measured
 }
+
+teardown_file() { browser_stop; }
 
 setup() {
     common_setup
@@ -76,6 +80,55 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
     grep -qF "$(grouped "$(measured lab-neve-nested)") instructions" text
     ws explain hypercall --on lab:neve-nested --folded >folded
     [ "$(awk '{ n += $NF } END { print n }' folded)" -ge "$(measured lab-neve-nested)" ]
+}
+
+@test "the report shows what was kept beside results, and only it without results" {
+    cp -r "$MEASURED" run
+    ws explain hypercall --on lab:kvm-nvhe -o run >text
+    ws explain hypercall --on lab:neve-nested -o run >/dev/null
+    run ws explain hypercall --on lab:kvm-nvhe -o run
+    [ "$status" -eq 1 ]
+    [[ $output == *'has an explanation of hypercall on lab:kvm-nvhe already'*--force* ]]
+    # Explanations are no results.
+    [ "$(ws show run --json | jq '.columns | length')" -eq 4 ]
+    ws report run -o page.html
+    mkdir only
+    cp run/explain-* only
+    ws report only -o only.html
+    browser_needed
+    for page in page only; do
+        page_open "$PWD/$page.html"
+        [ "$(complaints)" = '' ]
+        [ "$(js '[...document.querySelectorAll("#explained svg.flame")].length')" -eq 2 ]
+        # The lines of the tree are those of the command.
+        js '[...document.querySelectorAll("#explained .card")].map((card) => [...card.querySelectorAll(".call:not(.heads)")]
+            .map((line) => [...line.children].map((cell) => cell.textContent).join(" ")).join("\n"))[0]' >shown
+        sed -n '/^ *total/,/^[0-9]* calls of fewer\|^$/{/^ *[0-9]/p}' text | sed 's/^ *//; s/  */ /g' | grep -v 'calls of' >told
+        diff told shown
+        [ "$(js '[...document.querySelectorAll("#explained svg[role=img]")].every((svg) =>
+            svg.closest(".card").querySelector("table tbody tr"))')" = true ]
+        page_width 420
+        [ "$(js 'document.documentElement.scrollWidth')" -le 420 ]
+        page_width 1280
+    done
+    # A call is folded and unfolded without a script.
+    click '#explained details[open] > summary.call'
+    [ "$(js 'document.querySelector("#explained summary.call").parentElement.open')" = false ]
+    js 'document.querySelector("#explained").scrollIntoView(); 0'
+    picture explained
+}
+
+@test "compare --explain: the functions of what changed, or why they can't be told" {
+    run ws compare "$MEASURED:lab:kvm-vhe" "$MEASURED:lab:kvm-nvhe" --explain
+    echo "$output"
+    [[ $output == *'From hypercall on lab:kvm-vhe to hypercall on lab:kvm-nvhe: +'* ]]
+    [[ $output == *'__sysreg_save_state_nvhe: gained'* ]]
+    more=$(($(measured lab-kvm-nvhe) - $(measured lab-kvm-vhe)))
+    grep -qE "^ *\+$more .* in all, as measured$" <<<"$output"
+    # Of another machine, which is no longer here.
+    jq '.identity.subject.machine_digest = "0"' "$MEASURED/lab-kvm-nvhe.json" >other.json
+    run ws compare "$MEASURED:lab:kvm-vhe" other.json --explain
+    [[ $output == *'hypercall: not explained: lab:kvm-nvhe of '*"can't be made again"* ]]
 }
 
 @test "what can't be explained is refused with the reason" {

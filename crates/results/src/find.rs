@@ -100,8 +100,42 @@ pub fn load_all(specs: &[String]) -> Result<Vec<ResultFile>, FindError> {
     Ok(loaded?.into_iter().flatten().collect())
 }
 
-/// The `*.json` of a folder, sorted by name, without hidden ones (files being written).
+/// How names of explanations begin, which `worldswitch explain -o` writes beside results.
+const EXPLANATION: &str = "explain-";
+
+/// The file of an explanation of a benchmark on a platform.
+pub fn explanation_name(platform: &str, benchmark: &str) -> String {
+    let platform = file_name(platform);
+    let platform = platform.strip_suffix(".json").unwrap_or(&platform);
+    format!("{EXPLANATION}{platform}-{benchmark}.json")
+}
+
+/// The paths of the explanations that `spec` names: a file, or all of a folder, sorted by name.
+pub fn find_explanations(spec: &str) -> Result<Vec<PathBuf>, FindError> {
+    let path = Path::new(spec);
+    if path.is_dir() {
+        let mut files = json(path)?;
+        files.retain(|file| is_explanation(file));
+        return Ok(files);
+    }
+    let is_one = path.is_file() && is_explanation(path);
+    Ok(is_one.then(|| path.to_owned()).into_iter().collect())
+}
+
+fn is_explanation(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.as_encoded_bytes());
+    name.is_some_and(|name| name.starts_with(EXPLANATION.as_bytes()))
+}
+
+/// The result files of a folder, sorted by name.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
+    let mut files = json(dir)?;
+    files.retain(|file| !is_explanation(file));
+    Ok(files)
+}
+
+/// The `*.json` of a folder, sorted by name, without hidden ones (files being written).
+fn json(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let failed = |cause| FindError::List {
         dir: dir.to_owned(),
         cause,
@@ -141,6 +175,21 @@ mod tests {
     fn found(spec: &str) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         find(spec).unwrap().iter().map(name).collect()
+    }
+
+    #[test]
+    fn explanations_are_no_results() {
+        let dir = folder();
+        let name = explanation_name("lab:kvm@6.1", "hypercall");
+        assert_eq!(name, "explain-lab-kvm@6.1-hypercall.json");
+        let file = dir.path().join(&name);
+        fs::write(&file, "{}").unwrap();
+        let spec = dir.path().to_str().unwrap();
+        assert_eq!(found(spec), ["lab-native.json", "qemu-tcg.json"]);
+        assert_eq!(find_explanations(spec).unwrap(), [file.clone()]);
+        let spec = file.to_str().unwrap();
+        assert_eq!(find_explanations(spec).unwrap(), [file.clone()]);
+        assert!(find_explanations("nowhere").unwrap().is_empty());
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod schema;
 pub mod schema_check;
 mod write;
 
-pub use find::{FindError, find, load, load_all};
+pub use find::{FindError, explanation_name, find, find_explanations, load, load_all};
 pub use name::file_name;
 pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};

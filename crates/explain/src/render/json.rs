@@ -2,6 +2,9 @@
 
 use crate::explained::{Explained, SCHEMA};
 
+/// No operation takes as many instructions; sums of such numbers do not overflow.
+const MOST: u64 = 1 << 40;
+
 /// Why text is not an explained operation.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
@@ -41,6 +44,34 @@ impl Explained {
         let mut explained: Self = serde_json::from_str(text)?;
         let functions = explained.functions.len();
         explained.tree.link(functions).map_err(JsonError::Damaged)?;
-        Ok(explained)
+        match explained.greatest() > MOST {
+            true => Err(JsonError::Damaged(format!("a number is above {MOST}"))),
+            false => Ok(explained),
+        }
+    }
+
+    /// The greatest number in it, without its sign.
+    fn greatest(&self) -> u64 {
+        let nodes = self.tree.nodes.iter();
+        let nodes = nodes.flat_map(|node| [node.calls, node.own, node.total]);
+        let registers = self.registers.iter().map(|count| count.accesses);
+        let registers = registers.flat_map(|accesses| [accesses.reads, accesses.writes]);
+        let traps = self.traps.iter();
+        let traps = traps.flat_map(|trap| [trap.count, trap.instructions]);
+        let phases = self.phases.iter().map(|count| count.instructions);
+        let added = self.added.iter().map(|added| added.instructions);
+        let because = self
+            .others
+            .iter()
+            .filter_map(|other| other.because.as_ref());
+        let because = because.map(|because| because.instructions);
+        let sums = self.others.iter().map(|other| other.sum).chain([self.sum]);
+        let sums = sums
+            .flat_map(|sum| [sum.attributed, sum.guest, sum.measured, sum.intercepted])
+            .chain([self.control])
+            .map(i64::unsigned_abs);
+        let all = nodes.chain(registers).chain(traps).chain(phases);
+        let all = all.chain(added).chain(because).chain(sums);
+        all.max().unwrap_or(0)
     }
 }

@@ -2,9 +2,11 @@
 
 mod flame;
 mod json;
-pub(crate) mod number;
+pub mod number;
+mod table;
 mod text;
 
 pub use flame::FlameError;
 pub use json::JsonError;
+pub use table::{RegisterRow, RegisterTable};
 pub use text::Shown;

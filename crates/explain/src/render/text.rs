@@ -1,13 +1,12 @@
 //! As text: one sentence, the call tree, other paths, phases, registers, the sum.
 
-use crate::explained::{Because, Explained, OtherPath};
-use crate::phases::Phase;
+use crate::explained::Explained;
 use crate::place::{Function, Kind};
-use crate::registers::{Accesses, Class};
 use crate::render::number::{grouped, percent};
+use crate::render::table::{RegisterRow, RegisterTable};
 use crate::sum::Sum;
 use crate::traps::Trap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What of it is shown.
@@ -135,45 +134,14 @@ impl Explained {
         text
     }
 
-    fn label(&self, function: &Function) -> String {
-        let place = match (function.kind, &function.module) {
-            (Kind::Guest, _) => "guest".to_owned(),
-            (_, Some(module)) => module.clone(),
-            (Kind::User, None) if !function.image.is_empty() => function.image.clone(),
-            (kind, None) => kind.to_string(),
-        };
-        match (self.hypervisors, function.kind) {
-            (0 | 1, _) | (_, Kind::Guest) => format!("{} [{place}]", function.name),
-            _ => format!("{} [L{} {place}]", function.name, function.level),
-        }
-    }
-
     fn others_text(&self) -> String {
         let mut text = String::new();
-        for OtherPath {
-            windows,
-            sum,
-            because,
-        } in &self.others
-        {
-            let why = because.as_ref().map_or_else(String::new, |because| {
-                let Because {
-                    function,
-                    is_new,
-                    instructions,
-                } = because;
-                let instructions = grouped(*instructions as i64);
-                match is_new {
-                    true => format!(", with {function}: {instructions} instructions"),
-                    false => format!(", {function}: {instructions} more"),
-                }
-            });
-            let samples = if *windows == 1 { "sample" } else { "samples" };
+        for other in &self.others {
             let _ = writeln!(
                 text,
-                "{:>9} instructions in {windows} {samples} of {}{why}",
-                grouped(sum.measured),
-                self.samples
+                "{:>9} instructions in {}",
+                grouped(other.sum.measured),
+                self.other_text(other)
             );
         }
         match text.is_empty() {
@@ -187,23 +155,20 @@ impl Explained {
             return String::new();
         }
         let mut text = String::from("Phases\n");
-        for count in &self.phases {
-            let instructions = count.instructions as i64;
-            let share = percent(instructions, self.sum.attributed + self.control);
-            let phase = count.phase.to_string();
+        for (phase, instructions, share) in self.phase_shares() {
             let _ = writeln!(text, "{:>9}  {phase} ({share})", grouped(instructions));
         }
         text
     }
 
-    /// With one hypervisor and one trap the tree says it all.
     fn traps_text(&self) -> String {
-        let count: u64 = self.traps.iter().map(|trap| trap.count).sum();
-        if self.hypervisors < 2 && count < 2 {
+        let traps = self.telling_traps();
+        if traps.is_empty() {
             return String::new();
         }
+        let count: u64 = traps.iter().map(|trap| trap.count).sum();
         let mut text = format!("Traps: {}\n", grouped(count as i64));
-        for trap in &self.traps {
+        for trap in traps {
             let Trap {
                 from,
                 to,
@@ -221,52 +186,35 @@ impl Explained {
     }
 
     fn registers_text(&self, by_name: bool) -> String {
-        let phases: BTreeSet<Phase> = self.registers.iter().map(|count| count.phase).collect();
-        let mut rows: Vec<(String, BTreeMap<Phase, Accesses>)> = Vec::new();
-        let mut last: Option<(Class, &str)> = None;
-        for count in &self.registers {
-            let name = if by_name { &count.register } else { "" };
-            if last != Some((count.class, name)) {
-                last = Some((count.class, name));
-                let class = count.class.to_string();
-                rows.push((
-                    format!("{class:20}{name}").trim_end().to_owned(),
-                    BTreeMap::new(),
-                ));
-            }
-            if let Some((_, sums)) = rows.last_mut() {
-                let sum = sums.entry(count.phase).or_default();
-                sum.reads += count.accesses.reads;
-                sum.writes += count.accesses.writes;
-            }
-        }
+        const HEAD: &str = "Registers read/written";
+        let RegisterTable { phases, rows } = self.register_table(by_name);
         if rows.is_empty() {
             return String::new();
         }
-        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let mut text = format!("{:width$}", "Registers read/written");
-        let width = width.max("Registers read/written".len());
+        let name = |row: &RegisterRow| {
+            let class = row.class.to_string();
+            let register = row.register.as_deref().unwrap_or_default();
+            format!("{class:20}{register}").trim_end().to_owned()
+        };
+        let lengths = rows.iter().map(|row| name(row).len());
+        let width = lengths.max().unwrap_or(0).max(HEAD.len());
+        let mut text = format!("{HEAD:width$}");
         for phase in &phases {
             let _ = write!(text, " {:>16}", phase.to_string());
         }
         text.push('\n');
-        for (name, sums) in rows {
-            let _ = write!(text, "{name:width$}");
-            for phase in &phases {
-                let Accesses { reads, writes } = sums.get(phase).copied().unwrap_or_default();
-                let cell = if reads + writes == 0 {
-                    "-".to_owned()
-                } else {
-                    format!("{reads}/{writes}")
-                };
-                let _ = write!(text, " {cell:>16}");
+        for row in &rows {
+            let _ = write!(text, "{:width$}", name(row));
+            for accesses in &row.accesses {
+                let _ = write!(text, " {:>16}", accesses.text());
             }
             text.push('\n');
         }
         text
     }
 
-    fn sum_text(&self) -> String {
+    /// How the parts add up to the measurement, as one line.
+    pub fn sum_text(&self) -> String {
         let Sum {
             attributed,
             guest,

@@ -9,6 +9,7 @@ mod axis;
 mod bars;
 mod boots;
 mod curves;
+mod explained;
 mod identity;
 mod io;
 mod line;
@@ -36,6 +37,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain, plural};
 use ws_analysis::SuiteComparison;
+use ws_explain::explained::Explained;
 use ws_results::ResultFile;
 
 const STYLE: &str = include_str!("page.css");
@@ -60,6 +62,8 @@ pub struct Report<'a> {
     pub workload: String,
     /// Platforms for which no model was possible, with reasons, as text.
     pub not_modelled: Vec<String>,
+    /// Operations that were explained.
+    pub explained: Vec<Explained>,
 }
 
 /// Why there is no report.
@@ -92,6 +96,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         identity::identity(results),
         overview::overview(results, &series, &table, caveat),
         verdicts::verdicts(&report.comparisons, &report.not_compared),
+        explained::explained(&report.explained, &platforms),
         apps::apps(&reference, results, &platforms),
         requests::requests(&reference, results, &platforms),
         boots::boots(&series, &platforms, &table, caveat),
@@ -118,7 +123,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
                 header {
                     h1 { "What virtualization costs" }
                     p { (plural(results.len(), "result")) " of " (plural(platforms.len(), "platform")) ", " (plural(table.rows.len(), "benchmark")) "." }
-                    (contents(results))
+                    (contents(report))
                 }
                 (filters(&platforms, &categories))
                 (shapes())
@@ -148,9 +153,11 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// The table of contents. Some views are there only if a result concerns them.
-fn contents(results: &[ResultFile]) -> Markup {
+/// The table of contents. Some views are there only if something concerns them.
+fn contents(report: &Report) -> Markup {
+    let results = report.results;
     let concerns = |id: &str| match id {
+        "explained" => !report.explained.is_empty(),
         "apps" => crate::Apps::concerns(results),
         "requests" => crate::Requests::concerns(results),
         "nested" => crate::Nested::concerns(results),
@@ -162,6 +169,7 @@ fn contents(results: &[ResultFile]) -> Markup {
                 ("identity", "what and on what"),
                 ("overview", "benchmarks by platforms"),
                 ("verdicts", "verdicts"),
+                ("explained", "functions"),
                 ("apps", "applications"),
                 ("requests", "I/O requests"),
                 ("boots", "boot by boot"),

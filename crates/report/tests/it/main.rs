@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 mod apps;
+mod explained;
 mod external;
 mod nested;
 mod page;

@@ -11,6 +11,9 @@ lab, and compared with GOOD. GOOD's band is the range of counts that layout alon
 bad if the benchmark's count is outside this band, on the same side as BAD's. A commit that can't be
 built or booted is skipped. If BAD itself is inside the band, nothing is searched.
 
+The found commit and its parent are then built and booted once more, to show which functions changed
+(worldswitch explain --diff). If that fails, the outcome is the same.
+
 Without --build each commit is built with the lab's small configuration, lab/kernel.config; this
 needs the usual tools of a Linux build (flex, bison, bc, libelf-dev). With --build, sh runs COMMAND
 in the worktree instead, with these variables:

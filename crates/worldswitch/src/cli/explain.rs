@@ -14,6 +14,8 @@ Examples:
   worldswitch explain hypercall --on lab:kvm
   worldswitch explain in --on lab:kvm-vhe --registers
   worldswitch explain hypercall --on lab:kvm --flamegraph hypercall.svg
+  worldswitch explain hypercall --on lab:kvm -o run && worldswitch report run
+                                   a page with the flame graph, the call tree, and the results in run
   worldswitch explain hypercall --on lab:kvm --without nrips
                                    without what only this emulator needs; both totals are shown
   worldswitch explain --diff lab:kvm@6.1 lab:kvm@6.12 --bench hypercall
@@ -44,6 +46,12 @@ pub struct ExplainArgs {
     /// Also draw a flame graph.
     #[arg(long, value_name = "FILE")]
     pub flamegraph: Option<PathBuf>,
+    /// Also keep the explanation in this folder, where `worldswitch report` finds it.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace an explanation that is already in the folder.
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Leave out calls of fewer instructions, and say how many.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub least: u64,

@@ -1,5 +1,6 @@
 //! Options of `compare` and `history check`: how results are judged.
 
+use super::Parts;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -8,6 +9,8 @@ Examples:
   worldswitch compare before after            each platform of one run with the same in another
   worldswitch compare run:lab:kvm run:lab:kvm-shadow
                                               two platforms of one run
+  worldswitch compare --explain run:lab:kvm run:lab:kvm@6.12
+                                              and which functions changed
   worldswitch compare --min-effect 2% --allow digest base.json new.json
 
 On time, each boot gives one value and samples are never pooled: a verdict needs many boots.
@@ -24,8 +27,14 @@ pub struct CompareArgs {
     /// What to compare, named in the same way.
     #[arg(required = true, value_name = "OTHER")]
     pub others: Vec<String>,
+    /// Also print which functions changed in each benchmark that changed: both lab machines are booted
+    /// again and recorded, as worldswitch explain --diff does.
+    #[arg(long)]
+    pub explain: bool,
     #[command(flatten)]
     pub how: JudgeArgs,
+    #[command(flatten)]
+    pub parts: Parts,
 }
 
 /// How results are judged, and where the comparison is written.

@@ -69,7 +69,7 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results: a folder, FOLDER:PLATFORM or a file.
+    /// Results: a folder, FOLDER:PLATFORM or a file. Explanations in a folder are shown too.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
     /// The page to write: one self-contained HTML file.

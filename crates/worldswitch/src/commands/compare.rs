@@ -2,11 +2,12 @@
 //! `history check` judges its pairs in the same way.
 
 use crate::cli::{CompareArgs, Effect, JudgeArgs};
+use crate::commands::explain::{self, Changed};
 use crate::commands::{Usage, export};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
-use ws_analysis::{CompareOptions, Outcome, Thresholds, compare_results};
+use ws_analysis::{CompareOptions, Outcome, RowComparison, Thresholds, Verdict, compare_results};
 use ws_report::Comparisons;
 use ws_results::ResultFile;
 
@@ -18,7 +19,18 @@ use ws_results::ResultFile;
 pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
     let bases = ws_results::load(&args.base)?;
     let others = ws_results::load_all(&args.others)?;
-    judge(&pairs(&bases, &others)?, &args.how, colours)
+    let judged = judge(&pairs(&bases, &others)?, &args.how, colours)?;
+    if args.explain {
+        explain::changed(&judged.changed, &args.parts, colours)?;
+    }
+    Ok(judged.outcome)
+}
+
+/// Judged pairs.
+pub struct Judged<'a> {
+    pub outcome: Outcome,
+    /// Benchmarks that are better or worse, or have other counts.
+    pub changed: Vec<Changed<'a>>,
 }
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
@@ -26,13 +38,13 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
 ///
 /// # Errors
 /// No benchmark is left, the conditions differ in all pairs, or something can't be written.
-pub fn judge(
-    pairs: &[(&ResultFile, &ResultFile)],
+pub fn judge<'a>(
+    pairs: &[(&'a ResultFile, &'a ResultFile)],
     args: &JudgeArgs,
     colours: Colours,
-) -> anyhow::Result<Outcome> {
-    let (mut compared, mut refused) = (Vec::new(), Vec::new());
-    for (base, other) in pairs {
+) -> anyhow::Result<Judged<'a>> {
+    let (mut compared, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+    for &(base, other) in pairs {
         let options = CompareOptions {
             thresholds: thresholds(args),
             allow: args.allow.clone(),
@@ -42,7 +54,14 @@ pub fn judge(
                 .map(|bench| matching([base, other], bench)),
         };
         match compare_results(base, other, &options) {
-            Ok(one) => compared.push(one),
+            Ok(one) => {
+                changed.extend(
+                    one.rows
+                        .iter()
+                        .filter_map(|row| as_changed(base, other, row)),
+                );
+                compared.push(one);
+            }
             Err(why) => refused.push(why),
         }
     }
@@ -50,7 +69,10 @@ pub fn judge(
         if let Some(why) = refused.into_iter().next() {
             return Err(why.into());
         }
-        return Ok(Outcome::NoRegression);
+        return Ok(Judged {
+            outcome: Outcome::NoRegression,
+            changed,
+        });
     }
     if compared.iter().all(|one| one.rows.is_empty()) {
         return Err(Usage("no benchmark is left to compare: see --bench".into()).into());
@@ -75,7 +97,27 @@ pub fn judge(
             colours,
         );
     }
-    Ok(outcome)
+    Ok(Judged { outcome, changed })
+}
+
+fn as_changed<'a>(
+    base: &'a ResultFile,
+    other: &'a ResultFile,
+    row: &RowComparison,
+) -> Option<Changed<'a>> {
+    let added = row.counts.as_ref().map(|counts| counts.added);
+    let is_changed = match row.verdict? {
+        Verdict::Better | Verdict::Worse => true,
+        // Whether layout alone is the cause can be seen in the functions.
+        Verdict::Inconclusive => added.is_some_and(|added| added != 0.0),
+        Verdict::NoChange => false,
+    };
+    is_changed.then(|| Changed {
+        base,
+        other,
+        benchmark: row.benchmark.clone(),
+        added,
+    })
 }
 
 /// The last of each kind counts.

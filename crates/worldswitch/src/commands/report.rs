@@ -2,15 +2,17 @@
 
 use crate::cli::ReportArgs;
 use crate::commands::compare::counterpart;
+use crate::commands::explain;
 use crate::commands::model::{self, Workload};
 use crate::terminal::{Colours, output};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ws_analysis::model::{Model, ModelOptions, Paging, fit, predict};
 use ws_analysis::{CompareOptions, compare_results};
+use ws_explain::explained::Explained;
 use ws_report::page::Report;
 use ws_report::{Modelled, baselines, is_baseline};
-use ws_results::ResultFile;
+use ws_results::{FindError, ResultFile};
 
 /// The name of the report in its results' folder.
 pub const FILE: &str = "report.html";
@@ -30,6 +32,8 @@ pub struct Asked {
     pub bases: Vec<ResultFile>,
     /// The workload whose cost the model predicts. Default: one event of each term.
     pub workload: Option<Workload>,
+    /// Explained operations.
+    pub explained: Vec<Explained>,
 }
 
 /// Writes the page of the command line's results.
@@ -37,10 +41,11 @@ pub struct Asked {
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.
 pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
-    let mut results = ws_results::load_all(&args.runs)?;
+    let (mut results, explained) = found(&args.runs)?;
     let mut asked = Asked {
         baseline: args.baseline.as_ref().map(ToString::to_string),
         allow: args.allow.clone(),
+        explained,
         ..Asked::default()
     };
     if let Some(base) = &args.base {
@@ -53,6 +58,24 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
     write(&args.output, &results, asked)?;
     output::remark(&told(&args.output), colours);
     Ok(())
+}
+
+/// The results and explanations that the command line names. A folder may have only one of them.
+fn found(runs: &[String]) -> anyhow::Result<(Vec<ResultFile>, Vec<Explained>)> {
+    let (mut results, mut explained) = (Vec::new(), Vec::new());
+    for spec in runs {
+        let paths = ws_results::find_explanations(spec)?;
+        let read = paths.iter().map(|path| explain::read(path));
+        explained.extend(read.collect::<anyhow::Result<Vec<_>>>()?);
+        if paths.iter().any(|path| path == Path::new(spec)) {
+            continue;
+        }
+        match ws_results::load(spec) {
+            Err(FindError::Empty(_)) if !paths.is_empty() => {}
+            loaded => results.extend(loaded?),
+        }
+    }
+    Ok((results, explained))
 }
 
 /// Sorts runs by date; in each, the baseline first, then the platforms in its unit.
@@ -81,6 +104,7 @@ pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Resul
     };
     judge(&mut page, &asked);
     model(&mut page, &asked)?;
+    page.explained = asked.explained;
     page.baseline = asked.baseline;
     page.allow = asked.allow;
     Ok(ws_results::write_bytes(

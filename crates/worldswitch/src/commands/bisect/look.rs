@@ -41,6 +41,21 @@ impl Measured {
 /// The measurement of a commit, or why there is none.
 pub type Look = Result<Measured, String>;
 
+/// The user's machine, with the kernel in the tree's `out`.
+///
+/// # Errors
+/// The cache's path can't be part of a platform's name.
+pub fn machine(args: &BisectArgs, tree: &Tree) -> anyhow::Result<PlatformName> {
+    let out = tree.out();
+    let path = out
+        .to_str()
+        .with_context(|| format!("{} is not UTF-8: use another --cache", out.display()))?;
+    Ok(PlatformName {
+        variant: Some(path.to_owned()),
+        ..args.on.clone()
+    })
+}
+
 /// Measures commits that are checked out.
 pub struct Looker<'a> {
     args: &'a BisectArgs,
@@ -50,7 +65,6 @@ pub struct Looker<'a> {
     folder: &'a Path,
     stop: &'a Stop,
     colours: Colours,
-    /// The machine: the user's, with the kernel in the tree's `out`.
     platform: PlatformName,
     bench: Regex,
     /// Earlier measurements by the machine's digest: the same machine gives the same figures.
@@ -70,15 +84,8 @@ impl<'a> Looker<'a> {
         stop: &'a Stop,
         colours: Colours,
     ) -> anyhow::Result<Self> {
-        let out = tree.out();
-        let path = out
-            .to_str()
-            .with_context(|| format!("{} is not UTF-8: use another --cache", out.display()))?;
         Ok(Self {
-            platform: PlatformName {
-                variant: Some(path.to_owned()),
-                ..args.on.clone()
-            },
+            platform: machine(args, tree)?,
             bench: Regex::new(&format!("^{}$", regex::escape(&args.bench)))?,
             args,
             tree,

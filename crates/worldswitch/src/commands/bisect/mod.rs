@@ -2,15 +2,18 @@
 
 mod build;
 mod child;
+mod explained;
 mod look;
 mod show;
 mod tree;
 
 use crate::cli::bisect::BisectArgs;
+use crate::commands::explain::LEAST;
 use crate::commands::{self, Done, Usage, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use build::Builder;
+use explained::Explainers;
 use look::{Look, Looker, Measured};
 use std::io::Write;
 use std::path::PathBuf;
@@ -81,10 +84,15 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     })?;
     let order = tree.in_order(&good, &bad)?;
     points.sort_by_key(|point| order.iter().position(|id| *id == point.commit.id));
-    output::data(&match args.json {
-        true => show::json(args, &end, &points, folder.path()),
-        false => show::text(args, &end, &points),
-    })?;
+    let explainers = Explainers {
+        args,
+        tree: &tree,
+        builder: &builder,
+        folder: folder.path(),
+        stop: &stop,
+        colours,
+    };
+    print(&explainers, &end, &points)?;
     output::remark(
         &format!("results and build logs are in {}", folder.path().display()),
         colours,
@@ -93,6 +101,32 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
         End::Found(_) => Done::Whole,
         End::OneOf(_) => Done::Judged(Outcome::Inconclusive),
     })
+}
+
+/// Prints the outcome, and what the found commit changed.
+///
+/// # Errors
+/// Standard output can't be written.
+fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Result<()> {
+    let args = explainers.args;
+    if !args.json {
+        // First, as explaining may take long.
+        output::data(&show::text(args, end, points))?;
+    }
+    let difference = match end {
+        End::Found(commit) => Some(explainers.difference(commit)),
+        End::OneOf(_) => None,
+    };
+    output::data(&match (args.json, &difference) {
+        (true, _) => show::json(args, end, points, explainers.folder, difference.as_ref())?,
+        (false, Some(Ok(difference))) => format!("\n{}", difference.to_text(LEAST)),
+        (false, _) => String::new(),
+    })?;
+    if let Some(Err(why)) = &difference {
+        let text = format!("which functions changed is not explained: {why:#}");
+        output::remark(&text, explainers.colours);
+    }
+    Ok(())
 }
 
 /// The good or the bad commit.

@@ -7,6 +7,7 @@ use crate::commands::figure::{self, number};
 use crate::terminal::columns::{columns, pretty};
 use serde_json::{Value, json};
 use std::path::Path;
+use ws_explain::diff::Difference;
 
 /// The format version of [`json`].
 const SCHEMA: &str = "worldswitch-bisect/1";
@@ -55,8 +56,17 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
     format!("{table}\n{legend}\n{found}")
 }
 
-/// The same as JSON.
-pub fn json(args: &BisectArgs, end: &End, points: &[Point], folder: &Path) -> String {
+/// The same as JSON, with what the found commit changed.
+///
+/// # Errors
+/// None that is known.
+pub fn json(
+    args: &BisectArgs,
+    end: &End,
+    points: &[Point],
+    folder: &Path,
+    difference: Option<&anyhow::Result<Difference>>,
+) -> anyhow::Result<String> {
     let commit = |commit: &super::Commit| json!({ "commit": commit.id, "subject": commit.subject });
     let points: Vec<Value> = points
         .iter()
@@ -78,7 +88,12 @@ pub fn json(args: &BisectArgs, end: &End, points: &[Point], folder: &Path) -> St
         End::Found(found) => (Some(commit(found)), Vec::new()),
         End::OneOf(commits) => (None, commits.iter().map(commit).collect()),
     };
-    pretty(&json!({
+    let (difference, not_explained) = match difference {
+        Some(Ok(difference)) => (Some(serde_json::to_value(difference)?), None),
+        Some(Err(why)) => (None, Some(format!("{why:#}"))),
+        None => (None, None),
+    };
+    Ok(pretty(&json!({
         "schema": SCHEMA,
         "platform": args.on.to_string(),
         "benchmark": args.bench,
@@ -86,8 +101,10 @@ pub fn json(args: &BisectArgs, end: &End, points: &[Point], folder: &Path) -> St
         "first_bad": first,
         "first_bad_is_one_of": one_of,
         "commits": points,
+        "difference": difference,
+        "not_explained": not_explained,
         "results": folder.display().to_string(),
-    }))
+    })))
 }
 
 #[cfg(test)]
@@ -121,8 +138,15 @@ mod tests {
         );
         assert!(shown.contains("is one of these"), "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown}");
-        let json: Value =
-            serde_json::from_str(&self::json(&args, &end, &points, Path::new("d"))).unwrap();
+        let json = |difference| {
+            let text = self::json(&args, &end, &points, Path::new("d"), difference).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let why = Err(anyhow::anyhow!("no symbols"));
+        let failed = json(Some(&why));
+        assert_eq!(failed["not_explained"], "no symbols");
+        let json = json(None);
+        assert_eq!(json["difference"], Value::Null);
         assert_eq!(json["first_bad"], Value::Null);
         assert_eq!(json["first_bad_is_one_of"][0]["commit"], commit.id);
         assert_eq!(json["commits"][0]["measured"], Value::Null);

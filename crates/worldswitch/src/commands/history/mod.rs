@@ -96,7 +96,7 @@ fn check(
             }
         }
     }
-    compare::judge(&judged, how, colours)
+    Ok(compare::judge(&judged, how, colours)?.outcome)
 }
 
 /// `$XDG_DATA_HOME/worldswitch/history.sqlite`, by default in `~/.local/share` (XDG Base Directory

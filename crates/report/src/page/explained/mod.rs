@@ -1,0 +1,175 @@
+//! The view of `worldswitch explain`: for each explained operation a flame graph, its call tree, phases, registers,
+//! traps and the sum.
+
+mod flame;
+mod tree;
+
+use super::words::plain;
+use maud::{Markup, html};
+use ws_explain::explained::Explained;
+use ws_explain::render::number::grouped;
+
+/// Functions with fewer instructions of their own are left out of the table, and counted.
+const LEAST: u64 = 10;
+
+/// The view; empty if nothing was explained.
+pub(crate) fn explained(all: &[Explained], platforms: &[&str]) -> Markup {
+    if all.is_empty() {
+        return html! {};
+    }
+    html! {
+        section #explained {
+            h2 { "Which functions the instructions are in" }
+            p {
+                "Instructions of one operation on its most common path, outside of the guest and in it, as "
+                code { "worldswitch explain" } " recorded them."
+            }
+            div.cards { @for one in all {
+                div.card.wide data-b=(plain(&one.benchmark)) data-p=[platforms.iter().position(|name| *name == one.platform)] {
+                    (card(one))
+                }
+            } }
+        }
+    }
+}
+
+fn card(one: &Explained) -> Markup {
+    let name = title(one);
+    let sentence = one.sentence();
+    html! {
+        h3 { (plain(&name)) }
+        @for line in sentence.lines() { p { (plain(line)) } }
+        (flame::flame(one))
+        details open {
+            summary { "call tree, in the order of time" }
+            (tree::tree(one))
+        }
+        details { summary { "functions" } (functions(one)) }
+        (others(one))
+        (phases(one))
+        (traps(one))
+        (registers(one, false))
+        @if !one.registers.is_empty() { details { summary { "registers by name" } (registers(one, true)) } }
+        p { (plain(&one.sum_text())) }
+    }
+}
+
+/// What of it is explained, and where.
+fn title(one: &Explained) -> String {
+    format!("{} on {}", one.benchmark, one.platform)
+}
+
+fn functions(one: &Explained) -> Markup {
+    let mut counts = one.counts();
+    let all = counts.len();
+    counts.retain(|count| count.own >= LEAST);
+    let left_out = all - counts.len();
+    let lines = counts.iter().map(|count| {
+        let function = &one.functions[count.function as usize];
+        let numbers = [count.own, count.total, count.calls];
+        (
+            one.label(function),
+            numbers.map(|number| grouped(number as i64)).to_vec(),
+        )
+    });
+    html! {
+        (table(&format!("functions of {}, by instructions of their own", title(one)), &["function", "own", "total", "calls"], lines))
+        @if left_out > 0 {
+            p.legend { (left_out) " functions with fewer than " (LEAST) " instructions of their own are not shown." }
+        }
+    }
+}
+
+fn others(one: &Explained) -> Markup {
+    let lines = one
+        .others
+        .iter()
+        .map(|other| (one.other_text(other), vec![grouped(other.sum.measured)]));
+    table(
+        &format!("other paths of {}", title(one)),
+        &["samples", "instructions"],
+        lines,
+    )
+}
+
+fn phases(one: &Explained) -> Markup {
+    let lines = one.phase_shares().map(|(phase, instructions, share)| {
+        (phase.to_string(), vec![grouped(instructions), share])
+    });
+    table(
+        &format!("phases of {}", title(one)),
+        &["phase", "instructions", "share"],
+        lines,
+    )
+}
+
+fn traps(one: &Explained) -> Markup {
+    let lines = one.telling_traps().iter().map(|trap| {
+        let numbers = [trap.count, trap.instructions];
+        (
+            format!("L{} to L{}: {}", trap.from, trap.to, trap.cause),
+            numbers.map(|number| grouped(number as i64)).to_vec(),
+        )
+    });
+    table(
+        &format!(
+            "traps of {}, and the instructions until the next entry",
+            title(one)
+        ),
+        &["trap", "count", "instructions"],
+        lines,
+    )
+}
+
+fn registers(one: &Explained, by_name: bool) -> Markup {
+    let registers = one.register_table(by_name);
+    let phases: Vec<String> = registers.phases.iter().map(ToString::to_string).collect();
+    let heads = ["registers"]
+        .into_iter()
+        .chain(phases.iter().map(String::as_str));
+    let heads: Vec<&str> = heads.collect();
+    let lines = registers.rows.iter().map(|row| {
+        let class = row.class.to_string();
+        let name = match &row.register {
+            Some(register) => format!("{class}: {register}"),
+            None => class,
+        };
+        (
+            name,
+            row.accesses
+                .iter()
+                .map(|accesses| accesses.text())
+                .collect(),
+        )
+    });
+    table(
+        &format!("registers of {}, read/written by phase", title(one)),
+        &heads,
+        lines,
+    )
+}
+
+/// A table of a name and numbers a line; nothing without lines.
+fn table(
+    caption: &str,
+    heads: &[&str],
+    lines: impl Iterator<Item = (String, Vec<String>)>,
+) -> Markup {
+    let lines: Vec<_> = lines.collect();
+    html! {
+        @if !lines.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label=(plain(caption)) {
+                table {
+                    caption { (plain(caption)) }
+                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                    tbody { @for (name, cells) in &lines {
+                        tr {
+                            th scope="row" { (plain(name)) }
+                            @for cell in cells { td.value { (plain(cell)) } }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What changed in benchmarks that `compare` found to cost more or less.
+
+use super::{Explainer, LEAST};
+use crate::cli::Parts;
+use crate::commands::parts;
+use crate::terminal::{Colours, Stop, output};
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use ws_explain::diff::Difference;
+use ws_explain::explained::Explained;
+use ws_explain::render::number::signed;
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_results::ResultFile;
+
+/// A benchmark that changed.
+pub struct Changed<'a> {
+    pub base: &'a ResultFile,
+    pub other: &'a ResultFile,
+    pub benchmark: String,
+    /// How many instructions more it takes; nothing if it was compared on time.
+    pub added: Option<f64>,
+}
+
+/// By platform and benchmark; nothing if the user stopped it.
+type Known = BTreeMap<(String, String), Option<Explained>>;
+
+/// Prints for each what its functions do more or less, or in one line why that can't be told.
+///
+/// # Errors
+/// Standard output can't be written.
+pub fn changed(rows: &[Changed<'_>], parts: &Parts, colours: Colours) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        output::remark("nothing changed, so nothing is explained", colours);
+    }
+    let stop = Stop::listen()?;
+    let mut known = Known::new();
+    for row in rows {
+        let text = match difference(row, parts, &stop, colours, &mut known) {
+            Ok(Some(difference)) => text(row, &difference),
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                let why = format!("{}: not explained: {why:#}", row.benchmark);
+                ws_report::text::terminal(&why).into_owned() + "\n"
+            }
+        };
+        output::data(&format!("\n{text}"))?;
+    }
+    Ok(())
+}
+
+fn text(row: &Changed<'_>, difference: &Difference) -> String {
+    let mut text = difference.to_text(LEAST);
+    let compared = row.added.map(|added| added.round() as i64);
+    if let Some(compared) = compared.filter(|added| *added != difference.measured) {
+        text += &format!(
+            "Recorded alone and without perturbation; the compared results differ by {}.\n",
+            signed(compared)
+        );
+    }
+    text
+}
+
+fn difference(
+    row: &Changed<'_>,
+    parts: &Parts,
+    stop: &Stop,
+    colours: Colours,
+    known: &mut Known,
+) -> anyhow::Result<Option<Difference>> {
+    if row.added.is_none() {
+        bail!("only instructions can be explained, and it was compared on time");
+    }
+    // Both, before any is booted.
+    let names = [as_now(row.base, parts)?, as_now(row.other, parts)?];
+    let explainer = Explainer {
+        benchmark: &row.benchmark,
+        parts,
+        stop,
+        colours,
+    };
+    let key = |name: &PlatformName| (name.to_string(), row.benchmark.clone());
+    for name in &names {
+        if !known.contains_key(&key(name)) {
+            known.insert(key(name), explainer.explain(name)?);
+        }
+    }
+    let [before, after] = names.map(|name| known.get(&key(&name)).and_then(Option::as_ref));
+    match (before, after) {
+        (Some(before), Some(after)) => Ok(Some(Difference::of(before, after)?)),
+        _ => Ok(None),
+    }
+}
+
+/// The machine of a result, if it can be made again.
+fn as_now(result: &ResultFile, parts: &Parts) -> anyhow::Result<PlatformName> {
+    let platform = &result.platform;
+    let measured = result.identity.subject.get("machine_digest");
+    let Some(measured) = measured.and_then(|digest| digest.as_str()) else {
+        bail!("{platform} is no lab machine");
+    };
+    let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
+    let resources = parts::resources(parts, Vec::new());
+    let machine = platforms::open(&name, &resources)
+        .with_context(|| format!("{platform} can't be made now"))?;
+    if machine.digest() != Some(measured) {
+        bail!(
+            "{platform} of {} can't be made again: its parts have changed since then",
+            result.created
+        );
+    }
+    Ok(name)
+}

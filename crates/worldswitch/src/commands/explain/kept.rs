@@ -1,0 +1,82 @@
+//! Explanations as files, beside results: `report` shows those of its folders.
+
+use crate::outcome::folder::Folder;
+use crate::terminal::{Colours, output};
+use anyhow::{Context, bail};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::SystemTime;
+use ws_explain::explained::Explained;
+use ws_machines::name::PlatformName;
+
+/// Far more than any explanation has.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Keeps explanations in a folder.
+pub struct Keeper {
+    folder: Folder,
+}
+
+impl Keeper {
+    /// Makes the folder, before anything is booted.
+    ///
+    /// # Errors
+    /// It can't be made, or has one of these explanations already and `force` is not set.
+    pub fn make<'a>(
+        path: &Path,
+        force: bool,
+        mut names: impl Iterator<Item = (&'a PlatformName, &'a str)>,
+    ) -> anyhow::Result<Self> {
+        let folder = Folder::make(Some(path), force, SystemTime::now())?;
+        let file = |platform: &PlatformName, benchmark: &str| {
+            path.join(ws_results::explanation_name(
+                &platform.to_string(),
+                benchmark,
+            ))
+        };
+        match names.find(|(platform, benchmark)| file(platform, benchmark).exists()) {
+            Some((platform, benchmark)) if !force => bail!(
+                "{} has an explanation of {benchmark} on {platform} already: name another folder with -o, or replace it with --force",
+                path.display()
+            ),
+            _ => Ok(Self { folder }),
+        }
+    }
+
+    /// Writes one, and says where.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn keep(&self, explained: &Explained, colours: Colours) -> anyhow::Result<()> {
+        let name = ws_results::explanation_name(&explained.platform, &explained.benchmark);
+        let path = self.folder.path().join(name);
+        ws_results::write_bytes(&path, explained.to_json()?.as_bytes())?;
+        output::remark(
+            &format!(
+                "the explanation is {}; worldswitch report shows it",
+                path.display()
+            ),
+            colours,
+        );
+        Ok(())
+    }
+}
+
+/// Reads one.
+///
+/// # Errors
+/// It can't be read, is too large, or is no explanation.
+pub fn read(path: &Path) -> anyhow::Result<Explained> {
+    let failed = || format!("can't read {}", path.display());
+    let mut text = String::new();
+    File::open(path)
+        .with_context(failed)?
+        .take(MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .with_context(failed)?;
+    if text.len() as u64 > MAX_BYTES {
+        bail!("{} is larger than {MAX_BYTES} bytes", path.display());
+    }
+    Explained::from_json(&text).with_context(failed)
+}

@@ -1,0 +1,95 @@
+//! `worldswitch explain`: which functions an operation's instructions are in, and what another machine does
+//! more or less. Other commands print such differences of what they found.
+
+mod changed;
+mod kept;
+mod operation;
+
+use crate::cli::ExplainArgs;
+use crate::commands::{Done, Usage};
+use crate::terminal::{Colours, Stop, output};
+use anyhow::{Context, bail};
+use kept::Keeper;
+use ws_explain::diff::Difference;
+use ws_explain::explained::Explained;
+use ws_explain::render::Shown;
+use ws_machines::name::PlatformName;
+
+pub use changed::{Changed, changed};
+pub use kept::read;
+pub use operation::Explainer;
+
+/// A function that changed by fewer instructions of its own is summed up with others, where no option says it.
+pub const LEAST: u64 = 10;
+
+/// Records one operation, or two of them, and explains what was recorded.
+///
+/// # Errors
+/// Wrong usage, a benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
+pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
+    let stop = Stop::listen()?;
+    let explainer = Explainer {
+        benchmark: args.benchmark(),
+        parts: &args.parts,
+        stop: &stop,
+        colours,
+    };
+    let machines = args.on.iter().chain(&args.diff);
+    let keeper = args.output.as_deref().map(|folder| {
+        Keeper::make(
+            folder,
+            args.force,
+            machines.map(|name| (name, args.benchmark())),
+        )
+    });
+    let keeper = keeper.transpose()?;
+    let one = |name: &PlatformName| -> anyhow::Result<Option<Explained>> {
+        let explained = explainer.explain(name)?;
+        if let (Some(keeper), Some(explained)) = (&keeper, &explained) {
+            keeper.keep(explained, colours)?;
+        }
+        Ok(explained)
+    };
+    let [first, second] = &*args.diff else {
+        let Some(explained) = one(args.on.as_ref().context("no machine was named")?)? else {
+            return Ok(Done::InPart);
+        };
+        show(args, &explained)?;
+        return Ok(Done::Whole);
+    };
+    let (Some(before), Some(after)) = (one(first)?, one(second)?) else {
+        return Ok(Done::InPart);
+    };
+    let difference = Difference::of(&before, &after)?;
+    output::data(&match args.json {
+        true => difference.to_json()?,
+        false => difference.to_text(args.least),
+    })?;
+    Ok(Done::Whole)
+}
+
+fn show(args: &ExplainArgs, explained: &Explained) -> anyhow::Result<()> {
+    for name in &args.without {
+        if !explained.added.iter().any(|added| added.name == *name) {
+            let known: Vec<&str> = explained.added.iter().map(|added| &*added.name).collect();
+            let known = match known.is_empty() {
+                true => "it has nothing that can be taken out".to_owned(),
+                false => format!("it has {}", known.join(", ")),
+            };
+            bail!(Usage(format!("--without {name}: {known}")));
+        }
+    }
+    if let Some(path) = &args.flamegraph {
+        ws_results::write_bytes(path, explained.to_flame_graph()?.as_bytes())?;
+    }
+    let text = match (args.json, args.folded) {
+        (true, _) => explained.to_json()?,
+        (_, true) => explained.to_folded(),
+        _ => explained.to_text(Shown {
+            least: args.least,
+            registers: args.registers,
+        }),
+    };
+    output::data(&text)?;
+    Ok(())
+}

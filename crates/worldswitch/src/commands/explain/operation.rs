@@ -1,0 +1,200 @@
+//! One operation: boots the machine, records the benchmark, and explains what was recorded.
+
+use crate::cli::{Output, Parts, RunArgs};
+use crate::commands::run::{Measured, measure};
+use crate::commands::{Usage, parts};
+use crate::terminal::{Colours, Stop, output};
+use anyhow::{Context, bail};
+use std::fs;
+use std::path::Path;
+use ws_explain::explained::Explained;
+use ws_explain::place::{Image, Machine, Role};
+use ws_explain::sum::Measured as Samples;
+use ws_explain::symbols::Symbols;
+use ws_explain::trace::Trace;
+use ws_machines::lab::{Part, SymbolsError};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
+use ws_results::{Metric, ResultFile, Row, Status};
+
+/// Room for a trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
+const ROOM_BYTES: u64 = 64 << 20;
+
+/// Explains a benchmark on machines.
+pub struct Explainer<'a> {
+    /// The benchmark.
+    pub benchmark: &'a str,
+    /// What machines are made from.
+    pub parts: &'a Parts,
+    pub stop: &'a Stop,
+    pub colours: Colours,
+}
+
+impl Explainer<'_> {
+    /// Measures the benchmark once while it is recorded. Nothing if the user stopped it.
+    ///
+    /// # Errors
+    /// A benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
+    pub fn explain(&self, name: &PlatformName) -> anyhow::Result<Option<Explained>> {
+        if name.family.as_deref() != Some("lab") {
+            bail!(Usage(format!(
+                "{name} can't be recorded: choose a lab machine (worldswitch lab list)"
+            )));
+        }
+        let folder = temporary_folder()?;
+        let file = folder.path().join("trace");
+        let resources = parts::resources(self.parts, Vec::new());
+        platforms::check(name, &resources).map_err(|e| Usage(e.to_string()))?;
+        let symbols = match platforms::symbols(name, &resources, &|| self.stop.requested()) {
+            Ok(symbols) => {
+                if let Some(why) = &symbols.not_kept {
+                    output::remark(
+                        &format!("{why}; the next call boots the machine again"),
+                        self.colours,
+                    );
+                }
+                Some(symbols.text)
+            }
+            // Its hypervisor, if any, is the project's own, which has them in its file.
+            Err(SymbolsError::NoLinux) => None,
+            Err(SymbolsError::Stopped) => return Ok(None),
+            Err(error) => return Err(error).with_context(|| name.to_string()),
+        };
+        let measured = self.record(name, folder.path(), &file)?;
+        if measured.interrupted {
+            return Ok(None);
+        }
+        if measured.problems.iter().any(|problem| problem.broken) {
+            bail!("{name}: what was recorded is not what was measured before");
+        }
+        if measured.results.is_empty() {
+            bail!("{name}: nothing was recorded");
+        }
+        let samples = samples(&measured, self.benchmark)?;
+        let bytes = fs::read(&file)
+            .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
+        let trace = Trace::read(&bytes).with_context(|| name.to_string())?;
+        let machine = machine(name, symbols.as_deref(), &resources, &trace)?;
+        let explained = Explained::of(&trace, &machine, self.benchmark, &samples);
+        Ok(Some(explained.with_context(|| name.to_string())?))
+    }
+
+    /// Boots the machine once with only this benchmark, and records it into `file`.
+    fn record(&self, name: &PlatformName, folder: &Path, file: &Path) -> anyhow::Result<Measured> {
+        let bench = regex::Regex::new(&format!("^{}$", regex::escape(self.benchmark)))?;
+        let run = RunArgs {
+            boots: Some(1),
+            perturb: Some(0),
+            output: Output {
+                output: Some(folder.join("results")),
+                force: false,
+            },
+            recording: Some(file.to_owned()),
+            ..RunArgs::of(vec![name.clone()], bench, self.parts.clone())
+        };
+        let measured = measure(&run, None, self.stop, self.colours)?;
+        measured.tell_problems(self.colours);
+        Ok(measured)
+    }
+}
+
+/// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
+/// an end.
+fn temporary_folder() -> anyhow::Result<tempfile::TempDir> {
+    let place = std::env::temp_dir();
+    let folder = tempfile::tempdir().with_context(|| {
+        format!(
+            "can't write in {}: name another place in TMPDIR",
+            place.display()
+        )
+    })?;
+    if let Ok(disk) = rustix::fs::statvfs(folder.path()) {
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free < ROOM_BYTES {
+            bail!(
+                "{} has only {} MiB free, and a recording may need {} MiB: free some space, or name another place in TMPDIR",
+                place.display(),
+                free >> 20,
+                ROOM_BYTES >> 20
+            );
+        }
+    }
+    Ok(folder)
+}
+
+/// The samples of the benchmark.
+fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
+    let row = measured
+        .results
+        .iter()
+        .find_map(|result: &ResultFile| result.row(benchmark));
+    let Some(row) = row else {
+        bail!("{benchmark} was not measured: worldswitch list benchmarks shows all");
+    };
+    if row.status != Status::Ok {
+        let why = row
+            .reason
+            .as_deref()
+            .unwrap_or("the result does not say why");
+        bail!("{benchmark} was not measured: {why}");
+    }
+    if row
+        .conditions
+        .get("vcpus")
+        .is_some_and(|vcpus| vcpus.as_u64() > Some(1))
+    {
+        bail!(
+            "{benchmark} needs several vCPUs, which take turns: only benchmarks with one vCPU can be explained"
+        );
+    }
+    let metric = |row: &Row| {
+        row.metrics
+            .iter()
+            .find(|metric: &&Metric| metric.unit == "insns")
+            .cloned()
+    };
+    let boots = metric(row).map(|metric| metric.boots).unwrap_or_default();
+    let boot = boots
+        .into_iter()
+        .next()
+        .context("the result has no samples")?;
+    Ok(Samples {
+        run: boot.run,
+        control: boot.control,
+    })
+}
+
+/// The machine's software, with its functions.
+fn machine(
+    name: &PlatformName,
+    symbols: Option<&str>,
+    resources: &Resources,
+    trace: &Trace,
+) -> anyhow::Result<Machine> {
+    let software = platforms::software(name, resources)?;
+    let mut images = Vec::new();
+    if let Some(text) = symbols {
+        let symbols = Symbols::of_kernel(text)?;
+        images.push(match software.is_xen {
+            true => Image::xen(symbols),
+            false => Image::linux(symbols),
+        });
+    }
+    for program in &software.programs {
+        let role = match program.part {
+            Part::Guest => Role::Guest,
+            Part::Hypervisor => Role::Hypervisor,
+            Part::Process => Role::Program,
+        };
+        let path = program.path.display();
+        let elf = fs::read(&program.path).with_context(|| path.to_string())?;
+        let placed = Image::of_elf(program.name, role, &elf, trace);
+        images.extend(placed.with_context(|| path.to_string())?);
+    }
+    Ok(Machine {
+        name: name.to_string(),
+        hypervisors: software.hypervisors,
+        images,
+    })
+}
