@@ -16,62 +16,14 @@ enum Step {
     End,
 }
 
-/// The tree. Calls may be nested deeper than this program's own stack allows, so it does not recurse.
+/// The tree.
 pub(super) fn tree(one: &Explained) -> Markup {
-    let nodes = &one.tree.nodes;
-    let whole: f64 = one
-        .tree
-        .roots
-        .iter()
-        .map(|node| nodes[*node as usize].total as f64)
-        .sum();
-    let mut lines = String::new();
-    let mut left_out = Vec::new();
-    let mut open = Vec::new();
-    let mut shown = |children: &[u32]| -> Vec<u32> {
-        let total = |node: &u32| nodes[*node as usize].total;
-        let (shown, few): (Vec<u32>, Vec<u32>) =
-            children.iter().partition(|node| total(node) >= LEAST);
-        left_out.extend(few.iter().map(total));
-        shown
-    };
-    let push = |open: &mut Vec<Step>, children: Vec<u32>, depth| {
-        open.extend(
-            children
-                .into_iter()
-                .rev()
-                .map(|node| Step::Call(node, depth)),
-        );
-    };
-    push(&mut open, shown(&one.tree.roots), 0);
-    while let Some(step) = open.pop() {
-        let Step::Call(index, depth) = step else {
-            lines += "</details>";
-            continue;
-        };
-        let node = &nodes[index as usize];
-        let children = shown(&node.children);
-        let line = call(one, node);
-        let style = format!("--d:{depth}");
-        if children.is_empty() {
-            lines += &html! { div.call style=(style) { (line) } }.into_string();
-            continue;
-        }
-        let is_open = node.total as f64 >= OPEN * whole;
-        lines += if is_open {
-            "<details open>"
-        } else {
-            "<details>"
-        };
-        lines += &html! { summary.call style=(style) { (line) } }.into_string();
-        open.push(Step::End);
-        push(&mut open, children, depth + 1);
-    }
+    let Lines { html, left_out } = Lines::of(one);
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "call tree of " (plain(&title(one))) } {
             div.calls {
                 div.call.heads { b { "total" } b { "own" } b { "calls" } span { "function" } }
-                (PreEscaped(lines))
+                (PreEscaped(html))
             }
         }
         @if !left_out.is_empty() {
@@ -80,6 +32,62 @@ pub(super) fn tree(one: &Explained) -> Markup {
                 (grouped(left_out.iter().sum::<u64>() as i64)) " in all."
             }
         }
+    }
+}
+
+/// The lines of the tree.
+#[derive(Default)]
+struct Lines {
+    html: String,
+    /// The instructions of each call that is not shown.
+    left_out: Vec<u64>,
+}
+
+impl Lines {
+    /// Calls may be nested deeper than this program's own stack allows, so it does not recurse.
+    fn of(one: &Explained) -> Self {
+        let nodes = &one.tree.nodes;
+        let roots = one.tree.roots.iter();
+        let whole: u64 = roots.map(|node| nodes[*node as usize].total).sum();
+        let mut lines = Self::default();
+        let mut open = Vec::new();
+        lines.push(&mut open, nodes, &one.tree.roots, 0);
+        while let Some(step) = open.pop() {
+            let Step::Call(index, depth) = step else {
+                lines.html += "</details>";
+                continue;
+            };
+            let node = &nodes[index as usize];
+            let line = call(one, node);
+            let style = format!("--d:{depth}");
+            let end = open.len();
+            open.push(Step::End);
+            if !lines.push(&mut open, nodes, &node.children, depth + 1) {
+                open.truncate(end);
+                lines.html += &html! { div.call style=(style) { (line) } }.into_string();
+                continue;
+            }
+            let is_open = node.total as f64 >= OPEN * whole as f64;
+            lines.html += if is_open {
+                "<details open>"
+            } else {
+                "<details>"
+            };
+            lines.html += &html! { summary.call style=(style) { (line) } }.into_string();
+        }
+        lines
+    }
+
+    /// Whether any of these calls is to be shown.
+    fn push(&mut self, open: &mut Vec<Step>, nodes: &[Node], calls: &[u32], depth: usize) -> bool {
+        let before = open.len();
+        for call in calls.iter().rev() {
+            match nodes[*call as usize].total {
+                few if few < LEAST => self.left_out.push(few),
+                _ => open.push(Step::Call(*call, depth)),
+            }
+        }
+        open.len() > before
     }
 }
 

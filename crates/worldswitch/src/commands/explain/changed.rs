@@ -6,6 +6,7 @@ use crate::commands::parts;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::render::number::signed;
@@ -81,8 +82,8 @@ fn difference(
     };
     let key = |name: &PlatformName| (name.to_string(), row.benchmark.clone());
     for name in &names {
-        if !known.contains_key(&key(name)) {
-            known.insert(key(name), explainer.explain(name)?);
+        if let Entry::Vacant(unknown) = known.entry(key(name)) {
+            unknown.insert(explainer.explain(name)?);
         }
     }
     let [before, after] = names.map(|name| known.get(&key(&name)).and_then(Option::as_ref));
