@@ -163,12 +163,15 @@ fn switches_worlds(function: &str) -> bool {
         "__host_enter_restore_full",
         "__host_enter_for_panic",
     ];
-    const XEN_AND_NEVE: [&str; 4] = [
+    const XEN_AND_NEVE: [&str; 5] = [
+        "__bp_harden_hyp_vecs_start",
         "hyp_traps_vector",
         "return_from_trap",
         "context_enter",
         "vectors",
     ];
+    // Xen's table has the file before the name of a function that is not global.
+    let function = function.rsplit('#').next().unwrap_or(function);
     let linux = function.strip_prefix("__kvm_nvhe_").unwrap_or(function);
     NAMES.contains(&linux) || XEN_AND_NEVE.contains(&function) || function.starts_with("guest_sync")
 }

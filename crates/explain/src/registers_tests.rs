@@ -60,6 +60,8 @@ fn general_registers_count_where_worlds_are_switched() {
     let wanted = Some((Class::General, "X0-X30".to_owned(), 2, 0));
     assert_eq!(arm(store_pair, "__guest_exit"), wanted);
     assert_eq!(arm(store_pair, "__kvm_nvhe___guest_exit"), wanted);
+    assert_eq!(arm(store_pair, "entry.o#guest_sync_slowpath"), wanted);
+    assert_eq!(arm(store_pair, "traps.c#do_trap_hypercall"), None);
     let vector = Some((Class::FloatingPoint, "V0-V31".to_owned(), 0, 1));
     assert_eq!(arm(0x3dc0_0020, "memcpy"), vector, "vectors everywhere");
 }
