@@ -67,6 +67,25 @@ fn general_registers_count_where_worlds_are_switched() {
 }
 
 #[test]
+fn returns_from_traps_are_those_of_hypervisors() {
+    let returns = |word: u32, function| {
+        let insn = Insn::new(0, 0, &word.to_le_bytes());
+        returns_from_trap(Architecture::Aarch64, &insn, function)
+    };
+    let eret = 0xd69f_03e0;
+    for hypervisor in [
+        "__guest_enter",
+        "__kvm_nvhe___host_enter_without_restoring",
+        "entry.o#return_from_trap",
+        "context_enter",
+    ] {
+        assert!(returns(eret, hypervisor), "{hypervisor}");
+    }
+    assert!(!returns(eret, "ret_to_user"), "to EL0");
+    assert!(!returns(0xd65f_03c0, "__guest_enter"), "ret");
+}
+
+#[test]
 fn all_names_of_the_table_are_read() {
     let lines = include_str!("registers.txt")
         .lines()

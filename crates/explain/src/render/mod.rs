@@ -3,6 +3,7 @@
 mod flame;
 mod json;
 pub(crate) mod number;
+mod reckoning;
 mod text;
 
 pub use flame::FlameError;
