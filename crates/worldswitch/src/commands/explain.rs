@@ -7,10 +7,12 @@ use crate::commands::{Done, Usage, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::place::{Image, Machine, Role};
+use ws_explain::prices::Prices;
+use ws_explain::reckoning::{Published, Reckoning};
 use ws_explain::render::Shown;
 use ws_explain::sum::Measured as Samples;
 use ws_explain::symbols::Symbols;
@@ -26,12 +28,17 @@ use ws_results::{Metric, ResultFile, Row, Status};
 /// # Errors
 /// Wrong usage, a benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
 pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
+    // Before the machine boots: a mistake in a file is told at once.
+    let prices = prices(&args.prices)?;
     let stop = Stop::listen()?;
     let one = |name: &PlatformName| operation(args, name, &stop, colours);
     let [first, second] = &*args.diff else {
-        let Some(explained) = one(args.on.as_ref().context("no machine was named")?)? else {
+        let Some(mut explained) = one(args.on.as_ref().context("no machine was named")?)? else {
             return Ok(Done::InPart);
         };
+        if let Some(prices) = prices {
+            explained.reckoning = Some(reckon(&explained, &prices)?);
+        }
         show(args, &explained)?;
         return Ok(Done::Whole);
     };
@@ -70,6 +77,50 @@ fn show(args: &ExplainArgs, explained: &Explained) -> anyhow::Result<()> {
     };
     output::data(&text)?;
     Ok(())
+}
+
+/// The prices of these built-in names and files.
+fn prices(given: &[PathBuf]) -> anyhow::Result<Option<Prices>> {
+    let mut all: Option<Prices> = None;
+    for path in given {
+        let name = path.display().to_string();
+        let prices = match Prices::built_in(&name) {
+            Some(built_in) => built_in?,
+            None => {
+                let text = fs::read_to_string(path).map_err(|error| {
+                    let known: Vec<&str> = Prices::built_in_names().collect();
+                    Usage(format!(
+                        "--prices {name}: {error}; built in: {}",
+                        known.join(", ")
+                    ))
+                })?;
+                Prices::read(&name, &text).map_err(|error| Usage(error.to_string()))?
+            }
+        };
+        all = Some(match all {
+            Some(earlier) => earlier.and(prices),
+            None => prices,
+        });
+    }
+    Ok(all)
+}
+
+/// In cycles, with what Dall et al. measured of the same operation on the machine of the built-in prices beside it.
+fn reckon(explained: &Explained, prices: &Prices) -> anyhow::Result<Reckoning> {
+    let reference = ws_report::reference::load()?;
+    // Theirs is a VM of one level.
+    let is_nested = explained.hypervisors > 1;
+    let same = reference.of_table("dall-2015", "2").filter(|value| {
+        !is_nested && value.benchmark == explained.benchmark && value.hardware == "m400"
+    });
+    let published = same.filter_map(|value| {
+        Some(Published {
+            of: value.column.clone(),
+            cycles: value.value? as u64,
+        })
+    });
+    let reckoning = Reckoning::of(explained, prices, published.collect());
+    Ok(reckoning.map_err(|error| Usage(error.to_string()))?)
 }
 
 /// Measures the benchmark once while it is recorded. Nothing if the user stopped it.
@@ -219,3 +270,7 @@ fn machine(
         images,
     })
 }
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;
