@@ -3,6 +3,7 @@
 use crate::adds::LACKS;
 use crate::phases::{self, Phase};
 use crate::place::{Function, Kind, Machine, Places};
+use crate::reckoning::Reckoning;
 use crate::registers::{self, Accesses, Class, Registers};
 use crate::sum::{Measured, Sum, SumError};
 use crate::trace::Trace;
@@ -137,12 +138,19 @@ pub struct Explained {
     pub phases: Vec<PhaseCount>,
     /// By class, name, phase.
     pub registers: Vec<RegisterCount>,
+    /// Instructions that access registers, by class: one that stores a pair of registers is one read.
+    pub accessing: BTreeMap<Class, Accesses>,
+    /// ARM: returns of the host's hypervisor from traps to EL2. Each path begins and ends in the guest, so traps are as many.
+    pub returns: u64,
     /// Why the guest and guest hypervisors were left.
     pub traps: Vec<Trap>,
     /// What the emulator adds.
     pub added: Vec<Added>,
     /// The other paths, the most frequent first.
     pub others: Vec<OtherPath>,
+    /// In cycles, if prices were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reckoning: Option<Reckoning>,
 }
 
 impl Explained {
@@ -176,6 +184,11 @@ impl Explained {
         let path = &paths[main as usize];
         let phases = phases::phases(&path.walk, &functions);
         let control = paths[windows.control[first] as usize].count.attributed;
+        let Counted {
+            registers,
+            accessing,
+            returns,
+        } = count_registers(trace, path, &functions, &phases);
         let mut explained = Self {
             schema: SCHEMA.to_owned(),
             platform: machine.name.clone(),
@@ -195,10 +208,13 @@ impl Explained {
                 &functions,
                 &path.walk,
             ),
-            registers: count_registers(trace, path, &functions, &phases),
+            registers,
+            accessing,
+            returns,
             functions,
             added: Vec::new(),
             others: Vec::new(),
+            reckoning: None,
         };
         explained.added = explained.find_added(trace);
         explained.others = explained.find_others(&run, &sums, main, &paths);
@@ -333,20 +349,37 @@ fn count_phases(phases: &[Option<Phase>]) -> Vec<PhaseCount> {
     counts.filter(|count| count.instructions > 0).collect()
 }
 
+/// Accesses to registers, and returns from traps.
+struct Counted {
+    registers: Vec<RegisterCount>,
+    accessing: BTreeMap<Class, Accesses>,
+    returns: u64,
+}
+
 fn count_registers(
     trace: &Trace,
     path: &Followed,
     functions: &[Function],
     phases: &[Option<Phase>],
-) -> Vec<RegisterCount> {
+) -> Counted {
+    let architecture = trace.architecture;
     let mut registers = Registers::new();
+    let mut accessing: BTreeMap<Class, Accesses> = BTreeMap::new();
+    let mut returns = 0;
     let insns = trace.path(path.index).zip(&path.places).zip(phases);
     for ((insn, place), phase) in insns {
         let function = &functions[place.function as usize];
-        if let (Some(phase), true) = (phase, function.kind != Kind::User) {
-            let architecture = trace.architecture;
-            registers::add(&mut registers, architecture, insn, &function.name, *phase);
+        let (Some(phase), true) = (phase, function.kind != Kind::User) else {
+            continue;
+        };
+        let name = &function.name;
+        if let Some((class, insns)) =
+            registers::add(&mut registers, architecture, insn, name, *phase)
+        {
+            *accessing.entry(class).or_default() += insns;
         }
+        let is_host = function.level == 0;
+        returns += u64::from(is_host && registers::returns_from_trap(architecture, insn, name));
     }
     let mut counts = Vec::new();
     for (class, names) in registers {
@@ -359,7 +392,11 @@ fn count_registers(
             }));
         }
     }
-    counts
+    Counted {
+        registers: counts,
+        accessing,
+        returns,
+    }
 }
 
 /// All functions of a tree. A function that calls itself is counted once in its total.

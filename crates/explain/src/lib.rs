@@ -17,6 +17,8 @@ mod flow;
 pub mod load;
 pub mod phases;
 pub mod place;
+pub mod prices;
+pub mod reckoning;
 pub mod registers;
 pub mod render;
 pub mod sum;

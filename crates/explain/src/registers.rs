@@ -4,6 +4,7 @@
 //! memory, so only the instructions that are made for registers are counted.
 
 use crate::a64::{self, Encoding};
+use crate::flow::Flow;
 use crate::phases::Phase;
 use crate::trace::{Architecture, Insn};
 use crate::x86;
@@ -79,6 +80,13 @@ pub struct Accesses {
     pub writes: u64,
 }
 
+impl std::ops::AddAssign for Accesses {
+    fn add_assign(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+    }
+}
+
 /// By class, then by register, then by phase.
 pub type Registers = BTreeMap<Class, BTreeMap<String, BTreeMap<Phase, Accesses>>>;
 
@@ -97,21 +105,26 @@ fn accesses(architecture: Architecture, insn: &Insn, function: &str) -> Option<A
     }
 }
 
-/// Adds what one executed instruction accesses.
+/// Adds what one executed instruction accesses; returns the class, and the instruction itself as one access of its kind.
 pub fn add(
     registers: &mut Registers,
     architecture: Architecture,
     insn: &Insn,
     function: &str,
     phase: Phase,
-) {
-    let Some(Access { class, name, count }) = accesses(architecture, insn, function) else {
-        return;
-    };
+) -> Option<(Class, Accesses)> {
+    let Access { class, name, count } = accesses(architecture, insn, function)?;
     let phases = registers.entry(class).or_default().entry(name).or_default();
     let sum = phases.entry(phase).or_default();
-    sum.reads += count.reads;
-    sum.writes += count.writes;
+    *sum += count;
+    Some((class, one(count.writes > 0, 1)))
+}
+
+/// Whether the instruction returns from a trap to EL2, to the guest or without VHE to the host.
+pub fn returns_from_trap(architecture: Architecture, insn: &Insn, function: &str) -> bool {
+    architecture == Architecture::Aarch64
+        && a64::flow(insn) == Flow::ExceptionReturn
+        && (switches_worlds(function) || function.starts_with("__kvm_nvhe_"))
 }
 
 fn one(is_write: bool, count: u64) -> Accesses {
@@ -163,12 +176,15 @@ fn switches_worlds(function: &str) -> bool {
         "__host_enter_restore_full",
         "__host_enter_for_panic",
     ];
-    const XEN_AND_NEVE: [&str; 4] = [
+    const XEN_AND_NEVE: [&str; 5] = [
+        "__bp_harden_hyp_vecs_start",
         "hyp_traps_vector",
         "return_from_trap",
         "context_enter",
         "vectors",
     ];
+    // Xen's table has the file before the name of a function that is not global.
+    let function = function.rsplit('#').next().unwrap_or(function);
     let linux = function.strip_prefix("__kvm_nvhe_").unwrap_or(function);
     NAMES.contains(&linux) || XEN_AND_NEVE.contains(&function) || function.starts_with("guest_sync")
 }

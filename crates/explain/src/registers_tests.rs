@@ -60,8 +60,29 @@ fn general_registers_count_where_worlds_are_switched() {
     let wanted = Some((Class::General, "X0-X30".to_owned(), 2, 0));
     assert_eq!(arm(store_pair, "__guest_exit"), wanted);
     assert_eq!(arm(store_pair, "__kvm_nvhe___guest_exit"), wanted);
+    assert_eq!(arm(store_pair, "entry.o#guest_sync_slowpath"), wanted);
+    assert_eq!(arm(store_pair, "traps.c#do_trap_hypercall"), None);
     let vector = Some((Class::FloatingPoint, "V0-V31".to_owned(), 0, 1));
     assert_eq!(arm(0x3dc0_0020, "memcpy"), vector, "vectors everywhere");
+}
+
+#[test]
+fn returns_from_traps_are_those_of_hypervisors() {
+    let returns = |word: u32, function| {
+        let insn = Insn::new(0, 0, &word.to_le_bytes());
+        returns_from_trap(Architecture::Aarch64, &insn, function)
+    };
+    let eret = 0xd69f_03e0;
+    for hypervisor in [
+        "__guest_enter",
+        "__kvm_nvhe___host_enter_without_restoring",
+        "entry.o#return_from_trap",
+        "context_enter",
+    ] {
+        assert!(returns(eret, hypervisor), "{hypervisor}");
+    }
+    assert!(!returns(eret, "ret_to_user"), "to EL0");
+    assert!(!returns(0xd65f_03c0, "__guest_enter"), "ret");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod flame;
 mod json;
 pub mod number;
+mod reckoning;
 mod table;
 mod text;
 

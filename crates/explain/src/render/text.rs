@@ -38,6 +38,7 @@ impl Explained {
             self.phases_text(),
             self.traps_text(),
             self.registers_text(shown.registers),
+            self.reckoning_text(),
             self.sum_text(),
         ];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();

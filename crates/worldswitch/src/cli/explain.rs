@@ -16,8 +16,8 @@ Examples:
   worldswitch explain hypercall --on lab:kvm --flamegraph hypercall.svg
   worldswitch explain hypercall --on lab:kvm -o run && worldswitch report run
                                    a page with the flame graph, the call tree, and the results in run
-  worldswitch explain hypercall --on lab:kvm --without nrips
-                                   without what only this emulator needs; both totals are shown
+  worldswitch explain hypercall --on lab:kvm-nvhe --prices dall-2015
+                                   what its accesses to registers took in cycles in 2015
   worldswitch explain --diff lab:kvm@6.1 lab:kvm@6.12 --bench hypercall
                                    functions that one kernel has more of than the other
   worldswitch list benchmarks      their names";
@@ -58,9 +58,10 @@ pub struct ExplainArgs {
     /// Every register that is read or written, by its name.
     #[arg(long)]
     pub registers: bool,
-    /// Take out what the emulator alone needs, by its name in the output; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    pub without: Vec<String>,
+    /// Reckon accesses to registers, and traps, in cycles: dall-2015, or a CSV file with a machine's prices
+    /// (docs/reference.md). May be repeated: a later file's prices replace those of an earlier one.
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["diff", "folded"])]
+    pub prices: Vec<PathBuf>,
     #[command(flatten)]
     pub parts: Parts,
 }

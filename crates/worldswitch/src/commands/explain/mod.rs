@@ -4,11 +4,12 @@
 mod changed;
 mod kept;
 mod operation;
+mod prices;
 
 use crate::cli::ExplainArgs;
-use crate::commands::{Done, Usage};
+use crate::commands::Done;
 use crate::terminal::{Colours, Stop, output};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use kept::Keeper;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
@@ -27,6 +28,8 @@ pub const LEAST: u64 = 10;
 /// # Errors
 /// Wrong usage, a benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
 pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
+    // Before the machine boots: a mistake in a file is told at once.
+    let prices = prices::prices(&args.prices)?;
     let stop = Stop::listen()?;
     let explainer = Explainer {
         benchmark: args.benchmark(),
@@ -51,9 +54,12 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
         Ok(explained)
     };
     let [first, second] = &*args.diff else {
-        let Some(explained) = one(args.on.as_ref().context("no machine was named")?)? else {
+        let Some(mut explained) = one(args.on.as_ref().context("no machine was named")?)? else {
             return Ok(Done::InPart);
         };
+        if let Some(prices) = prices {
+            explained.reckoning = Some(prices::reckon(&explained, &prices)?);
+        }
         show(args, &explained)?;
         return Ok(Done::Whole);
     };
@@ -69,16 +75,6 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
 }
 
 fn show(args: &ExplainArgs, explained: &Explained) -> anyhow::Result<()> {
-    for name in &args.without {
-        if !explained.added.iter().any(|added| added.name == *name) {
-            let known: Vec<&str> = explained.added.iter().map(|added| &*added.name).collect();
-            let known = match known.is_empty() {
-                true => "it has nothing that can be taken out".to_owned(),
-                false => format!("it has {}", known.join(", ")),
-            };
-            bail!(Usage(format!("--without {name}: {known}")));
-        }
-    }
     if let Some(path) = &args.flamegraph {
         ws_results::write_bytes(path, explained.to_flame_graph()?.as_bytes())?;
     }

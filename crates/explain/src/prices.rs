@@ -1,0 +1,359 @@
+//! Prices: the cycles that one access to a register of a class took on some machine.
+//!
+//! A file has one price a line (docs/reference.md). A price is a fraction, what a class took in all over its accesses, so
+//! that nothing is rounded before counts are multiplied. Prices come from users, so reading them is total.
+
+use crate::registers::Class;
+use crate::trace::Architecture;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a price is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Item {
+    /// A class of registers.
+    Class(Class),
+    /// What is no class of registers that instructions name.
+    Other(Other),
+}
+
+/// The rest of what has a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Other {
+    /// GICv2's registers of the virtual CPU interface, which are in memory. Traces have no data addresses, so accesses to
+    /// them are never counted; machines with GICv3 have none.
+    Gich,
+    /// A trap to EL2, and the return from it.
+    Trap,
+}
+
+impl Item {
+    fn named(name: &str) -> Option<Self> {
+        let text: StrDeserializer<ValueError> = name.into_deserializer();
+        Self::deserialize(text).ok()
+    }
+
+    /// Whose it is, if only one architecture has it.
+    pub fn architecture(self) -> Option<Architecture> {
+        match self {
+            Self::Class(Class::FloatingPoint | Class::Debug | Class::Pmu | Class::Other) => None,
+            Self::Class(Class::Virtualization | Class::Msr | Class::Segment | Class::Control) => {
+                Some(Architecture::X86_64)
+            }
+            _ => Some(Architecture::Aarch64),
+        }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Class(class) => class.fmt(f),
+            Self::Other(Other::Gich) => f.pad("GICv2 in memory"),
+            Self::Other(Other::Trap) => f.pad("trap"),
+        }
+    }
+}
+
+/// What is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// A register is read, to save it.
+    Read,
+    /// A register is written, to restore it.
+    Write,
+    /// A trap is taken.
+    Enter,
+    /// It returns.
+    Return,
+}
+
+impl Access {
+    fn named(name: &str) -> Option<Self> {
+        let text: StrDeserializer<ValueError> = name.into_deserializer();
+        Self::deserialize(text).ok()
+    }
+}
+
+/// From so many cycles to so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cycles {
+    /// The least.
+    pub from: u64,
+    /// The most; the same if the price is no range.
+    pub to: u64,
+}
+
+impl std::ops::AddAssign for Cycles {
+    fn add_assign(&mut self, other: Self) {
+        self.from = self.from.saturating_add(other.from);
+        self.to = self.to.saturating_add(other.to);
+    }
+}
+
+/// What so many accesses took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    /// All of them.
+    pub cycles: Cycles,
+    /// How many they are; not 0.
+    pub accesses: u64,
+}
+
+impl Price {
+    /// What `count` accesses are reckoned to take, rounded to the nearest cycle.
+    pub fn of(self, count: u64) -> Cycles {
+        let accesses = u128::from(self.accesses.max(1));
+        let of = |cycles: u64| {
+            let all = u128::from(cycles) * u128::from(count) + accesses / 2;
+            u64::try_from(all / accesses).unwrap_or(u64::MAX)
+        };
+        Cycles {
+            from: of(self.cycles.from),
+            to: of(self.cycles.to),
+        }
+    }
+}
+
+/// Why a file of prices can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: line {line}{}: {why}", self.place())]
+pub struct PriceError {
+    /// Its name.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// The column's name; none if the line as a whole is wrong.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl PriceError {
+    fn place(&self) -> String {
+        let column = self.column.as_ref();
+        column.map_or_else(String::new, |column| format!(", column {column}"))
+    }
+}
+
+/// The columns that count; the first three are needed.
+const READ: [&str; 5] = ["class", "access", "cycles", "to", "accesses"];
+/// Columns that say where a price comes from.
+const SOURCE: [&str; 8] = [
+    "registers",
+    "paper",
+    "table",
+    "row",
+    "column",
+    "file",
+    "function",
+    "note",
+];
+
+/// Prices by the name that chooses them.
+const BUILT_IN: [(&str, &str); 1] = [(
+    "dall-2015",
+    include_str!("../../../reference/dall-2015-prices.csv"),
+)];
+
+/// Prices of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices {
+    /// The names of its files, in the order in which they were given.
+    pub names: Vec<String>,
+    /// By what they are for.
+    pub of: BTreeMap<(Item, Access), Price>,
+}
+
+impl Prices {
+    /// The names of those that are built in.
+    pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// The built-in prices of that name.
+    ///
+    /// # Errors
+    /// The file is damaged, which a test excludes.
+    pub fn built_in(name: &str) -> Option<Result<Self, PriceError>> {
+        let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Some(Self::read(name, text))
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is no CSV, has unknown columns, or a field that is no price.
+    pub fn read(name: &str, text: &str) -> Result<Self, PriceError> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let head = reader
+            .headers()
+            .map_err(|error| malformed(name, text, &error))?;
+        let head: Vec<String> = head.iter().map(|column| column.trim().to_owned()).collect();
+        check_head(name, &head)?;
+        let mut prices = Self {
+            names: vec![name.to_owned()],
+            of: BTreeMap::new(),
+        };
+        for record in reader.records() {
+            let record = record.map_err(|error| malformed(name, text, &error))?;
+            let fields = Fields {
+                file: name,
+                text,
+                position: record.position().cloned(),
+                head: &head,
+                record: &record,
+            };
+            let (item, access, price) = fields.price()?;
+            if prices.of.insert((item, access), price).is_some() {
+                return Err(fields.wrong("access", "this price was given before".to_owned()));
+            }
+        }
+        Ok(prices)
+    }
+
+    /// With those of another file, which replace the same ones here.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.names.extend(other.names);
+        self.of.extend(other.of);
+        self
+    }
+}
+
+fn malformed(file: &str, text: &str, error: &csv::Error) -> PriceError {
+    PriceError {
+        file: file.to_owned(),
+        line: line(text, error.position()),
+        column: None,
+        why: match error.kind() {
+            csv::ErrorKind::UnequalLengths {
+                expected_len, len, ..
+            } => format!("it has {len} columns, and the first line {expected_len}"),
+            _ => error.to_string(),
+        },
+    }
+}
+
+/// The line of a record. Its position may be that of empty lines before it.
+fn line(text: &str, position: Option<&csv::Position>) -> u64 {
+    let byte = position.map_or(0, |position| position.byte() as usize);
+    let bytes = text.as_bytes();
+    let rest = bytes.get(byte..).unwrap_or_default();
+    let is_empty = |byte: &&u8| matches!(**byte, b'\r' | b'\n');
+    let start = byte.min(bytes.len()) + rest.iter().take_while(is_empty).count();
+    let lines = bytes[..start].iter().filter(|byte| **byte == b'\n');
+    1 + lines.count() as u64
+}
+
+fn check_head(file: &str, head: &[String]) -> Result<(), PriceError> {
+    let wrong = |column: &str, why: &str| {
+        Err(PriceError {
+            file: file.to_owned(),
+            line: 1,
+            column: Some(column.to_owned()),
+            why: why.to_owned(),
+        })
+    };
+    for (index, column) in head.iter().enumerate() {
+        if head[..index].contains(column) {
+            return wrong(column, "it is there twice");
+        }
+        if !READ.iter().chain(&SOURCE).any(|known| known == column) {
+            return wrong(column, &format!("unknown; known are {}", READ.join(", ")));
+        }
+    }
+    for needed in &READ[..3] {
+        if !head.iter().any(|column| column == needed) {
+            return wrong(needed, "missing");
+        }
+    }
+    Ok(())
+}
+
+/// A line of a file.
+struct Fields<'a> {
+    file: &'a str,
+    text: &'a str,
+    position: Option<csv::Position>,
+    head: &'a [String],
+    record: &'a csv::StringRecord,
+}
+
+impl Fields<'_> {
+    fn wrong(&self, column: &str, why: String) -> PriceError {
+        PriceError {
+            file: self.file.to_owned(),
+            line: line(self.text, self.position.as_ref()),
+            column: Some(column.to_owned()),
+            why,
+        }
+    }
+
+    /// Empty if there is no such column.
+    fn text(&self, column: &str) -> &str {
+        let index = self.head.iter().position(|known| known == column);
+        let field = index.and_then(|index| self.record.get(index));
+        field.unwrap_or_default().trim()
+    }
+
+    fn number(&self, column: &str) -> Result<u64, PriceError> {
+        let text = self.text(column);
+        text.parse().map_err(|_| {
+            let why = format!("{text:?} is no whole number; 12.5 cycles are 25 of 2 accesses");
+            self.wrong(column, why)
+        })
+    }
+
+    fn price(&self) -> Result<(Item, Access, Price), PriceError> {
+        let class = self.text("class");
+        let Some(item) = Item::named(class) else {
+            let why = format!("{class:?} is no class of registers, nor gich or trap");
+            return Err(self.wrong("class", why));
+        };
+        let (name, known) = (self.text("access"), known_accesses(item));
+        let access = Access::named(name).filter(|access| known.contains(access));
+        let Some(access) = access else {
+            let known = match item {
+                Item::Other(Other::Trap) => "enter or return",
+                _ => "read or write",
+            };
+            return Err(self.wrong("access", format!("{name:?} is not {known}")));
+        };
+        let from = self.number("cycles")?;
+        let to = match self.text("to") {
+            "" => from,
+            _ => self.number("to")?,
+        };
+        if to < from {
+            return Err(self.wrong("to", format!("{to} is less than {from} cycles")));
+        }
+        let accesses = match self.text("accesses") {
+            "" => 1,
+            _ => self.number("accesses")?,
+        };
+        if accesses == 0 {
+            return Err(self.wrong("accesses", "0 accesses have no price".to_owned()));
+        }
+        let cycles = Cycles { from, to };
+        Ok((item, access, Price { cycles, accesses }))
+    }
+}
+
+/// What can be done with it.
+pub fn known_accesses(item: Item) -> [Access; 2] {
+    match item {
+        Item::Other(Other::Trap) => [Access::Enter, Access::Return],
+        _ => [Access::Read, Access::Write],
+    }
+}
+
+#[cfg(test)]
+#[path = "prices_tests.rs"]
+mod tests;
