@@ -56,6 +56,7 @@ fn all_parts_are_shown() {
         let part = part.replace("&#39;", "'");
         assert!(section.contains(&part), "{part}\n{section}");
     }
+    assert!(!section.contains("\\n"));
     // As many folds end as begin.
     let count = |what: &str| section.matches(what).count();
     assert_eq!(count("<details"), count("</details>"));

@@ -50,7 +50,7 @@ fn card(one: &Explained) -> Markup {
         (traps(one))
         (registers(one, false))
         @if !one.registers.is_empty() { details { summary { "registers by name" } (registers(one, true)) } }
-        p { (plain(&one.sum_text())) }
+        p { (plain(one.sum_text().trim_end())) }
     }
 }
 

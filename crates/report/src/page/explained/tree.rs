@@ -1,7 +1,7 @@
 //! The call tree: a line for each call, which folds what it calls.
 
 use super::{LEAST, title};
-use crate::page::words::plain;
+use crate::page::words::{plain, plural};
 use maud::{Markup, PreEscaped, html};
 use ws_explain::explained::Explained;
 use ws_explain::render::number::grouped;
@@ -28,7 +28,7 @@ pub(super) fn tree(one: &Explained) -> Markup {
         }
         @if !left_out.is_empty() {
             p.legend {
-                (left_out.len()) " calls of fewer than " (LEAST) " instructions are not shown: "
+                (plural(left_out.len(), "call")) " of fewer than " (LEAST) " instructions are not shown: "
                 (grouped(left_out.iter().sum::<u64>() as i64)) " in all."
             }
         }
