@@ -9,6 +9,7 @@
 
 mod a64;
 pub mod adds;
+pub mod counts;
 pub mod diff;
 pub mod explained;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub mod phases;
 pub mod place;
 pub mod registers;
 pub mod render;
+pub mod spread;
 pub mod sum;
 pub mod symbols;
 pub mod trace;
