@@ -93,6 +93,51 @@ static void put_all(FILE *file, const struct trace *trace, const char *target, u
 	fputs("end\n", file);
 }
 
+static void put_counted_insns(FILE *file, const struct counts *counts, uint32_t *numbers)
+{
+	const struct trace *trace = counts->trace;
+	uint32_t used = 0;
+
+	for (size_t i = 0; i < counts->row_count; i++)
+		numbers[counts->rows[i].insn] = 1;
+	for (uint32_t i = 0; i < trace->insn_count; i++)
+		if (numbers[i])
+			numbers[i] = ++used;
+	put_number(file, used);
+	for (uint32_t i = 0; i < trace->insn_count; i++) {
+		if (!numbers[i])
+			continue;
+		put_u64(file, trace->insns[i]->address);
+		put_u64(file, trace->insns[i]->location);
+	}
+}
+
+static void put_counts(FILE *file, const struct counts *counts, const char *target,
+		       uint32_t *numbers)
+{
+	const struct trace *trace = counts->trace;
+
+	fprintf(file, "worldswitch-counts 1\n%s\n%s\n", target, trace->failed ? trace->failed : "");
+	put_number(file, trace->dropped);
+	put_counted_insns(file, counts, numbers);
+	put_number(file, counts->window_count);
+	for (uint32_t i = 0; i < counts->window_count; i++) {
+		const struct counted_window *window = &counts->windows[i];
+		uint32_t before = 0;
+
+		put_number(file, window->count);
+		for (size_t k = window->begin; k < window->begin + window->count; k++) {
+			const struct counted *row = &counts->rows[k];
+
+			put_number(file, numbers[row->insn] - before);
+			before = numbers[row->insn];
+			for (unsigned level = 0; level < LEVELS; level++)
+				put_number(file, row->times[level]);
+		}
+	}
+	fputs("end\n", file);
+}
+
 bool file_write(const struct trace *trace, const char *target, const char *path)
 {
 	uint32_t *numbers = calloc(trace->insn_count + 1u, sizeof(*numbers));
@@ -101,6 +146,21 @@ bool file_write(const struct trace *trace, const char *target, const char *path)
 
 	if (file) {
 		put_all(file, trace, target, numbers);
+		failed = ferror(file);
+		failed |= fclose(file) != 0;
+	}
+	free(numbers);
+	return !failed;
+}
+
+bool file_write_counts(const struct counts *counts, const char *target, const char *path)
+{
+	uint32_t *numbers = calloc(counts->trace->insn_count + 1u, sizeof(*numbers));
+	FILE *file = numbers ? fopen(path, "we") : NULL;
+	bool failed = true;
+
+	if (file) {
+		put_counts(file, counts, target, numbers);
 		failed = ferror(file);
 		failed |= fclose(file) != 0;
 	}

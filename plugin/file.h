@@ -12,10 +12,22 @@
  *		paths are numbered from 0
  *	windows, and for each: the number of its path
  *	"end\n"
+ *
+ * The file of counts, with the same numbers:
+ *
+ *	"worldswitch-counts 1\n"
+ *	target, why it is not whole, windows dropped: as above
+ *	instructions that were executed in a window, and for each: address, location (8 bytes each); they are
+ *		numbered from 1
+ *	windows in the order of time, and for each: its instructions, and for each of these: its number less the
+ *		number of the one before it (at first 0), how often it was executed at level 0, and at level 1
+ *	"end\n"
  */
 #pragma once
 
+#include "counts.h"
 #include "trace.h"
 
 /* False: errno says why it could not be written. */
 bool file_write(const struct trace *trace, const char *target, const char *path);
+bool file_write_counts(const struct counts *counts, const char *target, const char *path);

@@ -1,6 +1,6 @@
 /*
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
- * writes it to a file at the machine's end (file.h). Its one argument is out=FILE. It only looks: what the
+ * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is out=FILE. It only looks: what the
  * machine does, and how many instructions that takes, is the same with and without it.
  */
 #include "qemu.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counts.h"
 #include "file.h"
 #include "trace.h"
 
@@ -23,6 +24,8 @@ static const struct limits limits = { .insns = 4u << 20,
 int qemu_plugin_version = PLUGIN_API;
 
 static struct trace trace;
+static struct counts counts;
+static bool counts_only;
 static char target[32];
 static const char *out;
 
@@ -30,6 +33,12 @@ static void executed(unsigned cpu, void *data)
 {
 	(void)cpu;
 	trace_execute(&trace, data);
+}
+
+static void counted(unsigned cpu, void *data)
+{
+	(void)cpu;
+	counts_execute(&counts, data);
 }
 
 static struct insn *known(const struct qemu_plugin_insn *insn)
@@ -54,10 +63,14 @@ static void translated(struct qemu_plugin_tb *block)
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(block, i);
 		struct insn *record = known(insn);
-		struct step *step = record ? trace_step(&trace, record, (uint32_t)(count - 1 - i))
-					   : NULL;
+		struct step *step = record && !counts_only
+					    ? trace_step(&trace, record, (uint32_t)(count - 1 - i))
+					    : NULL;
 
-		if (step)
+		if (record && counts_only)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, counted,
+							       QEMU_PLUGIN_CB_NO_REGS, record);
+		else if (step)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, executed,
 							       QEMU_PLUGIN_CB_NO_REGS, step);
 	}
@@ -65,7 +78,8 @@ static void translated(struct qemu_plugin_tb *block)
 
 static void write_out(void)
 {
-	if (!file_write(&trace, target, out))
+	if (counts_only ? !file_write_counts(&counts, target, out)
+			: !file_write(&trace, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
 }
 
@@ -110,15 +124,17 @@ static void subscribe(qemu_plugin_id id)
 
 int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int count, char **words)
 {
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		if (strncmp(words[i], "out=", 4) == 0)
 			out = words[i] + 4;
+		counts_only |= strcmp(words[i], "counts=on") == 0;
+	}
 	if (!out) {
 		fprintf(stderr, "worldswitch's plugin needs out=FILE\n");
 		return 1;
 	}
 	snprintf(target, sizeof(target), "%s", info->target_name);
-	if (!trace_start(&trace, &limits)) {
+	if (!trace_start(&trace, &limits) || (counts_only && !counts_start(&counts, &trace))) {
 		fprintf(stderr, "there is no memory for worldswitch's plugin\n");
 		return 1;
 	}

@@ -9,6 +9,7 @@
 /* The no-operation around what the guest measures (guest/arch/.../timed_call.S). */
 static const uint8_t mark_x86_64[] = { 0x66, 0x87, 0xdb };	  /* xchg %bx, %bx */
 static const uint8_t mark_aarch64[] = { 0xfb, 0x03, 0x1b, 0xaa }; /* mov x27, x27 */
+static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 };
 
 static bool is_mark(const uint8_t *bytes, size_t size)
 {
@@ -58,6 +59,7 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 	insn->size = (uint8_t)size;
 	memcpy(insn->bytes, bytes, size);
 	insn->is_mark = is_mark(bytes, size);
+	insn->is_vmrun = size == sizeof(vmrun) && memcmp(bytes, vmrun, size) == 0;
 	insn->index = trace->insn_count;
 	insn->next = *head;
 	*head = insn;

@@ -15,7 +15,7 @@ struct insn {
 	uint64_t address;  /* virtual */
 	uint64_t location; /* of its first byte in the emulator; tells address spaces apart */
 	uint8_t size, bytes[MAX_INSN_BYTES];
-	bool is_mark;
+	bool is_mark, is_vmrun;
 	uint32_t index;
 	struct insn *next;
 	struct step *steps; /* one for each number of instructions behind it in a block */

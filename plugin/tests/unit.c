@@ -10,10 +10,12 @@
 
 #include <cmocka.h>
 
+#include "counts.h"
 #include "file.h"
 #include "trace.h"
 
 static struct trace trace;
+static struct counts counts;
 
 static void start(struct limits limits)
 {
@@ -45,6 +47,10 @@ static int stop(void **state)
 	free(trace.windows);
 	free(trace.now_cuts);
 	free(trace.cuts);
+	free(counts.now);
+	free(counts.rows);
+	free(counts.windows);
+	counts = (struct counts){ 0 };
 	return 0;
 }
 
@@ -205,6 +211,106 @@ static void the_file_is_as_its_header_says(void **state)
 	assert_false(file_write(&trace, "x86_64", "/dev/full"));
 }
 
+static void count(const struct insn *const *insns, unsigned number)
+{
+	for (unsigned i = 0; i < number; i++)
+		counts_execute(&counts, insns[i]);
+}
+
+#define COUNT(...)                                         \
+	count((const struct insn *const[]){ __VA_ARGS__ }, \
+	      sizeof((const struct insn *const[]){ __VA_ARGS__ }) / sizeof(struct insn *))
+
+/* How often the instruction was executed in a window at a level. */
+static uint64_t times(uint32_t window, const struct insn *insn, unsigned level)
+{
+	for (size_t i = 0; i < counts.windows[window].count; i++) {
+		const struct counted *row = &counts.rows[counts.windows[window].begin + i];
+
+		if (row->insn == insn->index)
+			return row->times[level];
+	}
+	return 0;
+}
+
+static void each_window_is_counted_by_itself(void **state)
+{
+	(void)state;
+	start_large();
+	assert_true(counts_start(&counts, &trace));
+	struct insn *begin = mark_insn(1), *end = mark_insn(9), *a = plain_insn(2),
+		    *b = plain_insn(3);
+
+	COUNT(a, begin, a, b, a, end, b, end, begin, a, begin, b, end, a);
+	assert_int_equal(counts.window_count, 2);
+	assert_int_equal(times(0, a, 0), 2);
+	assert_int_equal(times(0, b, 0), 1);
+	assert_int_equal(times(0, begin, 0), 1);
+	assert_int_equal(times(0, end, 0), 1);
+	assert_int_equal(times(1, a, 0), 0);
+	assert_int_equal(times(1, b, 0), 1);
+	assert_int_equal(trace.dropped, 1);
+	assert_null(trace.failed);
+}
+
+/* What is at the address behind VMRUN in the VM, at another location, is still the VM's. */
+static void vmrun_and_what_is_behind_it_change_levels(void **state)
+{
+	(void)state;
+	start_large();
+	assert_true(counts_start(&counts, &trace));
+	struct insn *vmrun = trace_insn(&trace, 0x20, 0x120, (const uint8_t *)"\x0f\x01\xd8", 3);
+	struct insn *own = trace_insn(&trace, 0x20, 0x320, (const uint8_t *)"\x0f\x01\xd8", 3);
+	struct insn *landing = trace_insn(&trace, 0x23, 0x123, (const uint8_t *)"\x90", 1);
+	struct insn *other = trace_insn(&trace, 0x23, 0x323, (const uint8_t *)"\x90", 1);
+	struct insn *a = plain_insn(2), *begin = mark_insn(1), *end = mark_insn(9);
+
+	COUNT(vmrun, a, begin, a, other, own, other, landing, a, vmrun, a, end);
+	assert_int_equal(times(0, a, 0), 1);
+	assert_int_equal(times(0, a, 1), 2);
+	assert_int_equal(times(0, begin, 1), 1);
+	assert_int_equal(times(0, end, 1), 1);
+	assert_int_equal(times(0, other, 1), 2);
+	assert_int_equal(times(0, own, 1), 1);
+	assert_int_equal(times(0, landing, 0), 1);
+	assert_int_equal(times(0, vmrun, 0), 1);
+}
+
+static void the_file_of_counts_is_as_its_header_says(void **state)
+{
+	static const char wanted[] = "worldswitch-counts 1\nx86_64\nit is small\n"
+				     "\0\x03"
+				     "\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0"
+				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0"
+				     "\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0"
+				     "\x02"
+				     "\x03\x01\x01\0\x01\x82\x01\0\x01\x01\0"
+				     "\x02\x01\x01\0\x02\x01\0end\n";
+	char name[] = "/tmp/worldswitch-plugin-XXXXXX", got[sizeof(wanted)];
+	int fd = mkstemp(name);
+	FILE *file;
+
+	(void)state;
+	start_large();
+	assert_true(counts_start(&counts, &trace));
+	struct insn *other = plain_insn(2), *begin = mark_insn(5), *a = plain_insn(3),
+		    *end = mark_insn(9);
+
+	COUNT(other, begin, a);
+	for (unsigned i = 1; i < 130; i++)
+		counts_execute(&counts, a);
+	COUNT(end, begin, end);
+	trace.failed = "it is small";
+	assert_true(fd >= 0);
+	assert_true(file_write_counts(&counts, "x86_64", name));
+	file = fdopen(fd, "r");
+	assert_int_equal(fread(got, 1, sizeof(got), file), sizeof(wanted) - 1);
+	assert_memory_equal(got, wanted, sizeof(wanted) - 1);
+	fclose(file);
+	unlink(name);
+	assert_false(file_write_counts(&counts, "x86_64", "/dev/full"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +321,9 @@ int main(void)
 		cmocka_unit_test_teardown(a_block_that_is_left_early_is_a_cut, stop),
 		cmocka_unit_test_teardown(what_does_not_fit_is_told, stop),
 		cmocka_unit_test_teardown(the_file_is_as_its_header_says, stop),
+		cmocka_unit_test_teardown(each_window_is_counted_by_itself, stop),
+		cmocka_unit_test_teardown(vmrun_and_what_is_behind_it_change_levels, stop),
+		cmocka_unit_test_teardown(the_file_of_counts_is_as_its_header_says, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

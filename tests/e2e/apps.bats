@@ -60,7 +60,7 @@ workload() {
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         vm/lab-kvm-linux.json
-    executed vm/lab-kvm-linux.json tcp-rr 170023348
+    executed vm/lab-kvm-linux.json tcp-rr 170157592
     # Results are compared as those of any benchmark.
     ws compare vm:lab:kvm-linux vm:lab:kvm-linux | grep -q 'tcp-rr'
     # One row lost, with the reason; the others are measured.
@@ -86,6 +86,12 @@ workload() {
     [[ $output == *'lab:native has no applications'* ]]
     run -2 ws apps --workload 'no such workload'
     [[ $output == *'tcp-rr'* ]]
+    run -2 ws apps --explain
+    [[ $output == *'--workload REGEX, and none was named'* ]]
+    run -2 ws apps --explain --workload '^[a-m]'
+    [[ $output == *'one to 3 workloads'* ]]
+    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:kvm-linux,lab:linux
+    [[ $output == *'in this order'* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
     run -1 ws apps --lab-dir mine --list

@@ -9,6 +9,7 @@
 
 mod a64;
 pub mod adds;
+pub mod counts;
 pub mod diff;
 pub mod explained;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub mod prices;
 pub mod reckoning;
 pub mod registers;
 pub mod render;
+pub mod spread;
 pub mod sum;
 pub mod symbols;
 pub mod trace;

@@ -278,7 +278,7 @@ impl Found<'_> {
     }
 }
 
-fn is_kvm(module: Option<&str>) -> bool {
+pub(crate) fn is_kvm(module: Option<&str>) -> bool {
     matches!(module, Some("kvm" | "kvm_amd" | "kvm_intel"))
 }
 

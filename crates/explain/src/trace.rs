@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-const MAGIC: &[u8] = b"worldswitch-trace ";
+const MAGIC: &str = "worldswitch-trace ";
 const VERSION: &str = "2";
 const END: &[u8] = b"end\n";
 /// The first line and the two behind it are short.
@@ -18,10 +18,15 @@ pub enum TraceError {
     NotATrace,
     /// It is of another version of the plugin.
     #[error(
-        "the trace is of version {0:?}, and this program reads {VERSION:?}: build the plugin and the program of one \
+        "the trace is of version {found:?}, and this program reads {read:?}: build the plugin and the program of one \
          tree (make build), and record again"
     )]
-    Version(String),
+    Version {
+        /// The file's.
+        found: String,
+        /// Ours.
+        read: &'static str,
+    },
     /// The emulator's target is none of ours.
     #[error("the trace is of a machine of type {0:?}; known are \"x86_64\" and \"aarch64\"")]
     Target(String),
@@ -137,39 +142,17 @@ impl Trace {
     /// It is damaged, cut, of another version, or the plugin could not keep everything.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         let mut reader = Reader { bytes };
-        let first = reader.line("its first line").unwrap_or_default();
-        let version = first.strip_prefix(&*String::from_utf8_lossy(MAGIC));
-        match version {
-            None => return Err(TraceError::NotATrace),
-            Some(VERSION) => {}
-            Some(other) => return Err(TraceError::Version(other.to_owned())),
-        }
-        let architecture = match &*reader.line("the target's name")? {
-            "x86_64" => Architecture::X86_64,
-            "aarch64" => Architecture::Aarch64,
-            other => return Err(TraceError::Target(other.to_owned())),
-        };
-        let failed = reader.line("the reason why it is not whole")?;
-        if !failed.is_empty() {
-            return Err(TraceError::NotWhole(failed));
-        }
-        let dropped = reader.number("the count of dropped windows")?;
-        if dropped != 0 {
-            return Err(TraceError::Dropped(dropped));
-        }
+        let architecture = reader.head(MAGIC, VERSION)?;
         let insns = reader.insns()?;
         let paths = reader.paths(insns.len())?;
         let windows = reader.windows(paths.len())?;
-        match reader.bytes {
-            END => Ok(Self {
-                architecture,
-                insns,
-                paths,
-                windows,
-            }),
-            rest if END.starts_with(rest) => Err(TraceError::Cut("its last line")),
-            _ => Err(damaged("its last line is not \"end\"")),
-        }
+        reader.end()?;
+        Ok(Self {
+            architecture,
+            insns,
+            paths,
+            windows,
+        })
     }
 
     /// The instructions of a path.
@@ -182,16 +165,57 @@ impl Trace {
     }
 }
 
-fn damaged(what: impl Into<String>) -> TraceError {
+pub(crate) fn damaged(what: impl Into<String>) -> TraceError {
     TraceError::Damaged(what.into())
 }
 
 /// The part of the file that is not yet read.
-struct Reader<'a> {
-    bytes: &'a [u8],
+pub(crate) struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
+    /// What all of the plugin's files begin with.
+    pub(crate) fn head(
+        &mut self,
+        magic: &str,
+        version: &'static str,
+    ) -> Result<Architecture, TraceError> {
+        let first = self.line("its first line").unwrap_or_default();
+        match first.strip_prefix(magic) {
+            None => return Err(TraceError::NotATrace),
+            Some(found) if found == version => {}
+            Some(found) => {
+                return Err(TraceError::Version {
+                    found: found.to_owned(),
+                    read: version,
+                });
+            }
+        }
+        let architecture = match &*self.line("the target's name")? {
+            "x86_64" => Architecture::X86_64,
+            "aarch64" => Architecture::Aarch64,
+            other => return Err(TraceError::Target(other.to_owned())),
+        };
+        let failed = self.line("the reason why it is not whole")?;
+        if !failed.is_empty() {
+            return Err(TraceError::NotWhole(failed));
+        }
+        match self.number("the count of dropped windows")? {
+            0 => Ok(architecture),
+            dropped => Err(TraceError::Dropped(dropped)),
+        }
+    }
+
+    /// The last line, and nothing behind it.
+    pub(crate) fn end(&self) -> Result<(), TraceError> {
+        match self.bytes {
+            END => Ok(()),
+            rest if END.starts_with(rest) => Err(TraceError::Cut("its last line")),
+            _ => Err(damaged("its last line is not \"end\"")),
+        }
+    }
+
     fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], TraceError> {
         let (taken, rest) = self
             .bytes
@@ -218,7 +242,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Unsigned LEB128.
-    fn number(&mut self, what: &'static str) -> Result<u64, TraceError> {
+    pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, TraceError> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.take(1, what)?[0];
@@ -235,7 +259,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A count of things of which each takes a byte at least, so that no memory is reserved for what can't be there.
-    fn count(&mut self, what: &'static str) -> Result<Range<usize>, TraceError> {
+    pub(crate) fn count(&mut self, what: &'static str) -> Result<Range<usize>, TraceError> {
         let count = self.number(what)?;
         match usize::try_from(count) {
             Ok(count) if count <= self.bytes.len() => Ok(0..count),
@@ -243,17 +267,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Little endian.
+    pub(crate) fn word(&mut self, what: &'static str) -> Result<u64, TraceError> {
+        let mut word = [0; 8];
+        word.copy_from_slice(self.take(8, what)?);
+        Ok(u64::from_le_bytes(word))
+    }
+
     fn insns(&mut self) -> Result<Vec<Insn>, TraceError> {
         const WHAT: &str = "its instructions";
-        let word = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word.copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        };
         self.count(WHAT)?
             .map(|_| {
-                let address = word(self.take(8, WHAT)?);
-                let location = word(self.take(8, WHAT)?);
+                let address = self.word(WHAT)?;
+                let location = self.word(WHAT)?;
                 let size = usize::from(self.take(1, WHAT)?[0]);
                 if size == 0 || size > INSN_BYTES_MAX {
                     return Err(damaged(format!("an instruction has {size} bytes")));

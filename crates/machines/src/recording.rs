@@ -16,6 +16,8 @@ pub struct Recording {
     pub plugins: PathBuf,
     /// Written when the machine ends; a machine that is launched twice overwrites it.
     pub file: PathBuf,
+    /// Only how often each instruction is executed, and no paths.
+    pub counts_only: bool,
 }
 
 impl Recording {
@@ -28,7 +30,7 @@ impl Recording {
         for version in VERSIONS {
             let plugin = self.plugins.join(format!("api-{version}.so"));
             match refusal(emulator, &plugin)? {
-                None => return Ok(words(&plugin, &self.file)),
+                None => return Ok(words(&plugin, &self.file, self.counts_only)),
                 Some(why) => said = why,
             }
         }
@@ -40,12 +42,13 @@ impl Recording {
     }
 }
 
-fn words(plugin: &Path, file: &Path) -> Vec<String> {
+fn words(plugin: &Path, file: &Path, counts_only: bool) -> Vec<String> {
     // QEMU reads a doubled comma as one.
     let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
+    let what = if counts_only { ",counts=on" } else { "" };
     vec![
         "-plugin".into(),
-        format!("file={},out={}", path(plugin), path(file)),
+        format!("file={},out={}{what}", path(plugin), path(file)),
     ]
 }
 
@@ -63,7 +66,7 @@ fn refusal(emulator: &Emulator, plugin: &Path) -> Result<Option<String>, Machine
     let arguments = empty.map(str::to_owned).into_iter();
     let arguments = arguments
         .chain(["-monitor".to_owned(), "stdio".to_owned()])
-        .chain(words(plugin, Path::new("/dev/null")))
+        .chain(words(plugin, Path::new("/dev/null"), false))
         .collect();
     let failed = |e| MachineError::io("start", &emulator.program, e);
     let mut child = Command::new(&emulator.program)
@@ -89,9 +92,11 @@ mod tests {
     #[test]
     fn commas_in_paths_are_doubled() {
         assert_eq!(
-            words(Path::new("/a,b/api-3.so"), Path::new("/c,d")),
+            words(Path::new("/a,b/api-3.so"), Path::new("/c,d"), false),
             ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
         );
+        let counts = words(Path::new("/a"), Path::new("/b"), true);
+        assert_eq!(counts[1], "file=/a,out=/b,counts=on");
     }
 
     /// A stand-in for an emulator that takes the plugin whose name has `taken` in it.
@@ -117,6 +122,7 @@ mod tests {
         let recording = Recording {
             plugins: "/plugins".into(),
             file: "/out".into(),
+            counts_only: false,
         };
         let taken = recording.arguments(&emulator(folder.path(), "api-1.so"));
         assert_eq!(taken.unwrap()[1], "file=/plugins/api-1.so,out=/out");

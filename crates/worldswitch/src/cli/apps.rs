@@ -13,6 +13,7 @@ Examples:
   worldswitch lab fetch linux kvm-linux          once: Debian's packages of the applications
   worldswitch apps
   worldswitch apps --workload '^tcp-rr$' --boots 1 --perturb 0     the quickest
+  worldswitch apps --workload '^tcp-rr$' --explain                 which functions are the difference
   worldswitch apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
   worldswitch apps --of apps --export-markdown apps.md
   worldswitch compare old:lab:kvm-linux new:lab:kvm-linux          two results, as of any benchmark";
@@ -28,6 +29,10 @@ pub struct AppsArgs {
     /// Only workloads whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub workload: Option<regex::Regex>,
+    /// Also show which functions the instructions of each workload are in, natively and in the VM: each
+    /// platform boots once more, recorded. For at most three workloads (--workload).
+    #[arg(long, conflicts_with_all = ["list", "of"])]
+    pub explain: bool,
     /// List the workloads and what they do instead of measuring.
     #[arg(long)]
     pub list: bool,

@@ -128,6 +128,9 @@ pub struct RunArgs {
     /// Where a lab machine's trace goes, for commands that explain it.
     #[arg(skip)]
     pub recording: Option<PathBuf>,
+    /// Only how often each instruction is executed goes there.
+    #[arg(skip)]
+    pub counts_only: bool,
 }
 
 /// The default of `--timeout`.

@@ -1,7 +1,7 @@
 //! `worldswitch apps`: applications natively and in virtual machines, in the lab.
 
 use crate::cli::{AppsArgs, RunArgs};
-use crate::commands::{Done, export, parts, whole};
+use crate::commands::{Done, export, parts, spread, whole};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::columns::columns;
 use crate::terminal::{Colours, output};
@@ -17,6 +17,10 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     if args.list {
         return list(args);
     }
+    let choice = match args.explain {
+        true => Some(spread::choice(args)?),
+        false => None,
+    };
     let (results, done) = match args.of.is_empty() {
         true => measured(args, colours)?,
         false => (ws_results::load_all(&args.of)?, Done::Whole),
@@ -28,7 +32,10 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     export(args.export_json.as_deref(), || Ok(apps.to_json()?))?;
     export(args.export_markdown.as_deref(), || Ok(apps.to_markdown()))?;
     output::data(&apps.to_terminal())?;
-    Ok(done)
+    match choice {
+        Some(choice) if !spread::show(args, &choice, colours)? => Ok(Done::InPart),
+        _ => Ok(done),
+    }
 }
 
 fn list(args: &AppsArgs) -> anyhow::Result<Done> {

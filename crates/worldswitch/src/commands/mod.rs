@@ -18,6 +18,7 @@ mod patch_hyp;
 mod report;
 mod run;
 mod show;
+mod spread;
 mod suite;
 mod whole;
 

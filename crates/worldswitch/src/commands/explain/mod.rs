@@ -18,7 +18,7 @@ use ws_machines::name::PlatformName;
 
 pub use changed::{Changed, changed};
 pub use kept::read;
-pub use operation::Explainer;
+pub use operation::{Explainer, symbols};
 
 /// A function that changed by fewer instructions of its own is summed up with others, where no option says it.
 pub const LEAST: u64 = 10;

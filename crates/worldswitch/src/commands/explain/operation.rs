@@ -46,20 +46,8 @@ impl Explainer<'_> {
         let file = folder.path().join("trace");
         let resources = parts::resources(self.parts, Vec::new());
         platforms::check(name, &resources).map_err(|e| Usage(e.to_string()))?;
-        let symbols = match platforms::symbols(name, &resources, &|| self.stop.requested()) {
-            Ok(symbols) => {
-                if let Some(why) = &symbols.not_kept {
-                    output::remark(
-                        &format!("{why}; the next call boots the machine again"),
-                        self.colours,
-                    );
-                }
-                Some(symbols.text)
-            }
-            // Its hypervisor, if any, is the project's own, which has them in its file.
-            Err(SymbolsError::NoLinux) => None,
-            Err(SymbolsError::Stopped) => return Ok(None),
-            Err(error) => return Err(error).with_context(|| name.to_string()),
+        let Some(symbols) = symbols(name, &resources, self.stop, self.colours)? else {
+            return Ok(None);
         };
         let measured = self.record(name, folder.path(), &file)?;
         if measured.interrupted {
@@ -121,6 +109,33 @@ fn temporary_folder() -> anyhow::Result<tempfile::TempDir> {
         }
     }
     Ok(folder)
+}
+
+/// The functions of the machine's own kernel or hypervisor; within, nothing if it has none but the project's own,
+/// which has them in its file. Nothing at all if the user stopped it.
+///
+/// # Errors
+/// It prints no symbols.
+pub fn symbols(
+    name: &PlatformName,
+    resources: &Resources,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Option<Option<String>>> {
+    match platforms::symbols(name, resources, &|| stop.requested()) {
+        Ok(symbols) => {
+            if let Some(why) = &symbols.not_kept {
+                output::remark(
+                    &format!("{why}; the next call boots the machine again"),
+                    colours,
+                );
+            }
+            Ok(Some(Some(symbols.text)))
+        }
+        Err(SymbolsError::NoLinux) => Ok(Some(None)),
+        Err(SymbolsError::Stopped) => Ok(None),
+        Err(error) => Err(error).with_context(|| name.to_string()),
+    }
 }
 
 /// The samples of the benchmark.

@@ -109,6 +109,7 @@ pub fn measure(
         resources.recording = Some(Recording {
             plugins: parts::plugins().map_err(anyhow::Error::msg)?,
             file: file.clone(),
+            counts_only: args.counts_only,
         });
     }
     let names = choose::platforms(args, &resources, colours)?;

@@ -1,0 +1,294 @@
+//! Which functions the work of a workload is in, natively and with a VM, and which of them do more with a VM.
+
+use crate::counts::{Counts, LEVELS};
+use crate::place::{Kind, is_kvm};
+use crate::render::number::{grouped, signed};
+use crate::symbols::Symbols;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The clock is also charged for the rest of blocks that an exception left: sum and ticks may differ by this.
+const DIFFER_PERCENT: u64 = 1;
+/// Functions with a line of their own.
+const SHOWN: usize = 10;
+/// Code whose address is in the lower half is a process's.
+const KERNEL_BIT: u32 = 63;
+
+/// Why counts can't be explained.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpreadError {
+    /// No window is the measured one.
+    #[error(
+        "no recorded run of {workload} has about the {ticks} instructions that were measured; those that were \
+         recorded have {recorded}"
+    )]
+    NoWindow {
+        /// The workload's name.
+        workload: String,
+        /// Without idle time.
+        ticks: u64,
+        /// All of them.
+        recorded: String,
+    },
+    /// Code of the machine's own kernel in several places, or of a VM's in its place.
+    #[error(
+        "the kernel at {0:#x} is not where its other code of this level is: what runs in the VM can't be told apart"
+    )]
+    Levels(u64),
+}
+
+/// A function, or code without a name that is shown together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    /// The function's name, or what it is.
+    pub name: String,
+    /// The kernel's module that it is in.
+    pub module: Option<String>,
+    /// What kind of software.
+    pub kind: Kind,
+}
+
+/// Executed instructions by function and level.
+pub type Parts = BTreeMap<Part, [u64; LEVELS]>;
+
+/// A measured run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// All that was executed.
+    pub parts: Parts,
+    /// What the clock says, without idle time.
+    pub ticks: u64,
+}
+
+/// A measured run of one workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// Its name.
+    pub workload: &'a str,
+    /// What the clock says, without idle time.
+    pub ticks: u64,
+}
+
+impl Spread {
+    /// The measured runs of workloads, in the order of time. Between them may be others.
+    ///
+    /// # Errors
+    /// One of them was not recorded, or levels can't be told apart.
+    pub fn of(
+        counts: &Counts,
+        symbols: &Symbols,
+        runs: &[Run<'_>],
+    ) -> Result<Vec<Self>, SpreadError> {
+        check_levels(counts, symbols)?;
+        let sums: Vec<u64> = (0..counts.windows.len()).map(|at| counts.sum(at)).collect();
+        let mut next = 0;
+        let mut spreads = Vec::new();
+        for run in runs {
+            let found = (next..sums.len()).find(|at| is_about(sums[*at], run.ticks));
+            let Some(window) = found else {
+                let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
+                return Err(SpreadError::NoWindow {
+                    workload: run.workload.to_owned(),
+                    ticks: run.ticks,
+                    recorded: sums.join(", "),
+                });
+            };
+            next = window + 1;
+            spreads.push(Self {
+                parts: parts(counts, window, symbols),
+                ticks: run.ticks,
+            });
+        }
+        Ok(spreads)
+    }
+
+    fn sum(&self, level: usize) -> u64 {
+        self.parts.values().map(|times| times[level]).sum()
+    }
+}
+
+fn is_about(sum: u64, ticks: u64) -> bool {
+    sum.abs_diff(ticks).saturating_mul(100) <= ticks.saturating_mul(DIFFER_PERCENT)
+}
+
+/// The machine's own kernel is in one place of memory, and a VM's is not there. The levels themselves come from
+/// VMRUN (plugin/counts.h).
+fn check_levels(counts: &Counts, symbols: &Symbols) -> Result<(), SpreadError> {
+    let core = symbols.core();
+    let mut own = None;
+    for level in 0..LEVELS {
+        for count in counts.windows.iter().flatten() {
+            let insn = counts.insns[count.insn];
+            if count.times[level] == 0 || !core.contains(&insn.address) {
+                continue;
+            }
+            let distance = insn.location.wrapping_sub(insn.address);
+            let is_own = *own.get_or_insert(distance) == distance;
+            if is_own != (level == 0) {
+                return Err(SpreadError::Levels(insn.address));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parts(counts: &Counts, window: usize, symbols: &Symbols) -> Parts {
+    let core = symbols.core();
+    let mut parts = Parts::new();
+    for count in counts.windows.get(window).into_iter().flatten() {
+        let address = counts.insns[count.insn].address;
+        for (level, times) in count.times.into_iter().enumerate() {
+            if times == 0 {
+                continue;
+            }
+            let is_named = level == 0 || core.contains(&address);
+            let part = part(address, is_named, symbols);
+            parts.entry(part).or_default()[level] += times;
+        }
+    }
+    parts
+}
+
+/// A VM's kernel is the machine's, but its modules are others, or the same elsewhere.
+fn part(address: u64, is_named: bool, symbols: &Symbols) -> Part {
+    let unnamed = |name: &str, kind| Part {
+        name: name.to_owned(),
+        module: None,
+        kind,
+    };
+    if address >> KERNEL_BIT == 0 {
+        return unnamed("all programs", Kind::User);
+    }
+    let symbol = symbols.find(address).filter(|_| is_named);
+    let Some(symbol) = symbol.and_then(|(index, _)| symbols.get(index)) else {
+        return match is_named {
+            true => unnamed("code without a name", Kind::Kernel),
+            false => unnamed("modules of the VM's kernel", Kind::Kernel),
+        };
+    };
+    Part {
+        name: symbol.name.clone(),
+        module: symbol.module.clone(),
+        kind: match is_kvm(symbol.module.as_deref()) {
+            true => Kind::Hypervisor,
+            false => Kind::Kernel,
+        },
+    }
+}
+
+/// A workload on two machines, of which one has a VM.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// The workload's name, and what a unit is.
+    pub workload: (&'a str, &'a str),
+    /// Units of a run.
+    pub units: u64,
+    /// The machine without a VM: its name and what it executed.
+    pub natively: (&'a str, &'a Spread),
+    /// The machine with one.
+    pub in_vm: (&'a str, &'a Spread),
+}
+
+/// Natively, by level with the VM, and the difference.
+#[derive(Clone, Copy, Default)]
+struct Line {
+    natively: u64,
+    in_vm: [u64; LEVELS],
+}
+
+impl Line {
+    fn difference(&self) -> i64 {
+        self.in_vm.iter().sum::<u64>() as i64 - self.natively as i64
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.natively += other.natively;
+        for (to, from) in self.in_vm.iter_mut().zip(other.in_vm) {
+            *to += from;
+        }
+    }
+}
+
+impl Comparison<'_> {
+    /// All parts of either, the one with the largest difference first.
+    fn lines(&self) -> Vec<(&Part, Line)> {
+        let (natively, in_vm) = (&self.natively.1.parts, &self.in_vm.1.parts);
+        let all: BTreeSet<&Part> = natively.keys().chain(in_vm.keys()).collect();
+        let mut lines: Vec<(&Part, Line)> = all
+            .into_iter()
+            .map(|part| {
+                let line = Line {
+                    natively: natively.get(part).map_or(0, |times| times.iter().sum()),
+                    in_vm: in_vm.get(part).copied().unwrap_or_default(),
+                };
+                (part, line)
+            })
+            .collect();
+        lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.difference()));
+        lines
+    }
+
+    fn a_unit(&self, number: i64) -> i64 {
+        (number as f64 / self.units.max(1) as f64).round() as i64
+    }
+
+    /// The cells of a line.
+    fn cells(&self, name: String, kind: &str, line: &Line) -> [String; 6] {
+        let number = |number: u64| grouped(self.a_unit(number as i64));
+        let [host, vm] = line.in_vm;
+        let difference = signed(self.a_unit(line.difference()));
+        [
+            name,
+            kind.to_owned(),
+            number(line.natively),
+            number(host),
+            number(vm),
+            difference,
+        ]
+    }
+
+    /// The title, and rows of cells: heads, functions, the rest, the sum. The first two cells are words.
+    pub fn table(&self) -> (String, Vec<[String; 6]>) {
+        let (name, unit) = self.workload;
+        let title = format!("{name}: instructions a {unit}, by the functions that execute them");
+        let heads = ["function", "kind", "natively", "host", "VM", "difference"];
+        let lines = self.lines();
+        let (shown, others) = lines.split_at(SHOWN.min(lines.len()));
+        let sum = |lines: &[(&Part, Line)]| {
+            let mut sum = Line::default();
+            lines.iter().for_each(|(_, line)| sum.add(line));
+            sum
+        };
+        let mut table = vec![heads.map(str::to_owned)];
+        table.extend(shown.iter().map(|(part, line)| {
+            let module = part.module.as_ref();
+            let module = module.map_or_else(String::new, |module| format!(" [{module}]"));
+            let name = format!("{}{module}", part.name);
+            self.cells(name, &part.kind.to_string(), line)
+        }));
+        let rest = format!("{} others", others.len());
+        table.push(self.cells(rest, "", &sum(others)));
+        table.push(self.cells("all".to_owned(), "", &sum(&lines)));
+        (title, table)
+    }
+
+    /// How well the sums fit the clock.
+    pub fn proof(&self) -> String {
+        let mut text = String::new();
+        for (name, spread) in [self.natively, self.in_vm] {
+            let sum: u64 = (0..LEVELS).map(|level| spread.sum(level)).sum();
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "{name}: {} instructions counted, {} by the clock",
+                grouped(sum as i64),
+                grouped(spread.ticks as i64)
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+#[path = "spread_tests.rs"]
+mod tests;

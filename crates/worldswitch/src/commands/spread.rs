@@ -1,0 +1,181 @@
+//! `worldswitch apps --explain`: which functions a workload's instructions are in, natively and in a VM.
+
+use crate::cli::{AppsArgs, Output, RunArgs};
+use crate::commands::run::measure;
+use crate::commands::{Usage, explain, parts, whole};
+use crate::rounds::rows::RowsOf;
+use crate::terminal::{Colours, Stop, output};
+use anyhow::{Context, bail};
+use std::fs;
+use ws_explain::counts::Counts;
+use ws_explain::spread::{Comparison, Run, Spread};
+use ws_explain::symbols::Symbols;
+use ws_lab::lab::Lab;
+use ws_lab::recipe::Hypervisor;
+use ws_lab::workload::Workload;
+use ws_machines::name::PlatformName;
+use ws_report::text::aligned;
+use ws_results::ResultFile;
+
+/// A recorded boot takes minutes, and the table is long.
+const WORKLOADS_AT_MOST: usize = 3;
+
+/// What is explained: a platform without a VM, one with, and workloads.
+pub struct Choice {
+    natively: PlatformName,
+    in_vm: PlatformName,
+    workloads: Vec<Workload>,
+}
+
+/// What `--explain` is to explain.
+///
+/// # Errors
+/// Wrong usage: other platforms than one natively and one with a VM, or too many workloads.
+pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
+    let lab = parts::recipes(&args.parts.lab)?;
+    let workloads = workloads(args, &lab)?;
+    let names: Vec<&PlatformName> = args.on.iter().flatten().collect();
+    let [natively, in_vm] = *names else {
+        bail!(Usage(
+            "--explain compares two platforms: --on lab:linux,lab:kvm-linux".to_owned()
+        ));
+    };
+    for (name, has_vm) in [(natively, false), (in_vm, true)] {
+        let recipe = lab.recipe(&name.name, None)?;
+        if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
+            bail!(Usage(format!(
+                "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \
+                 choose --on lab:linux,lab:kvm-linux"
+            )));
+        }
+    }
+    Ok(Choice {
+        natively: natively.clone(),
+        in_vm: in_vm.clone(),
+        workloads,
+    })
+}
+
+fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
+    let is_chosen = |name: &String| args.workload.as_ref().is_some_and(|of| of.is_match(name));
+    let mut names = lab.workloads()?;
+    names.retain(is_chosen);
+    if names.is_empty() || names.len() > WORKLOADS_AT_MOST {
+        let found = match args.workload {
+            Some(_) => format!("{} match", names.len()),
+            None => "none was named".to_owned(),
+        };
+        bail!(Usage(format!(
+            "--explain takes one to {WORKLOADS_AT_MOST} workloads by --workload REGEX, and {found}: \
+             worldswitch apps --list shows them"
+        )));
+    }
+    let workloads: Vec<Workload> = names
+        .iter()
+        .map(|name| lab.workload(name))
+        .collect::<Result<_, _>>()?;
+    if let Some(workload) = workloads.iter().find(|workload| workload.vcpus > 1) {
+        bail!(Usage(format!(
+            "{} needs {} CPUs, so it is not measured natively and there is nothing to compare it with",
+            workload.name, workload.vcpus
+        )));
+    }
+    Ok(workloads)
+}
+
+/// Boots each platform once more, recorded, and shows the functions. False: the user stopped it.
+///
+/// # Errors
+/// A workload was not measured or not recorded, or there are no symbols.
+pub fn show(args: &AppsArgs, choice: &Choice, colours: Colours) -> anyhow::Result<bool> {
+    let stop = Stop::listen()?;
+    let of = |name: &PlatformName| spreads(args, choice, name, &stop, colours);
+    let Some(natively) = of(&choice.natively)? else {
+        return Ok(false);
+    };
+    let Some(in_vm) = of(&choice.in_vm)? else {
+        return Ok(false);
+    };
+    let names = [&choice.natively, &choice.in_vm].map(ToString::to_string);
+    let pairs = natively.iter().zip(&in_vm);
+    for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
+        let comparison = Comparison {
+            workload: (&workload.name, &workload.unit),
+            units: workload.units,
+            natively: (&names[0], natively),
+            in_vm: (&names[1], in_vm),
+        };
+        let (title, table) = comparison.table();
+        let table = aligned(&table, |column| column < 2).join("\n");
+        output::data(&format!("\n{title}\n{table}\n\n{}", comparison.proof()))?;
+    }
+    Ok(true)
+}
+
+/// What one platform executes in each workload, in their order. Nothing if the user stopped it.
+fn spreads(
+    args: &AppsArgs,
+    choice: &Choice,
+    name: &PlatformName,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Option<Vec<Spread>>> {
+    let resources = parts::resources(&args.parts, Vec::new());
+    let Some(symbols) = explain::symbols(name, &resources, stop, colours)? else {
+        return Ok(None);
+    };
+    let symbols = symbols.with_context(|| format!("{name} has no Linux with symbols"))?;
+    let symbols = Symbols::of_kernel(&symbols)?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("counts");
+    let run = RunArgs {
+        bench: args.workload.clone(),
+        rows: Some(RowsOf::Applications),
+        recording: Some(file.clone()),
+        counts_only: true,
+        ..whole::run(
+            &[vec![name.clone()]],
+            (1, 0),
+            &args.parts,
+            &Output {
+                output: Some(folder.path().join("results")),
+                force: false,
+            },
+        )
+    };
+    let measured = measure(&run, None, stop, colours)?;
+    measured.tell_problems(colours);
+    if measured.interrupted {
+        return Ok(None);
+    }
+    if measured.problems.iter().any(|problem| problem.broken) {
+        bail!("{name}: what was recorded is not what was measured before");
+    }
+    let runs = choice.workloads.iter().map(|workload| {
+        let ticks = ticks(&measured.results, &workload.name);
+        Ok(Run {
+            workload: &workload.name,
+            ticks: ticks.with_context(|| format!("{} on {name}", workload.name))?,
+        })
+    });
+    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+    let bytes = fs::read(&file)
+        .with_context(|| format!("{name}: its emulator ended without writing counts"))?;
+    let counts = Counts::read(&bytes).with_context(|| name.to_string())?;
+    let spreads = Spread::of(&counts, &symbols, &runs);
+    Ok(Some(spreads.with_context(|| name.to_string())?))
+}
+
+/// Ticks of the measured run, without idle time.
+fn ticks(results: &[ResultFile], workload: &str) -> anyhow::Result<u64> {
+    let row = results.iter().find_map(|result| result.row(workload));
+    let row = row.context("it was not measured")?;
+    let samples = row.metrics.iter().find(|metric| metric.unit == "insns");
+    let samples = samples.and_then(|metric| metric.boots.first());
+    let run = samples.and_then(|samples| Some((samples.run.first()?, samples.control.first()?)));
+    match (run, &row.reason) {
+        (Some((run, idle)), _) => Ok(run.saturating_sub(*idle)),
+        (None, Some(why)) => bail!("it was not measured: {why}"),
+        (None, None) => bail!("it was not measured, and the result does not say why"),
+    }
+}

@@ -1,0 +1,101 @@
+/* Counts; see counts.h. */
+#include "counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool counts_start(struct counts *counts, struct trace *trace)
+{
+	*counts = (struct counts){ .trace = trace };
+	counts->now = calloc(trace->limits.insns, sizeof(*counts->now));
+	counts->windows = malloc(trace->limits.windows * sizeof(*counts->windows));
+	return counts->now && counts->windows;
+}
+
+static void open_window(struct counts *counts)
+{
+	struct trace *trace = counts->trace;
+
+	trace->dropped += trace->is_open;
+	trace->is_open = true;
+	memset(counts->now, 0, trace->insn_count * sizeof(*counts->now));
+}
+
+/* Makes room for one more row. */
+static bool has_room(struct counts *counts)
+{
+	size_t room = counts->row_room ? counts->row_room * 2 : 1u << 16;
+	struct counted *rows;
+
+	if (counts->row_count < counts->row_room)
+		return true;
+	rows = realloc(counts->rows, room * sizeof(*rows));
+	if (!rows)
+		return false;
+	counts->rows = rows;
+	counts->row_room = room;
+	return true;
+}
+
+static void close_window(struct counts *counts)
+{
+	struct trace *trace = counts->trace;
+	size_t begin = counts->row_count;
+
+	trace->is_open = false;
+	if (counts->window_count == trace->limits.windows) {
+		trace->failed = "there were more windows than it keeps";
+		return;
+	}
+	for (uint32_t i = 0; i < trace->insn_count; i++) {
+		const uint64_t *times = counts->now[i];
+
+		if (!times[0] && !times[1])
+			continue;
+		if (!has_room(counts)) {
+			trace->failed = "there was no memory for more counts";
+			return;
+		}
+		counts->rows[counts->row_count++] =
+			(struct counted){ .insn = i, .times = { times[0], times[1] } };
+	}
+	counts->windows[counts->window_count++] =
+		(struct counted_window){ .begin = begin, .count = counts->row_count - begin };
+}
+
+/* Is it the instruction behind the VMRUN that entered the VM? The VM may have other code at that address. */
+static bool is_landing(const struct insn *vmrun, const struct insn *insn)
+{
+	return insn->address == vmrun->address + vmrun->size &&
+	       insn->location == vmrun->location + vmrun->size;
+}
+
+static void follow_level(struct counts *counts, const struct insn *insn)
+{
+	if (counts->level == 1 && is_landing(counts->vmrun, insn))
+		counts->level = 0;
+}
+
+void counts_execute(struct counts *counts, const struct insn *insn)
+{
+	struct trace *trace = counts->trace;
+	bool closes = false;
+
+	follow_level(counts, insn);
+	if (insn->is_mark) {
+		if (!trace->opener)
+			trace->opener = insn;
+		if (insn->address == trace->opener->address)
+			open_window(counts);
+		else
+			closes = trace->is_open;
+	}
+	if (trace->is_open)
+		counts->now[insn->index][counts->level]++;
+	if (closes)
+		close_window(counts);
+	if (insn->is_vmrun && counts->level == 0) {
+		counts->vmrun = insn;
+		counts->level = 1;
+	}
+}
