@@ -47,19 +47,19 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     });
     let keeper = keeper.transpose()?;
     let one = |name: &PlatformName| -> anyhow::Result<Option<Explained>> {
-        let explained = explainer.explain(name)?;
+        let mut explained = explainer.explain(name)?;
+        if let (Some(prices), Some(explained)) = (&prices, &mut explained) {
+            explained.reckoning = Some(prices::reckon(explained, prices)?);
+        }
         if let (Some(keeper), Some(explained)) = (&keeper, &explained) {
             keeper.keep(explained, colours)?;
         }
         Ok(explained)
     };
     let [first, second] = &*args.diff else {
-        let Some(mut explained) = one(args.on.as_ref().context("no machine was named")?)? else {
+        let Some(explained) = one(args.on.as_ref().context("no machine was named")?)? else {
             return Ok(Done::InPart);
         };
-        if let Some(prices) = prices {
-            explained.reckoning = Some(prices::reckon(&explained, &prices)?);
-        }
         show(args, &explained)?;
         return Ok(Done::Whole);
     };
