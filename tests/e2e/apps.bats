@@ -33,19 +33,19 @@ workload() {
     printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "${@:2}" >"mine/workloads/$1.toml"
 }
 
-# One native machine and one VM for all, as their boots take most of the time. That boots agree is checked natively;
-# a VM's counts are compared with those of earlier runs, as in all runs on this cache.
+# One native machine and one VM for all, each booted once, as boots take most of the time: that boots agree, here and
+# elsewhere, is what the known numbers show.
 @test "TCP_RR natively and in a VM, beside Dall's ratio; a workload that fails is a row with its reason" {
     workload a-missing 'run = "no-such-program"'
     workload b-false 'run = "echo last words; false"'
     workload c-unproved 'run = "true"' 'proof = "grep -q done /tmp/out"'
     workload d-full 'run = "dd if=/dev/zero of=/tmp/full bs=1M"'
     workload e-good 'run = "seq 10"'
-    ws apps --lab-dir mine --on lab:linux --workload '^(tcp-rr|[a-e]-.*)$' --perturb 0 -o native >native.txt
+    ws apps --lab-dir mine --on lab:linux --workload '^(tcp-rr|[a-e]-.*)$' --boots 1 --perturb 0 -o native >native.txt
     ws apps --on lab:kvm-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o vm >vm.txt
     ws apps --of native --of vm --export-json apps.json --export-markdown apps.md >apps.txt
     cat apps.txt
-    [ "$(of tcp-rr lab:linux '[.exact, .ratio, .exits] | @json')" = '[true,null,null]' ]
+    [ "$(of tcp-rr lab:linux '[.ratio, .exits] | @json')" = '[null,null]' ]
     # 35,000 and 90,000 instructions, and 3.1 exits, give or take what a new kernel may change.
     [ "$(of tcp-rr lab:linux '.insns > 30000 and .insns < 42000')" = true ]
     [ "$(of tcp-rr lab:kvm-linux '.insns > 75000 and .insns < 105000')" = true ]
@@ -53,9 +53,9 @@ workload() {
     [ "$(of tcp-rr lab:kvm-linux '.counts.exits > 2 and .counts.exits < 4 and .reasons.npf > 0.5')" = true ]
     grep -q '^| tcp-rr (transaction) | lab:linux |' apps.md
     # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
-    jq -e '.rows[] | select(.benchmark == "tcp-rr").host | .[0].steps == .[1].steps and (.[0] |
-        (.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
+    jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
         native/lab-linux.json
+    executed native/lab-linux.json tcp-rr 75000039
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
@@ -68,7 +68,7 @@ workload() {
     grep -q '^b-false on lab:linux: .*status 1.*last words' apps.txt
     grep -q '^c-unproved on lab:linux: proof ' apps.txt
     grep -q '^d-full on lab:linux: .*/tmp is full' apps.txt
-    [ "$(of e-good lab:linux '.insns > 0 and .exact and .why == null')" = true ]
+    [ "$(of e-good lab:linux '.insns > 0 and .why == null')" = true ]
 }
 
 # One boot: QEMU's main loop has a VM of its own, in which nothing is built by this host's compilers.

@@ -12,7 +12,7 @@ fn explained(name: &str) -> Explained {
     let sum = json!({"attributed": 1040, "guest": 1, "measured": 1040, "intercepted": 1});
     let value: Value = json!({
         "schema": "worldswitch-explain/1", "platform": "lab:kvm", "benchmark": "hypercall", "architecture": "x86_64",
-        "hypervisors": 2, "samples": 3, "windows": 2, "sum": sum, "control": 0,
+        "hypervisors": 2, "samples": 3, "windows": 2, "sum": sum, "control": 0, "accessing": {}, "returns": 0,
         "functions": [function("outer", 0, "hypervisor"), function(name, 1, "kernel"), function("few", 1, "user"),
             function("loop", 2, "guest")],
         "tree": {"nodes": [node(3, None, 1, 1), node(0, None, 40, 1040), node(1, Some(1), 995, 1000), node(2, Some(2), 5, 5)]},
