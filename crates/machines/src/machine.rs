@@ -189,6 +189,12 @@ pub trait Machine: Send {
         None
     }
 
+    /// Another machine of the same parts, ready to launch, where it may run beside this one and change
+    /// none of its counts.
+    fn twin(&self) -> Option<Box<dyn Machine>> {
+        None
+    }
+
     /// Checks and opens what every launch needs.
     ///
     /// # Errors

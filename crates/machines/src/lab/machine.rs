@@ -284,6 +284,12 @@ impl Machine for LabMachine {
         }
     }
 
+    /// A recorded machine has none: the recording is one file.
+    fn twin(&self) -> Option<Box<dyn Machine>> {
+        let twin = || Box::new(Self::new(self.settings.clone())) as Box<dyn Machine>;
+        self.settings.recording.is_empty().then(twin)
+    }
+
     fn prepare(&mut self) -> Result<(), MachineError> {
         emulator::check_guest(&self.settings.guest)
     }

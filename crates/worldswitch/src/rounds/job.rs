@@ -1,20 +1,18 @@
 //! One platform in a run: its machine and its results so far.
 
-use crate::launch::state::LaunchReport;
 use crate::outcome::digits::Digits;
 use crate::outcome::gather::{Gathered, UNKNOWN};
 use crate::outcome::identity;
+use crate::rounds::boot::OneBoot;
+use crate::rounds::instance::Instance;
 use crate::rounds::plan::Parameters;
-use crate::terminal::{Progress, Stop};
+use crate::terminal::Stop;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine};
-use ws_records::Hello;
-use ws_results::{Identity, Launch, LaunchEnd, Row};
-
-/// Units in which a guest may count.
-const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
+use ws_results::{Identity, Row};
 
 /// Guessed time of a benchmark before any was measured, for the time left.
 pub(super) const GUESS_A_ROW: Duration = Duration::from_millis(100);
@@ -51,23 +49,26 @@ pub struct Common {
 pub struct Job {
     /// The platform's canonical name.
     pub name: String,
-    pub(super) machine: Box<dyn Machine>,
+    pub(super) instance: Instance,
     /// The benchmarks that are measured on it.
     pub selection: Arc<Selection>,
     /// How many boots are wanted; none for a log: all that it contains.
     pub wanted: Option<u32>,
     /// How many perturbed boots follow.
     pub(super) perturbed: u32,
+    /// How many boots were begun.
+    pub(super) begun: u32,
+    /// How many ended, and all before them.
+    pub(super) kept: u32,
+    /// Boots that ended before an earlier one did, by number.
+    pub(super) ahead: BTreeMap<u32, OneBoot>,
     pub gathered: Gathered,
-    hello: Option<Hello>,
     /// How long each boot took.
     pub took: Vec<Duration>,
     /// Why it can't continue.
     pub failed: Option<String>,
     /// A boot was stopped before its end.
     pub cut: bool,
-    /// Remarks for the user at the end of the run.
-    pub remarks: Vec<String>,
     /// Counts that differ from earlier ones of the same machine, in words.
     pub broken: Vec<String>,
 }
@@ -88,29 +89,40 @@ impl Job {
             Control::Listened | Control::Replayed => Gathered::default(),
         };
         Self {
+            instance: Instance::new(name.clone(), machine),
             name,
-            machine,
             selection,
             wanted,
             perturbed: if is_exact { common.perturbed_boots } else { 0 },
+            begun: 0,
+            kept: 0,
+            ahead: BTreeMap::new(),
             gathered,
-            hello: None,
             took: Vec::new(),
             failed: None,
             cut: false,
-            remarks: Vec::new(),
             broken: Vec::new(),
         }
     }
 
     /// Who boots it: this program or somebody else.
     pub fn control(&self) -> Control {
-        self.machine.control()
+        self.instance.machine.control()
     }
 
     /// Whether its counts should be the same in each boot.
     pub fn is_exact(&self) -> bool {
-        self.machine.unit() == Some("insns")
+        self.instance.is_exact()
+    }
+
+    /// Remarks for the user at the end of the run.
+    pub fn remarks(&self) -> &[String] {
+        &self.instance.remarks
+    }
+
+    /// Adds a remark.
+    pub fn remark(&mut self, remark: String) {
+        self.instance.remark(remark);
     }
 
     /// Checks that everything its machine needs is there.
@@ -118,15 +130,15 @@ impl Job {
     /// # Errors
     /// What is missing and how to get it.
     pub fn prepare(&mut self) -> anyhow::Result<()> {
-        Ok(self.machine.prepare()?)
+        Ok(self.instance.machine.prepare()?)
     }
 
     /// A warning about the platform before it runs.
     pub fn label(&self) -> Option<String> {
-        if self.machine.engine() != Engine::SoftwareKvm {
+        if self.instance.machine.engine() != Engine::SoftwareKvm {
             return None;
         }
-        let sizes = self.machine.sizes()?;
+        let sizes = self.instance.machine.sizes()?;
         Some(format!(
             "{}: a software KVM, without VMX or SVM: its figures and counts say nothing about hardware. \
              Ring 0 is emulated there, so the defaults are {} operations per batch, {} samples and {} boots \
@@ -139,7 +151,7 @@ impl Job {
     pub fn bytes_at_most(&self, common: &Common) -> u64 {
         const BASE: u64 = 64 << 10;
         const A_SAMPLE: u64 = 64;
-        let boots = self.wanted.unwrap_or(1) + self.perturbed;
+        let boots = self.boots_wanted();
         let samples = common.parameters.samples.map_or(64, u64::from).max(64);
         let rows = self.selection.rows.len() as u64;
         BASE + rows * u64::from(boots) * samples * A_SAMPLE
@@ -147,29 +159,27 @@ impl Job {
 
     /// Whether its vCPU threads are pinned.
     pub fn is_pinned(&self) -> bool {
-        !self.machine.pins().is_empty()
+        !self.instance.machine.pins().is_empty()
     }
 
-    /// Boots that are left.
+    /// Boots that are wanted, perturbed ones too.
+    pub(super) fn boots_wanted(&self) -> u32 {
+        self.wanted.unwrap_or(1) + self.perturbed
+    }
+
+    /// Boots that were not begun.
     pub fn boots_left(&self) -> u32 {
         match (&self.failed, self.cut) {
-            (None, false) => {
-                (self.wanted.unwrap_or(1) + self.perturbed).saturating_sub(self.boots_done())
-            }
+            (None, false) => self.boots_wanted().saturating_sub(self.begun),
             _ => 0,
         }
     }
 
-    /// Boots so far.
-    pub fn boots_done(&self) -> u32 {
-        u32::try_from(self.gathered.boots.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Ends the job after the boots so far.
+    /// Begins no more boots.
     pub fn enough(&mut self) {
-        let plain = self.wanted.unwrap_or(1).min(self.boots_done());
+        let plain = self.wanted.unwrap_or(1).min(self.begun);
         self.wanted = Some(plain);
-        self.perturbed = self.boots_done() - plain;
+        self.perturbed = self.begun - plain;
     }
 
     /// Whether the next boot is a perturbed one.
@@ -185,75 +195,6 @@ impl Job {
         }
     }
 
-    pub(super) fn unit(&self) -> &str {
-        let said = self.hello.as_ref().map(|hello| hello.unit.as_str());
-        said.or(self.machine.unit()).unwrap_or("unknown")
-    }
-
-    /// Prints details of a launch during the run, and notes remarks.
-    pub(super) fn tell(&mut self, progress: &Progress, report: &LaunchReport, launch: &Launch) {
-        let name = &self.name;
-        if let Some(command) = self.machine.command_line() {
-            progress.detail(|| format!("{name}: {command}"));
-        }
-        if let Some(first) = launch.first_record_ms {
-            progress.detail(|| format!("{name}: first record after {first} ms"));
-        }
-        for row in &report.rows {
-            match &row.result {
-                Some(result) => progress.detail(|| {
-                    format!(
-                        "{name}: {} took {} samples of {} operations",
-                        row.bench,
-                        result.run.len(),
-                        result.iterations
-                    )
-                }),
-                None => progress.detail(|| {
-                    let reason = row.reason.as_deref().unwrap_or("no reason given");
-                    format!("{name}: {}: {reason}", row.bench)
-                }),
-            }
-        }
-        if let Some(left_out) = &report.left_out {
-            self.remarks.push(format!("{name}: {left_out}"));
-        }
-        if !matches!(report.end, LaunchEnd::Bye | LaunchEnd::Interrupted) {
-            progress.say(&format!("{name}: a launch ended early: {}", report.detail));
-        }
-    }
-
-    /// Keeps the first `hello`, and checks its unit and that the guest knew all words of its command
-    /// line.
-    pub(super) fn heed_hello(&mut self, report: &LaunchReport) -> Result<(), String> {
-        let Some(hello) = &report.hello else {
-            return Ok(());
-        };
-        let unit = hello.unit.as_str();
-        if !UNITS.contains(&unit) {
-            return Err(format!(
-                "the guest counts in \"{unit}\", a unit that this program does not know"
-            ));
-        }
-        if let Some(asked) = self.machine.unit().filter(|asked| *asked != unit) {
-            return Err(format!(
-                "the guest counts in {unit}, but was asked to count in {asked}"
-            ));
-        }
-        if !hello.unknown.is_empty() {
-            let remark = format!(
-                "{}: its guest did not recognize {}: are the image and this program of the same version?",
-                self.name,
-                hello.unknown.join(" ")
-            );
-            if !self.remarks.contains(&remark) {
-                self.remarks.push(remark);
-            }
-        }
-        self.hello.get_or_insert_with(|| hello.clone());
-        Ok(())
-    }
-
     /// Everything that its numbers depend on.
     pub fn identity(&self) -> Identity {
         let image = match self.control() {
@@ -261,10 +202,10 @@ impl Job {
             Control::Listened | Control::Replayed => None,
         };
         identity::complete(
-            self.machine.identity(),
+            self.instance.machine.identity(),
             &self.name,
             image,
-            self.hello.as_ref(),
+            self.instance.hello.as_ref(),
         )
     }
 

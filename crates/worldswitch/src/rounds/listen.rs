@@ -36,7 +36,7 @@ impl Job {
             };
             progress.show(name, what, None);
         };
-        let machine = self.machine.as_mut();
+        let machine = self.instance.machine.as_mut();
         let heard = match listen::listen(
             machine,
             common.bench_limit,
@@ -60,11 +60,11 @@ impl Job {
         let selection = Arc::clone(&self.selection);
         self.know_rows_of_image(common, &selection, &heard);
         for (index, (report, launch)) in heard.into_iter().enumerate() {
-            if let Err(why) = self.heed_hello(&report) {
+            if let Err(why) = self.instance.heed_hello(&report) {
                 self.failed = Some(why);
                 return;
             }
-            self.tell(progress, &report, &launch);
+            self.instance.tell(progress, &report, &launch);
             self.add_heard(common, index, report, launch);
         }
     }
@@ -97,7 +97,7 @@ impl Job {
         let number = u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
         let (came, selected) = (report.rows.len() as u64, selected(&report).unwrap_or(0));
         if came < selected {
-            self.remarks.push(format!(
+            self.remark(format!(
                 "{}: boot {number} announced {selected} benchmarks, and records of {came} arrived ({})",
                 self.name, report.detail
             ));
@@ -110,7 +110,7 @@ impl Job {
             launches: vec![launch],
             perturbed: None,
         };
-        let unit = self.unit().to_owned();
+        let unit = self.instance.unit().to_owned();
         self.gathered.add(boot, rows, &unit, cut.as_deref());
     }
 }

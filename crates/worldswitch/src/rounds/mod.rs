@@ -1,6 +1,7 @@
 //! The rounds of a run: the launches of each boot, and the order in which platforms are booted.
 
 mod boot;
+mod instance;
 pub mod job;
 mod listen;
 mod nonce;
@@ -9,60 +10,19 @@ pub mod plan;
 mod queue;
 mod quick;
 pub mod rows;
+mod side;
 
 pub use crate::rounds::boot::WORKLOAD_LIMIT;
 use crate::rounds::job::{Common, Job};
 use crate::terminal::{Progress, time};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 use ws_machines::machine::Control;
 
 /// Boots all platforms. Those that count instructions are first and run in parallel, because load does
 /// not change their counts; those that measure time follow, one machine at a time.
 pub fn all(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
-    side_by_side(quick, common, jobs, progress);
+    side::by_side(quick, common, jobs, progress);
     in_turn(quick, common, jobs, progress);
-}
-
-/// Boots the platforms that count instructions, as many at once as this host has CPUs.
-fn side_by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progress) {
-    let exact: Vec<&mut Job> = jobs
-        .iter_mut()
-        .filter(|job| job.control() == Control::Launched && job.is_exact())
-        .collect();
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(exact.len());
-    // The last one is taken first: the slowest machines are listed last.
-    let waiting = Mutex::new(exact);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                while let Some(job) = next() {
-                    boot_all(quick, common, job, progress);
-                }
-            });
-        }
-    });
-}
-
-/// Makes all boots of one platform; in a quick run, those that fit.
-fn boot_all(quick: bool, common: &Common, job: &mut Job, progress: &Progress) {
-    while job.boots_left() > 0 {
-        if common.stop.requested() {
-            job.cut = true;
-            break;
-        }
-        let end = progress.elapsed() + job.estimate();
-        if quick && job.boots_done() > 0 && !quick::fits(end, job.is_next_perturbed()) {
-            job.enough();
-            break;
-        }
-        let left_after = job.estimate() * (job.boots_left() - 1);
-        job.boot(common, progress, left_after);
-    }
-    progress.done(&job.name);
 }
 
 /// Boots all platforms in rounds, every second round in reverse order, so that drift on the host

@@ -172,7 +172,7 @@ fn gather(
     }
     let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
     let results: Vec<ResultFile> = gave.map(|job| result(job, start)).collect();
-    let of_jobs = jobs.iter().flat_map(|job| &job.remarks).cloned();
+    let of_jobs = jobs.iter().flat_map(Job::remarks).cloned();
     let of_results = results
         .iter()
         .flat_map(|result| remarks::on(result, folder.path()));

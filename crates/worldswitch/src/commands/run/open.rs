@@ -57,7 +57,7 @@ pub fn open(
         let mut job = Job::new(name, machine, selection, wanted, &common);
         job.prepare().with_context(|| job.name.clone())?;
         if job.control() != Control::Launched && common.parameters != Parameters::default() {
-            job.remarks.push(format!(
+            job.remark(format!(
                 "{}: this program does not boot it: options for the guest belong on that guest's own command line",
                 job.name
             ));

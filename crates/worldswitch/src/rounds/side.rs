@@ -1,0 +1,132 @@
+//! Machines that count instructions run side by side, because load does not change their counts: those of
+//! several platforms, and several boots of one.
+
+use super::job::{Common, Job};
+use super::quick;
+use crate::terminal::Progress;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// All that the threads share.
+struct Crew<'a> {
+    quick: bool,
+    common: &'a Common,
+    progress: &'a Progress,
+    threads: u32,
+    jobs: Mutex<Vec<&'a mut Job>>,
+    /// A boot has ended.
+    ended: Condvar,
+}
+
+type Jobs<'lock, 'jobs> = MutexGuard<'lock, Vec<&'jobs mut Job>>;
+
+/// What a thread does next.
+enum Next {
+    /// Boots the job of this index.
+    Boot(usize),
+    /// Waits for the end of a boot.
+    Wait,
+    /// Nothing is left to begin.
+    Nothing,
+}
+
+/// Makes all boots of the platforms that count instructions, as many at once as this host has CPUs; in a
+/// quick run, those that fit. Machines that can have no twin are left out.
+pub fn by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progress) {
+    let jobs: Vec<&mut Job> = jobs
+        .iter_mut()
+        .filter(|job| job.is_exact() && job.instance.twin().is_some())
+        .collect();
+    let boots: usize = jobs.iter().map(|job| job.boots_left() as usize).sum();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(boots);
+    let crew = Crew {
+        quick,
+        common,
+        progress,
+        threads: u32::try_from(threads).unwrap_or(1),
+        jobs: Mutex::new(jobs),
+        ended: Condvar::new(),
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| crew.work());
+        }
+    });
+}
+
+impl<'a> Crew<'a> {
+    /// What each thread does.
+    fn work(&self) {
+        let mut jobs = self.lock();
+        loop {
+            match self.next(&mut jobs) {
+                Next::Nothing => return,
+                Next::Wait => {
+                    jobs = self
+                        .ended
+                        .wait(jobs)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                Next::Boot(index) => {
+                    self.boot(jobs, index);
+                    jobs = self.lock();
+                    self.ended.notify_all();
+                }
+            }
+        }
+    }
+
+    /// Makes the next boot of a job, on a machine of its own.
+    fn boot(&self, mut jobs: Jobs<'_, 'a>, index: usize) {
+        let left: Duration = jobs
+            .iter()
+            .map(|job| job.estimate() * job.boots_left())
+            .sum();
+        let Some(job) = jobs.get_mut(index) else {
+            return;
+        };
+        let Some(mut twin) = job.instance.twin() else {
+            return;
+        };
+        let mut one = job.begin(self.common, left / self.threads);
+        drop(jobs);
+        one.run(&mut twin, self.common, self.progress);
+        if let Some(job) = self.lock().get_mut(index) {
+            job.instance.take(twin);
+            job.end(self.common, one);
+        }
+    }
+
+    /// Chooses among the jobs with the fewest boots so far. Of these the last: the slowest machines are
+    /// listed last.
+    fn next(&self, jobs: &mut [&mut Job]) -> Next {
+        // How long a boot takes, which a quick run must know, its first one tells.
+        let waits = |job: &Job| self.quick && job.begun > 0 && job.took.is_empty();
+        loop {
+            let left = jobs.iter_mut().enumerate().rev();
+            let left = left.filter(|(_, job)| job.boots_left() > 0 && !waits(job));
+            let Some((index, job)) = left.min_by_key(|(_, job)| job.begun) else {
+                break;
+            };
+            let end = self.progress.elapsed() + job.estimate();
+            if self.common.stop.requested() {
+                job.cut = true;
+            } else if self.quick && job.begun > 0 && !quick::fits(end, job.is_next_perturbed()) {
+                job.enough();
+            } else {
+                return Next::Boot(index);
+            }
+        }
+        match jobs.iter().any(|job| job.boots_left() > 0) {
+            true => Next::Wait,
+            false => Next::Nothing,
+        }
+    }
+
+    /// A poisoned lock is used as it is: the panic goes on when the threads are joined.
+    fn lock(&self) -> Jobs<'_, 'a> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
