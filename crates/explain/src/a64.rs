@@ -7,7 +7,7 @@ use std::fmt;
 /// How a system register is named in an instruction (DDI 0487, C5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Encoding {
-    /// 2 or 3.
+    /// 0 to 3; of a register 2 or 3.
     pub op0: u8,
     /// 0 to 7.
     pub op1: u8,
@@ -17,6 +17,20 @@ pub struct Encoding {
     pub m: u8,
     /// 0 to 7.
     pub op2: u8,
+}
+
+impl Encoding {
+    /// The fields of an instruction of this group: MRS, MSR, SYS.
+    pub fn of(word: u32) -> Self {
+        let field = |bit: u32, bits: u32| (word >> bit & ((1 << bits) - 1)) as u8;
+        Self {
+            op0: field(19, 2),
+            op1: field(16, 3),
+            n: field(12, 4),
+            m: field(8, 4),
+            op2: field(5, 3),
+        }
+    }
 }
 
 impl fmt::Display for Encoding {
@@ -50,15 +64,8 @@ pub fn word(insn: &Insn) -> Option<u32> {
 
 /// MRS and MSR of a register. MSR of an immediate (PSTATE) is none.
 pub fn access(word: u32) -> Option<Access> {
-    let field = |bit: u32, bits: u32| (word >> bit & ((1 << bits) - 1)) as u8;
     (word & 0xffd0_0000 == 0xd510_0000).then(|| Access {
-        encoding: Encoding {
-            op0: field(19, 2),
-            op1: field(16, 3),
-            n: field(12, 4),
-            m: field(8, 4),
-            op2: field(5, 3),
-        },
+        encoding: Encoding::of(word),
         is_write: word & 1 << 21 == 0,
     })
 }

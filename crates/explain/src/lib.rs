@@ -7,7 +7,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
-mod a64;
+pub mod a64;
 pub mod adds;
 pub mod counts;
 pub mod diff;

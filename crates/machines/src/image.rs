@@ -51,7 +51,7 @@ pub struct GuestImage {
 }
 
 /// One benchmark of an image.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BenchmarkRow {
     /// `[a-z0-9_-]`, at most 64 bytes.
     pub name: String,

@@ -1,8 +1,7 @@
 //! Options of `worldswitch apps`.
 
-use super::{Output, Parts, PlatformList, platforms};
+use super::{Exports, Output, Parts, PlatformList, platforms};
 use clap::Args;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Each workload does a fixed amount of work; the table has the instructions of one unit of it, natively
@@ -50,12 +49,8 @@ pub struct AppsArgs {
     pub perturb: u32,
     #[command(flatten)]
     pub output: Output,
-    /// Also write the table as JSON, with all counts of KVM.
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Also write the table as Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub exports: Exports,
     #[command(flatten)]
     pub parts: Parts,
 }

@@ -138,6 +138,17 @@ pub struct DoctorArgs {
     pub parts: Parts,
 }
 
+/// Files to which a command also writes what it shows.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Exports {
+    /// Also write the tables as JSON, with all counts.
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Also write the tables as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+}
+
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Parts {

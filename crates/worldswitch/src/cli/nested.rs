@@ -1,8 +1,7 @@
 //! Options of `worldswitch nested`.
 
-use super::{Output, Parts, PlatformList, platforms};
+use super::{Exports, Output, Parts, PlatformList, platforms};
 use clap::Args;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,12 +31,8 @@ pub struct NestedArgs {
     pub boots: u32,
     #[command(flatten)]
     pub output: Output,
-    /// Also write the tables as JSON, with traps by cause.
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Also write the tables as Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub exports: Exports,
     #[command(flatten)]
     pub parts: Parts,
 }

@@ -1,7 +1,7 @@
 //! `worldswitch apps`: applications natively and in virtual machines, in the lab.
 
 use crate::cli::{AppsArgs, RunArgs};
-use crate::commands::{Done, export, parts, spread, whole};
+use crate::commands::{Done, exports, parts, spread, whole};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::columns::columns;
 use crate::terminal::{Colours, output};
@@ -29,8 +29,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     if apps.workloads.is_empty() {
         bail!("no workload was measured: worldswitch apps --list shows all");
     }
-    export(args.export_json.as_deref(), || Ok(apps.to_json()?))?;
-    export(args.export_markdown.as_deref(), || Ok(apps.to_markdown()))?;
+    exports(&args.exports, || apps.to_json(), || apps.to_markdown())?;
     output::data(&apps.to_terminal())?;
     match choice {
         Some(choice) if !spread::show(args, &choice, colours)? => Ok(Done::InPart),

@@ -22,7 +22,7 @@ mod spread;
 mod suite;
 mod whole;
 
-use crate::cli::{Command, Output};
+use crate::cli::{Command, Exports, Output};
 use crate::outcome::folder::Folder;
 use crate::terminal::Colours;
 use std::path::Path;
@@ -95,6 +95,19 @@ pub fn export(
         ws_results::write_bytes(path, text()?.as_bytes())?;
     }
     Ok(())
+}
+
+/// Writes what a command shows to the files that the user named.
+///
+/// # Errors
+/// One can't be made or written.
+pub fn exports(
+    to: &Exports,
+    json: impl FnOnce() -> serde_json::Result<String>,
+    markdown: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    export(to.export_json.as_deref(), || Ok(json()?))?;
+    export(to.export_markdown.as_deref(), || Ok(markdown()))
 }
 
 /// The folder for results.

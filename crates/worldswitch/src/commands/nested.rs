@@ -3,7 +3,7 @@
 
 use crate::cli::{NestedArgs, RunArgs, Suite};
 use crate::commands::run::measure;
-use crate::commands::{Done, export};
+use crate::commands::{Done, exports};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
 use std::time::Duration;
@@ -32,8 +32,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
         bail!("nothing was measured");
     }
     let nested = Nested::of(&results, &ws_report::reference::load()?);
-    export(args.export_json.as_deref(), || Ok(nested.to_json()?))?;
-    export(args.export_markdown.as_deref(), || Ok(nested.to_markdown()))?;
+    exports(&args.exports, || nested.to_json(), || nested.to_markdown())?;
     output::data(&nested.to_terminal())?;
     Ok(done)
 }

@@ -8,20 +8,8 @@ fn known(name: &str) -> BenchmarkRow {
     BenchmarkRow {
         name: name.into(),
         category: "io".into(),
-        summary: String::new(),
-        requires: String::new(),
-        work: None,
-        cpus: 1,
-        host_cpus: 1,
-        vm: String::new(),
-        missing: None,
-        min_iterations: 1,
-        max_iterations: 1,
-        insns_iterations: 1,
-        insns_samples: 1,
-        parameters: Vec::new(),
-        has_hypercall: false,
         digest: "d1".into(),
+        ..BenchmarkRow::default()
     }
 }
 

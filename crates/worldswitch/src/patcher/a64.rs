@@ -1,7 +1,7 @@
 //! Decodes the A64 instructions that hypervisors use, and encodes those that replace them (DDI 0487, C6.2).
 //! General registers are numbers to 30; 31 is XZR or SP, depending on the instruction.
 
-use crate::patcher::registers::Encoding;
+use ws_explain::a64::{self, Access, Encoding};
 
 /// SP or XZR.
 pub const R31: u8 = 31;
@@ -41,24 +41,19 @@ const MSR_PAN: u32 = 0xd500_409f;
 /// Decodes a word.
 pub fn decode(word: u32) -> Instruction {
     let rt = (word & 31) as u8;
-    let field = |bit: u32, bits: u32| (word >> bit & ((1 << bits) - 1)) as u8;
-    let encoding = Encoding {
-        op0: field(19, 2),
-        op1: field(16, 3),
-        n: field(12, 4),
-        m: field(8, 4),
-        op2: field(5, 3),
-    };
+    if let Some(Access { encoding, is_write }) = a64::access(word) {
+        return Instruction::Register {
+            encoding,
+            rt,
+            write: is_write,
+        };
+    }
+    let encoding = Encoding::of(word);
     match word {
         ERET => Instruction::Eret,
         ERETAA | ERETAB => Instruction::EretAuthenticated,
         _ if word & 0xffe0_001f == HVC => Instruction::Hvc((word >> 5) as u16),
         _ if word & 0xffff_f0ff == MSR_PAN => Instruction::SetPan(encoding.m),
-        _ if word & 0xffd0_0000 == MSR => Instruction::Register {
-            encoding,
-            rt,
-            write: word & READ == 0,
-        },
         _ if word & 0xfff8_0000 == SYS => Instruction::System { encoding, rt },
         _ => Instruction::Other,
     }

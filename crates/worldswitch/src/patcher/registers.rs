@@ -1,38 +1,9 @@
 //! The table of system registers and the constants of calls, parsed from neve's `registers.h`, which is
 //! compiled in: so neve's emulation, its macros and this patcher can't disagree.
 
-use std::fmt;
+use ws_explain::a64::Encoding;
 
 const SOURCE: &str = include_str!("../../../../neve/cpu/registers.h");
-
-/// How a system register is named in an instruction (DDI 0487, C5.1.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Encoding {
-    /// 0 to 3.
-    pub op0: u8,
-    /// 0 to 7.
-    pub op1: u8,
-    /// CRn, 0 to 15.
-    pub n: u8,
-    /// CRm, 0 to 15.
-    pub m: u8,
-    /// 0 to 7.
-    pub op2: u8,
-}
-
-impl fmt::Display for Encoding {
-    /// The generic name that assemblers accept for any register.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            op0,
-            op1,
-            n,
-            m,
-            op2,
-        } = self;
-        write!(f, "S{op0}_{op1}_C{n}_C{m}_{op2}")
-    }
-}
 
 /// What a register is to a guest hypervisor; `registers.h` describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 //! (`accessors.h`), and depend on the register's nest.
 
 use crate::patcher::a64::{Instruction, R31};
-use crate::patcher::registers::{Encoding, Nest, Registers};
+use crate::patcher::registers::{Nest, Registers};
 use serde::Serialize;
+use ws_explain::a64::Encoding;
 
 /// The mechanism for which the image is patched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

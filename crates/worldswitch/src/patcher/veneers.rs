@@ -7,7 +7,8 @@
 
 use crate::patcher::a64;
 use crate::patcher::image::Range;
-use crate::patcher::registers::{Encoding, Registers};
+use crate::patcher::registers::Registers;
+use ws_explain::a64::Encoding;
 
 const TTBR1_EL1: Encoding = Encoding {
     op0: 3,

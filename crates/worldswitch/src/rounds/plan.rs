@@ -183,21 +183,9 @@ mod tests {
     fn row(name: &str, cpus: u32) -> BenchmarkRow {
         BenchmarkRow {
             name: name.into(),
-            category: "c".into(),
-            summary: String::new(),
-            requires: String::new(),
-            work: None,
             cpus,
             host_cpus: 1,
-            vm: String::new(),
-            missing: None,
-            min_iterations: 1,
-            max_iterations: 1,
-            insns_iterations: 1,
-            insns_samples: 1,
-            parameters: Vec::new(),
-            has_hypercall: false,
-            digest: String::new(),
+            ..BenchmarkRow::default()
         }
     }
 

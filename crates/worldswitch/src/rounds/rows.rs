@@ -62,20 +62,7 @@ mod tests {
         BenchmarkRow {
             name: name.into(),
             category: category.into(),
-            summary: String::new(),
-            requires: String::new(),
-            work: Some("request".into()),
-            cpus: 1,
-            host_cpus: 3,
-            vm: String::new(),
-            missing: None,
-            min_iterations: 1,
-            max_iterations: 1,
-            insns_iterations: 1,
-            insns_samples: 1,
-            parameters: Vec::new(),
-            has_hypercall: false,
-            digest: String::new(),
+            ..BenchmarkRow::default()
         }
     }
 

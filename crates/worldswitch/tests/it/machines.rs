@@ -177,7 +177,8 @@ fn a_damaged_result_is_measured_again_once() {
 fn a_machine_that_never_speaks_is_an_error_and_no_loop() {
     let mut lab = Lab::new(&["a", "b"]);
     lab.mode = "silent";
-    let output = lab.run("lab:native", &[]).output().unwrap();
+    // Several boots run beside each other.
+    let output = lab.run("lab:native", &["--boots", "1"]).output().unwrap();
     expect_code(&output, 1);
     let told = stderr(&output);
     assert!(told.contains("could not load the kernel"), "{told}");
@@ -358,7 +359,7 @@ fn ctrl_c_stops_the_machines_and_keeps_finished_boots() {
 #[test]
 fn a_first_boot_that_is_stopped_keeps_its_rows() {
     let lab = Lab::new(&["a", "hangs"]);
-    let child = spawn(lab.run("lab:native", &["--timeout", "600"]));
+    let child = spawn(lab.run("lab:native", &["--timeout", "600", "--boots", "1"]));
     // The first row was written completely before that, so the runner reads it.
     wait_until("the second row", || lab.path("state/hangs").exists());
     send(&child, Signal::INT);
@@ -373,7 +374,7 @@ fn a_first_boot_that_is_stopped_keeps_its_rows() {
 #[test]
 fn no_machine_outlives_a_killed_runner() {
     let lab = Lab::new(&["hangs"]);
-    let mut child = spawn(lab.run("lab:native", &["--timeout", "600"]));
+    let mut child = spawn(lab.run("lab:native", &["--timeout", "600", "--boots", "1"]));
     wait_until("a machine", || lab.alive().len() == 1);
     child.kill().unwrap();
     child.wait().unwrap();

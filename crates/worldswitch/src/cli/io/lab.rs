@@ -1,8 +1,7 @@
 //! Options of `worldswitch io` with `--on`: the devices of a VM in the lab.
 
-use crate::cli::{Parts, PlatformList, platforms};
+use crate::cli::{Exports, Parts, PlatformList, platforms};
 use clap::{Arg, ArgGroup, Args, ValueEnum};
-use std::path::PathBuf;
 
 /// The group of options that choose the lab, one of which all others here need.
 const LAB: &str = "lab";
@@ -86,12 +85,8 @@ pub struct LabArgs {
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,
-    /// Also write the table as JSON, with all counts of KVM.
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Also write the table as Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub exports: Exports,
     #[command(flatten)]
     pub parts: Parts,
 }

@@ -1,10 +1,9 @@
 //! Explanations as files, beside results: `report` shows those of its folders.
 
+use crate::commands::input;
 use crate::outcome::folder::Folder;
 use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 use ws_explain::explained::Explained;
@@ -68,15 +67,6 @@ impl Keeper {
 /// # Errors
 /// It can't be read, is too large, or is no explanation.
 pub fn read(path: &Path) -> anyhow::Result<Explained> {
-    let failed = || format!("can't read {}", path.display());
-    let mut text = String::new();
-    File::open(path)
-        .with_context(failed)?
-        .take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .with_context(failed)?;
-    if text.len() as u64 > MAX_BYTES {
-        bail!("{} is larger than {MAX_BYTES} bytes", path.display());
-    }
-    Explained::from_json(&text).with_context(failed)
+    let text = input::read_at_most(path, MAX_BYTES)?;
+    Explained::from_json(&text).with_context(|| format!("can't read {}", path.display()))
 }

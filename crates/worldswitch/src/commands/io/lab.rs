@@ -3,7 +3,7 @@
 use crate::cli::RunArgs;
 use crate::cli::io::IoArgs;
 use crate::cli::io::lab::Busy;
-use crate::commands::{Done, export, parts, whole};
+use crate::commands::{Done, exports, parts, whole};
 use crate::rounds::rows::{Devices, RowsOf};
 use crate::terminal::columns::columns;
 use crate::terminal::{Colours, output};
@@ -52,10 +52,10 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     if requests.lines.is_empty() {
         bail!("no device was measured: worldswitch io --list shows all");
     }
-    export(lab.export_json.as_deref(), || Ok(requests.to_json()?))?;
-    export(
-        lab.export_markdown.as_deref(),
-        || Ok(requests.to_markdown()),
+    exports(
+        &lab.exports,
+        || requests.to_json(),
+        || requests.to_markdown(),
     )?;
     output::data(&requests.to_terminal())?;
     Ok(done)
