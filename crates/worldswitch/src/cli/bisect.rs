@@ -60,6 +60,10 @@ pub struct BisectArgs {
     /// Compare kernels even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
+    /// Don't tell which functions the found commit changed, for which two kernels are built again and
+    /// booted.
+    #[arg(long)]
+    pub no_explain: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -114,8 +114,8 @@ fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Re
         output::data(&show::text(args, end, points))?;
     }
     let difference = match end {
-        End::Found(commit) => Some(explainers.difference(commit)),
-        End::OneOf(_) => None,
+        End::Found(commit) if !args.no_explain => Some(explainers.difference(commit)),
+        End::Found(_) | End::OneOf(_) => None,
     };
     output::data(&match (args.json, &difference) {
         (true, _) => show::json(args, end, points, explainers.folder, difference.as_ref())?,
