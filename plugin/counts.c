@@ -63,25 +63,12 @@ static void close_window(struct counts *counts)
 		(struct counted_window){ .begin = begin, .count = counts->row_count - begin };
 }
 
-/* Is it the instruction behind the VMRUN that entered the VM? The VM may have other code at that address. */
-static bool is_landing(const struct insn *vmrun, const struct insn *insn)
-{
-	return insn->address == vmrun->address + vmrun->size &&
-	       insn->location == vmrun->location + vmrun->size;
-}
-
-static void follow_level(struct counts *counts, const struct insn *insn)
-{
-	if (counts->level == 1 && is_landing(counts->vmrun, insn))
-		counts->level = 0;
-}
-
 void counts_execute(struct counts *counts, const struct insn *insn)
 {
 	struct trace *trace = counts->trace;
 	bool closes = false;
 
-	follow_level(counts, insn);
+	vm_leave(&counts->vm, insn);
 	if (insn->is_mark) {
 		if (!trace->opener)
 			trace->opener = insn;
@@ -91,11 +78,8 @@ void counts_execute(struct counts *counts, const struct insn *insn)
 			closes = trace->is_open;
 	}
 	if (trace->is_open)
-		counts->now[insn->index][counts->level]++;
+		counts->now[insn->index][counts->vm.level]++;
 	if (closes)
 		close_window(counts);
-	if (insn->is_vmrun && counts->level == 0) {
-		counts->vmrun = insn;
-		counts->level = 1;
-	}
+	vm_enter(&counts->vm, insn);
 }

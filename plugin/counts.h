@@ -1,16 +1,10 @@
 /*
  * How often each instruction was executed between the marks of a guest, for windows that are too long for paths
- * (trace.h, whose table of instructions this uses). Pure: no QEMU, no files.
- *
- * Level 0 is the machine's own software, level 1 all that runs in its VMs: VMRUN enters level 1, and the
- * instruction behind that VMRUN, where each exit of a VM goes on, is level 0 again. A VMRUN of a VM's own changes
- * nothing.
+ * (trace.h, whose table of instructions this uses), by level (vm.h). Pure: no QEMU, no files.
  */
 #pragma once
 
 #include "trace.h"
-
-enum { LEVELS = 2 };
 
 /* How often an instruction was executed in a window. */
 struct counted {
@@ -25,8 +19,7 @@ struct counted_window {
 struct counts {
 	struct trace *trace;
 	uint64_t (*now)[LEVELS]; /* of the open window, for each instruction of the table */
-	unsigned level;
-	const struct insn *vmrun; /* that entered level 1 */
+	struct vm vm;
 	struct counted *rows;
 	size_t row_count, row_room;
 	struct counted_window *windows;

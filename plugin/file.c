@@ -61,6 +61,21 @@ static void put_cuts(FILE *file, const struct trace *trace, const struct path *p
 	}
 }
 
+static void put_accesses(FILE *file, const struct trace *trace, const struct path *path)
+{
+	uint32_t before = 0;
+
+	put_number(file, path->accesses);
+	for (uint32_t i = 0; i < path->accesses; i++) {
+		const struct access *access = &trace->accesses[path->accesses_begin + i];
+
+		put_number(file, access->at - before);
+		put_number(file, access->kind);
+		put_number(file, access->which);
+		before = access->at;
+	}
+}
+
 static void put_paths(FILE *file, const struct trace *trace, const uint32_t *numbers)
 {
 	put_number(file, trace->path_count);
@@ -76,6 +91,7 @@ static void put_paths(FILE *file, const struct trace *trace, const uint32_t *num
 			before = now;
 		}
 		put_cuts(file, trace, path);
+		put_accesses(file, trace, path);
 	}
 }
 
@@ -83,8 +99,9 @@ static void put_all(FILE *file, const struct trace *trace, const char *target, u
 {
 	uint32_t used = number_used(trace, numbers);
 
-	fprintf(file, "worldswitch-trace 2\n%s\n%s\n", target, trace->failed ? trace->failed : "");
+	fprintf(file, "worldswitch-trace 3\n%s\n%s\n", target, trace->failed ? trace->failed : "");
 	put_number(file, trace->dropped);
+	put_number(file, trace->sees_accesses);
 	put_insns(file, trace, used, numbers);
 	put_paths(file, trace, numbers);
 	put_number(file, trace->window_count);

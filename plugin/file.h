@@ -1,15 +1,17 @@
 /*
  * The trace's file. Numbers are unsigned LEB128 but where said otherwise:
  *
- *	"worldswitch-trace 2\n"
+ *	"worldswitch-trace 3\n"
  *	the target's name ("x86_64"), a newline
  *	why the trace is not whole, or nothing, a newline
  *	windows dropped
+ *	1: registers and memory were looked at, so that accesses are known; 0: they were not
  *	instructions that are in a path, and for each: address (8 bytes, little endian), location (same), size
  *		(1 byte), its bytes; they are numbered from 1
  *	paths, and for each: its length, then for each of its instructions the difference of its number to the
  *		number of the one before it (at first 0) as zigzag; then its cuts (trace.h), and for each: at, rest;
- *		paths are numbered from 0
+ *		then its accesses (trace.h), and for each: at less that of the one before it (at first 0), kind,
+ *		which; paths are numbered from 0
  *	windows, and for each: the number of its path
  *	"end\n"
  *

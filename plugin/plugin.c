@@ -1,7 +1,8 @@
 /*
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
- * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is out=FILE. It only looks: what the
- * machine does, and how many instructions that takes, is the same with and without it.
+ * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is
+ * out=FILE. It only looks: what the machine does, and how many instructions that takes, is the same with and without
+ * it.
  */
 #include "qemu.h"
 
@@ -19,7 +20,8 @@ static const struct limits limits = { .insns = 4u << 20,
 				      .path = 64u << 20,
 				      .instructions = 256u << 20,
 				      .windows = 1u << 20,
-				      .cuts = 1u << 20 };
+				      .cuts = 1u << 20,
+				      .accesses = 1u << 20 };
 
 int qemu_plugin_version = PLUGIN_API;
 
@@ -40,6 +42,95 @@ static void counted(unsigned cpu, void *data)
 	(void)cpu;
 	counts_execute(&counts, data);
 }
+
+#if PLUGIN_API >= 3
+static struct qemu_plugin_register *find_register(const char *name)
+{
+	struct qemu_array *all = qemu_plugin_get_registers();
+	const struct qemu_register *registers = all ? all->data : NULL;
+	struct qemu_plugin_register *found = NULL;
+
+	for (unsigned i = 0; all && i < all->count; i++)
+		if (strcmp(registers[i].name, name) == 0)
+			found = registers[i].handle;
+	if (all)
+		g_array_free(all, 1);
+	return found;
+}
+
+/* The value of RAX or RCX, which `handle` is once it is found. */
+static uint64_t read_register(const char *name, struct qemu_plugin_register **handle)
+{
+	static struct qemu_array *bytes;
+	uint64_t value = 0;
+
+	if (!*handle)
+		*handle = find_register(name);
+	if (!bytes)
+		bytes = g_byte_array_new();
+	g_byte_array_set_size(bytes, 0);
+	if (*handle)
+		qemu_plugin_read_register(*handle, bytes);
+	if (bytes->count == sizeof(value))
+		memcpy(&value, bytes->data, sizeof(value));
+	else
+		trace.failed = "the emulator did not give a register's value";
+	return value;
+}
+
+static void executed_by_rax(unsigned cpu, void *data)
+{
+	static struct qemu_plugin_register *rax;
+	const struct step *step = data;
+
+	executed(cpu, data);
+	trace_operand(&trace, step->insn, read_register("rax", &rax));
+}
+
+static void executed_by_rcx(unsigned cpu, void *data)
+{
+	static struct qemu_plugin_register *rcx;
+	const struct step *step = data;
+
+	executed(cpu, data);
+	if (trace.is_open)
+		trace_operand(&trace, step->insn, read_register("rcx", &rcx));
+}
+
+static void accessed(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *unused)
+{
+	const struct qemu_plugin_hwaddr *place;
+
+	(void)cpu;
+	(void)unused;
+	if (!trace.is_open || trace.vm.level > 0)
+		return;
+	place = qemu_plugin_get_hwaddr(info, address);
+	if (place && !qemu_plugin_hwaddr_is_io(place))
+		trace_access(&trace, qemu_plugin_hwaddr_phys_addr(place),
+			     qemu_plugin_mem_is_store(info));
+}
+
+/* Asks for an instruction's execution, and on x86 for what it accesses. */
+static void ask(struct qemu_plugin_insn *insn, struct step *step)
+{
+	static qemu_executed *const calls[] = { [OPERAND_NONE] = executed,
+						[OPERAND_RAX] = executed_by_rax,
+						[OPERAND_RCX] = executed_by_rcx };
+	enum operand operand = trace.sees_accesses ? vm_operand(step->insn) : OPERAND_NONE;
+	int flags = operand == OPERAND_NONE ? QEMU_PLUGIN_CB_NO_REGS : QEMU_PLUGIN_CB_R_REGS;
+
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, calls[operand], flags, step);
+	if (trace.sees_accesses && !vm_is_switch(step->insn))
+		qemu_plugin_register_vcpu_mem_cb(insn, accessed, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, NULL);
+}
+#else
+static void ask(struct qemu_plugin_insn *insn, struct step *step)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, executed, QEMU_PLUGIN_CB_NO_REGS, step);
+}
+#endif
 
 static struct insn *known(const struct qemu_plugin_insn *insn)
 {
@@ -71,8 +162,7 @@ static void translated(struct qemu_plugin_tb *block)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, counted,
 							       QEMU_PLUGIN_CB_NO_REGS, record);
 		else if (step)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, executed,
-							       QEMU_PLUGIN_CB_NO_REGS, step);
+			ask(insn, step);
 	}
 }
 
@@ -138,6 +228,8 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 		fprintf(stderr, "there is no memory for worldswitch's plugin\n");
 		return 1;
 	}
+	/* On ARM the bytes say it. */
+	trace.sees_accesses = PLUGIN_API >= 3 && strcmp(target, "x86_64") == 0;
 	subscribe(id);
 	return 0;
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,7 @@ struct qemu_info {
 	} version;
 };
 
-enum { QEMU_PLUGIN_CB_NO_REGS };
+enum { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS };
 
 #if PLUGIN_API >= 7
 typedef void qemu_translated(struct qemu_plugin_tb *block, void *unused);
@@ -51,6 +52,43 @@ size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t bytes);
 #else
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+#endif
+
+#if PLUGIN_API >= 3
+/* Data addresses. */
+enum { QEMU_PLUGIN_MEM_RW = 3 };
+typedef uint32_t qemu_plugin_meminfo_t;
+struct qemu_plugin_hwaddr;
+typedef void qemu_accessed(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_accessed *call, int flags,
+				      int which, void *data);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t address);
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *place);
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *place);
+
+/* Registers, in arrays of GLib's, which QEMU's process has: the beginnings of GArray and GByteArray. */
+struct qemu_array {
+	void *data;
+	unsigned count;
+};
+struct qemu_register {
+	struct qemu_plugin_register *handle;
+	const char *name, *feature;
+#if PLUGIN_API >= 7
+	bool is_readonly;
+#endif
+};
+struct qemu_array *qemu_plugin_get_registers(void);
+/* An int before version 6. A failure leaves the array as it was. */
+#if PLUGIN_API >= 6
+bool qemu_plugin_read_register(struct qemu_plugin_register *handle, struct qemu_array *bytes);
+#else
+int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct qemu_array *bytes);
+#endif
+struct qemu_array *g_byte_array_new(void);
+struct qemu_array *g_byte_array_set_size(struct qemu_array *bytes, unsigned count);
+char *g_array_free(struct qemu_array *array, int with_data);
 #endif
 
 extern EXPORT int qemu_plugin_version;

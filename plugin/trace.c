@@ -29,8 +29,11 @@ bool trace_start(struct trace *trace, const struct limits *limits)
 	trace->windows = malloc(limits->windows * sizeof(*trace->windows));
 	trace->now_cuts = malloc(limits->cuts * sizeof(*trace->now_cuts));
 	trace->cuts = malloc(16 * limits->cuts * sizeof(*trace->cuts));
-	return trace->now_cuts && trace->cuts && trace->insns && trace->buckets && trace->now &&
-	       trace->instructions && trace->paths && trace->path_buckets && trace->windows;
+	trace->now_accesses = malloc(limits->accesses * sizeof(*trace->now_accesses));
+	trace->accesses = malloc(16 * limits->accesses * sizeof(*trace->accesses));
+	return trace->now_cuts && trace->cuts && trace->now_accesses && trace->accesses &&
+	       trace->insns && trace->buckets && trace->now && trace->instructions &&
+	       trace->paths && trace->path_buckets && trace->windows;
 }
 
 static uint32_t bucket(uint64_t hash)
@@ -93,14 +96,16 @@ static uint64_t hash_of(const uint32_t *path, uint32_t length)
 	return hash;
 }
 
-/* Is it what was just executed, cuts included? */
+/* Is it what was just executed, cuts and accesses included? */
 static bool is_now(const struct trace *trace, const struct path *path)
 {
-	return path->cuts == trace->now_cut_count &&
+	return path->cuts == trace->now_cut_count && path->accesses == trace->now_access_count &&
 	       memcmp(trace->instructions + path->begin, trace->now,
 		      path->length * sizeof(*trace->now)) == 0 &&
 	       memcmp(trace->cuts + path->cuts_begin, trace->now_cuts,
-		      path->cuts * sizeof(*trace->now_cuts)) == 0;
+		      path->cuts * sizeof(*trace->now_cuts)) == 0 &&
+	       memcmp(trace->accesses + path->accesses_begin, trace->now_accesses,
+		      path->accesses * sizeof(*trace->now_accesses)) == 0;
 }
 
 /* The index of the path that was just executed; UINT32_MAX: no room. */
@@ -116,7 +121,8 @@ static uint32_t keep_path(struct trace *trace)
 			return i - 1;
 	}
 	if (trace->limits.instructions - trace->instruction_count < length ||
-	    16 * trace->limits.cuts - trace->cut_count < trace->now_cut_count) {
+	    16 * trace->limits.cuts - trace->cut_count < trace->now_cut_count ||
+	    16 * trace->limits.accesses - trace->access_count < trace->now_access_count) {
 		trace->failed = "the different paths together are longer than it keeps";
 		return UINT32_MAX;
 	}
@@ -126,12 +132,17 @@ static uint32_t keep_path(struct trace *trace)
 			       .length = length,
 			       .cuts_begin = trace->cut_count,
 			       .cuts = trace->now_cut_count,
+			       .accesses_begin = trace->access_count,
+			       .accesses = trace->now_access_count,
 			       .next = *head };
 	memcpy(trace->instructions + path->begin, trace->now, length * sizeof(*trace->now));
 	memcpy(trace->cuts + path->cuts_begin, trace->now_cuts,
 	       path->cuts * sizeof(*trace->now_cuts));
+	memcpy(trace->accesses + path->accesses_begin, trace->now_accesses,
+	       path->accesses * sizeof(*trace->now_accesses));
 	trace->instruction_count += length;
 	trace->cut_count += path->cuts;
+	trace->access_count += path->accesses;
 	*head = ++trace->path_count;
 	return *head - 1;
 }
@@ -188,7 +199,7 @@ static void execute_mark(struct trace *trace, const struct step *step)
 	if (insn->address == trace->opener->address) {
 		trace->dropped += trace->is_open;
 		trace->is_open = true;
-		trace->now_length = trace->now_cut_count = 0;
+		trace->now_length = trace->now_cut_count = trace->now_access_count = 0;
 		trace->last = NULL;
 		append(trace, step);
 	} else if (trace->is_open) {
@@ -199,8 +210,41 @@ static void execute_mark(struct trace *trace, const struct step *step)
 
 void trace_execute(struct trace *trace, const struct step *step)
 {
+	vm_leave(&trace->vm, step->insn);
 	if (step->insn->is_mark)
 		execute_mark(trace, step);
 	else if (trace->is_open)
 		append(trace, step);
+}
+
+/* Notes an access of the last instruction. */
+static void note_access(struct trace *trace, enum access_kind kind, uint32_t which)
+{
+	if (!trace->is_open || trace->now_length == 0)
+		return;
+	if (trace->now_access_count == trace->limits.accesses) {
+		trace->failed = "a path had more accesses to registers than it keeps";
+		return;
+	}
+	trace->now_accesses[trace->now_access_count++] =
+		(struct access){ .at = trace->now_length - 1, .kind = kind, .which = which };
+}
+
+void trace_operand(struct trace *trace, const struct insn *insn, uint64_t value)
+{
+	if (!insn->is_vmrun) {
+		note_access(trace, ACCESS_NUMBER, (uint32_t)value);
+		return;
+	}
+	if (trace->vm.level == 0 && !vm_run(&trace->vm, value))
+		trace->failed = "there were more VMCBs than it keeps";
+	vm_enter(&trace->vm, insn);
+}
+
+void trace_access(struct trace *trace, uint64_t physical, bool is_write)
+{
+	int field = vm_field(&trace->vm, physical);
+
+	if (field >= 0)
+		note_access(trace, is_write ? ACCESS_WRITE : ACCESS_READ, (uint32_t)field);
 }

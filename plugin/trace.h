@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vm.h"
+
 #define MAX_INSN_BYTES 16
 
 /* An instruction as it was translated: another one at the same address is another one here. */
@@ -34,19 +36,33 @@ struct cut {
 	uint32_t rest; /* instructions behind that one */
 };
 
+/* What an instruction was found to access that its bytes do not say. */
+enum access_kind {
+	ACCESS_NUMBER, /* the register of this number: an MSR, an extended control register */
+	ACCESS_READ,   /* the field of a VMCB at this offset */
+	ACCESS_WRITE,
+};
+
+struct access {
+	uint32_t at; /* its index in the path */
+	uint32_t kind, which;
+};
+
 /* What is kept is bounded: beyond these numbers a trace is not whole, and says so. */
 struct limits {
 	uint32_t insns;	       /* different ones */
 	uint32_t path;	       /* instructions of one path */
 	uint32_t instructions; /* of all different paths together */
 	uint32_t windows;
-	uint32_t cuts; /* of one path; of all paths together 16 times as many */
+	uint32_t cuts;	   /* of one path; of all paths together 16 times as many */
+	uint32_t accesses; /* the same */
 };
 
 struct path {
 	uint64_t hash;
-	uint32_t begin, length;	   /* in `instructions` */
-	uint32_t cuts_begin, cuts; /* in `cuts` */
+	uint32_t begin, length;		   /* in `instructions` */
+	uint32_t cuts_begin, cuts;	   /* in `cuts` */
+	uint32_t accesses_begin, accesses; /* in `accesses` */
 	uint32_t next; /* with the same hash, in the table; 0: none; else its index + 1 */
 };
 
@@ -59,6 +75,10 @@ struct trace {
 	uint32_t now_length;
 	struct cut *now_cuts;
 	uint32_t now_cut_count;
+	struct access *now_accesses;
+	uint32_t now_access_count;
+	struct vm vm;
+	bool sees_accesses;	 /* trace_operand() and trace_access() are called */
 	const struct step *last; /* of the open window */
 	bool is_open;
 	const struct insn *opener; /* the mark that opens windows */
@@ -66,6 +86,8 @@ struct trace {
 	uint32_t instruction_count;
 	struct cut *cuts;
 	uint32_t cut_count;
+	struct access *accesses;
+	uint32_t access_count;
 	struct path *paths;
 	uint32_t path_count, *path_buckets;
 	uint32_t *windows; /* index of the path of each, in their order */
@@ -82,3 +104,7 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 struct step *trace_step(struct trace *trace, struct insn *insn, uint32_t rest);
 /* It is executed. The first mark opens a window and any other one closes it; both are part of its path. */
 void trace_execute(struct trace *trace, const struct step *step);
+/* The register that says what the executed instruction accesses has this value (vm_operand()). */
+void trace_operand(struct trace *trace, const struct insn *insn, uint64_t value);
+/* The executed instruction reads or writes memory at a physical address; vm_is_switch() says whose to leave out. */
+void trace_access(struct trace *trace, uint64_t physical, bool is_write);

@@ -24,8 +24,12 @@ static void start(struct limits limits)
 
 static void start_large(void)
 {
-	start((struct limits){
-		.insns = 100, .path = 100, .instructions = 1000, .windows = 100, .cuts = 9 });
+	start((struct limits){ .insns = 100,
+			       .path = 100,
+			       .instructions = 1000,
+			       .windows = 100,
+			       .cuts = 9,
+			       .accesses = 3 });
 }
 
 static int stop(void **state)
@@ -47,6 +51,8 @@ static int stop(void **state)
 	free(trace.windows);
 	free(trace.now_cuts);
 	free(trace.cuts);
+	free(trace.now_accesses);
+	free(trace.accesses);
 	free(counts.now);
 	free(counts.rows);
 	free(counts.windows);
@@ -154,6 +160,108 @@ static void a_block_that_is_left_early_is_a_cut(void **state)
 	assert_int_equal(trace.path_count, 3);
 }
 
+static struct step *code(uint64_t address, const char *bytes, size_t size)
+{
+	return trace_step(&trace,
+			  trace_insn(&trace, address, address, (const uint8_t *)bytes, size), 0);
+}
+
+static void registers_that_bytes_do_not_name_are_asked_for(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		enum operand operand;
+	} known[] = {
+		{ "\x0f\x01\xd8", 3, OPERAND_RAX },  { "\x0f\x32", 2, OPERAND_RCX },
+		{ "\x0f\x30", 2, OPERAND_RCX },	     { "\x3e\x0f\x30", 3, OPERAND_RCX },
+		{ "\x0f\x01\xd0", 3, OPERAND_RCX },  { "\x0f\x01\xd1", 3, OPERAND_RCX },
+		{ "\x0f\x31", 2, OPERAND_NONE },     { "\x0f\x01\xda", 3, OPERAND_NONE },
+		{ "\x0f\x32\x90", 3, OPERAND_NONE },
+	};
+
+	(void)state;
+	start_large();
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		assert_int_equal(vm_operand(code(i, known[i].bytes, known[i].size)->insn),
+				 known[i].operand);
+	assert_true(vm_is_switch(code(1, "\x0f\x01\xd8", 3)->insn));
+	assert_true(vm_is_switch(code(1, "\x0f\x01\xda", 3)->insn));
+	assert_true(vm_is_switch(code(1, "\x0f\x01\xdb", 3)->insn));
+	assert_false(vm_is_switch(code(1, "\x0f\x01\xdc", 3)->insn));
+}
+
+/* Of the VMCB at 0x5000, in windows, by level 0; nothing else. */
+static void accesses_to_vmcbs_are_of_level_0_in_windows(void **state)
+{
+	(void)state;
+	start_large();
+	struct step *vmrun = code(0x20, "\x0f\x01\xd8", 3), *landing = code(0x23, "\x90", 1);
+	struct step *own = code(0x60, "\x0f\x01\xd8", 3), *begin = mark(1), *end = mark(9);
+
+	RUN(vmrun);
+	trace_operand(&trace, vmrun->insn, 0x5000);
+	RUN(own);
+	trace_operand(&trace, own->insn, 0x9000);
+	trace_access(&trace, 0x5070, false);
+	RUN(begin);
+	trace_access(&trace, 0x5070, false); /* by level 1 */
+	RUN(landing);
+	trace_access(&trace, 0x5ff8, true);
+	trace_access(&trace, 0x6000, true);
+	trace_access(&trace, 0x9070, false); /* a VM's own VMCB */
+	RUN(end);
+	trace_access(&trace, 0x5070, false);
+	assert_null(trace.failed);
+	assert_int_equal(trace.vm.vmcb_count, 1);
+	assert_int_equal(trace.access_count, 1);
+	assert_int_equal(trace.accesses[0].at, 1);
+	assert_int_equal(trace.accesses[0].kind, ACCESS_WRITE);
+	assert_int_equal(trace.accesses[0].which, 0xff8);
+}
+
+static void another_msr_is_another_path(void **state)
+{
+	(void)state;
+	start_large();
+	struct step *begin = mark(1), *end = mark(9), *rdmsr = code(2, "\x0f\x32", 2);
+	static const uint64_t msrs[] = { 0xc0000080, 0xc0000103, 0xffffffffc0000080 };
+
+	trace_operand(&trace, rdmsr->insn, 0x10); /* in no window */
+	for (unsigned i = 0; i < 3; i++) {
+		RUN(begin, rdmsr);
+		trace_operand(&trace, rdmsr->insn, msrs[i]);
+		RUN(end);
+	}
+	assert_int_equal(trace.path_count, 2);
+	assert_int_equal(trace.windows[0], trace.windows[2]);
+	assert_int_equal(trace.accesses[0].which, 0xc0000080);
+	assert_int_equal(trace.accesses[1].which, 0xc0000103);
+	assert_int_equal(trace.accesses[1].kind, ACCESS_NUMBER);
+	assert_int_equal(trace.accesses[1].at, 1);
+}
+
+static void accesses_and_vmcbs_that_do_not_fit_are_told(void **state)
+{
+	(void)state;
+	start_large();
+	struct step *rdmsr = code(2, "\x0f\x32", 2), *vmrun = code(0x20, "\x0f\x01\xd8", 3);
+
+	RUN(mark(1), rdmsr);
+	for (unsigned i = 0; i < 3; i++)
+		trace_operand(&trace, rdmsr->insn, i);
+	assert_null(trace.failed);
+	trace_operand(&trace, rdmsr->insn, 3);
+	assert_non_null(strstr(trace.failed, "accesses"));
+
+	trace.failed = NULL;
+	for (unsigned i = 0; i < MAX_VMCBS; i++)
+		assert_true(vm_run(&trace.vm, i * 0x1000));
+	assert_true(vm_run(&trace.vm, 0x1000));
+	trace_operand(&trace, vmrun->insn, MAX_VMCBS * 0x1000);
+	assert_non_null(strstr(trace.failed, "VMCBs"));
+}
+
 static void what_does_not_fit_is_told(void **state)
 {
 	(void)state;
@@ -188,18 +296,28 @@ static void what_does_not_fit_is_told(void **state)
 /* Only what is in a path is written. */
 static void the_file_is_as_its_header_says(void **state)
 {
-	static const char wanted[] = "worldswitch-trace 2\nx86_64\n\n"
-				     "\x01\x02"
+	static const char wanted[] = "worldswitch-trace 3\nx86_64\n\n"
+				     "\x01\x01\x03"
 				     "\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x03\x66\x87\xdb"
+				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90"
 				     "\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\x66\x87\xdb"
-				     "\x01\x02\x02\x02\0\x01\0end\n";
+				     "\x01\x03\x02\x02\x02\0"
+				     "\x03\0\0\x90\x01\x01\x01\x08\0\x02\x08"
+				     "\x01\0end\n";
 	char name[] = "/tmp/worldswitch-plugin-XXXXXX", got[sizeof(wanted)];
 	int fd = mkstemp(name);
 	FILE *file;
 
 	(void)state;
 	start_large();
-	RUN(plain(2), mark(5), mark(5), mark(9));
+	trace.sees_accesses = true;
+	assert_true(vm_run(&trace.vm, 0x7000));
+	RUN(plain(2), mark(5), mark(5));
+	trace_operand(&trace, mark_insn(5), 0x90);
+	RUN(plain(3));
+	trace_access(&trace, 0x7008, false);
+	trace_access(&trace, 0x7008, true);
+	RUN(mark(9));
 	assert_true(fd >= 0);
 	assert_true(file_write(&trace, "x86_64", name));
 	file = fdopen(fd, "r");
@@ -319,6 +437,10 @@ int main(void)
 		cmocka_unit_test_teardown(equal_windows_share_a_path, stop),
 		cmocka_unit_test_teardown(a_window_that_is_begun_anew_is_dropped, stop),
 		cmocka_unit_test_teardown(a_block_that_is_left_early_is_a_cut, stop),
+		cmocka_unit_test_teardown(registers_that_bytes_do_not_name_are_asked_for, stop),
+		cmocka_unit_test_teardown(accesses_to_vmcbs_are_of_level_0_in_windows, stop),
+		cmocka_unit_test_teardown(another_msr_is_another_path, stop),
+		cmocka_unit_test_teardown(accesses_and_vmcbs_that_do_not_fit_are_told, stop),
 		cmocka_unit_test_teardown(what_does_not_fit_is_told, stop),
 		cmocka_unit_test_teardown(the_file_is_as_its_header_says, stop),
 		cmocka_unit_test_teardown(each_window_is_counted_by_itself, stop),

@@ -46,3 +46,11 @@ pub const LACKS: [Lack; 2] = [
                       decodes if the bit is set, but for builds with debug=y, which Debian's are not",
     },
 ];
+
+/// By which users name what is known, each once.
+pub fn names() -> Vec<&'static str> {
+    let mut names = LACKS.map(|lack| lack.name).to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

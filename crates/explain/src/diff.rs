@@ -78,7 +78,8 @@ impl Changed {
     }
 }
 
-/// What changed. `measured` is the sum of all functions' own, of `guest`, `-control`, and `-intercepted`.
+/// What changed. `measured` is the sum of all functions' own, of `guest`, `-control`, `-intercepted`, and of what is
+/// left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// [`SCHEMA`].
@@ -95,8 +96,20 @@ pub struct Difference {
     pub control: i64,
     /// Instructions that the clock does not charge.
     pub intercepted: i64,
+    /// What is left out of the functions, if a user named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// The measurement.
     pub measured: i64,
+}
+
+/// What the emulator adds, by its names, to both operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// All names.
+    pub names: Vec<String>,
+    /// How many instructions more it adds to the second one.
+    pub instructions: i64,
 }
 
 /// The version of what [`Difference`] is as JSON.
@@ -158,26 +171,51 @@ impl Difference {
             after: title(after),
             functions,
             guest: two.guest - one.guest,
-            control: after.control - before.control,
+            control: control(after) - control(before),
             intercepted: two.intercepted - one.intercepted,
+            left_out: after.left_out.as_ref().map(|left_out| LeftOut {
+                names: left_out.names.clone(),
+                instructions: after.left_out_measured() - before.left_out_measured(),
+            }),
             measured: two.measured - one.measured,
         })
     }
 
     /// The parts' sum, which is `measured`.
     pub fn sum(&self) -> i64 {
+        self.remaining() + self.left_out_instructions()
+    }
+
+    /// The sum of the parts that are not left out.
+    fn remaining(&self) -> i64 {
         let functions: i64 = self.functions.iter().map(Changed::own).sum();
         functions + self.guest - self.control - self.intercepted
+    }
+
+    fn left_out_instructions(&self) -> i64 {
+        let left_out = self.left_out.as_ref();
+        left_out.map_or(0, |left_out| left_out.instructions)
+    }
+
+    /// The first line.
+    fn sentence(&self) -> String {
+        let (measured, remaining) = (signed(self.measured), signed(self.remaining()));
+        let by = match &self.left_out {
+            None => format!("{measured} instructions"),
+            Some(LeftOut { names, .. }) => {
+                let names = names.join(", ");
+                format!("{remaining} instructions without {names} ({measured} with it)")
+            }
+        };
+        format!("From {} to {}: {by}.\n", self.before, self.after)
     }
 
     /// For people; functions whose own instructions changed by less than `least` are summed up.
     pub fn to_text(&self, least: u64) -> String {
         let is_shown = |changed: &&Changed| changed.own().unsigned_abs() >= least.max(1);
         let mut text = format!(
-            "From {} to {}: {} instructions.\n\n{:>9} {:>9} {:>15}  function, and how\n",
-            self.before,
-            self.after,
-            signed(self.measured),
+            "{}\n{:>9} {:>9} {:>15}  function, and how\n",
+            self.sentence(),
             "own",
             "total",
             "calls"
@@ -205,6 +243,18 @@ impl Difference {
         ];
         for (own, what) in others.into_iter().filter(|(own, _)| *own != 0) {
             put(own, what);
+        }
+        if let Some(LeftOut {
+            names,
+            instructions,
+        }) = &self.left_out
+        {
+            let names = names.join(", ");
+            put(self.remaining(), &format!("in all, without {names}"));
+            put(
+                *instructions,
+                &format!("{names}, which only the emulator adds"),
+            );
         }
         put(self.sum(), "in all, as measured");
         text
@@ -249,6 +299,12 @@ impl Part {
         self.own += other.own;
         self.total += other.total;
     }
+}
+
+/// What the control loop executes outside of the guest, without what is left out.
+fn control(explained: &Explained) -> i64 {
+    let left_out = explained.left_out.as_ref();
+    explained.control - left_out.map_or(0, |left_out| left_out.control as i64)
 }
 
 fn parts_of(explained: &Explained) -> impl Iterator<Item = (Key, Kind, Part)> + '_ {

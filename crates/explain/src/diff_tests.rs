@@ -11,6 +11,31 @@ fn explain(emulated: usize, user_space: bool, interrupts: usize) -> Explained {
     Explained::of(&trace, &machine(), "test", &measured).unwrap()
 }
 
+fn without_nrips(emulated: usize, user_space: bool, interrupts: usize) -> Explained {
+    let (trace, measured) = trace(&[Hypercall {
+        emulated,
+        user_space,
+        interrupts,
+    }]);
+    let names = ["nrips".to_owned()];
+    Explained::of_without(&trace, &machine(), "test", &measured, &names).unwrap()
+}
+
+#[test]
+fn what_is_left_out_is_one_line_and_both_differences_are_told() {
+    let difference =
+        Difference::of(&without_nrips(40, false, 0), &without_nrips(30, false, 1)).unwrap();
+    let text = difference.to_text(5);
+    let has = |part: &str| assert!(text.contains(part), "{text}");
+    has("From test on lab:fake to test on lab:fake: +12 instructions without nrips (+2 with it).");
+    has("      +12                            in all, without nrips\n");
+    has("      -10                            nrips, which only the emulator adds\n");
+    has("       +2                            in all, as measured\n");
+    assert!(!text.contains("kvm_emulate_instruction"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&difference.to_json().unwrap()).unwrap();
+    assert_eq!(json["left_out"]["instructions"], -10);
+}
+
 fn changes(difference: &Difference) -> Vec<(&str, Change, i64, i64)> {
     let changed = difference.functions.iter();
     changed
@@ -71,6 +96,10 @@ proptest! {
         let difference = Difference::of(&before, &after).unwrap();
         prop_assert_eq!(difference.sum(), difference.measured);
         prop_assert_eq!(difference.measured, after.sum.measured - before.sum.measured);
+        let views = [one, two].map(|of| without_nrips(of.0, of.1, of.2));
+        let view = Difference::of(&views[0], &views[1]).unwrap();
+        prop_assert_eq!((view.sum(), view.measured), (difference.measured, difference.measured));
+        prop_assert_eq!(view.remaining(), views[1].remaining() - views[0].remaining());
         let same = Difference::of(&before, &before).unwrap();
         prop_assert!(same.functions.is_empty() && same.measured == 0);
         let back = Difference::of(&after, &before).unwrap();

@@ -1,17 +1,18 @@
 //! An operation, explained.
 
-use crate::adds::LACKS;
+use crate::adds::Lack;
+use crate::left_out::{self, LeftOut};
 use crate::phases::{self, Phase};
 use crate::place::{Function, Kind, Machine, Places};
 use crate::reckoning::Reckoning;
 use crate::registers::{self, Accesses, Class, Registers};
 use crate::sum::{Measured, Sum, SumError};
-use crate::trace::Trace;
+use crate::trace::{Architecture, Trace};
 use crate::traps::{Trap, traps};
 use crate::tree::{Node, Tree};
 use crate::windows::{Followed, Windows, follow, reads_clock};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The version of what [`Explained`] is as JSON.
 pub const SCHEMA: &str = "worldswitch-explain/1";
@@ -107,6 +108,9 @@ pub struct Added {
     pub why: String,
     /// Instructions.
     pub instructions: u64,
+    /// Of its control loop, which the measurement takes off.
+    #[serde(default)]
+    pub control: u64,
 }
 
 /// An operation, explained: the most common path of its samples, and how the others differ.
@@ -144,8 +148,14 @@ pub struct Explained {
     pub returns: u64,
     /// Why the guest and guest hypervisors were left.
     pub traps: Vec<Trap>,
+    /// x86: whether accesses to MSRs by number and to the fields of VMCBs were recorded.
+    #[serde(default)]
+    pub has_accesses: bool,
     /// What the emulator adds.
     pub added: Vec<Added>,
+    /// What of it the tree, phases, registers and traps leave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// The other paths, the most frequent first.
     pub others: Vec<OtherPath>,
     /// In cycles, if prices were given.
@@ -164,6 +174,20 @@ impl Explained {
         benchmark: &str,
         measured: &Measured,
     ) -> Result<Self, ExplainError> {
+        Self::of_without(trace, machine, benchmark, measured, &[])
+    }
+
+    /// The same, in a view that leaves out what the emulator adds by these names. The sum is that of everything.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn of_without(
+        trace: &Trace,
+        machine: &Machine,
+        benchmark: &str,
+        measured: &Measured,
+        names: &[String],
+    ) -> Result<Self, ExplainError> {
         let mut places = Places::of(trace, machine);
         let paths = follow(trace, &mut places);
         let functions = std::mem::take(&mut places.functions);
@@ -181,14 +205,11 @@ impl Explained {
             .map(|path| paths[*path as usize].index)
             .collect();
         let (main, first) = most_common(&run, &sums).ok_or(ExplainError::NoSamples)?;
-        let path = &paths[main as usize];
-        let phases = phases::phases(&path.walk, &functions);
-        let control = paths[windows.control[first] as usize].count.attributed;
-        let Counted {
-            registers,
-            accessing,
-            returns,
-        } = count_registers(trace, path, &functions, &phases);
+        let (path, control) = (
+            &paths[main as usize],
+            &paths[windows.control[first] as usize],
+        );
+        let view = View::of(trace, &functions, path, control, names);
         let mut explained = Self {
             schema: SCHEMA.to_owned(),
             platform: machine.name.clone(),
@@ -198,26 +219,21 @@ impl Explained {
             samples: run.len() as u64,
             windows: run.iter().filter(|path| **path == main).count() as u64,
             sum: sums[first],
-            control,
-            tree: path.walk.tree.clone(),
-            phases: count_phases(&phases),
-            traps: traps(
-                trace,
-                &trace.paths[main as usize],
-                &path.places,
-                &functions,
-                &path.walk,
-            ),
-            registers,
-            accessing,
-            returns,
+            control: control.count.attributed,
+            tree: view.tree,
+            phases: count_phases(&view.phases),
+            traps: view.traps,
+            registers: view.counted.registers,
+            accessing: view.counted.accessing,
+            returns: view.counted.returns,
+            has_accesses: trace.has_accesses,
+            added: added(trace.architecture, &functions, path, control),
+            left_out: view.left_out,
             functions,
-            added: Vec::new(),
             others: Vec::new(),
             reckoning: None,
         };
-        explained.added = explained.find_added(trace);
-        explained.others = explained.find_others(&run, &sums, main, &paths);
+        explained.others = explained.find_others(&run, &sums, main, &paths, &view.lacks);
         Ok(explained)
     }
 
@@ -234,40 +250,8 @@ impl Explained {
             .added
             .iter()
             .filter(|added| lacks.contains(&&*added.name));
-        self.sum.measured - named.map(|added| added.instructions as i64).sum::<i64>()
-    }
-
-    fn find_added(&self, trace: &Trace) -> Vec<Added> {
-        let lacks = LACKS
-            .iter()
-            .filter(|lack| lack.architecture == trace.architecture);
-        lacks
-            .filter_map(|lack| {
-                let name = |node: &Node| &*self.functions[node.function as usize].name;
-                let is_of = |node: &&Node| {
-                    let mut callers = node
-                        .parent
-                        .into_iter()
-                        .flat_map(|caller| self.tree.chain(caller));
-                    name(node) == lack.function
-                        && lack
-                            .below
-                            .is_none_or(|below| callers.any(|caller| name(caller) == below))
-                };
-                let instructions: u64 = self
-                    .tree
-                    .nodes
-                    .iter()
-                    .filter(is_of)
-                    .map(|node| node.total)
-                    .sum();
-                (instructions > 0).then(|| Added {
-                    name: lack.name.to_owned(),
-                    why: lack.why.to_owned(),
-                    instructions,
-                })
-            })
-            .collect()
+        let named = named.map(|added| added.instructions as i64 - added.control as i64);
+        self.sum.measured - named.sum::<i64>()
     }
 
     fn find_others(
@@ -276,6 +260,7 @@ impl Explained {
         sums: &[Sum],
         main: u32,
         paths: &[Followed],
+        lacks: &[&Lack],
     ) -> Vec<OtherPath> {
         let mut others: BTreeMap<(u32, i64), OtherPath> = BTreeMap::new();
         for (path, sum) in run.iter().zip(sums).filter(|(path, _)| **path != main) {
@@ -284,7 +269,11 @@ impl Explained {
                 .or_insert_with(|| OtherPath {
                     windows: 0,
                     sum: *sum,
-                    because: self.because(&paths[*path as usize].walk.tree),
+                    because: {
+                        let tree = &paths[*path as usize].walk.tree;
+                        let left_out = left_out::caused(tree, &self.functions, lacks);
+                        self.because(&left_out::without(tree, &left_out))
+                    },
                 });
             other.windows += 1;
         }
@@ -323,6 +312,71 @@ impl Explained {
         let (more, count) = longer.max_by_key(|(more, _)| *more)?;
         Some(because(count, false, more))
     }
+}
+
+/// What is shown of the most common path.
+struct View {
+    lacks: Vec<&'static Lack>,
+    tree: Tree,
+    phases: Vec<Option<Phase>>,
+    traps: Vec<Trap>,
+    counted: Counted,
+    left_out: Option<LeftOut>,
+}
+
+impl View {
+    /// All of it, but for what the emulator adds by these names.
+    fn of(
+        trace: &Trace,
+        functions: &[Function],
+        path: &Followed,
+        control: &Followed,
+        names: &[String],
+    ) -> Self {
+        let lacks = left_out::lacks(trace.architecture, Some(names));
+        let tree = &path.walk.tree;
+        let left_out = left_out::caused(tree, functions, &lacks);
+        let mut phases = phases::phases(&path.walk, functions);
+        for (phase, node) in phases.iter_mut().zip(&path.walk.nodes) {
+            *phase = phase.filter(|_| !left_out[*node as usize]);
+        }
+        let recorded = &trace.paths[path.index as usize];
+        let (places, walk) = (&path.places, &path.walk);
+        Self {
+            tree: left_out::without(tree, &left_out),
+            traps: traps(trace, recorded, places, functions, walk, &left_out),
+            counted: count_registers(trace, path, functions, &phases),
+            left_out: (!names.is_empty()).then(|| LeftOut {
+                names: BTreeSet::from_iter(names).into_iter().cloned().collect(),
+                instructions: left_out::instructions(tree, &left_out),
+                control: caused_in(control, functions, &lacks),
+            }),
+            lacks,
+            phases,
+        }
+    }
+}
+
+fn caused_in(path: &Followed, functions: &[Function], lacks: &[&Lack]) -> u64 {
+    let tree = &path.walk.tree;
+    left_out::instructions(tree, &left_out::caused(tree, functions, lacks))
+}
+
+/// What the emulator adds to a path, and to its control loop.
+fn added(
+    architecture: Architecture,
+    functions: &[Function],
+    path: &Followed,
+    control: &Followed,
+) -> Vec<Added> {
+    let lacks = left_out::lacks(architecture, None).into_iter();
+    let added = lacks.map(|lack| Added {
+        name: lack.name.to_owned(),
+        why: lack.why.to_owned(),
+        instructions: caused_in(path, functions, &[lack]),
+        control: caused_in(control, functions, &[lack]),
+    });
+    added.filter(|added| added.instructions > 0).collect()
 }
 
 /// The path of most windows, the shortest of several; and its first window.
@@ -366,16 +420,17 @@ fn count_registers(
     let mut registers = Registers::new();
     let mut accessing: BTreeMap<Class, Accesses> = BTreeMap::new();
     let mut returns = 0;
+    let recorded = &trace.paths[path.index as usize];
     let insns = trace.path(path.index).zip(&path.places).zip(phases);
-    for ((insn, place), phase) in insns {
+    for (at, ((insn, place), phase)) in insns.enumerate() {
         let function = &functions[place.function as usize];
         let (Some(phase), true) = (phase, function.kind != Kind::User) else {
             continue;
         };
         let name = &function.name;
-        if let Some((class, insns)) =
-            registers::add(&mut registers, architecture, insn, name, *phase)
-        {
+        let accessed = recorded.accessed(at);
+        let added = registers::add(&mut registers, architecture, insn, accessed, name, *phase);
+        if let Some((class, insns)) = added {
             *accessing.entry(class).or_default() += insns;
         }
         let is_host = function.level == 0;

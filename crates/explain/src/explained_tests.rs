@@ -1,6 +1,6 @@
 use super::*;
 use crate::fake::{Hypercall, machine, trace};
-use crate::trace::Insn;
+use crate::trace::{Accessed, Insn, What};
 use proptest::prelude::*;
 
 const PLAIN: Hypercall = Hypercall {
@@ -66,6 +66,125 @@ fn what_the_emulator_adds_is_told_and_can_be_taken_out() {
         ..PLAIN
     }]);
     assert!(real.added.is_empty());
+}
+
+fn without_nrips(samples: &[Hypercall]) -> Explained {
+    let (trace, measured) = trace(samples);
+    let names = ["nrips".to_owned()];
+    Explained::of_without(&trace, &machine(), "test", &measured, &names).unwrap()
+}
+
+#[test]
+fn a_view_leaves_out_what_is_named_and_says_so() {
+    let (whole, view) = (explain(&[PLAIN]), without_nrips(&[PLAIN]));
+    let left_out = view.left_out.as_ref().unwrap();
+    assert_eq!((left_out.instructions, left_out.control), (41, 0));
+    assert_eq!(view.remaining(), whole.sum.measured - 41);
+    assert_eq!((view.sum, &view.added), (whole.sum, &whole.added));
+    let own =
+        |explained: &Explained| -> u64 { explained.counts().iter().map(|count| count.own).sum() };
+    assert_eq!(own(&view), own(&whole) - 41);
+    let phases = |explained: &Explained| -> Vec<u64> {
+        explained
+            .phases
+            .iter()
+            .map(|count| count.instructions)
+            .collect()
+    };
+    assert_eq!(
+        (phases(&whole), phases(&view)),
+        (vec![22, 48, 4], vec![22, 7, 4])
+    );
+    let function = "kvm_emulate_instruction";
+    assert!(whole.to_folded().contains(function) && !view.to_folded().contains(function));
+    assert!(!view.to_flame_graph().unwrap().contains(function));
+    let text = view.to_text(crate::render::Shown::default());
+    for part in [
+        "test on lab:fake: 32 instructions without nrips (73 with it), 33 of them outside of the guest: 33 in the kernel.\n\
+         Left out: nrips, 41 instructions that only the emulator adds (QEMU's SVM ",
+        "       7  handling (21 %)",
+        "= 73 measured + 1 intercepted, which the clock does not charge\nWithout nrips: 73 - 41 = 32\n",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("The emulator adds"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&view.to_json().unwrap()).unwrap();
+    assert_eq!(json["left_out"]["names"][0], "nrips");
+    assert_eq!(
+        Explained::from_json(&view.to_json().unwrap()).unwrap(),
+        view
+    );
+}
+
+#[test]
+fn a_view_without_what_is_not_there_is_whole_and_says_so() {
+    let real = Hypercall {
+        emulated: 0,
+        ..PLAIN
+    };
+    let (whole, view) = (explain(&[real]), without_nrips(&[real]));
+    assert_eq!(
+        (&view.tree, view.remaining()),
+        (&whole.tree, whole.sum.measured)
+    );
+    assert!(
+        view.sentence()
+            .contains("Left out: nrips, which adds nothing to this operation.")
+    );
+}
+
+/// A trace with one access by the first instruction behind VMMCALL, which saves the VM's state.
+fn accessing(samples: usize, what: &[What]) -> (Trace, Measured) {
+    let (mut trace, measured) = trace(&vec![PLAIN; samples]);
+    let path = trace.paths.len() - 1;
+    let of = |insn: &Insn| insn.address == crate::fake::address("svm_vcpu_run") + 3;
+    let at = trace.path(path as u32).position(of).unwrap();
+    let accesses = what.iter().map(|what| Accessed { at, what: *what });
+    trace.paths[path].accesses = accesses.collect();
+    (trace, measured)
+}
+
+const EXIT_CODE: What = What::Vmcb {
+    offset: 0x70,
+    is_write: false,
+};
+
+#[test]
+fn fields_of_the_vmcb_are_registers_of_a_phase() {
+    let (trace, measured) = accessing(1, &[EXIT_CODE]);
+    let explained = Explained::of(&trace, &machine(), "test", &measured).unwrap();
+    let text = explained.to_text(crate::render::Shown {
+        registers: true,
+        ..crate::render::Shown::default()
+    });
+    assert!(
+        text.contains("\nVMCB control area   EXITCODE              1/0                -\n"),
+        "{text}"
+    );
+    assert_eq!(explained.accessing[&Class::VmcbControl].reads, 1);
+    assert!(!text.contains("QEMU before 9.1"));
+    let older = Trace {
+        has_accesses: false,
+        ..trace
+    };
+    let explained = Explained::of(&older, &machine(), "test", &measured).unwrap();
+    let text = explained.to_text(crate::render::Shown::default());
+    assert!(
+        text.contains("QEMU before 9.1") && text.contains("Leave out --qemu"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_path_with_other_accesses_is_another_one() {
+    let (mut trace, measured) = accessing(3, &[EXIT_CODE]);
+    let mut other = trace.paths.last().unwrap().clone();
+    other.accesses.clear();
+    trace.paths.push(other);
+    *trace.windows.last_mut().unwrap() += 1;
+    let explained = Explained::of(&trace, &machine(), "test", &measured).unwrap();
+    assert_eq!((explained.windows, explained.others.len()), (2, 1));
+    assert_eq!(explained.others[0].sum, explained.sum);
 }
 
 #[test]
@@ -196,6 +315,10 @@ proptest! {
     #[test]
     fn sums_always_add_up(samples in prop::collection::vec(calls(), 1..6)) {
         let explained = explain(&samples);
+        let view = without_nrips(&samples);
+        let rest: u64 = view.phases.iter().map(|count| count.instructions).sum();
+        prop_assert_eq!(rest as i64 + view.left_out_measured(), explained.sum.attributed);
+        prop_assert_eq!(view.others.len(), explained.others.len());
         let sums = explained.others.iter().map(|other| other.sum).chain([explained.sum]);
         for sum in sums {
             prop_assert_eq!(sum.attributed + sum.guest, sum.measured + sum.intercepted);

@@ -3,7 +3,7 @@
 use crate::place::{Image, Machine, Role};
 use crate::sum::Measured;
 use crate::symbols::Symbols;
-use crate::trace::{Architecture, Insn, Path, Trace};
+use crate::trace::{Architecture, Insn, Path, Trace, What};
 
 /// A whole trace's file.
 pub(crate) fn encode(trace: &Trace) -> Vec<u8> {
@@ -11,7 +11,7 @@ pub(crate) fn encode(trace: &Trace) -> Vec<u8> {
         Architecture::X86_64 => "x86_64",
         Architecture::Aarch64 => "aarch64",
     };
-    write(trace, "2", target, "", 0)
+    write(trace, "3", target, "", 0)
 }
 
 /// A file with this head.
@@ -24,6 +24,7 @@ pub(crate) fn write(
 ) -> Vec<u8> {
     let mut file = format!("worldswitch-trace {version}\n{target}\n{failed}\n").into_bytes();
     number(&mut file, dropped);
+    number(&mut file, u64::from(trace.has_accesses));
     number(&mut file, trace.insns.len() as u64);
     for insn in &trace.insns {
         file.extend(insn.address.to_le_bytes());
@@ -45,6 +46,18 @@ pub(crate) fn write(
         for cut in &path.cuts {
             number(&mut file, cut.at as u64);
             number(&mut file, cut.rest);
+        }
+        number(&mut file, path.accesses.len() as u64);
+        let mut before = 0;
+        for access in &path.accesses {
+            let (kind, which) = match access.what {
+                What::Number(number) => (0, number),
+                What::Vmcb { offset, is_write } => (1 + u64::from(is_write), offset),
+            };
+            number(&mut file, (access.at - before) as u64);
+            number(&mut file, kind);
+            number(&mut file, u64::from(which));
+            before = access.at;
         }
     }
     number(&mut file, trace.windows.len() as u64);
@@ -278,6 +291,7 @@ pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
     let mut script = Script::default();
     let mut trace = Trace {
         architecture: Architecture::X86_64,
+        has_accesses: true,
         insns: Vec::new(),
         paths: Vec::new(),
         windows: Vec::new(),
@@ -286,7 +300,7 @@ pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
     let mut keep = |script: &Script| {
         let path = Path {
             insns: script.path.clone(),
-            cuts: vec![],
+            ..Path::default()
         };
         let known = trace.paths.iter().position(|known| *known == path);
         trace

@@ -15,6 +15,8 @@ pub mod explained;
 #[cfg(test)]
 mod fake;
 mod flow;
+mod hidden;
+pub mod left_out;
 pub mod load;
 pub mod phases;
 pub mod place;

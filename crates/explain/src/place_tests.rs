@@ -31,13 +31,14 @@ fn machine(hypervisors: u8) -> Machine {
 fn trace(insns: &[(u64, u64)]) -> Trace {
     Trace {
         architecture: Architecture::X86_64,
+        has_accesses: true,
         insns: insns
             .iter()
             .map(|(address, location)| Insn::new(*address, *location, &[0x90]))
             .collect(),
         paths: vec![Path {
             insns: (0..insns.len() as u32).collect(),
-            cuts: vec![],
+            ..Path::default()
         }],
         windows: vec![0],
     }

@@ -42,9 +42,7 @@ impl Item {
     pub fn architecture(self) -> Option<Architecture> {
         match self {
             Self::Class(Class::FloatingPoint | Class::Debug | Class::Pmu | Class::Other) => None,
-            Self::Class(Class::Virtualization | Class::Msr | Class::Segment | Class::Control) => {
-                Some(Architecture::X86_64)
-            }
+            Self::Class(class) if class >= Class::Virtualization => Some(Architecture::X86_64),
             _ => Some(Architecture::Aarch64),
         }
     }

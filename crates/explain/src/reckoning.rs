@@ -90,7 +90,10 @@ impl Reckoning {
         }
         let priced = lines.iter().filter(|line| line.price.is_some());
         let priced: u64 = priced.map(|line| line.instructions).sum();
-        let instructions = (explained.sum.attributed + explained.control).max(0) as u64;
+        let left_out = explained.left_out.as_ref();
+        let left_out = left_out.map_or(0, |left_out| left_out.instructions as i64);
+        let instructions = explained.sum.attributed + explained.control - left_out;
+        let instructions = instructions.max(0) as u64;
         Ok(Self {
             prices: prices.names.clone(),
             lines,

@@ -1,12 +1,13 @@
 //! Accesses to registers, by class and phase: what a world switch saves and restores.
 //!
-//! On ARM the classes are those of Dall et al. (2016), Table 3, and what has come since. On x86 the fields of a VMCB are
-//! memory, so only the instructions that are made for registers are counted.
+//! On ARM the classes are those of Dall et al. (2016), Table 3, and what has come since. On x86 a VM's registers are the
+//! fields of its VMCB, which is memory: the trace says which are accessed, as it says the numbers of MSRs.
 
 use crate::a64::{self, Encoding};
 use crate::flow::Flow;
+use crate::hidden;
 use crate::phases::Phase;
-use crate::trace::{Architecture, Insn};
+use crate::trace::{Accessed, Architecture, Insn, What};
 use crate::x86;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -47,6 +48,18 @@ pub enum Class {
     Segment,
     /// x86: control registers.
     Control,
+    /// The VMCB's control area.
+    VmcbControl,
+    /// The VMCB's RIP, RSP, RAX, RFLAGS, CPL.
+    VmcbGeneral,
+    /// The VMCB's segments and descriptor tables.
+    VmcbSegment,
+    /// The VMCB's control registers, EFER.
+    VmcbRegister,
+    /// The VMCB's debug registers, last branches.
+    VmcbDebug,
+    /// The VMCB's MSRs: of system calls, shadow stacks, PAT.
+    VmcbMsr,
 }
 
 impl fmt::Display for Class {
@@ -67,6 +80,12 @@ impl fmt::Display for Class {
             Self::Msr => "MSR",
             Self::Segment => "segment, table",
             Self::Control => "control",
+            Self::VmcbControl => "VMCB control area",
+            Self::VmcbGeneral => "VMCB general",
+            Self::VmcbSegment => "VMCB segment, table",
+            Self::VmcbRegister => "VMCB control reg.",
+            Self::VmcbDebug => "VMCB debug",
+            Self::VmcbMsr => "VMCB MSR",
         })
     }
 }
@@ -98,26 +117,41 @@ struct Access {
 }
 
 /// What an instruction accesses; `function` is the one that it is in.
-fn accesses(architecture: Architecture, insn: &Insn, function: &str) -> Option<Access> {
+fn accesses(
+    architecture: Architecture,
+    insn: &Insn,
+    accessed: &[Accessed],
+    function: &str,
+) -> Vec<Access> {
     match architecture {
-        Architecture::Aarch64 => on_arm(a64::word(insn)?, function),
-        Architecture::X86_64 => on_x86(insn),
+        Architecture::Aarch64 => {
+            let word = a64::word(insn);
+            word.and_then(|word| on_arm(word, function))
+                .into_iter()
+                .collect()
+        }
+        Architecture::X86_64 => on_x86(insn, accessed),
     }
 }
 
-/// Adds what one executed instruction accesses; returns the class, and the instruction itself as one access of its kind.
+/// Adds what one executed instruction accesses: `accessed` is what its bytes do not say. Returns the class, and the
+/// instruction itself as one access of its kind; of several the last one's.
 pub fn add(
     registers: &mut Registers,
     architecture: Architecture,
     insn: &Insn,
+    accessed: &[Accessed],
     function: &str,
     phase: Phase,
 ) -> Option<(Class, Accesses)> {
-    let Access { class, name, count } = accesses(architecture, insn, function)?;
-    let phases = registers.entry(class).or_default().entry(name).or_default();
-    let sum = phases.entry(phase).or_default();
-    *sum += count;
-    Some((class, one(count.writes > 0, 1)))
+    let mut last = None;
+    for access in accesses(architecture, insn, accessed, function) {
+        let Access { class, name, count } = access;
+        let phases = registers.entry(class).or_default().entry(name).or_default();
+        *phases.entry(phase).or_default() += count;
+        last = Some((class, one(count.writes > 0, 1)));
+    }
+    last
 }
 
 /// Whether the instruction returns from a trap to EL2, to the guest or without VHE to the host.
@@ -259,13 +293,30 @@ pub(crate) fn name(encoding: Encoding) -> String {
     numbered.or(known).unwrap_or_else(|| encoding.to_string())
 }
 
-fn on_x86(insn: &Insn) -> Option<Access> {
-    let (class, name, is_write) = x86::register(insn)?;
-    Some(Access {
-        class,
-        name: name.to_owned(),
-        count: one(is_write, 1),
-    })
+fn on_x86(insn: &Insn, accessed: &[Accessed]) -> Vec<Access> {
+    let own = x86::register(insn).map(|(class, name, is_write)| {
+        let number = accessed.iter().find_map(|access| match access.what {
+            What::Number(number) => Some(number),
+            What::Vmcb { .. } => None,
+        });
+        Access {
+            class,
+            name: number.map_or_else(|| name.to_owned(), |number| hidden::register(class, number)),
+            count: one(is_write, 1),
+        }
+    });
+    let fields = accessed.iter().filter_map(|access| match access.what {
+        What::Vmcb { offset, is_write } => {
+            let (class, name) = hidden::field(offset);
+            Some(Access {
+                class,
+                name,
+                count: one(is_write, 1),
+            })
+        }
+        What::Number(_) => None,
+    });
+    own.into_iter().chain(fields).collect()
 }
 
 #[cfg(test)]

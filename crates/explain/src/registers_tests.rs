@@ -5,7 +5,7 @@ fn accessed(
     bytes: &[u8],
     function: &str,
 ) -> Option<(Class, String, u64, u64)> {
-    let access = accesses(architecture, &Insn::new(0, 0, bytes), function)?;
+    let access = accesses(architecture, &Insn::new(0, 0, bytes), &[], function).pop()?;
     Some((
         access.class,
         access.name,
@@ -162,6 +162,66 @@ fn x86_instructions_have_their_class() {
 }
 
 #[test]
+fn what_bytes_do_not_say_has_its_name() {
+    let mut registers = Registers::new();
+    let mut add = |bytes: &[u8], what: &[What]| {
+        let insn = Insn::new(0, 0, bytes);
+        let accessed: Vec<Accessed> = what
+            .iter()
+            .map(|what| Accessed { at: 0, what: *what })
+            .collect();
+        let registers = &mut registers;
+        add(
+            registers,
+            Architecture::X86_64,
+            &insn,
+            &accessed,
+            "f",
+            Phase::Exit,
+        )
+    };
+    let field = |offset, is_write| What::Vmcb { offset, is_write };
+    let (read, write) = (one(false, 1), one(true, 1));
+    assert_eq!(
+        add(&[0x0f, 0x32], &[What::Number(0xc000_0102)]),
+        Some((Class::Msr, read))
+    );
+    assert_eq!(
+        add(&[0x0f, 0x30], &[What::Number(0xc000_0102)]),
+        Some((Class::Msr, write))
+    );
+    assert_eq!(
+        add(&[0x0f, 0x01, 0xd0], &[What::Number(0)]),
+        Some((Class::Control, read))
+    );
+    // mov 0x70(%rax), %rax; orl $1, 0xc0(%rax); movsq between two VMCBs; nop.
+    let exit_code = [0x48, 0x8b, 0x40, 0x70];
+    assert_eq!(
+        add(&exit_code, &[field(0x70, false)]),
+        Some((Class::VmcbControl, read))
+    );
+    let clean = [0x83, 0x88, 0xc0, 0, 0, 0, 1];
+    assert_eq!(
+        add(&clean, &[field(0xc0, false), field(0xc0, true)]),
+        Some((Class::VmcbControl, write))
+    );
+    assert_eq!(
+        add(&[0x48, 0xa5], &[field(0x550, false), field(0x550, true)]),
+        Some((Class::VmcbRegister, write))
+    );
+    assert_eq!(add(&[0x90], &[]), None);
+    let of = |class: Class, name: &str| {
+        let Accesses { reads, writes } = registers[&class][name][&Phase::Exit];
+        (reads, writes)
+    };
+    assert_eq!(of(Class::Msr, "KERNEL_GS_BASE"), (1, 1));
+    assert_eq!(of(Class::Control, "XCR0"), (1, 0));
+    assert_eq!(of(Class::VmcbControl, "EXITCODE"), (1, 0));
+    assert_eq!(of(Class::VmcbControl, "CLEAN_BITS"), (1, 1));
+    assert_eq!(of(Class::VmcbRegister, "CR3"), (1, 1));
+}
+
+#[test]
 fn accesses_are_summed_by_phase() {
     let mut registers = Registers::new();
     for (word, phase) in [
@@ -170,7 +230,14 @@ fn accesses_are_summed_by_phase() {
         (0xd518_1000, Phase::Entry),
     ] {
         let insn = Insn::new(0, 0, &word.to_le_bytes());
-        add(&mut registers, Architecture::Aarch64, &insn, "f", phase);
+        add(
+            &mut registers,
+            Architecture::Aarch64,
+            &insn,
+            &[],
+            "f",
+            phase,
+        );
     }
     let names: Vec<&String> = registers[&Class::El1].keys().collect();
     assert_eq!(names, ["SCTLR_EL1", "TCR_EL1"]);

@@ -4,11 +4,13 @@
 use std::ops::Range;
 
 const MAGIC: &str = "worldswitch-trace ";
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 const END: &[u8] = b"end\n";
 /// The first line and the two behind it are short.
 const LINE_BYTES_MAX: usize = 256;
 const INSN_BYTES_MAX: usize = 16;
+/// AMD APM vol. 2, 15.5.1.
+const VMCB_BYTES: u32 = 4096;
 
 /// Why a file is not a trace that can be explained.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,6 +115,29 @@ pub struct Cut {
     pub rest: u64,
 }
 
+/// What an instruction of x86 was found to access that its bytes do not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Accessed {
+    /// The instruction, as the index in the path.
+    pub at: usize,
+    /// What.
+    pub what: What,
+}
+
+/// See [`Accessed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// The register of this number: an MSR, an extended control register.
+    Number(u32),
+    /// The hypervisor's VMCB at this offset, in bytes.
+    Vmcb {
+        /// Where the access begins.
+        offset: u32,
+        /// Not read.
+        is_write: bool,
+    },
+}
+
 /// What was executed in a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
@@ -120,6 +145,17 @@ pub struct Path {
     pub insns: Vec<u32>,
     /// In the order of `at`.
     pub cuts: Vec<Cut>,
+    /// In the order of `at`.
+    pub accesses: Vec<Accessed>,
+}
+
+impl Path {
+    /// What the instruction of this index was found to access.
+    pub fn accessed(&self, at: usize) -> &[Accessed] {
+        let first = self.accesses.partition_point(|access| access.at < at);
+        let behind = self.accesses.partition_point(|access| access.at <= at);
+        &self.accesses[first..behind]
+    }
 }
 
 /// A trace, whole and checked.
@@ -127,9 +163,11 @@ pub struct Path {
 pub struct Trace {
     /// The emulated processor.
     pub architecture: Architecture,
+    /// Whether paths have their accesses.
+    pub has_accesses: bool,
     /// All different instructions.
     pub insns: Vec<Insn>,
-    /// All different paths. Of two with the same instructions the cuts differ.
+    /// All different paths. Of two with the same instructions the cuts or the accesses differ.
     pub paths: Vec<Path>,
     /// The windows in the order of time: for each the index of its path.
     pub windows: Vec<u32>,
@@ -143,12 +181,14 @@ impl Trace {
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         let mut reader = Reader { bytes };
         let architecture = reader.head(MAGIC, VERSION)?;
+        let has_accesses = reader.number("whether accesses are known")? != 0;
         let insns = reader.insns()?;
         let paths = reader.paths(insns.len())?;
         let windows = reader.windows(paths.len())?;
         reader.end()?;
         Ok(Self {
             architecture,
+            has_accesses,
             insns,
             paths,
             windows,
@@ -294,7 +334,12 @@ impl<'a> Reader<'a> {
             .map(|_| {
                 let insns = self.path(insns)?;
                 let cuts = self.cuts(insns.len())?;
-                Ok(Path { insns, cuts })
+                let accesses = self.accesses(insns.len())?;
+                Ok(Path {
+                    insns,
+                    cuts,
+                    accesses,
+                })
             })
             .collect()
     }
@@ -329,6 +374,30 @@ impl<'a> Reader<'a> {
                     _ => Err(damaged(format!(
                         "a path of {length} has a cut at {at} with {rest} behind it"
                     ))),
+                }
+            })
+            .collect()
+    }
+
+    /// Each instruction's index is the difference to the one before.
+    fn accesses(&mut self, length: usize) -> Result<Vec<Accessed>, TraceError> {
+        const WHAT: &str = "its accesses";
+        let mut at = 0u64;
+        self.count(WHAT)?
+            .map(|_| {
+                at = at.saturating_add(self.number(WHAT)?);
+                let (kind, which) = (self.number(WHAT)?, self.number(WHAT)?);
+                let what = match (kind, u32::try_from(which)) {
+                    (0, Ok(number)) => What::Number(number),
+                    (1 | 2, Ok(offset)) if offset < VMCB_BYTES => What::Vmcb {
+                        offset,
+                        is_write: kind == 2,
+                    },
+                    _ => return Err(damaged(format!("an access of kind {kind} is to {which}"))),
+                };
+                match usize::try_from(at) {
+                    Ok(at) if at < length => Ok(Accessed { at, what }),
+                    _ => Err(damaged(format!("a path of {length} has an access at {at}"))),
                 }
             })
             .collect()

@@ -24,13 +24,14 @@ pub struct Trap {
     pub instructions: u64,
 }
 
-/// All traps of a path, by levels, then the most expensive first.
+/// All traps of a path, by levels, then the most expensive first. Calls of nodes that are left out count nowhere.
 pub fn traps(
     trace: &Trace,
     path: &Path,
     places: &[Place],
     functions: &[Function],
     walk: &Walk,
+    left_out: &[bool],
 ) -> Vec<Trap> {
     let level = |at: usize| functions[places[at].function as usize].level;
     let mut sums: BTreeMap<(u8, u8, String), (u64, u64)> = BTreeMap::new();
@@ -45,6 +46,7 @@ pub fn traps(
         let insn = |at: usize| &trace.insns[path.insns[at] as usize];
         let cause = cause(trace.architecture, insn(before), insn(entry));
         let below = (entry..places.len()).take_while(|at| level(*at) <= to);
+        let below = below.filter(|at| !left_out[walk.nodes[*at] as usize]);
         let (count, instructions) = sums.entry((level(before), to, cause)).or_default();
         *count += 1;
         *instructions += below.count() as u64;

@@ -389,7 +389,7 @@ fn is_thunk(name: &str) -> bool {
 
 impl Tree {
     /// Parents stand before their children, so one pass from the end adds up all.
-    fn add_up(&mut self) {
+    pub(crate) fn add_up(&mut self) {
         for index in (0..self.nodes.len()).rev() {
             self.nodes[index].total += self.nodes[index].own;
             let total = self.nodes[index].total;

@@ -8,10 +8,11 @@ use proptest::prelude::*;
 fn follow(script: &Script) -> (Vec<String>, Walk) {
     let trace = Trace {
         architecture: Architecture::X86_64,
+        has_accesses: true,
         insns: script.insns.clone(),
         paths: vec![TracePath {
             insns: script.path.clone(),
-            cuts: vec![],
+            ..TracePath::default()
         }],
         windows: vec![0],
     };

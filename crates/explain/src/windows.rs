@@ -4,7 +4,7 @@ use crate::explained::ExplainError;
 use crate::flow::Flow;
 use crate::place::{Function, Kind, Place, Places};
 use crate::sum::{self, Count, Measured, Sum, SumError};
-use crate::trace::{Architecture, Trace};
+use crate::trace::{Accessed, Architecture, Trace};
 use crate::tree::{self, Walk};
 use crate::{a64, x86};
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ const WARM_UP: &str = "idle_run";
 
 /// What is known of one path.
 pub struct Followed {
-    /// The first one with the same instructions.
+    /// The first one with the same instructions and accesses.
     pub index: u32,
     /// The loop that it times.
     pub timed: String,
@@ -39,7 +39,7 @@ pub fn follow(trace: &Trace, places: &mut Places<'_>) -> Vec<Followed> {
         .map(|path| places.path(&path.insns))
         .collect();
     let functions = &places.functions;
-    let mut first: HashMap<&[u32], u32> = HashMap::new();
+    let mut first: HashMap<(&[u32], &[Accessed]), u32> = HashMap::new();
     let paths = trace.paths.iter().zip(found).enumerate();
     paths
         .map(|(index, (path, places))| {
@@ -53,7 +53,9 @@ pub fn follow(trace: &Trace, places: &mut Places<'_>) -> Vec<Followed> {
                 function.kind == Kind::Guest && is_loop
             });
             Followed {
-                index: *first.entry(&path.insns).or_insert(index as u32),
+                index: *first
+                    .entry((&path.insns, &path.accesses))
+                    .or_insert(index as u32),
                 timed: timed.map_or_else(String::new, |function| function.name.clone()),
                 places,
                 walk,

@@ -33,8 +33,9 @@ impl Explained {
         let mut options = Options::default();
         options.title = format!("{} on {}", self.benchmark, self.platform);
         options.subtitle = Some(format!(
-            "{} instructions measured",
-            grouped(self.sum.measured)
+            "{} instructions measured{}",
+            grouped(self.remaining()),
+            self.left_out_words()
         ));
         options.count_name = "instructions".to_owned();
         options.name_type = "Function:".to_owned();

@@ -59,7 +59,10 @@ impl Explained {
         let traps = self.traps.iter();
         let traps = traps.flat_map(|trap| [trap.count, trap.instructions]);
         let phases = self.phases.iter().map(|count| count.instructions);
-        let added = self.added.iter().map(|added| added.instructions);
+        let added = self.added.iter();
+        let added = added.flat_map(|added| [added.instructions, added.control]);
+        let left_out = self.left_out.iter();
+        let left_out = left_out.flat_map(|left_out| [left_out.instructions, left_out.control]);
         let because = self
             .others
             .iter()
@@ -71,7 +74,7 @@ impl Explained {
             .chain([self.control])
             .map(i64::unsigned_abs);
         let all = nodes.chain(registers).chain(traps).chain(phases);
-        let all = all.chain(added).chain(because).chain(sums);
+        let all = all.chain(added).chain(left_out).chain(because).chain(sums);
         all.max().unwrap_or(0)
     }
 }

@@ -2,6 +2,7 @@
 
 mod flame;
 mod json;
+mod left_out;
 pub mod number;
 mod reckoning;
 mod table;

@@ -54,7 +54,8 @@ impl Explained {
 
     /// Phases with their share.
     pub fn phase_shares(&self) -> impl Iterator<Item = (Phase, i64, String)> + '_ {
-        let whole = self.sum.attributed + self.control;
+        let whole = self.phases.iter().map(|count| count.instructions as i64);
+        let whole = whole.sum();
         self.phases.iter().map(move |count| {
             let instructions = count.instructions as i64;
             (count.phase, instructions, percent(instructions, whole))

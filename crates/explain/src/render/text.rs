@@ -65,20 +65,27 @@ impl Explained {
         let outside = match shares.is_empty() {
             true => "all of the guest's own".to_owned(),
             false => {
-                let attributed = grouped(self.sum.attributed);
+                let attributed = self.sum.attributed - self.left_out_measured();
                 format!(
-                    "{attributed} of them outside of the guest: {}",
+                    "{} of them outside of the guest: {}",
+                    grouped(attributed),
                     shares.join(", ")
                 )
             }
         };
         let mut text = format!(
-            "{} on {}: {} instructions, {outside}.\n",
+            "{} on {}: {} instructions{}, {outside}.\n",
             self.benchmark,
             self.platform,
-            grouped(self.sum.measured),
+            grouped(self.remaining()),
+            self.left_out_words(),
         );
-        for added in &self.added {
+        text += &self.left_out_line();
+        let is_left_out = |name: &String| {
+            let left_out = self.left_out.as_ref();
+            left_out.is_some_and(|left_out| left_out.names.contains(name))
+        };
+        for added in self.added.iter().filter(|added| !is_left_out(&added.name)) {
             let share = percent(added.instructions as i64, self.sum.measured);
             let _ = writeln!(
                 text,
@@ -211,6 +218,9 @@ impl Explained {
             }
             text.push('\n');
         }
+        if let Some(why) = self.unnamed() {
+            let _ = writeln!(text, "{why}");
+        }
         text
     }
 
@@ -238,7 +248,7 @@ impl Explained {
             grouped(attributed),
             grouped(guest),
             grouped(measured),
-        )
+        ) + &self.left_out_sum()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Parts;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 use ws_machines::name::PlatformName;
 
@@ -18,6 +19,8 @@ Examples:
                                    a page with the flame graph, the call tree, and the results in run
   worldswitch explain hypercall --on lab:kvm-nvhe --prices dall-2015
                                    what its accesses to registers took in cycles in 2015
+  worldswitch explain hypercall --on lab:kvm --without nrips
+                                   as if the emulated processor had what it lacks
   worldswitch explain --diff lab:kvm@6.1 lab:kvm@6.12 --bench hypercall
                                    functions that one kernel has more of than the other
   worldswitch list benchmarks      their names";
@@ -58,6 +61,10 @@ pub struct ExplainArgs {
     /// Every register that is read or written, by its name.
     #[arg(long)]
     pub registers: bool,
+    /// Leave out of tree, phases, registers and graphs what only the emulator adds, by its name. Totals with and without
+    /// it are shown, and the sum is checked over everything. May be repeated.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ws_explain::adds::names()))]
+    pub without: Vec<String>,
     /// Reckon accesses to registers, and traps, in cycles: dall-2015, or a CSV file with a machine's prices
     /// (docs/reference.md). May be repeated: a later file's prices replace those of an earlier one.
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["diff", "folded"])]

@@ -49,6 +49,7 @@ fn card(one: &Explained) -> Markup {
         (phases(one))
         (traps(one))
         (registers(one, false))
+        @if let Some(why) = one.unnamed() { p.legend { (why) } }
         @if !one.registers.is_empty() { details { summary { "registers by name" } (registers(one, true)) } }
         p { (plain(one.sum_text().trim_end())) }
     }

@@ -57,6 +57,7 @@ impl Explainers<'_> {
         let explainer = Explainer {
             benchmark: &self.args.bench,
             parts: &self.args.parts,
+            without: &[],
             stop: self.stop,
             colours: self.colours,
         };

@@ -77,6 +77,7 @@ fn difference(
     let explainer = Explainer {
         benchmark: &row.benchmark,
         parts,
+        without: &[],
         stop,
         colours,
     };

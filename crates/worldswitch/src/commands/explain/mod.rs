@@ -34,6 +34,7 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     let explainer = Explainer {
         benchmark: args.benchmark(),
         parts: &args.parts,
+        without: &args.without,
         stop: &stop,
         colours,
     };
@@ -60,7 +61,7 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
         let Some(explained) = one(args.on.as_ref().context("no machine was named")?)? else {
             return Ok(Done::InPart);
         };
-        show(args, &explained)?;
+        show(args, &explained, colours)?;
         return Ok(Done::Whole);
     };
     let (Some(before), Some(after)) = (one(first)?, one(second)?) else {
@@ -74,13 +75,18 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-fn show(args: &ExplainArgs, explained: &Explained) -> anyhow::Result<()> {
+fn show(args: &ExplainArgs, explained: &Explained, colours: Colours) -> anyhow::Result<()> {
     if let Some(path) = &args.flamegraph {
         ws_results::write_bytes(path, explained.to_flame_graph()?.as_bytes())?;
     }
     let text = match (args.json, args.folded) {
         (true, _) => explained.to_json()?,
-        (_, true) => explained.to_folded(),
+        (_, true) => {
+            if explained.left_out.is_some() {
+                output::remark(explained.left_out_line().trim_end(), colours);
+            }
+            explained.to_folded()
+        }
         _ => explained.to_text(Shown {
             least: args.least,
             registers: args.registers,

@@ -27,6 +27,8 @@ pub struct Explainer<'a> {
     pub benchmark: &'a str,
     /// What machines are made from.
     pub parts: &'a Parts,
+    /// Names of what the emulator adds and the explanation leaves out.
+    pub without: &'a [String],
     pub stop: &'a Stop,
     pub colours: Colours,
 }
@@ -64,7 +66,8 @@ impl Explainer<'_> {
             .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
         let trace = Trace::read(&bytes).with_context(|| name.to_string())?;
         let machine = machine(name, symbols.as_deref(), &resources, &trace)?;
-        let explained = Explained::of(&trace, &machine, self.benchmark, &samples);
+        let explained =
+            Explained::of_without(&trace, &machine, self.benchmark, &samples, self.without);
         Ok(Some(explained.with_context(|| name.to_string())?))
     }
 

@@ -1,0 +1,62 @@
+//! What a view leaves out, as text.
+
+use crate::explained::Explained;
+use crate::render::number::grouped;
+
+impl Explained {
+    /// How many fewer instructions the measurement would be without what this view leaves out.
+    pub fn left_out_measured(&self) -> i64 {
+        let left_out = self.left_out.as_ref();
+        left_out.map_or(0, |left_out| left_out.measured())
+    }
+
+    /// The measurement without what this view leaves out.
+    pub fn remaining(&self) -> i64 {
+        self.sum.measured - self.left_out_measured()
+    }
+
+    /// Behind the number of instructions; empty if nothing is left out.
+    pub(super) fn left_out_words(&self) -> String {
+        let left_out = self.left_out.as_ref().map(|left_out| {
+            let all = grouped(self.sum.measured);
+            format!(" without {} ({all} with it)", left_out.named())
+        });
+        left_out.unwrap_or_default()
+    }
+
+    /// One line, or nothing.
+    pub fn left_out_line(&self) -> String {
+        let Some(left_out) = &self.left_out else {
+            return String::new();
+        };
+        let (name, of) = (left_out.named(), &self.added);
+        let why = of.iter().find(|added| left_out.names.contains(&added.name));
+        match why {
+            Some(added) => format!(
+                "Left out: {name}, {} instructions that only the emulator adds ({}).\n",
+                grouped(left_out.instructions as i64),
+                added.why,
+            ),
+            None => format!("Left out: {name}, which adds nothing to this operation.\n"),
+        }
+    }
+
+    /// Behind the sum, which is that of everything.
+    pub(super) fn left_out_sum(&self) -> String {
+        let sum = self.left_out.as_ref().map(|left_out| {
+            let [all, less, rest] = [self.sum.measured, left_out.measured(), self.remaining()];
+            let [all, less, rest] = [all, less, rest].map(grouped);
+            format!("Without {}: {all} - {less} = {rest}\n", left_out.named())
+        });
+        sum.unwrap_or_default()
+    }
+
+    /// Why x86 registers have no names, and what helps; nothing if they have.
+    pub fn unnamed(&self) -> Option<&'static str> {
+        let is_unnamed = self.architecture == "x86_64" && !self.has_accesses;
+        is_unnamed.then_some(
+            "MSRs have no names here and fields of the VMCB are not counted: QEMU before 9.1 shows a plugin neither \
+             registers nor addresses. Leave out --qemu to use the lab's own QEMU, or name a newer one.",
+        )
+    }
+}
