@@ -35,16 +35,32 @@ has() { grep -qE "^$1 [tTwW] $2\$" kvm.txt; }
 # The sum of an explanation in JSON: attributed, the guest's own, measured, not charged.
 sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "$1"; }
 
-@test "x86: the sum is what was measured, and what the emulator adds is told" {
-    ws explain hypercall --on lab:kvm --json --flamegraph flame.svg >kvm.json
+# How often a register or field is read and written, in all phases: 1/0.
+accesses() {
+    jq -r --arg class "$2" --arg name "$3" '[.registers[] | select(.class == $class and .register == $name)]
+        | "\([.[].reads] | add // 0)/\([.[].writes] | add // 0)"' "$1"
+}
+
+@test "x86: the sum is what was measured, what the emulator adds is left out, MSRs and the VMCB's fields are named" {
+    ws explain hypercall --on lab:kvm --without nrips --json --flamegraph flame.svg >kvm.json
     read -r attributed guest measured intercepted < <(sum kvm.json)
     [ $((attributed + guest)) -eq $((measured + intercepted)) ]
     [ "$intercepted" -eq 1 ]
     [ "$(jq -r '[.functions[].name] | index("svm_vcpu_run") != null' kvm.json)" = true ]
     [ "$(jq '.added[0].name == "nrips" and .added[0].instructions > 1000' kvm.json)" = true ]
-    [ "$(jq '[.phases[].instructions] | add' kvm.json)" -eq "$attributed" ]
+    [ "$(jq '.left_out.names == ["nrips"] and .left_out.instructions == .added[0].instructions' kvm.json)" = true ]
+    [ "$(jq '[.phases[].instructions, .left_out.instructions] | add' kvm.json)" -eq "$attributed" ]
     grep -q '<svg' flame.svg
     grep -q svm_skip_emulated_instruction flame.svg
+    run grep -q kvm_emulate_instruction flame.svg
+    [ "$status" -eq 1 ]
+    # Linux 6.1, arch/x86/kvm/svm/svm.c, svm_vcpu_run(): each is read behind the exit and written before the entry.
+    for register in RAX RSP RIP; do [ "$(accesses kvm.json vmcb-general $register)" = 1/1 ]; done
+    [ "$(accesses kvm.json vmcb-register CR2)" = 1/1 ]
+    [ "$(accesses kvm.json vmcb-control TLB_CONTROL)" = 0/1 ]
+    [ "$(accesses kvm.json virtualization VMRUN)" = 0/1 ]
+    [ "$(accesses kvm.json msr DBGCTL)" = 1/0 ]
+    [ "$(jq '[.registers[] | select(.class == "msr" and (.register | test("MSR$")))] == []' kvm.json)" = true ]
 }
 
 @test "ARM: with and without VHE, and the difference adds up" {

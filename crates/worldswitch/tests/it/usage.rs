@@ -10,7 +10,7 @@ fn said(arguments: &[&str]) -> Output {
 
 #[test]
 fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 13] = [
         (&[], "Usage"),
         (&["run", "--on", "lab:natve"], "did you mean lab:native"),
         (&["run", "--on", "LAB:NATIVE"], "may contain only a-z"),
@@ -26,6 +26,10 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
         (&["run", "--quick", "--boots", "3"], "cannot be used with"),
         (&["show"], "PATH"),
         (&["list", "nothing"], "nothing"),
+        (
+            &["explain", "in", "--on", "lab:kvm", "--without", "nrps"],
+            "exists: 'nrips'",
+        ),
     ];
     for (arguments, part) in cases {
         let output = said(arguments);
