@@ -3,7 +3,7 @@
  * (docs/devel/tcg-plugins.rst; the packages of QEMU have no header). PLUGIN_API is the version:
  *
  *	1	QEMU 7.2
- *	3	QEMU 9.1 to 10: an instruction's bytes are copied
+ *	3	QEMU 9.1 to 10: an instruction's bytes are copied; registers and physical addresses are shown
  *	7	QEMU 11: every callback gets the user's pointer, and no plugin's number
  */
 #pragma once

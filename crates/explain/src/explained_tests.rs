@@ -170,7 +170,7 @@ fn fields_of_the_vmcb_are_registers_of_a_phase() {
     let explained = Explained::of(&older, &machine(), "test", &measured).unwrap();
     let text = explained.to_text(crate::render::Shown::default());
     assert!(
-        text.contains("QEMU before 9.1") && text.contains("Leave out --qemu"),
+        text.contains("QEMU before 9.1") && text.contains("without --qemu"),
         "{text}"
     );
 }

@@ -55,8 +55,8 @@ impl Explained {
     pub fn unnamed(&self) -> Option<&'static str> {
         let is_unnamed = self.architecture == "x86_64" && !self.has_accesses;
         is_unnamed.then_some(
-            "MSRs have no names here and fields of the VMCB are not counted: QEMU before 9.1 shows a plugin neither \
-             registers nor addresses. Leave out --qemu to use the lab's own QEMU, or name a newer one.",
+            "MSRs have no names and fields of the VMCB are not counted, as the recording has neither: QEMU before 9.1 \
+             shows a plugin no registers and no addresses. Record again without --qemu, or with a newer QEMU.",
         )
     }
 }
