@@ -1,10 +1,9 @@
 # shellcheck shell=bash
 # Runs that several test files read: the suite on lab:native, lab:kvm and lab:kvm-shadow, with the rows of
 # docs/examples/mixed.c, tests/guests/one-more.c and interrupt-once.c in the guest. $TABLE has the rows of one
-# vCPU: two boots, the second with another load on the host, and a perturbed one. Most time goes into booting
-# Linux, so shadow paging has one boot and a perturbed one; and the rows of two vCPUs, which need another
-# boot, have one boot on the other two machines, in $PAIRS (tests/long/lab.bats has the rest). Load common
-# too.
+# vCPU: two boots, one after the other, the second with another load on the host. Most time goes into booting
+# Linux, so shadow paging has one boot; and the rows of two vCPUs, which need another boot, have one boot on
+# the other two machines, in $PAIRS (tests/long/lab.bats has the rest). Load common too.
 
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that these files add.
@@ -36,11 +35,13 @@ make_table() {
     mkdir "${TABLE%/*}"
     load_on_second_boot 9>&- 3>&- &
     {
-        table_run "$TABLE-shadow" lab:kvm-shadow --boots 1 --perturb 1 --bench "$ONE_VCPU"
+        table_run "$TABLE-shadow" lab:kvm-shadow --boots 1 --perturb 0 --bench "$ONE_VCPU"
         table_run "$PAIRS" lab:native,lab:kvm --boots 1 --perturb 0 --bench "$TWO_VCPUS"
     } 9>&- 3>&- &
     runs+=($!)
-    table_run "$TABLE" lab:native,lab:kvm --boots 2 --perturb 1 --bench "$ONE_VCPU" 3>&- &
+    # On one CPU boots do not run beside each other.
+    ON=$(taskset -cp $$ | grep -o '[0-9]*$') table_run "$TABLE" lab:native,lab:kvm --boots 2 --perturb 0 \
+        --bench "$ONE_VCPU" 3>&- &
     runs+=($!)
     for run in "${runs[@]}"; do
         wait "$run"
@@ -52,8 +53,9 @@ make_table() {
     wait
 }
 
-# table_run FOLDER PLATFORMS WORDS...
+# table_run FOLDER PLATFORMS WORDS...: on the CPU $ON, if it is set.
 table_run() {
+    [ -z "${ON-}" ] || taskset -cp "$ON" $BASHPID >/dev/null
     LIMIT=1700 ws run -v --on "$2" --guest "$BUILT/table-guest/guest.elf" -o "$1" "${@:3}" \
         >"$1.txt" 2>"$1.log" 9>&- || { cat "$1.log" >&2; return 1; }
 }
