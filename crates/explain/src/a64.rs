@@ -113,13 +113,15 @@ pub fn system_name(word: u32) -> &'static str {
     }
 }
 
-/// The name of an instruction that calls or returns to another privilege level.
+/// The name of an instruction that calls or returns to another privilege level, or that processes floating point (DDI
+/// 0487, C4.1: op0 x111).
 pub fn call_name(word: u32) -> &'static str {
     match word {
         _ if word & 0xffe0_001f == 0xd400_0001 => "SVC",
         _ if word & 0xffe0_001f == 0xd400_0002 => "HVC",
         _ if word & 0xffe0_001f == 0xd400_0003 => "SMC",
         0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff => "ERET",
+        _ if word & 0x0e00_0000 == 0x0e00_0000 => "floating point",
         _ => "other",
     }
 }

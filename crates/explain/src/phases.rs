@@ -60,11 +60,13 @@ enum Mark {
 }
 
 /// The functions that begin a phase, by hypervisor; x86 first.
-const MARKS: [(&str, Mark); 14] = [
+const MARKS: [(&str, Mark); 15] = [
     // Linux KVM: arch/x86/kvm/{svm/svm,vmx/vmx}.c, arch/arm64/kvm/handle_exit.c.
     ("svm_handle_exit", Mark::Handler),
     ("vmx_handle_exit", Mark::Handler),
     ("handle_exit", Mark::Handler),
+    // arch/arm64/kvm/hyp/include/hyp/switch.h: gives the guest its floating-point registers; no other handler runs.
+    ("kvm_hyp_handle_fpsimd", Mark::Handler),
     ("kvm_arch_vcpu_ioctl_run", Mark::Loop),
     ("kvm_vcpu_ioctl", Mark::Outside),
     ("vcpu_load", Mark::Reload),
@@ -85,8 +87,9 @@ fn mark(function: &Function) -> Option<Mark> {
         return Some(Mark::Outside);
     }
     // Xen's table has the file before the name of a function that is not global.
-    let own = function.name.rsplit('#').next();
-    let found = MARKS.iter().find(|(name, _)| Some(*name) == own);
+    let own = function.name.rsplit('#').next()?;
+    let own = own.strip_prefix("__kvm_nvhe_").unwrap_or(own);
+    let found = MARKS.iter().find(|(name, _)| *name == own);
     found.map(|(_, mark)| *mark)
 }
 

@@ -61,6 +61,25 @@ fn a_guest_hypervisor_is_a_phase_of_its_own() {
 }
 
 #[test]
+fn a_trap_of_floating_point_is_handled_before_the_other_handlers() {
+    for handler in ["kvm_hyp_handle_fpsimd", "__kvm_nvhe_kvm_hyp_handle_fpsimd"] {
+        let path = [
+            function("test_run", Kind::Guest, 1),
+            function("__guest_exit", Kind::Kernel, 0),
+            function(handler, Kind::Kernel, 0),
+            function("__guest_enter", Kind::Kernel, 0),
+        ];
+        let wanted = [
+            None,
+            Some(Phase::Exit),
+            Some(Phase::Handling),
+            Some(Phase::Entry),
+        ];
+        assert_eq!(of(&path), wanted);
+    }
+}
+
+#[test]
 fn phases_of_an_unknown_hypervisor_are_not_known() {
     let path = [
         function("test_run", Kind::Guest, 1),

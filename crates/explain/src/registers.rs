@@ -231,6 +231,8 @@ fn class(encoding: Encoding) -> Class {
         (_, _, 12, 8..) | (_, 0, 4, 6) => Class::Vgic,
         (_, _, 14, 0..=7) => Class::Timer,
         (_, _, 9, _) | (_, 3, 14, 8..) => Class::Pmu,
+        // FPCR, FPSR.
+        (_, 3, 4, 4) => Class::FloatingPoint,
         // SP_EL0: the kernel's pointer to its current task. Identification; interrupt masks; thread pointers.
         (_, 0, 4, 1 | 2) | (_, 0, 0, _) => Class::Other,
         (_, 0 | 5, ..) | (_, 4, 4, 1) => Class::El1,

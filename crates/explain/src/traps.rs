@@ -121,6 +121,8 @@ mod tests {
         assert_eq!(arm(0xd69f_03e0, 0x400), "ERET");
         assert_eq!(arm(0xf940_0020, 0x400), "memory access");
         assert_eq!(arm(0xf940_0020, 0x480), "interrupt");
+        assert_eq!(arm(0x1e60_4020, 0x400), "floating point", "fmov d0, d1");
+        assert_eq!(arm(0x8b00_0020, 0x400), "other", "add x0, x1, x0");
         assert_eq!(arm(0xd50c_83df, 0x400), "TLBI");
         assert_eq!(arm(0xd503_207f, 0x400), "WFI");
         let x86 = |bytes: &[u8]| {
