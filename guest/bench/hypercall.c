@@ -1,7 +1,5 @@
 /* Hypercall: a call into the hypervisor that returns without doing work there. */
-#include "bench.h"
-
-TIMED_DECLARE(hypercall);
+#include "shared_phases.h"
 
 static struct hypercall_operand operand, control_operand;
 
@@ -10,7 +8,7 @@ static void one(void *argument)
 	hypercall_run(1, argument);
 }
 
-static const char *needs(const struct params *params)
+const char *hypercall_needs(const struct params *params)
 {
 	struct fault fault;
 
@@ -24,7 +22,7 @@ static const char *needs(const struct params *params)
 	return NULL;
 }
 
-static bool init(struct bench_run *run)
+bool hypercall_init(struct bench_run *run)
 {
 	int64_t version = (int64_t)operand.last;
 
@@ -40,7 +38,7 @@ static bool init(struct bench_run *run)
 	return !run->reason;
 }
 
-static enum check check(struct bench_run *run)
+enum check hypercall_check(struct bench_run *run)
 {
 	if (operand.wrong || operand.last != operand.wanted) {
 		bench_note(run, "%lu calls gave another result than %lx; the last gave %lx",
@@ -57,11 +55,11 @@ BENCHMARK(hypercall) = {
 	.category = "exception",
 	.summary = "call into the hypervisor and back, without work there",
 	.requires = "a hypervisor that answers hypercalls",
-	.needs = needs,
-	.init = init,
+	.needs = hypercall_needs,
+	.init = hypercall_init,
 	.run = hypercall_run,
 	.control = hypercall_control,
-	.check = check,
+	.check = hypercall_check,
 	.cpus = 1,
 	.min_iterations = 1,
 	.max_iterations = 1000,

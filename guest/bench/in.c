@@ -1,17 +1,17 @@
 /* IN: reads a byte from a port. Default: a read/write register of the console's device without side
  * effects; in= names another. */
-#include "bench.h"
+#include "shared_phases.h"
 
 TIMED_PAIR(in, BEFORE_PORT, "", OP_PORT_IN, AFTER_PORT_IN);
 
 static struct port_operand operand, control_operand;
 
-static const char *needs(const struct params *params)
+const char *in_needs(const struct params *params)
 {
 	return params->in_port == PORT_NONE ? "no device register is known here: give in=" : NULL;
 }
 
-static bool init(struct bench_run *run)
+bool in_init(struct bench_run *run)
 {
 	operand = (struct port_operand){ .port = (io_port)run->params->in_port };
 	control_operand = operand;
@@ -23,7 +23,7 @@ static bool init(struct bench_run *run)
 	return true;
 }
 
-static enum check check(struct bench_run *run)
+enum check in_check(struct bench_run *run)
 {
 	if (run->params->in_port == scratch_port() && operand.value == scratch_pattern(0)) {
 		bench_note(run, "the port gave the byte that was written to it before");
@@ -38,11 +38,11 @@ BENCHMARK(in) = {
 	.category = "io",
 	.summary = "read a byte from a port",
 	.requires = "",
-	.needs = needs,
-	.init = init,
+	.needs = in_needs,
+	.init = in_init,
 	.run = in_run,
 	.control = in_control,
-	.check = check,
+	.check = in_check,
 	.cpus = 1,
 	.min_iterations = 1000,
 	.max_iterations = 10000000,

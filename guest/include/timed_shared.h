@@ -93,6 +93,11 @@ bool completion_operand_fill(struct completion_operand *operand);
 /* Is that row's interrupt active, according to the controller? */
 bool completion_is_active(void);
 
+/* Sends an interrupt to this CPU, which masks it: it stays pending. False: no interrupt controller. */
+bool pending_send(void);
+/* Takes and ends that interrupt. False: it is not pending. */
+bool pending_take(void);
+
 /*
  * I/O latency: a kick, then a wait for the other side's stamp or for an interrupt. Each pass reads the
  * clock, kicks and waits. The other side's stamp must lie between that read and the end; passes where it

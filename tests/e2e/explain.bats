@@ -76,6 +76,21 @@ accesses() {
     [ "$(registers nvhe el1)" -gt $((4 * $(registers vhe el1))) ]
 }
 
+@test "ARM: a list register in use, and floating point that is saved and restored with a trap of its own" {
+    accesses() { jq -r "[.registers[] | select(.register == \"$2\")] | \"\([.[].reads] | add) \([.[].writes] | add)\"" "$1.json"; }
+    for row in hypercall-pending in-fp; do
+        ws explain "$row" --on lab:kvm-vhe --json >"$row.json"
+        read -r attributed guest measured intercepted < <(sum "$row.json")
+        [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+    done
+    [ "$(accesses hypercall-pending ICH_LR0_EL2)" = '1 2' ]
+    # The monitor's 32 and the guest's; FPSR twice too.
+    [ "$(accesses in-fp V0-V31)" = '64 64' ]
+    [ "$(accesses in-fp FPSR)" = '2 2' ]
+    [ "$(jq -c '[.traps[] | [.cause, .count]]' in-fp.json)" = '[["memory access",1],["floating point",1]]' ]
+    [ "$(jq '[.registers[] | select(.class == "floating-point" and .phase == "handling").writes] | add' in-fp.json)" -eq 33 ]
+}
+
 @test "ARM: reckoned in cycles, at built-in prices and a user's" {
     ws explain hypercall --on lab:kvm-nvhe --prices dall-2015 --json >dall.json
     jq -e '.reckoning.published == [{of: "ARM KVM", cycles: 6500}, {of: "ARM Xen", cycles: 376}]' dall.json

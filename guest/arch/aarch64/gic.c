@@ -12,7 +12,10 @@
 
 #define GICC_CTLR 0x00
 #define GICC_PMR  0x04
+#define GICC_IAR  0x0c
+#define GICC_EOIR 0x10
 #define GICC_RPR  0x14
+#define IAR_INTID 0x3ff
 #define IDLE	  0xff
 
 #define ALL_PRIORITIES 0xf0
@@ -116,15 +119,20 @@ static uint64_t command(const struct cpu *to, uint64_t sgi)
 	       (id >> 16 & 0xff) << 32 | (id >> 32 & 0xff) << 48 | sgi << 24;
 }
 
-void arch_send_ipi(const struct cpu *to)
+static void send(uint64_t value)
 {
 	data_barrier();
 	if (version == 3) {
-		WRITE_REGISTER(ICC_SGI1R_EL1, command(to, SGI_IPI));
+		WRITE_REGISTER(ICC_SGI1R_EL1, value);
 		instruction_barrier();
 	} else if (version == 2) {
-		mmio_write32(distributor + GICD_SGIR, (uint32_t)command(to, SGI_IPI));
+		mmio_write32(distributor + GICD_SGIR, (uint32_t)value);
 	}
+}
+
+void arch_send_ipi(const struct cpu *to)
+{
+	send(command(to, SGI_IPI));
 }
 
 bool ipi_operand_fill(struct ipi_operand *operand, unsigned cpu, bool yield)
@@ -173,6 +181,33 @@ bool completion_is_active(void)
 					 : mmio_read32(gic_cpu_interface + GICC_RPR);
 
 	return (priority & IDLE) != IDLE;
+}
+
+bool pending_send(void)
+{
+	struct completion_operand self;
+
+	if (!completion_operand_fill(&self))
+		return false;
+	send(self.command);
+	return true;
+}
+
+bool pending_take(void)
+{
+	uint32_t taken;
+
+	if (!version)
+		return false;
+	taken = version == 3 ? (uint32_t)READ_REGISTER(ICC_IAR1_EL1)
+			     : mmio_read32(gic_cpu_interface + GICC_IAR);
+	if ((taken & IAR_INTID) != SGI_COMPLETION)
+		return false;
+	if (version == 3)
+		WRITE_REGISTER(ICC_EOIR1_EL1, taken);
+	else
+		mmio_write32(gic_cpu_interface + GICC_EOIR, taken);
+	return true;
 }
 
 bool latency_interrupt_fill(struct latency_page *page)

@@ -23,6 +23,9 @@
 #define CPUID_7_B_TSC_ADJUST (1u << 1)
 #define TIMER_DEADLINE	     (2u << 17)
 
+/* An interrupt to this CPU arrives within a few instructions unless it is emulated. */
+#define MOST_LOOKS 10000
+
 static bool x2apic;
 /* Address of the registers; exceptions.S signals end of interrupt there. */
 uint64_t apic_registers;
@@ -140,6 +143,23 @@ bool completion_is_active(void)
 	if (x2apic)
 		return read_msr(MSR_X2APIC_ISR + word) & bit;
 	return mmio_read32(apic_registers + XAPIC_ISR + word * 16) & bit;
+}
+
+bool pending_send(void)
+{
+	if (apic_registers)
+		apic_send_fixed(apic_id(), VECTOR_LATENCY);
+	return apic_registers != 0;
+}
+
+bool pending_take(void)
+{
+	uint64_t before = latency_handled.count;
+
+	/* STI takes effect behind the next instruction. */
+	for (unsigned i = 0; i < MOST_LOOKS && latency_handled.count == before; i++)
+		__asm__ volatile("sti; nop; cli" : : : "memory");
+	return latency_handled.count != before;
 }
 
 #define MESSAGE_ADDRESS	 0xfee00000u /* SDM vol. 3A, 11.11.1: a CPU's id in bits 12 to 19 */

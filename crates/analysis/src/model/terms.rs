@@ -185,6 +185,10 @@ const EXITS: [&str; 19] = [
     "mmio-write-eventfd",
 ];
 
+/// Ends of the names of rows that measure what another row does, while the guest has paging off, masks a pending
+/// interrupt, or uses floating point.
+const STATES: [&str; 3] = ["-unpaged", "-pending", "-fp"];
+
 /// Whether a benchmark's event needs a hypervisor or a device of one: it does not occur natively, so its
 /// whole cost counts as added.
 pub fn guests_only(benchmark: &str) -> bool {
@@ -206,8 +210,8 @@ pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> 
         _ if benchmark.starts_with("io-latency-out-") => Some(Term::Out),
         // Single exits that are not in the paper's terms (docs/benchmarks/exits.md).
         _ if EXITS.contains(&benchmark) => None,
-        // The same as other rows, by a guest without paging.
-        _ if benchmark.ends_with("-unpaged") => None,
+        // The same as other rows, in another state of the guest.
+        _ if STATES.iter().any(|state| benchmark.ends_with(state)) => None,
         // Privileged and sensitive everywhere; with shadow paging it also switches the shadow root.
         "set-cr3" if paging == Paging::Nested => Some(Term::Sen),
         "set-cr3" => Some(Term::Switch),
@@ -251,6 +255,9 @@ mod tests {
             Some(Term::Ext)
         );
         assert_eq!(term_of("mixed", "mixed", Paging::Nested), None);
+        for variant in ["hypercall-pending", "hypercall-fp", "hypercall-unpaged"] {
+            assert_eq!(term_of(variant, "exception", Paging::Nested), None);
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ const PRINT_BYTES: u64 = 32;
 /// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); for the controls that KVM
 /// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). See also each row's page
 /// in docs/benchmarks. A benchmark that is not in the table has the rule `Depends`.
-const RULES: [(&str, Rule); 21] = [
+const RULES: [(&str, Rule); 22] = [
     // RDTSC: KVM sets neither "RDTSC exiting" nor its intercept.
     ("idle", Rule::Never),
     // "Descriptor-table exiting" only for a guest that sets CR4.UMIP on a CPU that lacks it.
@@ -49,6 +49,7 @@ const RULES: [(&str, Rule); 21] = [
     ("set-cr3", Rule::Depends),
     // VMCALL always exits; for VMMCALL KVM always sets the intercept. KVM counts each.
     ("hypercall", Rule::Kvm("hypercalls")),
+    ("hypercall-pending", Rule::Kvm("hypercalls")),
     // CPUID always exits in VMX; for SVM KVM always sets the intercept.
     ("cpuid", Rule::Kvm("exits")),
     // A write of the APIC timer's divider: with APICv an APIC-write exit (SDM vol. 3, 30.4.3.2); with
@@ -87,15 +88,18 @@ enum Finding {
 
 /// Rules that differ on aarch64. Sources: Linux, arch/arm64/include/asm/kvm_arm.h (HCR_GUEST_FLAGS) and
 /// arch/arm64/kvm/guest.c (kvm_vcpu_stats_desc); docs/benchmarks/aarch64.md.
-const ARM_RULES: [(&str, Rule); 6] = [
+const ARM_RULES: [(&str, Rule); 9] = [
     // HVC always exits, and so does SMC at a virtual EL2; KVM has no counter for them.
     ("hypercall", Rule::Kvm("exits")),
+    ("hypercall-pending", Rule::Kvm("exits")),
+    ("hypercall-fp", Rule::Kvm("exits")),
     // KVM emulates the distributor, so it handles a read itself.
     ("interrupt-controller-trap", Rule::Kvm("mmio_exit_kernel")),
     // HCR_EL2.TID3, which KVM always sets.
     ("read-id-register", Rule::Kvm("exits")),
     // A register of the monitor's device.
     ("in", Rule::Returns("mmio", 1)),
+    ("in-fp", Rule::Returns("mmio", 1)),
     ("out", Rule::Returns("mmio", 1)),
     ("print", Rule::Returns("mmio", PRINT_BYTES)),
 ];

@@ -96,6 +96,7 @@ struct port_operand {
 	uint64_t bytes;
 };
 TIMED_OFFSET(port_operand, port, PORT_PORT);
+TIMED_OFFSET(port_operand, value, PORT_VALUE);
 TIMED_OFFSET(port_operand, string, PORT_STRING);
 TIMED_OFFSET(port_operand, bytes, PORT_BYTES);
 #define BEFORE_PORT   "ldr x2, [x1]\n\tldr w3, [x1, #8]"

@@ -19,6 +19,7 @@
 #define HYPERCALL_NUMBER      40
 
 #define PORT_PORT   0
+#define PORT_VALUE  8
 #define PORT_STRING 16
 #define PORT_BYTES  24
 
