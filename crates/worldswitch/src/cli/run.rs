@@ -99,9 +99,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
     /// Time limit of one benchmark; then its machine is stopped. Time in which the machine waits
-    /// for a host CPU does not count. Workloads of a whole Linux have at least 600.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    pub timeout: Duration,
+    /// for a host CPU does not count. Default: 30; 600 for workloads of a whole Linux.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     #[command(flatten)]
     pub parts: Parts,
     /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time.
@@ -133,9 +133,6 @@ pub struct RunArgs {
     pub counts_only: bool,
 }
 
-/// The default of `--timeout`.
-const BENCH_LIMIT: Duration = Duration::from_secs(30);
-
 /// Where results go.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
@@ -154,7 +151,6 @@ impl RunArgs {
         Self {
             on: vec![on],
             bench: Some(bench),
-            timeout: BENCH_LIMIT,
             parts,
             ..Self::default()
         }

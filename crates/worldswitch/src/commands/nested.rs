@@ -55,7 +55,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         on,
         suite: Some(Suite::Neve2017),
         boots: Some(args.boots),
-        timeout: BENCH_LIMIT,
+        timeout: Some(BENCH_LIMIT),
         parts: args.parts.clone(),
         output: args.output.clone(),
         ..RunArgs::default()

@@ -3,7 +3,6 @@
 use crate::cli::{Output, Parts, PlatformList, RunArgs};
 use crate::commands::run::measure;
 use crate::commands::{Done, Usage, parts};
-use crate::rounds::WORKLOAD_LIMIT;
 use crate::terminal::{Colours, Stop};
 use anyhow::bail;
 use ws_lab::lab::Lab;
@@ -11,7 +10,7 @@ use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_results::ResultFile;
 
-/// Such a run: its boots and perturbed boots; a row may take as long as a workload.
+/// Such a run: its boots and perturbed boots.
 pub fn run(
     on: &[PlatformList],
     (boots, perturb): (u32, u32),
@@ -22,7 +21,6 @@ pub fn run(
         on: on.to_vec(),
         boots: Some(boots),
         perturb: Some(perturb),
-        timeout: WORKLOAD_LIMIT,
         parts: parts.clone(),
         output: output.clone(),
         ..RunArgs::default()

@@ -1,5 +1,6 @@
 //! One boot of a platform that this program boots.
 
+use super::BENCH_LIMIT;
 use super::instance::Instance;
 use super::job::{Common, GUESS_A_ROW, Job, Selection};
 use super::plan::{self, Asked, Parameters, Planned};
@@ -47,8 +48,8 @@ pub struct OneBoot {
     failed: Option<String>,
 }
 
-/// The least time limit of a workload of a whole Linux, which has far more work than a benchmark.
-pub const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
+/// The default time limit of a workload of a whole Linux, which has far more work than a benchmark.
+const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
 
 impl Job {
     /// Boots the machine once. `left_after` is the time that the run takes after this boot.
@@ -224,12 +225,13 @@ impl OneBoot {
         } else {
             nonce::random()
         };
-        let mut limits = Limits::launched(common.bench_limit);
+        let usual = match machine.workloads() {
+            Some(_) => WORKLOAD_LIMIT,
+            None => BENCH_LIMIT,
+        };
+        let mut limits = Limits::launched(common.bench_limit.unwrap_or(usual));
         if let Some(limit) = machine.boot_limit() {
             (limits.boot, limits.between) = (Some(limit), Some(limit));
-        }
-        if machine.workloads().is_some() {
-            limits.bench = limits.bench.max(Some(WORKLOAD_LIMIT));
         }
         Order {
             vcpus: planned.vcpus,

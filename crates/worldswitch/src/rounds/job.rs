@@ -41,7 +41,8 @@ pub struct Common {
     pub perturbed_boots: u32,
     /// Counts of exact machines in earlier runs.
     pub digits: Option<Digits>,
-    pub bench_limit: Duration,
+    /// Time limit of one benchmark, if the user gave one.
+    pub bench_limit: Option<Duration>,
     pub stop: Stop,
 }
 

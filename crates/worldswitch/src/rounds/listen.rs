@@ -3,6 +3,7 @@
 use crate::launch::listen;
 use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::gather::Gathered;
+use crate::rounds::BENCH_LIMIT;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::terminal::Progress;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Job {
         let machine = self.instance.machine.as_mut();
         let heard = match listen::listen(
             machine,
-            common.bench_limit,
+            common.bench_limit.unwrap_or(BENCH_LIMIT),
             wanted,
             &common.stop,
             &mut watch,

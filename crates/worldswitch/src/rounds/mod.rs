@@ -12,11 +12,13 @@ mod quick;
 pub mod rows;
 mod side;
 
-pub use crate::rounds::boot::WORKLOAD_LIMIT;
 use crate::rounds::job::{Common, Job};
 use crate::terminal::{Progress, time};
 use std::time::Duration;
 use ws_machines::machine::Control;
+
+/// The default time limit of a benchmark.
+const BENCH_LIMIT: Duration = Duration::from_secs(30);
 
 /// Boots all platforms. Those that count instructions are first and run in parallel, because load does
 /// not change their counts; those that measure time follow, one machine at a time.
