@@ -196,8 +196,8 @@ between() {
             [ "$(grep -c '; 0 stamps outside; clocks differ by -[0-9]* to [0-9]* ticks' notes.txt)" -eq "$boots" ]
         done
     }
-    within "$TABLE/lab-kvm" 2 vm-switch io-latency-{out,in}-userspace
-    within "$TABLE/lab-kvm-shadow" 1 vm-switch io-latency-{out,in}-userspace
+    within "$TABLE/lab-kvm" 3 vm-switch io-latency-{out,in}-userspace
+    within "$TABLE/lab-kvm-shadow" 2 vm-switch io-latency-{out,in}-userspace
     within "$PAIRS/lab-kvm" 1 io-latency-{out,in}-{spinning,woken}
     [ "$(value "$TABLE/lab-kvm" vm-switch .conditions.vcpus)" -eq 1 ]
     [ "$(value "$PAIRS/lab-kvm" io-latency-out-spinning .conditions.vcpus)" -eq 2 ]
