@@ -120,11 +120,20 @@ accesses() {
     [ "$measured" -eq "$(measured lab-neve-nested)" ]
     [ $((attributed + guest)) -eq $((measured + intercepted)) ]
     [ "$(jq '[.traps[].count] | add' nested.json)" -eq 2 ]
+    # neve is built with debug information.
+    jq -e '.debug == ["neve"] and ([.tree.nodes[].own] | add) == ([.tree.nodes[] | select(.parent == null).total] | add)' nested.json
+    jq -e '[.functions[] | select(.is_inlined and .name == "exit_of_l2")] | length == 1' nested.json
+    # No function has more instructions in lines than it executes, and lines are those of the source.
+    jq -e '. as $all | [.lines | group_by(.function)[] | .[0].function as $of | ([.[].instructions] | add) <=
+        ([$all.tree.nodes[] | select(.function == $of).own] | add)] | length > 20 and all' nested.json
+    line=$(grep -n 'context_enter(' "$ROOT/neve/exits/exits.c" | head -n 1 | cut -d: -f1)
+    jq -e "[.lines[] | select(.file == \"exits/exits.c\" and .line == $line)] | length > 0" nested.json
 }
 
 @test "as text, as folded stacks; each instruction once" {
     ws explain hypercall --on lab:neve-nested >text
     grep -qF "$(grouped "$(measured lab-neve-nested)") instructions" text
+    grep -qE '^ +[0-9,]+ +[0-9,]+ +-  +exit_of_l2 \[L0 hypervisor, inlined\]$' text
     ws explain hypercall --on lab:neve-nested --folded >folded
     [ "$(awk '{ n += $NF } END { print n }' folded)" -ge "$(measured lab-neve-nested)" ]
 }
@@ -187,6 +196,12 @@ accesses() {
     [[ $output == *'matches no benchmark'* ]]
     run ws explain hypercall --on lab:nonsense
     [ "$status" -eq 2 ]
+    run ws explain hypercall --on lab:neve --debug no-such-file
+    [ "$status" -eq 2 ]
+    [[ $output == *'--debug no-such-file: No such file'* ]]
+    run ws explain hypercall --on lab:neve --debug "$PWD"
+    [ "$status" -eq 2 ]
+    [[ $output == *'it is of nothing that was executed, which is guest, neve'* ]]
     run ws explain ipi-running --on lab:neve
     [ "$status" -ne 0 ]
     [[ $output == *'vCPU'* ]]

@@ -130,3 +130,27 @@ SET
     boots_to 'Found no Xen signature!' \
         --kernel cache/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
 }
+
+@test "explain: inlined functions and lines of Debian's KVM, and another build's debug information is refused" {
+    fetch_packages kvm kvm@6.12
+    fetch_packages --debug kvm
+    ws explain hypercall --on lab:kvm --json >with.json
+    jq -e '.debug | index("Linux") and index("kvm") and index("kvm_amd")' with.json
+    inlined() { jq -r '.functions[] | select(.is_inlined and .module == "kvm").name' with.json; }
+    # vcpu_run() and vcpu_enter_guest() are static and called once (arch/x86/kvm/x86.c).
+    inlined | grep -qx vcpu_run
+    inlined | grep -qx vcpu_enter_guest
+    jq -e '[.lines[] | select(.file == "arch/x86/kvm/svm/vmenter.S").instructions] | add > 50' with.json
+    # The functions that have symbols are those of an explanation without.
+    debug=$(dirname "$(find -L "$LAB_STORE/sets/debug-linux-6.1/root" -name 'vmlinux-*' -type f)")/..
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/plain
+    only_sets qemu linux-6.1 linux-6.12
+    ws explain hypercall --on lab:kvm --json >without.json
+    for of in with without; do
+        jq -c '.sum, .phases, .registers, ([.tree.nodes[].own] | add), ([.tree.nodes[].calls] | add)' $of.json >$of
+    done
+    cmp with without
+    run ws explain hypercall --on lab:kvm@6.12 --debug "$debug"
+    [ "$status" -eq 1 ]
+    [[ $output == *'vmlinux-6.1'*'it is of another build than the code that was executed'* ]]
+}

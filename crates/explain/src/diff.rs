@@ -1,7 +1,9 @@
 //! What changed between two explained operations, function by function. The parts add up to the difference of the
 //! measurements.
 
+use crate::debug::fold;
 use crate::explained::Explained;
+use crate::per_function::counts;
 use crate::place::{Function, Kind};
 use crate::render::number::{grouped, signed};
 use serde::Serialize;
@@ -29,6 +31,8 @@ pub enum Change {
 pub struct Part {
     /// How often it is called.
     pub calls: u64,
+    /// Instructions of its own where it is inlined into its callers.
+    pub inlined: u64,
     /// Its own instructions.
     pub own: u64,
     /// The same, and of all that it calls.
@@ -64,7 +68,10 @@ impl Changed {
     }
 
     fn line(&self) -> String {
-        let [before, after] = [self.before, self.after].map(|part| grouped(part.calls as i64));
+        let [before, after] = [self.before, self.after].map(|part| match part.calls {
+            0 if part.inlined > 0 => "inlined".to_owned(),
+            calls => grouped(calls as i64),
+        });
         let calls = match before == after {
             true => after,
             false => format!("{before} > {after}"),
@@ -134,8 +141,14 @@ impl Difference {
             return Err(DiffError(architectures.0.clone(), architectures.1.clone()));
         }
         let mut parts: BTreeMap<Key, (Kind, [Part; 2])> = BTreeMap::new();
+        // Where one side's inlined functions are not known, the other side's are parts of their callers too.
+        let both = before
+            .debug
+            .iter()
+            .filter(|name| after.debug.contains(name));
+        let both: Vec<&str> = both.map(String::as_str).collect();
         for (side, explained) in [before, after].into_iter().enumerate() {
-            for (key, kind, part) in parts_of(explained) {
+            for (key, kind, part) in parts_of(explained, &both) {
                 let (_, both) = parts.entry(key).or_insert((kind, [Part::default(); 2]));
                 both[side].add(part);
             }
@@ -296,6 +309,7 @@ impl Change {
 impl Part {
     fn add(&mut self, other: Self) {
         self.calls += other.calls;
+        self.inlined += other.inlined;
         self.own += other.own;
         self.total += other.total;
     }
@@ -307,19 +321,29 @@ fn control(explained: &Explained) -> i64 {
     explained.control - left_out.map_or(0, |left_out| left_out.control as i64)
 }
 
-fn parts_of(explained: &Explained) -> impl Iterator<Item = (Key, Kind, Part)> + '_ {
-    explained.counts().into_iter().map(|count| {
+/// The parts of all functions outside of the guest; inlined ones only of the code of these names.
+fn parts_of<'a>(
+    explained: &'a Explained,
+    inlined_of: &[&str],
+) -> impl Iterator<Item = (Key, Kind, Part)> + 'a {
+    let functions = &explained.functions;
+    let keeps = |function: &Function| inlined_of.contains(&function.code());
+    let counts = counts(&fold(&explained.tree, functions, keeps));
+    let counts = counts.into_iter().map(|count| {
+        let function = &functions[count.function as usize];
         let Function {
             name, level, kind, ..
-        } = &explained.functions[count.function as usize];
+        } = function;
         let part = Part {
             calls: count.calls,
+            inlined: if function.is_inlined { count.own } else { 0 },
             own: count.own,
             total: count.total,
         };
         let key = (plain(name).to_owned(), *level, *kind == Kind::User);
         (key, *kind, part)
-    })
+    });
+    counts.filter(|(_, kind, _)| *kind != Kind::Guest)
 }
 
 /// A function's name as the source has it: without what the compiler adds, and what Linux does to KVM's code at EL2.

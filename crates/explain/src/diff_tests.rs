@@ -1,4 +1,5 @@
 use super::*;
+use crate::debug::Sites;
 use crate::fake::{Hypercall, machine, trace};
 use proptest::prelude::*;
 
@@ -18,7 +19,15 @@ fn without_nrips(emulated: usize, user_space: bool, interrupts: usize) -> Explai
         interrupts,
     }]);
     let names = ["nrips".to_owned()];
-    Explained::of_without(&trace, &machine(), "test", &measured, &names).unwrap()
+    Explained::of_without(
+        &trace,
+        &machine(),
+        "test",
+        &measured,
+        &names,
+        &Sites::default(),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! An operation, explained.
 
 use crate::adds::Lack;
+use crate::debug::{self, LineCount, Sites};
 use crate::left_out::{self, LeftOut};
+pub use crate::per_function::FunctionCount;
+use crate::per_function::counts;
 use crate::phases::{self, Phase};
 use crate::place::{Function, Kind, Machine, Places};
 use crate::reckoning::Reckoning;
@@ -9,7 +12,7 @@ use crate::registers::{self, Accesses, Class, Registers};
 use crate::sum::{Measured, Sum, SumError};
 use crate::trace::{Architecture, Trace};
 use crate::traps::{Trap, traps};
-use crate::tree::{Node, Tree};
+use crate::tree::Tree;
 use crate::windows::{Followed, Windows, follow, reads_clock};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -39,19 +42,6 @@ pub enum ExplainError {
     /// The sum.
     #[error(transparent)]
     Sum(#[from] SumError),
-}
-
-/// How many instructions a function takes in an operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FunctionCount {
-    /// Index in [`Explained::functions`].
-    pub function: u32,
-    /// How often it was called.
-    pub calls: u64,
-    /// Its own instructions.
-    pub own: u64,
-    /// The same, and of all that it called.
-    pub total: u64,
 }
 
 /// Instructions of a phase.
@@ -138,6 +128,12 @@ pub struct Explained {
     pub functions: Vec<Function>,
     /// The call tree of the most common path, the guest's own instructions and the harness's in it.
     pub tree: Tree,
+    /// Images and modules with debug information, of which inlined functions and lines are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub debug: Vec<String>,
+    /// Lines of the source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineCount>,
     /// By phase; empty if those of this hypervisor are not known.
     pub phases: Vec<PhaseCount>,
     /// By class, name, phase.
@@ -174,10 +170,11 @@ impl Explained {
         benchmark: &str,
         measured: &Measured,
     ) -> Result<Self, ExplainError> {
-        Self::of_without(trace, machine, benchmark, measured, &[])
+        Self::of_without(trace, machine, benchmark, measured, &[], &Sites::default())
     }
 
-    /// The same, in a view that leaves out what the emulator adds by these names. The sum is that of everything.
+    /// The same, in a view that leaves out what the emulator adds by these names, and with what debug information says.
+    /// The sum is that of everything.
     ///
     /// # Errors
     /// As above.
@@ -187,6 +184,7 @@ impl Explained {
         benchmark: &str,
         measured: &Measured,
         names: &[String],
+        sites: &Sites,
     ) -> Result<Self, ExplainError> {
         let mut places = Places::of(trace, machine);
         let paths = follow(trace, &mut places);
@@ -221,6 +219,8 @@ impl Explained {
             sum: sums[first],
             control: control.count.attributed,
             tree: view.tree,
+            debug: sites.names(),
+            lines: Vec::new(),
             phases: count_phases(&view.phases),
             traps: view.traps,
             registers: view.counted.registers,
@@ -234,6 +234,16 @@ impl Explained {
             reckoning: None,
         };
         explained.others = explained.find_others(&run, &sums, main, &paths, &view.lacks);
+        // Last: what is above goes by the functions that have symbols.
+        let left_out = left_out::caused(&path.walk.tree, &explained.functions, &view.lacks);
+        let insns = &trace.paths[main as usize].insns;
+        (explained.tree, explained.lines) = debug::expand(
+            &path.walk,
+            insns,
+            &left_out,
+            sites,
+            &mut explained.functions,
+        );
         Ok(explained)
     }
 
@@ -452,35 +462,6 @@ fn count_registers(
         accessing,
         returns,
     }
-}
-
-/// All functions of a tree. A function that calls itself is counted once in its total.
-fn counts(tree: &Tree) -> Vec<FunctionCount> {
-    let mut counts: HashMap<u32, FunctionCount> = HashMap::new();
-    for node in &tree.nodes {
-        let count = counts.entry(node.function).or_insert(FunctionCount {
-            function: node.function,
-            ..FunctionCount::default()
-        });
-        count.calls += node.calls;
-        count.own += node.own;
-        if !is_inside_itself(tree, node) {
-            count.total += node.total;
-        }
-    }
-    let mut counts: Vec<FunctionCount> = counts.into_values().collect();
-    counts.sort_by_key(|count| (std::cmp::Reverse(count.own), count.function));
-    counts
-}
-
-fn is_inside_itself(tree: &Tree, node: &Node) -> bool {
-    let callers = node
-        .parent
-        .into_iter()
-        .flat_map(|parent| tree.chain(parent));
-    callers
-        .into_iter()
-        .any(|caller| caller.function == node.function)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::debug::Sites;
 use crate::fake::{Hypercall, machine, trace};
 use crate::trace::{Accessed, Insn, What};
 use proptest::prelude::*;
@@ -71,7 +72,15 @@ fn what_the_emulator_adds_is_told_and_can_be_taken_out() {
 fn without_nrips(samples: &[Hypercall]) -> Explained {
     let (trace, measured) = trace(samples);
     let names = ["nrips".to_owned()];
-    Explained::of_without(&trace, &machine(), "test", &measured, &names).unwrap()
+    Explained::of_without(
+        &trace,
+        &machine(),
+        "test",
+        &measured,
+        &names,
+        &Sites::default(),
+    )
+    .unwrap()
 }
 
 #[test]

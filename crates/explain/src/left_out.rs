@@ -108,6 +108,7 @@ mod tests {
             image: String::new(),
             level: 0,
             kind: Kind::Kernel,
+            is_inlined: false,
         };
         let node = |(function, parent): &(u32, Option<u32>)| Node {
             function: *function,

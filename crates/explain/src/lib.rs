@@ -10,6 +10,7 @@
 pub mod a64;
 pub mod adds;
 pub mod counts;
+pub mod debug;
 pub mod diff;
 pub mod explained;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod flow;
 mod hidden;
 pub mod left_out;
 pub mod load;
+mod per_function;
 pub mod phases;
 pub mod place;
 pub mod prices;

@@ -33,7 +33,7 @@ pub fn biases(code: &Code, trace: &Trace) -> Vec<u64> {
 }
 
 /// The code of an ELF file: which bytes are at an address.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     sections: Vec<(u64, Vec<u8>)>,
 }

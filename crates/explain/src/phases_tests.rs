@@ -3,6 +3,7 @@ use crate::tree::{Node, Tree};
 
 fn function(name: &str, kind: Kind, level: u8) -> Function {
     Function {
+        is_inlined: false,
         name: name.into(),
         module: None,
         image: String::new(),
@@ -23,6 +24,7 @@ fn of(functions: &[Function]) -> Vec<Option<Phase>> {
     };
     let count = functions.len() as u32;
     let walk = Walk {
+        is_call: Vec::new(),
         tree: Tree {
             nodes: (0..count).map(node).collect(),
             roots: (0..count).collect(),

@@ -2,7 +2,9 @@
 //!
 //! L0 is the software on the (emulated) machine itself, L1 what runs in its VM, and so on; the guest is the last.
 
+use crate::debug::Piece;
 use crate::load::{self, Code};
+use crate::render::number::grouped;
 use crate::symbols::{Symbols, SymbolsError};
 use crate::trace::{Insn, Trace};
 use serde::{Deserialize, Serialize};
@@ -135,6 +137,29 @@ pub struct Function {
     pub level: u8,
     /// What kind of software.
     pub kind: Kind,
+    /// The compiler put it into its callers: it has instructions, but nobody calls it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_inlined: bool,
+}
+
+impl Function {
+    /// The module or image that it is in, as debug information is named.
+    pub fn code(&self) -> &str {
+        self.module.as_deref().unwrap_or(&self.image)
+    }
+
+    /// How often it was called, for people: nobody calls what is inlined.
+    pub fn calls(&self, calls: u64) -> String {
+        match self.is_inlined {
+            true => "-".to_owned(),
+            false => grouped(calls as i64),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Where one executed instruction belongs.
@@ -220,6 +245,19 @@ impl<'a> Places<'a> {
             .collect()
     }
 
+    /// The piece of code that an instruction of the trace is in, and the address at which it was linked.
+    pub(crate) fn linked(&self, insn: usize) -> Option<(Piece, u64)> {
+        let found = self.insns.get(insn)?;
+        let (own, (index, offset)) = (found.image?, found.symbol?);
+        let symbol = own.symbols.get(index)?;
+        let image = self.machine.images.iter();
+        let piece = Piece {
+            image: image.clone().position(|image| std::ptr::eq(image, own))?,
+            module: symbol.module.clone(),
+        };
+        Some((piece, symbol.address + offset))
+    }
+
     /// Code of a kernel says by its location which level it is of; all other code is of the level of what ran before.
     fn level(&self, found: &Found<'_>, before: u8, was_guest: bool) -> u8 {
         let last = self.machine.hypervisors;
@@ -274,6 +312,7 @@ impl Found<'_> {
                 .map_or_else(String::new, |image| image.name.clone()),
             level,
             kind,
+            is_inlined: false,
         }
     }
 }

@@ -182,6 +182,11 @@ impl Symbols {
         self.sorted.get(index)
     }
 
+    /// All of them, by address.
+    pub(crate) fn all(&self) -> &[Symbol] {
+        &self.sorted
+    }
+
     /// From the first function of no module to the last one's reach: the kernel itself.
     pub fn core(&self) -> Range<u64> {
         let mut own = self.sorted.iter().filter(|symbol| symbol.module.is_none());

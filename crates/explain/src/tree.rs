@@ -54,6 +54,8 @@ pub struct Walk {
     pub tree: Tree,
     /// The node of each instruction of the path.
     pub nodes: Vec<u32>,
+    /// Whether the instruction begins a call of its node.
+    pub is_call: Vec<bool>,
     /// In the order of time of their beginning.
     pub interruptions: Vec<Interruption>,
 }
@@ -109,12 +111,20 @@ pub fn walk(
         tree: Tree::default(),
         children: HashMap::new(),
         interruptions: Vec::new(),
+        calls: 0,
     };
-    let nodes = (0..path.len()).map(|at| walker.step(at)).collect();
+    let mut nodes = Vec::with_capacity(path.len());
+    let mut is_call = Vec::with_capacity(path.len());
+    for at in 0..path.len() {
+        let before = walker.calls;
+        nodes.push(walker.step(at));
+        is_call.push(walker.calls > before);
+    }
     walker.tree.add_up();
     Walk {
         tree: walker.tree,
         nodes,
+        is_call,
         interruptions: walker.interruptions,
     }
 }
@@ -130,6 +140,8 @@ struct Walker<'a> {
     tree: Tree,
     children: HashMap<(Option<u32>, u32), u32>,
     interruptions: Vec<Interruption>,
+    /// Of all nodes, until now; an instruction begins at most one.
+    calls: u64,
 }
 
 impl Walker<'_> {
@@ -339,22 +351,12 @@ impl Walker<'_> {
         let next = self.tree.nodes.len() as u32;
         let node = *self.children.entry((parent, function)).or_insert(next);
         if node == next {
-            self.tree.nodes.push(Node {
-                function,
-                parent,
-                children: Vec::new(),
-                calls: 0,
-                own: 0,
-                total: 0,
-            });
-            match parent {
-                Some(parent) => self.tree.nodes[parent as usize].children.push(node),
-                None => self.tree.roots.push(node),
-            }
+            self.tree.add(parent, function);
         }
         // The guest has no stack: it is called anew where another function of its own ran before.
         let goes_on = at > 0 && self.places[at - 1].function == function && parent.is_none();
         self.tree.nodes[node as usize].calls += u64::from(!goes_on);
+        self.calls += u64::from(!goes_on);
         node
     }
 
@@ -388,6 +390,23 @@ fn is_thunk(name: &str) -> bool {
 }
 
 impl Tree {
+    /// A new node, below its caller.
+    pub(crate) fn add(&mut self, parent: Option<u32>, function: u32) {
+        let node = self.nodes.len() as u32;
+        self.nodes.push(Node {
+            function,
+            parent,
+            children: Vec::new(),
+            calls: 0,
+            own: 0,
+            total: 0,
+        });
+        match parent {
+            Some(parent) => self.nodes[parent as usize].children.push(node),
+            None => self.roots.push(node),
+        }
+    }
+
     /// Parents stand before their children, so one pass from the end adds up all.
     pub(crate) fn add_up(&mut self) {
         for index in (0..self.nodes.len()).rev() {

@@ -3,7 +3,7 @@
 use crate::quirks::{self, Quirks};
 use crate::recipe::{Recipe, Word};
 use crate::recipe_file::RecipeFile;
-use crate::sets::{Lock, Package, Set, Sets, parse_lock, parse_sets, write_lock};
+use crate::sets::{Lock, Package, Set, SetKind, Sets, parse_lock, parse_sets, write_lock};
 use crate::store::Unpacked;
 use crate::workload::{self, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -241,6 +241,13 @@ impl Lab {
             name: name.to_owned(),
             known: list(self.sets.keys()),
         })
+    }
+
+    /// The set with the debug information of the set `name`.
+    pub fn debug_set(&self, name: &str) -> Option<String> {
+        let debug = format!("debug-{name}");
+        let is_one = |set: &Set| set.kind == SetKind::Debug;
+        self.sets.get(&debug).is_some_and(is_one).then_some(debug)
     }
 
     /// All sets.

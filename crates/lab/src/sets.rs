@@ -40,6 +40,8 @@ pub enum SetKind {
     /// A root file system that a machine boots: programs, other files, and all libraries that any
     /// of them needs.
     Root,
+    /// Debug information of a kernel and its modules, or of Xen.
+    Debug,
 }
 
 /// The modules of a machine that boots a whole Linux: its root file system in an NVDIMM, and a
@@ -78,6 +80,13 @@ impl SetKind {
                 "usr/lib/modules/*/config",
                 "usr/lib/modules/*/kernel/arch/*/kvm/*",
                 "usr/lib/modules/*/kernel/virt/*",
+            ],
+            (Self::Debug, _) => &[
+                "usr/lib/debug/boot/vmlinux-*",
+                "usr/lib/debug/boot/xen-syms-*",
+                "usr/lib/debug/*lib/modules/*/vmlinux",
+                "usr/lib/debug/*lib/modules/*/kernel/arch/*/kvm/*",
+                "usr/lib/debug/*lib/modules/*/kernel/virt/*",
             ],
             (Self::Xen, Architecture::X86_64) => &["boot/xen-*.gz"],
             (Self::Xen, Architecture::Aarch64) => &["boot/xen-*-arm64"],

@@ -311,6 +311,10 @@ impl Unpacked {
             }
             // Which of its programs are there was checked when their libraries were looked up.
             SetKind::Root => Ok(()),
+            SetKind::Debug if self.manifest.files.is_empty() => {
+                Err(self.lacks("debug information"))
+            }
+            SetKind::Debug => Ok(()),
         };
         checked.map_err(|e| e.to_string())
     }

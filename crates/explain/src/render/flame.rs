@@ -6,6 +6,9 @@ use crate::render::number::grouped;
 use crate::tree::Node;
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
+/// Ends the names of inlined functions, as in the stacks of other tools.
+const INLINED: &str = "_[i]";
+
 /// The flame graph can't be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("the flame graph can't be drawn: {0}")]
@@ -56,9 +59,10 @@ impl Explained {
             .iter()
             .rev()
             .map(|node| &self.functions[node.function as usize]);
-        let mut names = functions
-            .clone()
-            .map(|function| function.name.replace([';', '\n'], "_"));
+        let mut names = functions.clone().map(|function| {
+            let name = function.name.replace([';', '\n'], "_");
+            name + if function.is_inlined { INLINED } else { "" }
+        });
         let outermost = functions.clone().next();
         let top = outermost.map_or_else(String::new, |function| match function.kind {
             Kind::Guest => "guest".to_owned(),

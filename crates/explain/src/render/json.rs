@@ -46,6 +46,14 @@ impl Explained {
         explained.tree.link(functions).map_err(JsonError::Damaged)?;
         match explained.greatest() > MOST {
             true => Err(JsonError::Damaged(format!("a number is above {MOST}"))),
+            false
+                if explained
+                    .lines
+                    .iter()
+                    .any(|line| line.function as usize >= functions) =>
+            {
+                Err(JsonError::Damaged("a line is of no function".to_owned()))
+            }
             false => Ok(explained),
         }
     }
@@ -54,6 +62,7 @@ impl Explained {
     fn greatest(&self) -> u64 {
         let nodes = self.tree.nodes.iter();
         let nodes = nodes.flat_map(|node| [node.calls, node.own, node.total]);
+        let lines = self.lines.iter().map(|line| line.instructions);
         let registers = self.registers.iter().map(|count| count.accesses);
         let registers = registers.flat_map(|accesses| [accesses.reads, accesses.writes]);
         let traps = self.traps.iter();
@@ -73,7 +82,11 @@ impl Explained {
             .flat_map(|sum| [sum.attributed, sum.guest, sum.measured, sum.intercepted])
             .chain([self.control])
             .map(i64::unsigned_abs);
-        let all = nodes.chain(registers).chain(traps).chain(phases);
+        let all = nodes
+            .chain(lines)
+            .chain(registers)
+            .chain(traps)
+            .chain(phases);
         let all = all.chain(added).chain(left_out).chain(because).chain(sums);
         all.max().unwrap_or(0)
     }

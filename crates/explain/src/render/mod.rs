@@ -3,6 +3,7 @@
 mod flame;
 mod json;
 mod left_out;
+mod lines;
 pub mod number;
 mod reckoning;
 mod table;

@@ -46,9 +46,10 @@ impl Explained {
             (Kind::User, None) if !function.image.is_empty() => function.image.clone(),
             (kind, None) => kind.to_string(),
         };
+        let inlined = if function.is_inlined { ", inlined" } else { "" };
         match (self.hypervisors, function.kind) {
-            (0 | 1, _) | (_, Kind::Guest) => format!("{} [{place}]", function.name),
-            _ => format!("{} [L{} {place}]", function.name, function.level),
+            (0 | 1, _) | (_, Kind::Guest) => format!("{} [{place}{inlined}]", function.name),
+            _ => format!("{} [L{} {place}{inlined}]", function.name, function.level),
         }
     }
 

@@ -16,6 +16,8 @@ pub struct Shown {
     pub least: u64,
     /// Every register by its name.
     pub registers: bool,
+    /// Lines of the source.
+    pub lines: bool,
 }
 
 impl Default for Shown {
@@ -24,6 +26,7 @@ impl Default for Shown {
         Self {
             least: 10,
             registers: false,
+            lines: false,
         }
     }
 }
@@ -34,6 +37,8 @@ impl Explained {
         let parts = [
             self.sentence(),
             self.tree_text(shown.least),
+            self.debug_text(),
+            self.lines_text(shown),
             self.others_text(),
             self.phases_text(),
             self.traps_text(),
@@ -124,7 +129,7 @@ impl Explained {
                 "{:>9} {:>8} {:>6}  {}{}",
                 grouped(node.total as i64),
                 grouped(node.own as i64),
-                grouped(node.calls as i64),
+                function.calls(node.calls),
                 "  ".repeat(depth),
                 self.label(function),
             );

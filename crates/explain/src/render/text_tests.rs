@@ -19,6 +19,7 @@ fn all_of_it_is_told() {
     let text = explain(&[usual, usual, tick]).to_text(Shown {
         least: 3,
         registers: true,
+        lines: false,
     });
     let wanted = "\
 test on lab:fake: 73 instructions, 74 of them outside of the guest: 74 in the kernel.

@@ -132,7 +132,7 @@ impl<'a> Unpacking<'a> {
             || match self.set.kind {
                 SetKind::Program => needed::may_be(self.set, path),
                 SetKind::Root => is_link || root::may_be(path),
-                SetKind::Kernel | SetKind::Xen => false,
+                SetKind::Kernel | SetKind::Xen | SetKind::Debug => false,
             }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Unpacking<'a> {
                 let needed = root::closure(self.set, &self.root, &self.files)?;
                 self.keep_only(|path| needed.contains(path))?;
             }
-            SetKind::Kernel | SetKind::Xen => {}
+            SetKind::Kernel | SetKind::Xen | SetKind::Debug => {}
         }
         files::check(&self.files).map_err(io::Error::other)?;
         files::link(&self.root, &self.files)?;

@@ -32,6 +32,8 @@ pub struct Software {
     /// The symbols are Xen's, not Linux's.
     pub is_xen: bool,
     pub programs: Vec<Program>,
+    /// Folders with debug information of its Linux or Xen, which were fetched on request.
+    pub debug: Vec<PathBuf>,
 }
 
 /// The software of a recipe's machine.
@@ -71,5 +73,15 @@ pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, Mach
         hypervisors,
         is_xen: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
         programs,
+        debug: debug(recipe, resources)?,
     })
+}
+
+/// The fetched sets with debug information of what a recipe's machine runs.
+fn debug(recipe: &Recipe, resources: &Resources) -> Result<Vec<PathBuf>, MachineError> {
+    let (lab, store) = (resources.lab()?, resources.store()?);
+    let sets = recipe.sets();
+    let debug = sets.iter().filter_map(|set| lab.debug_set(set));
+    let there = debug.filter_map(|set| store.find(&set).ok());
+    Ok(there.map(|set| set.root).collect())
 }

@@ -68,7 +68,10 @@ pub enum SymbolsError {
     #[error("stopped while it booted for its symbols")]
     Stopped,
     /// The first process said why.
-    #[error("its Linux prints no symbols: {0}")]
+    #[error(
+        "its Linux prints no symbols: {0}; debug information (explain --debug) does not help instead, as it does not say \
+         where modules are"
+    )]
     Refused(String),
     #[error("its Linux did not print its symbols within {seconds} s; its last line was: {last}")]
     Late { seconds: u64, last: String },

@@ -21,6 +21,8 @@ Examples:
                                    what its accesses to registers took in cycles in 2015
   worldswitch explain hypercall --on lab:kvm --without nrips
                                    as if the emulated processor had what it lacks
+  worldswitch lab fetch --debug kvm && worldswitch explain hypercall --on lab:kvm --lines
+                                   with inlined functions and lines of the source
   worldswitch explain --diff lab:kvm@6.1 lab:kvm@6.12 --bench hypercall
                                    functions that one kernel has more of than the other
   worldswitch list benchmarks      their names";
@@ -65,6 +67,13 @@ pub struct ExplainArgs {
     /// it are shown, and the sum is checked over everything. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ws_explain::adds::names()))]
     pub without: Vec<String>,
+    /// Lines of the source, by function. Needs debug information.
+    #[arg(long, conflicts_with_all = ["diff", "json", "folded"])]
+    pub lines: bool,
+    /// Debug information of what runs: a vmlinux, a module (kvm.ko), a xen-syms, or a folder with them, such as
+    /// /usr/lib/debug. Adds inlined functions. May be repeated. What lab fetch --debug fetched is found without.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub debug: Vec<PathBuf>,
     /// Reckon accesses to registers, and traps, in cycles: dall-2015, or a CSV file with a machine's prices
     /// (docs/reference.md). May be repeated: a later file's prices replace those of an earlier one.
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["diff", "folded"])]

@@ -197,6 +197,10 @@ pub struct FetchArgs {
     /// All sets, except those that must be named, such as unstable's kernel.
     #[arg(long)]
     pub all: bool,
+    /// Also the debug information of their kernels and of Xen, which worldswitch explain then finds: some
+    /// 300 MB to fetch for each kernel.
+    #[arg(long, conflicts_with = "all", requires = "names")]
+    pub debug: bool,
     /// If the archive no longer has the versions that lock.toml pins, take its newest ones and mark
     /// them as not pinned.
     #[arg(long)]

@@ -58,6 +58,7 @@ impl Explainers<'_> {
             benchmark: &self.args.bench,
             parts: &self.args.parts,
             without: &[],
+            debug: &[],
             stop: self.stop,
             colours: self.colours,
         };

@@ -78,6 +78,7 @@ fn difference(
         benchmark: &row.benchmark,
         parts,
         without: &[],
+        debug: &[],
         stop,
         colours,
     };

@@ -2,6 +2,7 @@
 //! more or less. Other commands print such differences of what they found.
 
 mod changed;
+mod debug;
 mod kept;
 mod operation;
 mod prices;
@@ -30,11 +31,13 @@ pub const LEAST: u64 = 10;
 pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     // Before the machine boots: a mistake in a file is told at once.
     let prices = prices::prices(&args.prices)?;
+    debug::check(&args.debug)?;
     let stop = Stop::listen()?;
     let explainer = Explainer {
         benchmark: args.benchmark(),
         parts: &args.parts,
         without: &args.without,
+        debug: &args.debug,
         stop: &stop,
         colours,
     };
@@ -90,6 +93,7 @@ fn show(args: &ExplainArgs, explained: &Explained, colours: Colours) -> anyhow::
         _ => explained.to_text(Shown {
             least: args.least,
             registers: args.registers,
+            lines: args.lines,
         }),
     };
     output::data(&text)?;

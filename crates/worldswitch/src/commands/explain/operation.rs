@@ -1,18 +1,20 @@
 //! One operation: boots the machine, records the benchmark, and explains what was recorded.
 
+use super::debug;
 use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::run::{Measured, measure};
 use crate::commands::{Usage, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use ws_explain::debug::Sites;
 use ws_explain::explained::Explained;
 use ws_explain::place::{Image, Machine, Role};
 use ws_explain::sum::Measured as Samples;
 use ws_explain::symbols::Symbols;
 use ws_explain::trace::Trace;
-use ws_machines::lab::{Part, SymbolsError};
+use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
@@ -29,6 +31,8 @@ pub struct Explainer<'a> {
     pub parts: &'a Parts,
     /// Names of what the emulator adds and the explanation leaves out.
     pub without: &'a [String],
+    /// Files and folders with debug information.
+    pub debug: &'a [PathBuf],
     pub stop: &'a Stop,
     pub colours: Colours,
 }
@@ -65,9 +69,23 @@ impl Explainer<'_> {
         let bytes = fs::read(&file)
             .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
         let trace = Trace::read(&bytes).with_context(|| name.to_string())?;
-        let machine = machine(name, symbols.as_deref(), &resources, &trace)?;
-        let explained =
-            Explained::of_without(&trace, &machine, self.benchmark, &samples, self.without);
+        let software = platforms::software(name, &resources)?;
+        let (machine, programs) = machine(name, symbols.as_deref(), &software, &trace)?;
+        let mut sites = Sites::of(&trace, &machine);
+        let sources = debug::Sources {
+            given: self.debug,
+            fetched: &software.debug,
+            programs: &programs,
+        };
+        debug::read(&mut sites, &machine, &sources, self.colours)?;
+        let explained = Explained::of_without(
+            &trace,
+            &machine,
+            self.benchmark,
+            &samples,
+            self.without,
+            &sites,
+        );
         Ok(Some(explained.with_context(|| name.to_string())?))
     }
 
@@ -183,21 +201,22 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
     })
 }
 
-/// The machine's software, with its functions.
+/// The machine's software, with its functions; and the file of each image that is a program.
 fn machine(
     name: &PlatformName,
     symbols: Option<&str>,
-    resources: &Resources,
+    software: &Software,
     trace: &Trace,
-) -> anyhow::Result<Machine> {
-    let software = platforms::software(name, resources)?;
+) -> anyhow::Result<(Machine, Vec<Option<PathBuf>>)> {
     let mut images = Vec::new();
+    let mut files = Vec::new();
     if let Some(text) = symbols {
         let symbols = Symbols::of_kernel(text)?;
         images.push(match software.is_xen {
             true => Image::xen(symbols),
             false => Image::linux(symbols),
         });
+        files.push(None);
     }
     for program in &software.programs {
         let role = match program.part {
@@ -209,10 +228,12 @@ fn machine(
         let elf = fs::read(&program.path).with_context(|| path.to_string())?;
         let placed = Image::of_elf(program.name, role, &elf, trace);
         images.extend(placed.with_context(|| path.to_string())?);
+        files.resize(images.len(), Some(program.path.clone()));
     }
-    Ok(Machine {
+    let machine = Machine {
         name: name.to_string(),
         hypervisors: software.hypervisors,
         images,
-    })
+    };
+    Ok((machine, files))
 }

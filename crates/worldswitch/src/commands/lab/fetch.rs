@@ -2,6 +2,8 @@
 
 use super::say;
 use crate::cli::lab::FetchArgs;
+use crate::commands::Usage;
+use anyhow::bail;
 use ws_lab::fetch::sources::{Archive, Keys};
 use ws_lab::fetch::{self, Request, Tools};
 use ws_lab::lab::Lab;
@@ -42,7 +44,17 @@ fn sets(args: &FetchArgs, lab: &Lab) -> anyhow::Result<Vec<String>> {
     };
     let mut sets = Vec::new();
     for name in names {
-        for set in lab.sets_of(name)? {
+        let mut own = lab.sets_of(name)?;
+        if args.debug {
+            let debug: Vec<String> = own.iter().filter_map(|set| lab.debug_set(set)).collect();
+            if debug.is_empty() {
+                bail!(Usage(format!(
+                    "{name} has no kernel and no Xen with a set of debug information: worldswitch lab list shows the sets"
+                )));
+            }
+            own.extend(debug);
+        }
+        for set in own {
             if !sets.contains(&set) {
                 sets.push(set);
             }

@@ -1,0 +1,158 @@
+//! Debug information (DWARF) of what a machine executed: which inlined functions an instruction is of, and which line
+//! of the source. A file is used only if it belongs to the code that ran ([`fit`]).
+
+mod dwarf;
+mod fit;
+mod inlined;
+
+use crate::load::Code;
+use crate::place::{Machine, Places};
+use crate::trace::Trace;
+use object::LittleEndian;
+use object::read::elf::ElfFile64;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+pub use inlined::LineCount;
+pub(crate) use inlined::{expand, fold};
+
+type Elf<'a> = ElfFile64<'a, LittleEndian>;
+
+/// Why a file's debug information can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DebugError {
+    /// It is no ELF file, or is damaged.
+    #[error(
+        "this is not a whole 64-bit little-endian ELF file ({0}): copy or fetch the file again"
+    )]
+    Elf(String),
+    /// Stripped, or built without.
+    #[error(
+        "it has no debug information (DWARF): give the file as it was linked, built with -g (Linux: \
+         CONFIG_DEBUG_INFO), or the one of the debug package"
+    )]
+    None,
+    /// Its debug information is damaged, or of a kind that is not known.
+    #[error("its debug information can't be read ({0}): copy or fetch the file again")]
+    Dwarf(String),
+    /// Nothing of what was executed is in it.
+    #[error(
+        "its debug information has none of the code that was executed: is it split into other files (.dwo)? Build \
+         without CONFIG_DEBUG_INFO_SPLIT"
+    )]
+    Nothing,
+    /// The executed code is of another build.
+    #[error("it is of another build than the code that was executed: {0}")]
+    Other(String),
+}
+
+/// Where one instruction is in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Functions whose body the compiler put there, the outermost first, without the one that has the symbol.
+    pub inlined: Vec<Rc<str>>,
+    /// File and line.
+    pub line: Option<(Rc<str>, u32)>,
+}
+
+/// A piece of code that has debug information of its own: an image, or a module of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Piece {
+    /// Index in [`Machine::images`].
+    pub image: usize,
+    /// The kernel's module.
+    pub module: Option<String>,
+}
+
+impl Piece {
+    /// `Linux`, `kvm_amd`, `vmm`.
+    pub fn name<'a>(&'a self, machine: &'a Machine) -> &'a str {
+        let image = machine.images.get(self.image);
+        let image = image.map_or("", |image| &*image.name);
+        self.module.as_deref().unwrap_or(image)
+    }
+}
+
+/// What was executed of each piece of code, and what debug files say of it.
+#[derive(Clone, Debug, Default)]
+pub struct Sites {
+    /// By instruction of the trace: the piece, and the address at which it was linked.
+    insns: Vec<Option<(Piece, u64)>>,
+    known: BTreeMap<Piece, HashMap<u64, Site>>,
+    /// The names of all pieces with debug information.
+    names: BTreeSet<String>,
+}
+
+impl Sites {
+    /// Of a trace; nothing is known yet of any place in the source.
+    pub fn of(trace: &Trace, machine: &Machine) -> Self {
+        let places = Places::of(trace, machine);
+        let insns = (0..trace.insns.len()).map(|insn| places.linked(insn));
+        Self {
+            insns: insns.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The pieces of code of which something was executed.
+    pub fn pieces(&self) -> BTreeSet<Piece> {
+        let insns = self.insns.iter().flatten();
+        insns.map(|(piece, _)| piece.clone()).collect()
+    }
+
+    /// Reads the debug information of one piece from the bytes of a file.
+    ///
+    /// # Errors
+    /// The file is damaged, has none, or is of other code.
+    pub fn read(
+        &mut self,
+        machine: &Machine,
+        piece: &Piece,
+        file: &[u8],
+    ) -> Result<(), DebugError> {
+        let elf = Elf::parse(file).map_err(|error| DebugError::Elf(error.to_string()))?;
+        let Some(image) = machine.images.get(piece.image) else {
+            return Err(DebugError::Nothing);
+        };
+        let bases = match (&piece.module, &image.code) {
+            (Some(module), _) => fit::module(&elf, &image.symbols, module)?,
+            (None, Some(code)) => same_code(code, file)?,
+            (None, None) => fit::kernel(&elf, &image.symbols)?,
+        };
+        let own = self.insns.iter().flatten();
+        let addresses: BTreeSet<u64> = own
+            .filter(|(of, _)| of == piece)
+            .map(|(_, address)| *address)
+            .collect();
+        let sites = dwarf::sites(&elf, &bases, &addresses)?;
+        if sites.is_empty() {
+            return Err(DebugError::Nothing);
+        }
+        self.known.insert(piece.clone(), sites);
+        self.names.insert(piece.name(machine).to_owned());
+        Ok(())
+    }
+
+    /// The names of the pieces that have debug information.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.names.iter().cloned().collect()
+    }
+
+    /// Where an instruction of the trace is in the source.
+    pub(crate) fn get(&self, insn: u32) -> Option<&Site> {
+        let (piece, address) = self.insns.get(insn as usize)?.as_ref()?;
+        self.known.get(piece)?.get(address)
+    }
+}
+
+/// A program's own file with debug information has the same code.
+fn same_code(code: &Code, file: &[u8]) -> Result<fit::Bases, DebugError> {
+    let own = Code::of(file).map_err(|error| DebugError::Elf(error.to_string()))?;
+    match own == *code {
+        true => Ok(fit::Bases::new()),
+        false => Err(DebugError::Other("its code differs".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

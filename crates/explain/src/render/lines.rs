@@ -1,0 +1,55 @@
+//! What debug information adds, as text: whose inlined functions are known, and lines of the source.
+
+use super::Shown;
+use crate::debug::LineCount;
+use crate::explained::Explained;
+use crate::per_function::counts;
+use crate::place::Function;
+use crate::render::number::grouped;
+use std::fmt::Write;
+
+impl Explained {
+    /// Whose inlined functions are known, and whose are not; empty if none are.
+    pub(super) fn debug_text(&self) -> String {
+        if self.debug.is_empty() {
+            return String::new();
+        }
+        let mut without: Vec<&str> = self.functions.iter().map(Function::code).collect();
+        without.retain(|code| !code.is_empty() && !self.debug.iter().any(|known| known == code));
+        without.sort_unstable();
+        without.dedup();
+        let known = self.debug.join(", ");
+        match without.is_empty() {
+            true => format!("Inlined functions: those of {known}\n"),
+            false => format!(
+                "Inlined functions: those of {known}; no debug information of {}\n",
+                without.join(", ")
+            ),
+        }
+    }
+
+    /// Lines of the source by function, both with the most instructions first.
+    pub(super) fn lines_text(&self, shown: Shown) -> String {
+        if !shown.lines {
+            return String::new();
+        }
+        let least = shown.least;
+        let mut text = format!("Lines of the source, of at least {least} instructions\n");
+        for count in counts(&self.tree) {
+            let is_shown =
+                |line: &&LineCount| line.function == count.function && line.instructions >= least;
+            let mut lines: Vec<&LineCount> = self.lines.iter().filter(is_shown).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            lines.sort_by_key(|line| std::cmp::Reverse(line.instructions));
+            let label = self.label(&self.functions[count.function as usize]);
+            let _ = writeln!(text, "{:>9}  {label}", grouped(count.own as i64));
+            for line in lines {
+                let own = grouped(line.instructions as i64);
+                let _ = writeln!(text, "{own:>9}    {}:{}", line.file, line.line);
+            }
+        }
+        text
+    }
+}
