@@ -82,17 +82,16 @@ pub fn read(
         }
         let own: Vec<&PathBuf> = given.iter().filter(is_its).collect();
         used.extend(own.iter().copied());
-        if !own.is_empty() {
-            let read = first_fitting(sites, machine, &piece, own.into_iter())?;
-            if let Err(Refused { path, why }) = read {
-                bail!("{}: {why}; {cure}", path.display());
+        let is_given = !own.is_empty();
+        // With --diff a given file may be the other machine's.
+        let all = own.into_iter().chain(fetched.iter().filter(is_its));
+        match first_fitting(sites, machine, &piece, all)? {
+            Err(Refused { path, why }) if is_given => bail!("{}: {why}; {cure}", path.display()),
+            Err(Refused { path, why }) => {
+                let path = path.display();
+                output::remark(&format!("{path} is not used: {why}; {cure}"), colours);
             }
-            continue;
-        }
-        let read = first_fitting(sites, machine, &piece, fetched.iter().filter(is_its))?;
-        if let Err(Refused { path, why }) = read {
-            let path = path.display();
-            output::remark(&format!("{path} is not used: {why}; {cure}"), colours);
+            Ok(()) => {}
         }
     }
     let is_used = |source: &&PathBuf| used.iter().any(|path| path.starts_with(source));
