@@ -44,8 +44,8 @@ END
 @test "without the cure machines hang, and it is told" {
     fetch_packages kvm-linux
     uncured
-    # A row takes a few seconds of processor time. A boot that hangs before its first row ends after 900 s.
-    run ws run --on lab:kvm-linux --bench "$ROWS" --boots 1 --perturb "${UNCURED_BOOTS:-2}" --timeout 120 \
+    # The second machine hangs, and so it does when it is launched again: each time 900 s of processor time.
+    run ws run --on lab:kvm-linux --bench '^io-(qemu|iothread)-d1$' --boots 1 --perturb 0 \
         --qemu "$PWD/qemu-as-packaged" -o "$OUT"
     echo "$output"
     [ "$status" -ne 0 ]
