@@ -96,7 +96,7 @@ install:
 	cp --parents -t $(PARTS) lab/{*.toml,kernel.config,recipes/*.toml,workloads/*.toml} && cd build && \
 	cp --parents -t $(PARTS) {guest/*/{guest.elf,guest.img,guest.mb,dom0.elf},vmm/*/vmm,lab/*/{init,agent}} \
 		plugin/api-*.so neve/*/neve.{elf,img} && \
-	chmod -R u=rwX,go=rX $(PARTS) && \
+	chmod -R u=rwX,go=rX $(PARTS) && chmod a-x $(PARTS)/{guest,neve}/*/*.{img,mb} && \
 	sed 's,/usr/local/,$(PREFIX)/,' ../elvis/daemon/elvis.service >$(INSTALLED)/lib/systemd/system/elvis.service && \
 	$(INSTALLED)/bin/worldswitch manual $(INSTALLED)/share && $(INSTALLED)/bin/elvis manual $(INSTALLED)/share
 
