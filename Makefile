@@ -12,6 +12,11 @@ EXTRA_BENCH ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 COMMAND := $(TARGET)/release/worldswitch
 
+# Where `make install` copies to (docs/install.md). The command finds ../lib/worldswitch from its own folder.
+PREFIX ?= /usr/local
+INSTALLED := $(DESTDIR)$(PREFIX)
+PARTS := $(INSTALLED)/lib/worldswitch
+
 # The first build takes a minute and shows its progress; later ones print only errors.
 QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 
@@ -21,7 +26,7 @@ CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: help run check test test-long build x86 command clean FORCE
+.PHONY: help run check test test-long build x86 command install uninstall clean FORCE
 
 help:
 	@echo 'make run         set up, build and measure; prints the table of what virtualization costs'
@@ -31,6 +36,7 @@ help:
 	@echo 'make test        set up and run all tests (tests/run PATTERN runs the steps that match)'
 	@echo 'make test-long   the same, then long fuzzing and tests on bare Debian systems (hours; root)'
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
+	@echo 'make install     copy what make build made to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR); make uninstall removes it'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
 	@echo 'run and test install missing packages on Debian 12 and 13, and list them on other systems'
@@ -80,6 +86,26 @@ test:
 test-long:
 	@tools/setup long
 	@tests/run --long
+
+# Builds nothing, so that root needs no compiler: make build is the user's.
+install:
+	@[ -x $(COMMAND) ] && [ -e build/neve/aarch64/neve.img ] || { echo 'make: nothing to install yet: run make build' >&2; exit 1; }
+	@umask 022 && shopt -s nullglob && \
+	install -D -t $(INSTALLED)/bin $(COMMAND) $(TARGET)/release/elvis && \
+	mkdir -p $(PARTS) $(INSTALLED)/lib/systemd/system && \
+	cp --parents -t $(PARTS) lab/{*.toml,kernel.config,recipes/*.toml,workloads/*.toml} && cd build && \
+	cp --parents -t $(PARTS) {guest/*/{guest.elf,guest.img,guest.mb,dom0.elf},vmm/*/vmm,lab/*/{init,agent}} \
+		plugin/api-*.so neve/*/neve.{elf,img} && \
+	chmod -R u=rwX,go=rX $(PARTS) && chmod a-x $(PARTS)/{guest,neve}/*/*.{img,mb} && \
+	sed 's,/usr/local/,$(PREFIX)/,' ../elvis/daemon/elvis.service >$(INSTALLED)/lib/systemd/system/elvis.service && \
+	$(INSTALLED)/bin/worldswitch manual $(INSTALLED)/share && $(INSTALLED)/bin/elvis manual $(INSTALLED)/share
+
+uninstall:
+	rm -rf $(PARTS)
+	rm -f $(INSTALLED)/bin/{worldswitch,elvis} $(INSTALLED)/lib/systemd/system/elvis.service \
+		$(INSTALLED)/share/man/man1/{worldswitch{,-*},elvis{,-serve,-ctl{,-*},-simulate}}.1 \
+		$(INSTALLED)/share/{bash-completion/completions/{worldswitch,elvis}.bash,zsh/site-functions/_{worldswitch,elvis}} \
+		$(INSTALLED)/share/fish/vendor_completions.d/{worldswitch,elvis}.fish
 
 clean:
 	rm -rf build $(TARGET)

@@ -21,6 +21,12 @@ pub enum Command {
     Ctl(CtlArgs),
     /// Simulate a load on I/O cores, with the daemon's policy.
     Simulate(SimulateArgs),
+    /// Write the manual pages and completions of this command, for `make install`.
+    #[command(hide = true)]
+    Manual {
+        /// The folder `share` of an installation.
+        share: PathBuf,
+    },
 }
 
 /// How devices are served.

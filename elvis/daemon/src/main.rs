@@ -3,7 +3,7 @@
 mod cli;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
 use elvis::serve::Server;
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve(&args),
         Command::Ctl(args) => ctl(&args.control, &args.what),
         Command::Simulate(args) => play(&args),
+        Command::Manual { share } => ws_manual::write(Cli::command(), &share).map_err(Into::into),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

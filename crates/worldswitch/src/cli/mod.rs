@@ -107,6 +107,12 @@ pub enum Command {
     PatchHyp(PatchHypArgs),
     /// Check this host: what is missing, what disturbs measurements, and how to fix it.
     Doctor(DoctorArgs),
+    /// Write the manual pages and completions of this command, for `make install`.
+    #[command(hide = true)]
+    Manual {
+        /// The folder `share` of an installation.
+        share: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

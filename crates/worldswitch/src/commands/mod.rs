@@ -22,9 +22,10 @@ mod spread;
 mod suite;
 mod whole;
 
-use crate::cli::{Command, Exports, Output};
+use crate::cli::{Cli, Command, Exports, Output};
 use crate::outcome::folder::Folder;
 use crate::terminal::Colours;
+use clap::CommandFactory;
 use std::path::Path;
 use std::time::SystemTime;
 use ws_analysis::Outcome;
@@ -79,6 +80,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::IoClient { task } => ws_io::client::run(task)?,
         Command::PatchHyp(args) => patch_hyp::patch_hyp(args)?,
         Command::Doctor(args) => doctor::doctor(args, colours)?,
+        Command::Manual { share } => ws_manual::write(Cli::command(), share)?,
     }
     Ok(Done::Whole)
 }

@@ -184,7 +184,7 @@ pub fn store(places: &Places) -> anyhow::Result<Store> {
 }
 
 /// A part for one architecture: the user's file if it is for that architecture, else the first of
-/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../share/worldswitch`, `build/PATH` in
+/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, `build/PATH` in
 /// the tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no
 /// other place is searched.
 ///
@@ -262,7 +262,7 @@ fn find(
     let installed = program_folder.into_iter().flat_map(|folder| {
         [
             folder.join(part.path),
-            folder.join("../share/worldswitch").join(part.path),
+            folder.join("../lib/worldswitch").join(part.path),
         ]
     });
     let upward = |start: Option<&Path>| -> Vec<PathBuf> {
@@ -318,11 +318,11 @@ mod tests {
         assert_eq!(found(None), Ok(around_here));
         let in_tree = put(&root.join("tree/build").join(GUEST.path));
         assert_eq!(found(None), Ok(in_tree));
-        let shared = root.join("tree/target/share/worldswitch").join(GUEST.path);
-        put(&shared);
+        let installed = root.join("tree/target/lib/worldswitch").join(GUEST.path);
+        put(&installed);
         assert_eq!(
             found(None).unwrap().canonicalize().unwrap(),
-            shared.canonicalize().unwrap()
+            installed.canonicalize().unwrap()
         );
         let beside = put(&root.join("tree/target/release").join(GUEST.path));
         assert_eq!(found(None), Ok(beside));

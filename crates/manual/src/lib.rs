@@ -1,0 +1,89 @@
+//! Manual pages and shell completions of a command, made from its definition.
+//!
+//! `make install` uses it by the hidden subcommand `manual` of each command.
+
+use clap::Command;
+use clap_complete::Shell;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Where each shell looks for completions, below `share` of an installation.
+const SHELLS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions"),
+    (Shell::Zsh, "zsh/site-functions"),
+    (Shell::Fish, "fish/vendor_completions.d"),
+];
+
+/// Writes a manual page for the command and each subcommand, and completions for bash, zsh and
+/// fish, where they are looked for below the folder `share` of an installation.
+///
+/// # Errors
+/// A folder or file can't be written; the message names the folder.
+pub fn write(command: Command, share: &Path) -> io::Result<()> {
+    let name = command.get_name().to_owned();
+    for (shell, folder) in SHELLS {
+        make(&share.join(folder), |folder| {
+            clap_complete::generate_to(shell, &mut command.clone(), &name, folder).map(|_| ())
+        })?;
+    }
+    // Not the one that completions added the subcommand `help` to.
+    make(&share.join("man/man1"), |folder| {
+        clap_mangen::generate_to(command, folder)
+    })
+}
+
+/// Makes a folder and what is in it.
+fn make(folder: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    fs::create_dir_all(folder)
+        .and_then(|()| fill(folder))
+        .map_err(|e| {
+            io::Error::new(
+                e.kind(),
+                format!("can't write to {}: {e}", folder.display()),
+            )
+        })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shown_subcommand_has_a_page_and_completions() {
+        let share = tempfile::tempdir().unwrap();
+        let command = Command::new("outer")
+            .subcommand(
+                Command::new("inner")
+                    .about("Says hello")
+                    .subcommand(Command::new("innermost")),
+            )
+            .subcommand(Command::new("secret").hide(true));
+        write(command, share.path()).unwrap();
+        let read = |file: &str| fs::read_to_string(share.path().join(file)).unwrap();
+        assert!(read("man/man1/outer.1").contains("outer\\-inner(1)"));
+        assert!(read("man/man1/outer-inner.1").contains("Says hello"));
+        let mut pages: Vec<_> = fs::read_dir(share.path().join("man/man1"))
+            .unwrap()
+            .map(|page| page.unwrap().file_name().into_string().unwrap())
+            .collect();
+        pages.sort();
+        let wanted = ["outer-inner-innermost.1", "outer-inner.1", "outer.1"];
+        assert_eq!(pages, wanted);
+        for file in [
+            "bash-completion/completions/outer.bash",
+            "zsh/site-functions/_outer",
+            "fish/vendor_completions.d/outer.fish",
+        ] {
+            assert!(read(file).contains("inner"), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = write(Command::new("x"), file.path()).unwrap_err();
+        assert!(error.to_string().contains("bash-completion"), "{error}");
+    }
+}
