@@ -142,7 +142,7 @@ END
         nest="nest=$mechanism vhe=$vhe"
         machine "$CPU" 1 "$nest memory=400 stage2=4k" "${LAB[@]}" \
             -device "$(vm "$(image "$mechanism" "$vhe")" 0x60000000 \
-                "$nest memory=200 level=1 $words -- memory=64 level=2 $words -- unit=insns hypercall=kvm doorbell=0xa000008 bench=^hypercall")" \
+                "$nest memory=200 level=1 $words -- memory=64 level=2 $words -- unit=insns hypercall=kvm doorbell=0xa000008 bench=^hypercall\$")" \
             -device "guest-loader,addr=0x61000000,initrd=$(image "$mechanism" "$vhe")" \
             -device "guest-loader,addr=0x62000000,initrd=$GUEST_ARM"
         well

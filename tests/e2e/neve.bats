@@ -163,7 +163,7 @@ hostile-bell proved" ]
 @test "a guest that aborts endlessly is ended with the reason, and the other VM ends well" {
     machine max 2 '' \
         -device "$(vm "$HOSTILE" 0x50000000 'samples=1 nonce=a bench=^hostile-tables')" \
-        -device "$(vm "$GUEST_ARM" 0x58000000 'nonce=b hypercall=kvm bench=^hypercall')"
+        -device "$(vm "$GUEST_ARM" 0x58000000 'nonce=b hypercall=kvm bench=^hypercall$')"
     [ "$(records result | jq -r .bench)" = hypercall ]
     grep -q '^@ws1 [0-9a-f]* neve b 1 .*"status":"ok"' console.txt
     grep -q '^@ws1 [0-9a-f]* neve a 1 .*"status":"error".*takes an exception itself, without end' console.txt

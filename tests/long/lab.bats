@@ -21,6 +21,7 @@ samples() {
 }
 
 @test "a cache rebuilt from the lock gives the same counts" {
+    # shellcheck disable=SC2030
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     run ws lab fetch native kvm kvm-shadow
     if [ "$status" -ne 0 ]; then
@@ -131,6 +132,15 @@ SET
         --kernel cache/sets/grub-pvh/root/usr/lib/grub-xen/grub-i386-xen_pvh.bin
 }
 
+@test "explain: the difference between two kernels adds up to that of the measurements" {
+    fetch_packages kvm kvm@6.12
+    ws run --on lab:kvm,lab:kvm@6.12 --bench '^hypercall$' --boots 1 -o measured
+    ws explain --diff lab:kvm lab:kvm@6.12 --bench hypercall --json >diff.json
+    more=$(($(insns measured/lab-kvm@6.12 hypercall) - $(insns measured/lab-kvm hypercall)))
+    jq -e --argjson more "$more" '.measured == $more and
+        ([.functions[] | .after.own - .before.own] | add) + .guest == .measured + .control + .intercepted' diff.json
+}
+
 @test "explain: inlined functions and lines of Debian's KVM, and another build's debug information is refused" {
     fetch_packages kvm kvm@6.12
     fetch_packages --debug kvm
@@ -143,6 +153,8 @@ SET
     jq -e '[.lines[] | select(.file == "arch/x86/kvm/svm/vmenter.S").instructions] | add > 50' with.json
     # The functions that have symbols are those of an explanation without.
     debug=$(dirname "$(find -L "$LAB_STORE/sets/debug-linux-6.1/root" -name 'vmlinux-*' -type f)")/..
+    # Each test has its own.
+    # shellcheck disable=SC2031
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/plain
     only_sets qemu linux-6.1 linux-6.12
     ws explain hypercall --on lab:kvm --json >without.json
