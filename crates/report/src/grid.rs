@@ -2,7 +2,7 @@
 //! Platform names, units and benchmarks are not yet escaped here.
 
 use crate::number;
-use crate::table::{Cell, Column, Table, status_word};
+use crate::table::{Cell, Column, Table, TableRow, status_word};
 use ws_results::{Status, Verdict};
 
 /// The heads of the external timing.
@@ -13,13 +13,23 @@ pub(crate) const NEAR_ZERO: &str = "~0: cannot be told from zero: zero or less i
 /// The legend of `!`.
 pub(crate) const NOISY: &str = "!: noise, an order of magnitude at best: samples or boots scatter by more than a third, or nearly all samples are above three times the minimum. Run worldswitch doctor.";
 
+/// How much of each platform is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The value and what it adds: noise is only marked.
+    Brief,
+    /// Also spreads and times of the host.
+    Full,
+}
+
 /// What is shown of a platform.
 pub(crate) struct Group<'a> {
-    /// The platform.
+    /// The platform, and its place among the table's columns.
     pub column: &'a Column,
+    pub index: usize,
     /// Whether others are compared with it.
     pub baseline: bool,
-    /// Whether spreads are shown: some cell has one.
+    /// Whether spreads are shown: some cell has one, and it is not of boots that gave the same samples.
     pub spread: bool,
     /// Whether external times are shown: they were requested for some cell.
     pub external: bool,
@@ -45,7 +55,8 @@ pub(crate) struct Texts {
 }
 
 /// One for each column.
-pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
+pub(crate) fn groups(table: &Table, detail: Detail) -> Vec<Group<'_>> {
+    let full = detail == Detail::Full;
     let mut groups = Vec::new();
     for (index, column) in table.columns.iter().enumerate() {
         let cells = || {
@@ -73,9 +84,10 @@ pub(crate) fn groups(table: &Table) -> Vec<Group<'_>> {
         };
         groups.push(Group {
             column,
+            index,
             baseline: is_baseline(table, index),
-            spread: cells().any(|cell| cell.boots > 1),
-            external: cells().any(|cell| cell.external.is_some()),
+            spread: full && cells().any(|cell| cell.boots > 1 && cell.exact != Some(true)),
+            external: full && cells().any(|cell| cell.external.is_some()),
             comparison,
             notes,
         });
@@ -90,8 +102,27 @@ pub(crate) fn is_baseline(table: &Table, index: usize) -> bool {
     others.any(|(_, column)| column.baseline == Some(index))
 }
 
-/// The texts of a cell; all empty without one.
-pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
+/// The notes that several values of a row have: they can stand beside its name, once.
+pub(crate) fn shared(row: &TableRow) -> Vec<usize> {
+    let cells = || {
+        row.cells
+            .iter()
+            .flatten()
+            .filter(|cell| cell.value.is_some())
+    };
+    let several = |note: &usize| cells().filter(|cell| cell.notes.contains(note)).count() > 1;
+    let mut notes: Vec<usize> = cells()
+        .flat_map(|cell| &cell.notes)
+        .copied()
+        .filter(several)
+        .collect();
+    notes.sort_unstable();
+    notes.dedup();
+    notes
+}
+
+/// The texts of a cell, without notes that stand `elsewhere` if it has a value; all empty without a cell.
+pub(crate) fn texts(cell: Option<&Cell>, group: &Group, elsewhere: &[usize]) -> Texts {
     let Some(cell) = cell else {
         return Texts::default();
     };
@@ -118,7 +149,8 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group) -> Texts {
         }
         _ => texts.value = status_word(cell.status).into(),
     }
-    marks.extend(cell.notes.iter().map(|&note| reference(note)));
+    let here = |note: &&usize| cell.value.is_none() || !elsewhere.contains(note);
+    marks.extend(cell.notes.iter().filter(here).map(|&note| reference(note)));
     texts.marks = marks.join(" ");
     texts.spread = match (cell.exact, cell.spread) {
         (Some(true), _) => "exact".into(),
@@ -154,7 +186,7 @@ pub(crate) fn reference(note: usize) -> String {
 }
 
 /// The legend of a table: only what occurs in it.
-pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
+pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let unit = |wanted: &str| cells().any(|cell| cell.unit.as_deref() == Some(wanted));
     let measured = |test: fn(&Cell) -> bool| cells().any(|cell| cell.value.is_some() && test(cell));
@@ -175,10 +207,10 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
             "cycles: as printed in the paper, on its machine. They are neither instructions nor ticks.",
         );
     }
-    if measured(|cell| cell.boots > 1) {
+    if groups.iter().any(|group| group.spread) {
         legend.push("spread: (max - min) / median across boots.");
     }
-    if measured(|cell| cell.external.is_some()) {
+    if groups.iter().any(|group| group.external) {
         legend.extend([
             "external: the same batches timed by the host; the guest marks their ends by bytes on \
              its serial line.",
@@ -190,7 +222,8 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
     if measured(|cell| cell.near_zero || cell.external.as_ref().is_some_and(|e| e.near_zero)) {
         legend.push(NEAR_ZERO);
     }
-    if measured(|cell| cell.exact == Some(true)) {
+    let mixed = |group: &Group| group.spread && has_exact(table, group.index);
+    if groups.iter().any(mixed) {
         legend.push("exact: every boot gave exactly the same samples.");
     }
     if measured(|cell| cell.exact == Some(false) && cell.spread == Some(0.0)) {
@@ -208,5 +241,34 @@ pub(crate) fn legend(table: &Table) -> Vec<&'static str> {
     if measured(|cell| cell.check == Some(Verdict::Unproven)) {
         legend.push("?: unproven, only the host could see that the event took place.");
     }
+    let exact = groups
+        .iter()
+        .filter(|group| !group.spread && has_exact(table, group.index));
+    let exact: Vec<&str> = exact.map(|group| &*group.column.platform).collect();
+    let mut legend: Vec<String> = legend.into_iter().map(str::to_owned).collect();
+    if !exact.is_empty() {
+        legend.push(format!(
+            "Exact: every boot of {} gave exactly the same samples.",
+            and(&exact)
+        ));
+    }
     legend
+}
+
+/// Whether some row's boots gave the same samples.
+fn has_exact(table: &Table, column: usize) -> bool {
+    let mut cells = table
+        .rows
+        .iter()
+        .filter_map(|row| row.cells.get(column)?.as_ref());
+    cells.any(|cell| cell.exact == Some(true) && cell.value.is_some())
+}
+
+/// "a", "a and b", "a, b and c".
+fn and(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
 }

@@ -1,13 +1,13 @@
 //! Renders the table as Markdown.
 
-use crate::grid::{EXTERNAL_HEADS, groups, legend, reference, texts};
+use crate::grid::{Detail, EXTERNAL_HEADS, groups, legend, reference, texts};
 use crate::table::Table;
 use crate::text::markdown;
 
 impl Table {
     /// A Markdown table with its legend and notes. Ends in a newline.
     pub fn to_markdown(&self) -> String {
-        let groups = groups(self);
+        let groups = groups(self, Detail::Full);
         let mut heads = vec!["category".to_owned(), "benchmark".to_owned()];
         let mut rules = vec!["---", "---"];
         for group in &groups {
@@ -36,7 +36,7 @@ impl Table {
         for row in &self.rows {
             let mut cells = vec![markdown(&row.category), markdown(&row.benchmark)];
             for (group, cell) in groups.iter().zip(&row.cells) {
-                let texts = texts(cell.as_ref(), group);
+                let texts = texts(cell.as_ref(), group, &[]);
                 let value = format!("{} {}", texts.value, texts.marks);
                 cells.push(markdown(value.trim()));
                 cells.extend(group.spread.then(|| markdown(&texts.spread)));
@@ -46,12 +46,12 @@ impl Table {
             }
             out += &line(&cells);
         }
-        let legend = legend(self);
+        let legend = legend(self, &groups);
         if !legend.is_empty() || !self.notes.is_empty() {
             out.push('\n');
         }
         for text in legend {
-            out.push_str(&format!("- {}\n", markdown(text)));
+            out.push_str(&format!("- {}\n", markdown(&text)));
         }
         for (index, text) in self.notes.iter().enumerate() {
             out.push_str(&format!("- {} {}\n", note_mark(index), markdown(text)));

@@ -57,7 +57,7 @@ impl Table {
     }
 
     /// Drops notes that nothing refers to any more, and renumbers the others.
-    fn drop_unused_notes(&mut self) {
+    pub(crate) fn drop_unused_notes(&mut self) {
         let mut kept = Notes::default();
         let texts = std::mem::take(&mut self.notes);
         let mut anew = |note: &mut usize| *note = kept.add(texts[*note].clone());

@@ -1,78 +1,135 @@
 //! Renders the table as aligned text.
 
-use crate::grid::{EXTERNAL_HEADS, Group, groups, legend, reference, texts};
+use crate::grid::{Detail, EXTERNAL_HEADS, Group, groups, legend, reference, shared, texts};
 use crate::style::Style;
-use crate::table::{Cell, Table};
-use crate::text::{pad_left, pad_right, terminal, width};
+use crate::table::{Table, TableRow};
+use crate::text::{pad_left, pad_right, terminal, width, wrapped};
+use ws_results::Status;
 
 /// The gap between two columns of one platform, and that between platforms.
 const GAP: &str = "  ";
 const GROUP_GAP: &str = "    ";
 
 impl Table {
-    /// Aligned text for a terminal, with its legend and notes. Ends in a newline.
-    pub fn to_terminal(&self, colour: bool) -> String {
+    /// Aligned text, with its legend and notes, in lines of at most `columns` where one platform fits into them:
+    /// platforms that do not fit beside the others stand below them. Rows that no platform can have are named in
+    /// a line. Ends in a newline.
+    pub fn to_terminal(&self, colour: bool, columns: usize) -> String {
+        self.drawn(colour, columns, Detail::Full)
+    }
+
+    /// The same with each platform's values and what they add alone.
+    pub fn to_terminal_in_brief(&self, colour: bool, columns: usize) -> String {
+        self.drawn(colour, columns, Detail::Brief)
+    }
+
+    fn drawn(&self, colour: bool, columns: usize, detail: Detail) -> String {
         let style = Style::new(colour);
-        let groups = groups(self);
+        let (there, absent) = self.absent();
         let mut lines = Lines::default();
-
-        // Text first, then widths, then colour, which must not count as width.
-        let first: Vec<[String; 2]> = self
-            .rows
-            .iter()
-            .scan(None, |last, row| {
-                let repeated = last.replace(&row.category) == Some(&row.category);
-                let category = if repeated {
-                    String::new()
-                } else {
-                    terminal(&row.category).into()
-                };
-                Some([category, terminal(&row.benchmark).into()])
-            })
-            .collect();
-        let blocks: Vec<Block> = groups
-            .iter()
-            .enumerate()
-            .map(|(index, group)| Block::new(self, index, group))
-            .collect();
-        let widths = [0, 1].map(|i| first.iter().map(|row| width(&row[i])).max().unwrap_or(0));
-        let margin = " ".repeat(widths[0] + GAP.len() + widths[1]);
-
-        let heads = blocks
-            .iter()
-            .map(|block| style.bold(&pad_left(&block.platform, block.width())));
-        lines.push(&margin, heads);
-        let heads = blocks
-            .iter()
-            .map(|block| style.dim(&block.line(&block.heads)));
-        lines.push(&margin, heads);
-        for (index, [category, benchmark]) in first.iter().enumerate() {
-            let category = style.dim(&pad_right(category, widths[0]));
-            let start = format!("{category}{GAP}{}", pad_right(benchmark, widths[1]));
-            let cells = blocks.iter().map(|block| {
-                let text = block.line(&block.rows[index].0);
-                if block.rows[index].1 {
-                    style.red(&text)
-                } else {
-                    text
-                }
-            });
-            lines.push(&start, cells);
+        let margin = Margin::of(&there);
+        let groups = groups(&there, detail);
+        let blocks = groups.iter().map(|group| Block::new(&there, group, detail));
+        let blocks: Vec<Block> = blocks.collect();
+        let room = columns.saturating_sub(margin.width());
+        for (index, blocks) in side_by_side(&blocks, room).into_iter().enumerate() {
+            if index > 0 {
+                lines.0.push('\n');
+            }
+            lines.blocks(&margin, blocks, &style);
         }
-        let mut below: Vec<String> = legend(self).into_iter().map(str::to_owned).collect();
-        below.extend(
-            (0..)
-                .zip(&self.notes)
-                .map(|(i, n)| format!("{} {}", reference(i), terminal(n))),
-        );
+        let below = below(&there, &absent, legend(&there, &groups));
         if !below.is_empty() {
             lines.0.push('\n');
         }
-        for line in below {
+        for line in below.iter().flat_map(|text| wrapped(text, columns, "  ")) {
             lines.0.push_str(&style.dim(&line));
             lines.0.push('\n');
         }
         lines.0
+    }
+
+    /// The rows that some platform has or should have, and the names of the others if they are many.
+    fn absent(&self) -> (Table, Vec<&str>) {
+        let can = |row: &&TableRow| {
+            let mut cells = row.cells.iter().flatten();
+            cells.any(|cell| cell.value.is_some() || cell.status != Status::Skip)
+        };
+        let (there, absent): (Vec<_>, Vec<_>) = self.rows.iter().partition(can);
+        if absent.len() < ABSENT || there.is_empty() {
+            return (self.clone(), Vec::new());
+        }
+        let absent = absent.into_iter().map(|row| &*row.benchmark).collect();
+        (self.with_rows(there.into_iter().cloned().collect()), absent)
+    }
+}
+
+/// What stands below a table: its legend, the rows that it leaves out, its notes.
+fn below(table: &Table, absent: &[&str], mut legend: Vec<String>) -> Vec<String> {
+    if !absent.is_empty() {
+        let names: Vec<_> = absent.iter().map(|name| terminal(name)).collect();
+        legend.push(format!(
+            "Not on these platforms: {} (why: worldswitch list benchmarks --on PLATFORM).",
+            names.join(", ")
+        ));
+    }
+    let notes = (0..).zip(&table.notes);
+    legend.extend(notes.map(|(index, note)| format!("{} {}", reference(index), terminal(note))));
+    legend
+}
+
+/// From so many rows on that no platform can have, a line names them, without their reasons.
+const ABSENT: usize = 3;
+
+/// Groups of blocks that fit side by side into `room`, at least one block each.
+fn side_by_side(blocks: &[Block], room: usize) -> Vec<&[Block]> {
+    let mut groups = Vec::new();
+    let mut rest = blocks;
+    while !rest.is_empty() {
+        let mut used = 0;
+        let fit = rest.iter().take_while(|block| {
+            used += GROUP_GAP.len() + block.width();
+            used <= room
+        });
+        let (group, others) = rest.split_at(fit.count().max(1));
+        groups.push(group);
+        rest = others;
+    }
+    groups
+}
+
+/// What stands left of the blocks: each row's category, if it is another than before, and benchmark.
+struct Margin {
+    rows: Vec<[String; 2]>,
+    widths: [usize; 2],
+}
+
+impl Margin {
+    fn of(table: &Table) -> Self {
+        let rows = table.rows.iter().scan(None, |last, row| {
+            let repeated = last.replace(&row.category) == Some(&row.category);
+            let category = if repeated {
+                String::new()
+            } else {
+                terminal(&row.category).into()
+            };
+            let notes = shared(row).into_iter();
+            let notes = notes.map(|note| format!(" {}", reference(note)));
+            let benchmark = terminal(&row.benchmark).into_owned() + &notes.collect::<String>();
+            Some([category, benchmark])
+        });
+        let rows: Vec<[String; 2]> = rows.collect();
+        let widths = [0, 1].map(|i| rows.iter().map(|row| width(&row[i])).max().unwrap_or(0));
+        Self { rows, widths }
+    }
+
+    /// The gap after the category; none where no row has one.
+    fn gap(&self) -> &'static str {
+        if self.widths[0] == 0 { "" } else { GAP }
+    }
+
+    fn width(&self) -> usize {
+        self.widths[0] + self.gap().len() + self.widths[1]
     }
 }
 
@@ -81,6 +138,33 @@ impl Table {
 struct Lines(String);
 
 impl Lines {
+    /// The heads and rows of blocks that stand side by side.
+    fn blocks(&mut self, margin: &Margin, blocks: &[Block], style: &Style) {
+        let empty = " ".repeat(margin.width());
+        let heads = blocks
+            .iter()
+            .map(|block| style.bold(&pad_left(&block.platform, block.width())));
+        self.push(&empty, heads);
+        let heads = blocks
+            .iter()
+            .map(|block| style.dim(&block.line(&block.heads)));
+        self.push(&empty, heads);
+        for (index, [category, benchmark]) in margin.rows.iter().enumerate() {
+            let category = style.dim(&pad_right(category, margin.widths[0]));
+            let benchmark = pad_right(benchmark, margin.widths[1]);
+            let start = format!("{category}{}{benchmark}", margin.gap());
+            let cells = blocks.iter().map(|block| {
+                let text = block.line(&block.rows[index].0);
+                if block.rows[index].1 {
+                    style.red(&text)
+                } else {
+                    text
+                }
+            });
+            self.push(&start, cells);
+        }
+    }
+
     fn push(&mut self, start: &str, cells: impl Iterator<Item = String>) {
         let mut line = start.to_owned();
         for cell in cells {
@@ -107,8 +191,9 @@ struct Block {
 }
 
 /// A cell's texts by column, and whether the row failed.
-fn cells(cell: Option<&Cell>, group: &Group) -> ([String; COLUMNS], bool) {
-    let texts = texts(cell, group);
+fn cells(row: &TableRow, group: &Group) -> ([String; COLUMNS], bool) {
+    let cell = row.cells.get(group.index).and_then(Option::as_ref);
+    let texts = texts(cell, group, &shared(row));
     let value = terminal(&texts.value).into_owned();
     let [external, differs, noise] = texts.external;
     let (marks, spread, comparison) = (texts.marks, texts.spread, texts.comparison);
@@ -117,9 +202,9 @@ fn cells(cell: Option<&Cell>, group: &Group) -> ([String; COLUMNS], bool) {
 }
 
 impl Block {
-    fn new(table: &Table, index: usize, group: &Group) -> Self {
+    fn new(table: &Table, group: &Group, detail: Detail) -> Self {
         let mut platform = terminal(&group.column.platform).into_owned();
-        if group.baseline {
+        if group.baseline && detail == Detail::Full {
             platform.push_str(" (baseline)");
         }
         for &note in &group.notes {
@@ -134,11 +219,7 @@ impl Block {
             EXTERNAL_HEADS[2].into(),
             group.comparison.unwrap_or("").into(),
         ];
-        let rows: Vec<_> = table
-            .rows
-            .iter()
-            .map(|row| cells(row.cells.get(index).and_then(Option::as_ref), group))
-            .collect();
+        let rows: Vec<_> = table.rows.iter().map(|row| cells(row, group)).collect();
         let drawn = [
             true,
             rows.iter().any(|(t, _)| !t[1].is_empty()),

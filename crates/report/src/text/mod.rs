@@ -8,4 +8,4 @@ mod escape;
 mod width;
 
 pub use escape::{console, html, markdown, spreadsheet, terminal};
-pub use width::{aligned, pad_left, pad_right, width};
+pub use width::{aligned, pad_left, pad_right, width, wrapped};

@@ -37,6 +37,23 @@ pub fn aligned<L: AsRef<[String]>>(lines: &[L], is_left: impl Fn(usize) -> bool)
     lines.iter().map(aligned).collect()
 }
 
+/// The lines of a text of words, each of at most `columns` but for a word that is longer. Later lines begin
+/// with `indent`. Width is that of [`width`].
+pub fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +66,12 @@ mod tests {
         assert_eq!(pad_right("\u{65e5}", 4), "\u{65e5}  ");
         assert_eq!(pad_left("\u{65e5}", 4), "  \u{65e5}");
         assert_eq!(pad_left("long", 2), "long");
+    }
+
+    #[test]
+    fn words_are_wrapped_and_none_is_lost() {
+        assert_eq!(wrapped("a bc def", 4, "  "), ["a bc", "  def"]);
+        assert_eq!(wrapped("abcdef g", 3, ""), ["abcdef", "g"]);
+        assert_eq!(wrapped("", 3, ""), [""]);
     }
 }

@@ -81,7 +81,7 @@ fn cell(table: &Table, row: usize) -> Outside {
 
 #[test]
 fn both_costs_and_their_difference_as_text() {
-    assert_golden("external.txt", &drawn(&[outside()]).to_terminal(false));
+    assert_golden("external.txt", &drawn(&[outside()]).to_terminal(false, 200));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_platform_that_was_not_timed_from_outside_has_no_such_columns() {
         row.metrics.truncate(1);
         row.outcomes.iter_mut().for_each(|o| o.external = None);
     }
-    let text = drawn(&[outside(), other]).to_terminal(false);
+    let text = drawn(&[outside(), other]).to_terminal(false, 200);
     assert_eq!(text.lines().nth(1).unwrap().matches("differs").count(), 1);
     let csv = drawn(&[outside()]).to_csv().unwrap();
     assert!(

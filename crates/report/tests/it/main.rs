@@ -5,6 +5,7 @@
 mod apps;
 mod explained;
 mod external;
+mod finding;
 mod nested;
 mod page;
 mod requests;

@@ -85,7 +85,7 @@ fn published_numbers_have_columns_and_a_unit_of_their_own() {
     // The published value is shown beside the closest benchmark only.
     let values: Vec<_> = out.iter().map(|row| arm_kvm(row)).collect();
     assert_eq!(values, [Some(6024.0), None, None, None]);
-    let text = table.to_terminal(false);
+    let text = table.to_terminal(false, 400);
     assert!(
         text.contains("16,491") && text.contains("cycles: as printed in the paper"),
         "{text}"
@@ -102,7 +102,7 @@ fn a_published_number_of_another_unit_of_work_says_so() {
     assert_eq!(set.value, Some(141_254_312.0));
     let note = &table.notes[set.notes[0]];
     assert!(note.contains("The units of work differ"), "{note}");
-    let text = table.to_terminal(false);
+    let text = table.to_terminal(false, 400);
     let line = text.lines().find(|line| line.contains("141,254,312"));
     let mark = format!("141,254,312 [{}]", set.notes[0] + 1);
     assert!(line.unwrap().contains(&mark), "{text}");

@@ -38,7 +38,7 @@ fn why_not(table: &Table, benchmark: &str, column: usize) -> String {
 fn the_whole_house_as_text() {
     assert_golden(
         "house.txt",
-        &against(&house(), "lab:native").to_terminal(false),
+        &against(&house(), "lab:native").to_terminal(false, 200),
     );
 }
 
@@ -66,7 +66,7 @@ fn the_whole_house_as_json() {
 #[test]
 fn one_platform_and_one_boot_need_no_further_columns() {
     let rows = vec![measured("sgdt", "unprivileged", "insns", &[&[14, 14]])];
-    let text = plain(&[result("lab:native", 1, json!({}), rows)]).to_terminal(false);
+    let text = plain(&[result("lab:native", 1, json!({}), rows)]).to_terminal(false, 200);
     assert_eq!(
         text.lines().take(3).collect::<Vec<_>>(),
         [
@@ -233,7 +233,7 @@ fn noise_is_marked_as_such() {
     ];
     let table = plain(&[result("qemu-tcg", 1, json!({}), rows)]);
     assert!(cell(&table, "ipi-running", 0).noisy && !cell(&table, "in", 0).noisy);
-    let text = table.to_terminal(false);
+    let text = table.to_terminal(false, 200);
     assert!(
         text.contains("27,045,911 !\n") && text.contains("\n!: noise, "),
         "{text}"
@@ -259,7 +259,7 @@ fn several_units_in_one_column_stand_in_their_cells() {
         measured("a", "c", "insns", &[&[14]]),
         measured("b", "c", "count", &[&[3]]),
     ];
-    let text = plain(&[result("p", 1, json!({}), rows)]).to_terminal(false);
+    let text = plain(&[result("p", 1, json!({}), rows)]).to_terminal(false, 200);
     assert!(
         text.contains("14 insns") && text.contains("3 count"),
         "{text}"
@@ -270,7 +270,7 @@ fn several_units_in_one_column_stand_in_their_cells() {
 fn an_interrupted_run_says_so_at_its_head() {
     let mut one = result("p", 1, json!({}), vec![measured("a", "c", "ns", &[&[1]])]);
     one.interrupted = true;
-    let text = plain(&[one]).to_terminal(false);
+    let text = plain(&[one]).to_terminal(false, 200);
     assert!(
         text.contains("p [1]\n") && text.contains("\n[1] interrupted: "),
         "{text}"
@@ -280,7 +280,7 @@ fn an_interrupted_run_says_so_at_its_head() {
 #[test]
 fn colour_changes_nothing_but_colour() {
     let table = against(&house(), "lab:native");
-    let coloured = table.to_terminal(true);
+    let coloured = table.to_terminal(true, 200);
     assert!(coloured.contains("\u{1b}[31m"), "a timeout is red");
     let mut bare = coloured;
     for code in ["0", "1", "2", "31"] {
@@ -291,7 +291,7 @@ fn colour_changes_nothing_but_colour() {
             .map(|line| line.trim_end().to_owned())
             .collect()
     };
-    assert_eq!(trimmed(&bare), trimmed(&table.to_terminal(false)));
+    assert_eq!(trimmed(&bare), trimmed(&table.to_terminal(false, 200)));
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn wide_characters_keep_columns_straight() {
         measured("\u{65e5}\u{672c}", "c", "ns", &[&[1]]),
         measured("abcd", "c", "ns", &[&[2]]),
     ];
-    let text = plain(&[result("p", 1, json!({}), rows)]).to_terminal(false);
+    let text = plain(&[result("p", 1, json!({}), rows)]).to_terminal(false, 200);
     assert!(
         text.contains("c  \u{65e5}\u{672c}    1.00\n   abcd    2.00\n"),
         "{text}"
@@ -311,7 +311,7 @@ fn wide_characters_keep_columns_straight() {
 fn no_results_are_an_empty_table() {
     let table = plain(&[]);
     assert_eq!(table.to_csv().unwrap().lines().count(), 1);
-    assert_eq!(table.to_terminal(false).trim(), "");
+    assert_eq!(table.to_terminal(false, 200).trim(), "");
     assert!(serde_json::from_str::<Value>(&table.to_json().unwrap()).is_ok());
 }
 
@@ -344,7 +344,7 @@ fn hostile_strings_reach_no_medium() {
     let table = against(&results, "b");
     let escapes = |text: &str| text.contains(['\u{1b}', '\u{202e}', '\u{9b}', '\r']);
     for text in [
-        table.to_terminal(false),
+        table.to_terminal(false, 200),
         ws_report::show(&results[0], false),
     ] {
         assert!(!escapes(&text), "{text:?}");

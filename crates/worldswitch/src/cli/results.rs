@@ -47,6 +47,9 @@ pub struct ShowArgs {
     /// table, a single result in detail.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
+    /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
+    #[arg(long)]
+    pub all: bool,
     /// Use a paper's table layout, with its published figures.
     #[arg(long, value_name = "PAPER")]
     pub suite: Option<Suite>,

@@ -45,6 +45,9 @@ pub struct RunArgs {
     /// The rows of a command that measures one kind.
     #[arg(skip)]
     pub rows: Option<RowsOf>,
+    /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
+    #[arg(long)]
+    pub all: bool,
     /// A paper's benchmarks; the table has the paper's layout and its published figures.
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,

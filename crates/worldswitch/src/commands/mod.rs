@@ -20,6 +20,7 @@ mod run;
 mod show;
 mod spread;
 mod suite;
+mod tables;
 mod whole;
 
 use crate::cli::{Cli, Command, Exports, Output};

@@ -2,6 +2,7 @@
 
 use crate::cli::ShowArgs;
 use crate::commands::suite::Layout;
+use crate::commands::tables;
 use crate::terminal::{Colours, output};
 use std::path::Path;
 
@@ -36,6 +37,6 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     } else if args.csv {
         table.to_csv()?
     } else {
-        table.to_terminal(colours.stdout)
+        tables::text(&table, args.all || args.suite.is_some(), colours)
     })
 }

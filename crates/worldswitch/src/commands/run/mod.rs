@@ -6,7 +6,7 @@ mod open;
 
 use crate::cli::RunArgs;
 use crate::commands::suite::Layout;
-use crate::commands::{self, Done, doctor, export, parts, report};
+use crate::commands::{self, Done, doctor, export, parts, report, tables};
 use crate::outcome::folder::Folder;
 use crate::outcome::remarks;
 use crate::rounds;
@@ -214,7 +214,7 @@ fn show(
         None => table,
     };
     // First, because it needs no disk space.
-    output::data(&table.to_terminal(colours.stdout))?;
+    output::data(&tables::text(&table, args.all || layout.is_some(), colours))?;
     export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
     export(args.export_markdown.as_deref(), || Ok(table.to_markdown()))?;
@@ -237,6 +237,9 @@ fn show(
         };
         report::write(&path, &results, asked)?;
         output::remark(&report::told(&path), colours);
+    }
+    if table.main_rows().is_some() {
+        tables::next(&table, folder, colours);
     }
     Ok(done)
 }

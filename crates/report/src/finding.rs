@@ -1,0 +1,137 @@
+//! What a table says, in a sentence.
+
+use crate::main_rows::{MAIN, MainRow};
+use crate::number;
+use crate::table::{Cell, Table};
+use crate::text::terminal;
+
+/// A platform is worth a word if it differs from the first by more than this fraction.
+const DIFFERS: f64 = 0.05;
+/// The most platforms that one sentence compares.
+const COMPARED: usize = 4;
+
+/// The finding of a table in one sentence, such as "In lab:kvm a hypercall takes 3,032 instructions; the
+/// longest exit is print, 215,357; lab:kvm-shadow adds 3,370 to a CR3 write". None if no hypervisor's or
+/// emulator's cost was measured. Names are escaped for a terminal.
+pub fn finding(table: &Table) -> Option<String> {
+    let columns = hypervisors(table);
+    let &first = columns.first()?;
+    let main = MAIN.iter().find(|main| cost(table, main, first).is_some());
+    let Some(main) = main else {
+        return longest(table, &[first])
+            .map(|longest| format!("In {} {longest}.", name(table, first)));
+    };
+    let mut parts = vec![hypercalls(table, main, &columns)];
+    parts.extend(longest(table, &columns).map(|text| format!("the {text}")));
+    parts.extend(extra(table, &columns));
+    Some(format!("{}.", parts.join("; ")))
+}
+
+/// The columns that the sentence is about: of hypervisors in the unit of the first, or else all in that unit.
+fn hypervisors(table: &Table) -> Vec<usize> {
+    let counted: Vec<usize> = table.counts().collect();
+    if !counted.is_empty() {
+        return counted;
+    }
+    let measured = |column: &usize| table.rows.iter().any(|row| value(row, *column).is_some());
+    let mut columns = (0..table.columns.len()).filter(measured);
+    let Some(first) = columns.next() else {
+        return Vec::new();
+    };
+    let unit = &table.columns[first].unit;
+    let alike = columns.filter(|&other| table.columns[other].unit == *unit);
+    [first].into_iter().chain(alike).collect()
+}
+
+fn value(row: &crate::table::TableRow, column: usize) -> Option<&Cell> {
+    let cell = row.cells.get(column)?.as_ref()?;
+    cell.value.filter(|_| !cell.near_zero).map(|_| cell)
+}
+
+fn main_cell<'a>(table: &'a Table, main: &MainRow, column: usize) -> Option<&'a Cell> {
+    let mut rows = table.rows.iter();
+    value(rows.find(|row| row.benchmark == main.benchmark)?, column)
+}
+
+fn cost(table: &Table, main: &MainRow, column: usize) -> Option<f64> {
+    main_cell(table, main, column)?.value
+}
+
+fn name(table: &Table, column: usize) -> String {
+    terminal(&table.columns[column].platform).into_owned()
+}
+
+/// A unit in words; ticks and nanoseconds are those of a clock.
+fn unit(table: &Table, column: usize) -> &str {
+    match table.columns[column].unit.as_deref() {
+        Some("insns") => "instructions",
+        Some("tsc_ticks" | "cntvct_ticks") => "ticks",
+        Some(unit) => unit,
+        None => "",
+    }
+}
+
+/// "In lab:kvm a hypercall takes 3,032 instructions, in lab:arm-xen 526".
+fn hypercalls(table: &Table, main: &MainRow, columns: &[usize]) -> String {
+    let text = |column: usize| {
+        let cell = main_cell(table, main, column)?;
+        Some(number::value(cell.value?, cell.unit.as_deref()?))
+    };
+    let first = columns[0];
+    let base = cost(table, main, first).unwrap_or(0.0);
+    let differs = |column: &&usize| {
+        let other = cost(table, main, **column);
+        other.is_some_and(|other| (other - base).abs() > DIFFERS * base)
+    };
+    let mut sentence = format!(
+        "In {} {} takes {} {}",
+        name(table, first),
+        main.noun,
+        text(first).unwrap_or_default(),
+        unit(table, first)
+    );
+    for &other in columns[1..].iter().filter(differs).take(COMPARED - 1) {
+        let value = text(other).unwrap_or_default();
+        sentence += &format!(", in {} {value}", name(table, other));
+    }
+    sentence
+}
+
+/// "longest exit is print, 215,357": the row that costs most in the first of these platforms.
+fn longest(table: &Table, columns: &[usize]) -> Option<String> {
+    let &column = columns.first()?;
+    let rows = table
+        .rows
+        .iter()
+        .filter_map(|row| Some((row, value(row, column)?)));
+    let (row, cell) = rows.max_by(|(_, a), (_, b)| {
+        let cost = |cell: &Cell| cell.cost().unwrap_or(0.0);
+        cost(a).total_cmp(&cost(b))
+    })?;
+    let value = number::value(cell.value?, cell.unit.as_deref()?);
+    Some(format!(
+        "longest exit is {}, {value}",
+        terminal(&row.benchmark)
+    ))
+}
+
+/// "lab:kvm-shadow adds 3,370 to a CR3 write": what another platform adds most where the first adds nothing.
+fn extra(table: &Table, columns: &[usize]) -> Option<String> {
+    let (&first, others) = columns.split_first()?;
+    let free = MAIN
+        .iter()
+        .filter(|main| main_cell(table, main, first).is_some_and(|cell| cell.added == Some(0.0)));
+    let added = free.flat_map(|main| {
+        others.iter().filter_map(move |&column| {
+            let added = main_cell(table, main, column)?.added?;
+            (added > 0.0).then_some((main, column, added))
+        })
+    });
+    let (main, column, added) = added.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    Some(format!(
+        "{} adds {} to {}",
+        name(table, column),
+        number::value(added, "insns"),
+        main.noun
+    ))
+}

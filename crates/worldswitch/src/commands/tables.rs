@@ -1,0 +1,62 @@
+//! The table of results on standard output: the sentence that says what was found, the rows that matter, and
+//! what to do next.
+
+use crate::terminal::{Colours, output};
+use std::path::Path;
+use ws_report::text::wrapped;
+use ws_report::{MAIN, Table};
+
+/// The table for people. Without `all`, a whole suite is shown by the rows that matter, and the sentence
+/// stands before them.
+pub fn text(table: &Table, all: bool, colours: Colours) -> String {
+    let columns = output::columns();
+    let Some(main) = table.main_rows().filter(|_| !all) else {
+        return table.to_terminal(colours.stdout, columns);
+    };
+    let finding = ws_report::finding(table).map_or(String::new(), |finding| {
+        format!("{}\n\n", wrapped(&finding, columns, "").join("\n"))
+    });
+    finding + &main.to_terminal_in_brief(colours.stdout, columns)
+}
+
+/// Prints three commands that come next, for the results in this folder.
+pub fn next(table: &Table, folder: &Path, colours: Colours) {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let program = program.to_string_lossy();
+    let folder = folder.display();
+    let mut lines = vec![(
+        format!("show {folder} --all"),
+        format!("all {} benchmarks", table.rows.len()),
+    )];
+    lines.extend(explained(table).map(|(benchmark, platform)| {
+        (
+            format!("explain {benchmark} --on {platform}"),
+            "the functions that it spends its instructions on".to_owned(),
+        )
+    }));
+    lines.push((
+        format!("compare {folder} LATER"),
+        "what got better or worse in a later run".to_owned(),
+    ));
+    let width = lines.iter().map(|(command, _)| command.len()).max();
+    let width = width.unwrap_or(0);
+    let lines = lines
+        .into_iter()
+        .map(|(command, what)| format!("\n{program} {command:width$}  # {what}"));
+    output::remark(&format!("next:{}", lines.collect::<String>()), colours);
+}
+
+/// A benchmark and a machine of the lab that can explain it: the first of the main rows that one measured.
+fn explained(table: &Table) -> Option<(&'static str, &str)> {
+    let machines = table.columns.iter().enumerate().filter(|(index, column)| {
+        column.platform.starts_with("lab:") && column.baseline != Some(*index)
+    });
+    let (index, column) = machines.into_iter().next()?;
+    let measured = |benchmark: &&str| {
+        let row = table.rows.iter().find(|row| row.benchmark == **benchmark);
+        let cell = row.and_then(|row| row.cells.get(index)?.as_ref());
+        cell.is_some_and(|cell| cell.value.is_some())
+    };
+    let mut names = MAIN.iter().map(|main| main.benchmark);
+    Some((names.find(measured)?, &column.platform))
+}
