@@ -104,7 +104,7 @@ fn a_published_number_of_another_unit_of_work_says_so() {
     assert!(note.contains("The units of work differ"), "{note}");
     let text = table.to_terminal(false, 400);
     let line = text.lines().find(|line| line.contains("141,254,312"));
-    let mark = format!("141,254,312 [{}]", set.notes[0] + 1);
+    let mark = format!("set-page-table-4k [{}]", set.notes[0] + 1);
     assert!(line.unwrap().contains(&mark), "{text}");
     assert!(
         row("Hypercall").cells[1]

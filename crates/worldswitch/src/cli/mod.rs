@@ -33,7 +33,7 @@ pub use values::{PlatformList, platforms, seconds};
 const EXAMPLES: &str = "\
 Examples:
   worldswitch run                         all benchmarks on every usable platform
-  worldswitch run --quick                 the same, in at most two minutes
+  worldswitch run --quick                 the same, in about a minute
   worldswitch run --on lab:native --bench '^s[gli]dt$'
                                           three benchmarks, in exact instructions
   worldswitch run --on lab:native,qemu-tcg -o before
@@ -117,8 +117,11 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum ListWhat {
-    /// Benchmarks of the guest image, what each needs, and whether this host has it.
+    /// Benchmarks, what each measures, and which platforms can measure it.
     Benchmarks {
+        /// Platforms, separated by commas. Default: those that run uses by default here.
+        #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
+        on: Vec<PlatformList>,
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -92,7 +92,7 @@ pub struct RunArgs {
     /// difference. Only on qemu-tcg. Batches last more than 10 ms, so a boot takes longer.
     #[arg(long)]
     pub external: bool,
-    /// Choose boots and samples so that the run ends within two minutes.
+    /// Choose boots and samples so that measuring ends within a minute.
     #[arg(long, conflicts_with_all = ["boots", "samples", "iters"])]
     pub quick: bool,
     /// The platform that the others are compared with.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 /// Time limit of a quick run.
-pub const BUDGET: Duration = Duration::from_secs(120);
+pub const BUDGET: Duration = Duration::from_secs(60);
 
 /// Samples of a benchmark if time is short: enough to show a spread.
 pub const FEW_SAMPLES: u64 = 10;
@@ -50,29 +50,29 @@ mod tests {
 
     #[test]
     fn all_boots_fit_into_a_short_round() {
-        assert_eq!(boots_that_fit(s(10), s(10), 4), 4);
-        assert!(!cut_samples(s(10), s(10), 4));
+        assert_eq!(boots_that_fit(s(5), s(5), 4), 4);
+        assert!(!cut_samples(s(5), s(5), 4));
         assert_eq!(boots_that_fit(s(0), s(0), 4), 4);
     }
 
     #[test]
     fn only_some_fit_into_a_long_one() {
-        assert_eq!(boots_that_fit(s(40), s(40), 4), 2);
-        assert!(cut_samples(s(40), s(40), 4));
-        assert_eq!(boots_that_fit(s(100), s(100), 4), 0);
+        assert_eq!(boots_that_fit(s(20), s(20), 4), 2);
+        assert!(cut_samples(s(20), s(20), 4));
+        assert_eq!(boots_that_fit(s(50), s(50), 4), 0);
         assert_eq!(boots_that_fit(s(500), s(100), 4), 0);
     }
 
     #[test]
     fn perturbed_boots_leave_half_of_the_budget() {
-        assert!(fits(s(60), true) && !fits(s(61), true));
-        assert!(fits(s(120), false) && !fits(s(121), false));
+        assert!(fits(s(30), true) && !fits(s(31), true));
+        assert!(fits(s(60), false) && !fits(s(61), false));
     }
 
     #[test]
     fn one_more_boot_is_all_that_an_exact_platform_wants() {
-        assert_eq!(boots_that_fit(s(20), s(20), 1), 1);
-        assert!(!cut_samples(s(20), s(20), 1));
-        assert!(cut_samples(s(110), s(20), 1));
+        assert_eq!(boots_that_fit(s(10), s(10), 1), 1);
+        assert!(!cut_samples(s(10), s(10), 1));
+        assert!(cut_samples(s(55), s(10), 1));
     }
 }

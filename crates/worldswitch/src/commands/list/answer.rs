@@ -1,0 +1,140 @@
+//! Whether a platform can measure a benchmark, as far as it can be known before a boot.
+
+use ws_machines::hypercall::Hypercall;
+use ws_machines::image::BenchmarkRow;
+use ws_machines::machine::{Control, Machine};
+
+/// What every machine that this program starts has.
+const ALWAYS: [&str; 7] = [
+    "two CPUs",
+    "an interrupt controller",
+    "a second serial port",
+    "floating point",
+    "memory for the working set",
+    "memory for page tables",
+    "untouched memory",
+];
+const MONITOR: &str = "our own monitor";
+const XEN: &str = "Xen";
+const HYPERCALLS: &str = "a hypervisor that answers hypercalls";
+
+/// Whether a platform can measure a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    /// The guest looks for something, and skips the benchmark where it is not there.
+    If(String),
+    /// Why not.
+    No(String),
+}
+
+impl Answer {
+    /// The answer for `row` on a machine.
+    pub fn of(row: &BenchmarkRow, machine: &dyn Machine) -> Self {
+        if let Some(why) = &row.missing {
+            return Self::No(why.clone());
+        }
+        let answered = Hypercall::answered_by(machine.engine());
+        // What the guest of a machine that somebody else boots has is not known here.
+        let known = machine.control() == Control::Launched;
+        let mut open = Vec::new();
+        for need in row.requires.split(", ").filter(|need| !need.is_empty()) {
+            match need {
+                _ if ALWAYS.contains(&need) => {}
+                HYPERCALLS if known && answered == Hypercall::None => {
+                    return Self::No("no hypervisor there answers hypercalls".to_owned());
+                }
+                HYPERCALLS if known => {}
+                MONITOR if known && machine.doorbell().is_none() => {
+                    return Self::No("it needs a device of our own monitor".to_owned());
+                }
+                MONITOR if known => {}
+                XEN if known && answered != Hypercall::Xen => {
+                    return Self::No("it needs Xen".to_owned());
+                }
+                XEN if known => {}
+                other => open.push(other),
+            }
+        }
+        match open.as_slice() {
+            [] => Self::Yes,
+            open => Self::If(open.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_machines::emulator::Emulator;
+    use ws_machines::logfile::LogFile;
+    use ws_machines::machine::Engine;
+    use ws_machines::qemu::{Qemu, Settings};
+    use ws_machines::vmm::{self, Kvm, Vmm};
+
+    fn kvm(engine: Engine) -> Kvm {
+        Kvm {
+            engine,
+            exit_ns: 1000,
+            monitor: "vmm".into(),
+            monitor_version: "vmm 9.9".into(),
+        }
+    }
+
+    fn qemu(engine: Option<Engine>) -> Qemu {
+        Qemu::new(Settings {
+            emulator: Emulator {
+                program: "qemu".into(),
+                leading: Vec::new(),
+                version: "10.0".into(),
+                build: String::new(),
+            },
+            guest: "guest.elf".into(),
+            cpu: None,
+            memory_mib: None,
+            kvm: engine.map(kvm),
+            pins: Vec::new(),
+        })
+    }
+
+    fn answer(requires: &str, machine: &dyn Machine) -> Answer {
+        let row = BenchmarkRow {
+            requires: requires.into(),
+            ..BenchmarkRow::default()
+        };
+        Answer::of(&row, machine)
+    }
+
+    fn is_no(answer: &Answer) -> bool {
+        matches!(answer, Answer::No(_))
+    }
+
+    #[test]
+    fn what_a_machine_has_is_known_before_it_boots() {
+        let (tcg, hardware) = (qemu(None), qemu(Some(Engine::HardwareKvm)));
+        assert_eq!(answer("", &tcg), Answer::Yes);
+        assert_eq!(answer("two CPUs", &tcg), Answer::Yes);
+        assert!(is_no(&answer(HYPERCALLS, &tcg)));
+        assert_eq!(answer(HYPERCALLS, &hardware), Answer::Yes);
+        assert!(is_no(&answer("Xen, and a domain that answers", &hardware)));
+        assert!(is_no(&answer("our own monitor, two CPUs", &hardware)));
+        let vmm = Vmm::new(vmm::Settings {
+            kvm: kvm(Engine::SoftwareKvm),
+            guest: "guest.elf".into(),
+            memory_mib: None,
+            pins: Vec::new(),
+        });
+        assert_eq!(answer("our own monitor, two CPUs", &vmm), Answer::Yes);
+        assert!(is_no(&answer(HYPERCALLS, &vmm)));
+    }
+
+    #[test]
+    fn what_only_the_guest_can_see_is_left_open() {
+        let needs = "a TSC deadline timer";
+        assert_eq!(answer(needs, &qemu(None)), Answer::If(needs.into()));
+        assert_eq!(
+            answer(XEN, &LogFile::new("console.txt")),
+            Answer::If(XEN.into())
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! `worldswitch list`: benchmarks and platforms.
+
+mod answer;
+mod benchmarks;
+mod platforms;
+
+use crate::cli::ListWhat;
+use crate::commands::parts;
+
+/// Prints the list.
+///
+/// # Errors
+/// What a list is made of is missing, or standard output can't be written.
+pub fn list(what: &ListWhat) -> anyhow::Result<()> {
+    match what {
+        ListWhat::Benchmarks { on, json, parts } => {
+            benchmarks::benchmarks(*json, on, &parts::resources(parts, Vec::new()))
+        }
+        ListWhat::Platforms { json, parts } => {
+            platforms::platforms(*json, &parts::resources(parts, Vec::new()))
+        }
+    }
+}
