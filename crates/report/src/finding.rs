@@ -34,7 +34,11 @@ fn hypervisors(table: &Table) -> Vec<usize> {
         return counted;
     }
     let measured = |column: &usize| table.rows.iter().any(|row| value(row, *column).is_some());
-    let mut columns = (0..table.columns.len()).filter(measured);
+    let columns = (0..table.columns.len()).filter(measured);
+    // A baseline is news only if nothing else was measured.
+    let (others, baselines): (Vec<_>, Vec<_>) =
+        columns.partition(|&column| table.columns[column].baseline != Some(column));
+    let mut columns = others.into_iter().chain(baselines);
     let Some(first) = columns.next() else {
         return Vec::new();
     };
@@ -61,9 +65,10 @@ fn name(table: &Table, column: usize) -> String {
     terminal(&table.columns[column].platform).into_owned()
 }
 
-/// A unit in words; ticks and nanoseconds are those of a clock.
-fn unit(table: &Table, column: usize) -> &str {
+/// The unit of `value` in words; ticks and nanoseconds are those of a clock.
+fn unit(table: &Table, column: usize, value: f64) -> &str {
     match table.columns[column].unit.as_deref() {
+        Some("insns") if value == 1.0 => "instruction",
         Some("insns") => "instructions",
         Some("tsc_ticks" | "cntvct_ticks") => "ticks",
         Some(unit) => unit,
@@ -88,7 +93,7 @@ fn hypercalls(table: &Table, main: &MainRow, columns: &[usize]) -> String {
         name(table, first),
         main.noun,
         text(first).unwrap_or_default(),
-        unit(table, first)
+        unit(table, first, base)
     );
     for &other in columns[1..].iter().filter(differs).take(COMPARED - 1) {
         let value = text(other).unwrap_or_default();

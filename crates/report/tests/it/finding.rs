@@ -89,9 +89,19 @@ fn time_is_said_in_its_own_unit_and_not_beside_instructions() {
         alone,
         "In qemu-tcg a CPUID takes 61.0 ticks; the longest exit is ipi-running, 106."
     );
+    let native = finding(&drawn(&[native(), tcg.clone()])).unwrap();
+    assert_eq!(native, alone);
     let both = finding(&drawn(&[tcg, kvm("lab:kvm", 1)])).unwrap();
     assert!(both.starts_with("In lab:kvm a hypercall"), "{both}");
     assert!(!both.contains("qemu-tcg"), "{both}");
+}
+
+#[test]
+fn a_baseline_alone_is_told_too() {
+    assert_eq!(
+        finding(&drawn(&[native()])).unwrap(),
+        "In lab:native a CPUID takes 1 instruction; the longest exit is ipi-running, 46."
+    );
 }
 
 #[test]
