@@ -1,6 +1,8 @@
 //! Renders comparisons with their verdicts for a terminal, as Markdown, CSV and JSON.
 
+use crate::grid::reference;
 use crate::lines::{Set, align, join};
+use crate::notes::Notes;
 use crate::number;
 use crate::style::Style;
 use crate::text::{markdown, spreadsheet, terminal};
@@ -72,11 +74,11 @@ impl Comparisons {
         }
     }
 
-    /// Text for a terminal. Ends in a newline.
-    pub fn to_terminal(&self, colour: bool) -> String {
+    /// Text for a terminal, with the rows that changed or `all`. Ends in a newline.
+    pub fn to_terminal(&self, colour: bool, all: bool) -> String {
         let style = Style::new(colour);
         let blocks = self.comparisons.iter();
-        let mut out: String = blocks.map(|one| block(one, &style) + "\n").collect();
+        let mut out: String = blocks.map(|one| block(one, all, &style) + "\n").collect();
         for line in legend(&self.comparisons) {
             out += &style.dim(line);
             out.push('\n');
@@ -84,25 +86,23 @@ impl Comparisons {
         out
     }
 
-    /// Markdown: a heading, a list and a table for each pair.
+    /// Markdown for a comment on a change: for each pair a heading with the verdicts' counts and a table of the
+    /// rows that changed; all rows and what the comparison is about are folded.
     pub fn to_markdown(&self) -> String {
         let mut out = String::new();
         for one in &self.comparisons {
             let (base, other) = (markdown(&one.base.platform), markdown(&one.other.platform));
-            out += &format!("## {other} against {base}\n\n");
+            out += &format!("### {other} against {base}: {}\n\n", markdown(&tally(one)));
+            out += &markdown_table(&changed(one));
+            out += "<details><summary>all benchmarks, and what was compared</summary>\n\n";
             for remark in remarks(one) {
                 out += &format!("- {}\n", markdown(&remark));
             }
-            out += "\n| benchmark | base | other | ratio, added | | scatter | verdict | |\n";
-            out += "|---|---:|---:|---:|---|---:|---|---|\n";
-            for row in &one.rows {
-                let cells = cells(row).map(|cell| markdown(&cell));
-                out += &format!("| {} |\n", cells.join(" | "));
+            for line in legend(&self.comparisons) {
+                out += &format!("- {}\n", markdown(line));
             }
-            out += &format!("\n{}\n\n", markdown(&tally(one)));
-        }
-        for line in legend(&self.comparisons) {
-            out += &format!("- {}\n", markdown(line));
+            let rows: Vec<_> = one.rows.iter().collect();
+            out += &format!("\n{}</details>\n\n", markdown_table(&rows));
         }
         out
     }
@@ -144,7 +144,70 @@ pub(crate) fn legend(comparisons: &[SuiteComparison]) -> Vec<&'static str> {
     legend
 }
 
-fn block(one: &SuiteComparison, style: &Style) -> String {
+/// The rows that changed, may have changed, or could not be compared because their conditions differ: worse
+/// ones first, then those that changed most.
+pub(crate) fn changed(one: &SuiteComparison) -> Vec<&RowComparison> {
+    let is_changed = |row: &&RowComparison| match row.verdict {
+        Some(verdict) => verdict != Verdict::NoChange,
+        None => row.refused,
+    };
+    let rank = |row: &RowComparison| match row.verdict {
+        Some(Verdict::Worse) => 0,
+        Some(Verdict::Better) => 1,
+        Some(Verdict::Inconclusive | Verdict::NoChange) => 2,
+        None => 3,
+    };
+    let size = |row: &RowComparison| {
+        let ratio = row.time.as_ref().and_then(|time| time.ratio);
+        let added = row.counts.as_ref().map(|counts| counts.added.abs());
+        added.or(ratio.map(|ratio| ratio.ln().abs())).unwrap_or(0.0)
+    };
+    let mut rows: Vec<&RowComparison> = one.rows.iter().filter(is_changed).collect();
+    rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))));
+    rows
+}
+
+/// A table of rows, and an empty line; nothing without rows.
+fn markdown_table(rows: &[&RowComparison]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let (notes, rows) = noted(rows);
+    let mut out = "| benchmark | base | other | ratio, added | | scatter | verdict | |\n\
+        |---|---:|---:|---:|---|---:|---|---|\n"
+        .to_owned();
+    for row in rows {
+        let cells = row.map(|cell| markdown(&cell));
+        out += &format!("| {} |\n", cells.join(" | "));
+    }
+    out.push('\n');
+    for (index, note) in (0..).zip(&notes) {
+        out += &format!("{} {}\n\n", markdown(&reference(index)), markdown(note));
+    }
+    out
+}
+
+/// The texts of rows. What is said of several rows becomes a note, to which they refer.
+fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
+    let mut notes = Notes::default();
+    let several = |why: &str| {
+        rows.iter()
+            .filter(|row| row.why.as_deref() == Some(why))
+            .count()
+            > 1
+    };
+    let texts = rows.iter().map(|row| {
+        let mut cells = cells(row);
+        if let Some(why) = row.why.as_ref().filter(|why| several(why)) {
+            cells[7] = reference(notes.add(why.clone()));
+        }
+        cells
+    });
+    let texts = texts.collect();
+    (notes.into_texts(), texts)
+}
+
+fn block(one: &SuiteComparison, all: bool, style: &Style) -> String {
     let head = format!(
         "{} against {} (base)",
         one.other.platform, one.base.platform
@@ -153,7 +216,14 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
     for remark in remarks(one) {
         out += &format!("  {}\n", terminal(&remark));
     }
-    let timed = one.rows.iter().any(|row| row.time.is_some());
+    let shown: Vec<&RowComparison> = match all {
+        true => one.rows.iter().collect(),
+        false => changed(one),
+    };
+    if shown.is_empty() {
+        return out + &tally(one) + "\n";
+    }
+    let timed = shown.iter().any(|row| row.time.is_some());
     let heads = HEADS.iter().map(|(head, _)| *head);
     let heads: Vec<String> = heads
         .map(|head| {
@@ -165,15 +235,15 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
             .to_owned()
         })
         .collect();
-    let rows = one.rows.iter().map(|row| {
-        let cells = cells(row).map(|cell| terminal(&cell).into_owned());
-        cells.to_vec()
-    });
+    let (notes, rows) = noted(&shown);
+    let rows = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| terminal(cell).into_owned()).collect());
     let lines: Vec<Vec<String>> = [heads].into_iter().chain(rows).collect();
     let sets: Vec<Set> = HEADS.iter().map(|(_, set)| *set).collect();
     let verdicts = [None]
         .into_iter()
-        .chain(one.rows.iter().map(|row| row.verdict));
+        .chain(shown.iter().map(|row| row.verdict));
     for (number, (mut line, verdict)) in align(&sets, &lines).into_iter().zip(verdicts).enumerate()
     {
         // Empty columns were left out, so the verdict is found by its text.
@@ -193,7 +263,14 @@ fn block(one: &SuiteComparison, style: &Style) -> String {
         out += &if number == 0 { style.dim(&line) } else { line };
         out.push('\n');
     }
-    out + &tally(one) + "\n"
+    for (index, note) in (0..).zip(&notes) {
+        out += &style.dim(&format!("  {} {}\n", reference(index), terminal(note)));
+    }
+    let hidden = match one.rows.len() - shown.len() {
+        0 => "",
+        _ => " (--all shows them all)",
+    };
+    out + &tally(one) + hidden + "\n"
 }
 
 /// The remarks before the table: what the comparison is about, and its limits.

@@ -37,7 +37,7 @@ const SLOW: [u64; 8] = [150, 151, 152, 149, 148, 153, 147, 155];
 
 #[test]
 fn a_terminal_shows_verdicts_and_what_limits_them() {
-    let text = compared("ns", &FAST, &SLOW).to_terminal(false);
+    let text = compared("ns", &FAST, &SLOW).to_terminal(false, false);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "b against a (base)");
     assert!(
@@ -52,13 +52,13 @@ fn a_terminal_shows_verdicts_and_what_limits_them() {
     );
     assert_eq!(lines[5], "1 worse");
     assert!(!text.contains("added:") && text.contains("ratio:"));
-    let coloured = compared("ns", &FAST, &SLOW).to_terminal(true);
+    let coloured = compared("ns", &FAST, &SLOW).to_terminal(true, false);
     assert!(coloured.contains("\u{1b}[31mworse"));
 }
 
 #[test]
 fn instructions_are_added_and_never_a_ratio() {
-    let text = compared("insns", &[3022; 3], &[3023; 3]).to_terminal(false);
+    let text = compared("insns", &[3022; 3], &[3023; 3]).to_terminal(false, false);
     assert!(
         text.contains("3,022  3,023            +1  [+1]  worse "),
         "{text}"
@@ -75,7 +75,7 @@ fn markdown_and_csv_escape_what_strangers_wrote() {
     let compared = compared("ns", &tight, &tight);
     let page = compared.to_markdown();
     assert!(
-        page.contains("## b against a\n") && page.contains("| in\\|=\\\\u{1b} |"),
+        page.contains("### b against a: 1 no change\n") && page.contains("| in\\|=\\\\u{1b} |"),
         "{page}"
     );
     let table = compared.to_csv().unwrap();
@@ -108,7 +108,8 @@ fn a_summary_is_not_better_where_a_row_is_worse() {
     let told = |first| {
         let options = CompareOptions::default();
         let (base, other) = (suite("a", 1, 50), suite("b", first, 48));
-        Comparisons::of(vec![compare_results(&base, &other, &options).unwrap()]).to_terminal(false)
+        Comparisons::of(vec![compare_results(&base, &other, &options).unwrap()])
+            .to_terminal(false, false)
     };
     assert!(told(1).contains("HPT, which counts rows"), "{}", told(1));
     let text = told(3370);
@@ -116,6 +117,52 @@ fn a_summary_is_not_better_where_a_row_is_worse() {
     assert!(
         !text.contains("HPT") && !text.contains("reliability"),
         "{text}"
+    );
+}
+
+#[test]
+fn only_changed_rows_are_shown_worse_ones_first_unless_all_are_asked_for() {
+    let suite = |costs: [u64; 4]| {
+        let mut result = result("a", "insns", &[1; 3]);
+        let row = result.rows.remove(0);
+        for (number, cost) in costs.into_iter().enumerate() {
+            let mut row = row.clone();
+            row.benchmark = format!("row-{number}");
+            for samples in &mut row.metrics[0].boots {
+                samples.run = vec![cost; 2];
+            }
+            result.rows.push(row);
+        }
+        result
+    };
+    let options = CompareOptions::default();
+    let (base, other) = (suite([5, 5, 9, 5]), suite([5, 6, 5, 50]));
+    let compared = Comparisons::of(vec![compare_results(&base, &other, &options).unwrap()]);
+    let rows = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains("row-"));
+        let name = |line: &str| line[line.find("row-").unwrap()..][..5].to_owned();
+        lines.map(name).collect()
+    };
+    let brief = compared.to_terminal(false, false);
+    assert_eq!(rows(&brief), ["row-3", "row-1", "row-2"]);
+    assert!(
+        brief.contains("2 worse, 1 better, 1 no change (--all shows them all)\n"),
+        "{brief}"
+    );
+    let all = compared.to_terminal(false, true);
+    assert_eq!(rows(&all), ["row-0", "row-1", "row-2", "row-3"]);
+    assert!(all.contains("1 no change\n"), "{all}");
+    let page = compared.to_markdown();
+    let (shown, folded) = page.split_once("<details>").unwrap();
+    assert!(
+        shown.starts_with("### a against a: 2 worse, 1 better, 1 no change\n"),
+        "{page}"
+    );
+    assert_eq!((rows(shown).len(), rows(folded).len()), (3, 4));
+    let same = Comparisons::of(vec![compare_results(&base, &base, &options).unwrap()]);
+    assert!(
+        !same.to_terminal(false, false).contains("verdict"),
+        "nothing to show"
     );
 }
 

@@ -40,6 +40,9 @@ pub struct CompareArgs {
 /// How results are judged, and where the comparison is written.
 #[derive(Debug, Args)]
 pub struct JudgeArgs {
+    /// Show all benchmarks, also those that did not change.
+    #[arg(long)]
+    pub all: bool,
     /// Only benchmarks whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
@@ -59,7 +62,8 @@ pub struct JudgeArgs {
     /// Also write it as CSV.
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
-    /// Also write it as Markdown.
+    /// Also write it as Markdown, such as for a comment on a pull request: the changed rows, all others
+    /// folded.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
 }

@@ -86,7 +86,7 @@ pub fn judge<'a>(
     export(args.export_markdown.as_deref(), || {
         Ok(comparisons.to_markdown())
     })?;
-    output::data(&comparisons.to_terminal(colours.stdout))?;
+    output::data(&comparisons.to_terminal(colours.stdout, args.all))?;
     for why in refused {
         output::error(&why.into(), colours);
     }
