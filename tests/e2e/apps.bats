@@ -18,15 +18,6 @@ of() {
         | .workloads[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json
 }
 
-# executed FILE ROW WANTED: the ticks of a row's one boot, which are the same on every host as long as the agent, the
-# lab's packages and how the machine is started stay as they are. After a change of these, put the new number here.
-executed() {
-    local got
-    got=$(jq -r ".rows[] | select(.benchmark == \"$2\").metrics[0].boots[0].run[0]" "$1")
-    echo "$2: $got executed, wanted $3"
-    [ "$got" -eq "$3" ]
-}
-
 # workload NAME LINE...: a workload of the user's, which fails in some way or not.
 workload() {
     mkdir -p mine/workloads
@@ -62,23 +53,13 @@ workload() {
         vm/lab-kvm-linux.json
     executed vm/lab-kvm-linux.json tcp-rr 170157592
     # Results are compared as those of any benchmark.
-    ws compare vm:lab:kvm-linux vm:lab:kvm-linux | grep -q 'tcp-rr'
+    ws compare --all vm:lab:kvm-linux vm:lab:kvm-linux | grep -q 'tcp-rr'
     # One row lost, with the reason; the others are measured.
     grep -q '^a-missing on lab:linux: .*127.*no-such-program' apps.txt
     grep -q '^b-false on lab:linux: .*status 1.*last words' apps.txt
     grep -q '^c-unproved on lab:linux: proof ' apps.txt
     grep -q '^d-full on lab:linux: .*/tmp is full' apps.txt
     [ "$(of e-good lab:linux '.insns > 0 and .why == null')" = true ]
-}
-
-# One boot: QEMU's main loop has a VM of its own, in which nothing is built by this host's compilers.
-@test "a read from a disk that QEMU's main loop serves: exits, kicks, instructions" {
-    ws io --on lab:kvm-linux --device '^qemu$' --depth 1 --busy=no --boots 1 -o io --export-json io.json >io.txt
-    cat io.txt
-    jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
-        and (.counts.exits > 1.97 and .counts.exits < 2.17)
-        and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
-    executed io/lab-kvm-linux.json io-qemu-d1 31607005
 }
 
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {

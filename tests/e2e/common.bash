@@ -147,3 +147,12 @@ eventually() {
         sleep 0.1
     done
 }
+
+# executed FILE ROW WANTED: the ticks of a row's one boot, which are the same on every host as long as the agent, the
+# lab's packages and how the machine is started stay as they are. After a change of these, put the new number here.
+executed() {
+    local got
+    got=$(jq -r ".rows[] | select(.benchmark == \"$2\").metrics[0].boots[0].run[0]" "$1")
+    echo "$2: $got executed, wanted $3"
+    [ "$got" -eq "$3" ]
+}

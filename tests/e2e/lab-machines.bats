@@ -40,8 +40,6 @@ others() {
     one_call_more
     measure before --on lab:kvm-vhe --boots 1 --bench '^(hypercall|in|out)$'
     measure after --on lab:kvm-vhe --boots 1 --bench '^(hypercall|in|out)$' --vmm "$RUNS/vmm/vmm"
-    kept multiboot ws lab boot kvm --kernel "$BUILT/table-guest/guest.mb" \
-        --append 'unit=insns hypercall=kvm bench=^(sgdt|hypercall|cpuid$|in$)'
 }
 
 # Builds a monitor with one more function call on the way of a device access, 7 instructions: save the return
@@ -68,12 +66,6 @@ setup() { common_setup; }
 digits() {
     jq -c --argjson boot "${2:-1}" '.rows[] | [.benchmark, .status, (.metrics[] | select(.unit == "insns").boots[]
         | select(.boot == $boot) | .iterations, .run, .control)]' "$1.json"
-}
-
-# multiboot BENCHMARK: a row's mode of instructions in the multiboot kernel's boot.
-multiboot() {
-    grep -o '{"kind":"result".*' "$RUNS/multiboot.txt" | jq -r --arg bench "$1" 'select(.bench == $bench)
-        | [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
 }
 
 # between PLATFORM BENCHMARK LEAST MOST: checks a count of the table.
@@ -223,11 +215,8 @@ between() {
 }
 
 @test "one more instruction in the guest's loop is counted as one" {
-    made multiboot
-    # Of rows in the same boot: rows that ran before change a hypercall by an instruction or two.
-    for row in sgdt hypercall; do
-        [ $(($(multiboot $row-one-more) - $(multiboot $row))) -eq 1 ]
-    done
+    # Rows that ran before change a hypercall by an instruction or two: tests/long/lab.bats has one of few rows.
+    [ $(($(insns "$TABLE/lab-kvm" sgdt-one-more) - $(insns "$TABLE/lab-kvm" sgdt))) -eq 1 ]
 }
 
 @test "one more function call in the monitor is counted with its instructions, and only in rows that use it" {
@@ -291,17 +280,4 @@ SCRIPT
     digits as-nobody >second.txt
     [ -s first.txt ]
     cmp first.txt second.txt
-}
-
-@test "a multiboot kernel: the guest's flat image gives the counts of the ELF image" {
-    made multiboot
-    grep -q '"kind":"bye","status":"ok"' "$RUNS/multiboot.txt"
-    grep -q '"boot":"multiboot"' "$RUNS/multiboot.txt"
-    [ "$(grep -c '{"kind":"result"' "$RUNS/multiboot.txt")" -eq 7 ]
-    # Rows that ran before change a count by an instruction or so: the table ran more rows.
-    for row in sgdt hypercall cpuid in {sgdt,hypercall}-one-more; do
-        flat=$(multiboot "$row") elf=$(insns "$TABLE/lab-kvm" "$row")
-        echo "$row: $flat, $elf in the table"
-        [ $((flat - elf)) -le 2 ] && [ $((elf - flat)) -le 2 ]
-    done
 }

@@ -38,3 +38,14 @@ workload() {
         [ "$(value out/lab-kvm-linux "$row" '.metrics[0].boots[0].run[0] > 0')" = true ]
     done
 }
+
+# Not in tests/e2e: a boot of a whole Linux in a VM, 25 s of a core. QEMU's main loop has a VM of its own, in which
+# nothing is built by this host's compilers.
+@test "a read from a disk that QEMU's main loop serves: exits, kicks, instructions" {
+    ws io --on lab:kvm-linux --device '^qemu$' --depth 1 --busy=no --boots 1 -o io --export-json io.json >io.txt
+    cat io.txt
+    jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
+        and (.counts.exits > 1.97 and .counts.exits < 2.17)
+        and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
+    executed io/lab-kvm-linux.json io-qemu-d1 31607005
+}

@@ -166,3 +166,24 @@ SET
     [ "$status" -eq 1 ]
     [[ $output == *'vmlinux-6.1'*'it is of another build than the code that was executed'* ]]
 }
+
+@test "a multiboot kernel: the guest's flat image gives the counts of the ELF image; one more instruction is one" {
+    guest_with one-more x86_64 "$ROOT/tests/guests/one-more.c $ROOT/tests/guests/one-more.S"
+    bench='^(sgdt|hypercall|cpuid$|in$)'
+    ws lab boot kvm --kernel "$BUILT/one-more/guest.mb" --append "unit=insns hypercall=kvm bench=$bench" >console.txt
+    grep -q '"kind":"bye","status":"ok"' console.txt
+    grep -q '"boot":"multiboot"' console.txt
+    # flat BENCHMARK: a row's mode of instructions in this boot.
+    flat() {
+        grep -o '{"kind":"result".*' console.txt | jq -r --arg bench "$1" 'select(.bench == $bench)
+            | [.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
+    }
+    ws run --on lab:kvm --guest "$BUILT/one-more/guest.elf" --boots 1 --bench "$bench" -o elf >/dev/null
+    [ "$(jq '[.rows[] | select(.status == "ok")] | length' elf/lab-kvm.json)" -eq "$(grep -c '{"kind":"result"' console.txt)" ]
+    for row in sgdt hypercall cpuid in {sgdt,hypercall}-one-more; do
+        [ "$(flat "$row")" -eq "$(insns elf/lab-kvm "$row")" ]
+    done
+    for row in sgdt hypercall; do
+        [ $(($(flat $row-one-more) - $(flat $row))) -eq 1 ]
+    done
+}
