@@ -187,7 +187,10 @@ fn markdown_table(rows: &[&RowComparison]) -> String {
     out
 }
 
-/// The texts of rows. What is said of several rows becomes a note, to which they refer.
+/// A reason of so many bytes fits into a line of the table.
+const SHORT: usize = 40;
+
+/// The texts of rows. What is said at length of several rows becomes a note, to which they refer.
 fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
     let mut notes = Notes::default();
     let several = |why: &str| {
@@ -198,7 +201,7 @@ fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
     };
     let texts = rows.iter().map(|row| {
         let mut cells = cells(row);
-        if let Some(why) = row.why.as_ref().filter(|why| several(why)) {
+        if let Some(why) = row.why.as_ref().filter(|why| several(why.as_str())) {
             cells[7] = reference(notes.add(why.clone()));
         }
         cells
