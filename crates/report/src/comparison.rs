@@ -193,12 +193,12 @@ const SHORT: usize = 40;
 /// The texts of rows. What is said at length of several rows becomes a note, to which they refer.
 fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
     let mut notes = Notes::default();
-    let several = |why: &str| {
+    let of = |why: &str| {
         rows.iter()
             .filter(|row| row.why.as_deref() == Some(why))
             .count()
-            > 1
     };
+    let several = |why: &str| why.len() > SHORT && of(why) > 1;
     let texts = rows.iter().map(|row| {
         let mut cells = cells(row);
         if let Some(why) = row.why.as_ref().filter(|why| several(why.as_str())) {
