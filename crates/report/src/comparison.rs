@@ -226,6 +226,17 @@ fn block(one: &SuiteComparison, all: bool, style: &Style) -> String {
     if shown.is_empty() {
         return out + &tally(one) + "\n";
     }
+    out += &drawn(&shown, style);
+    let hidden = match one.rows.len() - shown.len() {
+        0 => "",
+        _ => " (--all shows them all)",
+    };
+    out + &tally(one) + hidden + "\n"
+}
+
+/// The rows on a terminal, under their heads and with what is said of several.
+fn drawn(shown: &[&RowComparison], style: &Style) -> String {
+    let mut out = String::new();
     let timed = shown.iter().any(|row| row.time.is_some());
     let heads = HEADS.iter().map(|(head, _)| *head);
     let heads: Vec<String> = heads
@@ -238,7 +249,7 @@ fn block(one: &SuiteComparison, all: bool, style: &Style) -> String {
             .to_owned()
         })
         .collect();
-    let (notes, rows) = noted(&shown);
+    let (notes, rows) = noted(shown);
     let rows = rows
         .iter()
         .map(|row| row.iter().map(|cell| terminal(cell).into_owned()).collect());
@@ -269,11 +280,7 @@ fn block(one: &SuiteComparison, all: bool, style: &Style) -> String {
     for (index, note) in (0..).zip(&notes) {
         out += &style.dim(&format!("  {} {}\n", reference(index), terminal(note)));
     }
-    let hidden = match one.rows.len() - shown.len() {
-        0 => "",
-        _ => " (--all shows them all)",
-    };
-    out + &tally(one) + hidden + "\n"
+    out
 }
 
 /// The remarks before the table: what the comparison is about, and its limits.

@@ -185,11 +185,10 @@ pub(crate) fn reference(note: usize) -> String {
     format!("[{}]", note + 1)
 }
 
-/// The legend of a table: only what occurs in it.
-pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
+/// What the units in a table are.
+fn units(table: &Table) -> Vec<&'static str> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let unit = |wanted: &str| cells().any(|cell| cell.unit.as_deref() == Some(wanted));
-    let measured = |test: fn(&Cell) -> bool| cells().any(|cell| cell.value.is_some() && test(cell));
     let mut legend = Vec::new();
     if unit("insns") {
         legend.push(
@@ -207,6 +206,14 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
             "cycles: as printed in the paper, on its machine. They are neither instructions nor ticks.",
         );
     }
+    legend
+}
+
+/// The legend of a table: only what occurs in it. Names of platforms are not yet escaped.
+pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
+    let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let measured = |test: fn(&Cell) -> bool| cells().any(|cell| cell.value.is_some() && test(cell));
+    let mut legend = units(table);
     if groups.iter().any(|group| group.spread) {
         legend.push("spread: (max - min) / median across boots.");
     }
@@ -241,18 +248,26 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
     if measured(|cell| cell.check == Some(Verdict::Unproven)) {
         legend.push("?: unproven, only the host could see that the event took place.");
     }
-    let exact = groups
-        .iter()
-        .filter(|group| !group.spread && has_exact(table, group.index));
+    let exact = groups.iter().filter(|group| !group.spread);
+    let exact = exact.filter(|group| is_exact(table, group.index));
     let exact: Vec<&str> = exact.map(|group| &*group.column.platform).collect();
-    let mut legend: Vec<String> = legend.into_iter().map(str::to_owned).collect();
-    if !exact.is_empty() {
-        legend.push(format!(
-            "Exact: every boot of {} gave exactly the same samples.",
-            and(&exact)
-        ));
-    }
-    legend
+    let exact = (!exact.is_empty()).then(|| {
+        let names = and(&exact);
+        format!("Exact: every boot of {names} gave exactly the same samples.")
+    });
+    legend.into_iter().map(str::to_owned).chain(exact).collect()
+}
+
+/// Whether all boots of a column gave the same samples, of every row that has several.
+fn is_exact(table: &Table, column: usize) -> bool {
+    let cells = || {
+        table
+            .rows
+            .iter()
+            .filter_map(|row| row.cells.get(column)?.as_ref())
+    };
+    let several = || cells().filter(|cell| cell.boots > 1 && cell.value.is_some());
+    several().next().is_some() && several().all(|cell| cell.exact == Some(true))
 }
 
 /// Whether some row's boots gave the same samples.

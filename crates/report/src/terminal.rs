@@ -65,7 +65,8 @@ impl Table {
 }
 
 /// What stands below a table: its legend, the rows that it leaves out, its notes.
-fn below(table: &Table, absent: &[&str], mut legend: Vec<String>) -> Vec<String> {
+fn below(table: &Table, absent: &[&str], legend: Vec<String>) -> Vec<String> {
+    let mut legend: Vec<String> = legend.iter().map(|line| terminal(line).into()).collect();
     if !absent.is_empty() {
         let names: Vec<_> = absent.iter().map(|name| terminal(name)).collect();
         legend.push(format!(

@@ -117,6 +117,13 @@ fn nothing_measured_is_no_finding_and_hostile_names_stay_text() {
         None
     );
     assert_eq!(finding(&drawn(&[])), None);
+    let table = drawn(&[kvm("lab:\u{1b}[31m", 1)]);
+    assert!(
+        table
+            .to_terminal(false, 100)
+            .contains("Exact: every boot of lab:")
+    );
+    assert!(!table.to_terminal(false, 100).contains('\u{1b}'));
     let hostile = finding(&drawn(&[kvm("lab:\u{1b}[31m", 1)])).unwrap();
     assert!(!hostile.contains('\u{1b}'), "{hostile}");
 }
