@@ -107,7 +107,11 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         requests::requests(reference, results, platforms, led(View::Requests)),
         io::io(series),
         apps::apps(reference, results, platforms, led(View::Apps)),
-        published::published(reference, series, table),
+        // The view of nested VMs has its paper's figures itself.
+        match led(View::Nested) {
+            true => html! {},
+            false => published::published(reference, series, table),
+        },
         model::model(
             &report.models,
             &report.workload,

@@ -20,7 +20,7 @@ pub(crate) fn overview(
     let compared = |column: usize| is_compared(table, column);
     let notes = Notes::of(table, caveat);
     let body = html! {
-            p { (against(table)) }
+            @if let Some(against) = against(table) { p { (against) } }
             div.scroll tabindex="0" role="region" aria-label="Benchmarks by platforms" {
                 table.grid #table {
                     caption {
@@ -84,8 +84,8 @@ fn is_compared(table: &Table, column: usize) -> bool {
     baseline.is_some_and(|baseline| baseline != column)
 }
 
-/// What is compared with what, and what is not, as text.
-fn against(table: &Table) -> String {
+/// What is compared with what, and what is not, as text; nothing without a baseline.
+fn against(table: &Table) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for baseline in table.columns.iter().filter_map(|column| column.baseline) {
         let name = table.columns[baseline].platform.as_str();
@@ -94,26 +94,28 @@ fn against(table: &Table) -> String {
         }
     }
     let names: Vec<_> = names.into_iter().map(plain).collect();
-    let with = match names.is_empty() {
-        true => String::new(),
-        false => format!(
-            "Compared with {}, of the same run if it has one. ",
-            names.join(" and ")
-        ),
-    };
-    let columns = table.columns.iter();
-    match columns.filter(|column| column.baseline.is_none()).count() {
-        0 => with,
-        count => format!(
-            "{with}{} not compared: no baseline in {} unit. Units are never mixed.",
-            if count == 1 {
-                "One result is".to_owned()
-            } else {
-                format!("{count} results are")
-            },
-            if count == 1 { "its" } else { "their" },
-        ),
+    if names.is_empty() {
+        return None;
     }
+    let with = format!(
+        "Compared with {}, of the same run if it has one. ",
+        names.join(" and ")
+    );
+    let columns = table.columns.iter();
+    Some(
+        match columns.filter(|column| column.baseline.is_none()).count() {
+            0 => with,
+            count => format!(
+                "{with}{} not compared: no baseline in {} unit. Units are never mixed.",
+                if count == 1 {
+                    "One result is".to_owned()
+                } else {
+                    format!("{count} results are")
+                },
+                if count == 1 { "its" } else { "their" },
+            ),
+        },
+    )
 }
 
 /// The numbered notes: why rows were skipped, and other remarks. What the page's caveat says is not among them.

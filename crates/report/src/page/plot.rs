@@ -15,7 +15,7 @@ const TOP: u32 = 6;
 const AXIS: u32 = 38;
 const RIGHT: u32 = 22;
 /// Letters of a name on one line, and the height of a line.
-const LETTERS: usize = 27;
+const LETTERS: usize = 24;
 const LINE: u32 = 14;
 
 /// One row of a plot.

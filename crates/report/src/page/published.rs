@@ -22,9 +22,16 @@ const TABLES: [(&str, &str); 5] = [
 /// The view.
 pub(crate) fn published(reference: &Reference, series: &[Series], table: &Table) -> Markup {
     let newest = newest(series, table);
-    let tables: Vec<Markup> = TABLES
+    let share = |(paper, number): &(&str, &str)| measured(reference, paper, number, table);
+    let shares: Vec<f64> = TABLES.iter().map(share).collect();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let shown = TABLES
         .iter()
-        .filter_map(|(paper, number)| one(reference, paper, number, series, table, &newest))
+        .zip(&shares)
+        .filter(|(_, share)| **share > 0.0);
+    // The table of which most was measured is open.
+    let tables: Vec<Markup> = shown
+        .map(|(paper, share)| one(reference, *paper, *share == most, series, table, &newest))
         .collect();
     html! {
         @if !tables.is_empty() {
@@ -40,32 +47,36 @@ pub(crate) fn published(reference: &Reference, series: &[Series], table: &Table)
     }
 }
 
+/// The share of a table's rows for which there is a figure of ours.
+fn measured(reference: &Reference, paper: &str, number: &str, table: &Table) -> f64 {
+    let values: Vec<&Value> = reference.of_table(paper, number).collect();
+    let (_, rows) = columns_and_rows(&values);
+    let is_ours = |value: &&&Value| {
+        let mut ours = table.rows.iter().filter(|row| row.is_measured());
+        ours.any(|row| row.benchmark == value.benchmark)
+    };
+    rows.iter().filter(is_ours).count() as f64 / rows.len().max(1) as f64
+}
+
 fn one(
     reference: &Reference,
-    paper: &str,
-    number: &str,
+    (paper, number): (&str, &str),
+    open: bool,
     series: &[Series],
     table: &Table,
     newest: &[usize],
-) -> Option<Markup> {
+) -> Markup {
     let values: Vec<&Value> = reference
         .of_table(paper, number)
         .filter(|v| v.unit == "cycles")
         .collect();
     let (columns, rows) = columns_and_rows(&values);
-    let measured = |value: &&Value| {
-        let mut ours = table.rows.iter().filter(|row| row.is_measured());
-        ours.any(|row| row.benchmark == value.benchmark)
-    };
-    if !rows.iter().any(measured) {
-        return None;
-    }
     let name = reference.paper(paper).map_or_else(
         || paper.to_owned(),
         |paper| format!("{}. {}", paper.authors, paper.title),
     );
-    Some(html! {
-            details open[number == "3"] {
+    html! {
+            details open[open] {
                 summary { (name) ", Table " (number) }
                 div.scroll tabindex="0" role="region" aria-label={ (name) ", Table " (number) } {
                     table {
@@ -89,7 +100,7 @@ fn one(
                     @for text in errata(&values) { li { (text) } }
                 }
             }
-    })
+    }
 }
 
 /// The first value of each column, and of each row.

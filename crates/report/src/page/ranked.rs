@@ -311,7 +311,7 @@ fn against_base(comparisons: &[SuiteComparison]) -> String {
     if worse + better == 0 {
         return match open {
             0 => format!("Nothing changed against the base: all {same} rows are the same."),
-            _ => format!("No verdict against the base: {same} rows are the same{unsettled}."),
+            _ => format!("No verdict against the base: {open} inconclusive, {same} the same."),
         };
     }
     let direction = if worse > 0 {
