@@ -94,6 +94,50 @@ page_width() {
         "{\"width\": $1, \"height\": 900, \"deviceScaleFactor\": 1, \"mobile\": false}" >/dev/null
 }
 
+# first_screen FILE: the page's sentence and its chart are whole on the first screen of a wide and a narrow window, in
+# light and dark, and no value of the chart sticks out of it. The page does not
+# scroll sideways.
+first_screen() {
+    local width scheme found
+    page_open "$1"
+    for width in 1400 420; do
+        page_width "$width"
+        for scheme in light dark; do
+            call Emulation.setEmulatedMedia "{\"features\": [{\"name\": \"prefers-color-scheme\", \"value\": \"$scheme\"}]}" >/dev/null
+            # shellcheck disable=SC2016  # JavaScript's own
+            found=$(js '(() => {
+                const box = (node) => node.getBoundingClientRect();
+                const sentence = document.querySelector("h1"), chart = document.querySelector("figure.chart");
+                if (!chart) return "there is no chart";
+                const wrong = [];
+                for (const node of [sentence, chart]) {
+                    const { left, top, right, bottom, width, height } = box(node);
+                    if (left < 0 || top < 0 || right > innerWidth || bottom > innerHeight || width < 300 || height < 20)
+                        wrong.push(`${node.tagName} is at ${[left, top, right, bottom]}`);
+                }
+                const { x, y, height } = box(sentence);
+                if (document.elementFromPoint(x + 5, y + height / 2) !== sentence) wrong.push("the sentence is covered");
+                const bars = [...chart.querySelectorAll(".bar")];
+                if (!bars.some((bar) => box(bar.querySelector("i")).width > 50)) wrong.push("there is no bar");
+                for (const text of chart.querySelectorAll("b, .name, figcaption"))
+                    if (box(text).right > box(chart).right + 1 || box(text).left < box(chart).left - 1)
+                        wrong.push(`${text.textContent} sticks out`);
+                const room = document.documentElement.clientWidth;
+                if (document.documentElement.scrollWidth > room) {
+                    const wide = [...document.querySelectorAll("body *")].filter((node) => box(node).right > room && !node.closest(".scroll"));
+                    wrong.push(`it scrolls sideways: ${wide.map((node) => node.className || node.tagName).slice(0, 5)}`);
+                }
+                return wrong.join("; ");
+            })()')
+            picture "$(basename "$1" .html)-$width-$scheme"
+            if [ -n "$found" ]; then
+                echo "$1, $width, $scheme: $found" >&2
+                return 1
+            fi
+        done
+    done
+}
+
 # js EXPRESSION: prints its value, strings as they are, else JSON. Fails on an exception.
 js() {
     local result
@@ -145,10 +189,10 @@ complaints() {
         or (.method == "Network.requestWillBeSent" and (.params.request.url | test("^file:.*html$") | not)))' "$EVENTS"
 }
 
-# With PICTURES=1, keeps a screenshot of the page for a person to look at; this takes seconds.
+# With PICTURES=1, keeps a screenshot of the first screen for a person to look at; this takes seconds.
 picture() {
     [ -n "${PICTURES-}" ] || return 0
     mkdir -p "$BUILT/report"
-    call Page.captureScreenshot '{"format": "png", "captureBeyondViewport": true}' | jq -r .data |
+    call Page.captureScreenshot '{"format": "png"}' | jq -r .data |
         base64 -d >"$BUILT/report/$1.png"
 }

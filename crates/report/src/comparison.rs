@@ -191,7 +191,7 @@ fn markdown_table(rows: &[&RowComparison]) -> String {
 const SHORT: usize = 40;
 
 /// The texts of rows. What is said at length of several rows becomes a note, to which they refer.
-fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
+pub(crate) fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
     let mut notes = Notes::default();
     let of = |why: &str| {
         rows.iter()

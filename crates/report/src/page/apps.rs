@@ -1,7 +1,8 @@
 //! The view of applications, after Figure 4 of Dall et al. (2015): the cost of a unit of work in a VM
 //! relative to the native one, with the paper's beside. See [`crate::Apps`].
 
-use super::bars::{Bar, Bars, Fill, Group, keys};
+use super::chart::{Bar, Chart, Fill, Lane};
+use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
 use crate::apps::{App, AppLine, Apps};
@@ -13,32 +14,22 @@ use ws_results::ResultFile;
 /// The paper's bars, in the key.
 const DALL: &str = "Dall et al. 2015, KVM on x86: time, from Table 5";
 
-/// The view; empty if no result has a workload.
-pub(crate) fn apps(reference: &Reference, results: &[ResultFile], platforms: &[&str]) -> Markup {
+/// The view; empty if no result has a workload. `led`: whether the page opened with its figure.
+pub(crate) fn apps(
+    reference: &Reference,
+    results: &[ResultFile],
+    platforms: &[&str],
+    led: bool,
+) -> Markup {
     if !Apps::concerns(results) {
         return html! {};
     }
     let apps = Apps::of(results, reference);
-    let groups: Vec<Group> = apps
-        .workloads
-        .iter()
-        .map(|app| group(app, platforms))
-        .collect();
-    let groups: Vec<Group> = groups
-        .into_iter()
-        .filter(|group| !group.bars.is_empty())
-        .collect();
+    let figure = (!led).then(|| figure(&apps, platforms));
     html! {
         section #apps {
             h2 { "Applications (Dall et al., Figure 4)" }
-            @if groups.is_empty() {
-                p.absent {
-                    "Not drawn: it takes results of lab:linux, to which ratios relate, and of a VM, as "
-                    code { "worldswitch apps" } " measures them."
-                }
-            } @else {
-                (figure(&apps, &groups, platforms))
-            }
+            @if let Some(figure) = figure { (figure) }
             @for block in apps.blocks() {
                 (text_table(block.title.unwrap_or("a unit of work"), &block.sheet))
                 ul.legend { @for text in &block.below { li { (plain(text)) } } }
@@ -47,8 +38,47 @@ pub(crate) fn apps(reference: &Reference, results: &[ResultFile], platforms: &[&
     }
 }
 
-fn figure(apps: &Apps, groups: &[Group], platforms: &[&str]) -> Markup {
-    let name = "instructions of one unit of work in a VM relative to native, by workload";
+/// The opening: the workloads that a VM makes most and least costly.
+pub(crate) fn lead(
+    reference: &Reference,
+    results: &[ResultFile],
+    platforms: &[&str],
+) -> Option<Lead> {
+    let apps = Apps::of(results, reference);
+    let of = |app: &'_ App| {
+        let lines = app.lines.iter();
+        let ratios = lines.filter_map(|line| Some((finite(line)?, line.platform.clone())));
+        ratios
+            .map(|(ratio, platform)| (ratio, platform, app.name()))
+            .collect::<Vec<_>>()
+    };
+    let mut ratios: Vec<(f64, String, String)> = apps.workloads.iter().flat_map(of).collect();
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (least, most) = (ratios.first()?, ratios.last()?);
+    let less = match ratios.len() {
+        1 => String::new(),
+        _ => format!(", {} {} times", least.2, two(least.0)),
+    };
+    Some(Lead {
+        sentence: format!(
+            "In {} {} takes {} times the native instructions{less}.",
+            most.1,
+            most.2,
+            two(most.0)
+        ),
+        figure: figure(&apps, platforms),
+        of: View::Apps,
+    })
+}
+
+fn finite(line: &AppLine) -> Option<f64> {
+    line.ratio.filter(|ratio| ratio.is_finite())
+}
+
+/// A lane for each workload with a ratio; empty without.
+fn figure(apps: &Apps, platforms: &[&str]) -> Markup {
+    let lanes = apps.workloads.iter().map(|app| lane(app, platforms));
+    let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
     let has_ratio = |platform: &str| {
         let mut lines = apps.workloads.iter().flat_map(|app| &app.lines);
         lines.any(|line| line.platform == platform && line.ratio.is_some())
@@ -56,52 +86,62 @@ fn figure(apps: &Apps, groups: &[Group], platforms: &[&str]) -> Markup {
     let ours = platforms
         .iter()
         .enumerate()
-        .filter(|(_, platform)| has_ratio(platform));
-    let ours = ours.map(|(index, platform)| (Fill::Hue(index), *platform, Some(index)));
+        .filter(|(_, name)| has_ratio(name));
+    let ours = ours.map(|(index, name)| (Fill::Platform(index), (*name).to_owned()));
+    let chart = Chart {
+        name: "Instructions of one unit of work in a VM relative to native; shorter is better",
+        log: false,
+        lanes: &lanes,
+        mark: Some(1.0),
+        keys: ours.chain([(Fill::Theirs, DALL.to_owned())]).collect(),
+    };
     html! {
-        p {
-            "A bar at 1 is as fast as native; shorter is better. Ours are ratios of instructions of client, server and "
-            "hypervisor together, Dall's of time, where client and server were two machines. The thin line in a bar is "
-            "its band."
+        @if !lanes.is_empty() {
+            (chart.markup())
+            p.legend {
+                "Ours are ratios of instructions of client, server and hypervisor together, Dall's of time, where client "
+                "and server were two machines. The thin line in a bar is its band."
+            }
         }
-        div.cards { div.card.wide {
-            (Bars {
-                name: &format!("{name}; the table below has the values"),
-                axis: "relative to native (linear axis)",
-                groups,
-                mark: Some(1.0),
-            }.draw())
-            (keys(ours.chain([(Fill::Outlined, DALL, None)])))
-        } }
     }
 }
 
 /// A bar for each platform with a ratio, and the paper's.
-fn group(app: &App, platforms: &[&str]) -> Group {
+fn lane(app: &App, platforms: &[&str]) -> Lane {
     let ours = app.lines.iter().filter_map(|line| ours(line, platforms));
     let mut bars: Vec<Bar> = ours.collect();
     let published = app.lines.iter().find_map(|line| line.published);
     if !bars.is_empty() {
         bars.extend(published.map(|ratio| Bar {
-            parts: vec![(Fill::Outlined, ratio)],
+            fill: Fill::Theirs,
+            value: ratio,
+            before: None,
             band: None,
             text: two(ratio),
-            platform: None,
+            remark: None,
+            detail: DALL.to_owned(),
         }));
     }
-    Group {
+    Lane {
         name: app.workload.clone(),
         bars,
     }
 }
 
 fn ours(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
-    let ratio = line.ratio.filter(|ratio| ratio.is_finite())?;
+    let ratio = finite(line)?;
     let platform = platforms.iter().position(|name| *name == line.platform)?;
     Some(Bar {
-        parts: vec![(Fill::Hue(platform), ratio)],
+        fill: Fill::Platform(platform),
+        value: ratio,
+        before: None,
         band: line.ratio_band.filter(|[low, high]| low < high),
         text: two(ratio),
-        platform: Some(platform),
+        remark: None,
+        detail: format!(
+            "{}: {} times the native instructions",
+            line.platform,
+            two(ratio)
+        ),
     })
 }

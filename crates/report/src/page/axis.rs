@@ -9,6 +9,12 @@ const REACH: f64 = 1e20;
 /// Most ticks of a linear axis; the labels of more would touch each other.
 const TICKS: f64 = 6.0;
 
+/// A linear axis spans at least this share of its greatest value, so that a difference of 1 % does not fill it.
+const LEAST_SPAN: f64 = 0.2;
+
+/// Most whole decades of a logarithmic axis of bars.
+const DECADES: f64 = 5.0;
+
 /// From its first value to its last, linear or logarithmic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
@@ -37,10 +43,10 @@ impl Axis {
         }
         let least = if from_zero { least.min(0.0) } else { least };
         let span = greatest - least;
-        let margin = if span > 0.0 {
-            span * 0.05
-        } else {
-            greatest.abs().max(1.0) * 0.1
+        let least_span = LEAST_SPAN * greatest.abs().max(least.abs());
+        let margin = match (span * 0.05).max((least_span - span) / 2.0) {
+            0.0 => LEAST_SPAN / 2.0,
+            margin => margin,
         };
         let from = if from_zero && least == 0.0 {
             0.0
@@ -48,6 +54,23 @@ impl Axis {
             least - margin
         };
         Self::linear(from, greatest + margin)
+    }
+
+    /// A logarithmic axis for bars of these values. It begins a decade below the least, so that bars that differ
+    /// little have about the same length, but has at most [`DECADES`]; what is less has no length.
+    pub(crate) fn of_log_bars(values: &[f64]) -> Self {
+        let in_reach = |value: &f64| (1.0 / REACH..=REACH).contains(value);
+        let drawn = || values.iter().copied().filter(in_reach);
+        let least = drawn().fold(f64::INFINITY, f64::min);
+        let greatest = drawn().fold(0.0, f64::max);
+        if least > greatest {
+            return Self::linear(0.0, 1.0);
+        }
+        Self {
+            from: 10f64.powf((least.log10().floor() - 1.0).max(greatest.log10().floor() - DECADES)),
+            to: greatest,
+            log: true,
+        }
     }
 
     /// A linear axis; `from` is less than `to`.
@@ -62,6 +85,11 @@ impl Axis {
     /// Whether it is logarithmic.
     pub(crate) fn is_log(&self) -> bool {
         self.log
+    }
+
+    /// What a reader must know of it.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.log { "log axis" } else { "linear axis" }
     }
 
     /// Where a value lies between two pixels, those of the axis' first and last value. A value outside the axis
@@ -172,6 +200,17 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_of_one_percent_does_not_fill_an_axis() {
+        let axis = Axis::over(&[3032.0, 3062.0], false);
+        let apart = axis.place(3062.0, 0, 1000) - axis.place(3032.0, 0, 1000);
+        assert!((40..=60).contains(&apart), "{apart}");
+        let axis = Axis::of_log_bars(&[3032.0, 3062.0, 0.0]);
+        let lengths = [0.0, 300.0, 3032.0, 3062.0].map(|value| axis.place(value, 0, 1000));
+        assert_eq!((lengths[0], lengths[3]), (0, 1000));
+        assert!(lengths[1] > 250 && lengths[2] > 990, "{lengths:?}");
+    }
+
+    #[test]
     fn ticks_are_round_numbers() {
         let ticks = |from, to| Axis::linear(from, to).ticks();
         assert_eq!(ticks(0.0, 10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
@@ -215,7 +254,12 @@ mod tests {
     }
 
     fn has_an_axis(values: &[f64], from_zero: bool) {
-        let axis = Axis::over(values, from_zero);
+        for axis in [Axis::over(values, from_zero), Axis::of_log_bars(values)] {
+            is_an_axis(&axis, values);
+        }
+    }
+
+    fn is_an_axis(axis: &Axis, values: &[f64]) {
         let ticks = axis.ticks();
         assert!(
             ticks.len() <= 10 && ticks.is_sorted(),

@@ -2,25 +2,20 @@
 
 use super::plot::{Lane, Place, Plot};
 use super::series::{Series, units};
-use super::words::{Caveat, per_operation, plain, plural};
+use super::words::{folded, per_operation, plain, plural};
 use crate::number;
 use crate::table::{Table, TableRow};
 use maud::{Markup, PreEscaped, html};
 use ws_analysis::{Band, BootEstimate, Summary};
 
 /// The number of colours and shapes; further platforms reuse them from the start.
-pub(crate) const HUES: usize = 8;
+pub(crate) const HUES: usize = 6;
 /// A lane's base height, and what each boot adds, in pixels.
 const LANE: usize = 22;
 const BOOT: usize = 2;
 
 /// The view: a plot for each benchmark and unit, and its table.
-pub(crate) fn boots(
-    series: &[Series],
-    platforms: &[&str],
-    table: &Table,
-    caveat: &Caveat,
-) -> Markup {
+pub(crate) fn boots(series: &[Series], platforms: &[&str], table: &Table) -> Markup {
     let mut cards = Vec::new();
     let banded = series.iter().any(Series::has_band);
     for row in &table.rows {
@@ -28,21 +23,21 @@ pub(crate) fn boots(
             cards.push(card(series, platforms, row, &unit));
         }
     }
-    html! {
-        section #boots {
-            h2 { "Boot by boot" }
-            (caveat.markup())
-            p {
-                "A mark is one boot: the mode of its samples if they are instruction counts, else their "
-                "median. The thin bar behind it spans the middle half of its samples. Boots are ordered "
-                "downward, in the order of the runs."
-                @if banded {
-                    " The shaded band spans the values of all boots, including those perturbed on purpose, "
-                    "which have no mark: layout alone moves the figure this far."
-                }
+    let body = html! {
+        p {
+            "A mark is one boot: the mode of its samples if they are instruction counts, else their "
+            "median. The thin bar behind it spans the middle half of its samples. Boots are ordered "
+            "downward, in the order of the runs."
+            @if banded {
+                " The shaded band spans the values of all boots, including those perturbed on purpose, "
+                "which have no mark: layout alone moves the figure this far."
             }
-            div.cards { @for card in &cards { (card) } }
         }
+        div.cards { @for card in &cards { (card) } }
+    };
+    match cards.is_empty() {
+        true => html! {},
+        false => folded("boots", "Boot by boot", &plural(cards.len(), "plot"), &body),
     }
 }
 

@@ -10,7 +10,7 @@ const WIDTH: u32 = 520;
 const HEIGHT: u32 = 300;
 const LEFT: u32 = 64;
 const BOTTOM: u32 = 42;
-const MARGIN: u32 = 14;
+const MARGIN: u32 = 20;
 /// Most labels of steps.
 const STEPS: u32 = 16;
 
@@ -56,6 +56,7 @@ impl Curves<'_> {
                     text.tick x=(x(step)) y=(bottom + 17) text-anchor="middle" { (step) }
                 }
                 path.axis d={ "M" (LEFT) "," (MARGIN) "V" (bottom) "H" (right) } {}
+                text.tick x=(right) y=(MARGIN) dy="-0.25em" text-anchor="end" { (values.kind()) }
                 text.tick x=((LEFT + right) / 2) y=(bottom + 36) text-anchor="middle" { (plain(self.steps_axis)) }
                 (marks(&|step, value| (x(step), y(value))))
             },

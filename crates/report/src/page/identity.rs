@@ -1,7 +1,7 @@
 //! The view of what was measured and on what: each run's command line, and its results' identities
 //! side by side.
 
-use super::words::{plain, plural, value_text};
+use super::words::{folded, plain, plural, value_text};
 use maud::{Markup, html};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,6 @@ use ws_results::{LaunchEnd, ResultFile};
 
 /// With more runs than this they are folded.
 const RUNS: usize = 3;
-/// With more results than this their identities are folded.
-const OPEN: usize = 2;
 
 /// The view. Results of one run (one command, begun at one time) are shown together.
 pub(crate) fn identity(results: &[ResultFile]) -> Markup {
@@ -26,17 +24,18 @@ pub(crate) fn identity(results: &[ResultFile]) -> Markup {
             None => runs.push(vec![result]),
         }
     }
-    html! {
-        section #identity {
-            h2 { "What was measured, and on what" }
-            @for run in &runs {
-                (one(run, runs.len() <= RUNS, results.len() <= OPEN))
-            }
-        }
+    if runs.is_empty() {
+        return html! {};
     }
+    let body = html! { @for run in &runs { (one(run, runs.len() <= RUNS)) } };
+    let remark = format!(
+        "{}, their command lines and all that the figures depend on",
+        plural(runs.len(), "run")
+    );
+    folded("identity", "What was measured, and on what", &remark, &body)
 }
 
-fn one(run: &[&ResultFile], few: bool, open: bool) -> Markup {
+fn one(run: &[&ResultFile], few: bool) -> Markup {
     let Some(first) = run.first() else {
         return html! {};
     };
@@ -53,8 +52,6 @@ fn one(run: &[&ResultFile], few: bool, open: bool) -> Markup {
                 code { (plain(&command)) }
                 button.copy type="button" hidden { "Copy the command line" }
             }
-            details open[open] {
-                summary { "Identity: everything these numbers depend on" }
             div.scroll tabindex="0" role="region" aria-label="Identity" {
                 table {
                     caption { "Subject may differ between compared results, conditions must agree." }
@@ -68,7 +65,6 @@ fn one(run: &[&ResultFile], few: bool, open: bool) -> Markup {
                     (maps("subject", run, |result| &result.identity.subject))
                     (maps("conditions", run, |result| &result.identity.conditions))
                 }
-            }
             }
         }
     }

@@ -6,12 +6,13 @@
 
 mod apps;
 mod axis;
-mod bars;
 mod boots;
+mod chart;
 mod curves;
 mod explained;
 mod identity;
 mod io;
+mod lead;
 mod line;
 mod model;
 mod nested;
@@ -20,6 +21,7 @@ mod normalized;
 mod overview;
 mod plot;
 mod published;
+mod ranked;
 mod requests;
 mod series;
 mod text_table;
@@ -30,18 +32,22 @@ pub use io::{Crowd, crowd};
 pub use line::line;
 
 use crate::model::Modelled;
-use crate::table::table;
+use crate::table::{Table, table};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
+use lead::{Lead, View};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
-use words::{Caveat, plain, plural};
+use words::{Caveat, plain};
 use ws_analysis::SuiteComparison;
 use ws_explain::explained::Explained;
 use ws_results::ResultFile;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+
+/// As many platforms are named at the top.
+const NAMED: usize = 4;
 
 /// What a report is made from.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +64,7 @@ pub struct Report<'a> {
     pub not_compared: Vec<String>,
     /// The cost model of each guest's platform, and the cost of a workload there.
     pub models: Vec<Modelled>,
-    /// The workload, as text.
+    /// The workload of the models, as text.
     pub workload: String,
     /// Platforms for which no model was possible, with reasons, as text.
     pub not_modelled: Vec<String>,
@@ -83,57 +89,89 @@ pub enum ReportError {
 /// The baseline is not among the results; other errors are bugs in this program.
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let results = report.results;
-    let series = series::all(results);
-    let platforms = ws_results::platforms(results);
+    let platforms = &series::platforms(results, report.baseline.as_deref());
+    let series = &series::all(results, platforms);
     let options = crate::Options {
         baseline: report.baseline.clone(),
         allow: report.allow.clone(),
     };
-    let table = table(results, &options)?;
+    let table = &table(results, &options)?;
     let caveat = &Caveat::of(results);
-    let reference = crate::reference::load()?;
+    let reference = &crate::reference::load()?;
+    let lead = lead::lead(report, reference, series, platforms, table);
+    let led = |view: View| lead.as_ref().is_some_and(|lead| lead.of == view);
     let sections = [
-        identity::identity(results),
-        overview::overview(results, &series, &table, caveat),
-        verdicts::verdicts(&report.comparisons, &report.not_compared),
-        explained::explained(&report.explained, &platforms),
-        apps::apps(&reference, results, &platforms),
-        requests::requests(&reference, results, &platforms),
-        boots::boots(&series, &platforms, &table, caveat),
-        normalized::iterations(results, &series, caveat),
-        normalized::placement(results, &series, caveat),
-        model::model(&report.models, &report.workload, &report.not_modelled),
-        io::io(&series),
-        nested::nested(&reference, results),
-        published::published(&reference, &series, &table, caveat),
-        noise::noise(&series),
+        verdicts::verdicts(&report.comparisons, &report.not_compared, caveat),
+        explained::explained(&report.explained, platforms, led(View::Explained)),
+        nested::nested(reference, results),
+        requests::requests(reference, results, platforms, led(View::Requests)),
+        io::io(series),
+        apps::apps(reference, results, platforms, led(View::Apps)),
+        // The view of nested VMs has its paper's figures itself.
+        match led(View::Nested) {
+            true => html! {},
+            false => published::published(reference, series, table),
+        },
+        model::model(
+            &report.models,
+            &report.workload,
+            &report.not_modelled,
+            platforms,
+        ),
+        normalized::iterations(results, series),
+        normalized::placement(results, series),
     ];
-    let mut categories: Vec<&str> = Vec::new();
-    for row in &table.rows {
-        if !categories.contains(&row.category.as_str()) {
-            categories.push(&row.category);
-        }
-    }
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&format!("worldswitch: {}", some(&platforms))))
+            (head(&format!("worldswitch: {}", some(platforms))))
             body {
-                a.skip href="#overview" { "To the table" }
-                header {
-                    h1 { "What virtualization costs" }
-                    p { (plural(results.len(), "result")) " of " (plural(platforms.len(), "platform")) ", " (plural(table.rows.len(), "benchmark")) "." }
-                    (contents(report))
-                }
-                (filters(&platforms, &categories))
                 (shapes())
-                main { @for section in &sections { (section) } }
+                (opening(report, lead.as_ref(), platforms, caveat))
+                main {
+                    @for section in &sections { (section) }
+                    (filters(platforms, table))
+                    (overview::overview(results, series, table, caveat))
+                    (boots::boots(series, platforms, table))
+                    (noise::noise(series))
+                    (identity::identity(results))
+                }
                 div #tip role="tooltip" hidden {}
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     Ok(page.into_string())
+}
+
+/// The first screen: where and when, the finding, its figure, and what to know of it.
+fn opening(report: &Report, lead: Option<&Lead>, platforms: &[&str], caveat: &Caveat) -> Markup {
+    let days = report.results.iter().map(|result| day(&result.created));
+    let (first, last) = (days.clone().min(), days.max());
+    html! {
+        header #answer {
+            p.about {
+                "worldswitch"
+                @if let (Some(first), Some(last)) = (first, last) {
+                    " \u{b7} " (plain(first)) @if last != first { " to " (plain(last)) }
+                }
+                @if platforms.len() > NAMED { " \u{b7} " (platforms.len()) " platforms" }
+                @else if !platforms.is_empty() { " \u{b7} " (plain(&some(platforms))) }
+            }
+            @if let Some(lead) = lead {
+                h1 { (plain(&lead.sentence)) }
+                (lead.figure)
+            } @else {
+                h1 { "No benchmark here has a cost." }
+            }
+            (caveat.markup())
+        }
+    }
+}
+
+/// The day of a date with a time.
+fn day(created: &str) -> &str {
+    created.split('T').next().unwrap_or(created)
 }
 
 fn head(title: &str) -> Markup {
@@ -153,41 +191,16 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// The table of contents. Some views are there only if something concerns them.
-fn contents(report: &Report) -> Markup {
-    let results = report.results;
-    let concerns = |id: &str| match id {
-        "explained" => !report.explained.is_empty(),
-        "apps" => crate::Apps::concerns(results),
-        "requests" => crate::Requests::concerns(results),
-        "nested" => crate::Nested::concerns(results),
-        _ => true,
-    };
-    html! {
-        nav aria-label="Contents" { ul {
-            @for (id, name) in [
-                ("identity", "what and on what"),
-                ("overview", "benchmarks by platforms"),
-                ("verdicts", "verdicts"),
-                ("explained", "functions"),
-                ("apps", "applications"),
-                ("requests", "I/O requests"),
-                ("boots", "boot by boot"),
-                ("iterations", "iterations"),
-                ("placement", "placement"),
-                ("model", "cost model"),
-                ("io", "block I/O"),
-                ("nested", "nested"),
-                ("published", "the papers"),
-                ("noise", "noise"),
-            ] { @if concerns(id) { li { a href={ "#" (id) } { (name) } } } }
-        } }
+/// The filters of what follows, hidden until the script shows them; none without rows.
+fn filters(platforms: &[&str], table: &Table) -> Markup {
+    let mut categories: Vec<&str> = Vec::new();
+    for row in &table.rows {
+        if !categories.contains(&row.category.as_str()) {
+            categories.push(&row.category);
+        }
     }
-}
-
-/// The filters, hidden until the script shows them.
-fn filters(platforms: &[&str], categories: &[&str]) -> Markup {
     html! {
+        @if !table.rows.is_empty() {
         form #filters hidden aria-label="Filters" {
             label { "benchmark " input #by-name type="search" size="14" autocomplete="off"; }
             label { "category "
@@ -208,6 +221,7 @@ fn filters(platforms: &[&str], categories: &[&str]) -> Markup {
             }
             output #shown role="status" {}
         }
+        }
     }
 }
 
@@ -220,8 +234,6 @@ fn shapes() -> Markup {
         "M0,-5L5,0L0,5L-5,0z",
         "M0,4.5L4.5,-3.5H-4.5z",
         "M-1.5,-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
-        "M-4.5,-2h9v4h-9z",
-        "M-2,-4.5h4v9h-4z",
     ];
     html! {
         svg.shapes aria-hidden="true" { defs {
@@ -232,14 +244,13 @@ fn shapes() -> Markup {
 
 /// The first few platforms, and the number of the others.
 fn some(platforms: &[&str]) -> String {
-    const MOST: usize = 4;
     let first = platforms
         .iter()
-        .take(MOST)
+        .take(NAMED)
         .copied()
         .collect::<Vec<_>>()
         .join(", ");
-    match platforms.len().saturating_sub(MOST) {
+    match platforms.len().saturating_sub(NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

@@ -1,8 +1,7 @@
 //! The view of HyperBench's cost model (equations 2 to 6): the cost of one event of each term on a
-//! platform, and the cost of a workload's events as stacked bars.
+//! platform, and the cost of a workload's events as bars.
 
-use super::boots::HUES;
-use super::plot::{Lane, Plot};
+use super::chart::{Bar, Chart, Fill, Lane};
 use super::words::plain;
 use crate::model::{Modelled, cost, range, term_text, whole_text};
 use maud::{Markup, html};
@@ -10,14 +9,22 @@ use ws_analysis::model::{Component, Prediction, TERMS, Term};
 
 /// The view. `workload`: the workload of the predictions; `refused`: platforms without a model, with
 /// reasons.
-pub(crate) fn model(models: &[Modelled], workload: &str, refused: &[String]) -> Markup {
+pub(crate) fn model(
+    models: &[Modelled],
+    workload: &str,
+    refused: &[String],
+    platforms: &[&str],
+) -> Markup {
+    if models.is_empty() && refused.is_empty() {
+        return html! {};
+    }
     let mut units: Vec<&str> = models.iter().map(|m| m.model.unit.as_str()).collect();
     units.sort_unstable();
     units.dedup();
     let mut cards = Vec::new();
     for unit in units {
         let here: Vec<&Modelled> = models.iter().filter(|m| m.model.unit == unit).collect();
-        cards.push(card(unit, &here, workload));
+        cards.push(card(unit, &here, workload, platforms));
     }
     let mut notes: Vec<&str> = Vec::new();
     for note in models.iter().flat_map(|m| &m.model.notes) {
@@ -28,9 +35,6 @@ pub(crate) fn model(models: &[Modelled], workload: &str, refused: &[String]) -> 
     html! {
         section #model {
             h2 { "The cost model" }
-            @if models.is_empty() && refused.is_empty() {
-                p.absent { "No model: it needs a guest's result and the native one in the same unit." }
-            }
             @for why in refused { p.absent { "No model: " (plain(why)) } }
             @if !models.is_empty() {
                 p {
@@ -44,68 +48,57 @@ pub(crate) fn model(models: &[Modelled], workload: &str, refused: &[String]) -> 
     }
 }
 
-fn card(unit: &str, models: &[&Modelled], workload: &str) -> Markup {
+fn card(unit: &str, models: &[&Modelled], workload: &str, platforms: &[&str]) -> Markup {
     let name = format!("{workload}: what virtualization adds, by term, {unit}");
     html! {
         div.card.wide {
             h3 { (plain(&name)) }
-            @if models.iter().any(|m| m.prediction.is_some()) { (stacks(&name, unit, models)) }
+            @if models.iter().any(|m| m.prediction.is_some()) { (bars(&name, unit, models, platforms)) }
             (values(&name, unit, models))
         }
     }
 }
 
-/// A bar for each platform, stacked by terms.
-fn stacks(name: &str, unit: &str, models: &[&Modelled]) -> Markup {
-    const LANE: u32 = 30;
-    let bars: Vec<(&str, Vec<f64>)> = models
-        .iter()
-        .filter_map(|modelled| {
-            let prediction = modelled.prediction.as_ref()?;
-            let parts = TERMS.iter().map(|term| total(prediction, *term).max(0.0));
-            Some((modelled.model.platform.as_str(), parts.collect()))
-        })
-        .collect();
-    let plot = Plot {
-        name: &format!("{name}; the table below has the values"),
-        axis: unit,
-        lanes: bars
-            .iter()
-            .map(|(platform, _)| Lane {
-                name: platform,
-                platform: None,
-                height: LANE,
-            })
-            .collect(),
-        values: bars.iter().map(|(_, parts)| parts.iter().sum()).collect(),
-        from_zero: true,
-        mark: None,
+/// A lane for each term that the workload has, with a bar for each platform, then their sum.
+fn bars(name: &str, unit: &str, models: &[&Modelled], platforms: &[&str]) -> Markup {
+    let bar = |platform: &str, what: &str, value: f64| Bar {
+        fill: (platforms.iter().position(|name| *name == platform))
+            .map_or(Fill::Plain, Fill::Platform),
+        value,
+        before: None,
+        band: None,
+        text: cost(value, unit),
+        remark: None,
+        detail: format!("{platform}: {what} {} {unit}", cost(value, unit)),
     };
-    let drawn = plot.draw(|place, tops| {
-        html! {
-            @for ((_, parts), top) in bars.iter().zip(tops) {
-                @for (hue, part) in parts.iter().enumerate() {
-                    @let from: f64 = parts[..hue].iter().sum();
-                    @let (left, right) = (place(from), place(from + part));
-                    @if right > left {
-                        rect class={ "h" (hue % HUES) } x=(left) width=(right - left) y=(top + 6) height=(LANE - 12) {}
-                    }
-                }
-            }
+    let lane = |what: &str, of: &dyn Fn(&Prediction) -> f64| {
+        let of_model = |modelled: &&Modelled| {
+            let value = of(modelled.prediction.as_ref()?);
+            (value > 0.0).then(|| bar(&modelled.model.platform, what, value))
+        };
+        Lane {
+            name: what.to_owned(),
+            bars: models.iter().filter_map(of_model).collect(),
         }
-    });
-    let used = |hue: usize| bars.iter().any(|(_, parts)| parts[hue] > 0.0);
-    html! {
-        (drawn)
-        p.keys {
-            @for (hue, term) in TERMS.iter().enumerate().filter(|(hue, _)| used(*hue)) {
-                span class={ "h" (hue % HUES) } {
-                    svg.key viewBox="-6 -6 12 12" aria-hidden="true" { rect x="-5" y="-5" width="10" height="10" {} }
-                    " " (term.symbol())
-                }
-            }
-        }
-    }
+    };
+    let mut lanes: Vec<Lane> = TERMS
+        .iter()
+        .map(|term| lane(term.symbol(), &|prediction| total(prediction, *term)))
+        .collect();
+    lanes.push(lane("T_virt", &|prediction| prediction.total));
+    lanes.retain(|lane| !lane.bars.is_empty());
+    let here = platforms.iter().enumerate();
+    let here = here.filter(|(_, name)| models.iter().any(|m| m.model.platform == **name));
+    let chart = Chart {
+        name,
+        log: false,
+        lanes: &lanes,
+        mark: None,
+        keys: here
+            .map(|(index, name)| (Fill::Platform(index), (*name).to_owned()))
+            .collect(),
+    };
+    chart.markup()
 }
 
 /// The terms of each platform with the cost of one event, or why it is zero, and the workload's sums.

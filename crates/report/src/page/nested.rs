@@ -1,8 +1,11 @@
 //! The view of nested virtualization beside the paper's tables: see [`crate::Nested`]. Traps are drawn,
 //! with a separate scale for each microbenchmark; instructions and the paper's cycles are numbers only.
 
+use super::chart::{Bar, Chart, Fill, Lane};
+use super::lead::{Lead, View};
 use super::words::plain;
-use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, PUBLISHED};
+use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, NestedLine, PUBLISHED};
+use crate::number;
 use crate::reference::Reference;
 use maud::{Markup, html};
 use ws_results::ResultFile;
@@ -10,6 +13,69 @@ use ws_results::ResultFile;
 /// The size of the longest bar, in pixels.
 const WIDTH: f64 = 160.0;
 const HEIGHT: u32 = 10;
+
+/// The opening: the first microbenchmark that was measured in a nested VM, by platform.
+pub(crate) fn lead(reference: &Reference, results: &[ResultFile]) -> Option<Lead> {
+    if !Nested::concerns(results) {
+        return None;
+    }
+    let nested = Nested::of(results, reference);
+    let (benchmark, sentence) =
+        (nested.benchmarks.iter()).find_map(|benchmark| Some((benchmark, benchmark.finding()?)))?;
+    let measured = benchmark
+        .lines
+        .iter()
+        .filter_map(|line| Some((line.value?, line)));
+    let mut measured: Vec<(f64, &NestedLine)> = measured.collect();
+    measured.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let lanes: Vec<Lane> = measured
+        .iter()
+        .map(|(value, line)| Lane {
+            name: line.platform.clone(),
+            bars: vec![platform_bar(line, *value)],
+        })
+        .collect();
+    let chart = Chart {
+        name: &format!(
+            "Instructions of one {}, and traps to the host hypervisor",
+            benchmark.row_in_a_sentence()
+        ),
+        log: true,
+        lanes: &lanes,
+        mark: None,
+        keys: Vec::new(),
+    };
+    Some(Lead {
+        sentence,
+        figure: chart.markup(),
+        of: View::Nested,
+    })
+}
+
+fn platform_bar(line: &NestedLine, value: f64) -> Bar {
+    let value_text = number::value(value, "insns");
+    let over = line.over_l0.as_ref();
+    let over = over.and_then(|over| {
+        Some(format!(
+            "; {} of {}",
+            number::slowdown(over.ratio?),
+            over.vm
+        ))
+    });
+    Bar {
+        fill: Fill::Plain,
+        value,
+        before: None,
+        band: None,
+        remark: line.trap_count().map(|traps| ("dim", traps)),
+        detail: format!(
+            "{}: {value_text} instructions{}",
+            line.platform,
+            over.unwrap_or_default()
+        ),
+        text: value_text,
+    }
+}
 
 /// The view; empty if no result is from a nested VM.
 pub(crate) fn nested(reference: &Reference, results: &[ResultFile]) -> Markup {
@@ -60,7 +126,7 @@ fn bar(traps: Option<f64>, most: f64) -> Markup {
         .map_or(0.0, |traps| WIDTH * traps / most);
     html! {
         svg width=(WIDTH) height=(HEIGHT) aria-hidden="true" {
-            rect width=(format!("{width:.1}")) height=(HEIGHT) fill="currentColor" {}
+            rect width=(format!("{width:.1}")) height=(HEIGHT) class="plain" {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The view of the hosts' noise, as far as result files show it.
 
 use super::series::Series;
-use super::words::{plain, value_text};
+use super::words::{folded, plain, plural, value_text};
 use crate::number;
 use maud::{Markup, html};
 use ws_analysis::UnitKind;
@@ -13,33 +13,37 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
         .iter()
         .filter(|series| widest(series).is_some())
         .collect();
-    html! {
-        section #noise {
-            h2 { "Noise of the host" }
-            @if timed.is_empty() {
-                p { "Nothing here was measured in time: instruction counts of the lab do not depend on the host." }
-            } @else {
-                div.scroll tabindex="0" role="region" aria-label="Noise by result" {
-                    table {
-                        caption { "Results on units of time" }
-                        thead { tr {
-                            th scope="col" { "result" }
-                            th scope="col" { "Idle, min to max" }
-                            th scope="col" { "widest spread between boots" }
-                            th scope="col" { "pinning" }
-                            th scope="col" { "host is a virtual machine" }
-                            th scope="col" { "host's kernel" }
-                        } }
-                        tbody {
-                            @for series in &timed { (row(series)) }
-                        }
+    let troubles = troubles(series);
+    if timed.is_empty() && troubles.is_empty() {
+        return html! {};
+    }
+    let body = html! {
+        @if !timed.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="Noise by result" {
+                table {
+                    caption { "Results on units of time" }
+                    thead { tr {
+                        th scope="col" { "result" }
+                        th scope="col" { "Idle, min to max" }
+                        th scope="col" { "widest spread between boots" }
+                        th scope="col" { "pinning" }
+                        th scope="col" { "host is a virtual machine" }
+                        th scope="col" { "host's kernel" }
+                    } }
+                    tbody {
+                        @for series in &timed { (row(series)) }
                     }
                 }
             }
-            (findings(&timed))
-            (troubles(series))
         }
-    }
+        (findings(&timed))
+        (list(&troubles))
+    };
+    let remark = match troubles.len() {
+        0 => String::new(),
+        count => plural(count, "remark"),
+    };
+    folded("noise", "Noise of the host", &remark, &body)
 }
 
 /// The benchmark measured in time whose boots differ most, and its spread.
@@ -153,7 +157,7 @@ fn findings(timed: &[&Series]) -> Markup {
 }
 
 /// Pinnings that did not hold, launches that failed, and damaged lines.
-fn troubles(series: &[Series]) -> Markup {
+fn troubles(series: &[Series]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for series in series {
         let mut say = |text: String| lines.push(format!("{}: {text}", series.label));
@@ -178,6 +182,10 @@ fn troubles(series: &[Series]) -> Markup {
         }
     }
     lines.dedup();
+    lines
+}
+
+fn list(lines: &[String]) -> Markup {
     const MOST: usize = 100;
     html! {
         @if !lines.is_empty() {

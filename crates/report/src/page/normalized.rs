@@ -7,7 +7,7 @@
 use super::boots::HUES;
 use super::plot::{Lane, Plot};
 use super::series::Series;
-use super::words::{Caveat, plain, value_text};
+use super::words::{plain, value_text};
 use crate::number;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -33,8 +33,7 @@ struct Row<'a> {
 }
 
 /// The view after Figure 5.
-pub(crate) fn iterations(results: &[ResultFile], series: &[Series], caveat: &Caveat) -> Markup {
-    let mut most = 0;
+pub(crate) fn iterations(results: &[ResultFile], series: &[Series]) -> Markup {
     let panels = panels(results, series, |platform, unit, benchmark| {
         let mut by_count: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for cost in chosen(series, platform, unit, benchmark) {
@@ -45,7 +44,6 @@ pub(crate) fn iterations(results: &[ResultFile], series: &[Series], caveat: &Cav
                     .push(boot.value);
             }
         }
-        most = most.max(by_count.len());
         let enough = by_count.len() >= COUNTS;
         let settings = by_count.into_iter().filter_map(|(count, values)| {
             Some((
@@ -55,29 +53,20 @@ pub(crate) fn iterations(results: &[ResultFile], series: &[Series], caveat: &Cav
         });
         enough.then(|| settings.collect())
     });
-    let any = panels.iter().any(|panel| !panel.rows.is_empty());
-    html! {
-        section #iterations {
-            h2 { "Cost by iterations (HyperBench, Figure 5)" }
-            @if any {
-                (caveat_of(&panels, caveat))
-                p {
-                    "The cost of one operation in batches of different length, relative to the shortest. "
-                    "If cost is linear in count, all marks of a row are at 1."
-                }
-                (draw(&panels, "iterations"))
-            } @else {
-                p.absent {
-                    "Not drawn: it takes " (COUNTS) " runs or more of one platform with different " code { "--iters" } ", each "
-                    "ten times the last, given to one report. These results have " (most) "."
-                }
-            }
-        }
-    }
+    section(
+        (
+            "iterations",
+            "iterations",
+            "Cost by iterations (HyperBench, Figure 5)",
+        ),
+        "The cost of one operation in batches of different length, relative to the shortest. If cost is linear in \
+         count, all marks of a row are at 1.",
+        &panels,
+    )
 }
 
 /// The view after Figure 6.
-pub(crate) fn placement(results: &[ResultFile], series: &[Series], caveat: &Caveat) -> Markup {
+pub(crate) fn placement(results: &[ResultFile], series: &[Series]) -> Markup {
     let panels = panels(results, series, |platform, unit, benchmark| {
         let cost = |run: &Series| {
             let summary = run.cost(benchmark)?;
@@ -87,23 +76,26 @@ pub(crate) fn placement(results: &[ResultFile], series: &[Series], caveat: &Cave
         let settings: Vec<(String, f64)> = runs.iter().filter_map(|run| cost(run)).collect();
         (settings.len() > 1).then_some(settings)
     });
-    let any = panels.iter().any(|panel| !panel.rows.is_empty());
+    section(
+        (
+            "placement",
+            "pinnings",
+            "Cost by where the vCPUs run (HyperBench, Figure 6)",
+        ),
+        "The cost of one operation with the vCPUs pinned in different ways, relative to the first: the newest run of \
+         each, if all other conditions agree.",
+        &panels,
+    )
+}
+
+/// The view; nothing if no panel has a row.
+fn section((id, what, head): (&str, &str, &str), words: &str, panels: &[Panel]) -> Markup {
     html! {
-        section #placement {
-            h2 { "Cost by where the vCPUs run (HyperBench, Figure 6)" }
-            @if any {
-                (caveat_of(&panels, caveat))
-                p {
-                    "The cost of one operation with the vCPUs pinned in different ways, relative to the first: "
-                    "the newest run of each, if all other conditions agree."
-                }
-                (draw(&panels, "pinnings"))
-            } @else {
-                p.absent {
-                    "Not drawn: it takes two runs of one platform with different pinning, such as "
-                    code { "--pin 2,3" } " (separate CPUs) and " code { "--pin 2,2" } " (a shared one), given to one report. "
-                    "The paper's own case, Xen's Dom0 beside its guest, needs a platform with Xen on hardware."
-                }
+        @if panels.iter().any(|panel| !panel.rows.is_empty()) {
+            section id=(id) {
+                h2 { (head) }
+                p { (words) }
+                (draw(panels, what))
             }
         }
     }
@@ -132,16 +124,6 @@ fn panels<'a>(
         });
     }
     panels
-}
-
-/// The lab's caveat, if a panel is in instructions.
-fn caveat_of(panels: &[Panel], caveat: &Caveat) -> Markup {
-    let counted = |panel: &Panel| panel.unit == "insns" && !panel.rows.is_empty();
-    if panels.iter().any(counted) {
-        caveat.markup()
-    } else {
-        html! {}
-    }
 }
 
 /// The condition that may differ in this view.
@@ -259,7 +241,7 @@ fn one(panel: &Panel, what: &str) -> Markup {
             (plot(panel, what, &name))
             p.keys {
                 @for (setting, key) in keys(panel).iter().enumerate() {
-                    span class={ "h" (setting % HUES) } {
+                    span {
                         svg.key viewBox="-6 -6 12 12" aria-hidden="true" { use href={ "#k" (setting % HUES) } {} }
                         " " (plain(key)) " "
                     }
@@ -309,11 +291,8 @@ fn plot(panel: &Panel, what: &str, name: &str) -> Markup {
             @for (index, (row, top)) in panel.rows.iter().zip(tops).enumerate() {
                 g data-r=(index) {
                     @for (setting, ratio) in ratios(row).into_iter().enumerate() {
-                        @let hue = setting % HUES;
-                        g class={ "h" (hue) } {
-                            @if let Some(ratio) = ratio {
-                                use href={ "#k" (hue) } x=(place(ratio)) y=(height(*top, setting, row.settings.len())) data-k=(setting) {}
-                            }
+                        @if let Some(ratio) = ratio {
+                            use href={ "#k" (setting % HUES) } x=(place(ratio)) y=(height(*top, setting, row.settings.len())) data-k=(setting) {}
                         }
                     }
                 }

@@ -1,33 +1,13 @@
 //! The view in the layout of HyperBench's Table 3: benchmarks by platforms, each value with its
-//! slowdown (time) or added instructions (`insns`), which also set the cell's colour.
+//! slowdown (time) or added instructions (`insns`).
 
 use super::series::{Series, units};
-use super::words::{Caveat, plain, plural};
+use super::words::{Caveat, folded, plain, plural};
 use crate::grid::{NEAR_ZERO, NOISY};
 use crate::number;
 use crate::table::{Cell, Table, status_word, verdict_word};
 use maud::{Markup, html};
 use ws_results::{ResultFile, Status, Verdict};
-
-/// Classes of slowdown and of added instructions: the lower bound and the name of each.
-const SLOWDOWN: [(f64, &str); 7] = [
-    (f64::NEG_INFINITY, "less than 0.95x"),
-    (0.95, "0.95x to 1.05x"),
-    (1.05, "1.05x to 1.5x"),
-    (1.5, "1.5x to 3x"),
-    (3.0, "3x to 10x"),
-    (10.0, "10x to 30x"),
-    (30.0, "30x and more"),
-];
-const ADDED: [(f64, &str); 7] = [
-    (f64::NEG_INFINITY, "fewer"),
-    (0.0, "none"),
-    (1.0, "1 to 99"),
-    (100.0, "100 to 999"),
-    (1000.0, "1,000 to 4,999"),
-    (5000.0, "5,000 to 49,999"),
-    (50_000.0, "50,000 and more"),
-];
 
 /// The view.
 pub(crate) fn overview(
@@ -38,11 +18,9 @@ pub(crate) fn overview(
 ) -> Markup {
     // A column that is compared with another has a second half.
     let compared = |column: usize| is_compared(table, column);
-    html! {
-        section #overview {
-            h2 { "Benchmarks by platforms" }
-            (caveat.markup())
-            p { (against(table)) }
+    let notes = Notes::of(table, caveat);
+    let body = html! {
+            @if let Some(against) = against(table) { p { (against) } }
             div.scroll tabindex="0" role="region" aria-label="Benchmarks by platforms" {
                 table.grid #table {
                     caption {
@@ -57,7 +35,7 @@ pub(crate) fn overview(
                                 th scope="colgroup" colspan=(1 + usize::from(compared(index))) data-p=(series.platform) {
                                     (plain(&series.result.platform))
                                     @if !series.when.is_empty() { br; small { (plain(&series.when)) } }
-                                    @for &note in &column.notes { " " (reference(note)) }
+                                    @for &note in &column.notes { (notes.reference(note)) }
                                 }
                             }
                         }
@@ -78,8 +56,8 @@ pub(crate) fn overview(
                                 td.category { (plain(&row.category)) }
                                 th scope="row" { (plain(&row.benchmark)) }
                                 @for (index, cell) in row.cells.iter().enumerate() {
-                                    (value(cell.as_ref()))
-                                    @if compared(index) { (comparison(cell.as_ref())) }
+                                    (value(cell.as_ref(), &notes))
+                                    @if compared(index) { (comparison(cell.as_ref(), &notes)) }
                                 }
                             }
                         }
@@ -87,8 +65,16 @@ pub(crate) fn overview(
                 }
             }
             (legend(table, series))
-            (notes(results, table))
-        }
+            (notes.markup(results))
+    };
+    let size = format!(
+        "{} on {}",
+        plural(table.rows.len(), "benchmark"),
+        plural(table.columns.len(), "result")
+    );
+    match table.rows.is_empty() {
+        true => html! {},
+        false => folded("overview", "All benchmarks", &size, &body),
     }
 }
 
@@ -98,8 +84,8 @@ fn is_compared(table: &Table, column: usize) -> bool {
     baseline.is_some_and(|baseline| baseline != column)
 }
 
-/// What is compared with what, and what is not, as text.
-fn against(table: &Table) -> String {
+/// What is compared with what, and what is not, as text; nothing without a baseline.
+fn against(table: &Table) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for baseline in table.columns.iter().filter_map(|column| column.baseline) {
         let name = table.columns[baseline].platform.as_str();
@@ -108,33 +94,76 @@ fn against(table: &Table) -> String {
         }
     }
     let names: Vec<_> = names.into_iter().map(plain).collect();
-    let with = match names.is_empty() {
-        true => String::new(),
-        false => format!(
-            "Compared with {}, of the same run if it has one. ",
-            names.join(" and ")
-        ),
-    };
+    if names.is_empty() {
+        return None;
+    }
+    let with = format!(
+        "Compared with {}, of the same run if it has one. ",
+        names.join(" and ")
+    );
     let columns = table.columns.iter();
-    match columns.filter(|column| column.baseline.is_none()).count() {
-        0 => with,
-        count => format!(
-            "{with}{} not compared: no baseline in {} unit. Units are never mixed.",
-            if count == 1 {
-                "One result is".to_owned()
-            } else {
-                format!("{count} results are")
-            },
-            if count == 1 { "its" } else { "their" },
-        ),
+    Some(
+        match columns.filter(|column| column.baseline.is_none()).count() {
+            0 => with,
+            count => format!(
+                "{with}{} not compared: no baseline in {} unit. Units are never mixed.",
+                if count == 1 {
+                    "One result is".to_owned()
+                } else {
+                    format!("{count} results are")
+                },
+                if count == 1 { "its" } else { "their" },
+            ),
+        },
+    )
+}
+
+/// The numbered notes: why rows were skipped, and other remarks. What the page's caveat says is not among them.
+struct Notes<'a> {
+    table: &'a Table,
+    /// The indices of those that are shown, in their order.
+    shown: Vec<usize>,
+}
+
+impl<'a> Notes<'a> {
+    fn of(table: &'a Table, caveat: &Caveat) -> Self {
+        let all = table.notes.iter().enumerate();
+        let shown = all.filter(|(_, text)| !caveat.says(text));
+        Self {
+            table,
+            shown: shown.map(|(index, _)| index).collect(),
+        }
+    }
+
+    fn reference(&self, note: usize) -> Markup {
+        let place = self.shown.iter().position(|shown| *shown == note);
+        html! {
+            @if let Some(number) = place.map(|place| place + 1) {
+                " " a.note href={ "#note-" (number) } { "[" (number) "]" }
+            }
+        }
+    }
+
+    fn markup(&self, results: &[ResultFile]) -> Markup {
+        let rows = results.iter().flat_map(|r| &r.rows);
+        let skipped = rows.filter(|row| row.status == Status::Skip).count();
+        html! {
+            @if !self.shown.is_empty() {
+                h3 { "Notes" }
+                @if skipped > 0 {
+                    p { (plural(skipped, "row")) " could not run; the reasons are among these notes." }
+                }
+                ol.notes {
+                    @for (place, note) in self.shown.iter().enumerate() {
+                        li id={ "note-" (place + 1) } { (plain(&self.table.notes[*note])) }
+                    }
+                }
+            }
+        }
     }
 }
 
-fn reference(note: usize) -> Markup {
-    html! { a.note href={ "#note-" (note + 1) } { "[" (note + 1) "]" } }
-}
-
-fn value(cell: Option<&Cell>) -> Markup {
+fn value(cell: Option<&Cell>, notes: &Notes) -> Markup {
     let Some(cell) = cell else {
         return html! { td {} };
     };
@@ -149,28 +178,25 @@ fn value(cell: Option<&Cell>) -> Markup {
             (shown)
             @if cell.noisy { " !" }
             @if cell.value.is_some() && cell.check == Some(Verdict::Unproven) { " ?" }
-            @for &note in &cell.notes { " " (reference(note)) }
+            @for &note in &cell.notes { (notes.reference(note)) }
         }
     }
 }
 
-fn comparison(cell: Option<&Cell>) -> Markup {
-    let class = match cell.and_then(|cell| Some((cell.added, cell.added.or(cell.slowdown)?))) {
-        Some((Some(_), added)) => format!("compared c{}", class(added, &ADDED)),
-        Some((None, slowdown)) => format!("compared c{}", class(slowdown, &SLOWDOWN)),
-        None => "compared".into(),
-    };
-    let (shown, note) = match cell.map(|cell| (cell.added, cell.slowdown, cell.not_compared)) {
-        Some((Some(added), _, _)) => (number::added(added), None),
-        Some((_, Some(slowdown), _)) => (number::slowdown(slowdown), None),
-        Some((_, _, note)) => (String::new(), note),
-        None => (String::new(), None),
+fn comparison(cell: Option<&Cell>, notes: &Notes) -> Markup {
+    let shown = match cell.map(|cell| (cell.added, cell.slowdown)) {
+        Some((Some(added), _)) => number::added(added),
+        Some((_, Some(slowdown))) => number::slowdown(slowdown),
+        _ => String::new(),
     };
     let exact = cell.and_then(|cell| cell.added.or(cell.slowdown));
+    let note = cell
+        .filter(|_| exact.is_none())
+        .and_then(|cell| cell.not_compared);
     html! {
-        td class=(class) data-v=[in_full(exact, &shown)] {
+        td.compared data-v=[in_full(exact, &shown)] {
             (shown)
-            @if let Some(note) = note { (reference(note)) }
+            @if let Some(note) = note { (notes.reference(note)) }
         }
     }
 }
@@ -179,13 +205,6 @@ fn comparison(cell: Option<&Cell>) -> Markup {
 fn in_full(value: Option<f64>, shown: &str) -> Option<f64> {
     let read = shown.replace(',', "").parse::<f64>().ok();
     value.filter(|_| read != value)
-}
-
-fn class(value: f64, classes: &[(f64, &str)]) -> usize {
-    classes
-        .iter()
-        .rposition(|(from, _)| value >= *from)
-        .unwrap_or(0)
 }
 
 /// The data of a figure's tooltip, which the page's script turns into text: boots, samples, minimum,
@@ -211,25 +230,8 @@ fn behind(cell: &Cell) -> Option<String> {
 }
 
 fn legend(table: &Table, series: &[Series]) -> Markup {
-    let used = |unit: fn(&str) -> bool| {
-        let mut columns = table.columns.iter().enumerate();
-        columns.any(|(index, column)| {
-            is_compared(table, index) && column.unit.as_deref().is_some_and(unit)
-        })
-    };
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
-    let scale = |name: &str, classes: &[(f64, &str)]| {
-        html! {
-            p.scale { (name) ": "
-                @for (index, (_, words)) in classes.iter().enumerate() {
-                    span class={ "c" (index) } { (words) } " "
-                }
-            }
-        }
-    };
     html! {
-        @if used(|unit| unit == "insns") { (scale("Added instructions", &ADDED)) }
-        @if used(|unit| unit != "insns") { (scale("Slowdown", &SLOWDOWN)) }
         ul.legend {
             @if series.iter().any(|s| s.result.rows.iter().any(|r| units(series, &r.benchmark).iter().any(|u| u.ends_with("_ticks")))) {
                 li { "Ticks are of the guest's clock. A tick is not a cycle." }
@@ -242,42 +244,5 @@ fn legend(table: &Table, series: &[Series]) -> Markup {
                 li { "?: unproven, only the host could see that the event took place." }
             }
         }
-    }
-}
-
-/// The numbered notes: why rows were skipped, and other remarks.
-fn notes(results: &[ResultFile], table: &Table) -> Markup {
-    let skipped = results
-        .iter()
-        .flat_map(|r| &r.rows)
-        .filter(|row| row.status == Status::Skip)
-        .count();
-    html! {
-        @if !table.notes.is_empty() {
-            h3 { "Notes" }
-            p { (plural(skipped, "row")) " could not run; the reasons are among these notes." }
-            ol.notes {
-                @for (index, note) in table.notes.iter().enumerate() {
-                    li id={ "note-" (index + 1) } { (plain(note)) }
-                }
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn classes_begin_at_their_bounds() {
-        assert_eq!(
-            [0.5, 0.95, 1.0, 1.05, 29.9, 30.0].map(|v| class(v, &SLOWDOWN)),
-            [0, 1, 1, 2, 5, 6]
-        );
-        assert_eq!(
-            [-1.0, 0.0, 1.0, 3021.0, 5e4].map(|v| class(v, &ADDED)),
-            [0, 1, 2, 4, 6]
-        );
     }
 }

@@ -10,8 +10,8 @@
   const show = (node, yes) => node.toggleAttribute('hidden', !yes);
   const count = (nodes) => nodes.filter((node) => !node.hasAttribute('hidden')).length;
 
-  // The platform of each column of the first table.
-  const columns = [...document.getElementById('table').tHead.rows[0].cells]
+  // The platform of each column of the table of all benchmarks.
+  const columns = all('#table thead tr:first-child th')
     .flatMap((head) => Array(head.colSpan).fill(head.dataset.p));
   const rows = all('#table tbody tr');
 
@@ -32,10 +32,12 @@
     document.getElementById('shown').textContent =
       `${count(rows)} of ${rows.length} benchmarks, ${on.size} of ${boxes.length} platforms`;
   }
-  form.addEventListener('input', filter);
-  form.addEventListener('submit', (event) => event.preventDefault());
-  show(form, true);
-  filter();
+  if (form) {
+    form.addEventListener('input', filter);
+    form.addEventListener('submit', (event) => event.preventDefault());
+    show(form, true);
+    filter();
+  }
 
   // The details of a cell: its own text, or made from its numbers and the table's heads.
   function behind(cell) {
@@ -100,7 +102,7 @@
     }
     return best;
   }
-  document.addEventListener('pointermove', (event) => {
+  function point(event) {
     const cell = event.target.closest('[data-t], [data-q]');
     if (cell) {
       tell(behind(cell), event.clientX, event.clientY);
@@ -116,7 +118,9 @@
     hit = mark;
     mark.classList.add('hit');
     tell(behind(cellOf(mark)), event.clientX, event.clientY);
-  });
+  }
+  document.addEventListener('pointermove', point);
+  document.addEventListener('pointerdown', point); // a finger does not hover
 
   // One cell of each table is in the tab order; arrow keys move on from there.
   for (const table of all('table.grid')) {

@@ -14,6 +14,9 @@ const TOP: u32 = 6;
 /// Height of the ticks and the axis' label.
 const AXIS: u32 = 38;
 const RIGHT: u32 = 22;
+/// Letters of a name on one line, and the height of a line.
+const LETTERS: usize = 24;
+const LINE: u32 = 14;
 
 /// One row of a plot.
 pub(crate) struct Lane<'a> {
@@ -40,6 +43,27 @@ pub(crate) struct Plot<'a> {
     pub mark: Option<f64>,
 }
 
+impl Lane<'_> {
+    /// Its height: what was asked for, or what its name needs.
+    fn room(&self) -> u32 {
+        let lines = u32::try_from(wrapped(self.name).len()).unwrap_or(1);
+        self.height.max(LINE * lines + 4)
+    }
+
+    /// Its name, in the middle of its height.
+    fn named(&self, top: u32) -> Markup {
+        let lines = wrapped(self.name);
+        let first = top + self.room() / 2 - LINE * (lines.len() as u32 - 1) / 2;
+        html! {
+            g data-p=[self.platform] {
+                @for (line, y) in lines.iter().zip((first..).step_by(LINE as usize)) {
+                    text.name x=(LEFT - 8) y=(y) dy="0.35em" text-anchor="end" { (plain(line)) }
+                }
+            }
+        }
+    }
+}
+
 /// From a value to its x, in pixels.
 pub(crate) type Place<'a> = &'a dyn Fn(f64) -> i32;
 
@@ -50,7 +74,7 @@ impl Plot<'_> {
         let mut bottom = TOP;
         for lane in &self.lanes {
             tops.push(bottom);
-            bottom += lane.height;
+            bottom += lane.room();
         }
         let axis = Axis::over(&self.values, self.from_zero);
         let right = WIDTH - RIGHT;
@@ -65,13 +89,8 @@ impl Plot<'_> {
                     text.tick x=(x) y=(bottom + 15) text-anchor="middle" { (axis::label(tick)) }
                 }
                 path.axis d={ "M" (LEFT) "," (bottom) "H" (right) } {}
-                text.tick x=((LEFT + right) / 2) y=(bottom + 33) text-anchor="middle" { (plain(self.axis)) }
-                @for (lane, top) in self.lanes.iter().zip(&tops) {
-                    @let y = top + lane.height / 2;
-                    text.name data-p=[lane.platform] x=(LEFT - 8) y=(y) dy="0.35em" text-anchor="end" {
-                        (plain(&short(lane.name)))
-                    }
-                }
+                text.tick x=((LEFT + right) / 2) y=(bottom + 33) text-anchor="middle" { (plain(self.axis)) " (" (axis.kind()) ")" }
+                @for (lane, top) in self.lanes.iter().zip(&tops) { (lane.named(*top)) }
                 @if let Some(mark) = self.mark {
                     path.mark d={ "M" (place(mark)) "," (TOP) "V" (bottom) } {}
                 }
@@ -90,19 +109,36 @@ pub(crate) fn framed(name: &str, size: (u32, u32), drawn: &Markup) -> Markup {
     }
 }
 
-/// A name shortened to fit at the left of a plot; the table has it in full.
-fn short(name: &str) -> String {
-    const MOST: usize = 26;
-    if name.chars().count() <= MOST {
-        return name.to_owned();
+/// A name in full, in lines that fit at the left of a plot; at least one.
+fn wrapped(name: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = name;
+    while let Some((end, _)) = rest.char_indices().nth(LETTERS) {
+        // Behind the last mark between words, of which each is one byte.
+        let marks = rest[..end].rfind(['+', '@', '-', '/', '_', ' ']);
+        let end = marks.filter(|mark| *mark > 0).map_or(end, |mark| mark + 1);
+        lines.push(&rest[..end]);
+        rest = &rest[end..];
     }
-    let head: String = name.chars().take(MOST - 1).collect();
-    head + "\u{2026}"
+    lines.push(rest);
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_stands_in_full() {
+        assert_eq!(wrapped("in"), ["in"]);
+        assert_eq!(
+            wrapped("lab:neve-nested@neve+policy=kvm-4.10+vhe=1"),
+            ["lab:neve-nested@neve+", "policy=kvm-4.10+vhe=1"]
+        );
+        let word = "\u{e4}".repeat(60);
+        assert_eq!(wrapped(&word).concat(), word);
+        assert_eq!(wrapped(&word).len(), 3);
+    }
 
     #[test]
     fn a_plot_is_escaped_and_named() {

@@ -2,8 +2,8 @@
 //! drawn, related or coloured across them, since published cycles of another machine are neither our
 //! ticks nor our instructions. Only slowdowns, which have no unit, can be compared.
 
-use super::series::Series;
-use super::words::{Caveat, plain};
+use super::series::{Series, newest};
+use super::words::plain;
 use crate::number;
 use crate::reference::{Reference, Value};
 use crate::table::{Cell, Table, status_word};
@@ -20,49 +20,48 @@ const TABLES: [(&str, &str); 5] = [
 ];
 
 /// The view.
-pub(crate) fn published(
-    reference: &Reference,
-    series: &[Series],
-    table: &Table,
-    caveat: &Caveat,
-) -> Markup {
-    // One result per platform, as in the papers: the newest of those with the most rows.
-    let rank = |index: usize| {
-        let measured = |row: &&crate::table::TableRow| {
-            row.cells[index]
-                .as_ref()
-                .is_some_and(|cell| cell.value.is_some())
-        };
-        let count = table.rows.iter().filter(measured).count();
-        (count, &series[index].result.created, index)
-    };
-    let best = |index: &usize| {
-        let alike = |&other: &usize| series[other].platform == series[*index].platform;
-        (0..series.len())
-            .filter(alike)
-            .max_by_key(|&other| rank(other))
-            == Some(*index)
-    };
-    let newest: Vec<usize> = (0..series.len()).filter(best).collect();
+pub(crate) fn published(reference: &Reference, series: &[Series], table: &Table) -> Markup {
+    let newest = newest(series, table);
+    let share = |(paper, number): &(&str, &str)| measured(reference, paper, number, table);
+    let shares: Vec<f64> = TABLES.iter().map(share).collect();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let shown = TABLES
+        .iter()
+        .zip(&shares)
+        .filter(|(_, share)| **share > 0.0);
+    // The table of which most was measured is open.
+    let tables: Vec<Markup> = shown
+        .map(|(paper, share)| one(reference, *paper, *share == most, series, table, &newest))
+        .collect();
     html! {
-        section #published {
-            h2 { "The papers' figures beside these" }
-            (caveat.markup())
-            p {
-                "The papers' figures are from their machines, in their unit. Only slowdowns can be compared "
-                "with ours, and only if the baselines are alike."
-            }
-            @for (paper, number) in TABLES {
-                (one(reference, paper, number, series, table, &newest))
+        @if !tables.is_empty() {
+            section #published {
+                h2 { "Beside the papers' figures" }
+                p {
+                    "The papers' figures are from their machines, in their unit. Only slowdowns can be compared "
+                    "with ours, and only if the baselines are alike."
+                }
+                @for table in &tables { (table) }
             }
         }
     }
 }
 
+/// The share of a table's rows for which there is a figure of ours.
+fn measured(reference: &Reference, paper: &str, number: &str, table: &Table) -> f64 {
+    let values: Vec<&Value> = reference.of_table(paper, number).collect();
+    let (_, rows) = columns_and_rows(&values);
+    let is_ours = |value: &&&Value| {
+        let mut ours = table.rows.iter().filter(|row| row.is_measured());
+        ours.any(|row| row.benchmark == value.benchmark)
+    };
+    rows.iter().filter(is_ours).count() as f64 / rows.len().max(1) as f64
+}
+
 fn one(
     reference: &Reference,
-    paper: &str,
-    number: &str,
+    (paper, number): (&str, &str),
+    open: bool,
     series: &[Series],
     table: &Table,
     newest: &[usize],
@@ -72,18 +71,12 @@ fn one(
         .filter(|v| v.unit == "cycles")
         .collect();
     let (columns, rows) = columns_and_rows(&values);
-    let measured = |value: &&Value| {
-        let names = table.rows.iter().map(|row| &row.benchmark);
-        names.into_iter().any(|name| *name == value.benchmark)
-    };
-    let any = rows.iter().any(measured);
     let name = reference.paper(paper).map_or_else(
         || paper.to_owned(),
         |paper| format!("{}. {}", paper.authors, paper.title),
     );
     html! {
-        @if any {
-            details open[number == "3"] {
+            details open[open] {
                 summary { (name) ", Table " (number) }
                 div.scroll tabindex="0" role="region" aria-label={ (name) ", Table " (number) } {
                     table {
@@ -107,7 +100,6 @@ fn one(
                     @for text in errata(&values) { li { (text) } }
                 }
             }
-        }
     }
 }
 

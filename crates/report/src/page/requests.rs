@@ -1,144 +1,175 @@
-//! The view of paravirtual I/O in the lab: exits of one request by reason, and its instructions, by
-//! device. See [`crate::Requests`].
+//! The view of paravirtual I/O in the lab: instructions and exits of one request, by device. See
+//! [`crate::Requests`].
 
-use super::bars::{Bar, Bars, Fill, Group, keys};
+use super::chart::{Bar, Chart, Fill, Lane};
+use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
 use crate::reference::Reference;
-use crate::requests::{IoLine, REASONS, Requests};
+use crate::requests::{IoLine, Requests};
 use crate::unit_of_work::{insns, two};
 use maud::{Markup, html};
 use ws_results::ResultFile;
 
-/// The view; empty if no result has such a row.
+/// The view; empty if no result has such a row. `led`: whether the page opened with its figure.
 pub(crate) fn requests(
     reference: &Reference,
     results: &[ResultFile],
     platforms: &[&str],
+    led: bool,
 ) -> Markup {
     if !Requests::concerns(results) {
         return html! {};
     }
     let requests = Requests::of(results, reference);
-    let below = requests.below();
+    let figure = (!led).then(|| figure(&requests, platforms));
     html! {
         section #requests {
             h2 { "One I/O request of a VM, by device" }
-            p {
-                "What ELVIS (2013) changed: a server that polls needs no kick, and a request no exit for it. d1, d8: "
-                "so many requests outstanding; busy: a vCPU that never halts."
-            }
-            div.cards {
-                (card(&requests, platforms, &EXITS))
-                (card(&requests, platforms, &INSNS))
-            }
-            (text_table("one I/O request, by device", &requests.sheet()))
-            ul.legend { @for text in &below { li { (plain(text)) } } }
+            @if let Some(figure) = figure { (figure) }
+            (text_table("One I/O request, by device: instructions, and exits by reason", &requests.sheet()))
+            ul.legend { @for text in requests.below() { li { (plain(&text)) } } }
         }
     }
 }
 
-/// What is drawn of each row.
-struct Figure {
-    title: &'static str,
-    axis: &'static str,
-    bar: fn(&IoLine, Option<usize>) -> Option<Bar>,
-    /// Whether bars are stacked by reason, or coloured by platform.
-    by_reason: bool,
+/// The opening: the cheapest and the costliest way to serve a disk.
+pub(crate) fn lead(
+    reference: &Reference,
+    results: &[ResultFile],
+    platforms: &[&str],
+) -> Option<Lead> {
+    let requests = Requests::of(results, reference);
+    let lines = plainest(&requests);
+    let first = lines.first()?;
+    let alike = lines.iter().filter(|line| kind(line) == kind(first));
+    let mut alike: Vec<&IoLine> = alike.copied().collect();
+    alike.sort_by(|a, b| a.insns.unwrap_or(0.0).total_cmp(&b.insns.unwrap_or(0.0)));
+    let (least, most) = (alike.first()?, alike.last()?);
+    let takes = |line: &IoLine| {
+        let exits = line
+            .exits()
+            .map(|exits| format!(" and {} exits", two(exits)));
+        let count = insns(line.insns.unwrap_or_default());
+        format!("{count} instructions{}", exits.unwrap_or_default())
+    };
+    let other = match least.benchmark == most.benchmark && least.platform == most.platform {
+        true => String::new(),
+        false => format!("; by {} it takes {}", server(most, least), takes(most)),
+    };
+    Some(Lead {
+        sentence: format!(
+            "One {} request served by {} takes {}{other}.",
+            kind(least),
+            server(least, most),
+            takes(least)
+        ),
+        figure: figure(&requests, platforms),
+        of: View::Requests,
+    })
 }
 
-const EXITS: Figure = Figure {
-    title: "exits of one request, by reason",
-    axis: "exits for one request (linear axis)",
-    bar: exits,
-    by_reason: true,
-};
+/// The lines with instructions of the fewest requests at a time and of a vCPU that sleeps, if there are any.
+fn plainest(requests: &Requests) -> Vec<&IoLine> {
+    let counted = || {
+        requests
+            .lines
+            .iter()
+            .filter(|line| line.insns.is_some_and(f64::is_finite))
+    };
+    let usage = |line: &IoLine| (line.row.busy, line.row.depth);
+    let Some(least) = counted().map(usage).min() else {
+        return Vec::new();
+    };
+    counted().filter(|line| usage(line) == least).collect()
+}
 
-const INSNS: Figure = Figure {
-    title: "instructions of one request, all CPUs together",
-    axis: "insns for one request (linear axis)",
-    bar: instructions,
-    by_reason: false,
-};
+/// What kind of device it is: `virtio-blk`.
+fn kind(line: &IoLine) -> &str {
+    line.row
+        .served()
+        .split(", ")
+        .next()
+        .filter(|kind| !kind.is_empty())
+        .unwrap_or("I/O")
+}
 
-/// Exits for reasons without a colour of their own.
-const OTHER: (&str, Fill) = ("other", Fill::Hue(7));
-
-fn exits(line: &IoLine, platform: Option<usize>) -> Option<Bar> {
-    let reasons = REASONS.iter().enumerate();
-    let mut parts: Vec<(Fill, f64)> = reasons
-        .filter_map(|(hue, (_, reason))| Some((Fill::Hue(hue), line.exits_by(reason)?)))
-        .collect();
-    parts.extend(line.other_exits().map(|count| (OTHER.1, count)));
-    let sum: f64 = parts.iter().map(|(_, count)| count).sum();
-    // Without reasons, all exits are others.
-    if parts.is_empty() {
-        parts.push((OTHER.1, line.exits()?));
+/// Who serves it, with the platform if that is what differs.
+fn server(line: &IoLine, other: &IoLine) -> String {
+    let by = line
+        .row
+        .served()
+        .split(", ")
+        .nth(1)
+        .unwrap_or(&line.row.device);
+    match line.platform == other.platform {
+        true => by.to_owned(),
+        false => format!("{by} in {}", line.platform),
     }
-    let text = two(line.exits().unwrap_or(sum));
-    Some(Bar {
-        parts,
-        band: None,
-        text,
-        platform,
-    })
 }
 
-fn instructions(line: &IoLine, platform: Option<usize>) -> Option<Bar> {
-    let count = line.insns.filter(|count| count.is_finite())?;
-    Some(Bar {
-        parts: vec![(Fill::Hue(platform.unwrap_or(0)), count.max(0.0))],
-        band: line.band.filter(|[low, high]| low < high),
-        text: insns(count),
-        platform,
-    })
-}
-
-/// The rows as groups: one for each device, depth and vCPU, with a bar for each platform.
-fn groups(requests: &Requests, platforms: &[&str], figure: &Figure) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for line in &requests.lines {
-        let platform = platforms.iter().position(|name| *name == line.platform);
-        let Some(bar) = (figure.bar)(line, platform) else {
-            continue;
+fn figure(requests: &Requests, platforms: &[&str]) -> Markup {
+    let lines = plainest(requests);
+    let mut lanes: Vec<Lane> = Vec::new();
+    for line in &lines {
+        let name = match line.row.served() {
+            "" => line.row.device.clone(),
+            served => served.to_owned(),
         };
-        let busy = if line.row.busy { " busy" } else { "" };
-        let name = format!("{} d{}{busy}", line.row.device, line.row.depth);
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.bars.push(bar),
-            None => groups.push(Group {
+        let bar = bar(line, platforms);
+        match lanes.iter_mut().find(|lane| lane.name == name) {
+            Some(lane) => lane.bars.push(bar),
+            None => lanes.push(Lane {
                 name,
                 bars: vec![bar],
             }),
         }
     }
-    groups
+    let (depth, busy) = lines
+        .first()
+        .map_or((1, false), |line| (line.row.depth, line.row.busy));
+    let name = format!(
+        "Instructions of one request, all CPUs together, and exits; {depth} at a time{}",
+        if busy { ", with a busy vCPU" } else { "" }
+    );
+    let here = platforms.iter().enumerate();
+    let here = here.filter(|(_, name)| lines.iter().any(|line| line.platform == **name));
+    let chart = Chart {
+        name: &name,
+        log: false,
+        lanes: &lanes,
+        mark: None,
+        keys: here
+            .map(|(index, name)| (Fill::Platform(index), (*name).to_owned()))
+            .collect(),
+    };
+    chart.markup()
 }
 
-fn card(requests: &Requests, platforms: &[&str], figure: &Figure) -> Markup {
-    let groups = groups(requests, platforms, figure);
-    if groups.is_empty() {
-        return html! {};
-    }
-    let measured = |platform: &str| requests.lines.iter().any(|line| line.platform == platform);
-    let by_platform = platforms
+fn bar(line: &IoLine, platforms: &[&str]) -> Bar {
+    let platform = platforms.iter().position(|name| *name == line.platform);
+    let value = line.insns.unwrap_or_default().max(0.0);
+    let exits = line.exits().map(|exits| format!("{} exits", two(exits)));
+    let mut reasons: Vec<(&String, &f64)> = line.reasons.iter().collect();
+    reasons.sort_by(|a, b| b.1.total_cmp(a.1));
+    let reasons: Vec<String> = reasons
         .iter()
-        .enumerate()
-        .filter(|(_, name)| measured(name));
-    let by_platform = by_platform.map(|(index, name)| (Fill::Hue(index), *name, Some(index)));
-    let reasons = REASONS.iter().enumerate();
-    let reasons = reasons.map(|(hue, (head, _))| (Fill::Hue(hue), *head, None));
-    let by_reason = reasons.chain([(OTHER.1, OTHER.0, None)]);
-    html! {
-        div.card.wide {
-            h3 { (figure.title) }
-            (Bars {
-                name: &format!("{}, by device; the table below has the values", figure.title),
-                axis: figure.axis,
-                groups: &groups,
-                mark: None,
-            }.draw())
-            @if figure.by_reason { (keys(by_reason)) } @else { (keys(by_platform)) }
-        }
+        .map(|(reason, count)| format!("{reason} {}", two(**count)))
+        .filter(|text| !text.ends_with(" 0.00"))
+        .collect();
+    let text = insns(value);
+    Bar {
+        fill: platform.map_or(Fill::Plain, Fill::Platform),
+        value,
+        before: None,
+        band: line.band.filter(|[low, high]| low < high),
+        detail: format!(
+            "{}, {}: {text} instructions; exits by reason: {}",
+            line.benchmark,
+            line.platform,
+            reasons.join(", ")
+        ),
+        text,
+        remark: exits.map(|exits| ("dim", exits)),
     }
 }

@@ -1,8 +1,10 @@
 //! The data of the views: results with a short label each, and the boots' values of each benchmark.
 
+use crate::baselines::is_baseline;
+use crate::table::{Table, TableRow};
 use std::collections::BTreeMap;
 use ws_analysis::Summary;
-use ws_results::{ResultFile, platforms};
+use ws_results::ResultFile;
 
 /// One result.
 pub(crate) struct Series<'a> {
@@ -28,9 +30,15 @@ impl Series<'_> {
     }
 }
 
+/// The distinct platforms, baselines last: the order of colours, so that the first are of what is compared.
+pub(crate) fn platforms<'a>(results: &'a [ResultFile], named: Option<&str>) -> Vec<&'a str> {
+    let mut platforms = ws_results::platforms(results);
+    platforms.sort_by_key(|platform| is_baseline(platform, named));
+    platforms
+}
+
 /// All results, in their order.
-pub(crate) fn all(results: &[ResultFile]) -> Vec<Series<'_>> {
-    let platforms = platforms(results);
+pub(crate) fn all<'a>(results: &'a [ResultFile], platforms: &[&str]) -> Vec<Series<'a>> {
     results
         .iter()
         .map(|result| Series {
@@ -75,4 +83,22 @@ pub(crate) fn units(series: &[Series], benchmark: &str) -> Vec<String> {
         }
     }
     units
+}
+
+/// One result for each platform, the newest of those with figures of the most benchmarks, in their order.
+pub(crate) fn newest(series: &[Series], table: &Table) -> Vec<usize> {
+    let rank = |index: usize| {
+        let measured = |row: &&TableRow| {
+            let cell = row.cells[index].as_ref();
+            cell.is_some_and(|cell| cell.value.is_some())
+        };
+        let count = table.rows.iter().filter(measured).count();
+        (count, &series[index].result.created, index)
+    };
+    let best = |index: &usize| {
+        let alike = |&other: &usize| series[other].platform == series[*index].platform;
+        let alike = (0..series.len()).filter(alike);
+        alike.max_by_key(|&other| rank(other)) == Some(*index)
+    };
+    (0..series.len()).filter(best).collect()
 }

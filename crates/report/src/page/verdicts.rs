@@ -1,59 +1,80 @@
-//! The view of comparisons with their verdicts: the table of `worldswitch compare`.
+//! The view of comparisons with a base: how many rows changed, which, and on request all of them, as
+//! `worldswitch compare` prints them.
 
-use super::words::plain;
-use crate::comparison::{cells, legend, remarks, tally};
+use super::words::{Caveat, plain, plural};
+use crate::comparison::{changed, legend, noted, remarks, tally};
 use maud::{Markup, html};
-use ws_analysis::{SuiteComparison, Verdict};
+use ws_analysis::{RowComparison, SuiteComparison, Verdict};
 
-/// The view. `refused`: comparisons that were not possible, with reasons.
-pub(crate) fn verdicts(comparisons: &[SuiteComparison], refused: &[String]) -> Markup {
+/// The view; empty without a base. `refused`: comparisons that were not possible, with reasons.
+pub(crate) fn verdicts(
+    comparisons: &[SuiteComparison],
+    refused: &[String],
+    caveat: &Caveat,
+) -> Markup {
     html! {
-        section #verdicts {
-            h2 { "Verdicts" }
-            @if comparisons.is_empty() && refused.is_empty() {
-                p.absent {
-                    "No comparison: it needs a base (" code { "worldswitch report RUN --base OLDER" }
-                    "), or lab:kvm and lab:kvm-shadow in one run."
+        @if !comparisons.is_empty() || !refused.is_empty() {
+            section #verdicts {
+                h2 { "Against the base" }
+                @for why in refused { p.absent { "Not compared: " (plain(why)) } }
+                @for comparison in comparisons { (one(comparison, caveat)) }
+                @if !comparisons.is_empty() {
+                    ul.legend { @for line in legend(comparisons) { li { (line) } } }
                 }
-            }
-            @for why in refused { p.absent { "Not compared: " (plain(why)) } }
-            @for comparison in comparisons { (one(comparison)) }
-            @if !comparisons.is_empty() {
-                ul.legend { @for line in legend(comparisons) { li { (line) } } }
             }
         }
     }
 }
 
-fn one(comparison: &SuiteComparison) -> Markup {
+fn one(comparison: &SuiteComparison, caveat: &Caveat) -> Markup {
     let (base, other) = (&comparison.base, &comparison.other);
-    let mut name = format!(
-        "{} against {}",
-        plain(&other.platform),
-        plain(&base.platform)
-    );
-    if base.platform == other.platform {
-        name = format!("{name} of {}", plain(&base.created));
-    }
-    let timed = comparison.rows.iter().any(|row| row.time.is_some());
+    let against = match base.platform == other.platform {
+        true => format!("against that of {}", plain(&base.created)),
+        false => format!("against {}", plain(&base.platform)),
+    };
+    let name = format!("{} {against}", plain(&other.platform));
+    let changed = changed(comparison);
+    let all: Vec<&RowComparison> = comparison.rows.iter().collect();
+    let remarks = remarks(comparison);
+    let remarks = remarks.iter().filter(|text| !caveat.says(text));
+    let head = html! { (plain(&other.platform)) ": " (tally(comparison)) };
+    let rest = html! {
+        ul { @for remark in remarks { li { (plain(remark)) } } }
+        (table(&format!("{name}: all rows"), &all))
+    };
     html! {
-        h3 { (name) }
-        ul { @for remark in remarks(comparison) { li { (plain(&remark)) } } }
+        @if changed.is_empty() {
+            details.tally { summary { (head) } (rest) }
+        } @else {
+            h3 { (head) }
+            (table(&format!("{name}: what changed"), &changed))
+            details {
+                summary { "All " (plural(all.len(), "row")) ", and what else differs" }
+                (rest)
+            }
+        }
+    }
+}
+
+fn table(name: &str, rows: &[&RowComparison]) -> Markup {
+    let timed = rows.iter().any(|row| row.time.is_some());
+    let (notes, texts) = noted(rows);
+    html! {
         div.scroll tabindex="0" role="region" aria-label=(name) {
             table.grid {
-                caption { (name) ": " (tally(comparison)) }
+                caption { (name) }
                 thead { tr {
-                    @for head in ["benchmark", "verdict", "unit", "base", "other"] { th scope="col" { (head) } }
+                    @for head in ["benchmark", "verdict", "unit", "base", "now"] { th scope="col" { (head) } }
                     @if timed {
                         @for head in ["ratio", "interval", "scatter", ""] { th scope="col" { (head) } }
                     } @else {
                         @for head in ["added", "mean", "what was found"] { th scope="col" { (head) } }
                     }
                 } }
-                tbody { @for row in &comparison.rows {
-                    @let [benchmark, base, other, change, interval, scatter, verdict, why] = cells(row);
+                tbody { @for (row, cells) in rows.iter().zip(&texts) {
+                    @let [benchmark, base, other, change, interval, scatter, verdict, why] = cells;
                     tr data-b=(plain(&row.benchmark)) {
-                        th scope="row" { (plain(&benchmark)) }
+                        th scope="row" { (plain(benchmark)) }
                         td class={ "verdict " (class(row.verdict)) } { (verdict) }
                         td { (plain(row.unit.as_deref().unwrap_or(""))) }
                         td.value { (base) }
@@ -61,10 +82,13 @@ fn one(comparison: &SuiteComparison) -> Markup {
                         td.value { (change) }
                         td.value { (interval) }
                         @if timed { td.value { (scatter) } }
-                        td { (plain(&why)) }
+                        td { (plain(why)) }
                     }
                 } }
             }
+        }
+        @for (index, note) in notes.iter().enumerate() {
+            p.legend { "[" (index + 1) "] " (plain(note)) }
         }
     }
 }

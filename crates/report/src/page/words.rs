@@ -19,7 +19,7 @@ pub(crate) fn value_text(value: &serde_json::Value) -> String {
     }
 }
 
-/// The limits of the lab's instruction counts, shown wherever they are.
+/// The limits of the lab's instruction counts.
 const LAB: &str = "insns are executed instructions: the length of software paths, exact, not time. \
     They show no microarchitecture: a trap, a page walk or a cache miss itself costs nothing.";
 
@@ -53,16 +53,33 @@ impl Caveat {
         caveat
     }
 
-    /// The caveats; empty without instruction counts.
+    /// The caveats; empty without any.
     pub(crate) fn markup(&self) -> Markup {
         html! {
-            @if self.insns {
+            @if self.insns || !self.machines.is_empty() {
                 p.caveat {
-                    (LAB)
+                    @if self.insns { (LAB) }
                     @for (text, platforms) in &self.machines {
-                        br; (plain(&platforms.join(", "))) ": " (plain(text)) "."
+                        " " (plain(&platforms.join(", "))) ": " (plain(text)) "."
                     }
                 }
+            }
+        }
+    }
+
+    /// Whether it has this text.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        self.machines.iter().any(|(said, _)| said == text)
+    }
+}
+
+/// A section of details, folded.
+pub(crate) fn folded(id: &str, head: &str, remark: &str, body: &Markup) -> Markup {
+    html! {
+        section id=(id) {
+            details.fold {
+                summary { h2 { (head) } " " span.unit { (plain(remark)) } }
+                (body)
             }
         }
     }

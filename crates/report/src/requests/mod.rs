@@ -5,7 +5,6 @@ mod row;
 mod text;
 
 pub use row::IoRow;
-pub(crate) use text::REASONS;
 
 use crate::reference::Reference;
 use crate::unit_of_work::Unit;

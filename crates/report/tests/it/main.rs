@@ -7,6 +7,7 @@ mod explained;
 mod external;
 mod finding;
 mod nested;
+mod opening;
 mod page;
 mod requests;
 mod show;

@@ -147,7 +147,13 @@ fn what_was_not_measured_has_its_reason_and_all_media_show_it() {
         assert!(text.contains("no such device") && text.contains("NEVE Nested VM VHE"));
         assert!(text.contains("not measured there"));
     }
-    assert!(page.contains("<section id=\"nested\">") && page.contains("href=\"#nested\""));
+    let opening = &page[..page.find("</header>").unwrap()];
+    let sentence = "In lab:neve-nested@neve+policy=kvm-4.10+vhe=1 one hypercall of a nested VM takes 6,300 instructions, \
+        31.5x those of a VM on lab:neve.";
+    assert!(opening.contains(sentence), "{opening}");
+    assert_eq!(opening.matches("data-t=").count(), 4);
+    assert!(opening.contains(">15 traps<") && opening.contains(">1 trap<"));
+    assert!(page.contains("<section id=\"nested\">"));
     let json: serde_json::Value = serde_json::from_str(&nested.to_json().unwrap()).unwrap();
     assert_eq!(json["schema"], "worldswitch-nested/2");
     let plain = render(&Report {
@@ -155,5 +161,22 @@ fn what_was_not_measured_has_its_reason_and_all_media_show_it() {
         ..Report::default()
     })
     .unwrap();
-    assert!(!plain.contains("#nested"), "no nested VM, no view");
+    assert!(!plain.contains("id=\"nested\""), "no nested VM, no view");
+}
+
+#[test]
+fn the_page_opens_with_what_neve_saved_where_trapping_alone_was_measured_too() {
+    let mut all = results();
+    let mut trapping = all[2].clone();
+    trapping.platform = trapping.platform.replace("@neve", "@nv");
+    trapping.rows[0] = row("hypercall", 24_000, &[("hvc", 64), ("el2_eret", 4992)]);
+    all.push(trapping);
+    let page = render(&Report {
+        results: &all,
+        ..Report::default()
+    })
+    .unwrap();
+    let sentence = "With NEVE (lab:neve-nested@neve+policy=kvm-4.10+vhe=1) one hypercall of a nested VM takes 6,300 \
+        instructions instead of 24,000, and 15 traps instead of 79 traps.";
+    assert!(page.contains(sentence), "{page}");
 }

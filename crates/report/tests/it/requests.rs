@@ -149,25 +149,20 @@ fn idle_time_above_one_percent_is_said() {
 }
 
 #[test]
-fn requests_have_a_figure_of_exits_by_reason_and_one_of_instructions() {
-    let whole = page(&[lab("lab:kvm-linux")]);
+fn requests_open_the_page_with_what_serves_a_disk_best() {
+    let mut result = lab("lab:kvm-linux");
+    result.rows.retain(|row| row.work.is_some());
+    let whole = page(&[result]);
+    let opening = &whole[..whole.find("</header>").unwrap()];
+    let sentence = "One virtio-blk request served by elvis takes 43,462 instructions and 1.04 exits; by QEMU's main \
+        loop it takes 101,521 instructions and 2.07 exits.";
+    assert!(opening.contains(sentence), "{opening}");
+    // One request at a time and a vCPU that sleeps; a lost row has no bar.
+    assert_eq!(opening.matches("<div class=\"bar h0\"").count(), 2);
+    assert!(opening.contains("hlt 1.01, npf 1.00, cpuid 0.05, interrupt 0.01"));
     let requests = section(&whole, "requests");
-    let svgs: Vec<&str> = requests.split("<svg viewBox=\"0 0 ").skip(1).collect();
-    assert_eq!(svgs.len(), 2);
-    let bars = |svg: &str, class: &str| svg.matches(&format!("<rect class=\"{class}\" x=")).count();
-    // Kicks of qemu at both depths, and none of elvis; a lost row has no bar.
-    assert_eq!(
-        (
-            bars(svgs[0], "h0"),
-            bars(svgs[0], "h1"),
-            bars(svgs[0], "h7")
-        ),
-        (2, 2, 1)
-    );
-    assert_eq!(bars(svgs[1], "h0"), 3);
-    assert!(svgs[0].contains("qemu d8 busy") && !svgs[0].contains("elvis d8"));
-    assert!(svgs[0].contains(">2.07<") && svgs[1].contains(">101,521<"));
     assert!(requests.contains("there is no elvis") && requests.contains("142K"));
+    assert!(requests.contains(">busy<") && !requests.contains("<figure"));
     assert!(whole.find("id=\"requests\"") < whole.find("id=\"boots\""));
     assert!(!page(&house()).contains("id=\"requests\""));
 }

@@ -85,8 +85,8 @@ pub struct ReportArgs {
     /// Older results: each platform is judged against the same platform in them.
     #[arg(long, value_name = "RUN")]
     pub base: Option<String>,
-    /// A workload's events, whose cost the model predicts: a file as for `worldswitch model
-    /// --events`. Default: one event of each term.
+    /// Also show what a workload would cost on each platform: a file as for `worldswitch model
+    /// --events`.
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Compare results even if this condition differs; may be repeated.

@@ -5,9 +5,8 @@ use crate::commands::compare::counterpart;
 use crate::commands::explain;
 use crate::commands::model::{self, Workload};
 use crate::terminal::{Colours, output};
-use std::collections::BTreeMap;
 use std::path::Path;
-use ws_analysis::model::{Model, ModelOptions, Paging, fit, predict};
+use ws_analysis::model::{ModelOptions, Paging, fit};
 use ws_analysis::{CompareOptions, compare_results};
 use ws_explain::explained::Explained;
 use ws_report::page::Report;
@@ -16,10 +15,6 @@ use ws_results::{FindError, ResultFile};
 
 /// The name of the report in its results' folder.
 pub const FILE: &str = "report.html";
-
-/// Two lab machines that differ only in their paging: if a run has both, the page compares them.
-const NESTED: &str = "lab:kvm";
-const SHADOW: &str = "lab:kvm-shadow";
 
 /// Input of a page beside its results.
 #[derive(Debug, Default)]
@@ -30,7 +25,7 @@ pub struct Asked {
     pub allow: Vec<String>,
     /// Older results to judge against.
     pub bases: Vec<ResultFile>,
-    /// The workload whose cost the model predicts. Default: one event of each term.
+    /// The workload whose cost the model predicts. Without one the page has no model.
     pub workload: Option<Workload>,
     /// Explained operations.
     pub explained: Vec<Explained>,
@@ -113,20 +108,17 @@ pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Resul
     )?)
 }
 
-/// Adds verdicts: each result against its counterpart in the base, and shadow against nested paging
-/// in the newest run that has both.
+/// Adds verdicts: each result against its counterpart in the base.
 fn judge(page: &mut Report, asked: &Asked) {
+    let new = page.results.iter();
+    let new = new.filter(|result| !asked.bases.is_empty() && !asked.bases.contains(result));
     let mut pairs = Vec::new();
-    if !asked.bases.is_empty() {
-        let new = page.results.iter().filter(|r| !asked.bases.contains(r));
-        for other in new {
-            match counterpart(&asked.bases, other) {
-                Ok(base) => pairs.push((base, other)),
-                Err(why) => page.not_compared.push(why.to_string()),
-            }
+    for other in new {
+        match counterpart(&asked.bases, other) {
+            Ok(base) => pairs.push((base, other)),
+            Err(why) => page.not_compared.push(why.to_string()),
         }
     }
-    pairs.extend(pagings(page.results));
     let options = CompareOptions {
         allow: asked.allow.clone(),
         ..CompareOptions::default()
@@ -139,25 +131,14 @@ fn judge(page: &mut Report, asked: &Asked) {
     }
 }
 
-/// The two pagings, with the same variant and options, of the newest run that has both.
-fn pagings(results: &[ResultFile]) -> Option<(&ResultFile, &ResultFile)> {
-    let pairs = results.iter().filter_map(|shadow| {
-        let variant = shadow.platform.strip_prefix(SHADOW)?;
-        let nested = format!("{NESTED}{variant}");
-        let of_the_run = |r: &&ResultFile| r.created == shadow.created && r.platform == nested;
-        Some((results.iter().find(of_the_run)?, shadow))
-    });
-    pairs.max_by(|a, b| a.1.created.cmp(&b.1.created))
-}
-
-/// Adds a model for each platform with guests: from its newest result and that result's baseline, if
+/// Adds the workload's cost for each platform with guests: from its newest result and that result's baseline, if
 /// the baseline is native and in the same unit.
 fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
-    let named = asked.baseline.as_deref();
-    page.workload = match &asked.workload {
-        Some(workload) => workload.name.clone(),
-        None => "One event of each term, by its cheapest benchmark".into(),
+    let Some(workload) = &asked.workload else {
+        return Ok(());
     };
+    let named = asked.baseline.as_deref();
+    page.workload.clone_from(&workload.name);
     let options = ModelOptions {
         allow: asked.allow.clone(),
         ..ModelOptions::default()
@@ -182,29 +163,13 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
             &options,
         ) {
             Ok(model) => {
-                let prediction = match &asked.workload {
-                    Some(workload) => workload.predict(&model)?,
-                    None => predict(&model, &one_of_each(&model), Vec::new())?,
-                };
-                let prediction = Some(prediction);
+                let prediction = Some(workload.predict(&model)?);
                 page.models.push(Modelled { model, prediction });
             }
             Err(why) => page.not_modelled.push(why.to_string()),
         }
     }
     Ok(())
-}
-
-/// One event of each term that the platform has.
-fn one_of_each(model: &Model) -> BTreeMap<String, f64> {
-    let terms = model.terms.iter().filter(|term| term.zero.is_none());
-    terms
-        .filter_map(|term| {
-            let rows = model.rows.iter().filter(|row| row.term == Some(term.term));
-            let cheapest = rows.min_by(|a, b| a.added.total_cmp(&b.added))?;
-            Some((cheapest.benchmark.clone(), 1.0))
-        })
-        .collect()
 }
 
 /// The message after it is written.

@@ -4,6 +4,7 @@
 mod flame;
 mod tree;
 
+use super::lead::{Lead, View};
 use super::words::plain;
 use maud::{Markup, html};
 use ws_explain::explained::Explained;
@@ -12,8 +13,23 @@ use ws_explain::render::number::grouped;
 /// Functions with fewer instructions of their own are left out of the table, and counted.
 const LEAST: u64 = 10;
 
-/// The view; empty if nothing was explained.
-pub(crate) fn explained(all: &[Explained], platforms: &[&str]) -> Markup {
+/// The opening: what the first one costs. Its figure, the flame graph, is the first in the view.
+pub(crate) fn lead(all: &[Explained]) -> Option<Lead> {
+    Some(Lead {
+        sentence: first_line(all.first()?),
+        figure: html! {},
+        of: View::Explained,
+    })
+}
+
+fn first_line(one: &Explained) -> String {
+    let sentence = one.sentence();
+    let line = sentence.lines().next().unwrap_or_default();
+    line.to_owned()
+}
+
+/// The view; empty if nothing was explained. `led`: whether the page opened with its first sentence.
+pub(crate) fn explained(all: &[Explained], platforms: &[&str], led: bool) -> Markup {
     if all.is_empty() {
         return html! {};
     }
@@ -24,21 +40,21 @@ pub(crate) fn explained(all: &[Explained], platforms: &[&str]) -> Markup {
                 "Instructions of one operation on its most common path, outside of the guest and in it, as "
                 code { "worldswitch explain" } " recorded them."
             }
-            div.cards { @for one in all {
+            div.cards { @for (index, one) in all.iter().enumerate() {
                 div.card.wide data-b=(plain(&one.benchmark)) data-p=[platforms.iter().position(|name| *name == one.platform)] {
-                    (card(one))
+                    (card(one, led && index == 0))
                 }
             } }
         }
     }
 }
 
-fn card(one: &Explained) -> Markup {
+fn card(one: &Explained, led: bool) -> Markup {
     let name = title(one);
     let sentence = one.sentence();
     html! {
         h3 { (plain(&name)) }
-        @for line in sentence.lines() { p { (plain(line)) } }
+        @for line in sentence.lines().skip(usize::from(led)) { p { (plain(line)) } }
         (flame::flame(one))
         details open {
             summary { "call tree, in the order of time" }

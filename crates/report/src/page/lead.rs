@@ -1,0 +1,46 @@
+//! What the page opens with: one sentence that says what was found, and one figure that shows it.
+
+use super::series::Series;
+use super::{Report, apps, explained, io, nested, ranked, requests};
+use crate::reference::Reference;
+use crate::table::Table;
+use maud::Markup;
+
+/// The opening.
+pub(crate) struct Lead {
+    /// The finding, not escaped.
+    pub sentence: String,
+    pub figure: Markup,
+    /// The view that the figure was taken from.
+    pub of: View,
+}
+
+/// A view that can open the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    Benchmarks,
+    Nested,
+    Requests,
+    Io,
+    Apps,
+    Explained,
+}
+
+/// The opening of a report. Nested VMs are always the subject where there are some; otherwise benchmarks
+/// of the suite's main rows, then what else was measured.
+pub(crate) fn lead(
+    report: &Report,
+    reference: &Reference,
+    series: &[Series],
+    platforms: &[&str],
+    table: &Table,
+) -> Option<Lead> {
+    let benchmarks = |main| ranked::lead(table, series, platforms, &report.comparisons, main);
+    nested::lead(reference, report.results)
+        .or_else(|| benchmarks(ranked::Rows::Main))
+        .or_else(|| requests::lead(reference, report.results, platforms))
+        .or_else(|| io::lead(series))
+        .or_else(|| apps::lead(reference, report.results, platforms))
+        .or_else(|| explained::lead(&report.explained))
+        .or_else(|| benchmarks(ranked::Rows::All))
+}

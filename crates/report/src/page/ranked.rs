@@ -1,0 +1,361 @@
+//! The opening of a report of benchmarks: those that matter, ranked by what virtualization adds, with a bar
+//! for each platform and the base's beside it.
+
+use super::chart::{Bar, Chart, Fill, Lane};
+use super::lead::{Lead, View};
+use super::series::{self, Series, newest};
+use super::words::plural;
+use crate::finding::finding;
+use crate::main_rows::MAIN;
+use crate::number;
+use crate::table::{Cell, Table, TableRow};
+use maud::{Markup, html};
+use ws_analysis::{RowComparison, SuiteComparison, Verdict};
+
+/// Most platforms, lanes and bars: what fits on the first screen.
+const PLATFORMS: usize = 6;
+const LANES: usize = 13;
+const BARS: usize = 48;
+
+/// A hypervisor that adds no more than this has no part in an operation.
+const NOTHING: f64 = 1.0;
+
+/// The rows to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// [`MAIN`], the costliest of all, and those whose verdict is better or worse; none without any of [`MAIN`].
+    Main,
+    All,
+}
+
+/// The sentence and the chart, unless no such row has a cost.
+pub(crate) fn lead(
+    table: &Table,
+    series: &[Series],
+    platforms: &[&str],
+    comparisons: &[SuiteComparison],
+    rows: Rows,
+) -> Option<Lead> {
+    let ranked = Ranked {
+        table,
+        series,
+        platforms,
+        comparisons,
+    };
+    let columns = ranked.columns();
+    let charts: Vec<Markup> = ranked
+        .units(&columns)
+        .iter()
+        .filter_map(|unit| ranked.chart(unit, &columns, rows))
+        .collect();
+    if charts.is_empty() {
+        return None;
+    }
+    let sentence = match comparisons.is_empty() {
+        true => finding(table),
+        false => Some(against_base(comparisons)),
+    };
+    let shown = columns.len().min(PLATFORMS);
+    Some(Lead {
+        sentence: sentence.unwrap_or_else(|| "What one operation costs.".into()),
+        figure: html! {
+            div.charts { @for chart in &charts { (chart) } }
+            @if shown < columns.len() {
+                p.legend { (shown) " of " (plural(columns.len(), "platform")) "; the table below has all." }
+            }
+        },
+        of: View::Benchmarks,
+    })
+}
+
+/// What the chart is made from.
+struct Ranked<'a> {
+    table: &'a Table,
+    series: &'a [Series<'a>],
+    platforms: &'a [&'a str],
+    comparisons: &'a [SuiteComparison],
+}
+
+impl Ranked<'_> {
+    /// One result for each platform; baselines only if there is nothing else, compared ones if some are.
+    fn columns(&self) -> Vec<usize> {
+        let newest = newest(self.series, self.table);
+        let is_guest = |column: &usize| self.table.columns[*column].baseline != Some(*column);
+        let guests: Vec<usize> = newest.iter().copied().filter(is_guest).collect();
+        let compared = |column: &usize| self.comparison(*column).is_some();
+        let pairs: Vec<usize> = guests.iter().copied().filter(compared).collect();
+        let of_any = [pairs, guests, newest];
+        let found = of_any.into_iter().find(|columns| !columns.is_empty());
+        found.unwrap_or_default()
+    }
+
+    /// The units of the columns' figures: one chart each.
+    fn units(&self, columns: &[usize]) -> Vec<String> {
+        let mut units: Vec<String> = Vec::new();
+        for row in &self.table.rows {
+            for unit in series::units(self.series, &row.benchmark) {
+                let here = |column: &usize| {
+                    let cell = row.cells[*column].as_ref();
+                    cell.is_some_and(|cell| cell.unit.as_deref() == Some(&*unit))
+                };
+                if columns.iter().any(here) && !units.contains(&unit) {
+                    units.push(unit);
+                }
+            }
+        }
+        units
+    }
+
+    /// The comparison of a column's platform with a base.
+    fn comparison(&self, column: usize) -> Option<&SuiteComparison> {
+        let result = self.series[column].result;
+        let head = |one: &&SuiteComparison| {
+            one.other.platform == result.platform && one.other.created == result.created
+        };
+        self.comparisons.iter().find(head)
+    }
+
+    fn compared(&self, column: usize, benchmark: &str) -> Option<&RowComparison> {
+        let rows = self.comparison(column)?.rows.iter();
+        rows.into_iter().find(|row| row.benchmark == benchmark)
+    }
+
+    fn chart(&self, unit: &str, columns: &[usize], rows: Rows) -> Option<Markup> {
+        let has_unit = |row: &TableRow, column: usize| cell(row, column, unit).is_some();
+        let any = |column: &&usize| self.table.rows.iter().any(|row| has_unit(row, **column));
+        let columns: Vec<usize> = columns.iter().filter(any).copied().collect();
+        let columns = &columns[..columns.len().min(PLATFORMS)];
+        let changed = |row: &TableRow| {
+            let verdicts = columns
+                .iter()
+                .map(|column| self.compared(*column, &row.benchmark));
+            verdicts.flatten().any(has_changed)
+        };
+        let cost = |row: &TableRow| {
+            let cells = columns
+                .iter()
+                .filter_map(|column| cell(row, *column, unit)?.cost());
+            cells.fold(0.0, f64::max)
+        };
+        let is_main = |row: &TableRow| MAIN.iter().any(|main| main.benchmark == row.benchmark);
+        let costly = || self.table.rows.iter().filter(|row| cost(row) > NOTHING);
+        let longest = costly().map(cost).fold(0.0, f64::max);
+        if rows == Rows::Main && !costly().any(is_main) {
+            return None;
+        }
+        let chosen = |row: &&TableRow| {
+            rows == Rows::All || is_main(row) || changed(row) || cost(row) >= longest
+        };
+        let mut ranked: Vec<(bool, f64, &TableRow)> = costly()
+            .filter(chosen)
+            .map(|row| (changed(row), cost(row), row))
+            .collect();
+        // What changed has a place before what did not; the chart itself is ranked by cost.
+        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        ranked.truncate(LANES.min(BARS / columns.len().max(1)));
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let lanes: Vec<Lane> = ranked
+            .iter()
+            .map(|(_, _, row)| self.lane(row, columns, unit))
+            .collect();
+        let name = format!("One operation in {}, the costliest first", words(unit));
+        let chart = Chart {
+            name: &name,
+            log: true,
+            lanes: &lanes,
+            mark: None,
+            keys: self.keys(columns),
+        };
+        (!lanes.is_empty()).then(|| chart.markup())
+    }
+
+    fn keys(&self, columns: &[usize]) -> Vec<(Fill, String)> {
+        let name = |column: &usize| {
+            let platform = self.series[*column].platform;
+            (
+                Fill::Platform(platform),
+                self.platforms[platform].to_owned(),
+            )
+        };
+        let mut keys: Vec<(Fill, String)> = columns.iter().map(name).collect();
+        if !self.comparisons.is_empty() {
+            keys.push((Fill::Before, "thin: the base".into()));
+        }
+        keys
+    }
+
+    fn lane(&self, row: &TableRow, columns: &[usize], unit: &str) -> Lane {
+        let bars = columns.iter().filter_map(|&column| {
+            let cell = cell(row, column, unit)?;
+            let value = cell.value?;
+            let compared = self.compared(column, &row.benchmark);
+            let compared = compared.filter(|row| row.unit.as_deref() == Some(unit));
+            Some(Bar {
+                fill: Fill::Platform(self.series[column].platform),
+                value,
+                before: compared.and_then(|row| row.base),
+                band: None,
+                text: shown(cell, value, unit),
+                remark: compared.filter(|row| has_changed(row)).and_then(remark),
+                detail: self.detail(row, column, cell, compared),
+            })
+        });
+        Lane {
+            name: row.benchmark.clone(),
+            bars: bars.collect(),
+        }
+    }
+
+    /// What is known of a bar.
+    fn detail(
+        &self,
+        row: &TableRow,
+        column: usize,
+        cell: &Cell,
+        compared: Option<&RowComparison>,
+    ) -> String {
+        let unit = cell.unit.as_deref().unwrap_or_default();
+        let value = |value: Option<f64>| number::value(value.unwrap_or_default(), unit);
+        let series = &self.series[column];
+        let mut parts = vec![format!(
+            "{}, {}: {} {unit}, of {}",
+            row.benchmark,
+            series.label,
+            value(cell.value),
+            plural(cell.boots, "boot")
+        )];
+        let baseline = self.table.columns[column].baseline;
+        let baseline = baseline.map_or("", |column| &self.table.columns[column].platform);
+        parts.extend(
+            cell.added
+                .map(|n| format!("{} over {baseline}", number::added(n))),
+        );
+        parts.extend(
+            cell.slowdown
+                .map(|n| format!("{} of {baseline}", number::slowdown(n))),
+        );
+        parts.extend(match cell.exact {
+            Some(true) => Some("exact".to_owned()),
+            _ => cell
+                .spread
+                .map(|n| format!("spread {}", number::percent(n))),
+        });
+        parts.extend(
+            cell.noisy
+                .then(|| "noise, an order of magnitude at best".to_owned()),
+        );
+        if let Some(compared) = compared {
+            let verdict = compared.verdict.map_or("not compared", Verdict::word);
+            parts.push(format!("base {}: {verdict}", value(compared.base)));
+        }
+        parts.join("; ")
+    }
+}
+
+/// The cell of a result, if it has a figure in this unit.
+fn cell<'a>(row: &'a TableRow, column: usize, unit: &str) -> Option<&'a Cell> {
+    let cell = row.cells[column].as_ref()?;
+    let drawn = cell.value.is_some() && cell.unit.as_deref() == Some(unit) && !cell.near_zero;
+    drawn.then_some(cell)
+}
+
+fn shown(cell: &Cell, value: f64, unit: &str) -> String {
+    let about = if cell.noisy { "~" } else { "" };
+    format!("{about}{}", number::value(value, unit))
+}
+
+fn has_changed(row: &RowComparison) -> bool {
+    matches!(row.verdict, Some(Verdict::Better | Verdict::Worse))
+}
+
+/// By how much a row changed, with the class of its verdict.
+fn remark(row: &RowComparison) -> Option<(&'static str, String)> {
+    let text = match (&row.counts, &row.time) {
+        (Some(counts), _) => number::added(counts.added),
+        (_, Some(time)) => number::difference(time.ratio? - 1.0),
+        _ => return None,
+    };
+    let class = match row.verdict {
+        Some(Verdict::Better) => "better",
+        _ => "worse",
+    };
+    Some((class, text))
+}
+
+/// A unit in words.
+fn words(unit: &str) -> &str {
+    match unit {
+        "insns" => "instructions",
+        "tsc_ticks" | "cntvct_ticks" => "ticks of the guest's clock",
+        unit => unit,
+    }
+}
+
+/// How many rows changed against the base, and which the most.
+fn against_base(comparisons: &[SuiteComparison]) -> String {
+    let rows: Vec<(&str, &RowComparison)> = comparisons
+        .iter()
+        .flat_map(|one| one.rows.iter().map(|row| (&*one.other.platform, row)))
+        .collect();
+    let count = |verdict| {
+        rows.iter()
+            .filter(|(_, row)| row.verdict == Some(verdict))
+            .count()
+    };
+    let (worse, better) = (count(Verdict::Worse), count(Verdict::Better));
+    let (same, open) = (count(Verdict::NoChange), count(Verdict::Inconclusive));
+    let unsettled = match open {
+        0 => String::new(),
+        open => format!(", {open} inconclusive"),
+    };
+    if worse + better == 0 {
+        return match open {
+            0 => format!("Nothing changed against the base: all {same} rows are the same."),
+            _ => format!("No verdict against the base: {open} inconclusive, {same} the same."),
+        };
+    }
+    let direction = if worse > 0 {
+        Verdict::Worse
+    } else {
+        Verdict::Better
+    };
+    let share = |row: &RowComparison| match (row.base, row.other) {
+        (Some(base), Some(other)) if base > 0.0 && other > 0.0 => (other / base).ln().abs(),
+        _ => 0.0,
+    };
+    let changed = rows
+        .iter()
+        .filter(|(_, row)| row.verdict == Some(direction));
+    let most = changed.max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)));
+    let most = most.and_then(|(platform, row)| {
+        let unit = row.unit.as_deref()?;
+        let [base, other] = [row.base?, row.other?].map(|value| number::value(value, unit));
+        Some(format!(
+            ", most of all {} in {platform}, {base} to {other} {} ({})",
+            row.benchmark,
+            words(unit),
+            remark(row)?.1
+        ))
+    });
+    let most = most.unwrap_or_default();
+    let head = match worse {
+        0 => format!(
+            "{} less than in the base{most}; none costs more",
+            costs(better)
+        ),
+        _ => format!(
+            "{} more than in the base{most}; {better} less",
+            costs(worse)
+        ),
+    };
+    format!("{head}; {same} the same{unsettled}.")
+}
+
+/// `1 row costs`, `3 rows cost`.
+fn costs(rows: usize) -> String {
+    format!(
+        "{} cost{}",
+        plural(rows, "row"),
+        if rows == 1 { "s" } else { "" }
+    )
+}
