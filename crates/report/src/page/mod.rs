@@ -8,6 +8,7 @@ mod apps;
 mod axis;
 mod boots;
 mod chart;
+mod chart_svg;
 mod curves;
 mod explained;
 mod identity;
@@ -142,6 +143,22 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         }
     };
     Ok(page.into_string())
+}
+
+/// The chart of benchmarks that the page opens with, as a standalone SVG for documents; none if no benchmark has a
+/// cost.
+///
+/// # Errors
+/// As [`render`].
+pub fn picture(report: &Report) -> Result<Option<String>, ReportError> {
+    let platforms = series::platforms(report.results, report.baseline.as_deref());
+    let series = series::all(report.results, &platforms);
+    let options = crate::Options {
+        baseline: report.baseline.clone(),
+        allow: report.allow.clone(),
+    };
+    let table = table(report.results, &options)?;
+    Ok(ranked::picture(&table, &series, &platforms))
 }
 
 /// The first screen: where and when, the finding, its figure, and what to know of it.

@@ -46,7 +46,7 @@ pub(crate) fn lead(
     let charts: Vec<Markup> = ranked
         .units(&columns)
         .iter()
-        .filter_map(|unit| ranked.chart(unit, &columns, rows))
+        .filter_map(|unit| Some(ranked.drawn(unit, &columns, rows)?.chart().markup()))
         .collect();
     if charts.is_empty() {
         return None;
@@ -66,6 +66,43 @@ pub(crate) fn lead(
         },
         of: View::Benchmarks,
     })
+}
+
+/// The chart of the first unit as a standalone SVG.
+pub(crate) fn picture(table: &Table, series: &[Series], platforms: &[&str]) -> Option<String> {
+    let ranked = Ranked {
+        table,
+        series,
+        platforms,
+        comparisons: &[],
+    };
+    let columns = ranked.columns();
+    let units = ranked.units(&columns);
+    let mut drawn = units.iter();
+    let drawn = drawn.find_map(|unit| {
+        let main = ranked.drawn(unit, &columns, Rows::Main);
+        main.or_else(|| ranked.drawn(unit, &columns, Rows::All))
+    });
+    Some(drawn?.chart().svg())
+}
+
+/// A chart's parts.
+struct Drawn {
+    name: String,
+    lanes: Vec<Lane>,
+    keys: Vec<(Fill, String)>,
+}
+
+impl Drawn {
+    fn chart(&self) -> Chart<'_> {
+        Chart {
+            name: &self.name,
+            log: true,
+            lanes: &self.lanes,
+            mark: None,
+            keys: self.keys.clone(),
+        }
+    }
 }
 
 /// What the chart is made from.
@@ -120,7 +157,7 @@ impl Ranked<'_> {
         rows.into_iter().find(|row| row.benchmark == benchmark)
     }
 
-    fn chart(&self, unit: &str, columns: &[usize], rows: Rows) -> Option<Markup> {
+    fn drawn(&self, unit: &str, columns: &[usize], rows: Rows) -> Option<Drawn> {
         let has_unit = |row: &TableRow, column: usize| cell(row, column, unit).is_some();
         let any = |column: &&usize| self.table.rows.iter().any(|row| has_unit(row, **column));
         let columns: Vec<usize> = columns.iter().filter(any).copied().collect();
@@ -158,15 +195,11 @@ impl Ranked<'_> {
             .iter()
             .map(|(_, _, row)| self.lane(row, columns, unit))
             .collect();
-        let name = format!("One operation in {}, the costliest first", words(unit));
-        let chart = Chart {
-            name: &name,
-            log: true,
-            lanes: &lanes,
-            mark: None,
+        (!lanes.is_empty()).then(|| Drawn {
+            name: format!("One operation in {}, the costliest first", words(unit)),
             keys: self.keys(columns),
-        };
-        (!lanes.is_empty()).then(|| chart.markup())
+            lanes,
+        })
     }
 
     fn keys(&self, columns: &[usize]) -> Vec<(Fill, String)> {
