@@ -66,8 +66,15 @@ impl Axis {
         if least > greatest {
             return Self::linear(0.0, 1.0);
         }
+        let decade = |value: f64| value.log10().floor();
+        let first = (decade(least) - 1.0).max(decade(greatest) - DECADES);
         Self {
-            from: 10f64.powf((least.log10().floor() - 1.0).max(greatest.log10().floor() - DECADES)),
+            // Beside what costs more than ten, what costs less than one has no length.
+            from: 10f64.powf(if greatest > 10.0 {
+                first.max(0.0)
+            } else {
+                first
+            }),
             to: greatest,
             log: true,
         }

@@ -91,7 +91,7 @@ impl Chart<'_> {
         let ticks = axis.ticks();
         html! {
             @if !values.is_empty() {
-                figure.chart.long[long].both[both].dense[most > Some(3)].fine[ticks.len() > 4] style={ "--room:" (letters + 1) "ch" } {
+                figure.chart.long[long].both[both].dense[most > Some(2)].fine[ticks.len() > 4] style={ "--room:" (letters + 1) "ch" } {
                     figcaption { (plain(self.name)) " " span.axis { "(" (axis.kind()) ")" } }
                     (keys(&self.keys))
                     div.lanes {

@@ -15,7 +15,7 @@ use ws_analysis::{RowComparison, SuiteComparison, Verdict};
 /// Most platforms, lanes and bars: what fits on the first screen.
 const PLATFORMS: usize = 6;
 const LANES: usize = 13;
-const BARS: usize = 48;
+const BARS: usize = 40;
 
 /// A hypervisor that adds no more than this has no part in an operation.
 const NOTHING: f64 = 1.0;
@@ -43,11 +43,17 @@ pub(crate) fn lead(
         comparisons,
     };
     let columns = ranked.columns();
-    let charts: Vec<Markup> = ranked
-        .units(&columns)
-        .iter()
-        .filter_map(|unit| Some(ranked.drawn(unit, &columns, rows)?.chart().markup()))
-        .collect();
+    let (mut charts, mut left_out): (Vec<Markup>, usize) = (Vec::new(), 0);
+    for unit in ranked.units(&columns) {
+        let measured = ranked.measured(&unit, &columns);
+        let drawn = &measured[..measured.len().min(PLATFORMS)];
+        left_out += measured.len() - drawn.len();
+        charts.extend(
+            ranked
+                .drawn(&unit, drawn, rows)
+                .map(|drawn| drawn.chart().markup()),
+        );
+    }
     if charts.is_empty() {
         return None;
     }
@@ -55,13 +61,12 @@ pub(crate) fn lead(
         true => finding(table),
         false => Some(against_base(comparisons)),
     };
-    let shown = columns.len().min(PLATFORMS);
     Some(Lead {
         sentence: sentence.unwrap_or_else(|| "What one operation costs.".into()),
         figure: html! {
             div.charts { @for chart in &charts { (chart) } }
-            @if shown < columns.len() {
-                p.legend { (shown) " of " (plural(columns.len(), "platform")) "; the table below has all." }
+            @if left_out > 0 {
+                p.legend { (plural(left_out, "more platform")) " in the table of all benchmarks below." }
             }
         },
         of: View::Benchmarks,
@@ -78,10 +83,11 @@ pub(crate) fn picture(table: &Table, series: &[Series], platforms: &[&str]) -> O
     };
     let columns = ranked.columns();
     let units = ranked.units(&columns);
-    let mut drawn = units.iter();
-    let drawn = drawn.find_map(|unit| {
-        let main = ranked.drawn(unit, &columns, Rows::Main);
-        main.or_else(|| ranked.drawn(unit, &columns, Rows::All))
+    let drawn = units.iter().find_map(|unit| {
+        let measured = ranked.measured(unit, &columns);
+        let measured = &measured[..measured.len().min(PLATFORMS)];
+        let main = ranked.drawn(unit, measured, Rows::Main);
+        main.or_else(|| ranked.drawn(unit, measured, Rows::All))
     });
     Some(drawn?.chart().svg())
 }
@@ -123,7 +129,9 @@ impl Ranked<'_> {
         let pairs: Vec<usize> = guests.iter().copied().filter(compared).collect();
         let of_any = [pairs, guests, newest];
         let found = of_any.into_iter().find(|columns| !columns.is_empty());
-        found.unwrap_or_default()
+        let mut found = found.unwrap_or_default();
+        found.sort_by_key(|column| self.series[*column].platform);
+        found
     }
 
     /// The units of the columns' figures: one chart each.
@@ -157,43 +165,65 @@ impl Ranked<'_> {
         rows.into_iter().find(|row| row.benchmark == benchmark)
     }
 
-    fn drawn(&self, unit: &str, columns: &[usize], rows: Rows) -> Option<Drawn> {
-        let has_unit = |row: &TableRow, column: usize| cell(row, column, unit).is_some();
-        let any = |column: &&usize| self.table.rows.iter().any(|row| has_unit(row, **column));
-        let columns: Vec<usize> = columns.iter().filter(any).copied().collect();
-        let columns = &columns[..columns.len().min(PLATFORMS)];
-        let changed = |row: &TableRow| {
-            let verdicts = columns
-                .iter()
-                .map(|column| self.compared(*column, &row.benchmark));
-            verdicts.flatten().any(has_changed)
+    /// Those of the columns with figures in this unit.
+    fn measured(&self, unit: &str, columns: &[usize]) -> Vec<usize> {
+        let rows = &self.table.rows;
+        let any = |column: &usize| rows.iter().any(|row| cell(row, *column, unit).is_some());
+        columns.iter().copied().filter(any).collect()
+    }
+
+    /// The rows of a chart, the costliest first. Of too many those that changed most are kept, then those of the
+    /// sentence, then the costliest.
+    fn rows(&self, unit: &str, columns: &[usize], rows: Rows) -> Vec<&TableRow> {
+        let cost = |row: &TableRow, columns: &[usize]| {
+            let cells = columns.iter();
+            let costs = cells.filter_map(|column| cell(row, *column, unit)?.cost());
+            costs.fold(0.0, f64::max)
         };
-        let cost = |row: &TableRow| {
-            let cells = columns
-                .iter()
-                .filter_map(|column| cell(row, *column, unit)?.cost());
-            cells.fold(0.0, f64::max)
+        let change = |row: &TableRow| {
+            let compared = columns.iter();
+            let compared = compared.filter_map(|column| self.compared(*column, &row.benchmark));
+            let changed = compared.filter(|row| has_changed(row));
+            changed.map(relative_change).fold(0.0, f64::max)
         };
         let is_main = |row: &TableRow| MAIN.iter().any(|main| main.benchmark == row.benchmark);
-        let costly = || self.table.rows.iter().filter(|row| cost(row) > NOTHING);
-        let longest = costly().map(cost).fold(0.0, f64::max);
-        if rows == Rows::Main && !costly().any(is_main) {
-            return None;
-        }
-        let chosen = |row: &&TableRow| {
-            rows == Rows::All || is_main(row) || changed(row) || cost(row) >= longest
+        let costly = || {
+            self.table
+                .rows
+                .iter()
+                .filter(|row| cost(row, columns) > NOTHING)
         };
-        let mut ranked: Vec<(bool, f64, &TableRow)> = costly()
-            .filter(chosen)
-            .map(|row| (changed(row), cost(row), row))
-            .collect();
-        // What changed has a place before what did not; the chart itself is ranked by cost.
-        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        if rows == Rows::Main && !costly().any(is_main) {
+            return Vec::new();
+        }
+        // The sentence names a main row and the costliest one of the first platform.
+        let first = &columns[..columns.len().min(1)];
+        let longest = costly().map(|row| cost(row, first)).fold(0.0, f64::max);
+        let main = MAIN.iter().map(|main| main.benchmark);
+        let main = main.into_iter().find(|name| {
+            let mut rows = self.table.rows.iter();
+            rows.any(|row| row.benchmark == *name && cost(row, first) > 0.0)
+        });
+        let named =
+            |row: &TableRow| cost(row, first) >= longest || main == Some(row.benchmark.as_str());
+        let chosen =
+            |row: &&TableRow| rows == Rows::All || is_main(row) || change(row) > 0.0 || named(row);
+        let mut ranked: Vec<&TableRow> = costly().filter(chosen).collect();
+        let by_cost = |a: &&TableRow, b: &&TableRow| cost(b, columns).total_cmp(&cost(a, columns));
+        ranked.sort_by(|a, b| {
+            let by_change = change(b).total_cmp(&change(a));
+            by_change.then(named(b).cmp(&named(a))).then(by_cost(a, b))
+        });
         ranked.truncate(LANES.min(BARS / columns.len().max(1)));
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked.sort_by(by_cost);
+        ranked
+    }
+
+    fn drawn(&self, unit: &str, columns: &[usize], rows: Rows) -> Option<Drawn> {
+        let ranked = self.rows(unit, columns, rows);
         let lanes: Vec<Lane> = ranked
             .iter()
-            .map(|(_, _, row)| self.lane(row, columns, unit))
+            .map(|row| self.lane(row, columns, unit))
             .collect();
         (!lanes.is_empty()).then(|| Drawn {
             name: format!("One operation in {}, the costliest first", words(unit)),
@@ -301,6 +331,14 @@ fn has_changed(row: &RowComparison) -> bool {
     matches!(row.verdict, Some(Verdict::Better | Verdict::Worse))
 }
 
+/// How far a row is from its base, in either direction.
+fn relative_change(row: &RowComparison) -> f64 {
+    match (row.base, row.other) {
+        (Some(base), Some(other)) if base > 0.0 && other > 0.0 => (other / base).ln().abs(),
+        _ => 0.0,
+    }
+}
+
 /// By how much a row changed, with the class of its verdict.
 fn remark(row: &RowComparison) -> Option<(&'static str, String)> {
     let text = match (&row.counts, &row.time) {
@@ -352,14 +390,10 @@ fn against_base(comparisons: &[SuiteComparison]) -> String {
     } else {
         Verdict::Better
     };
-    let share = |row: &RowComparison| match (row.base, row.other) {
-        (Some(base), Some(other)) if base > 0.0 && other > 0.0 => (other / base).ln().abs(),
-        _ => 0.0,
-    };
     let changed = rows
         .iter()
         .filter(|(_, row)| row.verdict == Some(direction));
-    let most = changed.max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)));
+    let most = changed.max_by(|(_, a), (_, b)| relative_change(a).total_cmp(&relative_change(b)));
     let most = most.and_then(|(platform, row)| {
         let unit = row.unit.as_deref()?;
         let [base, other] = [row.base?, row.other?].map(|value| number::value(value, unit));

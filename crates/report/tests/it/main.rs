@@ -10,6 +10,7 @@ mod nested;
 mod opening;
 mod page;
 mod requests;
+mod servers;
 mod show;
 mod stated;
 mod suite;

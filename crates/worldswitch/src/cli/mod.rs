@@ -87,7 +87,7 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Find the kernel commit that changed a benchmark's instruction count.
     Bisect(Box<BisectArgs>),
-    /// Write an HTML page of results: tables, plots, and the papers' figures.
+    /// Write an HTML page of results: what was found, a chart, what changed, the papers' figures, all tables.
     Report(ReportArgs),
     /// Keep results over time, and plot a benchmark by date or by kernel.
     History(HistoryArgs),

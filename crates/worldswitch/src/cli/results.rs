@@ -75,7 +75,7 @@ pub struct ReportArgs {
     /// Results: a folder, FOLDER:PLATFORM or a file. Explanations in a folder are shown too.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
-    /// The page to write: one self-contained HTML file.
+    /// The page to write: one self-contained HTML file. FILE.svg gets only the chart that it opens with.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
     /// The platform that the others are compared with. Default: lab:native and lab:arm-native, if

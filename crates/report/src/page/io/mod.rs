@@ -1,10 +1,12 @@
 //! The view of `worldswitch io`, after section 4 of the ELVIS paper: for each measured quantity a curve
 //! for each server over the number of devices.
 
+mod lead;
+
+pub(crate) use lead::lead;
+
 use super::boots::HUES;
-use super::chart::{Bar, Chart, Fill, Lane};
 use super::curves::Curves;
-use super::lead::{Lead, View};
 use super::series::Series;
 use super::words::plain;
 use crate::number;
@@ -143,12 +145,6 @@ struct Value {
     least: f64,
     median: f64,
     greatest: f64,
-}
-
-/// The opening: the throughput of each server with the most devices of the first figure.
-pub(crate) fn lead(series: &[Series]) -> Option<Lead> {
-    let figures = figures(series);
-    figures.iter().find_map(Figure::lead)
 }
 
 /// The view; empty if no result is of `worldswitch io`.
@@ -302,64 +298,6 @@ impl Figure<'_> {
     fn title(&self) -> String {
         let known = self.known().map(|known| known.title);
         known.unwrap_or(self.experiment).to_owned()
-    }
-
-    /// The servers by throughput at the last step, and the fastest against the slowest in words.
-    fn lead(&self) -> Option<Lead> {
-        let step = self.steps.last()?;
-        let of = |(series, rows): &(&'_ Series<'_>, Vec<Option<&Row>>)| {
-            let value = value((*rows.last()?)?, &THROUGHPUT)?;
-            Some((series.label.clone(), series.platform, value))
-        };
-        let mut servers: Vec<(String, usize, Value)> = self.servers.iter().filter_map(of).collect();
-        servers.sort_by(|a, b| b.2.median.total_cmp(&a.2.median));
-        let (first, last) = (servers.first()?, servers.last()?);
-        let whole = |value: f64| number::value(value.round(), "count");
-        let times = first.2.median / last.2.median;
-        let against = match servers.len() {
-            1 => String::new(),
-            _ => format!(", {} those of {}", number::slowdown(times), last.0),
-        };
-        let role = match self.role {
-            "" => String::new(),
-            role => format!(" ({role})"),
-        };
-        let devices = format!(
-            "{step} {}{role}",
-            self.known().map_or("devices", |known| known.steps)
-        );
-        let lanes = servers.iter().map(|(name, platform, value)| Lane {
-            name: name.clone(),
-            bars: vec![Bar {
-                fill: Fill::Platform(*platform),
-                value: value.median,
-                before: None,
-                band: Some([value.least, value.greatest]).filter(|[low, high]| low < high),
-                text: whole(value.median),
-                remark: None,
-                detail: format!(
-                    "{name}: least {}, greatest {} requests/s",
-                    whole(value.least),
-                    whole(value.greatest)
-                ),
-            }],
-        });
-        let chart = Chart {
-            name: &format!("Requests/s, all devices together: {devices}"),
-            log: false,
-            lanes: &lanes.collect::<Vec<Lane>>(),
-            mark: None,
-            keys: Vec::new(),
-        };
-        Some(Lead {
-            sentence: format!(
-                "With {devices} {} serves {} requests/s{against}.",
-                first.0,
-                whole(first.2.median)
-            ),
-            figure: chart.markup(),
-            of: View::Io,
-        })
     }
 
     fn cards(&self) -> Vec<Markup> {
