@@ -7,6 +7,7 @@ use crate::reference::{Reference, SuiteRow};
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::text::{markdown, terminal};
 use crate::unit_of_work::dash;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -34,16 +35,17 @@ const EOI: &str = "irq-completion";
 const SENDING: [&str; 2] = ["write_ICC_SGI1R_EL1", "hvc"];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Nested {
-    /// [`NESTED_SCHEMA`].
+    /// Always `worldswitch-nested/2`.
+    #[schemars(extend("const" = NESTED_SCHEMA))]
     pub schema: &'static str,
     /// In the paper's order.
     pub benchmarks: Vec<NestedBenchmark>,
 }
 
 /// A microbenchmark.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NestedBenchmark {
     /// The paper's name.
     pub row: String,
@@ -56,7 +58,7 @@ pub struct NestedBenchmark {
 }
 
 /// A microbenchmark on a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NestedLine {
     pub platform: String,
     /// The cost of one operation; absent if there is none, with the reason in `why`.
@@ -80,7 +82,7 @@ pub struct NestedLine {
 }
 
 /// The cost in a nested VM relative to that in a VM that is not nested.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Slowdown {
     /// The platform of the other VM.
     pub vm: String,
@@ -89,7 +91,7 @@ pub struct Slowdown {
 }
 
 /// The published numbers of one setup.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Published {
     /// The paper's column, such as `NEVE Nested VM VHE`.
     pub column: String,

@@ -9,12 +9,16 @@ mod list;
 mod show;
 mod symbols;
 
+#[cfg(test)]
+pub use check::Checked;
+#[cfg(test)]
+pub use list::Listed;
+
 use crate::cli::lab::LabCommand;
 use crate::commands::parts::{recipes, store};
 use crate::commands::{Done, Usage};
-use crate::terminal::Colours;
+use crate::terminal::{Colours, output};
 use anyhow::bail;
-use std::io::Write;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
 
@@ -66,7 +70,5 @@ fn machine(name: &str) -> anyhow::Result<PlatformName> {
 
 /// Prints progress.
 fn say(line: &str) {
-    let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
-    // If standard error is gone, there is nowhere to report it.
-    let _ = writeln!(std::io::stderr(), "lab: {}", lines.join("\n  "));
+    output::progress("lab", line);
 }
