@@ -4,8 +4,8 @@ use super::Usage;
 use regex::Regex;
 use ws_report::text::terminal;
 
-/// From this similarity on (Jaro) a name is proposed, as clap does for options.
-const SIMILAR: f64 = 0.7;
+/// From this similarity on a name is proposed: as many letters are right as must be changed, added or swapped.
+const SIMILAR: f64 = 0.5;
 
 /// Matches these names and no others.
 ///
@@ -48,11 +48,10 @@ pub fn none_matches<T: AsRef<str>>(pattern: &Regex, known: &[T]) -> Usage {
 /// The known name that is nearest to `name`, as a question; else all that are known.
 pub fn instead<T: AsRef<str>>(name: &str, known: &[T]) -> String {
     let known = known.iter().map(AsRef::as_ref);
-    let like = known
-        .clone()
-        .map(|other| (strsim::jaro(name, other), other));
+    let similarity = |other| strsim::normalized_damerau_levenshtein(name, other);
+    let like = known.clone().map(|other| (similarity(other), other));
     let nearest = like.max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest.filter(|(similarity, _)| *similarity > SIMILAR) {
+    match nearest.filter(|(similarity, _)| *similarity >= SIMILAR) {
         Some((_, meant)) => format!("did you mean {}?", terminal(meant)),
         None => {
             let known: Vec<_> = known.map(terminal).collect();
@@ -76,6 +75,7 @@ mod tests {
             error("hypercal"),
             "there is no benchmark hypercal; did you mean hypercall?"
         );
+        assert_eq!(error("im"), "there is no benchmark im; did you mean in?");
         assert_eq!(
             error("xyz"),
             "there is no benchmark xyz; there are in, hypercall, set-cr3"
