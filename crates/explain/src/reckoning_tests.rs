@@ -128,6 +128,7 @@ fn accesses_that_are_not_seen_are_not_counted_as_none() {
     );
     assert!(text.contains("> 816 to 832\n"), "{text}");
     let json = explained.to_json().unwrap();
+    crate::fake::valid(&json, "explain");
     assert_eq!(Explained::from_json(&json).unwrap(), explained);
 }
 
