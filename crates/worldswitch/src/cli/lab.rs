@@ -99,7 +99,7 @@ pub enum LabCommand {
     Check(CheckArgs),
     /// Write fetched packages to one file, for a host without apt or network.
     Export {
-        /// The file to write, such as lab.tar.gz.
+        /// The file to write, such as lab.tar.gz. - is standard output.
         file: PathBuf,
         /// Only these sets. Default: all that are fetched.
         sets: Vec<String>,

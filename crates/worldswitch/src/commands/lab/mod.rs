@@ -14,11 +14,13 @@ pub use check::Checked;
 #[cfg(test)]
 pub use list::Listed;
 
+use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
 use crate::commands::parts::{recipes, store};
 use crate::commands::{Done, Usage};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
+use std::path::Path;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
 
@@ -41,7 +43,14 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
             fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
         }
         LabCommand::Export { file, sets, places } => {
-            carry::export(&store(places)?, sets, file, &mut say)?;
+            let store = store(places)?;
+            match file == Path::new(STDOUT) {
+                true => {
+                    let to = (std::io::stdout().lock(), "standard output");
+                    carry::export_into(&store, sets, to, &mut say)?;
+                }
+                false => carry::export(&store, sets, file, &mut say)?,
+            }
         }
         LabCommand::Import { file, places } => {
             carry::import(&store(places)?, file, &mut say)?;
