@@ -110,7 +110,10 @@ fn a_dash_is_standard_output_and_not_a_file() {
     let json = said(&["compare", "fast", "slow", "--export-json", "-"], 3);
     assert_eq!(json, said(&["compare", "fast", "slow", "--json"], 3));
     let markdown = said(&["compare", "fast", "slow", "--export-markdown", "-"], 3);
-    assert!(markdown.starts_with("## kvm against kvm"), "{markdown}");
+    assert!(
+        markdown.starts_with("### kvm against kvm: 1 worse"),
+        "{markdown}"
+    );
     let page = said(&["report", "slow", "--base", "fast", "-o", "-"], 0);
     assert!(page.starts_with("<!DOCTYPE html>"), "{:.80}", page);
     assert_eq!(
