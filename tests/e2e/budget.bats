@@ -50,7 +50,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
         [[ $output == *"$1"* ]]
     }
     budget 'in = 1' 'im = 1'
-    wrong 'line 3: there is no benchmark im; there are idle'
+    wrong 'line 3: there is no benchmark im; did you mean in?'
     budget 'in = "much"'
     wrong 'line 2'
     printf '\n[budget."lab:nativ"]\nin = 1\n' >budget.toml

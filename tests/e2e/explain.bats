@@ -191,9 +191,9 @@ accesses() {
     run ws explain hypercall --on qemu-tcg
     [ "$status" -eq 2 ]
     [[ $output == *'choose a lab machine'* ]]
-    run ws explain nonsense --on lab:neve-nested
-    [ "$status" -ne 0 ]
-    [[ $output == *'matches no benchmark'* ]]
+    run ws explain hypercal --on lab:neve-nested
+    [ "$status" -eq 2 ]
+    [[ $output == *'there is no benchmark hypercal; did you mean hypercall?' ]]
     run ws explain hypercall --on lab:nonsense
     [ "$status" -eq 2 ]
     run ws explain hypercall --on lab:neve --debug no-such-file

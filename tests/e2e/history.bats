@@ -34,7 +34,7 @@ setup() {
     run --separate-stderr ws history add "$RUN"
     [[ "$stderr" = *'was already there as run 1' ]]
     [ -s "$XDG_DATA_HOME/worldswitch/history.sqlite" ]
-    ws history list --json | jq -e 'map([.run, .platform, .kernel]) ==
+    ws history list --json | jq -e '.runs | map([.run, .platform, .kernel]) ==
         [[1, "lab:native", null], [2, "lab:kvm", "6.9"]]'
     ws history show 2 >shown.txt
     ws show "$RUN-1:lab:kvm" >file.txt
@@ -70,16 +70,16 @@ setup() {
     ws history --store here.sqlite add "$RUN-1" "$RUN-2"
     ws history pin 1 --store here.sqlite
     ws history pin 2 --store here.sqlite
-    ws history list --store here.sqlite --json | jq -e 'map(.pinned) == [false, true]'
+    ws history list --store here.sqlite --json | jq -e '.runs | map(.pinned) == [false, true]'
     ws history remove 2 --store here.sqlite
-    ws history list --store here.sqlite --json | jq -e 'map(.run) == [1]'
+    ws history list --store here.sqlite --json | jq -e '.runs | map(.run) == [1]'
 }
 
 @test "bad input is an error that says what to do" {
     ws history --store here.sqlite add "$RUN-1"
     run --separate-stderr ws history plot bogus --store here.sqlite
     [ "$status" -eq 2 ]
-    [[ "$stderr" = *'no figure of "bogus"; it has in, print, set-cr3' ]]
+    [[ "$stderr" = *'no figure of "bogus"; there are in, print, set-cr3' ]]
     run --separate-stderr ws history show 77 --store here.sqlite
     [ "$status" -eq 1 ]
     [[ "$stderr" = *'there is no run 77 in the history; history list shows those that are' ]]

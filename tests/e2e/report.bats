@@ -293,9 +293,9 @@ made() {
     run --separate-stderr ws report nowhere -o x.html
     [ "$status" -eq 1 ]
     [[ "$stderr" = *'nowhere" is not a file, a folder'* ]]
-    run --separate-stderr ws report "$RUN" --baseline qemu-kvm -o x.html
+    run --separate-stderr ws report "$RUN" --base qemu-kvm -o x.html
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'there are results of lab:native, qemu-tcg'* ]]
+    [[ "$stderr" = *'neither a platform of these results (lab:native, qemu-tcg) nor other results'* ]]
     run --separate-stderr ws report "$RUN" -o /proc/x.html
     [ "$status" -eq 1 ]
     [[ "$stderr" = *'cannot write in /proc'* ]]

@@ -6,12 +6,13 @@ use crate::explained::Explained;
 use crate::per_function::counts;
 use crate::place::{Function, Kind};
 use crate::render::number::{grouped, signed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// How a function's part changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// It is called only in the second.
@@ -27,7 +28,7 @@ pub enum Change {
 }
 
 /// A function's part in one operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Part {
     /// How often it is called.
     pub calls: u64,
@@ -40,7 +41,7 @@ pub struct Part {
 }
 
 /// A function that changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Changed {
     /// Its name, without what a compiler adds (`.isra.0`, `.constprop.0`, `.part.0`).
     pub name: String,
@@ -87,9 +88,10 @@ impl Changed {
 
 /// What changed. `measured` is the sum of all functions' own, of `guest`, `-control`, `-intercepted`, and of what is
 /// left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// [`SCHEMA`].
+    /// Always `worldswitch-explain-diff/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// The first operation: platform and benchmark.
     pub before: String,
@@ -111,7 +113,7 @@ pub struct Difference {
 }
 
 /// What the emulator adds, by its names, to both operations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// All names.
     pub names: Vec<String>,

@@ -14,6 +14,7 @@ use crate::trace::{Architecture, Trace};
 use crate::traps::{Trap, traps};
 use crate::tree::Tree;
 use crate::windows::{Followed, Windows, follow, reads_clock};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,7 +46,7 @@ pub enum ExplainError {
 }
 
 /// Instructions of a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseCount {
     /// Which.
     pub phase: Phase,
@@ -54,7 +55,7 @@ pub struct PhaseCount {
 }
 
 /// Accesses to a register in a phase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegisterCount {
     /// Its class.
     pub class: Class,
@@ -68,7 +69,7 @@ pub struct RegisterCount {
 }
 
 /// A path that is not the most common one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherPath {
     /// Samples with it.
     pub windows: u64,
@@ -79,7 +80,7 @@ pub struct OtherPath {
 }
 
 /// Why a path is longer than the most common one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Because {
     /// The function that takes the most instructions more.
     pub function: String,
@@ -90,7 +91,7 @@ pub struct Because {
 }
 
 /// What the emulator adds to the most common path ([`crate::adds`]).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Added {
     /// Of the lack.
     pub name: String,
@@ -104,9 +105,10 @@ pub struct Added {
 }
 
 /// An operation, explained: the most common path of its samples, and how the others differ.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
-    /// [`SCHEMA`].
+    /// Always `worldswitch-explain/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// The machine's name.
     pub platform: String,

@@ -4,10 +4,11 @@ use crate::adds::{LACKS, Lack};
 use crate::place::Function;
 use crate::trace::Architecture;
 use crate::tree::{Node, Tree};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was left out of a view, because a user named it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Names of lacks of the emulator.
     pub names: Vec<String>,

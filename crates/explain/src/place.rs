@@ -7,6 +7,7 @@ use crate::load::{self, Code};
 use crate::render::number::grouped;
 use crate::symbols::{Symbols, SymbolsError};
 use crate::trace::{Insn, Trace};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +15,9 @@ use std::fmt;
 const PAGE_BYTES: u64 = 4096;
 
 /// What kind of software executes an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// The benchmark kernel.
@@ -124,7 +127,9 @@ pub struct Machine {
 }
 
 /// A function of a level. Two levels that run the same kernel have different ones.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Function {
     /// Its name, or where it is if no table has it.
     pub name: String,

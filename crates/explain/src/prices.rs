@@ -5,6 +5,7 @@
 
 use crate::registers::Class;
 use crate::trace::Architecture;
+use schemars::JsonSchema;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a price is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(untagged)]
 pub enum Item {
     /// A class of registers.
@@ -22,11 +25,13 @@ pub enum Item {
 }
 
 /// The rest of what has a price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Other {
-    /// GICv2's registers of the virtual CPU interface, which are in memory. Traces have no data addresses, so accesses to
-    /// them are never counted; machines with GICv3 have none.
+    /// GICv2's registers of the virtual CPU interface, which are in memory. Traces have no data addresses, so how often
+    /// they are accessed is not known; machines with GICv3 have none.
     Gich,
     /// A trap to EL2, and the return from it.
     Trap,
@@ -59,7 +64,9 @@ impl fmt::Display for Item {
 }
 
 /// What is done with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     /// A register is read, to save it.
@@ -80,7 +87,7 @@ impl Access {
 }
 
 /// From so many cycles to so many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycles {
     /// The least.
     pub from: u64,
@@ -96,7 +103,7 @@ impl std::ops::AddAssign for Cycles {
 }
 
 /// What so many accesses took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
     /// All of them.
     pub cycles: Cycles,

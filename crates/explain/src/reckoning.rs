@@ -6,18 +6,19 @@ use crate::explained::Explained;
 use crate::prices::{Access, Cycles, Item, Other, Price, Prices, known_accesses};
 use crate::registers::Class;
 use crate::trace::Architecture;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A line of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reckoned {
     /// What is accessed.
     pub item: Item,
     /// How.
     pub access: Access,
-    /// How often.
-    pub count: u64,
+    /// How often; nothing if that is not known.
+    pub count: Option<u64>,
     /// Instructions that do it: one that stores a pair of registers makes two accesses.
     pub instructions: u64,
     /// For one access.
@@ -27,7 +28,7 @@ pub struct Reckoned {
 }
 
 /// What somebody measured on the machine that the prices are of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
     /// Of which hypervisor: `ARM KVM`.
     pub of: String,
@@ -36,7 +37,7 @@ pub struct Published {
 }
 
 /// An operation in cycles, by prices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reckoning {
     /// The names of the prices.
     pub prices: Vec<String>,
@@ -129,15 +130,22 @@ fn lines(explained: &Explained, prices: &Prices) -> Vec<Reckoned> {
                 count,
                 instructions,
                 price,
-                cycles: price.map(|price| price.of(count)),
+                cycles: price.zip(count).map(|(price, count)| price.of(count)),
             }
         })
     });
     lines.collect()
 }
 
-/// How often, and by how many instructions.
-fn count(explained: &Explained, item: Item, access: Access) -> (u64, u64) {
+/// Whether the hypervisor has used a GICv2, whose registers are in memory, where accesses are not seen.
+fn has_gicv2(explained: &Explained) -> bool {
+    let of_gicv2 = |name: &str| name.contains("vgic_v2_") || name.starts_with("gicv2_");
+    let mut functions = explained.functions.iter();
+    functions.any(|function| of_gicv2(&function.name))
+}
+
+/// How often if that is known, and by how many instructions.
+fn count(explained: &Explained, item: Item, access: Access) -> (Option<u64>, u64) {
     match item {
         Item::Class(class) => {
             let of = explained.registers.iter();
@@ -151,13 +159,13 @@ fn count(explained: &Explained, item: Item, access: Access) -> (u64, u64) {
                 Access::Write => insns.writes,
                 _ => insns.reads,
             };
-            (counts.sum(), instructions)
+            (Some(counts.sum()), instructions)
         }
-        Item::Other(Other::Gich) => (0, 0),
+        Item::Other(Other::Gich) => ((!has_gicv2(explained)).then_some(0), 0),
         // A trap is the last instruction before it, the guest's or the host's HVC; its return is an ERET.
         Item::Other(Other::Trap) => match access {
-            Access::Return => (explained.returns, explained.returns),
-            _ => (explained.returns, 0),
+            Access::Return => (Some(explained.returns), explained.returns),
+            _ => (Some(explained.returns), 0),
         },
     }
 }

@@ -59,11 +59,11 @@ fn counts_are_multiplied_with_prices_and_the_rest_is_told() {
     let el1 = line(Item::Class(Class::El1), Access::Read);
     assert_eq!(
         (el1.count, el1.cycles.unwrap().from),
-        (3, 31),
+        (Some(3), 31),
         "3 x 230 / 22"
     );
     let vgic = line(Item::Class(Class::Vgic), Access::Write);
-    assert_eq!((vgic.count, vgic.price, vgic.cycles), (1, None, None));
+    assert_eq!((vgic.count, vgic.price, vgic.cycles), (Some(1), None, None));
     // 2 x 152 / 37 + 31 + 511 + 2 x (68 to 76) + 2 x 65.
     let cycles = Cycles {
         from: 8 + 31 + 511 + 136 + 130,
@@ -108,6 +108,31 @@ Why KVM's hypercall is 2.9 times Xen's in instructions (lab: 1,533 and 526) and 
 }
 
 #[test]
+fn accesses_that_are_not_seen_are_not_counted_as_none() {
+    let mut explained = explained();
+    explained.functions[0].name = "vgic_v2_save_state".to_owned();
+    let reckoning = Reckoning::of(&explained, &built_in(), vec![]).unwrap();
+    let gich = |line: &&Reckoned| line.item == Item::Other(Other::Gich);
+    let counts: Vec<_> = reckoning.lines.iter().filter(gich).collect();
+    assert!(
+        counts
+            .iter()
+            .all(|line| (line.count, line.cycles) == (None, None))
+    );
+    explained.reckoning = Some(reckoning);
+    let text = explained.to_text(crate::render::Shown::default());
+    let line = text.lines().find(|line| line.starts_with("GICv2")).unwrap();
+    assert_eq!(
+        line,
+        "GICv2 in memory            ?     216.7       ?      20.1    not known"
+    );
+    assert!(text.contains("> 816 to 832\n"), "{text}");
+    let json = explained.to_json().unwrap();
+    crate::fake::valid(&json, "explain");
+    assert_eq!(Explained::from_json(&json).unwrap(), explained);
+}
+
+#[test]
 fn users_price_what_has_none() {
     let text = "class,access,cycles\nvgic,write,40\n";
     let prices = built_in().and(Prices::read("gicv3.csv", text).unwrap());
@@ -145,7 +170,7 @@ proptest! {
         prop_assert_eq!(from, reckoning.cycles.from);
         let priced: u64 = reckoning.lines.iter().filter(|line| line.price.is_some()).map(|line| line.instructions).sum();
         prop_assert_eq!(priced + reckoning.unpriced, 5000);
-        let count: u64 = reckoning.lines.iter().filter(|line| line.item == Item::Class(Class::El1)).map(|line| line.count).sum();
+        let count: u64 = reckoning.lines.iter().filter(|line| line.item == Item::Class(Class::El1)).filter_map(|line| line.count).sum();
         prop_assert_eq!(count, reads + writes + 23);
     }
 }

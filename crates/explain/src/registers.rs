@@ -9,13 +9,16 @@ use crate::hidden;
 use crate::phases::Phase;
 use crate::trace::{Accessed, Architecture, Insn, What};
 use crate::x86;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::LazyLock;
 
 /// A class of registers. The first seven are the rows of Table 3; from `Virtualization` on they are those of x86 alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// General registers, loaded and stored where worlds are switched.
@@ -91,7 +94,7 @@ impl fmt::Display for Class {
 }
 
 /// How often a register is accessed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accesses {
     /// Read, or stored to memory.
     pub reads: u64,

@@ -4,6 +4,8 @@ use crate::counts::{Counts, LEVELS};
 use crate::place::{Kind, is_kvm};
 use crate::render::number::{grouped, signed};
 use crate::symbols::Symbols;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -102,8 +104,9 @@ impl Spread {
         Ok(spreads)
     }
 
-    fn sum(&self, level: usize) -> u64 {
-        self.parts.values().map(|times| times[level]).sum()
+    /// Instructions of all parts.
+    fn counted(&self) -> u64 {
+        self.parts.values().flatten().sum()
     }
 }
 
@@ -189,6 +192,47 @@ pub struct Comparison<'a> {
     pub in_vm: (&'a str, &'a Spread),
 }
 
+/// The same for programs: all functions, of a whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WorkloadExplained {
+    pub workload: String,
+    /// What a unit of its work is.
+    pub unit: String,
+    /// Units of a run.
+    pub units: u64,
+    /// The machine without a VM.
+    pub natively: Recorded,
+    /// The machine with one.
+    pub in_vm: Recorded,
+    /// The one with the largest difference first.
+    pub functions: Vec<FunctionExplained>,
+}
+
+/// A recorded run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Recorded {
+    pub platform: String,
+    /// Instructions of all functions.
+    pub counted: u64,
+    /// Instructions by the clock, without idle time.
+    pub by_clock: u64,
+}
+
+/// A function, or code without a name that is counted together, with its instructions.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FunctionExplained {
+    pub function: String,
+    /// The kernel's module that it is in.
+    pub module: Option<String>,
+    pub kind: Kind,
+    /// On the machine without a VM.
+    pub natively: u64,
+    /// By the host, with a VM.
+    pub host: u64,
+    /// In the VM.
+    pub vm: u64,
+}
+
 /// Natively, by level with the VM, and the difference.
 #[derive(Clone, Copy, Default)]
 struct Line {
@@ -272,11 +316,39 @@ impl Comparison<'_> {
         (title, table)
     }
 
+    /// All of it, for programs.
+    pub fn explained(&self) -> WorkloadExplained {
+        let recorded = |(platform, spread): (&str, &Spread)| Recorded {
+            platform: platform.to_owned(),
+            counted: spread.counted(),
+            by_clock: spread.ticks,
+        };
+        let functions = self.lines().into_iter().map(|(part, line)| {
+            let [host, vm] = line.in_vm;
+            FunctionExplained {
+                function: part.name.clone(),
+                module: part.module.clone(),
+                kind: part.kind,
+                natively: line.natively,
+                host,
+                vm,
+            }
+        });
+        WorkloadExplained {
+            workload: self.workload.0.to_owned(),
+            unit: self.workload.1.to_owned(),
+            units: self.units,
+            natively: recorded(self.natively),
+            in_vm: recorded(self.in_vm),
+            functions: functions.collect(),
+        }
+    }
+
     /// How well the sums fit the clock.
     pub fn proof(&self) -> String {
         let mut text = String::new();
         for (name, spread) in [self.natively, self.in_vm] {
-            let sum: u64 = (0..LEVELS).map(|level| spread.sum(level)).sum();
+            let sum = spread.counted();
             // Writing to a String cannot fail.
             let _ = writeln!(
                 text,

@@ -94,6 +94,17 @@ fn the_difference_is_by_function_and_the_sum_is_whole() {
             "all |  | 200 | 440 | 176 | +416",
         ]
     );
+    let explained = comparison.explained();
+    assert_eq!(
+        (explained.natively.counted, explained.in_vm.by_clock),
+        (2000, 6160)
+    );
+    let first = &explained.functions[0];
+    assert_eq!(
+        (&*first.function, first.natively, first.host, first.vm),
+        ("svm_vcpu_run", 0, 3000, 0)
+    );
+    assert_eq!(explained.functions.len(), 5, "all, not only those shown");
     let proof = comparison.proof();
     assert!(
         proof.contains("lab:linux: 2,000 instructions counted, 2,010 by the clock"),

@@ -12,6 +12,7 @@ use crate::place::{Function, Kind, Place};
 use crate::trace::{Architecture, Insn, Path, Trace};
 use crate::tree::{Walk, arm_vector, is_x86_vector};
 use crate::x86;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the guest measured: the samples of one boot, in their order.
@@ -33,7 +34,7 @@ pub struct Uncharged {
 }
 
 /// The sum of the most common sample. All are instructions for one operation: the run window less the control window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sum {
     /// Executed outside of the guest.
     pub attributed: i64,

@@ -6,11 +6,12 @@ use crate::registers;
 use crate::trace::{Architecture, Insn, Path, Trace};
 use crate::tree::{Walk, arm_vector};
 use crate::{a64, x86};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Traps of one cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Trap {
     /// The level that was left.
     pub from: u8,

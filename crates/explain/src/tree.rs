@@ -7,11 +7,12 @@
 use crate::flow::Flow;
 use crate::place::{Function, Kind, Place};
 use crate::trace::{Architecture, Insn, Trace};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// A function, called by its parent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Index in the list of functions.
     pub function: u32,
@@ -29,7 +30,7 @@ pub struct Node {
 }
 
 /// The nodes of a path; a parent stands before its children.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tree {
     /// All nodes.
     pub nodes: Vec<Node>,

@@ -44,6 +44,44 @@ pub fn export(
     to: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), CarryError> {
+    let unpacked = verified(store, sets)?;
+    let fail = |cause| CarryError::Write {
+        path: to.to_owned(),
+        cause,
+    };
+    if std::fs::symlink_metadata(to).is_ok_and(|there| !there.is_file()) {
+        let reason = "it is not a regular file, and would be replaced by one";
+        return Err(fail(io::Error::other(reason)));
+    }
+    let folder = to.parent().filter(|folder| *folder != Path::new(""));
+    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;
+    pack(&unpacked, &file, say).map_err(fail)?;
+    // The mode of any other new file; a temporary file is readable only by the user.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(mode).map_err(fail)?;
+    file.persist(to).map_err(|e| fail(e.error))?;
+    Ok(())
+}
+
+/// The same into a stream, which may end early if a set can't be read.
+///
+/// # Errors
+/// As [`export`]; `name` is the stream's.
+pub fn export_into(
+    store: &Store,
+    sets: &[String],
+    (to, name): (impl Write, &str),
+    say: &mut dyn FnMut(&str),
+) -> Result<(), CarryError> {
+    let unpacked = verified(store, sets)?;
+    pack(&unpacked, to, say).map_err(|cause| CarryError::Write {
+        path: name.into(),
+        cause,
+    })
+}
+
+/// These sets, or all if none is named.
+fn verified(store: &Store, sets: &[String]) -> Result<Vec<Unpacked>, CarryError> {
     let names = match sets {
         [] => store.names()?,
         sets => sets.to_vec(),
@@ -57,35 +95,21 @@ pub fn export(
         set.verify()?;
         unpacked.push(set);
     }
-    let fail = |cause| CarryError::Write {
-        path: to.to_owned(),
-        cause,
-    };
-    if std::fs::symlink_metadata(to).is_ok_and(|there| !there.is_file()) {
-        let reason = "it is not a regular file, and would be replaced by one";
-        return Err(fail(io::Error::other(reason)));
-    }
-    let folder = to.parent().filter(|folder| *folder != Path::new(""));
-    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;
-    let mut archive = Builder::new(GzEncoder::new(BufWriter::new(&file), Compression::fast()));
-    for set in &unpacked {
+    Ok(unpacked)
+}
+
+fn pack(sets: &[Unpacked], to: impl Write, say: &mut dyn FnMut(&str)) -> io::Result<()> {
+    let mut archive = Builder::new(GzEncoder::new(BufWriter::new(to), Compression::fast()));
+    for set in sets {
         say(&format!(
             "{}: {} MiB",
             set.set,
             set.manifest().bytes() >> 20
         ));
-        add(&mut archive, set).map_err(fail)?;
+        add(&mut archive, set)?;
     }
-    let written = archive
-        .into_inner()
-        .and_then(GzEncoder::finish)
-        .and_then(|mut buffer| buffer.flush());
-    written.map_err(fail)?;
-    // The mode of any other new file; a temporary file is readable only by the user.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(mode).map_err(fail)?;
-    file.persist(to).map_err(|e| fail(e.error))?;
-    Ok(())
+    let encoder = archive.into_inner()?;
+    encoder.finish()?.flush()
 }
 
 fn add(archive: &mut Builder<impl Write>, set: &Unpacked) -> io::Result<()> {

@@ -125,6 +125,9 @@ fn what_was_exported_is_imported() {
     let again = folder.path().join("again.tar.gz");
     export(&to, &["q".into()], &again, &mut silent()).unwrap();
     assert_eq!(fs::read(&path).unwrap(), fs::read(&again).unwrap());
+    let mut stream = Vec::new();
+    export_into(&to, &[], (&mut stream, "a stream"), &mut silent()).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), stream);
 }
 
 #[test]

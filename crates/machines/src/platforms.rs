@@ -310,33 +310,9 @@ fn memory_mib(value: &str) -> Result<u64, &'static str> {
 /// The two known names with the smallest edit distance to `text`.
 fn nearest(text: &str, all: &[Platform]) -> Vec<String> {
     let text = text.to_lowercase();
-    let mut names: Vec<_> = all
-        .iter()
-        .map(|platform| (distance(&text, &platform.name), platform.name.clone()))
-        .collect();
-    names.sort_by_key(|(distance, _)| *distance);
-    names.into_iter().take(2).map(|(_, name)| name).collect()
-}
-
-/// The Levenshtein distance, in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut costs: Vec<usize> = (0..=b.len()).collect();
-    for (row, in_a) in a.chars().enumerate() {
-        let mut diagonal = row;
-        let mut left = row + 1;
-        for (in_b, cost) in b.iter().zip(costs.iter_mut().skip(1)) {
-            let above = *cost;
-            let replaced = diagonal + usize::from(in_a != *in_b);
-            left = replaced.min(above + 1).min(left + 1);
-            diagonal = above;
-            *cost = left;
-        }
-        if let Some(first) = costs.first_mut() {
-            *first = row + 1;
-        }
-    }
-    costs.last().copied().unwrap_or_default()
+    let mut names: Vec<&str> = all.iter().map(|platform| &*platform.name).collect();
+    names.sort_by_key(|name| strsim::levenshtein(&text, name));
+    names.into_iter().take(2).map(str::to_owned).collect()
 }
 
 /// Whether `platform` can be used here. The first call that involves KVM probes it.

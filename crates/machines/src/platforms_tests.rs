@@ -88,13 +88,6 @@ fn only_what_this_host_can_hear_and_time_is_timed_from_outside() {
 }
 
 #[test]
-fn a_distance_counts_changes() {
-    assert_eq!(distance("", "abc"), 3);
-    assert_eq!(distance("abc", "abc"), 0);
-    assert_eq!(distance("kitten", "sitting"), 3);
-}
-
-#[test]
 fn what_is_missing_is_said_with_its_cure() {
     let resources = Resources {
         qemu: Some("/nonexistent/qemu".into()),

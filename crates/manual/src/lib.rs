@@ -3,7 +3,10 @@
 //! `make install` uses it by the hidden subcommand `manual` of each command.
 
 use clap::Command;
+use clap::builder::Resettable;
 use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -29,8 +32,33 @@ pub fn write(command: Command, share: &Path) -> io::Result<()> {
     }
     // Not the one that completions added the subcommand `help` to.
     make(&share.join("man/man1"), |folder| {
-        clap_mangen::generate_to(command, folder)
+        let mut command = command.disable_help_subcommand(true);
+        command.build();
+        pages(&command, folder)
     })
+}
+
+/// Writes a page for the command and each subcommand that is shown. The text below the options stands as it is: its
+/// examples are in columns, which `man` would fill into paragraphs.
+fn pages(command: &Command, folder: &Path) -> io::Result<()> {
+    for inner in command.get_subcommands() {
+        if !inner.is_hide_set() {
+            pages(inner, folder)?;
+        }
+    }
+    let after = command.get_after_help().map(ToString::to_string);
+    let page = Man::new(command.clone().after_help(Resettable::Reset));
+    let mut bytes = Vec::new();
+    page.render(&mut bytes)?;
+    if let Some(after) = after {
+        let mut roff = Roff::new();
+        roff.control("SH", ["EXAMPLES AND NOTES"]);
+        roff.control("nf", []);
+        roff.text([roman(after)]);
+        roff.control("fi", []);
+        roff.to_writer(&mut bytes)?;
+    }
+    fs::write(folder.join(page.get_filename()), bytes)
 }
 
 /// Makes a folder and what is in it.
@@ -57,13 +85,21 @@ mod tests {
             .subcommand(
                 Command::new("inner")
                     .about("Says hello")
+                    .after_help("Examples:\n  inner x    a column")
                     .subcommand(Command::new("innermost")),
             )
             .subcommand(Command::new("secret").hide(true));
         write(command, share.path()).unwrap();
         let read = |file: &str| fs::read_to_string(share.path().join(file)).unwrap();
         assert!(read("man/man1/outer.1").contains("outer\\-inner(1)"));
-        assert!(read("man/man1/outer-inner.1").contains("Says hello"));
+        let inner = read("man/man1/outer-inner.1");
+        assert!(inner.contains("Says hello"));
+        let (_, after) = inner.split_once("\n.nf\n").unwrap();
+        assert!(
+            after.starts_with("Examples:\n  inner x    a column\n.fi"),
+            "{after}"
+        );
+        assert_eq!(inner.matches("a column").count(), 1);
         let mut pages: Vec<_> = fs::read_dir(share.path().join("man/man1"))
             .unwrap()
             .map(|page| page.unwrap().file_name().into_string().unwrap())

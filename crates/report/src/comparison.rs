@@ -9,6 +9,7 @@ use crate::text::{markdown, spreadsheet, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{CountFigures, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict};
+use ws_explain::diff::Difference;
 
 /// The schema of the JSON.
 pub const COMPARISON_SCHEMA: &str = "worldswitch-comparison/2";
@@ -21,6 +22,23 @@ pub struct Comparisons {
     pub schema: &'static str,
     /// One for each pair of results.
     pub comparisons: Vec<SuiteComparison>,
+    /// With `--explain`: the benchmarks that changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explained: Vec<ChangeExplained>,
+}
+
+/// Which functions changed in a benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ChangeExplained {
+    /// The platform of the base.
+    pub base: String,
+    /// The other platform.
+    pub other: String,
+    pub benchmark: String,
+    /// What functions do more and less.
+    pub difference: Option<Difference>,
+    /// Why that is not known.
+    pub why: Option<String>,
 }
 
 /// The JSON Schema of [`Comparisons::to_json`], the content of `docs/comparison-schema.json`.
@@ -71,6 +89,7 @@ impl Comparisons {
         Comparisons {
             schema: COMPARISON_SCHEMA,
             comparisons,
+            explained: Vec::new(),
         }
     }
 

@@ -39,7 +39,7 @@ pub use apps::{
     APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Spread, Transaction,
 };
 pub use baselines::{baselines, is_baseline};
-pub use comparison::{COMPARISON_SCHEMA, Comparisons, comparison_schema};
+pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};
 pub use finding::finding;
 pub use main_rows::{MAIN, MainRow};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};

@@ -20,14 +20,15 @@ mod patcher;
 mod rounds;
 mod terminal;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use cli::Cli;
 use commands::Usage;
 use std::process::ExitCode;
 use terminal::output;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = cli::help::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // If the terminal is gone, there is nowhere to report the error.
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         }
     };
     let colours = output::Colours::choose(cli.color);
+    output::be_quiet(cli.quiet);
     match commands::command(&cli.command, colours) {
         Ok(done) => ExitCode::from(done.code()),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,

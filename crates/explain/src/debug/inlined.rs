@@ -3,12 +3,13 @@
 use super::Sites;
 use crate::place::Function;
 use crate::tree::{Node, Tree, Walk};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// Instructions of a line of the source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LineCount {
     /// Index in [`crate::explained::Explained::functions`]: the innermost function that it is of, inlined or not.
     pub function: u32,

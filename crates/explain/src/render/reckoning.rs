@@ -27,7 +27,10 @@ impl Explained {
             let [first, second] = pair else { continue };
             put_line(&mut text, first, second);
         }
-        let _ = writeln!(text, "{:20} {:>48}", "sum", range(reckoning.cycles));
+        let is_whole = reckoning.lines.iter().all(|line| line.count.is_some());
+        let sum = range(reckoning.cycles);
+        let sum = if is_whole { sum } else { format!("> {sum}") };
+        let _ = writeln!(text, "{:20} {sum:>48}", "sum");
         let share = percent(reckoning.unpriced as i64, reckoning.instructions as i64);
         let _ = writeln!(
             text,
@@ -49,8 +52,14 @@ fn put_line(text: &mut String, first: &Reckoned, second: &Reckoned) {
     for line in [first, second] {
         cycles += line.cycles.unwrap_or_default();
     }
-    let has_price = |line: &Reckoned| line.price.is_some() || line.count == 0;
+    let has_price = |line: &Reckoned| line.price.is_some() || line.count == Some(0);
+    let count = |line: &Reckoned| {
+        let count = line.count.map(|count| grouped(count as i64));
+        count.unwrap_or_else(|| "?".to_owned())
+    };
+    let is_known = first.count.is_some() && second.count.is_some();
     let cycles = match (first.cycles, second.cycles) {
+        _ if !is_known => "not known".to_owned(),
         (None, None) => "no price".to_owned(),
         _ if !has_price(first) || !has_price(second) => format!("> {}", range(cycles)),
         _ => range(cycles),
@@ -59,9 +68,9 @@ fn put_line(text: &mut String, first: &Reckoned, second: &Reckoned) {
         text,
         "{:20} {:>7} {:>9} {:>7} {:>9} {cycles:>12}",
         first.item.to_string(),
-        grouped(first.count as i64),
+        count(first),
         each(first),
-        grouped(second.count as i64),
+        count(second),
         each(second),
     );
 }

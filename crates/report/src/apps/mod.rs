@@ -14,8 +14,10 @@ pub use vcpus::Spread;
 use crate::reference::Reference;
 use crate::unit_of_work::{Unit, base};
 use published::{PAPER, TABLE};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use ws_explain::spread::WorkloadExplained;
 use ws_results::{ResultFile, Row};
 
 /// The schema of the JSON.
@@ -31,9 +33,10 @@ const NATIVE: &str = "lab:linux";
 const KVM: &str = "lab:kvm-linux";
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Apps {
-    /// [`APPS_SCHEMA`].
+    /// Always `worldswitch-apps/1`.
+    #[schemars(extend("const" = APPS_SCHEMA))]
     pub schema: &'static str,
     /// The platform without a hypervisor that ratios relate to, if it was measured.
     pub native: Option<String>,
@@ -45,10 +48,13 @@ pub struct Apps {
     /// Instructions by vCPU, for workloads with several vCPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vcpus: Vec<Spread>,
+    /// With `--explain`: which functions the instructions of a workload are in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub explained: Vec<WorkloadExplained>,
 }
 
 /// A workload.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct App {
     pub workload: String,
     /// What a unit of its work is.
@@ -61,7 +67,7 @@ pub struct App {
 }
 
 /// A workload on a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AppLine {
     pub platform: String,
     /// Instructions of client, server and hypervisor together, for one unit; absent if there are none,
@@ -149,6 +155,7 @@ impl Apps {
             native: native.map(|native| native.platform.clone()),
             transactions: parts::transactions(&results, &names, reference),
             vcpus: vcpus::spreads(&results, &names, reference),
+            explained: Vec::new(),
         }
     }
 

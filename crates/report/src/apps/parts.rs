@@ -4,6 +4,7 @@
 use super::{KVM, NATIVE, published};
 use crate::reference::Reference;
 use crate::unit_of_work::{Unit, base};
+use schemars::JsonSchema;
 use serde::Serialize;
 use ws_results::ResultFile;
 
@@ -26,7 +27,7 @@ const PARTS: [(&str, &str, bool); 5] = [
 ];
 
 /// A transaction of a workload on a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Transaction {
     pub workload: String,
     /// What it is: `transaction`.
@@ -41,7 +42,7 @@ pub struct Transaction {
 }
 
 /// A part of a transaction.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     /// The paper's name, such as `recv to VM recv`.
     pub part: String,

@@ -1,6 +1,7 @@
 //! What the papers state of applications in VMs, and in nested VMs.
 
 use crate::reference::{Reference, Value};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The paper with applications in VMs, its table, and the machine that is nearest to ours.
@@ -13,7 +14,7 @@ const NESTED_PAPER: &str = "neve-2017";
 const NESTED_TEXT: &str = "text 7.2";
 
 /// The time of a workload in a nested VM relative to that natively, as a paper states it in its text.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NestedRatio {
     /// The paper's column, such as `NEVE Nested VM`.
     pub column: String,

@@ -5,6 +5,7 @@
 use super::published;
 use crate::reference::Reference;
 use crate::unit_of_work::Unit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_results::ResultFile;
@@ -22,7 +23,7 @@ const COLUMN: &str = "ARM KVM";
 const OF_INSNS: f64 = 1e9;
 
 /// A workload on several vCPUs of a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     pub workload: String,
     pub unit: Option<String>,

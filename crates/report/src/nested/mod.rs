@@ -3,12 +3,15 @@
 //! of traps, and the published numbers.
 
 mod finding;
+mod machine;
 
 use crate::number;
 use crate::reference::{Reference, SuiteRow};
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::text::{markdown, terminal};
 use crate::unit_of_work::dash;
+use machine::Machine;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -36,16 +39,17 @@ const EOI: &str = "irq-completion";
 const SENDING: [&str; 2] = ["write_ICC_SGI1R_EL1", "hvc"];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Nested {
-    /// [`NESTED_SCHEMA`].
+    /// Always `worldswitch-nested/2`.
+    #[schemars(extend("const" = NESTED_SCHEMA))]
     pub schema: &'static str,
     /// In the paper's order.
     pub benchmarks: Vec<NestedBenchmark>,
 }
 
 /// A microbenchmark.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NestedBenchmark {
     /// The paper's name.
     pub row: String,
@@ -58,7 +62,7 @@ pub struct NestedBenchmark {
 }
 
 /// A microbenchmark on a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NestedLine {
     pub platform: String,
     /// The cost of one operation; absent if there is none, with the reason in `why`.
@@ -82,7 +86,7 @@ pub struct NestedLine {
 }
 
 /// The cost in a nested VM relative to that in a VM that is not nested.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Slowdown {
     /// The platform of the other VM.
     pub vm: String,
@@ -91,76 +95,13 @@ pub struct Slowdown {
 }
 
 /// The published numbers of one setup.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Published {
     /// The paper's column, such as `NEVE Nested VM VHE`.
     pub column: String,
     pub cycles: Option<f64>,
     pub slowdown: Option<f64>,
     pub traps: Option<f64>,
-}
-
-/// A platform's name, split into the parts that tell the kind of machine.
-struct Machine<'a> {
-    base: &'a str,
-    variant: Option<&'a str>,
-    options: Vec<&'a str>,
-}
-
-impl<'a> Machine<'a> {
-    fn of(platform: &'a str) -> Self {
-        let mut parts = platform.split('+');
-        let name = parts.next().unwrap_or_default();
-        let (base, variant) = match name.split_once('@') {
-            Some((base, variant)) => (base, Some(variant)),
-            None => (name, None),
-        };
-        Self {
-            base,
-            variant,
-            options: parts.collect(),
-        }
-    }
-
-    fn has(&self, option: &str) -> bool {
-        self.options.contains(&option)
-    }
-
-    fn is_nested(&self) -> bool {
-        matches!(self.base, "lab:neve-nested" | "lab:kvm-nested")
-    }
-
-    /// Whether it is a VM that `nested` is compared with, if the hypervisors are alike.
-    fn is_vm_of(&self, nested: &Machine) -> bool {
-        let base = match nested.base {
-            "lab:neve-nested" => "lab:neve",
-            "lab:kvm-nested" => "lab:kvm-vhe",
-            _ => return false,
-        };
-        // The paper's host hypervisor is without VHE, and so is the one here.
-        self.base == base && !self.has("vhe=1")
-    }
-
-    /// The corresponding column of the paper. Its tables have neither FEAT_NV2 nor a third level.
-    fn column(&self) -> Option<String> {
-        let is_papers = self.has(&format!("policy={PAPERS_POLICY}"));
-        let depth = self
-            .options
-            .iter()
-            .any(|option| option.starts_with("depth="));
-        let vhe = if self.has("vhe=1") { " VHE" } else { "" };
-        match (self.base, self.variant) {
-            ("lab:kvm-vhe" | "lab:kvm-nvhe", _) => Some("ARMv8.3 VM".into()),
-            ("lab:neve", _) if is_papers && vhe.is_empty() => Some("ARMv8.3 VM".into()),
-            ("lab:neve-nested", Some("nv" | "pv")) if is_papers && !depth => {
-                Some(format!("ARMv8.3 Nested VM{vhe}"))
-            }
-            ("lab:neve-nested", Some("neve")) if is_papers && !depth => {
-                Some(format!("NEVE Nested VM{vhe}"))
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Nested {

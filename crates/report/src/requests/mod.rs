@@ -8,6 +8,7 @@ pub use row::IoRow;
 
 use crate::reference::Reference;
 use crate::unit_of_work::Unit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row};
@@ -32,9 +33,10 @@ const IDLE: &str = "idle";
 const MUCH_IDLE: f64 = 0.01;
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Requests {
-    /// [`IO_SCHEMA`].
+    /// Always `worldswitch-io/1`.
+    #[schemars(extend("const" = IO_SCHEMA))]
     pub schema: &'static str,
     /// By row, each with one line for each result that has it, in their order.
     pub lines: Vec<IoLine>,
@@ -43,7 +45,7 @@ pub struct Requests {
 }
 
 /// A row on a platform.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct IoLine {
     /// The row's name: `io-qemu-d1`.
     pub benchmark: String,
@@ -67,7 +69,7 @@ pub struct IoLine {
 }
 
 /// A number of exits in a second that a paper states.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedRate {
     /// What: `exits, Apache, 1 VM`.
     pub row: String,

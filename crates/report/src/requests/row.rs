@@ -1,9 +1,10 @@
 //! The names of I/O rows: `io-DEVICE-dDEPTH`, with `-busy` at the end if the vCPU never halts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A row of a VM's device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IoRow {
     /// The device's name in the recipe: `storage-daemon`.
     pub device: String,

@@ -58,6 +58,12 @@ fn line<'a>(apps: &'a Apps, workload: &str, platform: &str) -> &'a AppLine {
 }
 
 #[test]
+fn what_programs_get_fits_its_schema() {
+    let json = crate::support::valid(&apps(&results()).to_json().unwrap(), "apps");
+    assert_eq!(json["workloads"][1]["lines"][1]["reasons"]["npf"], 3.1);
+}
+
+#[test]
 fn workloads_are_in_the_papers_order_with_ratios_to_the_machine_without_a_hypervisor() {
     let apps = apps(&results());
     assert_eq!(apps.native.as_deref(), Some("lab:linux"));

@@ -7,8 +7,8 @@
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
-/// Supported formats, which need no check of their own: `type` and `minimum` cover them.
-const FORMATS: [&str; 4] = ["uint", "uint32", "uint64", "double"];
+/// Supported formats, which need no check of their own: `type`, `minimum` and `maximum` cover them.
+const FORMATS: [&str; 6] = ["int64", "uint", "uint8", "uint32", "uint64", "double"];
 
 /// A schema with supported keywords only.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +47,9 @@ impl<'a> Schema<'a> {
             let known = match keyword.as_str() {
                 "$schema" => value == "https://json-schema.org/draft/2020-12/schema",
                 "title" | "description" => value.is_string(),
-                "const" => true,
+                "const" | "default" => true,
                 "format" => FORMATS.iter().any(|format| value == format),
-                "minimum" => value.is_number(),
+                "minimum" | "maximum" => value.is_number(),
                 "minItems" | "maxItems" => value.is_u64(),
                 "type" => types(value).all(|name| is_of(&Value::Null, name).is_some()),
                 "required" => list(value).iter().all(Value::is_string),
@@ -103,6 +103,7 @@ impl<'a> Schema<'a> {
             "type" => fulfilled(types(wanted).any(|name| is_of(value, name) == Some(true))),
             "const" => fulfilled(value == wanted),
             "minimum" => fulfilled(value.as_f64() >= wanted.as_f64() || !value.is_number()),
+            "maximum" => fulfilled(value.as_f64() <= wanted.as_f64() || !value.is_number()),
             "minItems" => fulfilled(count.is_none_or(|count| Some(count) >= wanted.as_u64())),
             "maxItems" => fulfilled(count.is_none_or(|count| Some(count) <= wanted.as_u64())),
             "$ref" => {
@@ -134,7 +135,7 @@ impl<'a> Schema<'a> {
             "items" => (0..)
                 .zip(list(value))
                 .try_for_each(|(i, item): (u32, _)| self.holds(wanted, item, &format!("{at}/{i}"))),
-            // Titles, descriptions, formats and definitions; everything else was refused before.
+            // Titles, descriptions, defaults, formats and definitions; everything else was refused before.
             _ => Ok(()),
         }
     }

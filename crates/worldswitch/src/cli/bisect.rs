@@ -1,5 +1,6 @@
 //! Options of `worldswitch bisect`.
 
+use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::{Output, Parts};
 use clap::Args;
 use std::path::PathBuf;
@@ -64,11 +65,11 @@ pub struct BisectArgs {
     /// booted.
     #[arg(long)]
     pub no_explain: bool,
-    /// Print JSON.
-    #[arg(long)]
+    /// Print JSON instead of the table.
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
 }

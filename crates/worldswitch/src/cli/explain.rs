@@ -1,6 +1,7 @@
 //! Options of `worldswitch explain`.
 
 use super::Parts;
+use super::help::{MACHINES, OUTPUT};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -42,20 +43,20 @@ pub struct ExplainArgs {
     /// Two lab machines: what the second one does more and less than the first.
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["on", "folded", "flamegraph"])]
     pub diff: Vec<PlatformName>,
-    /// Print JSON.
-    #[arg(long)]
+    /// Print JSON instead of the text.
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Print stacks with their own instructions, one a line, as programs that draw flame graphs read them.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub folded: bool,
-    /// Also draw a flame graph.
-    #[arg(long, value_name = "FILE")]
+    /// Also draw a flame graph. FILE may be -, standard output, which then has nothing else.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub flamegraph: Option<PathBuf>,
     /// Also keep the explanation in this folder, where `worldswitch report` finds it.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = super::folder(), help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
     /// Replace an explanation that is already in the folder.
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "output", help_heading = OUTPUT)]
     pub force: bool,
     /// Leave out calls of fewer instructions, and say how many.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -78,7 +79,7 @@ pub struct ExplainArgs {
     /// (docs/reference.md). May be repeated: a later file's prices replace those of an earlier one.
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["diff", "folded"])]
     pub prices: Vec<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
 }
 

@@ -49,6 +49,9 @@ pub enum HistoryWhat {
         /// Its number, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
+        /// Print its result file.
+        #[arg(long)]
+        json: bool,
     },
     /// Plot a benchmark over time or over kernels, for each platform that has it.
     Plot(PlotArgs),
@@ -85,7 +88,10 @@ pub struct PlotArgs {
     /// Order of the runs. By kernel, the runs of one kernel are shown as their median.
     #[arg(long, value_enum, default_value = "date")]
     pub by: By,
-    /// Write the plot to this SVG file instead.
+    /// Print the values as JSON instead.
+    #[arg(long, conflicts_with = "svg")]
+    pub json: bool,
+    /// Write the plot to this SVG file instead. - is standard output.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! Options of `compare` and `history check`: how results are judged.
 
-use super::Parts;
+use super::help::OUTPUT;
+use super::{Exports, Parts};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -33,7 +34,10 @@ pub struct CompareArgs {
     pub explain: bool,
     #[command(flatten)]
     pub how: JudgeArgs,
-    #[command(flatten)]
+    #[command(
+        flatten,
+        next_help_heading = "Only for --explain: files that machines are made from"
+    )]
     pub parts: Parts,
 }
 
@@ -56,16 +60,11 @@ pub struct JudgeArgs {
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Also write the comparison as JSON (docs/comparison-schema.json).
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Also write it as CSV.
-    #[arg(long, value_name = "FILE")]
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub exports: Exports,
+    /// Also write the table as CSV. FILE may be -, as above.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub export_csv: Option<PathBuf>,
-    /// Also write it as Markdown, such as for a comment on a pull request: the changed rows, all others
-    /// folded.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
 }
 
 /// The smallest change that counts, on one kind of unit.

@@ -1,5 +1,6 @@
 //! Subcommands and options of `worldswitch lab`.
 
+use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::{Output, Parts, PlatformList};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -98,7 +99,7 @@ pub enum LabCommand {
     Check(CheckArgs),
     /// Write fetched packages to one file, for a host without apt or network.
     Export {
-        /// The file to write, such as lab.tar.gz.
+        /// The file to write, such as lab.tar.gz. - is standard output.
         file: PathBuf,
         /// Only these sets. Default: all that are fetched.
         sets: Vec<String>,
@@ -167,7 +168,7 @@ pub struct CheckArgs {
     /// The budget, a TOML file.
     #[arg(long, value_name = "FILE")]
     pub budget: PathBuf,
-    /// Measure, and write the figures as a budget into a new file.
+    /// Measure, and write the figures as a budget into a new file; - is standard output.
     #[arg(long, requires = "on", conflicts_with = "json")]
     pub write: bool,
     /// With --write: the platforms, separated by commas; may be repeated.
@@ -180,12 +181,12 @@ pub struct CheckArgs {
     /// The range of a figure over all boots is its band; --write takes its upper end.
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,
-    /// Print JSON.
-    #[arg(long)]
+    /// Print JSON instead of the table.
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
 }
 

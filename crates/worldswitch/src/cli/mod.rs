@@ -3,6 +3,7 @@
 mod apps;
 pub mod bisect;
 mod explain;
+pub mod help;
 mod history;
 pub mod io;
 mod judge;
@@ -15,10 +16,11 @@ mod values;
 
 use crate::terminal::output::When;
 use bisect::BisectArgs;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
+use help::{GENERAL, MACHINES};
 use io::IoArgs;
 use lab::{LabCommand, Places};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use apps::AppsArgs;
 pub use explain::ExplainArgs;
@@ -28,84 +30,90 @@ pub use nested::NestedArgs;
 pub use patch_hyp::PatchHypArgs;
 pub use results::{ModelArgs, PagingKind, ReportArgs, ShowArgs, Suite};
 pub use run::{Output, RunArgs};
-pub use values::{PlatformList, platforms, seconds};
+pub use values::{PlatformList, folder, platforms, seconds};
+
+/// The version, and the commit if it is known (build.rs).
+pub const VERSION: &str = env!("WORLDSWITCH_VERSION");
 
 const EXAMPLES: &str = "\
 Examples:
   worldswitch run                         all benchmarks on every usable platform
   worldswitch run --quick                 the same, in about a minute
-  worldswitch run --on lab:native --bench '^s[gli]dt$'
-                                          three benchmarks, in exact instructions
+  worldswitch run hypercall in --on lab:kvm
+                                          two benchmarks, in exact instructions
   worldswitch run --on lab:native,qemu-tcg -o before
                                           two platforms, results in ./before
   worldswitch show before                 the table of an earlier run
-  worldswitch show before:lab:native      one of its platforms in detail
-  worldswitch compare before after        what got better or worse; exit code 3 on a regression
+  worldswitch compare before after        what got better or worse
   worldswitch lab check --budget kvm.toml instruction counts against a budget, for CI
   worldswitch explain hypercall --on lab:kvm
                                           the functions that it spends its instructions on
-  worldswitch bisect --kernel-tree linux --good v6.12 --bad v6.13 --bench hypercall
-                                          the Linux commit that changed it
-  worldswitch report before -o page.html  an HTML page with tables and plots
   worldswitch list platforms              what is usable here, and what is missing for the rest
-  worldswitch doctor                      what disturbs measurements on this host, and the fix
 
-Results go to stdout, everything else to stderr.
+Results go to stdout, everything else to stderr. --json prints results as JSON, and a file that
+is called - is stdout (docs/results.md).
 Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage, 3 regression, 4 inconclusive.";
 
 /// Measures what virtualization costs: boots a small guest kernel that times every operation that
 /// can force an exit to the hypervisor.
 #[derive(Debug, Parser)]
-#[command(name = "worldswitch", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "worldswitch", version = VERSION, after_help = EXAMPLES, arg_required_else_help = true,
+    disable_help_flag = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// When to use colour.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true,
+        hide_default_value = true, help_heading = GENERAL)]
     pub color: When,
+    /// No progress and no notes: only data and errors.
+    #[arg(short, long, global = true, help_heading = GENERAL)]
+    pub quiet: bool,
+    /// Print help.
+    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = GENERAL)]
+    help: Option<bool>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure; show the table and keep the results.
     Run(Box<RunArgs>),
-    /// List benchmarks or platforms, and what they need.
+    /// List benchmarks or platforms, and what each needs.
     List {
         #[command(subcommand)]
         what: ListWhat,
     },
     /// Show results of an earlier run.
     Show(ShowArgs),
-    /// The deterministic lab: list, fetch, boot and check its machines.
+    /// List, fetch, boot and check machines of the deterministic lab.
     Lab {
         #[command(subcommand)]
         what: LabCommand,
     },
-    /// Compare results with a base: better, worse, no change or inconclusive.
+    /// Compare results with a base: better, worse, no change, inconclusive.
     Compare(CompareArgs),
-    /// Show which functions an operation's instructions are in, and what another kernel does more.
+    /// Show which functions an operation's instructions are in.
     Explain(Box<ExplainArgs>),
-    /// Find the kernel commit that changed a benchmark's instruction count.
+    /// Find the kernel commit that changed a benchmark's instructions.
     Bisect(Box<BisectArgs>),
-    /// Write an HTML page of results: what was found, a chart, what changed, the papers' figures, all tables.
+    /// Write an HTML page: what was found, what changed, all tables.
     Report(ReportArgs),
-    /// Keep results over time, and plot a benchmark by date or by kernel.
+    /// Keep results over time; plot a benchmark by date or by kernel.
     History(HistoryArgs),
-    /// Model what each kind of event costs in a guest, and predict a workload's cost.
+    /// Model what each kind of event costs, and predict a workload.
     Model(ModelArgs),
-    /// Measure block I/O of many devices: elvis, its baselines and its peers.
+    /// Measure block I/O: elvis and its peers, or a VM's devices.
     Io(Box<IoArgs>),
     /// One client of `io`.
     #[command(name = io::CLIENT, hide = true)]
     IoClient { task: String },
-    /// Measure applications natively and in a virtual machine, in the lab.
+    /// Measure applications natively and in a VM, in the lab.
     Apps(Box<AppsArgs>),
-    /// Measure nested virtualization on Arm with every mechanism, beside the NEVE paper's tables.
+    /// Measure nested virtualization on Arm, beside the NEVE paper.
     Nested(Box<NestedArgs>),
-    /// Rewrite a hypervisor's image so that it runs as a guest hypervisor on an Arm CPU that does
-    /// not trap its instructions.
+    /// Rewrite an Arm hypervisor so that it runs as a guest hypervisor.
     PatchHyp(PatchHypArgs),
-    /// Check this host: what is missing, what disturbs measurements, and how to fix it.
+    /// Check this host: what is missing, what disturbs, and the cure.
     Doctor(DoctorArgs),
     /// Write the manual pages and completions of this command, for `make install`.
     #[command(hide = true)]
@@ -125,7 +133,7 @@ pub enum ListWhat {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        #[command(flatten)]
+        #[command(flatten, next_help_heading = MACHINES)]
         parts: Parts,
     },
     /// Platforms to measure on, what each needs, and whether it is usable here.
@@ -133,30 +141,59 @@ pub enum ListWhat {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        #[command(flatten)]
+        #[command(flatten, next_help_heading = MACHINES)]
         parts: Parts,
     },
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 no problem, 1 a problem, or it can't be printed, 2 wrong usage."
+)]
 pub struct DoctorArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
 }
 
-/// Files to which a command also writes what it shows.
+/// Other forms of what a command shows. One of them may go to standard output, in place of the table.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Exports {
-    /// Also write the tables as JSON, with all counts.
+    /// Print JSON instead of the table.
+    #[arg(long, conflicts_with = "export_json")]
+    pub json: bool,
+    /// Also write the table as JSON. FILE may be -, standard output, which then has no table.
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
-    /// Also write the tables as Markdown.
+    /// Also write the table as Markdown. FILE may be -, as above.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
 }
+
+impl Exports {
+    /// Where JSON goes.
+    pub fn json_to(&self) -> Option<&Path> {
+        match self.json {
+            true => Some(Path::new(STDOUT)),
+            false => self.export_json.as_deref(),
+        }
+    }
+
+    /// All of them.
+    pub fn files(&self) -> [Option<&Path>; 2] {
+        [self.json_to(), self.markdown_to()]
+    }
+
+    /// Where Markdown goes.
+    pub fn markdown_to(&self) -> Option<&Path> {
+        self.export_markdown.as_deref()
+    }
+}
+
+/// The file name that means standard output.
+pub const STDOUT: &str = "-";
 
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
@@ -178,11 +215,10 @@ pub struct Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_holds_together() {
-        Cli::command().debug_assert();
+        help::command().debug_assert();
     }
 
     #[test]

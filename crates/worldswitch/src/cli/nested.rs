@@ -1,5 +1,6 @@
 //! Options of `worldswitch nested`.
 
+use super::help::{MACHINES, OUTPUT};
 use super::{Exports, Output, Parts, PlatformList, platforms};
 use clap::Args;
 
@@ -29,10 +30,10 @@ pub struct NestedArgs {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
 }

@@ -18,7 +18,7 @@ pub struct PatchHypArgs {
     /// The hypervisor's image: an ELF file with symbols, or any other file with --code.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The patched image.
+    /// The patched image. - is standard output, which then has nothing else.
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// What hypervisor instructions are replaced with.

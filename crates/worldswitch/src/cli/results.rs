@@ -54,8 +54,8 @@ pub struct ShowArgs {
     #[arg(long, value_name = "PAPER")]
     pub suite: Option<Suite>,
     /// The platform that the others are compared with.
-    #[arg(long, value_name = "PLATFORM")]
-    pub baseline: Option<PlatformName>,
+    #[arg(long, value_name = "PLATFORM", alias = "baseline")]
+    pub base: Option<PlatformName>,
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
@@ -76,15 +76,14 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
     /// The page to write: one self-contained HTML file. FILE.svg gets only the chart that it opens with.
+    /// - is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// The platform that the others are compared with. Default: lab:native and lab:arm-native, if
-    /// they are among the results.
-    #[arg(long, value_name = "PLATFORM")]
-    pub baseline: Option<PlatformName>,
-    /// Older results: each platform is judged against the same platform in them.
-    #[arg(long, value_name = "RUN")]
-    pub base: Option<String>,
+    /// What the results are compared with. A platform among them: the others are shown relative to it
+    /// (default: lab:native and lab:arm-native). Else older results: each platform is judged against
+    /// the same one in them. May be given twice, once for each.
+    #[arg(long, value_name = "PLATFORM|RUN", alias = "baseline")]
+    pub base: Vec<String>,
     /// Also show what a workload would cost on each platform: a file as for `worldswitch model
     /// --events`.
     #[arg(long, value_name = "FILE")]
@@ -117,7 +116,10 @@ pub struct ModelArgs {
     /// Use guest and native results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Also write the model as JSON (docs/model-schema.json).
+    /// Print JSON instead of the tables.
+    #[arg(long, conflicts_with = "export_json")]
+    pub json: bool,
+    /// Also write the model as JSON. FILE may be -, standard output, which then has no table.
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
 }

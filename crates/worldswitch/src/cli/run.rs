@@ -1,7 +1,8 @@
 //! Options of `run`, some of which other commands share.
 
-use super::values::{Cpus, PlatformList, bytes, cpus, platforms, seconds};
-use super::{Parts, Suite};
+use super::help::{MACHINES, OUTPUT};
+use super::values::{Cpus, PlatformList, bytes, cpus, folder, platforms, seconds};
+use super::{Exports, Parts, Suite};
 use crate::rounds::plan::Page;
 use crate::rounds::rows::RowsOf;
 use clap::Args;
@@ -24,17 +25,26 @@ After serial: and log: comes a path, taken literally; write a comma in it as '\\
 
 Examples:
   worldswitch run --on lab:native --boots 1
+  worldswitch run hypercall in --on lab:kvm
   worldswitch run --suite dall2015 --on lab:kvm,lab:kvm-vhe,lab:kvm-nvhe,lab:arm-xen
   worldswitch run --on qemu-tcg --bench '^(in|out)$' --samples 50
   worldswitch run --on qemu-tcg --page 2m --ws 64M --bench memory
   worldswitch run --on qemu-tcg --external --bench '^(idle|in|sgdt)$'
                    the guest's clock against the host's; Idle shows the host's accuracy
   worldswitch run --on serial:/dev/ttyUSB0 -o bare-metal
-  worldswitch run --on log:console.txt --export-csv table.csv";
+  worldswitch run --on log:console.txt --export-csv table.csv
+  worldswitch run hypercall --on lab:kvm --json -q | jq '.rows[].cells[].value'";
+
+/// Headings of options.
+const SIZE: &str = "How much is measured";
+const GUEST: &str = "How the guest runs";
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArgs {
+    /// Only these benchmarks (worldswitch list benchmarks). Default: all.
+    #[arg(value_name = "BENCH", conflicts_with_all = ["bench", "suite"])]
+    pub names: Vec<String>,
     /// Platforms, separated by commas; may be repeated. Default: lab:native, kvm, qemu-kvm and
     /// qemu-tcg, as far as usable here (KVM only with hardware virtualization).
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
@@ -54,80 +64,77 @@ pub struct RunArgs {
     /// Boots of each platform. Default: 2 where instructions are counted (the second proves that
     /// the counts are exact), 16 where time is measured (compare needs 16 to detect 10 % in one
     /// benchmark), 1 on a serial line, all that a log contains.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
     /// Where instructions are counted: extra boots that vary what should not matter (passes of an
     /// empty loop before each batch, memory size). The range of a figure over all boots is its band:
     /// compare reports a change only beyond the band. Default: 1, none if --boots is given, as many
     /// as fit with --quick.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
     /// Samples of each benchmark per boot. Default: the guest chooses.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub samples: Option<u64>,
     /// Operations in each sample. Default: the guest chooses.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", help_heading = SIZE,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub iters: Option<u64>,
     /// Run all benchmarks with this many vCPUs. Default: as few as each needs.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub smp: Option<u32>,
     /// Page size of the measured memory.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", help_heading = GUEST)]
     pub page: Option<Page>,
     /// Working set of the memory benchmarks, in bytes or with K, M or G.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", help_heading = GUEST, value_parser = bytes)]
     pub ws: Option<u64>,
     /// Passes of an empty loop before each timed batch: shows which figures depend on the phase of
     /// timers.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
     /// Where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the
     /// benchmarks, whether the operation's loop or the control loop is first, and where data lie.
     /// 0: all boots are alike.
-    #[arg(long, value_name = "SEED", default_value_t = 1,
+    #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = GUEST,
           value_parser = clap::value_parser!(u64).range(0..=u64::from(u32::MAX)))]
     pub seed: u64,
     /// Also time each batch on the host: the guest sends a byte before and after it, and this
     /// program reads the host's counter when the byte arrives. The table has both costs and their
     /// difference. Only on qemu-tcg. Batches last more than 10 ms, so a boot takes longer.
-    #[arg(long)]
+    #[arg(long, help_heading = GUEST)]
     pub external: bool,
     /// Choose boots and samples so that measuring ends within a minute.
-    #[arg(long, conflicts_with_all = ["boots", "samples", "iters"])]
+    #[arg(long, help_heading = SIZE, conflicts_with_all = ["boots", "samples", "iters"])]
     pub quick: bool,
     /// The platform that the others are compared with.
-    #[arg(long, value_name = "PLATFORM")]
-    pub baseline: Option<PlatformName>,
+    #[arg(long, value_name = "PLATFORM", alias = "baseline", help_heading = OUTPUT)]
+    pub base: Option<PlatformName>,
     /// Compare results even if this condition differs; may be repeated.
-    #[arg(long, value_name = "FIELD")]
+    #[arg(long, value_name = "FIELD", help_heading = OUTPUT)]
     pub allow: Vec<String>,
     /// Time limit of one benchmark; then its machine is stopped. Time in which the machine waits
     /// for a host CPU does not count. Default: 30; 600 for workloads of a whole Linux.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", help_heading = SIZE, value_parser = seconds)]
     pub timeout: Option<Duration>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
     /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time.
     /// Default: isolated CPUs if there are enough, else no pinning.
-    #[arg(long, value_name = "CPU,...", value_parser = cpus)]
+    #[arg(long, value_name = "CPU,...", help_heading = GUEST, value_parser = cpus)]
     pub pin: Option<Cpus>,
     /// Also write an HTML page of the results: report.html in their folder.
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub report: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
-    /// Show the machines' command lines, times to the first record, and chosen iterations.
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// Also write the table as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Also write the table as CSV.
-    #[arg(long, value_name = "FILE")]
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub exports: Exports,
+    /// Also write the table as CSV. FILE may be -, as above.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub export_csv: Option<PathBuf>,
-    /// Also write the table as Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
+    /// Show the machines' command lines, times to the first record, and chosen iterations.
+    #[arg(short, long, conflicts_with = "quiet", help_heading = super::help::GENERAL)]
+    pub verbose: bool,
     /// Where a lab machine's trace goes, for commands that explain it.
     #[arg(skip)]
     pub recording: Option<PathBuf>,
@@ -140,7 +147,7 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
     /// Folder for the results, one file per platform. Default: ws-runs/TIME.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = folder())]
     pub output: Option<PathBuf>,
     /// Replace results that are already in the folder.
     #[arg(long)]
@@ -150,10 +157,10 @@ pub struct Output {
 impl RunArgs {
     /// These benchmarks on these platforms, with defaults for all other options: for other
     /// commands that measure.
-    pub fn of(on: PlatformList, bench: regex::Regex, parts: Parts) -> Self {
+    pub fn of(on: PlatformList, names: Vec<String>, parts: Parts) -> Self {
         Self {
             on: vec![on],
-            bench: Some(bench),
+            names,
             parts,
             ..Self::default()
         }

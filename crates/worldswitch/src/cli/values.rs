@@ -1,5 +1,8 @@
 //! Parsers of option values: lists, sizes, times.
 
+use super::STDOUT;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ws_machines::name::{PlatformName, parse_list};
 
@@ -9,6 +12,14 @@ pub type PlatformList = Vec<PlatformName>;
 /// Parses a list of platforms for `--on`.
 pub fn platforms(text: &str) -> Result<PlatformList, String> {
     parse_list(text).map_err(|e| e.to_string())
+}
+
+/// Parses the name of a folder, which can't be standard output.
+pub fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path == Path::new(STDOUT) {
+        true => Err("a folder can't be standard output, which --json prints to; ./- is a folder"),
+        false => Ok(path),
+    })
 }
 
 /// The CPUs of `--pin`.

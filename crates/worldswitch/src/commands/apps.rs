@@ -1,11 +1,13 @@
 //! `worldswitch apps`: applications natively and in virtual machines, in the lab.
 
 use crate::cli::{AppsArgs, RunArgs};
-use crate::commands::{Done, exports, parts, spread, whole};
+use crate::commands::{Done, export, on_stdout, parts, spread, whole};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::columns::columns;
+use crate::terminal::columns::{self, columns};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
+use schemars::JsonSchema;
+use serde::Serialize;
 use ws_report::Apps;
 use ws_results::ResultFile;
 
@@ -17,6 +19,8 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     if args.list {
         return list(args);
     }
+    let [json, markdown] = args.exports.files();
+    let on_stdout = on_stdout([json, markdown])?;
     let choice = match args.explain {
         true => Some(spread::choice(args)?),
         false => None,
@@ -25,16 +29,46 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
         true => measured(args, colours)?,
         false => (ws_results::load_all(&args.of)?, Done::Whole),
     };
-    let apps = Apps::of(&results, &ws_report::reference::load()?);
+    let mut apps = Apps::of(&results, &ws_report::reference::load()?);
     if apps.workloads.is_empty() {
         bail!("no workload was measured: worldswitch apps --list shows all");
     }
-    exports(&args.exports, || apps.to_json(), || apps.to_markdown())?;
-    output::data(&apps.to_terminal())?;
-    match choice {
-        Some(choice) if !spread::show(args, &choice, colours)? => Ok(Done::InPart),
-        _ => Ok(done),
+    export(markdown, || Ok(apps.to_markdown()))?;
+    if !on_stdout {
+        output::data(&apps.to_terminal())?;
     }
+    let mut done = done;
+    if let Some(choice) = choice {
+        match spread::explained(args, &choice, !on_stdout, colours)? {
+            Some(explained) => apps.explained = explained,
+            None => done = Done::InPart,
+        }
+    }
+    export(json, || Ok(apps.to_json()?))?;
+    Ok(done)
+}
+
+/// The format version of `--list --json`.
+const WORKLOADS: &str = "worldswitch-workloads/1";
+
+/// The workloads that can be measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Workloads {
+    /// Always `worldswitch-workloads/1`.
+    #[schemars(extend("const" = WORKLOADS))]
+    schema: &'static str,
+    workloads: Vec<Listed>,
+}
+
+/// A workload.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    name: String,
+    /// What a unit of its work is.
+    unit: String,
+    /// Units of a run.
+    units: u64,
+    summary: String,
 }
 
 fn list(args: &AppsArgs) -> anyhow::Result<Done> {
@@ -42,11 +76,26 @@ fn list(args: &AppsArgs) -> anyhow::Result<Done> {
     let names = lab.workloads()?;
     let workloads = names.iter().map(|name| lab.workload(name));
     let workloads = workloads.collect::<Result<Vec<_>, _>>()?;
-    let lines = workloads.into_iter().map(|workload| {
-        let work = format!("{} x {}", workload.units, workload.unit);
-        [workload.name, work, workload.summary]
+    let listed = workloads.into_iter().map(|workload| Listed {
+        name: workload.name,
+        unit: workload.unit,
+        units: workload.units,
+        summary: workload.summary,
     });
-    output::data(&columns(["workload", "work", "what it does"], lines))?;
+    let workloads: Vec<Listed> = listed.collect();
+    output::data(&match args.exports.json {
+        true => columns::json(&Workloads {
+            schema: WORKLOADS,
+            workloads,
+        })?,
+        false => {
+            let lines = workloads.into_iter().map(|workload| {
+                let work = format!("{} x {}", workload.units, workload.unit);
+                [workload.name, work, workload.summary]
+            });
+            columns(["workload", "work", "what it does"], lines)
+        }
+    })?;
     Ok(Done::Whole)
 }
 

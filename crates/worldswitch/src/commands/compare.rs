@@ -1,9 +1,9 @@
 //! `worldswitch compare`: finds pairs of results, judges them, and shows and exports the verdicts.
 //! `history check` judges its pairs in the same way.
 
-use crate::cli::{CompareArgs, Effect, JudgeArgs};
+use crate::cli::{CompareArgs, Effect, JudgeArgs, Parts};
 use crate::commands::explain::{self, Changed};
-use crate::commands::{Usage, export};
+use crate::commands::{Usage, benchmarks, export, on_stdout};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
@@ -19,30 +19,24 @@ use ws_results::ResultFile;
 pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
     let bases = ws_results::load(&args.base)?;
     let others = ws_results::load_all(&args.others)?;
-    let judged = judge(&pairs(&bases, &others)?, &args.how, colours)?;
-    if args.explain {
-        explain::changed(&judged.changed, &args.parts, colours)?;
-    }
-    Ok(judged.outcome)
-}
-
-/// Judged pairs.
-pub struct Judged<'a> {
-    pub outcome: Outcome,
-    /// Benchmarks that are better or worse, or have other counts.
-    pub changed: Vec<Changed<'a>>,
+    let explain = args.explain.then_some(&args.parts);
+    judge(&pairs(&bases, &others)?, &args.how, explain, colours)
 }
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
-/// conditions differ does not hide the verdicts on other pairs.
+/// conditions differ does not hide the verdicts on other pairs. `explain`: also shows which functions
+/// changed, of machines that are made from these files.
 ///
 /// # Errors
 /// No benchmark is left, the conditions differ in all pairs, or something can't be written.
-pub fn judge<'a>(
-    pairs: &[(&'a ResultFile, &'a ResultFile)],
+pub fn judge(
+    pairs: &[(&ResultFile, &ResultFile)],
     args: &JudgeArgs,
+    explain: Option<&Parts>,
     colours: Colours,
-) -> anyhow::Result<Judged<'a>> {
+) -> anyhow::Result<Outcome> {
+    let [json, markdown] = args.exports.files();
+    let on_stdout = on_stdout([json, markdown, args.export_csv.as_deref()])?;
     let (mut compared, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
     for &(base, other) in pairs {
         let options = CompareOptions {
@@ -69,24 +63,20 @@ pub fn judge<'a>(
         if let Some(why) = refused.into_iter().next() {
             return Err(why.into());
         }
-        return Ok(Judged {
-            outcome: Outcome::NoRegression,
-            changed,
-        });
+        return Ok(Outcome::NoRegression);
     }
     if compared.iter().all(|one| one.rows.is_empty()) {
-        return Err(Usage("no benchmark is left to compare: see --bench".into()).into());
+        return Err(nothing_left(pairs, args).into());
     }
     let outcomes = compared.iter().map(|one| one.outcome());
     let apart = (!refused.is_empty()).then_some(Outcome::Refused);
     let outcome = outcomes.chain(apart).max().unwrap_or(Outcome::NoRegression);
-    let comparisons = Comparisons::of(compared);
-    export(args.export_json.as_deref(), || Ok(comparisons.to_json()?))?;
+    let mut comparisons = Comparisons::of(compared);
     export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()?))?;
-    export(args.export_markdown.as_deref(), || {
-        Ok(comparisons.to_markdown())
-    })?;
-    output::data(&comparisons.to_terminal(colours.stdout, args.all))?;
+    export(markdown, || Ok(comparisons.to_markdown()))?;
+    if !on_stdout {
+        output::data(&comparisons.to_terminal(colours.stdout, args.all))?;
+    }
     for why in refused {
         output::error(&why.into(), colours);
     }
@@ -97,7 +87,25 @@ pub fn judge<'a>(
             colours,
         );
     }
-    Ok(Judged { outcome, changed })
+    if let Some(parts) = explain {
+        comparisons.explained = explain::changed(&changed, parts, !on_stdout, colours)?;
+    }
+    export(json, || Ok(comparisons.to_json()?))?;
+    Ok(outcome)
+}
+
+/// `--bench` left nothing to compare.
+fn nothing_left(pairs: &[(&ResultFile, &ResultFile)], args: &JudgeArgs) -> Usage {
+    let rows = pairs.iter().flat_map(|(base, other)| [base, other]);
+    let rows = rows.flat_map(|result| &result.rows);
+    let known: BTreeSet<&str> = rows.map(|row| &*row.benchmark).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    match &args.bench {
+        Some(bench) if !known.iter().any(|name| bench.is_match(name)) => {
+            benchmarks::none_matches(bench, &known)
+        }
+        _ => Usage("no benchmark is left to compare".into()),
+    }
 }
 
 fn as_changed<'a>(

@@ -2,11 +2,11 @@
 //! and the short form that `run` prints.
 
 use crate::cli::DoctorArgs;
-use crate::commands::parts;
+use crate::commands::{Done, parts};
 use crate::terminal::{Colours, output};
 use std::path::PathBuf;
 use std::time::Duration;
-use ws_doctor::{Around, Finding, Probe, Report, Root, Sys, Tools};
+use ws_doctor::{Around, Finding, Probe, Report, Root, Severity, Sys, Tools};
 use ws_machines::machine::{Engine, MachineError};
 use ws_machines::name::PlatformName;
 use ws_machines::resources::Resources;
@@ -15,17 +15,21 @@ use ws_results::Disturbance;
 /// Interval of two readings of the CPUs' load: enough of the kernel's ticks for a percentage.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// Examines the host and prints the report.
+/// Examines the host and prints the report. In part: there are problems, which standard output has.
 ///
 /// # Errors
 /// Standard output can't be written.
-pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<()> {
+pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<Done> {
     let resources = parts::resources(&args.parts, Vec::new());
     let report = examine(&resources, true);
     output::data(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&report)?)
     } else {
         ws_doctor::long(&report, colours.stdout)
+    })?;
+    Ok(match report.worst {
+        Severity::Problem => Done::InPart,
+        _ => Done::Whole,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The commands, `worldswitch NAME`: one file or folder each.
 
 mod apps;
+mod benchmarks;
 mod bisect;
 mod compare;
 mod doctor;
@@ -17,16 +18,17 @@ mod parts;
 mod patch_hyp;
 mod report;
 mod run;
+#[cfg(test)]
+mod schemas;
 mod show;
 mod spread;
 mod suite;
 mod tables;
 mod whole;
 
-use crate::cli::{Cli, Command, Exports, Output};
+use crate::cli::{Command, Exports, Output, STDOUT, help};
 use crate::outcome::folder::Folder;
-use crate::terminal::Colours;
-use clap::CommandFactory;
+use crate::terminal::{Colours, output};
 use std::path::Path;
 use std::time::SystemTime;
 use ws_analysis::Outcome;
@@ -74,43 +76,78 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Io(args) => return io::io(args, colours),
         Command::Apps(args) => return apps::apps(args, colours),
         Command::Nested(args) => return nested::nested(args, colours),
+        Command::Doctor(args) => return doctor::doctor(args, colours),
         Command::List { what } => list::list(what)?,
         Command::Show(args) => show::show(args, colours)?,
         Command::Report(args) => report::report(args, colours)?,
         Command::Model(args) => model::model(args, colours)?,
         Command::IoClient { task } => ws_io::client::run(task)?,
         Command::PatchHyp(args) => patch_hyp::patch_hyp(args)?,
-        Command::Doctor(args) => doctor::doctor(args, colours)?,
-        Command::Manual { share } => ws_manual::write(Cli::command(), share)?,
+        Command::Manual { share } => ws_manual::write(help::command(), share)?,
     }
     Ok(Done::Whole)
 }
 
-/// Writes a table to a file, if the user named one.
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new(STDOUT)
+}
+
+/// Whether one of these files is standard output, which then has nothing else.
+///
+/// # Errors
+/// Wrong usage: several are.
+pub fn on_stdout<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Result<bool, Usage> {
+    let files = files.into_iter().flatten();
+    match files.filter(|file| is_stdout(file)).count() {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Usage(
+            "only one thing can go to standard output: name a file for the others".to_owned(),
+        )),
+    }
+}
+
+/// Writes a file that the user named, whole or not at all. True if it is one, and not standard output.
 ///
 /// # Errors
 /// It can't be made or written.
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    match is_stdout(path) {
+        true => output::bytes(bytes)?,
+        false => ws_results::write_bytes(path, bytes)?,
+    }
+    Ok(!is_stdout(path))
+}
+
+/// Writes a form of what is shown to a file, if the user named one.
+///
+/// # Errors
+/// As [`write`].
 pub fn export(
     path: Option<&Path>,
     text: impl FnOnce() -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
     if let Some(path) = path {
-        ws_results::write_bytes(path, text()?.as_bytes())?;
+        write(path, text()?.as_bytes())?;
     }
     Ok(())
 }
 
-/// Writes what a command shows to the files that the user named.
+/// Shows what a command measured, and writes its other forms to the files that the user named.
 ///
 /// # Errors
-/// One can't be made or written.
-pub fn exports(
+/// Wrong usage as in [`on_stdout`], or something can't be written.
+pub fn put(
     to: &Exports,
+    text: impl FnOnce() -> String,
     json: impl FnOnce() -> serde_json::Result<String>,
     markdown: impl FnOnce() -> String,
 ) -> anyhow::Result<()> {
-    export(to.export_json.as_deref(), || Ok(json()?))?;
-    export(to.export_markdown.as_deref(), || Ok(markdown()))
+    if !on_stdout(to.files())? {
+        output::data(&text())?;
+    }
+    export(to.json_to(), || Ok(json()?))?;
+    export(to.markdown_to(), || Ok(markdown()))
 }
 
 /// The folder for results.

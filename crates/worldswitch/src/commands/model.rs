@@ -1,8 +1,8 @@
 //! `worldswitch model`: loads results, reads a workload's events, fits the model, and shows the model
 //! and its prediction.
 
-use crate::cli::{ModelArgs, PagingKind};
-use crate::commands::{export, input};
+use crate::cli::{ModelArgs, PagingKind, STDOUT};
+use crate::commands::{export, input, on_stdout};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
 use serde::Deserialize;
@@ -72,8 +72,15 @@ pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
         }
     }
     let models = Models::of(models);
-    export(args.export_json.as_deref(), || Ok(models.to_json()?))?;
-    output::data(&models.to_terminal(colours.stdout))
+    let json = match args.json {
+        true => Some(Path::new(STDOUT)),
+        false => args.export_json.as_deref(),
+    };
+    export(json, || Ok(models.to_json()?))?;
+    match on_stdout([json])? {
+        true => Ok(()),
+        false => output::data(&models.to_terminal(colours.stdout)),
+    }
 }
 
 fn paging(kind: PagingKind) -> Paging {

@@ -3,8 +3,8 @@
 
 use crate::cli::{NestedArgs, RunArgs, Suite};
 use crate::commands::run::measure;
-use crate::commands::{Done, exports};
-use crate::terminal::{Colours, Stop, output};
+use crate::commands::{Done, on_stdout, put};
+use crate::terminal::{Colours, Stop};
 use anyhow::bail;
 use std::time::Duration;
 use ws_machines::name::parse_list;
@@ -24,6 +24,7 @@ const BENCH_LIMIT: Duration = Duration::from_secs(120);
 /// # Errors
 /// Nothing could be measured, there is no such result, or a table can't be written.
 pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
+    on_stdout(args.exports.files())?;
     let (results, done) = match args.of.is_empty() {
         true => measured(args, colours)?,
         false => (earlier(&args.of)?, Done::Whole),
@@ -32,8 +33,12 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
         bail!("nothing was measured");
     }
     let nested = Nested::of(&results, &ws_report::reference::load()?);
-    exports(&args.exports, || nested.to_json(), || nested.to_markdown())?;
-    output::data(&nested.to_terminal())?;
+    put(
+        &args.exports,
+        || nested.to_terminal(),
+        || nested.to_json(),
+        || nested.to_markdown(),
+    )?;
     Ok(done)
 }
 

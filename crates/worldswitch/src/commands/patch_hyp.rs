@@ -1,13 +1,15 @@
 //! `worldswitch patch-hyp`: rewrites a hypervisor's image for virtual EL2 of a CPU that does not
 //! trap its instructions.
 
-use crate::cli::PatchHypArgs;
+use crate::cli::{PatchHypArgs, STDOUT};
+use crate::commands::{Usage, write as write_file};
 use crate::patcher::{Access, Options, Outline, Report};
 use crate::terminal::output;
 use anyhow::{Context, bail};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 /// Ten times the size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;
@@ -17,6 +19,11 @@ const IMAGE_BYTES_MAX: u64 = 1 << 30;
 /// # Errors
 /// The image can't be read or written, or the patcher refuses it; then nothing is written.
 pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
+    if args.json && args.output == Path::new(STDOUT) {
+        bail!(Usage(
+            "--json and the image can't both go to standard output".to_owned()
+        ));
+    }
     let name = args.input.display();
     let mut bytes = Vec::new();
     File::open(&args.input)
@@ -36,7 +43,9 @@ pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
     };
     let (patched, report) =
         crate::patcher::patch(&bytes, &options).with_context(|| format!("can't patch {name}"))?;
-    ws_results::write_bytes(&args.output, &patched)?;
+    if !write_file(&args.output, &patched)? {
+        return Ok(());
+    }
     output::data(&if args.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else {

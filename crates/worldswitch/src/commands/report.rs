@@ -2,9 +2,11 @@
 
 use crate::cli::ReportArgs;
 use crate::commands::compare::counterpart;
-use crate::commands::explain;
 use crate::commands::model::{self, Workload};
+use crate::commands::{self, Usage, explain};
 use crate::terminal::{Colours, output};
+use anyhow::Context;
+use anyhow::{Context, bail};
 use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
 use ws_analysis::{CompareOptions, compare_results};
@@ -38,21 +40,39 @@ pub struct Asked {
 pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
     let (mut results, explained) = found(&args.runs)?;
     let mut asked = Asked {
-        baseline: args.baseline.as_ref().map(ToString::to_string),
         allow: args.allow.clone(),
         explained,
         ..Asked::default()
     };
-    if let Some(base) = &args.base {
-        asked.bases = ws_results::load(base)?;
+    for base in &args.base {
+        let is_shown = results.iter().any(|result| result.platform == *base);
+        match is_shown {
+            true if asked.baseline.is_none() => asked.baseline = Some(base.clone()),
+            false if asked.bases.is_empty() => asked.bases = older(base, &results)?,
+            _ => bail!(Usage(format!(
+                "--base {base}: there is another --base of this kind, a platform or older results, already"
+            ))),
+        }
     }
     if let Some(path) = &args.events {
         asked.workload = Some(model::read(path)?);
     }
     order(&mut results, asked.baseline.as_deref());
-    write(&args.output, &results, asked)?;
-    output::remark(&told(&args.output), colours);
+    if write(&args.output, &results, asked)? {
+        output::remark(&told(&args.output), colours);
+    }
     Ok(())
+}
+
+/// Older results, to judge against.
+fn older(base: &str, results: &[ResultFile]) -> anyhow::Result<Vec<ResultFile>> {
+    ws_results::load(base).with_context(|| {
+        let platforms = ws_results::platforms(results);
+        format!(
+            "--base {base} is neither a platform of these results ({}) nor other results",
+            platforms.join(", ")
+        )
+    })
 }
 
 /// The results and explanations that the command line names. A folder may have only one of them.
@@ -88,11 +108,11 @@ fn unit(result: &ResultFile) -> Option<&serde_json::Value> {
     result.identity.conditions.get("unit")
 }
 
-/// Writes the page of these results.
+/// Writes the page of these results, or into a file `.svg` the chart that it opens with. True if it went to a file, and not to standard output.
 ///
 /// # Errors
 /// As [`report`].
-pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Result<()> {
+pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Result<bool> {
     let mut page = Report {
         results,
         ..Report::default()
@@ -102,10 +122,13 @@ pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Resul
     page.explained = asked.explained;
     page.baseline = asked.baseline;
     page.allow = asked.allow;
-    Ok(ws_results::write_bytes(
-        path,
-        ws_report::page::render(&page)?.as_bytes(),
-    )?)
+    let text = if path.extension().is_some_and(|end| end == "svg") {
+        let picture = ws_report::page::picture(&page)?;
+        picture.context("there is no cost of a benchmark to draw: name the page with .html")?
+    } else {
+        ws_report::page::render(&page)?
+    };
+    commands::write(path, text.as_bytes())
 }
 
 /// Adds verdicts: each result against its counterpart in the base.

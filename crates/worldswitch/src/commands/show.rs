@@ -15,14 +15,14 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let form = args.json || args.markdown || args.csv;
     // A folder is a run and is shown as a table; a single result is shown in detail.
     let run = args.paths.iter().any(|path| Path::new(path).is_dir());
-    let table = form || run || args.baseline.is_some() || args.suite.is_some();
+    let table = form || run || args.base.is_some() || args.suite.is_some();
     if let ([one], false) = (results.as_slice(), table) {
         return output::data(&ws_report::show(one, colours.stdout));
     }
     let table = ws_report::table(
         &results,
         &ws_report::Options {
-            baseline: args.baseline.as_ref().map(ToString::to_string),
+            baseline: args.base.as_ref().map(ToString::to_string),
             allow: args.allow.clone(),
         },
     )?;

@@ -8,7 +8,7 @@ use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
 use ws_explain::counts::Counts;
-use ws_explain::spread::{Comparison, Run, Spread};
+use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
 use ws_explain::symbols::Symbols;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Hypervisor;
@@ -83,20 +83,26 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Boots each platform once more, recorded, and shows the functions. False: the user stopped it.
+/// Boots each platform once more, recorded. `print`: also prints the functions. Nothing if the user stopped it.
 ///
 /// # Errors
 /// A workload was not measured or not recorded, or there are no symbols.
-pub fn show(args: &AppsArgs, choice: &Choice, colours: Colours) -> anyhow::Result<bool> {
+pub fn explained(
+    args: &AppsArgs,
+    choice: &Choice,
+    print: bool,
+    colours: Colours,
+) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
     let stop = Stop::listen()?;
     let of = |name: &PlatformName| spreads(args, choice, name, &stop, colours);
     let Some(natively) = of(&choice.natively)? else {
-        return Ok(false);
+        return Ok(None);
     };
     let Some(in_vm) = of(&choice.in_vm)? else {
-        return Ok(false);
+        return Ok(None);
     };
     let names = [&choice.natively, &choice.in_vm].map(ToString::to_string);
+    let mut explained = Vec::new();
     let pairs = natively.iter().zip(&in_vm);
     for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
         let comparison = Comparison {
@@ -105,11 +111,14 @@ pub fn show(args: &AppsArgs, choice: &Choice, colours: Colours) -> anyhow::Resul
             natively: (&names[0], natively),
             in_vm: (&names[1], in_vm),
         };
-        let (title, table) = comparison.table();
-        let table = aligned(&table, |column| column < 2).join("\n");
-        output::data(&format!("\n{title}\n{table}\n\n{}", comparison.proof()))?;
+        if print {
+            let (title, table) = comparison.table();
+            let table = aligned(&table, |column| column < 2).join("\n");
+            output::data(&format!("\n{title}\n{table}\n\n{}", comparison.proof()))?;
+        }
+        explained.push(comparison.explained());
     }
-    Ok(true)
+    Ok(Some(explained))
 }
 
 /// What one platform executes in each workload, in their order. Nothing if the user stopped it.

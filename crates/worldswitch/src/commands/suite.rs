@@ -1,6 +1,7 @@
 //! `--suite PAPER`: the paper's benchmarks, and the table in the paper's layout.
 
 use crate::cli::Suite;
+use crate::commands::benchmarks;
 use regex::Regex;
 use ws_report::Table;
 use ws_report::reference::{Reference, SuiteRow};
@@ -34,11 +35,8 @@ impl Layout {
     /// As [`Layout::of`].
     pub fn benchmarks(&self) -> anyhow::Result<Regex> {
         let rows = self.rows();
-        let names: Vec<String> = rows
-            .iter()
-            .map(|row| regex::escape(&row.benchmark))
-            .collect();
-        Ok(Regex::new(&format!("^({})$", names.join("|")))?)
+        let names: Vec<&str> = rows.iter().map(|row| &*row.benchmark).collect();
+        Ok(benchmarks::only(&names)?)
     }
 
     /// The table in the paper's layout.

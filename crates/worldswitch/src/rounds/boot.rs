@@ -2,7 +2,8 @@
 
 use super::BENCH_LIMIT;
 use super::instance::Instance;
-use super::job::{Common, GUESS_A_ROW, Job, Selection};
+use super::job::{Common, Job, Selection};
+use super::pace::{After, Pace};
 use super::plan::{self, Asked, Parameters, Planned};
 use super::queue::LaunchQueue;
 use super::{nonce, perturb};
@@ -12,7 +13,7 @@ use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::digits::Key;
 use crate::outcome::exits;
 use crate::outcome::row::RowReport;
-use crate::terminal::Progress;
+use crate::terminal::{Progress, time};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,10 +29,8 @@ pub struct OneBoot {
     /// Of how many.
     of: u32,
     started: Instant,
-    /// The time of a boot, if one was measured.
-    estimate: Option<Duration>,
-    /// Time that the run takes after this boot.
-    left_after: Duration,
+    pace: Pace,
+    after: After,
     seed: Option<NonZeroU64>,
     perturbed: Option<Perturbation>,
     selection: Arc<Selection>,
@@ -52,15 +51,20 @@ pub struct OneBoot {
 const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
 
 impl Job {
-    /// Boots the machine once. `left_after` is the time that the run takes after this boot.
-    pub fn boot(&mut self, common: &Common, progress: &Progress, left_after: Duration) {
-        let mut one = self.begin(common, left_after);
+    /// Boots the machine once. `others` is the time that other platforms take after this boot, if it is known.
+    pub fn boot(&mut self, common: &Common, progress: &Progress, others: Option<Duration>) {
+        let mut one = self.begin(common, others, 1);
         one.run(&mut self.instance, common, progress);
         self.end(common, one);
     }
 
-    /// Begins the next boot, for this job's machine or a twin of it.
-    pub(super) fn begin(&mut self, common: &Common, left_after: Duration) -> OneBoot {
+    /// Begins the next boot, for this job's machine or a twin of it; as many `machines` run at a time.
+    pub(super) fn begin(
+        &mut self,
+        common: &Common,
+        others: Option<Duration>,
+        machines: u32,
+    ) -> OneBoot {
         self.begun = self.begun.saturating_add(1);
         let number = self.begun;
         let perturbed = number.checked_sub(self.wanted.unwrap_or(1) + 1);
@@ -69,8 +73,13 @@ impl Job {
             number,
             of: self.boots_wanted(),
             started: Instant::now(),
-            estimate: (!self.took.is_empty()).then(|| self.estimate()),
-            left_after,
+            pace: Pace::default(),
+            after: After {
+                known: self.known_boot(),
+                boots: self.boots_left(),
+                others,
+                machines,
+            },
             seed: self.seed(common, number),
             perturbed: perturbed.map(|index| perturb::perturbation(index, memory_mib)),
             selection: Arc::clone(&self.selection),
@@ -253,7 +262,7 @@ impl OneBoot {
 
     /// Launches the machine and shows progress.
     fn launch(
-        &self,
+        &mut self,
         instance: &mut Instance,
         common: &Common,
         progress: &Progress,
@@ -261,27 +270,50 @@ impl OneBoot {
         rows_before: usize,
     ) -> Result<(LaunchReport, Launch), MachineError> {
         let (title, rows) = (self.title(&instance.name), self.selection.rows.len());
+        let mut step = Step::default();
         let mut watch = |state: &LaunchState| {
             let done = rows_before + state.rows_done();
-            let what = || {
-                let running = state.running().unwrap_or("starting");
-                format!(": {running} ({done}/{rows})")
+            let spent = self.started.elapsed();
+            self.pace.note(done, spent);
+            let what = match (state.running(), state.hello()) {
+                (Some(benchmark), _) => benchmark,
+                (None, Some(_)) => "between benchmarks",
+                (None, None) => "booting",
             };
-            progress.show(&title, what, Some(self.left(done, rows)));
+            let lasting = step.lasting(what, done, spent);
+            let what = || format!(": {what}{lasting} ({done}/{rows})");
+            progress.show(&title, what, self.after.left(self.pace, rows, spent));
         };
         follow(instance.machine.as_mut(), order, &common.stop, &mut watch)
     }
+}
 
-    /// The time left: this boot is estimated from earlier boots, else from its rows so far.
-    fn left(&self, done: usize, rows: usize) -> Duration {
-        let spent = self.started.elapsed();
-        let rest = u32::try_from(rows.saturating_sub(done)).unwrap_or(0);
-        let this = match (self.estimate, u32::try_from(done)) {
-            (Some(whole), _) => whole.saturating_sub(spent),
-            (None, Ok(done @ 1..)) => spent / done * rest,
-            _ => GUESS_A_ROW * rest,
-        };
-        this + self.left_after
+/// What a launch is at, and since when.
+#[derive(Debug, Default)]
+struct Step {
+    what: String,
+    done: usize,
+    since: Duration,
+}
+
+/// A step that takes longer says for how long.
+const LONG: Duration = Duration::from_secs(5);
+
+impl Step {
+    /// For how long it has been at this, if that is long; at time `now` of the boot.
+    fn lasting(&mut self, what: &str, done: usize, now: Duration) -> String {
+        if (self.what.as_str(), self.done) != (what, done) {
+            *self = Self {
+                what: what.to_owned(),
+                done,
+                since: now,
+            };
+        }
+        let lasts = now.saturating_sub(self.since);
+        match lasts >= LONG {
+            true => format!(" for {}", time::short(lasts)),
+            false => String::new(),
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine};
 use ws_results::{Identity, Row};
 
-/// Guessed time of a benchmark before any was measured, for the time left.
-pub(super) const GUESS_A_ROW: Duration = Duration::from_millis(100);
+/// Guessed time of a benchmark before any was measured, for what fits into a quick run.
+const GUESS_A_ROW: Duration = Duration::from_millis(100);
 
 /// The benchmarks that are measured on the platforms of one architecture.
 #[derive(Debug, Default)]
@@ -188,12 +188,16 @@ impl Job {
         self.boots_left() > 0 && self.boots_left() <= self.perturbed
     }
 
+    /// How long a boot took, if there was one: the mean.
+    pub fn known_boot(&self) -> Option<Duration> {
+        let count = u32::try_from(self.took.len()).ok()?;
+        self.took.iter().sum::<Duration>().checked_div(count)
+    }
+
     /// The time of a boot, measured or guessed.
     pub fn estimate(&self) -> Duration {
-        match u32::try_from(self.took.len()) {
-            Ok(count @ 1..) => self.took.iter().sum::<Duration>() / count,
-            _ => GUESS_A_ROW * u32::try_from(self.selection.rows.len()).unwrap_or(1),
-        }
+        let rows = u32::try_from(self.selection.rows.len()).unwrap_or(1);
+        self.known_boot().unwrap_or(GUESS_A_ROW * rows)
     }
 
     /// Everything that its numbers depend on.

@@ -5,6 +5,7 @@ mod instance;
 pub mod job;
 mod listen;
 mod nonce;
+mod pace;
 mod perturb;
 pub mod plan;
 mod queue;
@@ -23,6 +24,9 @@ const BENCH_LIMIT: Duration = Duration::from_secs(30);
 /// Boots all platforms. Those that count instructions are first and run in parallel, because load does
 /// not change their counts; those that measure time follow, one machine at a time.
 pub fn all(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
+    if quick {
+        progress.end_by(quick::BUDGET);
+    }
     side::by_side(quick, common, jobs, progress);
     in_turn(quick, common, jobs, progress);
 }
@@ -40,11 +44,9 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
         }
         let mut any = false;
         for index in order {
-            let left: Duration = jobs
-                .iter()
-                .filter(|job| job.control() == Control::Launched)
-                .map(|job| job.estimate() * job.boots_left())
-                .sum();
+            let others = jobs.iter().enumerate().filter(|(at, _)| *at != index);
+            let others = others.map(|(_, job)| (job.known_boot(), job.boots_left()));
+            let others = pace::all(others);
             let Some(job) = jobs.get_mut(index) else {
                 continue;
             };
@@ -54,13 +56,12 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
             }
             match job.control() {
                 Control::Launched if job.boots_left() > 0 => {
-                    let left_after = left.saturating_sub(job.estimate());
                     let end = progress.elapsed() + job.estimate();
                     if round > 0 && quick && !quick::fits(end, false) {
                         job.wanted = Some(round);
                         continue;
                     }
-                    job.boot(common, progress, left_after);
+                    job.boot(common, progress, others);
                     any = true;
                 }
                 Control::Listened | Control::Replayed if round == 0 => job.listen(common, progress),

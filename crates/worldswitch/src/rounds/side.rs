@@ -2,11 +2,10 @@
 //! several platforms, and several boots of one.
 
 use super::job::{Common, Job};
-use super::quick;
+use super::{pace, quick};
 use crate::terminal::Progress;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 /// All that the threads share.
 struct Crew<'a> {
@@ -14,6 +13,8 @@ struct Crew<'a> {
     common: &'a Common,
     progress: &'a Progress,
     threads: u32,
+    /// No other platforms follow, whose time nobody knows.
+    is_last: bool,
     jobs: Mutex<Vec<&'a mut Job>>,
     /// A boot has ended.
     ended: Condvar,
@@ -34,10 +35,9 @@ enum Next {
 /// Makes all boots of the platforms that count instructions, as many at once as this host has CPUs; in a
 /// quick run, those that fit. Machines that can have no twin are left out.
 pub fn by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progress) {
-    let jobs: Vec<&mut Job> = jobs
+    let (jobs, later): (Vec<&mut Job>, Vec<&mut Job>) = jobs
         .iter_mut()
-        .filter(|job| job.is_exact() && job.instance.twin().is_some())
-        .collect();
+        .partition(|job| job.is_exact() && job.instance.twin().is_some());
     let boots: usize = jobs.iter().map(|job| job.boots_left() as usize).sum();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.min(boots);
@@ -46,6 +46,7 @@ pub fn by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progre
         common,
         progress,
         threads: u32::try_from(threads).unwrap_or(1),
+        is_last: later.iter().all(|job| job.boots_left() == 0),
         jobs: Mutex::new(jobs),
         ended: Condvar::new(),
     };
@@ -80,17 +81,16 @@ impl<'a> Crew<'a> {
 
     /// Makes the next boot of a job, on a machine of its own.
     fn boot(&self, mut jobs: Jobs<'_, 'a>, index: usize) {
-        let left: Duration = jobs
-            .iter()
-            .map(|job| job.estimate() * job.boots_left())
-            .sum();
+        let others = jobs.iter().enumerate().filter(|(at, _)| *at != index);
+        let others = pace::all(others.map(|(_, job)| (job.known_boot(), job.boots_left())));
         let Some(job) = jobs.get_mut(index) else {
             return;
         };
         let Some(mut twin) = job.instance.twin() else {
             return;
         };
-        let mut one = job.begin(self.common, left / self.threads);
+        let others = others.filter(|_| self.is_last);
+        let mut one = job.begin(self.common, others, self.threads);
         drop(jobs);
         one.run(&mut twin, self.common, self.progress);
         if let Some(job) = self.lock().get_mut(index) {

@@ -1,10 +1,14 @@
 //! Output of lists: columns for people, JSON for programs.
 
+use serde::Serialize;
 use ws_report::text::{aligned, terminal};
 
 /// Indented JSON with a final newline.
-pub fn pretty(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
+///
+/// # Errors
+/// Only by a bug in this program.
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
 /// Lines of aligned columns under their heads. Control characters in cells are escaped.

@@ -2,6 +2,20 @@
 
 use clap::ValueEnum;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether notes and progress are left out. One setting for the whole program, as its standard error is one.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress from now on.
+pub fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// The values of `--color`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,9 +66,17 @@ pub fn columns() -> usize {
 /// # Errors
 /// It can't be written: a full disk, or a closed pipe (see [`is_broken_pipe`]).
 pub fn data(text: &str) -> anyhow::Result<()> {
+    bytes(text.as_bytes())
+}
+
+/// Writes data that need not be text.
+///
+/// # Errors
+/// As [`data`].
+pub fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(text.as_bytes())
+        .write_all(bytes)
         .and_then(|()| stdout.flush())
         .map_err(|e| anyhow::Error::new(e).context("can't write to standard output"))
 }
@@ -74,7 +96,19 @@ pub fn error(error: &anyhow::Error, colours: Colours) {
 
 /// Prints a note: something worth knowing, and what to do about it.
 pub fn remark(text: &str, colours: Colours) {
-    message("note", 33, text, colours);
+    if !is_quiet() {
+        message("note", 33, text, colours);
+    }
+}
+
+/// Prints progress of a command that has no progress line, by the command's name.
+pub fn progress(name: &str, text: &str) {
+    if is_quiet() {
+        return;
+    }
+    let lines: Vec<_> = text.lines().map(ws_report::text::terminal).collect();
+    // If standard error is gone, there is nowhere to report it.
+    let _ = writeln!(io::stderr(), "{name}: {}", lines.join("\n  "));
 }
 
 fn message(label: &str, colour: u8, text: &str, colours: Colours) {

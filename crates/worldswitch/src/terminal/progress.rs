@@ -1,6 +1,7 @@
 //! Progress of a run on standard error: one line that is redrawn on a terminal, plain lines from
 //! time to time elsewhere. Several platforms may be running at once.
 
+use crate::terminal::output;
 use crate::terminal::time::short;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -17,6 +18,7 @@ const PLAIN: Duration = Duration::from_secs(10);
 pub struct Progress {
     terminal: bool,
     verbose: bool,
+    quiet: bool,
     started: Instant,
     shown: Mutex<Shown>,
 }
@@ -25,6 +27,8 @@ pub struct Progress {
 struct Shown {
     /// By running platform: its progress, and the time left.
     at: BTreeMap<String, (String, Option<Duration>)>,
+    /// The time of the run at which it ends in any case.
+    end: Option<Duration>,
     last: Option<Instant>,
     /// A line is drawn, which must be cleared before anything else is written.
     drawn: bool,
@@ -36,6 +40,7 @@ impl Progress {
         Self {
             terminal: io::stderr().is_terminal(),
             verbose,
+            quiet: output::is_quiet(),
             started: Instant::now(),
             shown: Mutex::default(),
         }
@@ -46,8 +51,16 @@ impl Progress {
         self.started.elapsed()
     }
 
-    /// Shows the progress of `platform` if an update is due. `left` is the time left, if known.
+    /// The run ends when so much time has passed since it began, whatever it would have to do.
+    pub fn end_by(&self, end: Duration) {
+        self.lock().end = Some(end);
+    }
+
+    /// Shows the progress of `platform` if an update is due. `left` is the time left of the whole run, if known.
     pub fn show(&self, platform: &str, what: impl FnOnce() -> String, left: Option<Duration>) {
+        if self.quiet {
+            return;
+        }
         let interval = if self.terminal { REDRAW } else { PLAIN };
         let mut shown = self.lock();
         let due = match shown.last {
@@ -69,7 +82,11 @@ impl Progress {
             .iter()
             .map(|(name, (what, _))| format!("{name}{what}"))
             .collect();
-        let left = shown.at.values().filter_map(|(_, left)| *left).max();
+        // Known only if it is for all that run.
+        let left: Option<Vec<Duration>> = shown.at.values().map(|(_, left)| *left).collect();
+        let end = shown.end.map(|end| end.saturating_sub(self.elapsed()));
+        let left = left.and_then(|left| left.into_iter().max());
+        let left = left.map(|left| end.map_or(left, |end| left.min(end)));
         let left = left.map_or(String::new(), |left| {
             format!(", about {} left", short(left))
         });
@@ -92,6 +109,9 @@ impl Progress {
 
     /// Prints a line.
     pub fn say(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
         let mut shown = self.lock();
         clear(&mut shown);
         write(&format!("{}\n", ws_report::text::terminal(text)));

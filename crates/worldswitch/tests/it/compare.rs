@@ -1,6 +1,6 @@
 //! Tests of `compare`, `model`, `history check` and `report`: output, exports and exit codes.
 
-use crate::common::{expect_code, stderr, text, worldswitch};
+use crate::common::{self, expect_code, stderr, text, worldswitch};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Output;
@@ -10,19 +10,19 @@ use ws_results::ResultFile;
 type Costs<'a> = (&'a str, &'a [u64]);
 
 /// A folder of results.
-struct Runs(tempfile::TempDir);
+pub struct Runs(tempfile::TempDir);
 
 impl Runs {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Runs(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Writes RUN/PLATFORM.json. On `insns` the last boot is a perturbed one.
-    fn add(&self, run: &str, platform: &str, unit: &str, rows: &[Costs]) -> &Self {
+    pub fn add(&self, run: &str, platform: &str, unit: &str, rows: &[Costs]) -> &Self {
         let boots = rows[0].1.len();
         let boots = (1..=boots).map(|boot| {
             let mut value = json!({"boot": boot, "launches": [{"nonce": "1", "vcpus": 1, "asked": [],
@@ -52,7 +52,7 @@ impl Runs {
         self
     }
 
-    fn said(&self, arguments: &[&str]) -> Output {
+    pub fn said(&self, arguments: &[&str]) -> Output {
         worldswitch()
             .current_dir(self.0.path())
             .args(arguments)
@@ -61,8 +61,8 @@ impl Runs {
     }
 }
 
-const FAST: &[u64] = &[1000, 1005, 1010, 995, 990, 1015, 985, 1025];
-const SLOW: &[u64] = &[1500, 1505, 1510, 1495, 1490, 1515, 1485, 1525];
+pub const FAST: &[u64] = &[1000, 1005, 1010, 995, 990, 1015, 985, 1025];
+pub const SLOW: &[u64] = &[1500, 1505, 1510, 1495, 1490, 1515, 1485, 1525];
 
 #[test]
 fn exit_codes_say_what_came_of_it() {
@@ -126,7 +126,7 @@ fn instructions_are_compared_to_the_digit() {
     let output = runs.said(&["compare", "run:lab:kvm", "run:lab:kvm-shadow"]);
     expect_code(&output, 3);
     assert!(
-        text(&output.stdout).contains("worse      6520 instructions more"),
+        text(&output.stdout).contains("worse    6520 instructions more"),
         "{}",
         text(&output.stdout)
     );
@@ -222,17 +222,7 @@ fn exports_hold_what_is_shown_and_fit_their_schema() {
 
 /// Checks a file that a command wrote against a schema of `docs/`.
 fn valid(runs: &Runs, file: &str, schema: &str) -> Value {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let schema = std::fs::read_to_string(format!("{docs}/{schema}-schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    let text = std::fs::read_to_string(runs.path(file)).unwrap();
-    let value: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(
-        ws_results::schema_check::Schema::of(&schema).check(&value),
-        Ok(()),
-        "{text}"
-    );
-    value
+    common::valid(&std::fs::read_to_string(runs.path(file)).unwrap(), schema)
 }
 
 #[test]

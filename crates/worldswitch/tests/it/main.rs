@@ -5,6 +5,7 @@ mod common;
 mod compare;
 mod external;
 mod house;
+mod json;
 mod kvm;
 mod log;
 mod machines;

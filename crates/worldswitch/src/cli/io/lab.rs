@@ -1,5 +1,6 @@
 //! Options of `worldswitch io` with `--on`: the devices of a VM in the lab.
 
+use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::{Exports, Parts, PlatformList, platforms};
 use clap::{Arg, ArgGroup, Args, ValueEnum};
 
@@ -29,12 +30,11 @@ const OF_HOST: [&str; 17] = [
 ];
 
 /// All options of the lab alone.
-const OF_LAB: [&str; 11] = [
+const OF_LAB: [&str; 10] = [
     "device",
     "busy",
     "boots",
     "perturb",
-    "export_json",
     "export_markdown",
     "guest",
     "qemu",
@@ -85,9 +85,9 @@ pub struct LabArgs {
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
 }
 
@@ -121,7 +121,16 @@ mod tests {
     fn every_option_belongs_to_the_host_or_the_lab_or_both() {
         let cli = Cli::command();
         let io = cli.find_subcommand("io").unwrap();
-        let both = ["on", "of", "list", "depth", "output", "force"];
+        let both = [
+            "on",
+            "of",
+            "list",
+            "depth",
+            "output",
+            "force",
+            "json",
+            "export_json",
+        ];
         let all = [&super::OF_HOST[..], &super::OF_LAB[..], &both[..]].concat();
         let mut known: Vec<&str> = io
             .get_arguments()
@@ -141,7 +150,9 @@ mod tests {
             "--on lab:kvm-linux --busy=no --perturb 4 --export-json x --lab-dir y",
             "--of run --export-markdown x",
             "--list",
-            "--list --lab-dir y",
+            "--list --lab-dir y --json",
+            "--quick --json",
+            "--quick --export-json x",
             "scaling --quick",
         ] {
             assert!(parse(good).is_ok(), "{good}: {:?}", parse(good));

@@ -3,6 +3,7 @@
 pub mod lab;
 
 use super::Output;
+use super::help::OUTPUT;
 use clap::{Args, ValueEnum};
 use lab::LabArgs;
 use std::path::PathBuf;
@@ -117,7 +118,7 @@ pub struct IoArgs {
     pub elvis: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Options of devices in the lab")]
     pub lab: LabArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
 }
 

@@ -10,7 +10,6 @@ use crate::commands::figure::{Figure, number};
 use crate::commands::{parts, run};
 use crate::terminal::{Colours, Progress, Stop, time};
 use anyhow::{Context, bail};
-use regex::Regex;
 use std::collections::BTreeMap;
 use std::path::Path;
 use ws_machines::name::PlatformName;
@@ -66,7 +65,6 @@ pub struct Looker<'a> {
     stop: &'a Stop,
     colours: Colours,
     platform: PlatformName,
-    bench: Regex,
     /// Earlier measurements by the machine's digest: the same machine gives the same figures.
     known: BTreeMap<String, Measured>,
 }
@@ -86,7 +84,6 @@ impl<'a> Looker<'a> {
     ) -> anyhow::Result<Self> {
         Ok(Self {
             platform: machine(args, tree)?,
-            bench: Regex::new(&format!("^{}$", regex::escape(&args.bench)))?,
             args,
             tree,
             builder,
@@ -157,7 +154,11 @@ impl<'a> Looker<'a> {
                 output: Some(folder.to_owned()),
                 force: true,
             },
-            ..RunArgs::of(platforms, self.bench.clone(), self.args.parts.clone())
+            ..RunArgs::of(
+                platforms,
+                vec![self.args.bench.clone()],
+                self.args.parts.clone(),
+            )
         };
         let measured = run::measure(&run, None, self.stop, self.colours);
         if self.stop.requested() {

@@ -7,15 +7,17 @@ mod look;
 mod show;
 mod tree;
 
+#[cfg(test)]
+pub use show::Bisected;
+
 use crate::cli::bisect::BisectArgs;
 use crate::commands::explain::LEAST;
-use crate::commands::{self, Done, Usage, parts};
+use crate::commands::{self, Done, Usage, benchmarks, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use build::Builder;
 use explained::Explainers;
 use look::{Look, Looker, Measured};
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::SystemTime;
 use tree::{Commit, Step, Tree, Word};
@@ -207,15 +209,8 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
         bail!(Usage(format!("--on {on}: that machine boots no Linux")));
     }
     let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
-    let mut names = image.rows.iter().map(|row| row.name.as_str());
-    if !names.clone().any(|name| name == args.bench) {
-        bail!(Usage(format!(
-            "--bench: there is no benchmark {}; there are {}",
-            ws_report::text::terminal(&args.bench),
-            names.by_ref().collect::<Vec<_>>().join(", ")
-        )));
-    }
-    Ok(())
+    let names: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
+    Ok(benchmarks::check(&args.bench, &names)?)
 }
 
 /// The lab's small kernel configuration: the user's own, else the installed one.
@@ -291,7 +286,5 @@ fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look:
 
 /// Prints progress.
 fn say(line: &str) {
-    let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
-    // If standard error is gone, there is nowhere to report it.
-    let _ = writeln!(std::io::stderr(), "bisect: {}", lines.join("\n  "));
+    output::progress("bisect", line);
 }

@@ -1,11 +1,12 @@
 //! The result of a search: as text and as JSON.
 
 use super::look::Measured;
-use super::{End, Point};
+use super::{Commit, End, Point};
 use crate::cli::bisect::BisectArgs;
 use crate::commands::figure::{self, number};
-use crate::terminal::columns::{columns, pretty};
-use serde_json::{Value, json};
+use crate::terminal::columns::{self, columns};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
 use ws_explain::diff::Difference;
 
@@ -56,6 +57,69 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
     format!("{table}\n{legend}\n{found}")
 }
 
+/// The outcome as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Bisected<'a> {
+    /// Always `worldswitch-bisect/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    platform: String,
+    benchmark: &'a str,
+    /// Always `insns`.
+    unit: &'static str,
+    /// The commit that changed the figure; null if too many were skipped.
+    first_bad: Option<Named<'a>>,
+    /// Then it is one of these.
+    first_bad_is_one_of: Vec<Named<'a>>,
+    /// Those that were looked at, ancestors first.
+    commits: Vec<Looked<'a>>,
+    /// What the found commit does more and less than its parent.
+    difference: Option<&'a Difference>,
+    /// Why that is not known.
+    not_explained: Option<String>,
+    /// The folder of results and logs.
+    results: String,
+}
+
+/// A commit.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Named<'a> {
+    commit: &'a str,
+    subject: &'a str,
+}
+
+/// A commit that was looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Looked<'a> {
+    commit: &'a str,
+    subject: &'a str,
+    /// `good`, `bad` or `skip`.
+    verdict: &'static str,
+    /// How it differs from the good one, or why it was skipped.
+    why: &'a str,
+    /// The mode, in instructions for one operation.
+    measured: Option<f64>,
+    /// The least and the greatest over all boots.
+    band: Option<[f64; 2]>,
+    /// The commit that was booted: an earlier one if its kernel was the same.
+    booted: Option<&'a str>,
+}
+
+impl<'a> Looked<'a> {
+    fn of(point: &'a Point) -> Self {
+        let measured = point.measured.as_ref();
+        Self {
+            commit: &point.commit.id,
+            subject: &point.commit.subject,
+            verdict: point.word.text(),
+            why: &point.why,
+            measured: measured.map(|one| one.figure.insns),
+            band: measured.map(|one| [one.figure.band.0, one.figure.band.1]),
+            booted: measured.map(|one| one.booted.id.as_str()),
+        }
+    }
+}
+
 /// The same as JSON, with what the found commit changed.
 ///
 /// # Errors
@@ -66,52 +130,39 @@ pub fn json(
     points: &[Point],
     folder: &Path,
     difference: Option<&anyhow::Result<Difference>>,
-) -> anyhow::Result<String> {
-    let commit = |commit: &super::Commit| json!({ "commit": commit.id, "subject": commit.subject });
-    let points: Vec<Value> = points
-        .iter()
-        .map(|point| {
-            let measured = point.measured.as_ref();
-            let band = measured.map(|one| [one.figure.band.0, one.figure.band.1]);
-            json!({
-                "commit": point.commit.id,
-                "subject": point.commit.subject,
-                "verdict": point.word.text(),
-                "why": point.why,
-                "measured": measured.map(|one| one.figure.insns),
-                "band": band,
-                "booted": measured.map(|one| &one.booted.id),
-            })
-        })
-        .collect();
-    let (first, one_of) = match end {
-        End::Found(found) => (Some(commit(found)), Vec::new()),
-        End::OneOf(commits) => (None, commits.iter().map(commit).collect()),
+) -> serde_json::Result<String> {
+    fn named(commit: &Commit) -> Named<'_> {
+        Named {
+            commit: &commit.id,
+            subject: &commit.subject,
+        }
+    }
+    let (first_bad, one_of) = match end {
+        End::Found(found) => (Some(named(found)), Vec::new()),
+        End::OneOf(commits) => (None, commits.iter().map(named).collect()),
     };
-    let (difference, not_explained) = match difference {
-        Some(Ok(difference)) => (Some(serde_json::to_value(difference)?), None),
-        Some(Err(why)) => (None, Some(format!("{why:#}"))),
-        None => (None, None),
-    };
-    Ok(pretty(&json!({
-        "schema": SCHEMA,
-        "platform": args.on.to_string(),
-        "benchmark": args.bench,
-        "unit": "insns",
-        "first_bad": first,
-        "first_bad_is_one_of": one_of,
-        "commits": points,
-        "difference": difference,
-        "not_explained": not_explained,
-        "results": folder.display().to_string(),
-    })))
+    columns::json(&Bisected {
+        schema: SCHEMA,
+        platform: args.on.to_string(),
+        benchmark: &args.bench,
+        unit: "insns",
+        first_bad,
+        first_bad_is_one_of: one_of,
+        commits: points.iter().map(Looked::of).collect(),
+        difference: difference.and_then(|difference| difference.as_ref().ok()),
+        not_explained: difference
+            .and_then(|difference| difference.as_ref().err())
+            .map(|why| format!("{why:#}")),
+        results: folder.display().to_string(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::bisect::tree::{Commit, Word};
+    use crate::commands::bisect::tree::Word;
     use clap::Parser;
+    use serde_json::Value;
 
     #[test]
     fn skipped_commits_are_rows_and_what_is_left_is_named() {
@@ -140,7 +191,9 @@ mod tests {
         assert!(!shown.contains('\u{1b}'), "{shown}");
         let json = |difference| {
             let text = self::json(&args, &end, &points, Path::new("d"), difference).unwrap();
-            serde_json::from_str::<Value>(&text).unwrap()
+            let value = serde_json::from_str::<Value>(&text).unwrap();
+            crate::commands::schemas::check("bisect", &value);
+            value
         };
         let why = Err(anyhow::anyhow!("no symbols"));
         let failed = json(Some(&why));

@@ -12,6 +12,7 @@ use ws_explain::explained::Explained;
 use ws_explain::render::number::signed;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
+use ws_report::ChangeExplained;
 use ws_results::ResultFile;
 
 /// A benchmark that changed.
@@ -26,28 +27,48 @@ pub struct Changed<'a> {
 /// By platform and benchmark; nothing if the user stopped it.
 type Known = BTreeMap<(String, String), Option<Explained>>;
 
-/// Prints for each what its functions do more or less, or in one line why that can't be told.
+/// What the functions of each do more or less, or why that can't be told. `print`: also prints it, each as soon as it
+/// is known.
 ///
 /// # Errors
 /// Standard output can't be written.
-pub fn changed(rows: &[Changed<'_>], parts: &Parts, colours: Colours) -> anyhow::Result<()> {
+pub fn changed(
+    rows: &[Changed<'_>],
+    parts: &Parts,
+    print: bool,
+    colours: Colours,
+) -> anyhow::Result<Vec<ChangeExplained>> {
     if rows.is_empty() {
         output::remark("nothing changed, so nothing is explained", colours);
     }
     let stop = Stop::listen()?;
     let mut known = Known::new();
+    let mut explained = Vec::new();
     for row in rows {
-        let text = match difference(row, parts, &stop, colours, &mut known) {
-            Ok(Some(difference)) => text(row, &difference),
-            Ok(None) => return Ok(()),
-            Err(why) => {
-                let why = format!("{}: not explained: {why:#}", row.benchmark);
-                ws_report::text::terminal(&why).into_owned() + "\n"
-            }
+        let difference = match difference(row, parts, &stop, colours, &mut known) {
+            Ok(Some(difference)) => Ok(difference),
+            Ok(None) => break,
+            Err(why) => Err(format!("{why:#}")),
         };
-        output::data(&format!("\n{text}"))?;
+        if print {
+            let text = match &difference {
+                Ok(difference) => text(row, difference),
+                Err(why) => {
+                    let why = format!("{}: not explained: {why}", row.benchmark);
+                    ws_report::text::terminal(&why).into_owned() + "\n"
+                }
+            };
+            output::data(&format!("\n{text}"))?;
+        }
+        explained.push(ChangeExplained {
+            base: row.base.platform.clone(),
+            other: row.other.platform.clone(),
+            benchmark: row.benchmark.clone(),
+            why: difference.as_ref().err().cloned(),
+            difference: difference.ok(),
+        });
     }
-    Ok(())
+    Ok(explained)
 }
 
 fn text(row: &Changed<'_>, difference: &Difference) -> String {

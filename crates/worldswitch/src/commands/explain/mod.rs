@@ -7,11 +7,12 @@ mod kept;
 mod operation;
 mod prices;
 
-use crate::cli::ExplainArgs;
-use crate::commands::Done;
+use crate::cli::{ExplainArgs, STDOUT};
+use crate::commands::{Done, on_stdout, write as write_file};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::Context;
 use kept::Keeper;
+use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
@@ -29,6 +30,9 @@ pub const LEAST: u64 = 10;
 /// # Errors
 /// Wrong usage, a benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
 pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
+    let flamegraph = args.flamegraph.as_deref();
+    let form = (args.json || args.folded).then_some(Path::new(STDOUT));
+    on_stdout([flamegraph, form])?;
     // Before the machine boots: a mistake in a file is told at once.
     let prices = prices::prices(&args.prices)?;
     debug::check(&args.debug)?;
@@ -80,7 +84,10 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
 
 fn show(args: &ExplainArgs, explained: &Explained, colours: Colours) -> anyhow::Result<()> {
     if let Some(path) = &args.flamegraph {
-        ws_results::write_bytes(path, explained.to_flame_graph()?.as_bytes())?;
+        let to_file = write_file(path, explained.to_flame_graph()?.as_bytes())?;
+        if !to_file {
+            return Ok(());
+        }
     }
     let text = match (args.json, args.folded) {
         (true, _) => explained.to_json()?,

@@ -3,7 +3,7 @@
 use super::debug;
 use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::run::{Measured, measure};
-use crate::commands::{Usage, parts};
+use crate::commands::{Usage, benchmarks, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
@@ -14,6 +14,7 @@ use ws_explain::place::{Image, Machine, Role};
 use ws_explain::sum::Measured as Samples;
 use ws_explain::symbols::Symbols;
 use ws_explain::trace::Trace;
+use ws_machines::image::GuestImage;
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
@@ -51,7 +52,7 @@ impl Explainer<'_> {
         let folder = temporary_folder()?;
         let file = folder.path().join("trace");
         let resources = parts::resources(self.parts, Vec::new());
-        platforms::check(name, &resources).map_err(|e| Usage(e.to_string()))?;
+        self.check_benchmark(name, &resources)?;
         let Some(symbols) = symbols(name, &resources, self.stop, self.colours)? else {
             return Ok(None);
         };
@@ -89,9 +90,21 @@ impl Explainer<'_> {
         Ok(Some(explained.with_context(|| name.to_string())?))
     }
 
+    /// Checks that there are such a machine and such a benchmark, before any is booted. Machines that run a whole
+    /// Linux have their workloads instead of an image's benchmarks.
+    fn check_benchmark(&self, name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
+        let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+        let recipe = resources.lab()?.recipe(&name.name, None)?;
+        if recipe.root.is_none() {
+            let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
+            let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
+            benchmarks::check(self.benchmark, &names)?;
+        }
+        Ok(())
+    }
+
     /// Boots the machine once with only this benchmark, and records it into `file`.
     fn record(&self, name: &PlatformName, folder: &Path, file: &Path) -> anyhow::Result<Measured> {
-        let bench = regex::Regex::new(&format!("^{}$", regex::escape(self.benchmark)))?;
         let run = RunArgs {
             boots: Some(1),
             perturb: Some(0),
@@ -100,7 +113,11 @@ impl Explainer<'_> {
                 force: false,
             },
             recording: Some(file.to_owned()),
-            ..RunArgs::of(vec![name.clone()], bench, self.parts.clone())
+            ..RunArgs::of(
+                vec![name.clone()],
+                vec![self.benchmark.to_owned()],
+                self.parts.clone(),
+            )
         };
         let measured = measure(&run, None, self.stop, self.colours)?;
         measured.tell_problems(self.colours);

@@ -3,11 +3,12 @@
 mod store;
 
 use crate::cli::{By, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
-use crate::commands::{Done, Usage, compare};
-use crate::terminal::columns::columns;
+use crate::commands::{Done, Usage, benchmarks, compare, write as write_file};
+use crate::terminal::columns::{columns, json};
 use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -33,9 +34,12 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
         HistoryWhat::List { platform, json } => {
             list(&Store::open(path)?, platform.as_deref(), *json)?
         }
-        HistoryWhat::Show { run } => {
+        HistoryWhat::Show { run, json: as_json } => {
             let result = Store::open(path)?.result(*run)?;
-            output::data(&ws_report::show(&result, colours.stdout))?;
+            output::data(&match as_json {
+                true => json(&result)?,
+                false => ws_report::show(&result, colours.stdout),
+            })?;
         }
         HistoryWhat::Plot(plot) => draw(&Store::open(path)?, plot, colours)?,
         HistoryWhat::Pin { run } => {
@@ -96,7 +100,7 @@ fn check(
             }
         }
     }
-    Ok(compare::judge(&judged, how, colours)?.outcome)
+    compare::judge(&judged, how, None, colours)
 }
 
 /// `$XDG_DATA_HOME/worldswitch/history.sqlite`, by default in `~/.local/share` (XDG Base Directory
@@ -134,17 +138,58 @@ fn add(path: &Path, specs: &[String], pin_first: bool, colours: Colours) -> anyh
     Ok(())
 }
 
-fn list(store: &Store, platform: Option<&str>, json: bool) -> anyhow::Result<()> {
+/// The format version of `list --json`.
+const HISTORY: &str = "worldswitch-history/1";
+
+/// The runs as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct History<'a> {
+    /// Always `worldswitch-history/1`.
+    #[schemars(extend("const" = HISTORY))]
+    schema: &'static str,
+    /// The oldest first.
+    runs: Vec<ListedRun<'a>>,
+}
+
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedRun<'a> {
+    /// Its number.
+    run: i64,
+    /// When it began, in UTC.
+    created: &'a str,
+    platform: &'a str,
+    kernel: Option<&'a str>,
+    /// The program that measured it.
+    tool: &'a str,
+    /// Its command line.
+    command: &'a str,
+    /// `history check` compares newer runs with it.
+    pinned: bool,
+}
+
+impl<'a> History<'a> {
+    fn of(runs: &'a [Run]) -> Self {
+        let runs = runs.iter().map(|run| ListedRun {
+            run: run.id,
+            created: &run.created,
+            platform: &run.platform,
+            kernel: run.kernel.as_deref(),
+            tool: &run.tool,
+            command: &run.command,
+            pinned: run.pinned,
+        });
+        Self {
+            schema: HISTORY,
+            runs: runs.collect(),
+        }
+    }
+}
+
+fn list(store: &Store, platform: Option<&str>, as_json: bool) -> anyhow::Result<()> {
     let runs = store.runs(platform)?;
-    if json {
-        let runs: Vec<_> = runs
-            .iter()
-            .map(|run| {
-                json!({"run": run.id, "created": run.created, "platform": run.platform, "kernel": run.kernel,
-                    "tool": run.tool, "command": run.command, "pinned": run.pinned})
-            })
-            .collect();
-        return output::data(&(serde_json::to_string_pretty(&runs)? + "\n"));
+    if as_json {
+        return output::data(&json(&History::of(&runs))?);
     }
     let lines = runs.iter().map(|run| {
         let pinned = if run.pinned { "pinned" } else { "" };
@@ -161,6 +206,56 @@ fn list(store: &Store, platform: Option<&str>, json: bool) -> anyhow::Result<()>
     output::data(&columns(["run", "began", "platform", "kernel", ""], lines))
 }
 
+/// The format version of `plot --json`.
+const SERIES: &str = "worldswitch-series/1";
+
+/// A benchmark over time or over kernels, as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Series<'a> {
+    /// Always `worldswitch-series/1`.
+    #[schemars(extend("const" = SERIES))]
+    schema: &'static str,
+    benchmark: &'a str,
+    /// One for each platform and unit.
+    lines: Vec<SeriesLine<'a>>,
+}
+
+/// One platform's values of the benchmark.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SeriesLine<'a> {
+    platform: &'a str,
+    unit: &'a str,
+    values: Vec<SeriesValue<'a>>,
+}
+
+/// A value.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SeriesValue<'a> {
+    /// The date, or the kernel.
+    at: &'a str,
+    /// Of one operation.
+    value: f64,
+}
+
+impl<'a> Series<'a> {
+    fn of(benchmark: &'a str, lines: &'a [Line]) -> Self {
+        let lines = lines.iter().map(|line| SeriesLine {
+            platform: &line.platform,
+            unit: &line.unit,
+            values: line
+                .values
+                .iter()
+                .map(|(at, value)| SeriesValue { at, value: *value })
+                .collect(),
+        });
+        Self {
+            schema: SERIES,
+            benchmark,
+            lines: lines.collect(),
+        }
+    }
+}
+
 /// One platform's values of the benchmark, each with its label (date or kernel).
 struct Line {
     platform: String,
@@ -172,20 +267,23 @@ fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> 
     let points = store.points(&args.bench, args.platform.as_deref())?;
     if points.is_empty() {
         let known = store.benchmarks()?;
+        let instead = match (known.is_empty(), known.contains(&args.bench)) {
+            (true, _) => "it has none at all".to_owned(),
+            (false, true) => "history list shows its platforms".to_owned(),
+            (false, false) => benchmarks::instead(&args.bench, &known),
+        };
         bail!(Usage(format!(
-            "the history has no figure of {:?}{}; it has {}",
+            "the history has no figure of {:?}{}; {instead}",
             args.bench,
             args.platform
                 .as_ref()
                 .map_or(String::new(), |name| format!(" on {name:?}")),
-            if known.is_empty() {
-                "none at all".into()
-            } else {
-                known.join(", ")
-            }
         )));
     }
     let lines = lines(&points, args.by);
+    if args.json {
+        return output::data(&json(&Series::of(&args.bench, &lines))?);
+    }
     if let Some(path) = &args.svg {
         let [line] = lines.as_slice() else {
             let names: Vec<String> = lines
@@ -202,8 +300,9 @@ fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> 
             args.bench, line.platform, line.unit
         );
         let svg = ws_report::page::line(&name, &line.unit, &line.values);
-        ws_results::write_bytes(path, svg.as_bytes())?;
-        output::remark(&format!("the plot is {}", path.display()), colours);
+        if write_file(path, svg.as_bytes())? {
+            output::remark(&format!("the plot is {}", path.display()), colours);
+        }
         return Ok(());
     }
     let mut out = String::new();

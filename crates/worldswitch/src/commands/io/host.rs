@@ -6,8 +6,8 @@ use super::results::Run;
 use super::table;
 use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::commands::{self, Done, Usage, doctor, parts};
-use crate::terminal::{Colours, Stop, output};
+use crate::commands::{self, Done, Usage, doctor, export, on_stdout, parts};
+use crate::terminal::{Colours, Stop, columns, output};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -98,6 +98,7 @@ fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
 /// Wrong usage, nothing could be measured, or the results can't be written.
 pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
+    let json = args.lab.exports.json_to();
     let parts = experiments::parts(args)?;
     let mut runs = runs(&parts)?;
     let working = working_folder(&parts)?;
@@ -121,7 +122,11 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         result
     };
     let results: Vec<_> = runs.into_iter().map(finish).collect();
-    output::data(&table::table(&results))?;
+    let servers = table::Servers::of(&results);
+    if !on_stdout([json])? {
+        output::data(&servers.to_terminal())?;
+    }
+    export(json, || Ok(columns::json(&servers)?))?;
     let lost = folder.write(&results);
     for error in &lost {
         output::error(&anyhow::anyhow!("results were not kept: {error}"), colours);
@@ -168,6 +173,6 @@ fn measure_all(setting: &Setting, parts: &[Part], rounds: u32, runs: &mut [Run],
                 }
             }
         }
-        eprintln!("round {round} of {rounds}");
+        output::progress("io", &format!("round {round} of {rounds}"));
     }
 }

@@ -3,11 +3,12 @@
 use crate::cli::RunArgs;
 use crate::cli::io::IoArgs;
 use crate::cli::io::lab::Busy;
-use crate::commands::{Done, exports, parts, whole};
-use crate::rounds::rows::{Devices, RowsOf};
-use crate::terminal::columns::columns;
+use crate::commands::{Done, on_stdout, parts, put, whole};
+use crate::rounds::rows::{self, RowsOf};
+use crate::terminal::columns::{columns, json};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
+use schemars::JsonSchema;
 use serde::Serialize;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::{PlatformName, parse_list};
@@ -33,7 +34,8 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     if lab.list {
         return list(args);
     }
-    let devices = RowsOf::Devices(Devices {
+    on_stdout(lab.exports.files())?;
+    let devices = RowsOf::Devices(rows::Devices {
         device: lab.device.clone(),
         depths: args.depth.clone(),
         busy: lab.busy.map(|busy| busy == Busy::Yes),
@@ -52,12 +54,12 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     if requests.lines.is_empty() {
         bail!("no device was measured: worldswitch io --list shows all");
     }
-    exports(
+    put(
         &lab.exports,
+        || requests.to_terminal(),
         || requests.to_json(),
         || requests.to_markdown(),
     )?;
-    output::data(&requests.to_terminal())?;
     Ok(done)
 }
 
@@ -69,7 +71,7 @@ fn list(args: &IoArgs) -> anyhow::Result<Done> {
         false => args.on.iter().flatten().cloned().collect(),
     };
     let lab = parts::recipes(&args.parts.lab)?;
-    let mut lines: Vec<[String; 4]> = Vec::new();
+    let mut devices: Vec<Device> = Vec::new();
     for name in &names {
         let recipe = whole::recipe(&lab, name, has_devices, HAS_NO)?;
         for device in recipe
@@ -81,16 +83,55 @@ fn list(args: &IoArgs) -> anyhow::Result<Done> {
                 .device
                 .as_ref()
                 .is_none_or(|regex| regex.is_match(&device.name));
-            let (kind, served) = (word(device.kind)?, word(device.served)?);
-            let line = [device.name, kind, served, device.why];
-            if is_wanted && !lines.contains(&line) {
-                lines.push(line);
+            let device = Device {
+                kind: word(device.kind)?,
+                served: word(device.served)?,
+                device: device.name,
+                why: device.why,
+            };
+            if is_wanted && !devices.contains(&device) {
+                devices.push(device);
             }
         }
     }
-    let heads = ["device", "kind", "served by", "why"];
-    output::data(&columns(heads, lines.into_iter()))?;
+    output::data(&match args.exports.json {
+        true => json(&Devices {
+            schema: DEVICES,
+            devices,
+        })?,
+        false => {
+            let lines = devices.into_iter();
+            let lines = lines.map(|one| [one.device, one.kind, one.served, one.why]);
+            columns(["device", "kind", "served by", "why"], lines)
+        }
+    })?;
     Ok(Done::Whole)
+}
+
+/// The format version of `--list --json`.
+const DEVICES: &str = "worldswitch-devices/1";
+
+/// The devices that can be measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Devices {
+    /// Always `worldswitch-devices/1`.
+    #[schemars(extend("const" = DEVICES))]
+    schema: &'static str,
+    /// In the order of their recipes.
+    devices: Vec<Device>,
+}
+
+/// A device of a VM in the lab.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Device {
+    /// Its name, for `--device`.
+    device: String,
+    /// `blk` or `net`.
+    kind: String,
+    /// Who serves it.
+    served: String,
+    /// Why it is measured.
+    why: String,
 }
 
 /// A value's word in a recipe.

@@ -6,6 +6,11 @@ mod lab;
 mod results;
 mod table;
 
+#[cfg(test)]
+pub use lab::Devices;
+#[cfg(test)]
+pub use table::Servers;
+
 use crate::cli::io::IoArgs;
 use crate::commands::Done;
 use crate::terminal::Colours;

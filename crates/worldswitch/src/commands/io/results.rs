@@ -1,6 +1,7 @@
 //! Measurements of servers as result files: a platform is a server, a boot a round, a row a group of
 //! devices.
 
+use crate::cli::VERSION;
 use crate::terminal::time;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -133,7 +134,7 @@ impl Run {
         ResultFile {
             schema: SCHEMA.to_owned(),
             created: time::rfc3339(created),
-            tool: concat!("worldswitch ", env!("CARGO_PKG_VERSION")).to_owned(),
+            tool: format!("worldswitch {VERSION}"),
             command: std::env::args().collect(),
             platform: server,
             identity,

@@ -1,10 +1,48 @@
 //! The table of `worldswitch io`.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write;
 use ws_report::page::{Crowd, crowd};
 use ws_results::{ResultFile, Row, Samples};
 
-/// Minimum, median and maximum over boots, one value per boot.
+/// The format version of the JSON.
+const SCHEMA: &str = "worldswitch-io-servers/1";
+
+/// The table as data. Medians are over rounds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Servers {
+    /// Always `worldswitch-io-servers/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// One for each load and server.
+    rows: Vec<Line>,
+}
+
+/// A server under a load.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Line {
+    load: String,
+    server: String,
+    /// Absent if nothing was measured, with the reason in `why`.
+    requests_per_s: Option<Over>,
+    latency_p50_ns: Option<f64>,
+    latency_p99_ns: Option<f64>,
+    /// Of one request.
+    kicks: Option<f64>,
+    /// Of one request.
+    calls: Option<f64>,
+    /// The server's processor time for one request; absent if it is not known.
+    server_cpu_ns: Option<f64>,
+    /// Fairness among devices (Jain's index): 1 if all got the same.
+    jain: Option<f64>,
+    /// Blocks that were compared with what was written, at least.
+    compared: Option<f64>,
+    why: Option<String>,
+}
+
+/// Over rounds.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 struct Over {
     least: f64,
     median: f64,
@@ -38,73 +76,109 @@ fn jain(samples: &Samples) -> f64 {
     sum * sum / (samples.run.len() as f64 * squares)
 }
 
-/// One line per load and server: medians over rounds.
-pub fn table(results: &[ResultFile]) -> String {
-    let mut text = String::new();
-    // Writing to a string can't fail.
-    let _ = writeln!(
-        text,
-        "{:<28} {:<24} {:>10} {:>21} {:>9} {:>9} {:>9} {:>9} {:>10} {:>6}",
-        "load",
-        "server",
-        "requests/s",
-        "least to greatest",
-        "p50 us",
-        "p99 us",
-        "kicks/req",
-        "calls/req",
-        "cpu us/req",
-        "Jain"
-    );
-    let mut loads: Vec<&str> = Vec::new();
-    for row in results.iter().flat_map(|result| &result.rows) {
-        if !loads.contains(&row.benchmark.as_str()) {
-            loads.push(&row.benchmark);
+impl Line {
+    fn of(server: &str, row: &Row) -> Self {
+        let median = |metric: &str, of: fn(&Samples) -> f64| Some(over(row, metric, of)?.median);
+        // Time per request is a ratio of sums; its inverse is throughput.
+        let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
+        let compared = over(row, "compared", |samples| {
+            samples.run.iter().sum::<u64>() as f64
+        });
+        let why = || {
+            row.reason
+                .as_deref()
+                .unwrap_or("nothing was measured")
+                .to_owned()
+        };
+        Self {
+            load: row.benchmark.clone(),
+            server: server.to_owned(),
+            latency_p50_ns: median("latency_p50", mean),
+            latency_p99_ns: median("latency_p99", mean),
+            kicks: median("kicks", ratio),
+            calls: median("calls", ratio),
+            server_cpu_ns: median("server_cpu", mean),
+            jain: median("requests", jain),
+            compared: compared.map(|compared| compared.least),
+            why: rate.is_none().then(why),
+            requests_per_s: rate,
         }
     }
-    for load in loads {
-        let mut head = load;
-        for result in results {
-            let Some(row) = result.row(load) else {
-                continue;
-            };
-            let _ = write!(text, "{head:<28} {:<24} ", result.platform);
-            head = "";
-            let _ = writeln!(text, "{}", line(row));
-        }
+
+    /// The columns after load and server.
+    fn cells(&self) -> String {
+        let Some(rate) = self.requests_per_s else {
+            let why = self.why.as_deref().unwrap_or_default();
+            return ws_report::text::terminal(why).into_owned();
+        };
+        let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let range = format!("{:.0} to {:.0}", rate.least, rate.most);
+        let cpu = self.server_cpu_ns;
+        let cpu = cpu.map_or("-".to_owned(), |cpu| format!("{:.2}", cpu / 1e3));
+        let compared = self.compared.map_or(String::new(), |compared| {
+            format!("  {compared:.0} or more blocks compared")
+        });
+        format!(
+            "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}",
+            rate.median,
+            or_nan(self.latency_p50_ns) / 1e3,
+            or_nan(self.latency_p99_ns) / 1e3,
+            or_nan(self.kicks),
+            or_nan(self.calls),
+            or_nan(self.jain),
+        )
     }
-    text
 }
 
-/// The columns after load and server.
-fn line(row: &Row) -> String {
-    // Time per request is a ratio of sums; its inverse is throughput.
-    let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
-    let Some(rate) = rate else {
-        let reason = row.reason.as_deref().unwrap_or("nothing was measured");
-        return ws_report::text::terminal(reason).into_owned();
-    };
-    let median = |metric: &str, of: fn(&Samples) -> f64| {
-        over(row, metric, of).map_or(f64::NAN, |over| over.median)
-    };
-    let range = format!("{:.0} to {:.0}", rate.least, rate.most);
-    let cpu = over(row, "server_cpu", mean)
-        .map_or("-".to_owned(), |cpu| format!("{:.2}", cpu.median / 1e3));
-    let compared = over(row, "compared", |samples| {
-        samples.run.iter().sum::<u64>() as f64
-    });
-    let compared = compared.map_or(String::new(), |compared| {
-        format!("  {:.0} or more blocks compared", compared.least)
-    });
-    format!(
-        "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}",
-        rate.median,
-        median("latency_p50", mean) / 1e3,
-        median("latency_p99", mean) / 1e3,
-        median("kicks", ratio),
-        median("calls", ratio),
-        median("requests", jain),
-    )
+impl Servers {
+    /// Of these results, by load.
+    pub fn of(results: &[ResultFile]) -> Self {
+        let mut loads: Vec<&str> = Vec::new();
+        for row in results.iter().flat_map(|result| &result.rows) {
+            if !loads.contains(&row.benchmark.as_str()) {
+                loads.push(&row.benchmark);
+            }
+        }
+        let mut rows = Vec::new();
+        for load in loads {
+            let of_load = results.iter().filter_map(|result| {
+                let row = result.row(load)?;
+                Some(Line::of(&result.platform, row))
+            });
+            rows.extend(of_load);
+        }
+        Self {
+            schema: SCHEMA,
+            rows,
+        }
+    }
+
+    /// One line per load and server.
+    pub fn to_terminal(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        let _ = writeln!(
+            text,
+            "{:<28} {:<24} {:>10} {:>21} {:>9} {:>9} {:>9} {:>9} {:>10} {:>6}",
+            "load",
+            "server",
+            "requests/s",
+            "least to greatest",
+            "p50 us",
+            "p99 us",
+            "kicks/req",
+            "calls/req",
+            "cpu us/req",
+            "Jain"
+        );
+        let mut before = "";
+        for row in &self.rows {
+            let load = if row.load == before { "" } else { &row.load };
+            let _ = writeln!(text, "{load:<28} {:<24} {}", row.server, row.cells());
+            before = &row.load;
+        }
+        text
+    }
 }
 
 /// The remark on clients that shared CPUs; `None` if each had its own.
@@ -162,7 +236,10 @@ mod tests {
                 warmup: Duration::ZERO,
                 measure: Duration::ZERO,
             };
-            crowded(&[run.finish(&setting, SystemTime::UNIX_EPOCH, false)])
+            let result = run.finish(&setting, SystemTime::UNIX_EPOCH, false);
+            let servers = Servers::of(std::slice::from_ref(&result));
+            crate::commands::schemas::check("io-servers", &serde_json::to_value(servers).unwrap());
+            crowded(&[result])
         };
         assert_eq!(told(&load, &[0, 1, 2]), None);
         let text = told(&load, &[0, 2]).unwrap();

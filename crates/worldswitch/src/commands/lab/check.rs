@@ -4,13 +4,13 @@ use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::RunArgs;
 use crate::cli::lab::CheckArgs;
 use crate::commands::figure::{self, Figure, number};
-use crate::commands::{Done, Usage, input, parts, run};
+use crate::commands::{Done, Usage, benchmarks, input, parts, run, write as write_file};
 use crate::outcome::folder::Folder;
-use crate::terminal::columns::{columns, pretty};
+use crate::terminal::columns::{self, columns};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
-use regex::Regex;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
 use std::rc::Rc;
 use ws_analysis::Outcome;
@@ -38,17 +38,17 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     for group in groups(&budget) {
         let names = group.iter().map(|one| one.platform.clone()).collect();
         let rows: Vec<&str> = group.first().map_or(Vec::new(), |one| names_of(one));
-        let bench = Regex::new(&format!("^({})$", rows.join("|")))?;
+        let rows = rows.into_iter().map(str::to_owned).collect();
         measured.run(
             args,
-            RunArgs::of(names, bench, args.parts.clone()),
+            RunArgs::of(names, rows, args.parts.clone()),
             &stop,
             colours,
         )?;
     }
     let lines = lines(&budget, &measured.results);
     output::data(&match args.json {
-        true => json(&lines, &measured),
+        true => columns::json(&Checked::of(&lines, &measured))?,
         false => table(&lines) + &figure::legend(measured.results.iter()),
     })?;
     measured.tell(colours);
@@ -80,15 +80,9 @@ fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
         let image = GuestImage::read(&image.map_err(|e| e.to_string())?);
         let image = image.map_err(|e| e.to_string())?;
         for row in &one.rows {
-            if !image.rows.iter().any(|known| known.name == row.benchmark) {
-                let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
-                return Err(format!(
-                    "line {}: there is no benchmark {}; there are {}",
-                    row.line,
-                    ws_report::text::terminal(&row.benchmark),
-                    known.join(", ")
-                ));
-            }
+            let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
+            benchmarks::check(&row.benchmark, &known)
+                .map_err(|why| format!("line {}: {why}", row.line))?;
         }
     }
     Ok(())
@@ -246,30 +240,63 @@ fn table(lines: &[Line<'_>]) -> String {
     columns(heads, lines) + "\n"
 }
 
-fn json(lines: &[Line<'_>], measured: &Measured) -> String {
-    let lines: Vec<Value> = lines
-        .iter()
-        .map(|line| {
+/// The outcome as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Checked<'a> {
+    /// Always `worldswitch-check/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// Whether every platform gave all that was asked.
+    whole: bool,
+    /// The folder of the results.
+    results: Option<String>,
+    /// In the budget's order.
+    rows: Vec<CheckedRow<'a>>,
+}
+
+/// A benchmark on a platform.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckedRow<'a> {
+    platform: &'a str,
+    benchmark: &'a str,
+    /// Always `insns`.
+    unit: &'static str,
+    /// The most instructions that one operation may cost.
+    budget: f64,
+    /// The mode; null if there is no exact figure, with the reason in `why`.
+    measured: Option<f64>,
+    /// The least and the greatest over all boots.
+    band: Option<[f64; 2]>,
+    /// Of the budget; negative if it is over.
+    left: Option<f64>,
+    /// `within`, `over`, `in doubt` or `no value`.
+    verdict: &'static str,
+    why: Option<&'a str>,
+}
+
+impl<'a> Checked<'a> {
+    fn of(lines: &'a [Line<'a>], measured: &Measured) -> Self {
+        let rows = lines.iter().map(|line| {
             let figure = line.figure.as_ref().ok();
-            json!({
-                "platform": line.platform,
-                "benchmark": line.benchmark,
-                "unit": "insns",
-                "budget": line.budget,
-                "measured": figure.map(|figure| figure.insns),
-                "band": figure.map(|figure| [figure.band.0, figure.band.1]),
-                "left": figure.map(|figure| line.budget - figure.insns),
-                "verdict": line.verdict(),
-                "why": line.figure.as_ref().err(),
-            })
-        })
-        .collect();
-    pretty(&json!({
-        "schema": SCHEMA,
-        "whole": !measured.lacking,
-        "results": measured.folder(),
-        "rows": lines,
-    }))
+            CheckedRow {
+                platform: &line.platform,
+                benchmark: line.benchmark,
+                unit: "insns",
+                budget: line.budget,
+                measured: figure.map(|figure| figure.insns),
+                band: figure.map(|figure| [figure.band.0, figure.band.1]),
+                left: figure.map(|figure| line.budget - figure.insns),
+                verdict: line.verdict(),
+                why: line.figure.as_ref().err().map(String::as_str),
+            }
+        });
+        Self {
+            schema: SCHEMA,
+            whole: !measured.lacking,
+            results: measured.folder(),
+            rows: rows.collect(),
+        }
+    }
 }
 
 /// Measures, and writes a budget that the figures just meet.
@@ -295,9 +322,11 @@ fn write(
         }
         platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
     }
-    let bench = args.bench.clone().map_or_else(|| Regex::new(""), Ok)?;
     let mut measured = Measured::default();
-    let run = RunArgs::of(names, bench, args.parts.clone());
+    let run = RunArgs {
+        bench: args.bench.clone(),
+        ..RunArgs::of(names, Vec::new(), args.parts.clone())
+    };
     measured.run(args, run, stop, colours)?;
     measured.tell(colours);
     if measured.lacking {
@@ -316,8 +345,9 @@ fn write(
     if !any {
         bail!("no budget was written: no benchmark has an exact figure");
     }
-    ws_results::write_bytes(path, budget::write(&all).as_bytes())?;
-    output::remark(&format!("the budget is in {}", path.display()), colours);
+    if write_file(path, budget::write(&all).as_bytes())? {
+        output::remark(&format!("the budget is in {}", path.display()), colours);
+    }
     Ok(Done::Whole)
 }
 
@@ -370,6 +400,16 @@ mod tests {
         assert_eq!(outcome(&lines), Some(Outcome::Regression));
         assert_eq!(lines[2].left(), "no value: died");
         assert!(table(&lines).contains("in         10      -"));
+    }
+
+    #[test]
+    fn what_is_printed_fits_its_schema() {
+        let mut lines = [line(10.0, 11.0, (9.0, 11.0)), line(10.0, 5.0, (5.0, 5.0))];
+        lines[1].figure = Err("died".into());
+        let checked = serde_json::to_value(Checked::of(&lines, &Measured::default())).unwrap();
+        crate::commands::schemas::check("check", &checked);
+        assert_eq!(checked["rows"][0]["verdict"], "in doubt");
+        assert_eq!(checked["rows"][1]["why"], "died");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! `worldswitch lab list`: recipes and sets of packages.
 
-use crate::terminal::columns::{columns, pretty};
+use crate::terminal::columns::{self, columns};
 use crate::terminal::output;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
+use std::path::Path;
 use ws_lab::lab::{Lab, LabError};
 use ws_lab::recipe::Recipe;
 use ws_lab::sets::Set;
@@ -25,7 +28,7 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
         .map(|(name, set)| (name.as_str(), set, state(lab, store, name)))
         .collect();
     output::data(&match json {
-        true => as_json(lab, store, &recipes, &sets),
+        true => columns::json(&Listed::of(lab, store, &recipes, &sets))?,
         false => as_text(lab, store, &recipes, &sets),
     })
 }
@@ -35,39 +38,58 @@ type Named<'a> = (&'a str, Result<Recipe, LabError>);
 /// A set, and its state in the store.
 type Stored<'a> = (&'a str, &'a Set, State);
 
-fn as_json(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> String {
-    let recipes: Vec<_> = recipes
-        .iter()
-        .map(|(name, recipe)| match recipe {
-            Ok(recipe) => json!({
-                "name": name,
-                "summary": recipe.summary,
-                "sets": recipe.sets(),
-                "variants": variants(lab, name),
-            }),
-            Err(error) => json!({ "name": name, "error": error.to_string() }),
-        })
-        .collect();
-    let sets: Vec<_> = sets
-        .iter()
-        .map(|(name, set, state)| {
-            let there = state.there.as_ref();
-            json!({
-                "name": name,
-                "summary": set.summary,
-                "kind": set.kind,
-                "architecture": set.architecture,
-                "suite": set.suite,
-                "on_request": set.on_request,
-                "state": state.word,
-                "packages": there.map(|there| there.packages().len()),
-                "bytes": there.map(|there| there.manifest().bytes()),
-                "digest": there.map(Unpacked::digest),
-            })
-        })
-        .collect();
-    let folder = store.root().display().to_string();
-    pretty(&json!({ "recipes": recipes, "sets": sets, "cache": folder }))
+/// The format version of `--json`.
+const SCHEMA: &str = "worldswitch-lab/1";
+
+/// The list as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed<'a> {
+    /// Always `worldswitch-lab/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    recipes: Vec<ListedRecipe<'a>>,
+    sets: Vec<ListedSet<'a>>,
+    /// The folder of fetched packages.
+    cache: &'a Path,
+}
+
+/// A recipe, or what is wrong with it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ListedRecipe<'a> {
+    Good {
+        name: &'a str,
+        summary: &'a str,
+        /// Sets of packages that it needs.
+        sets: Vec<&'a str>,
+        /// What may follow `@` in the platform's name.
+        variants: Vec<String>,
+    },
+    Wrong {
+        name: &'a str,
+        error: String,
+    },
+}
+
+/// A set of packages.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedSet<'a> {
+    name: &'a str,
+    summary: &'a str,
+    /// `closure`, `files` and the like.
+    kind: serde_json::Value,
+    architecture: serde_json::Value,
+    /// Debian's.
+    suite: &'a str,
+    /// `lab fetch --all` leaves it out.
+    on_request: bool,
+    /// `fetched`, `not fetched`, or what is wrong with it.
+    state: &'static str,
+    /// How many, if it is fetched; then also:
+    packages: Option<usize>,
+    bytes: Option<u64>,
+    /// Of all files.
+    digest: Option<String>,
 }
 
 fn as_text(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> String {
@@ -99,6 +121,44 @@ fn as_text(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> Stri
         "{recipes}\n{sets}\nkept in {}\n",
         ws_report::text::terminal(&store.root().display().to_string())
     )
+}
+
+impl<'a> Listed<'a> {
+    fn of(lab: &Lab, store: &'a Store, recipes: &'a [Named], sets: &'a [Stored]) -> Self {
+        let recipes = recipes.iter().map(|(name, recipe)| match recipe {
+            Ok(recipe) => ListedRecipe::Good {
+                name,
+                summary: &recipe.summary,
+                sets: recipe.sets(),
+                variants: variants(lab, name),
+            },
+            Err(error) => ListedRecipe::Wrong {
+                name,
+                error: error.to_string(),
+            },
+        });
+        let sets = sets.iter().map(|(name, set, state)| {
+            let there = state.there.as_ref();
+            ListedSet {
+                name,
+                summary: &set.summary,
+                kind: json!(set.kind),
+                architecture: json!(set.architecture),
+                suite: &set.suite,
+                on_request: set.on_request,
+                state: state.word,
+                packages: there.map(|there| there.packages().len()),
+                bytes: there.map(|there| there.manifest().bytes()),
+                digest: there.map(|there| there.digest().to_owned()),
+            }
+        });
+        Self {
+            schema: SCHEMA,
+            recipes: recipes.collect(),
+            sets: sets.collect(),
+            cache: store.root(),
+        }
+    }
 }
 
 /// The variants of a recipe; none if it has an error.

@@ -9,12 +9,18 @@ mod list;
 mod show;
 mod symbols;
 
+#[cfg(test)]
+pub use check::Checked;
+#[cfg(test)]
+pub use list::Listed;
+
+use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
 use crate::commands::parts::{recipes, store};
 use crate::commands::{Done, Usage};
-use crate::terminal::Colours;
+use crate::terminal::{Colours, output};
 use anyhow::bail;
-use std::io::Write;
+use std::path::Path;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
 
@@ -37,7 +43,14 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
             fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
         }
         LabCommand::Export { file, sets, places } => {
-            carry::export(&store(places)?, sets, file, &mut say)?;
+            let store = store(places)?;
+            match file == Path::new(STDOUT) {
+                true => {
+                    let to = (std::io::stdout().lock(), "standard output");
+                    carry::export_into(&store, sets, to, &mut say)?;
+                }
+                false => carry::export(&store, sets, file, &mut say)?,
+            }
         }
         LabCommand::Import { file, places } => {
             carry::import(&store(places)?, file, &mut say)?;
@@ -66,7 +79,5 @@ fn machine(name: &str) -> anyhow::Result<PlatformName> {
 
 /// Prints progress.
 fn say(line: &str) {
-    let lines: Vec<_> = line.lines().map(ws_report::text::terminal).collect();
-    // If standard error is gone, there is nowhere to report it.
-    let _ = writeln!(std::io::stderr(), "lab: {}", lines.join("\n  "));
+    output::progress("lab", line);
 }

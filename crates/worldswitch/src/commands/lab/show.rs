@@ -1,7 +1,7 @@
 //! `worldswitch lab show`: a resolved recipe, with the reason for each flag and parameter.
 
 use super::list::{self, State};
-use crate::terminal::columns::pretty;
+use crate::terminal::columns;
 use crate::terminal::output;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<
         .map(|set| (set, list::state(lab, store, set)))
         .collect();
     if json {
-        return output::data(&as_json(lab, &recipe, &states));
+        return output::data(&as_json(lab, &recipe, &states)?);
     }
     let mut text = described(&recipe);
     tell_faults(&mut text, lab, &recipe, &states);
@@ -36,7 +36,7 @@ pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<
     output::data(&text)
 }
 
-fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> String {
+fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> serde_json::Result<String> {
     let sets = states.iter().map(|(set, state)| {
         let there = state.there.as_ref();
         json!({
@@ -49,7 +49,7 @@ fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> String {
             "pins": lab.pins(set),
         })
     });
-    pretty(&json!({
+    columns::json(&json!({
         "recipe": recipe,
         "digest": recipe.digest(),
         "faults": faults(lab, recipe).collect::<BTreeMap<_, _>>(),

@@ -3,10 +3,11 @@
 use super::answer::Answer;
 use crate::cli::PlatformList;
 use crate::commands::Usage;
-use crate::terminal::columns::{columns, pretty};
+use crate::terminal::columns::{self, columns};
 use crate::terminal::output;
 use anyhow::Context;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
@@ -26,6 +27,54 @@ struct Line<'a> {
     answers: Vec<(&'a str, Answer)>,
 }
 
+/// The format version of `--json`.
+const SCHEMA: &str = "worldswitch-benchmarks/1";
+
+/// The list as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Benchmarks<'a> {
+    /// Always `worldswitch-benchmarks/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// In the order of the images.
+    benchmarks: Vec<Benchmark<'a>>,
+}
+
+/// A benchmark.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Benchmark<'a> {
+    name: &'a str,
+    category: &'a str,
+    summary: &'a str,
+    /// What a machine must have, in words.
+    requires: &'a str,
+    /// Which platforms can measure it, of those that were asked about and know it.
+    platforms: Vec<OnPlatform<'a>>,
+    vcpus: u32,
+    /// The guest's options that it reads.
+    parameters: &'a [&'static str],
+    /// The fewest operations in a sample, on units of time.
+    min_iterations: u64,
+    /// The most operations in a sample, on units of time.
+    max_iterations: u64,
+    /// Operations in a sample, on instruction counts.
+    insns_iterations: u64,
+    /// Samples, on instruction counts.
+    insns_samples: u64,
+    /// Of its machine code and the harness.
+    digest: &'a str,
+}
+
+/// Whether a platform can measure a benchmark.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OnPlatform<'a> {
+    platform: &'a str,
+    /// Null: the guest finds out.
+    usable: Option<bool>,
+    /// Why not, or on what it depends.
+    why: Option<String>,
+}
+
 /// Prints the benchmarks of these platforms, or of those that `run` uses by default.
 ///
 /// # Errors
@@ -39,8 +88,10 @@ pub fn benchmarks(json: bool, on: &[PlatformList], resources: &Resources) -> any
     };
     let lines = lines(&asked, &image);
     output::data(&if json {
-        let rows: Vec<_> = lines.iter().map(Line::to_json).collect();
-        pretty(&json!({ "benchmarks": rows }))
+        columns::json(&Benchmarks {
+            schema: SCHEMA,
+            benchmarks: lines.iter().map(Benchmark::of).collect(),
+        })?
     } else {
         let rows = lines.iter().map(|line| {
             let row = line.row;
@@ -142,30 +193,36 @@ impl Line<'_> {
             }
         }
     }
+}
 
-    fn to_json(&self) -> Value {
-        let row = self.row;
-        let platforms = self.answers.iter().map(|(name, answer)| match answer {
-            Answer::Yes => json!({ "platform": name, "usable": true, "why": null }),
-            Answer::If(needs) => {
-                json!({ "platform": name, "usable": null, "why": format!("if it has {needs}") })
+impl<'a> Benchmark<'a> {
+    fn of(line: &'a Line<'a>) -> Self {
+        let row = line.row;
+        let platforms = line.answers.iter().map(|(platform, answer)| {
+            let (usable, why) = match answer {
+                Answer::Yes => (Some(true), None),
+                Answer::If(needs) => (None, Some(format!("if it has {needs}"))),
+                Answer::No(why) => (Some(false), Some(why.clone())),
+            };
+            OnPlatform {
+                platform,
+                usable,
+                why,
             }
-            Answer::No(why) => json!({ "platform": name, "usable": false, "why": why }),
         });
-        json!({
-            "name": row.name,
-            "category": row.category,
-            "summary": row.summary,
-            "requires": row.requires,
-            // By platform; null: the guest finds out.
-            "platforms": platforms.collect::<Vec<_>>(),
-            "vcpus": row.cpus,
-            "parameters": row.parameters,
-            "min_iterations": row.min_iterations,
-            "max_iterations": row.max_iterations,
-            "insns_iterations": row.insns_iterations,
-            "insns_samples": row.insns_samples,
-            "digest": row.digest,
-        })
+        Self {
+            name: &row.name,
+            category: &row.category,
+            summary: &row.summary,
+            requires: &row.requires,
+            platforms: platforms.collect(),
+            vcpus: row.cpus,
+            parameters: &row.parameters,
+            min_iterations: row.min_iterations,
+            max_iterations: row.max_iterations,
+            insns_iterations: row.insns_iterations,
+            insns_samples: row.insns_samples,
+            digest: &row.digest,
+        }
     }
 }

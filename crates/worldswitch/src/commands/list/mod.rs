@@ -4,6 +4,11 @@ mod answer;
 mod benchmarks;
 mod platforms;
 
+#[cfg(test)]
+pub use benchmarks::Benchmarks;
+#[cfg(test)]
+pub use platforms::Platforms;
+
 use crate::cli::ListWhat;
 use crate::commands::parts;
 

@@ -1,15 +1,69 @@
 //! `worldswitch list platforms`.
 
-use crate::terminal::columns::pretty;
+use crate::terminal::columns;
 use crate::terminal::output;
-use serde_json::json;
-use ws_machines::platforms::{self, Usable};
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_machines::platforms::{self, Platform, Usable};
 use ws_machines::resources::Resources;
 use ws_report::text::terminal;
 
 /// The note on every platform on a software KVM.
 const SOFTWARE: &str =
     "a software KVM, without VMX or SVM: its figures and counts say nothing about hardware";
+
+/// The format version of `--json`.
+const SCHEMA: &str = "worldswitch-platforms/1";
+
+/// The platforms.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Platforms<'a> {
+    /// Always `worldswitch-platforms/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    platforms: Vec<Listed<'a>>,
+}
+
+/// A platform.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed<'a> {
+    name: &'a str,
+    summary: &'a str,
+    /// What it needs, in words.
+    needs: &'a str,
+    /// In which it measures.
+    unit: &'a str,
+    /// Whether `run` without `--on` uses it on this host.
+    default: bool,
+    /// Whether it can be used here; null if that depends on the device or file that is named.
+    usable: Option<bool>,
+    /// Why it can't, and the cure.
+    why_not: Option<String>,
+    /// What its figures do not say.
+    note: Option<&'static str>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(platform: &'a Platform, usable: Usable) -> Self {
+        Self {
+            name: &platform.name,
+            summary: &platform.summary,
+            needs: &platform.needs,
+            unit: platform.unit,
+            default: platform.default && usable == Usable::Yes,
+            note: (usable == Usable::Software).then_some(SOFTWARE),
+            usable: match usable {
+                Usable::Yes | Usable::Software => Some(true),
+                Usable::No(_) => Some(false),
+                Usable::Depends => None,
+            },
+            why_not: match usable {
+                Usable::No(why) => Some(why),
+                Usable::Yes | Usable::Software | Usable::Depends => None,
+            },
+        }
+    }
+}
 
 /// Prints the platforms, what each needs, and whether it is usable here.
 ///
@@ -21,29 +75,12 @@ pub fn platforms(json: bool, resources: &Resources) -> anyhow::Result<()> {
         .iter()
         .map(|platform| (platform, platforms::usable(platform, resources)));
     output::data(&if json {
-        let all: Vec<_> = all
-            .map(|(platform, usable)| {
-                let software = usable == Usable::Software;
-                let default = platform.default && usable == Usable::Yes;
-                let (usable, why) = match usable {
-                    Usable::Yes | Usable::Software => (Some(true), None),
-                    Usable::No(why) => (Some(false), Some(why)),
-                    Usable::Depends => (None, None),
-                };
-                json!({
-                    "name": platform.name,
-                    "summary": platform.summary,
-                    "needs": platform.needs,
-                    "unit": platform.unit,
-                    // Whether `run` without `--on` uses it on this host.
-                    "default": default,
-                    "usable": usable,
-                    "why_not": why,
-                    "note": software.then_some(SOFTWARE),
-                })
-            })
-            .collect();
-        pretty(&json!({ "platforms": all }))
+        columns::json(&Platforms {
+            schema: SCHEMA,
+            platforms: all
+                .map(|(platform, usable)| Listed::of(platform, usable))
+                .collect(),
+        })?
     } else {
         all.map(|(platform, usable)| {
             let usable = match usable {

@@ -72,22 +72,22 @@ pub fn platforms(
     Ok(usable)
 }
 
-/// The baseline's name, which must be a platform of the run.
+/// The name of the base, which must be a platform of the run.
 ///
 /// # Errors
 /// It is not one.
-pub fn baseline(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
-    let Some(baseline) = &args.baseline else {
+pub fn base(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
+    let Some(base) = &args.base else {
         return Ok(None);
     };
-    if !names.contains(baseline) {
+    if !names.contains(base) {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         bail!(Usage(format!(
-            "--baseline {baseline} is not one of the platforms of this run ({})",
+            "--base {base} is not one of the platforms of this run ({})",
             names.join(", ")
         )));
     }
-    Ok(Some(baseline.to_string()))
+    Ok(Some(base.to_string()))
 }
 
 /// The host CPUs of vCPU threads.

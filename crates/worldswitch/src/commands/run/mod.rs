@@ -4,15 +4,16 @@
 mod choose;
 mod open;
 
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, VERSION};
 use crate::commands::suite::Layout;
-use crate::commands::{self, Done, doctor, export, parts, report, tables};
+use crate::commands::{self, Done, doctor, export, on_stdout, parts, report, tables};
 use crate::outcome::folder::Folder;
 use crate::outcome::remarks;
 use crate::rounds;
 use crate::rounds::job::{Common, Job};
 use crate::terminal::{Colours, Progress, Stop, output, time};
 use anyhow::bail;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
@@ -25,8 +26,8 @@ pub struct Measured {
     pub results: Vec<ResultFile>,
     /// Where they are.
     pub folder: Rc<Folder>,
-    /// The baseline that the user named.
-    baseline: Option<String>,
+    /// The platform that the others are compared with, if the user named it.
+    base: Option<String>,
     /// Why platforms did not measure everything.
     pub problems: Vec<Problem>,
     /// What the user should know of the results.
@@ -82,10 +83,17 @@ struct Start {
 /// # Errors
 /// Wrong usage, nothing to run on, or results that can't be written.
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+    on_stdout(files(args))?;
     let layout = args.suite.map(Layout::of).transpose()?;
     let measured = measure(args, None, &Stop::listen()?, colours)?;
     measured.tell_problems(colours);
     show(args, layout.as_ref(), measured, colours)
+}
+
+/// Where forms of the table go.
+fn files(args: &RunArgs) -> [Option<&Path>; 3] {
+    let [json, markdown] = args.exports.files();
+    [json, markdown, args.export_csv.as_deref()]
 }
 
 /// Measures, and writes the result files, into the caller's `folder` if there is one. Prints progress
@@ -113,7 +121,7 @@ pub fn measure(
         });
     }
     let names = choose::platforms(args, &resources, colours)?;
-    let baseline = choose::baseline(args, &names)?;
+    let base = choose::base(args, &names)?;
     let progress = Progress::new(args.verbose);
     let (mut common, mut jobs) = open::open(args, &names, &resources, stop.clone())?;
     let folder = match folder {
@@ -134,7 +142,7 @@ pub fn measure(
 
     rounds::all(args.quick, &mut common, &mut jobs, &progress);
     progress.clear();
-    let mut measured = gather(&common, &jobs, folder, &start, baseline);
+    let mut measured = gather(&common, &jobs, folder, &start, base);
     for error in measured.folder.write(&measured.results) {
         measured.problems.push(Problem {
             text: format!("results were not kept: {error}"),
@@ -150,7 +158,7 @@ fn gather(
     jobs: &[Job],
     folder: Rc<Folder>,
     start: &Start,
-    baseline: Option<String>,
+    base: Option<String>,
 ) -> Measured {
     let mut problems = Vec::new();
     for job in jobs {
@@ -181,7 +189,7 @@ fn gather(
         interrupted: common.stop.requested(),
         results,
         folder,
-        baseline,
+        base,
         problems,
     }
 }
@@ -203,9 +211,9 @@ fn show(
         };
         bail!("{why}");
     }
-    let baseline = measured.baseline;
+    let base = measured.base;
     let options = ws_report::Options {
-        baseline: baseline.filter(|name| results.iter().any(|result| result.platform == *name)),
+        baseline: base.filter(|name| results.iter().any(|result| result.platform == *name)),
         allow: args.allow.clone(),
     };
     let table = ws_report::table(&results, &options)?;
@@ -214,10 +222,13 @@ fn show(
         None => table,
     };
     // First, because it needs no disk space.
-    output::data(&tables::text(&table, args.all || layout.is_some(), colours))?;
-    export(args.export_json.as_deref(), || Ok(table.to_json()?))?;
+    let on_stdout = on_stdout(files(args))?;
+    if !on_stdout {
+        output::data(&tables::text(&table, args.all || layout.is_some(), colours))?;
+    }
+    export(args.exports.json_to(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
-    export(args.export_markdown.as_deref(), || Ok(table.to_markdown()))?;
+    export(args.exports.markdown_to(), || Ok(table.to_markdown()))?;
     for remark in &measured.remarks {
         output::remark(remark, colours);
     }
@@ -238,7 +249,7 @@ fn show(
         report::write(&path, &results, asked)?;
         output::remark(&report::told(&path), colours);
     }
-    if table.main_rows().is_some() {
+    if !on_stdout && table.main_rows().is_some() {
         tables::next(&table, folder, colours);
     }
     Ok(done)
@@ -254,7 +265,7 @@ fn result(job: &Job, start: &Start) -> ResultFile {
     ResultFile {
         schema: SCHEMA.into(),
         created: time::rfc3339(start.created),
-        tool: concat!("worldswitch ", env!("CARGO_PKG_VERSION")).into(),
+        tool: format!("worldswitch {VERSION}"),
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),

@@ -3,12 +3,12 @@
 use super::choose;
 use crate::cli::RunArgs;
 use crate::commands::suite::Layout;
-use crate::commands::{Usage, parts};
+use crate::commands::{Usage, benchmarks, parts};
 use crate::outcome::digits::Digits;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
 use crate::terminal::Stop;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,9 +41,10 @@ pub fn open(
         .map(|(_, machine)| machine.architecture())
         .collect();
     parts::check_named(&args.parts, &architectures)?;
-    let bench = match args.suite {
-        Some(suite) => Some(Layout::of(suite)?.benchmarks()?),
-        None => args.bench.clone(),
+    let bench = match (args.suite, &*args.names) {
+        (Some(suite), _) => Some(Layout::of(suite)?.benchmarks()?),
+        (None, []) => args.bench.clone(),
+        (None, names) => Some(benchmarks::only(names)?),
     };
     let selections = select(args, bench.as_ref(), resources, &machines)?;
     let rows = selections.values().flat_map(|selection| &selection.rows);
@@ -157,21 +158,33 @@ fn select(
     let booted = machines
         .iter()
         .any(|(_, machine)| machine.control() == Control::Launched);
-    if booted
-        && selections
-            .values()
-            .all(|selection| selection.rows.is_empty())
-    {
+    if booted {
         names.sort_unstable();
         names.dedup();
-        let names = names.join(", ");
-        bail!(Usage(match args.rows {
-            Some(_) if names.is_empty() => "these platforms have nothing of this kind".to_owned(),
-            Some(_) => format!("nothing is chosen among {names}"),
-            None => format!("--bench matches no benchmark among {names}"),
-        }));
+        must_choose(args, bench, &selections, &names)?;
     }
     Ok(selections)
+}
+
+/// Checks that the user named benchmarks that there are, and some.
+fn must_choose(
+    args: &RunArgs,
+    bench: Option<&Regex>,
+    selections: &BTreeMap<Source, Arc<Selection>>,
+    known: &[String],
+) -> Result<(), Usage> {
+    for name in &args.names {
+        benchmarks::check(name, known)?;
+    }
+    let mut selections = selections.values();
+    if !selections.all(|selection| selection.rows.is_empty()) {
+        return Ok(());
+    }
+    Err(match (&args.rows, bench) {
+        (None, Some(bench)) => benchmarks::none_matches(bench, known),
+        _ if known.is_empty() => Usage("these platforms have nothing of this kind".to_owned()),
+        _ => Usage(format!("nothing is chosen among {}", known.join(", "))),
+    })
 }
 
 /// The guest image of an architecture; none if there is none and no machine needs it.

@@ -1,0 +1,55 @@
+//! The JSON Schemas of what commands print, which `docs/` has; those of tables and results are tested in their crates.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+
+/// Of what is written: a field that is left out where it would be empty is not required.
+fn of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// Fails if the value is not valid by `docs/NAME-schema.json`.
+#[track_caller]
+pub fn check(name: &str, value: &serde_json::Value) {
+    let schema = std::fs::read_to_string(format!("{DOCS}/{name}-schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let checked = ws_results::schema_check::Schema::of(&schema).check(value);
+    assert_eq!(checked, Ok(()), "{value:#}");
+}
+
+/// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
+#[test]
+fn the_committed_schemas_are_those_of_the_types() {
+    let schemas: [(&str, Schema); 15] = [
+        ("apps", of::<ws_report::Apps>()),
+        ("benchmarks", of::<super::list::Benchmarks<'_>>()),
+        ("bisect", of::<super::bisect::Bisected<'_>>()),
+        ("check", of::<super::lab::Checked<'_>>()),
+        ("devices", of::<super::io::Devices>()),
+        ("explain", of::<ws_explain::explained::Explained>()),
+        ("explain-diff", of::<ws_explain::diff::Difference>()),
+        ("history", of::<super::history::History<'_>>()),
+        ("io", of::<ws_report::Requests>()),
+        ("io-servers", of::<super::io::Servers>()),
+        ("lab", of::<super::lab::Listed<'_>>()),
+        ("nested", of::<ws_report::Nested>()),
+        ("platforms", of::<super::list::Platforms<'_>>()),
+        ("series", of::<super::history::Series<'_>>()),
+        ("workloads", of::<super::apps::Workloads>()),
+    ];
+    for (name, schema) in schemas {
+        let schema = format!("{:#}\n", schema.to_value());
+        let path = format!("{DOCS}/{name}-schema.json");
+        if std::env::var_os("WS_BLESS").is_some() {
+            std::fs::write(&path, &schema).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == schema,
+            "docs/{name}-schema.json is out of date: run this test with WS_BLESS=1"
+        );
+    }
+}
