@@ -5,7 +5,6 @@ use crate::commands::compare::counterpart;
 use crate::commands::model::{self, Workload};
 use crate::commands::{self, Usage, explain};
 use crate::terminal::{Colours, output};
-use anyhow::Context;
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
