@@ -65,10 +65,10 @@ fn name(table: &Table, column: usize) -> String {
     terminal(&table.columns[column].platform).into_owned()
 }
 
-/// The unit of `value` in words; ticks and nanoseconds are those of a clock.
-fn unit(table: &Table, column: usize, value: f64) -> &str {
-    match table.columns[column].unit.as_deref() {
-        Some("insns") if value == 1.0 => "instruction",
+/// A cell's unit in words; ticks and nanoseconds are those of a clock.
+fn unit(cell: &Cell) -> &str {
+    match cell.unit.as_deref() {
+        Some("insns") if cell.value == Some(1.0) => "instruction",
         Some("insns") => "instructions",
         Some("tsc_ticks" | "cntvct_ticks") => "ticks",
         Some(unit) => unit,
@@ -93,7 +93,7 @@ fn hypercalls(table: &Table, main: &MainRow, columns: &[usize]) -> String {
         name(table, first),
         main.noun,
         text(first).unwrap_or_default(),
-        unit(table, first, base)
+        main_cell(table, main, first).map_or("", unit)
     );
     for &other in columns[1..].iter().filter(differs).take(COMPARED - 1) {
         let value = text(other).unwrap_or_default();
