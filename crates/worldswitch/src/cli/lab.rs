@@ -183,6 +183,9 @@ pub struct CheckArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Also write the table as Markdown, as a CI job's summary.
+    #[arg(long, value_name = "FILE", conflicts_with = "write")]
+    pub export_markdown: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]

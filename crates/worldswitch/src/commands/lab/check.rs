@@ -4,7 +4,7 @@ use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::RunArgs;
 use crate::cli::lab::CheckArgs;
 use crate::commands::figure::{self, Figure, number};
-use crate::commands::{Done, Usage, input, parts, run};
+use crate::commands::{Done, Usage, export, input, parts, run};
 use crate::outcome::folder::Folder;
 use crate::terminal::columns::{columns, pretty};
 use crate::terminal::{Colours, Stop, output};
@@ -47,9 +47,13 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
         )?;
     }
     let lines = lines(&budget, &measured.results);
+    let legend = figure::legend(measured.results.iter());
     output::data(&match args.json {
         true => json(&lines, &measured),
-        false => table(&lines) + &figure::legend(measured.results.iter()),
+        false => table(&lines) + &legend,
+    })?;
+    export(args.export_markdown.as_deref(), || {
+        Ok(markdown(&lines, &legend))
     })?;
     measured.tell(colours);
     if measured.lacking {
@@ -228,22 +232,44 @@ impl Line<'_> {
     }
 }
 
+/// The heads of the table, and a line's cells.
+const HEADS: [&str; 6] = ["platform", "benchmark", "budget", "measured", "band", ""];
+
+fn cells(line: &Line<'_>) -> [String; 6] {
+    let figure = |of: fn(&Figure) -> String| line.figure.as_ref().map_or_else(|_| "-".into(), of);
+    [
+        line.platform.clone(),
+        line.benchmark.to_owned(),
+        number(line.budget),
+        figure(|figure| number(figure.insns)),
+        figure(Figure::band_text),
+        line.left(),
+    ]
+}
+
 fn table(lines: &[Line<'_>]) -> String {
-    let figure = |line: &Line<'_>, of: fn(&Figure) -> String| {
-        line.figure.as_ref().map_or_else(|_| "-".to_owned(), of)
-    };
-    let lines = lines.iter().map(|line| {
-        [
-            line.platform.clone(),
-            line.benchmark.to_owned(),
-            number(line.budget),
-            figure(line, |figure| number(figure.insns)),
-            figure(line, Figure::band_text),
-            line.left(),
-        ]
+    columns(HEADS, lines.iter().map(cells)) + "\n"
+}
+
+/// A job's summary: how many benchmarks have which verdict, and the table.
+fn markdown(lines: &[Line<'_>], legend: &str) -> String {
+    let counts = ["over", "in doubt", "no value", "within"].into_iter();
+    let counts = counts.filter_map(|verdict| {
+        let count = lines.iter().filter(|one| one.verdict() == verdict).count();
+        (count > 0).then(|| format!("{count} {verdict}"))
     });
-    let heads = ["platform", "benchmark", "budget", "measured", "band", ""];
-    columns(heads, lines) + "\n"
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let heads = HEADS.join(" | ");
+    let mut out = format!("### Budget: {counts}\n\n| {heads} |\n|---|---|---:|---:|---|---|\n");
+    for line in lines {
+        let cells = cells(line).map(|cell| ws_report::text::markdown(&cell));
+        out += &format!("| {} |\n", cells.join(" | "));
+    }
+    out.push('\n');
+    for line in legend.lines() {
+        out += &format!("- {}\n", ws_report::text::markdown(line));
+    }
+    out
 }
 
 fn json(lines: &[Line<'_>], measured: &Measured) -> String {
@@ -370,6 +396,13 @@ mod tests {
         assert_eq!(outcome(&lines), Some(Outcome::Regression));
         assert_eq!(lines[2].left(), "no value: died");
         assert!(table(&lines).contains("in         10      -"));
+        let page = markdown(&lines, "insns: <path>\n");
+        assert!(
+            page.starts_with("### Budget: 1 over, 1 in doubt, 1 no value, 1 within\n\n| platform")
+        );
+        assert!(
+            page.ends_with("| lab:kvm | in | 10 | 11 |  | 1 OVER |\n\n- insns: &lt;path&gt;\n")
+        );
     }
 
     #[test]
