@@ -17,6 +17,10 @@ PREFIX ?= /usr/local
 INSTALLED := $(DESTDIR)$(PREFIX)
 PARTS := $(INSTALLED)/lib/worldswitch
 
+# What `make bundle` writes: the folder, and one archive of it.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+BUNDLE  := build/bundle/worldswitch-$(VERSION)-x86_64
+
 # The first build takes a minute and shows its progress; later ones print only errors.
 QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 
@@ -26,7 +30,7 @@ CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: help run check test test-long build x86 command install uninstall clean FORCE
+.PHONY: help run check test test-long build x86 command install uninstall bundle clean FORCE
 
 help:
 	@echo 'make run         set up, build and measure; prints the table of what virtualization costs'
@@ -37,6 +41,7 @@ help:
 	@echo 'make test-long   the same, then long fuzzing and tests on bare Debian systems (hours; root)'
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
 	@echo 'make install     copy what make build made to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR); make uninstall removes it'
+	@echo 'make bundle      write $(BUNDLE).tar.gz, which runs on any Linux with /dev/kvm'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
 	@echo 'run and test install missing packages on Debian 12 and 13, and list them on other systems'
@@ -87,17 +92,22 @@ test-long:
 	@tools/setup long
 	@tests/run --long
 
+# copy-parts FOLDER: what the command boots, and the lab's recipes.
+define copy-parts
+umask 022 && shopt -s nullglob && mkdir -p $(1) && \
+	cp --parents -t $(1) lab/{*.toml,kernel.config,recipes/*.toml,workloads/*.toml} && \
+	(cd build && cp --parents -t $(abspath $(1)) plugin/api-*.so neve/*/neve.{elf,img} \
+		{guest/*/{guest.elf,guest.img,guest.mb,dom0.elf},vmm/*/vmm,lab/*/{init,agent}}) && \
+	chmod -R u=rwX,go=rX $(1) && chmod a-x $(1)/{guest,neve}/*/*.{img,mb}
+endef
+
 # Builds nothing, so that root needs no compiler: make build is the user's.
 install:
 	@[ -x $(COMMAND) ] && [ -e build/neve/aarch64/neve.img ] || { echo 'make: nothing to install yet: run make build' >&2; exit 1; }
-	@umask 022 && shopt -s nullglob && \
+	@$(call copy-parts,$(PARTS)) && \
 	install -D -t $(INSTALLED)/bin $(COMMAND) $(TARGET)/release/elvis && \
-	mkdir -p $(PARTS) $(INSTALLED)/lib/systemd/system && \
-	cp --parents -t $(PARTS) lab/{*.toml,kernel.config,recipes/*.toml,workloads/*.toml} && cd build && \
-	cp --parents -t $(PARTS) {guest/*/{guest.elf,guest.img,guest.mb,dom0.elf},vmm/*/vmm,lab/*/{init,agent}} \
-		plugin/api-*.so neve/*/neve.{elf,img} && \
-	chmod -R u=rwX,go=rX $(PARTS) && chmod a-x $(PARTS)/{guest,neve}/*/*.{img,mb} && \
-	sed 's,/usr/local/,$(PREFIX)/,' ../elvis/daemon/elvis.service >$(INSTALLED)/lib/systemd/system/elvis.service && \
+	mkdir -p $(INSTALLED)/lib/systemd/system && \
+	sed 's,/usr/local/,$(PREFIX)/,' elvis/daemon/elvis.service >$(INSTALLED)/lib/systemd/system/elvis.service && \
 	$(INSTALLED)/bin/worldswitch manual $(INSTALLED)/share && $(INSTALLED)/bin/elvis manual $(INSTALLED)/share
 
 uninstall:
@@ -106,6 +116,18 @@ uninstall:
 		$(INSTALLED)/share/man/man1/{worldswitch{,-*},elvis{,-serve,-ctl{,-*},-simulate}}.1 \
 		$(INSTALLED)/share/{bash-completion/completions/{worldswitch,elvis}.bash,zsh/site-functions/_{worldswitch,elvis}} \
 		$(INSTALLED)/share/fish/vendor_completions.d/{worldswitch,elvis}.fish
+
+# The command is linked without shared libraries. cargo keeps both links, and `make command` puts the other back.
+bundle: build
+	@cargo rustc --release --locked $(QUIET) --package worldswitch --bin worldswitch -- -C target-feature=+crt-static >&2 || { \
+		echo 'make: the C library for static programs is missing? Debian has it in libc6-dev, Fedora in glibc-static' >&2; exit 1; }
+	@rm -rf build/bundle && mkdir -p $(BUNDLE) && strip -o $(BUNDLE)/worldswitch $(COMMAND)
+	@$(MAKE) command
+	@$(call copy-parts,$(BUNDLE)) && cp -r LICENSE docs -t $(BUNDLE) && \
+	sed 's,](,](docs/,' docs/bundle.md >$(BUNDLE)/README.md
+	@tar -C build/bundle -I 'gzip -n9' --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+		-cf $(BUNDLE).tar.gz $(notdir $(BUNDLE))
+	@echo $(BUNDLE).tar.gz
 
 clean:
 	rm -rf build $(TARGET)

@@ -35,6 +35,25 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     jq -e '[.rows[] | [.benchmark, .verdict, .left]] == [["set-cr3", "within", 0], ["in", "over", -1]]' <<<"$output"
 }
 
+@test "the CI job of the examples: exit code 0 or 3, and a summary in Markdown" {
+    mkdir -p .github/workflows worldswitch/target/release
+    ln -s "$WORLDSWITCH" worldswitch/target/release/
+    sed -n 's/^ *- run: \(.* lab check .*\)/\1/p' "$ROOT/docs/examples/ci/github.yml" >step.sh
+    job() {
+        budget "$@"
+        mv budget.toml .github/workflows/kvm.toml
+        rm -rf results
+        : >summary.md
+        env -i HOME="$HOME" XDG_CACHE_HOME="$XDG_CACHE_HOME" PATH=/usr/bin:/bin GITHUB_STEP_SUMMARY="$PWD/summary.md" \
+            bash -e step.sh
+    }
+    job 'in = 5'
+    [ "$(head -n 1 summary.md)" = '### Budget: 1 within' ]
+    run -3 job 'in = 0' 'set-cr3 = 1'
+    [ "$(head -n 1 summary.md)" = '### Budget: 1 over, 1 within' ]
+    grep -qxF '| lab:native | in | 0 | 1 |  | 1 OVER |' summary.md
+}
+
 @test "a benchmark without a value is an error, not a pass" {
     budget 'hypercall = 5000'
     run --separate-stderr check

@@ -184,6 +184,9 @@ pub struct CheckArgs {
     /// Print JSON instead of the table.
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
+    /// Also write the table as Markdown, as a CI job's summary.
+    #[arg(long, value_name = "FILE", conflicts_with = "write", help_heading = OUTPUT)]
+    pub export_markdown: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
     #[command(flatten, next_help_heading = MACHINES)]

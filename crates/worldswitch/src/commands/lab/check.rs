@@ -4,7 +4,9 @@ use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::RunArgs;
 use crate::cli::lab::CheckArgs;
 use crate::commands::figure::{self, Figure, number};
-use crate::commands::{Done, Usage, benchmarks, input, parts, run, write as write_file};
+use crate::commands::{
+    Done, Usage, benchmarks, export, input, on_stdout, parts, run, write as write_file,
+};
 use crate::outcome::folder::Folder;
 use crate::terminal::columns::{self, columns};
 use crate::terminal::{Colours, Stop, output};
@@ -27,6 +29,9 @@ const SCHEMA: &str = "worldswitch-check/1";
 /// # Errors
 /// The budget is wrong, nothing could be measured, or something can't be written.
 pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
+    let markdown_to = args.export_markdown.as_deref();
+    let json_to = args.json.then_some(Path::new("-"));
+    let piped = on_stdout([markdown_to, json_to])?;
     let stop = Stop::listen()?;
     let resources = parts::resources(&args.parts, Vec::new());
     if args.write {
@@ -47,10 +52,12 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
         )?;
     }
     let lines = lines(&budget, &measured.results);
-    output::data(&match args.json {
-        true => columns::json(&Checked::of(&lines, &measured))?,
-        false => table(&lines) + &figure::legend(measured.results.iter()),
-    })?;
+    let legend = figure::legend(measured.results.iter());
+    if !piped {
+        output::data(&(table(&lines) + &legend))?;
+    }
+    export(json_to, || columns::json(&Checked::of(&lines, &measured)))?;
+    export(markdown_to, || Ok(markdown(&lines, &legend)))?;
     measured.tell(colours);
     if measured.lacking {
         return Ok(Done::InPart);
@@ -222,22 +229,44 @@ impl Line<'_> {
     }
 }
 
+/// The heads of the table, and a line's cells.
+const HEADS: [&str; 6] = ["platform", "benchmark", "budget", "measured", "band", ""];
+
+fn cells(line: &Line<'_>) -> [String; 6] {
+    let figure = |of: fn(&Figure) -> String| line.figure.as_ref().map_or_else(|_| "-".into(), of);
+    [
+        line.platform.clone(),
+        line.benchmark.to_owned(),
+        number(line.budget),
+        figure(|figure| number(figure.insns)),
+        figure(Figure::band_text),
+        line.left(),
+    ]
+}
+
 fn table(lines: &[Line<'_>]) -> String {
-    let figure = |line: &Line<'_>, of: fn(&Figure) -> String| {
-        line.figure.as_ref().map_or_else(|_| "-".to_owned(), of)
-    };
-    let lines = lines.iter().map(|line| {
-        [
-            line.platform.clone(),
-            line.benchmark.to_owned(),
-            number(line.budget),
-            figure(line, |figure| number(figure.insns)),
-            figure(line, Figure::band_text),
-            line.left(),
-        ]
+    columns(HEADS, lines.iter().map(cells)) + "\n"
+}
+
+/// A job's summary: how many benchmarks have which verdict, and the table.
+fn markdown(lines: &[Line<'_>], legend: &str) -> String {
+    let counts = ["over", "in doubt", "no value", "within"].into_iter();
+    let counts = counts.filter_map(|verdict| {
+        let count = lines.iter().filter(|one| one.verdict() == verdict).count();
+        (count > 0).then(|| format!("{count} {verdict}"))
     });
-    let heads = ["platform", "benchmark", "budget", "measured", "band", ""];
-    columns(heads, lines) + "\n"
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let heads = HEADS.join(" | ");
+    let mut out = format!("### Budget: {counts}\n\n| {heads} |\n|---|---|---:|---:|---|---|\n");
+    for line in lines {
+        let cells = cells(line).map(|cell| ws_report::text::markdown(&cell));
+        out += &format!("| {} |\n", cells.join(" | "));
+    }
+    out.push('\n');
+    for line in legend.lines() {
+        out += &format!("- {}\n", ws_report::text::markdown(line));
+    }
+    out
 }
 
 /// The outcome as JSON.
@@ -400,6 +429,13 @@ mod tests {
         assert_eq!(outcome(&lines), Some(Outcome::Regression));
         assert_eq!(lines[2].left(), "no value: died");
         assert!(table(&lines).contains("in         10      -"));
+        let page = markdown(&lines, "insns: <path>\n");
+        assert!(
+            page.starts_with("### Budget: 1 over, 1 in doubt, 1 no value, 1 within\n\n| platform")
+        );
+        assert!(
+            page.ends_with("| lab:kvm | in | 10 | 11 |  | 1 OVER |\n\n- insns: &lt;path&gt;\n")
+        );
     }
 
     #[test]
