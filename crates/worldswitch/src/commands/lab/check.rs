@@ -56,7 +56,9 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     if !piped {
         output::data(&(table(&lines) + &legend))?;
     }
-    export(json_to, || Ok(columns::json(&Checked::of(&lines, &measured))?))?;
+    export(json_to, || {
+        Ok(columns::json(&Checked::of(&lines, &measured))?)
+    })?;
     export(markdown_to, || Ok(markdown(&lines, &legend)))?;
     measured.tell(colours);
     if measured.lacking {
