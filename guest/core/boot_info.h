@@ -6,7 +6,7 @@
 
 /* Copied before any of the boot protocol's memory is reused. */
 struct boot_info {
-	const char *protocol; /* "pvh", "multiboot", "arm64-image" */
+	const char *protocol; /* "pvh", "multiboot", "multiboot2", "arm64-image" */
 	char cmdline[MAX_CMDLINE_BYTES];
 	struct memory_range ram[MAX_RANGES];
 	unsigned ram_count;

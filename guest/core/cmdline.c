@@ -2,6 +2,7 @@
 #include "common/word.h"
 #include "guest/core/regex.h"
 #include "guest/core/cmdline.h"
+#include "guest/core/show.h"
 #include "posih.h"
 
 #define MAX_SAMPLES 1024
@@ -137,7 +138,7 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		params->rows = word->value;
 		return word->value_bytes;
 	}
-	return false;
+	return show_takes(word);
 }
 
 void cmdline_defaults(struct params *params, const struct cmdline_limits *limits)

@@ -7,6 +7,7 @@
 #include "guest/core/doorbell.h"
 #include "guest/core/external.h"
 #include "guest/core/record_line.h"
+#include "guest/core/show.h"
 #include "guest/core/smp.h"
 
 #define MAX_SAMPLES	 1024
@@ -208,6 +209,7 @@ static void send_skip(const struct bench *bench, const char *reason)
 	record_string(&record, "bench", bench->name);
 	record_string(&record, "reason", reason);
 	record_send(&record);
+	show_skipped(reason);
 }
 
 static void send_fault(const struct phase *phase, const struct fault *fault)
@@ -221,6 +223,7 @@ static void send_fault(const struct phase *phase, const struct fault *fault)
 	record_u64(&record, "address", fault->address);
 	record_u64(&record, "ip", fault->ip);
 	record_send(&record);
+	show_failed(fault->name);
 }
 
 static void send_conditions(const struct bench *bench, const struct params *params)
@@ -292,6 +295,8 @@ static void send_result(const struct phase *phase)
 		send_samples(out, "control", control_ticks + from, count);
 		record_send(&record);
 	}
+	show_measured(run_ticks, control_ticks, run->samples, run->iterations,
+		      verdicts[phase->verdict]);
 }
 
 /* From init to the result. False: *fault is filled, and phase->name names the phase. */
@@ -368,6 +373,7 @@ void harness_run(const struct bench *bench, uint64_t index, const struct params 
 	record_string(&record, "bench", bench->name);
 	record_u64(&record, "index", index);
 	record_send(&record);
+	show_row(bench->name);
 	if (!run_phases(&phase, &fault))
 		send_fault(&phase, &fault);
 	record_start(&record, "end");

@@ -3,6 +3,7 @@
 #include "guest/core/harness.h"
 #include "guest/core/record_line.h"
 #include "guest/core/regex.h"
+#include "guest/core/show.h"
 
 #ifndef GUEST_VERSION
 #error "the Makefile defines GUEST_VERSION"
@@ -159,6 +160,7 @@ static void send_hello(uint64_t cpus_wanted, uint64_t rows, const struct text *u
 	record_u64(&record, "selected", rows);
 	send_words(out, "unknown", unknown->at);
 	record_send(&record);
+	show_start(&params, &facts, rows);
 }
 
 static _Noreturn void finish(const char *status)
@@ -166,6 +168,7 @@ static _Noreturn void finish(const char *status)
 	record_start(&record, "bye");
 	record_string(&record, "status", status);
 	record_send(&record);
+	show_stay();
 	power_off(params.hypercall);
 }
 
@@ -182,6 +185,7 @@ _Noreturn void fault_outside(const struct fault *fault)
 	record_u64(&record, "address", fault->address);
 	record_u64(&record, "ip", fault->ip);
 	record_send(&record);
+	show_stopped(fault);
 	finish("fault");
 }
 
@@ -227,5 +231,6 @@ _Noreturn void guest_main(void)
 	harness_init(&params);
 	for (walk = first_row(); (bench = next_row(&walk, NULL));)
 		harness_run(bench, index++, &params);
+	show_end();
 	finish("ok");
 }

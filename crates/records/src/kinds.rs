@@ -65,7 +65,7 @@ pub struct Hello {
     pub guest: Option<String>,
     /// The compiler that built the guest.
     pub compiler: Option<String>,
-    /// The boot protocol: `pvh`, `multiboot`, `arm64-image`.
+    /// The boot protocol: `pvh`, `multiboot`, `multiboot2`, `arm64-image`.
     pub boot: Option<String>,
     /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `none`.
     pub apic: Option<String>,

@@ -11,13 +11,14 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = "docs/architecture.md";
 
 /// Rooms of C, each before those that it may use.
-const C_ROOMS: [&str; 18] = [
+const C_ROOMS: [&str; 19] = [
     "dom0",
     "vmm/arch",
     "vmm",
     "guest/bench",
     "guest/arch",
     "guest/platform",
+    "guest/screen",
     "guest/core",
     "guest/include",
     "neve/exits",
