@@ -8,6 +8,8 @@ MAKEFLAGS += --no-print-directory
 # More arguments for `worldswitch run --quick --report`, and C files of benchmarks outside the tree.
 ARGS ?=
 EXTRA_BENCH ?=
+# More words of the guest's command line in the boot image (docs/image.md).
+WORDS ?=
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 COMMAND := $(TARGET)/release/worldswitch
@@ -26,7 +28,7 @@ CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: help run check test test-long build x86 command install uninstall clean FORCE
+.PHONY: help run check test test-long build x86 image command install uninstall clean FORCE
 
 help:
 	@echo 'make run         set up, build and measure; prints the table of what virtualization costs'
@@ -36,11 +38,13 @@ help:
 	@echo 'make test        set up and run all tests (tests/run PATTERN runs the steps that match)'
 	@echo 'make test-long   the same, then long fuzzing and tests on bare Debian systems (hours; root)'
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
+	@echo 'make image       set up, and make a boot image (build/worldswitch.iso) for machines without a system'
+	@echo '                 WORDS="rows=in,out stay=0"    more words for the guest, docs/image.md'
 	@echo 'make install     copy what make build made to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR); make uninstall removes it'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
-	@echo 'run and test install missing packages on Debian 12 and 13, and list them on other systems'
-	@echo '(tools/setup check run|test|long only lists them).'
+	@echo 'run, image and test install missing packages on Debian 12 and 13, and list them on other systems'
+	@echo '(tools/setup check run|image|test|long only lists them).'
 
 # Builds only what the table needs, to be fast: no elvis, and nothing for other machines unless ARGS has --on.
 run: export PACKAGES := --package worldswitch
@@ -55,6 +59,15 @@ run:
 x86: $(if $(CHOSEN),,build/clang-19.fetched)
 	@$(MAKE) -s $(JOBS) -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
 	@$(MAKE) -s $(JOBS) -C vmm >&2
+
+# The table stays on a screen for ten minutes, and then the machine powers off.
+image: export PACKAGES := --package worldswitch
+image:
+	@tools/setup image
+	@$(MAKE) $(if $(CHOSEN),,build/clang-19.fetched)
+	@$(MAKE) -s $(JOBS) -C guest EXTRA_BENCH="$(abspath $(EXTRA_BENCH))" >&2
+	@tools/boot-image build/worldswitch.iso build/guest/x86_64/guest.mb2 table=1 stay=600 $(foreach word,$(WORDS),'$(word)')
+	@echo 'build/worldswitch.iso: for CD, USB or as a disk, by BIOS and UEFI (docs/image.md)'
 
 build: command x86
 	@$(MAKE) -s $(JOBS) -C guest ARCH=aarch64 >&2

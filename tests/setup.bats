@@ -37,7 +37,8 @@ run_setup() { PATH=$bin run "$setup_script" "$@"; }
 
 everything='make gcc libc6-dev binutils qemu-system-x86 ca-certificates
     clang lld llvm qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross bats jq procps shellcheck
-clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin xorriso git mtools chromium
+clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin
+    grub-efi-amd64-bin ovmf xorriso git mtools chromium
 cpio e2fsprogs'
 
 @test "another system: exactly what is missing is listed, exit 1, nothing installed" {
@@ -91,6 +92,9 @@ cpio e2fsprogs'
     run_setup check run
     [ "$status" -eq 1 ]
     [[ $output == *"missing for 'run': qemu-system-x86;"* ]]
+    run_setup check image
+    [ "$status" -eq 1 ]
+    [[ $output == *"missing for 'image': grub-common grub-efi-amd64-bin grub-pc-bin mtools qemu-system-x86 xorriso;"* ]]
 }
 
 @test "an old Rust: Debian 12 installs its Rust for browsers, Debian 13 its own with the linters" {

@@ -5,7 +5,7 @@ load common
 setup() { common_setup; }
 
 @test "an image is at most 128 KiB" {
-    for image in "$GUEST"/guest.elf "$GUEST"/guest.mb "$GUEST"/dom0.elf; do
+    for image in "$GUEST"/guest.elf "$GUEST"/guest.mb "$GUEST"/guest.mb2 "$GUEST"/dom0.elf; do
         [ "$(stat -c %s "$image")" -le 131072 ]
     done
 }
@@ -152,4 +152,18 @@ RANGES
     end=$(nm "$GUEST/guest.elf" | awk '$3 == "image_end" { print $1 }')
     start=$(nm "$GUEST/dom0.elf" | awk '$3 == "image_start" { print $1 }')
     [ $((0x$end)) -lt $((0x$start)) ]
+}
+
+@test "the boot image by UEFI: all CPUs, a table for people, records for the command, power-off" {
+    "$ROOT/tools/boot-image" image.iso "$GUEST/guest.mb2" table=1 'bench=^s[gi]dt$' samples=3 nonce=b007
+    boot -smp 3 -drive if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd -cdrom image.iso
+    # The firmware leaves a line unfinished.
+    sed -i 's/^.*\(@ws1 [0-9a-f]* guest\)/\1/' console.txt
+    [ "$(records hello | jq -c '[.boot, .cpus, .selected, .unknown]')" = '["multiboot2",3,2,[]]' ]
+    grep -qE '^sgdt +(~0|[0-9.]+)$' console.txt
+    grep -q '^2 measured, 0 skipped, 0 failed' console.txt
+    tail -n 1 console.txt | grep -q '"kind":"bye","status":"ok"'
+    ws run --on log:console.txt -o out >table.txt
+    [ "$(jq -r '.rows[] | .benchmark + " " + .status' out/*.json | paste -sd ' ')" = 'sgdt ok sidt ok' ]
+    run ! "$ROOT/tools/boot-image" image.iso "$GUEST/guest.mb2" 'bench=a b'
 }
