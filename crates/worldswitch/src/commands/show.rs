@@ -2,7 +2,7 @@
 
 use crate::cli::ShowArgs;
 use crate::commands::suite::Layout;
-use crate::commands::tables;
+use crate::commands::tables::{self, Shown};
 use crate::terminal::{Colours, output};
 use std::path::Path;
 
@@ -37,6 +37,10 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     } else if args.csv {
         table.to_csv()?
     } else {
-        tables::text(&table, args.all || args.suite.is_some(), colours)
+        tables::text(
+            &table,
+            Shown::asked(args.all, args.suite.is_some()),
+            colours,
+        )
     })
 }

@@ -6,11 +6,37 @@ use std::path::Path;
 use ws_report::text::wrapped;
 use ws_report::{MAIN, Table};
 
-/// The table for people. Without `all`, a whole suite is shown by the rows that matter, and the sentence
-/// stands before them.
-pub fn text(table: &Table, all: bool, colours: Colours) -> String {
-    let columns = output::columns();
-    let Some(main) = table.main_rows().filter(|_| !all) else {
+/// The columns of a file or pipe: what fits into a mail and onto half a screen.
+const COLUMNS: usize = 100;
+
+/// What is shown of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Of a whole suite the rows that matter, after the sentence; of fewer benchmarks all.
+    Main,
+    All,
+    /// A paper's table: a file or pipe has the published figures beside ours, however wide that is.
+    Suite,
+}
+
+impl Shown {
+    /// What `--all` and `--suite` say.
+    pub fn asked(all: bool, suite: bool) -> Self {
+        match (suite, all) {
+            (true, _) => Self::Suite,
+            (false, true) => Self::All,
+            (false, false) => Self::Main,
+        }
+    }
+}
+
+/// The table for people.
+pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
+    let columns = output::columns().unwrap_or(match shown {
+        Shown::Suite => usize::MAX,
+        Shown::Main | Shown::All => COLUMNS,
+    });
+    let Some(main) = table.main_rows().filter(|_| shown == Shown::Main) else {
         return table.to_terminal(colours.stdout, columns);
     };
     let finding = ws_report::finding(table).map_or(String::new(), |finding| {

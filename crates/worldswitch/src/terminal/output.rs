@@ -49,16 +49,11 @@ impl Colours {
     }
 }
 
-/// The columns of a file or pipe: what fits into a mail and onto half a screen.
-const COLUMNS: usize = 100;
-
-/// The width of standard output in columns.
-pub fn columns() -> usize {
-    match rustix::termios::tcgetwinsize(io::stdout()) {
-        // Some terminals report 0 columns.
-        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
-        _ => COLUMNS,
-    }
+/// The width of standard output in columns, if it is a terminal.
+pub fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    // Some terminals report 0 columns.
+    (size.ws_col > 0).then(|| usize::from(size.ws_col))
 }
 
 /// Writes data to standard output.

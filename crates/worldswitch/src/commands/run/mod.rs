@@ -6,6 +6,7 @@ mod open;
 
 use crate::cli::{RunArgs, VERSION};
 use crate::commands::suite::Layout;
+use crate::commands::tables::Shown;
 use crate::commands::{self, Done, doctor, export, on_stdout, parts, report, tables};
 use crate::outcome::folder::Folder;
 use crate::outcome::remarks;
@@ -224,7 +225,8 @@ fn show(
     // First, because it needs no disk space.
     let on_stdout = on_stdout(files(args))?;
     if !on_stdout {
-        output::data(&tables::text(&table, args.all || layout.is_some(), colours))?;
+        let shown = Shown::asked(args.all, layout.is_some());
+        output::data(&tables::text(&table, shown, colours))?;
     }
     export(args.exports.json_to(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
