@@ -91,7 +91,7 @@ COSTS
         event-send {hypercall,cpuid,in,event-channel}-unpaged io-latency-{out,in}-{spinning,woken,userspace} toggle-cr0-wp toggle-cr4-pge \
         write-dr7 tsc-adjust-{read,write} write-gs-base cr8-{read,write} self-ipi{,-halted,-priority,-no-eoi} \
         tsc-deadline{-past,} {in,out}-kernel in-pm-timer out-eventfd mmio-write{,-eventfd}; do
-        grep -qE "(^| )$row[ ,]" table.txt
+        grep -qE "(^| )${row}[ ,]" table.txt
     done
     [ "$(result qemu-tcg .schema)" = worldswitch-result/1 ]
     [ "$(result qemu-tcg '.rows | length')" -eq "$(benchmarks)" ]

@@ -7,11 +7,13 @@ use crate::rounds::boot::OneBoot;
 use crate::rounds::instance::Instance;
 use crate::rounds::plan::Parameters;
 use crate::terminal::Stop;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine};
+use ws_records::Hello;
 use ws_results::{Identity, Row};
 
 /// Guessed time of a benchmark before any was measured, for what fits into a quick run.
@@ -210,8 +212,20 @@ impl Job {
             self.instance.machine.identity(),
             &self.name,
             image,
-            self.instance.hello.as_ref(),
+            self.hello().as_ref(),
         )
+    }
+
+    /// The `hello` of the first boot that is not perturbed, or else the first to arrive: boots side by side end in
+    /// any order, and a perturbed one says other conditions.
+    fn hello(&self) -> Option<Hello> {
+        let boots = self.gathered.boots.iter();
+        let plain = boots.filter(|boot| boot.perturbed.is_none());
+        let mut said = plain
+            .flat_map(|boot| &boot.launches)
+            .filter_map(|launch| launch.hello.as_ref());
+        let first = said.find_map(|said| Hello::deserialize(said).ok());
+        first.or_else(|| self.instance.hello.clone())
     }
 
     /// The rows so far; categories that are not in the records come from the image.
