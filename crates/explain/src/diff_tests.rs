@@ -1,33 +1,21 @@
 use super::*;
-use crate::debug::Sites;
-use crate::fake::{Hypercall, machine, trace};
+use crate::fake::{Hypercall, explained, explained_without_nrips};
 use proptest::prelude::*;
 
-fn explain(emulated: usize, user_space: bool, interrupts: usize) -> Explained {
-    let (trace, measured) = trace(&[Hypercall {
+fn hypercall(emulated: usize, user_space: bool, interrupts: usize) -> Hypercall {
+    Hypercall {
         emulated,
         user_space,
         interrupts,
-    }]);
-    Explained::of(&trace, &machine(), "test", &measured).unwrap()
+    }
+}
+
+fn explain(emulated: usize, user_space: bool, interrupts: usize) -> Explained {
+    explained(&[hypercall(emulated, user_space, interrupts)])
 }
 
 fn without_nrips(emulated: usize, user_space: bool, interrupts: usize) -> Explained {
-    let (trace, measured) = trace(&[Hypercall {
-        emulated,
-        user_space,
-        interrupts,
-    }]);
-    let names = ["nrips".to_owned()];
-    Explained::of_without(
-        &trace,
-        &machine(),
-        "test",
-        &measured,
-        &names,
-        &Sites::default(),
-    )
-    .unwrap()
+    explained_without_nrips(&[hypercall(emulated, user_space, interrupts)])
 }
 
 #[test]

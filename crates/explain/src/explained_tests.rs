@@ -1,6 +1,7 @@
 use super::*;
-use crate::debug::Sites;
-use crate::fake::{Hypercall, machine, trace};
+use crate::fake::{
+    Hypercall, explained as explain, explained_without_nrips as without_nrips, machine, trace,
+};
 use crate::trace::{Accessed, Insn, What};
 use proptest::prelude::*;
 
@@ -9,11 +10,6 @@ const PLAIN: Hypercall = Hypercall {
     user_space: false,
     interrupts: 0,
 };
-
-fn explain(samples: &[Hypercall]) -> Explained {
-    let (trace, measured) = trace(samples);
-    Explained::of(&trace, &machine(), "test", &measured).unwrap()
-}
 
 #[test]
 fn a_hypercall_is_explained() {
@@ -67,20 +63,6 @@ fn what_the_emulator_adds_is_told_and_can_be_taken_out() {
         ..PLAIN
     }]);
     assert!(real.added.is_empty());
-}
-
-fn without_nrips(samples: &[Hypercall]) -> Explained {
-    let (trace, measured) = trace(samples);
-    let names = ["nrips".to_owned()];
-    Explained::of_without(
-        &trace,
-        &machine(),
-        "test",
-        &measured,
-        &names,
-        &Sites::default(),
-    )
-    .unwrap()
 }
 
 #[test]

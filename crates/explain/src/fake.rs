@@ -1,5 +1,7 @@
 //! Traces for tests: files as the plugin writes them, and made-up paths.
 
+use crate::debug::Sites;
+use crate::explained::Explained;
 use crate::place::{Image, Machine, Role};
 use crate::sum::Measured;
 use crate::symbols::Symbols;
@@ -336,4 +338,25 @@ pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
     }
     trace.insns = script.insns;
     (trace, measured)
+}
+
+/// The explanation of hypercalls on [`machine`].
+pub(crate) fn explained(samples: &[Hypercall]) -> Explained {
+    let (trace, measured) = trace(samples);
+    Explained::of(&trace, &machine(), "test", &measured).unwrap()
+}
+
+/// The same without what the lack of NRIPS adds.
+pub(crate) fn explained_without_nrips(samples: &[Hypercall]) -> Explained {
+    let (trace, measured) = trace(samples);
+    let names = ["nrips".to_owned()];
+    Explained::of_without(
+        &trace,
+        &machine(),
+        "test",
+        &measured,
+        &names,
+        &Sites::default(),
+    )
+    .unwrap()
 }

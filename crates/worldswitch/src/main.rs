@@ -14,6 +14,8 @@
 
 mod cli;
 mod commands;
+#[cfg(test)]
+mod fake;
 mod launch;
 mod outcome;
 mod patcher;

@@ -175,10 +175,8 @@ pub fn command_line(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_machines::emulator::Emulator;
+    use crate::fake::{qemu, vmm};
     use ws_machines::machine::Engine;
-    use ws_machines::qemu::{self, Qemu};
-    use ws_machines::vmm::{self, Kvm, Vmm};
 
     fn row(name: &str, cpus: u32) -> BenchmarkRow {
         BenchmarkRow {
@@ -321,37 +319,10 @@ mod tests {
 
     /// The word after `hypercall=` for each platform that may run on KVM.
     fn words(engine: Engine) -> Vec<&'static str> {
-        let kvm = Kvm {
-            engine,
-            exit_ns: 1000,
-            monitor: "vmm".into(),
-            monitor_version: "vmm 9.9".into(),
-        };
-        let qemu = |kvm: Option<Kvm>| {
-            Qemu::new(qemu::Settings {
-                emulator: Emulator {
-                    program: "qemu".into(),
-                    leading: Vec::new(),
-                    version: "10.0".into(),
-                    build: String::new(),
-                },
-                guest: "guest.elf".into(),
-                cpu: None,
-                memory_mib: None,
-                kvm,
-                pins: Vec::new(),
-            })
-        };
-        let vmm = Vmm::new(vmm::Settings {
-            kvm: kvm.clone(),
-            guest: "guest.elf".into(),
-            memory_mib: None,
-            pins: Vec::new(),
-        });
         let machines: [Box<dyn Machine>; 3] = [
             Box::new(qemu(None)),
-            Box::new(qemu(Some(kvm))),
-            Box::new(vmm),
+            Box::new(qemu(Some(engine))),
+            Box::new(vmm(engine)),
         ];
         machines
             .iter()

@@ -66,36 +66,9 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_machines::emulator::Emulator;
+    use crate::fake::{qemu, vmm};
     use ws_machines::logfile::LogFile;
     use ws_machines::machine::Engine;
-    use ws_machines::qemu::{Qemu, Settings};
-    use ws_machines::vmm::{self, Kvm, Vmm};
-
-    fn kvm(engine: Engine) -> Kvm {
-        Kvm {
-            engine,
-            exit_ns: 1000,
-            monitor: "vmm".into(),
-            monitor_version: "vmm 9.9".into(),
-        }
-    }
-
-    fn qemu(engine: Option<Engine>) -> Qemu {
-        Qemu::new(Settings {
-            emulator: Emulator {
-                program: "qemu".into(),
-                leading: Vec::new(),
-                version: "10.0".into(),
-                build: String::new(),
-            },
-            guest: "guest.elf".into(),
-            cpu: None,
-            memory_mib: None,
-            kvm: engine.map(kvm),
-            pins: Vec::new(),
-        })
-    }
 
     fn answer(requires: &str, machine: &dyn Machine) -> Answer {
         let row = BenchmarkRow {
@@ -118,12 +91,7 @@ mod tests {
         assert_eq!(answer(HYPERCALLS, &hardware), Answer::Yes);
         assert!(is_no(&answer("Xen, and a domain that answers", &hardware)));
         assert!(is_no(&answer("our own monitor, two CPUs", &hardware)));
-        let vmm = Vmm::new(vmm::Settings {
-            kvm: kvm(Engine::SoftwareKvm),
-            guest: "guest.elf".into(),
-            memory_mib: None,
-            pins: Vec::new(),
-        });
+        let vmm = vmm(Engine::SoftwareKvm);
         assert_eq!(answer("our own monitor, two CPUs", &vmm), Answer::Yes);
         assert!(is_no(&answer(HYPERCALLS, &vmm)));
     }
