@@ -18,11 +18,16 @@ pub fn finding(table: &Table) -> Option<String> {
     let &first = columns.first()?;
     let main = MAIN.iter().find(|main| cost(table, main, first).is_some());
     let Some(main) = main else {
-        return longest(table, &[first])
+        return longest(table, &[first], "")
             .map(|longest| format!("In {} {longest}.", name(table, first)));
     };
-    let mut parts = vec![hypercalls(table, main, &columns)];
-    parts.extend(longest(table, &columns).map(|text| format!("the {text}")));
+    let others = unlike(table, main, &columns);
+    let mut parts = vec![hypercalls(table, main, first, &others)];
+    let whose = match others.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", name(table, first)),
+    };
+    parts.extend(longest(table, &columns, &whose).map(|text| format!("the {text}")));
     parts.extend(extra(table, &columns));
     Some(format!("{}.", parts.join("; ")))
 }
@@ -76,17 +81,25 @@ fn unit(cell: &Cell) -> &str {
     }
 }
 
+/// The columns whose cost of a row differs from the first's.
+fn unlike(table: &Table, main: &MainRow, columns: &[usize]) -> Vec<usize> {
+    let Some((&first, others)) = columns.split_first() else {
+        return Vec::new();
+    };
+    let base = cost(table, main, first).unwrap_or(0.0);
+    let differs = |column: &usize| {
+        let other = cost(table, main, *column);
+        other.is_some_and(|other| (other - base).abs() > DIFFERS * base)
+    };
+    let others = others.iter().copied().filter(differs);
+    others.take(COMPARED - 1).collect()
+}
+
 /// "In lab:kvm a hypercall takes 3,032 instructions, in lab:arm-xen 526".
-fn hypercalls(table: &Table, main: &MainRow, columns: &[usize]) -> String {
+fn hypercalls(table: &Table, main: &MainRow, first: usize, others: &[usize]) -> String {
     let text = |column: usize| {
         let cell = main_cell(table, main, column)?;
         Some(number::value(cell.value?, cell.unit.as_deref()?))
-    };
-    let first = columns[0];
-    let base = cost(table, main, first).unwrap_or(0.0);
-    let differs = |column: &&usize| {
-        let other = cost(table, main, **column);
-        other.is_some_and(|other| (other - base).abs() > DIFFERS * base)
     };
     let mut sentence = format!(
         "In {} {} takes {} {}",
@@ -95,15 +108,15 @@ fn hypercalls(table: &Table, main: &MainRow, columns: &[usize]) -> String {
         text(first).unwrap_or_default(),
         main_cell(table, main, first).map_or("", unit)
     );
-    for &other in columns[1..].iter().filter(differs).take(COMPARED - 1) {
+    for &other in others {
         let value = text(other).unwrap_or_default();
         sentence += &format!(", in {} {value}", name(table, other));
     }
     sentence
 }
 
-/// "longest exit is print, 215,357": the row that costs most in the first of these platforms.
-fn longest(table: &Table, columns: &[usize]) -> Option<String> {
+/// "longest exit is print, 215,357", with `whose` if several platforms were named: the row that costs most in the first of these platforms.
+fn longest(table: &Table, columns: &[usize], whose: &str) -> Option<String> {
     let &column = columns.first()?;
     let rows = table
         .rows
@@ -115,7 +128,7 @@ fn longest(table: &Table, columns: &[usize]) -> Option<String> {
     })?;
     let value = number::value(cell.value?, cell.unit.as_deref()?);
     Some(format!(
-        "longest exit is {}, {value}",
+        "longest exit{whose} is {}, {value}",
         terminal(&row.benchmark)
     ))
 }
