@@ -9,6 +9,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 const char *duties_mount(void)
@@ -42,6 +43,8 @@ bool duties_load_module(char *line)
 
 void duties_power_off(const char *who)
 {
+	/* A serial line as slow as a real one loses at power-off what it has not sent. */
+	(void)tcdrain(STDOUT_FILENO);
 	sync();
 	if (reboot(RB_POWER_OFF) < 0)
 		fprintf(stderr, "%s: the machine can't be powered off: %m\n", who);

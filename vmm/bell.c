@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "common/exits.h"
-#include "vmm/kvm_vm.h"
+#include "vmm/vmm_arch.h"
 
 /* The counters: KVM_RUN's returns by reason, KVM's statistics, then these. */
 enum {
@@ -26,6 +26,8 @@ struct snapshot {
 
 struct bell {
 	struct vm *vm;
+	/* To the monitor below. Aligned to more than its size, so that it lies within a page. */
+	_Alignas(128) struct bell_note passed_on;
 	bool begun;	       /* the first ring of a pair was seen */
 	struct snapshot begin; /* taken at that ring */
 	bool own_known;
@@ -103,6 +105,22 @@ static void send(struct bell *bell, const struct bell_note *note, const struct s
 	record_send(&record, &vm->console);
 }
 
+/* Passes a ring on to the monitor below: last at the begin and first at the end, so that it does not count
+ * our own work at the rings. */
+static void ring_below(struct bell *bell, const struct bell_note *note)
+{
+	uint64_t at;
+
+	if (!bell->vm->config->below)
+		return;
+	bell->passed_on = *note;
+	if (!memory_physical(&bell->passed_on, &at) || at > UINT32_MAX)
+		vm_end(bell->vm, END_ERROR,
+		       "below=: a ring can't be passed on: vmm must be root, in less than 4 GiB");
+	else if (!arch_ring((uint16_t)bell->vm->config->below, (uint32_t)at))
+		vm_end(bell->vm, END_ERROR, "below=: %s", error_text);
+}
+
 static void bell_access(void *context, struct access *access)
 {
 	struct bell *bell = context;
@@ -117,8 +135,10 @@ static void bell_access(void *context, struct access *access)
 	if (note.magic == BELL_MAGIC && note.kind == BELL_BEGIN) {
 		snapshot_take(bell->vm, &bell->begin, true);
 		bell->begun = true;
+		ring_below(bell, &note);
 	} else if (note.magic == BELL_MAGIC && note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
+		ring_below(bell, &note);
 		snapshot_take(bell->vm, &end, false);
 		exits_subtract(end.counts, bell->begin.counts, COUNTS);
 		if (!note.iterations && !note.samples) {
@@ -132,11 +152,11 @@ static void bell_access(void *context, struct access *access)
 
 bool bell_add(struct vm *vm, uint64_t port)
 {
-	struct bell *bell = calloc(1, sizeof(*bell));
+	struct bell *bell = aligned_alloc(_Alignof(struct bell), sizeof(*bell));
 
 	if (!bell)
 		return fail("no memory for the doorbell");
-	bell->vm = vm;
+	*bell = (struct bell){ .vm = vm };
 	vm->doorbell = true;
 	return devices_add(&vm->devices,
 			   &(struct device){ "doorbell", ARCH_PORTS, port, 8, bell_access, bell });

@@ -8,6 +8,7 @@
 /* Documentation/admin-guide/mm/pagemap.rst: one word per page. */
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
+#define PAGEMAP_FRAME	((1ull << 55) - 1)
 #define PAGEMAP_WORDS	1024u /* read at a time */
 
 bool memory_map(struct memory *memory)
@@ -58,4 +59,19 @@ bool memory_pages(const struct memory *memory, uint64_t *pages)
 	if (fd >= 0)
 		close(fd);
 	return got > 0;
+}
+
+bool memory_physical(const void *data, uint64_t *physical)
+{
+	uint64_t word = 0, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t page = (uint64_t)data / page_bytes;
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (pread(fd, &word, sizeof(word), (off_t)(page * sizeof(word))) < 0)
+			word = 0;
+		close(fd);
+	}
+	*physical = (word & PAGEMAP_FRAME) * page_bytes + (uint64_t)data % page_bytes;
+	return (word & PAGEMAP_PRESENT) && (word & PAGEMAP_FRAME);
 }

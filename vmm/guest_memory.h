@@ -25,6 +25,10 @@ void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes);
 /* Counts the guest's pages that the host has allocated, present or swapped. False: not readable. */
 bool memory_pages(const struct memory *memory, uint64_t *pages);
 
+/* The address in this machine's own memory of data that lie within a page. False: it is not known; only
+ * root is told. */
+bool memory_physical(const void *data, uint64_t *physical);
+
 /* A loaded kernel. */
 struct kernel {
 	uint64_t entry;	     /* physical; 0: an ELF file without an entry for PVH */

@@ -55,7 +55,9 @@ bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config
 {
 	*vm = (struct vm){ .kvm = kvm, .config = config };
 	pthread_mutex_init(&vm->devices.lock, NULL);
-	console_init(&vm->console, console_fd, config->console_max_bytes, &vm->ending);
+	console_init(&vm->console, console_fd, config->console_max_bytes, config->source,
+		     &vm->ending);
+	vm->console.drain = config->drain;
 	do
 		vm->fd = ioctl(kvm->fd, KVM_CREATE_VM, 0);
 	while (vm->fd < 0 && errno == EINTR);

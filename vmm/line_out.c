@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define LOOK_MS 100 /* how often a blocked write checks whether to give up */
 
-void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop)
+void console_init(struct console *console, int fd, uint64_t most, const char *source,
+		  const atomic_bool *stop)
 {
-	*console = (struct console){ .fd = fd, .most = most, .stop = stop, .wake = -1 };
+	*console = (struct console){
+		.fd = fd, .most = most, .source = source, .stop = stop, .wake = -1
+	};
 	console->state = fd < 0 ? CONSOLE_FAILED : CONSOLE_OK;
 	pthread_mutex_init(&console->lock, NULL);
 }
@@ -54,6 +58,9 @@ static void emit(struct console *console, const char *bytes, size_t *used)
 			console->state = CONSOLE_FAILED;
 		}
 	}
+	/* Nothing to wait for if the console is no terminal. */
+	if (console->drain && !console->mid_line)
+		(void)tcdrain(console->fd);
 }
 
 enum console_state console_put(struct console *console, uint8_t byte)
@@ -83,7 +90,7 @@ void console_flush(struct console *console)
 void record_send(struct record *record, struct console *console)
 {
 	char text[MAX_RECORD_BYTES + 1];
-	size_t bytes = record_finish(record, "vmm", &console->records, text);
+	size_t bytes = record_finish(record, console->source, &console->records, text);
 
 	if (!bytes)
 		return;

@@ -15,16 +15,19 @@ struct console {
 	uint64_t written, most;	     /* bytes; nothing is written beyond `most` */
 	char line[MAX_RECORD_BYTES]; /* the guest's unfinished line */
 	size_t used;
+	bool drain;		  /* after each line, wait until a serial console has sent it */
 	bool mid_line;		  /* the last byte written was no newline */
 	enum console_state state; /* the first one that is not OK stays */
 	/* A blocked write gives up once `stop` is set or `wake` is readable (-1: none). */
 	const atomic_bool *stop;
 	int wake;
 	struct record_line records; /* numbers of vmm's own records */
+	const char *source;	    /* of those */
 };
 
-/* fd -1: no console, every byte fails. */
-void console_init(struct console *console, int fd, uint64_t most, const atomic_bool *stop);
+/* fd -1: no console, every byte fails. `source`: of vmm's own records. */
+void console_init(struct console *console, int fd, uint64_t most, const char *source,
+		  const atomic_bool *stop);
 /* Writes one byte of the guest. Lines are written whole; non-text bytes at once, because a benchmark may
  * measure that write. */
 enum console_state console_put(struct console *console, uint8_t byte);

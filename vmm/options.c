@@ -27,11 +27,16 @@ static const struct key {
 	{ "console", "FILE", "output of its serial port (-: standard output)", TEXT_OF(console) },
 	{ "console-max", "BYTES", "output limit (16 MiB)", NUMBER, AT(console_max_bytes), 1,
 	  UINT64_MAX },
+	{ "drain", NULL, "after each line, wait until a serial console has sent it", FLAG,
+	  AT(drain), 0, 1 },
 	{ "timeout", "SECONDS", "time limit (0: none)", NUMBER, AT(timeout_s), 0, 1000000 },
 	{ "insist", NULL, "run any kernel on a software KVM", FLAG, AT(insist), 0, 1 },
 	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
 	{ "flat", NULL, "aarch64: kernel without a header, loaded at 512 KiB", FLAG, AT(flat), 0,
 	  1 },
+	{ "below", "PORT", "x86_64: doorbell of the vmm in whose guest this one runs", NUMBER,
+	  AT(below), 1, ARCH_PORT_MAX },
+	{ "source", "NAME", "source of its records (vmm)", TEXT_OF(source) },
 	{ "module", "FILE", "load this kernel module first (up to 8)", MODULE, 0, 0,
 	  MAX_PATH_BYTES },
 	{ "config", "FILE", "read options from a file; arguments win", TEXT_OF(file) },
@@ -153,9 +158,11 @@ bool config_text(struct config *config, const char *text, size_t bytes)
 
 void config_defaults(struct config *config)
 {
-	*config = (struct config){
-		.console = "-", .memory_mib = 512, .console_max_bytes = 16u << 20, .vcpus = 1
-	};
+	*config = (struct config){ .console = "-",
+				   .source = "vmm",
+				   .memory_mib = 512,
+				   .console_max_bytes = 16u << 20,
+				   .vcpus = 1 };
 	for (unsigned i = 0; i < MAX_VCPUS; i++)
 		config->pin[i] = PIN_NONE;
 }
@@ -168,6 +175,12 @@ bool config_check(const struct config *config)
 		return fail("el2 is for aarch64 only");
 	if (config->flat && strcmp(ARCH_NAME, "aarch64") != 0)
 		return fail("flat is for aarch64 only");
+	if (config->below && strcmp(ARCH_NAME, "x86_64") != 0)
+		return fail("below is for x86_64 only");
+	if (!config->source[0] ||
+	    config->source[strspn(config->source, "abcdefghijklmnopqrstuvwxyz0123456789")])
+		return fail("source=%s: expected 1 to %d of a-z and 0-9", config->source,
+			    MAX_SOURCE_BYTES - 1);
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
 			return fail("pin= names more CPUs than there are vCPUs");

@@ -9,6 +9,7 @@
 #define MAX_PATH_BYTES	 1024
 #define MAX_APPEND_BYTES 2048 /* with its NUL: the guest's limit too */
 #define MAX_CONFIG_BYTES 65536
+#define MAX_SOURCE_BYTES 9 /* with its NUL (docs/records.md) */
 #define PIN_NONE	 (-1)
 
 enum action { ACTION_RUN, ACTION_PROBE, ACTION_HELP, ACTION_VERSION };
@@ -19,10 +20,13 @@ struct config {
 	char initrd[MAX_PATH_BYTES];				  /* "": none */
 	char console[MAX_PATH_BYTES];				  /* "-": standard output */
 	char file[MAX_PATH_BYTES];				  /* config=; "": none */
+	char source[MAX_SOURCE_BYTES];				  /* of its records */
 	uint64_t memory_mib, console_max_bytes, vcpus, timeout_s; /* timeout 0: none */
 	int pin[MAX_VCPUS];   /* the host CPU of each vCPU, or PIN_NONE */
 	uint64_t insist, el2; /* el2: start the guest at a virtual EL2; aarch64 only */
+	uint64_t drain;	      /* wait after each line until a serial console has sent it */
 	uint64_t flat;	      /* the kernel has no header; aarch64 only */
+	uint64_t below;	      /* doorbell of the monitor below, an I/O port; 0: none; x86_64 only */
 	char modules[MAX_MODULES][MAX_PATH_BYTES];
 	unsigned module_count;
 };

@@ -720,7 +720,7 @@ static void console_keeps_lines_whole(void **state)
 	struct console console;
 
 	(void)state;
-	console_init(&console, fd, 1000, &stop);
+	console_init(&console, fd, 1000, "vmm", &stop);
 	put_text(&console, "one\ntw");
 	assert_string_equal(masked(fd), "one\n");
 	send_ours(&console);
@@ -741,14 +741,14 @@ static void console_has_an_end(void **state)
 	struct console console;
 
 	(void)state;
-	console_init(&console, fd, 6, &stop);
+	console_init(&console, fd, 6, "vmm", &stop);
 	put_text(&console, "1234\n");
 	assert_int_equal(console.state, CONSOLE_OK);
 	put_text(&console, "567\n89\n");
 	assert_int_equal(console_put(&console, 'x'), CONSOLE_FULL);
 	assert_string_equal(written(fd), "1234\n5");
 	close(fd);
-	console_init(&console, -1, 6, &stop);
+	console_init(&console, -1, 6, "vmm", &stop);
 	assert_int_equal(console_put(&console, '\n'), CONSOLE_FAILED);
 }
 
@@ -759,7 +759,7 @@ static void console_gives_up_when_told(void **state)
 
 	(void)state;
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* EAGAIN, as EINTR by a signal */
-	console_init(&console, ends[1], UINT64_MAX, &stop);
+	console_init(&console, ends[1], UINT64_MAX, "vmm", &stop);
 	atomic_store(&stop, true);
 	for (unsigned i = 0; i < 1000; i++)
 		put_text(&console,
@@ -780,7 +780,7 @@ static void records_are_lines_that_readers_know(void **state)
 	int json_at;
 
 	(void)state;
-	console_init(&console, fd, 100000, &stop);
+	console_init(&console, fd, 100000, "vmm", &stop);
 	console.records.nonce = 0xab;
 	for (unsigned i = 0; i < 2; i++) {
 		record_start(&record, "exits");

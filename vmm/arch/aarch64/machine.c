@@ -86,3 +86,8 @@ bool arch_add_devices(struct vm *vm)
 	uarts[0] = (struct uart){ .port = { .send = uart0_send, .context = vm }, .vm = vm };
 	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]);
 }
+
+bool arch_ring(uint16_t port, uint32_t value)
+{
+	return fail("no port 0x%x for 0x%x: aarch64 has no ports", port, value);
+}

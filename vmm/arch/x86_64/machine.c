@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/io.h>
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
@@ -112,4 +113,13 @@ bool arch_add_devices(struct vm *vm)
 		if (!devices_add(&vm->devices, &rows[i]))
 			return false;
 	return true;
+}
+
+/* The port is open only for the write: with ports open, each return to user space costs more. */
+bool arch_ring(uint16_t port, uint32_t value)
+{
+	if (ioperm(port, sizeof(value), 1) < 0)
+		return fail("can't write to port 0x%x: %m", port);
+	outl(value, port);
+	return ioperm(port, sizeof(value), 0) == 0 || fail("can't give up port 0x%x: %m", port);
 }
