@@ -3,6 +3,8 @@
 //!
 //! These types are complete and checked; `recipe_file` reads them from TOML and resolves `extends`.
 
+mod choice;
+mod emulator;
 mod neve;
 mod whole;
 
@@ -11,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
+pub use choice::Choice;
+pub use emulator::{Cpu, Emulator, EmulatorKind, Flag, Since};
 pub use neve::{Mechanism, Neve};
 pub use whole::{Device, DeviceKind, Io, Root, Served, Vm};
 
@@ -39,73 +43,20 @@ pub struct Recipe {
     pub vm: Option<Vm>,
     /// The options (`+key=value`) of the machine.
     pub options: Vec<OptionName>,
-}
-
-/// What executes the machine's instructions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Emulator {
-    pub kind: EmulatorKind,
-    /// The set of packages that contains it.
-    pub package: String,
-    /// The program's name in that set, as `qemu-system-x86_64`.
-    pub program: String,
-    /// The oldest version that can run the machine, if not every version can.
-    pub since: Option<Since>,
-    /// Faults ([`crate::quirks`]) that would change what the machine measures, and why. Tables show
-    /// a warning if the emulator is not known to be cured of them.
+    /// More of them, whose effect the recipe itself says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub free_of: Vec<Word>,
-    /// The machine model, as `pc`, and its properties.
-    pub machine: String,
-    pub cpu: Cpu,
-    /// The guest's memory.
-    pub memory_mib: u64,
-    /// The machine's memory besides the guest's, for whatever runs the guest.
-    pub memory_beside_mib: u64,
-    /// Words of its command line, in this order. The machine layer adds what differs from launch to
-    /// launch (vCPUs, memory, console, images).
-    pub flags: Vec<Flag>,
+    pub choices: Vec<Choice>,
+    /// Benchmarks that the machine can't run right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skips: Vec<Skip>,
 }
 
-impl Emulator {
-    /// The machine model without its properties: `virt` of `virt,gic-version=3`.
-    pub fn model(&self) -> &str {
-        self.machine.split(',').next().unwrap_or_default()
-    }
-}
-
-/// Which emulator it is; only the machine layer uses this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EmulatorKind {
-    Qemu,
-}
-
-/// The CPU that the emulator emulates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cpu {
-    /// The model, as `max` or `EPYC`.
-    pub model: String,
-    /// Features added to the model or removed from it, as `-rdrand`; kept if `+cpu=` names another
-    /// model.
-    pub properties: Vec<Word>,
-}
-
-impl Cpu {
-    /// The argument of QEMU's `-cpu`: `max,-rdrand,-rdseed`.
-    pub fn to_argument(&self) -> String {
-        let properties = self.properties.iter().map(|property| &*property.word);
-        let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
-        words.join(",")
-    }
-}
-
-/// Words of a command line that belong together, as `-icount shift=0,sleep=off`.
+/// A benchmark that a machine can't run right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Flag {
-    pub words: Vec<String>,
-    /// Why the machine needs it.
+pub struct Skip {
+    pub benchmark: String,
+    /// Why not; tables show it.
     pub why: String,
 }
 
@@ -116,32 +67,6 @@ pub struct Word {
     pub word: String,
     /// Why the machine needs it.
     pub why: String,
-}
-
-/// The first version of the emulator that can run the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Since {
-    /// As `9.0`.
-    pub version: String,
-    /// What older versions lack.
-    pub why: String,
-}
-
-impl Since {
-    /// Whether `version`, as `7.2.22`, is this version or newer; false if it can't be parsed.
-    pub fn is_met_by(&self, version: &str) -> bool {
-        let parts = |text: &str| -> Option<Vec<u32>> {
-            text.split('.').map(|part| part.parse().ok()).collect()
-        };
-        // A suffix, as in `9.0.50-rc1`, is ignored.
-        let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let version = version.get(..end.unwrap_or(version.len()));
-        match (version.and_then(parts), parts(&self.version)) {
-            (Some(version), Some(since)) => version >= since,
-            _ => false,
-        }
-    }
 }
 
 /// A Linux that runs in place of the guest, with KVM and vmm, which run the guest. Its kernel is
@@ -268,6 +193,13 @@ pub enum ApplyError {
         value: String,
         why: &'static str,
     },
+    #[error("lab:{recipe}: {option}={value} is wrong: it can be {known}")]
+    NoChoice {
+        recipe: String,
+        option: String,
+        value: String,
+        known: String,
+    },
 }
 
 /// Memory sizes, in MiB, that suit the guest and a small host.
@@ -282,6 +214,9 @@ impl Recipe {
                 sets.push(set);
             }
         };
+        if let Some(disc) = &self.emulator.disc {
+            add(disc);
+        }
         if let Some(Source::Package(set)) = self.kernel.as_ref().map(|kernel| &kernel.source) {
             add(set);
         }
@@ -375,16 +310,19 @@ impl Recipe {
     /// # Errors
     /// The recipe has no such option, or the value is wrong.
     pub fn with_option(mut self, key: &str, value: &str) -> Result<Self, ApplyError> {
+        if self.choices.iter().any(|choice| choice.option == key) {
+            return self.with_choice(key, value);
+        }
         let known = |option: &&OptionName| option.name() == key;
         let Some(option) = self.options.iter().find(known).copied() else {
-            let known: Vec<&str> = self.options.iter().map(|o| o.name()).collect();
+            let known = match self.option_names().join(", ") {
+                none if none.is_empty() => "none".to_owned(),
+                known => known,
+            };
             return Err(ApplyError::NoOption {
                 recipe: self.name,
                 option: key.to_owned(),
-                known: match known.len() {
-                    0 => "none".to_owned(),
-                    _ => known.join(", "),
-                },
+                known,
             });
         };
         let applied = match option {

@@ -8,8 +8,8 @@ mod whole;
 
 use crate::lab::LabError;
 use crate::recipe::{
-    Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module, Monitor,
-    Nested, Neve, OptionName, Recipe, Since, Source, Word,
+    Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module,
+    Monitor, Nested, Neve, OptionName, Recipe, Since, Skip, Source, Word,
 };
 use crate::sets::Architecture;
 use serde::Deserialize;
@@ -36,6 +36,11 @@ pub(crate) struct RecipeFile {
     nested: Option<NestedPart>,
     root: Option<RootPart>,
     vm: Option<VmPart>,
+    /// Options of the machine's name, with what they change.
+    #[serde(default)]
+    choice: Vec<Choice>,
+    #[serde(default)]
+    skip: Vec<Skip>,
     /// The differences of each variant, by the name that follows `@`.
     #[serde(default)]
     variant: BTreeMap<String, RecipeFile>,
@@ -47,10 +52,12 @@ struct EmulatorPart {
     kind: Option<EmulatorKind>,
     package: Option<String>,
     program: Option<String>,
+    disc: Option<String>,
     since: Option<Since>,
     #[serde(default)]
     free_of: Vec<Word>,
     machine: Option<String>,
+    cpus: Option<u32>,
     memory_mib: Option<u64>,
     memory_beside_mib: Option<u64>,
     #[serde(default)]
@@ -148,6 +155,9 @@ impl RecipeFile {
             caveat: self.caveat.or(parent.caveat),
             architecture: self.architecture.or(parent.architecture),
             options: self.options.or(parent.options),
+            choice: merge(self.choice, parent.choice, |choice| {
+                format!("{}={}", choice.option, choice.value)
+            }),
             emulator: self.emulator.over(parent.emulator),
             kernel: match (self.kernel, parent.kernel) {
                 (Some(mine), Some(parents)) => Some(mine.over(parents)),
@@ -167,6 +177,7 @@ impl RecipeFile {
                 }),
                 (mine, parents) => mine.or(parents),
             },
+            skip: merge(self.skip, parent.skip, |skip| skip.benchmark.clone()),
             root: match (self.root, parent.root) {
                 (Some(mine), Some(parents)) => Some(mine.over(parents)),
                 (mine, parents) => mine.or(parents),
@@ -186,7 +197,8 @@ impl RecipeFile {
         };
         let lacks = |key: &str| fail(format!("it lacks {key}, as do the recipes it extends"));
         let (emulator, root) = (self.emulator, self.root.map(RootPart::complete).transpose());
-        let memory_mib = emulator.memory_mib.ok_or(lacks("emulator.memory_mib"))?;
+        let emulator = emulator.complete().map_err(lacks)?;
+        let memory_mib = emulator.memory_mib;
         if !MEMORY_MIB.contains(&memory_mib) {
             return Err(fail(format!(
                 "emulator.memory_mib = {memory_mib} is not 64 to 65536"
@@ -198,21 +210,7 @@ impl RecipeFile {
             summary: self.summary.ok_or(lacks("summary"))?,
             caveat: self.caveat,
             architecture: self.architecture.ok_or(lacks("architecture"))?,
-            emulator: Emulator {
-                kind: emulator.kind.ok_or(lacks("emulator.kind"))?,
-                package: emulator.package.ok_or(lacks("emulator.package"))?,
-                program: emulator.program.ok_or(lacks("emulator.program"))?,
-                since: emulator.since,
-                free_of: emulator.free_of,
-                machine: emulator.machine.ok_or(lacks("emulator.machine"))?,
-                cpu: Cpu {
-                    model: emulator.cpu.model.ok_or(lacks("emulator.cpu.model"))?,
-                    properties: emulator.cpu.property,
-                },
-                memory_mib,
-                memory_beside_mib: emulator.memory_beside_mib.unwrap_or(0),
-                flags: emulator.flag,
-            },
+            emulator,
             kernel: match self.kernel {
                 None => None,
                 Some(kernel) => Some(Kernel {
@@ -235,6 +233,8 @@ impl RecipeFile {
             root: root.map_err(lacks)?,
             vm: self.vm.map(VmPart::complete),
             options: self.options.unwrap_or_default(),
+            choices: self.choice,
+            skips: self.skip,
         };
         check(&recipe).map_err(fail)?;
         Ok(recipe)
@@ -260,6 +260,36 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_) => {}
     }
     whole::check(recipe)?;
+    check_emulator(recipe)?;
+    if let Some(wrong) = recipe.wrong_choice() {
+        return Err(wrong);
+    }
+    if let Some(skip) = recipe.skips.iter().find(|skip| skip.why.trim().is_empty()) {
+        return Err(format!("skip {} gives no reason (why)", skip.benchmark));
+    }
+    check_words(recipe)
+}
+
+/// Checks what only one of the emulators has.
+fn check_emulator(recipe: &Recipe) -> Result<(), String> {
+    let emulator = &recipe.emulator;
+    if (emulator.kind == EmulatorKind::Bochs) != emulator.disc.is_some() {
+        return Err("emulator.disc is for emulator.kind = \"bochs\", which needs it".into());
+    }
+    // QEMU's machines have as many CPUs as a launch asks for, which take turns on one clock.
+    let most = match emulator.kind {
+        EmulatorKind::Qemu => 1,
+        EmulatorKind::Bochs => 2,
+    };
+    if !(1..=most).contains(&emulator.cpus) {
+        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\"".into());
+    }
+    Ok(())
+}
+
+/// Checks that words are words, and that each has its reason.
+fn check_words(recipe: &Recipe) -> Result<(), String> {
+    let kernel = recipe.kernel.as_ref();
     let own = match &recipe.monitor {
         Monitor::Vmm { words } => Some(words),
         Monitor::None | Monitor::Qemu { .. } => None,
@@ -308,9 +338,11 @@ impl EmulatorPart {
             kind: self.kind.or(parent.kind),
             package: self.package.or(parent.package),
             program: self.program.or(parent.program),
+            disc: self.disc.or(parent.disc),
             since: self.since.or(parent.since),
             free_of: merge(self.free_of, parent.free_of, word_key),
             machine: self.machine.or(parent.machine),
+            cpus: self.cpus.or(parent.cpus),
             memory_mib: self.memory_mib.or(parent.memory_mib),
             memory_beside_mib: self.memory_beside_mib.or(parent.memory_beside_mib),
             cpu: CpuPart {
@@ -319,6 +351,30 @@ impl EmulatorPart {
             },
             flag: merge(self.flag, parent.flag, first),
         }
+    }
+}
+
+impl EmulatorPart {
+    /// The finished emulator; the error is the key that is missing.
+    fn complete(self) -> Result<Emulator, &'static str> {
+        let memory_mib = self.memory_mib.ok_or("emulator.memory_mib")?;
+        Ok(Emulator {
+            kind: self.kind.ok_or("emulator.kind")?,
+            package: self.package.ok_or("emulator.package")?,
+            program: self.program.ok_or("emulator.program")?,
+            disc: self.disc,
+            since: self.since,
+            free_of: self.free_of,
+            machine: self.machine.ok_or("emulator.machine")?,
+            cpu: Cpu {
+                model: self.cpu.model.ok_or("emulator.cpu.model")?,
+                properties: self.cpu.property,
+            },
+            cpus: self.cpus.unwrap_or(1),
+            memory_mib,
+            memory_beside_mib: self.memory_beside_mib.unwrap_or(0),
+            flags: self.flag,
+        })
     }
 }
 

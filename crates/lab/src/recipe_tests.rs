@@ -127,6 +127,10 @@ fn what_is_wrong_is_said_with_its_key_and_line() {
         ),
         ("extends = \"base\"\n[emulator]\nkind = \"vbox\"", "vbox"),
         (
+            "extends = \"base\"\n[emulator]\ncpus = 2",
+            "emulator.cpus is 1, or 2 with emulator.kind = \"bochs\"",
+        ),
+        (
             "extends = \"base\"\n[[emulator.flag]]\nwords = [\"-x\"]",
             "why",
         ),

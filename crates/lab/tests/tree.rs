@@ -19,9 +19,15 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
     assert_eq!(
         names,
         [
+            "amd-native",
             "arm-native",
             "arm-xen",
+            "intel-native",
             "kvm",
+            "kvm-amd",
+            "kvm-intel",
+            "kvm-intel-shadow",
+            "kvm-intel-smp",
             "kvm-linux",
             "kvm-nested",
             "kvm-nvhe",

@@ -5,7 +5,8 @@ use crate::console::{Found, ProcessConsole};
 use crate::earshot::Chunk;
 use crate::machine::MachineError;
 use crate::process::{Process, shell_words};
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -43,16 +44,44 @@ impl Child {
         command: Command,
         timed: bool,
         limit_bytes: u64,
-        inherited: Option<OwnedFd>,
+        inherited: Vec<OwnedFd>,
     ) -> Result<Self, MachineError> {
-        let program = PathBuf::from(command.get_program());
-        let command_line = shell_words(&command);
         let (console, stdout) = ProcessConsole::open(timed)?;
-        let process = Process::spawn_with(command, stdout, limit_bytes, inherited)?;
+        Self::spawned(command, console, stdout, limit_bytes, inherited)
+    }
+
+    /// The same for a program that opens its console as a file: `command` gets the file's path, and
+    /// returns the files to inherit besides it. The program's standard output goes to `output`, or is
+    /// dropped.
+    ///
+    /// # Errors
+    /// Those of [`Self::start`] and of `command`.
+    pub fn start_with_file(
+        limit_bytes: u64,
+        output: Option<File>,
+        command: impl FnOnce(&str) -> Result<(Command, Vec<OwnedFd>), MachineError>,
+    ) -> Result<Self, MachineError> {
+        let (console, file) = ProcessConsole::open(false)?;
+        let file = OwnedFd::from(file);
+        let (command, mut inherited) = command(&format!("/dev/fd/{}", file.as_raw_fd()))?;
+        inherited.push(file);
+        let nowhere = || File::options().write(true).open("/dev/null");
+        let output = output.map_or_else(nowhere, Ok);
+        let output = output.map_err(|e| MachineError::io("open", "/dev/null", e))?;
+        Self::spawned(command, console, output, limit_bytes, inherited)
+    }
+
+    fn spawned(
+        command: Command,
+        console: ProcessConsole,
+        stdout: File,
+        limit_bytes: u64,
+        inherited: Vec<OwnedFd>,
+    ) -> Result<Self, MachineError> {
         Ok(Self {
-            program,
-            command_line,
-            process,
+            program: PathBuf::from(command.get_program()),
+            command_line: shell_words(&command),
+            process: Process::spawn_with(command, stdout, limit_bytes, inherited)?,
             console,
             chunks: Vec::new(),
         })

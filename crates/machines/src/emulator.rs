@@ -1,4 +1,4 @@
-//! Finds QEMU, and asks it for its version, its machines and CPUs, and whether it was built with
+//! The emulator of a machine. Finds QEMU, and asks it for its version, its machines and CPUs, and whether it was built with
 //! KVM.
 
 use crate::machine::MachineError;
@@ -15,9 +15,11 @@ pub const PROGRAM: &str = "qemu-system-x86_64";
 /// The first major version that loads PVH images.
 const MAJOR_MIN: u32 = 4;
 
-/// An installed QEMU.
+/// An installed emulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulator {
+    /// `qemu` or `bochs`.
+    pub name: &'static str,
     /// The program that is started.
     pub program: PathBuf,
     /// Arguments before all others: those of a loader, which name the emulator and its libraries.
@@ -50,19 +52,28 @@ impl Emulator {
     /// # Errors
     /// It does not work; with the cure.
     pub fn started_by(words: &[OsString]) -> Result<Self, MachineError> {
-        let text = |word: &OsString| {
-            word.to_str().map(str::to_owned).ok_or_else(|| {
-                MachineError::Other(format!(
-                    "the path of the lab's emulator is not UTF-8: {}: choose another cache with --cache DIR",
-                    word.to_string_lossy()
-                ))
-            })
-        };
-        let (program, leading) = words.split_first().ok_or_else(|| {
-            MachineError::Other("the lab's emulator has no program to start".into())
-        })?;
-        let leading = leading.iter().map(text).collect::<Result<_, _>>()?;
-        Self::asked(PathBuf::from(program), leading)
+        let (program, leading) = split(words)?;
+        Self::asked(program, leading)
+    }
+
+    /// An emulator of a known version, which `words` start.
+    ///
+    /// # Errors
+    /// A path is not UTF-8.
+    pub fn packaged(
+        name: &'static str,
+        words: &[OsString],
+        version: &str,
+        build: &str,
+    ) -> Result<Self, MachineError> {
+        let (program, leading) = split(words)?;
+        Ok(Self {
+            name,
+            program,
+            leading,
+            version: version.to_owned(),
+            build: build.to_owned(),
+        })
     }
 
     /// Asks a program for its version.
@@ -88,6 +99,7 @@ impl Emulator {
             )));
         }
         Ok(Self {
+            name: "qemu",
             program,
             leading,
             version,
@@ -167,6 +179,23 @@ impl Emulator {
             self.program.display()
         )))
     }
+}
+
+/// The program and the arguments before all others of words that start one.
+fn split(words: &[OsString]) -> Result<(PathBuf, Vec<String>), MachineError> {
+    let text = |word: &OsString| {
+        word.to_str().map(str::to_owned).ok_or_else(|| {
+            MachineError::Other(format!(
+                "the path of the lab's emulator is not UTF-8: {}: choose another cache with --cache DIR",
+                word.to_string_lossy()
+            ))
+        })
+    };
+    let (program, leading) = words
+        .split_first()
+        .ok_or_else(|| MachineError::Other("the lab's emulator has no program to start".into()))?;
+    let leading = leading.iter().map(text).collect::<Result<_, _>>()?;
+    Ok((PathBuf::from(program), leading))
 }
 
 fn in_search_path() -> Option<PathBuf> {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use ws_lab::recipe::{Hypervisor, Recipe};
+use ws_lab::recipe::{EmulatorKind, Hypervisor, Recipe};
 use ws_lab::sets::Architecture;
 
 /// The multiboot header lies within this many bytes (Multiboot specification 0.6.96, 3.1).
@@ -120,6 +120,11 @@ pub fn check(recipe: &Recipe, path: &Path) -> Result<Kind, MachineError> {
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return Ok(kind),
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::BzImage | Kind::Multiboot) => {
             "its dom0 only starts ELF files with a PVH entry: use lab:native or lab:kvm for this one"
+        }
+        (Architecture::X86_64, Hypervisor::None, Kind::Elf)
+            if recipe.emulator.kind == EmulatorKind::Bochs =>
+        {
+            "it boots from a CD, a Linux bzImage or a multiboot kernel that is no ELF file: use lab:native or lab:kvm-intel for this one"
         }
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
         | (Architecture::Aarch64, _, Kind::Image)

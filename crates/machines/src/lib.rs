@@ -12,6 +12,7 @@
 pub mod child;
 pub mod console;
 pub mod counter;
+pub mod debugger;
 pub mod earshot;
 pub mod emulator;
 #[cfg(test)]

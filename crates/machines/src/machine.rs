@@ -136,6 +136,12 @@ pub trait Machine: Send {
     /// elsewhere the guest's `hello` names it.
     fn unit(&self) -> Option<&'static str>;
 
+    /// Whether of all counts only the monitor's counts of exits mean something, as the clock of the
+    /// machine counts nothing that is the guest's.
+    fn counts_only_exits(&self) -> bool {
+        false
+    }
+
     /// What executes the guest's instructions.
     fn engine(&self) -> Engine;
 
@@ -165,6 +171,11 @@ pub trait Machine: Send {
     /// The workloads of a machine whose guest is a whole Linux, as benchmarks. Nothing for other
     /// machines: their benchmarks are those of the guest image.
     fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
+        None
+    }
+
+    /// Why this machine can't run a benchmark of its guest image; nothing if it can.
+    fn lacks(&self, _row: &BenchmarkRow) -> Option<String> {
         None
     }
 

@@ -100,7 +100,11 @@ fn of_recipe(recipe: Recipe) -> Platform {
         name: format!("lab:{}", recipe.name),
         summary: recipe.summary.clone(),
         needs: needs.join(", "),
-        unit: "insns",
+        unit: if recipe.emulator.cpus > 1 {
+            "count"
+        } else {
+            "insns"
+        },
         default: DEFAULT_LAB.contains(&recipe.name.as_str()),
         kind: Kind::Lab(Box::new(recipe)),
     }

@@ -70,10 +70,10 @@ impl Process {
         stdout: File,
         file_limit_bytes: u64,
     ) -> Result<Self, MachineError> {
-        Self::spawn_with(command, stdout, file_limit_bytes, None)
+        Self::spawn_with(command, stdout, file_limit_bytes, Vec::new())
     }
 
-    /// As [`Process::spawn`]; the child also gets `inherited`, under the same descriptor number as
+    /// As [`Process::spawn`]; the child also gets `inherited`, under the same descriptor numbers as
     /// here.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Process {
         mut command: Command,
         stdout: File,
         file_limit_bytes: u64,
-        inherited: Option<OwnedFd>,
+        inherited: Vec<OwnedFd>,
     ) -> Result<Self, MachineError> {
         let program = command.get_program().to_owned();
         let stderr = unnamed_file(0)?;
@@ -111,13 +111,13 @@ impl Process {
                 maximum: Some(file_limit_bytes),
             };
             rustix::process::setrlimit(Resource::Fsize, limit)?;
-            if let Some(file) = &inherited {
+            for file in &inherited {
                 rustix::io::fcntl_setfd(file, FdFlags::empty())?;
             }
             Ok(())
         };
         // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are
-        // allowed. It makes four system calls (prctl, getppid, setrlimit, fcntl), takes no lock and
+        // allowed. It makes only system calls (prctl, getppid, setrlimit, fcntl), takes no lock and
         // allocates nothing: its errors are plain error numbers.
         unsafe {
             command.pre_exec(before_exec);
@@ -248,11 +248,24 @@ pub fn shell_words(command: &Command) -> String {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     };
-    std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(quote)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let mut words = Vec::new();
+    let folder = command.get_current_dir();
+    let set: Vec<(&OsStr, &OsStr)> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    if folder.is_some() || !set.is_empty() {
+        words.push("env".to_owned());
+    }
+    if let Some(folder) = folder {
+        words.extend(["-C".to_owned(), quote(folder.as_os_str())]);
+    }
+    for (name, value) in set {
+        words.push(format!("{}={}", name.to_string_lossy(), quote(value)));
+    }
+    let arguments = std::iter::once(command.get_program()).chain(command.get_args());
+    words.extend(arguments.map(quote));
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -166,14 +166,14 @@ impl Machine for Qemu {
         self.kill();
         let mut arguments = self.settings.arguments(request);
         let mut control = None;
-        let mut inherited = None;
+        let mut inherited = Vec::new();
         if self.settings.is_controlled() {
             let (qmp, end) = Qmp::pair()?;
             arguments.extend(Qmp::arguments(end.as_raw_fd()));
             if !self.settings.pins.is_empty() {
                 arguments.push("-S".into());
             }
-            (control, inherited) = (Some(qmp), Some(end));
+            (control, inherited) = (Some(qmp), vec![end]);
         }
         let arguments = self.settings.emulator.with_leading(arguments);
         let mut command = Command::new(&self.settings.emulator.program);

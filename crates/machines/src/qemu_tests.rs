@@ -26,6 +26,7 @@ fn fake(folder: &Path, body: &str) -> PathBuf {
 fn settings(program: &Path) -> Settings {
     Settings {
         emulator: Emulator {
+            name: "qemu",
             program: program.into(),
             leading: Vec::new(),
             version: "7.2.22".into(),

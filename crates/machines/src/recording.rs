@@ -1,13 +1,18 @@
-//! Recording what an emulated machine executes, by a plugin of QEMU's (`plugin/` in the source tree).
+//! Recording what an emulated machine executes: by a plugin of QEMU's (`plugin/` in the source tree), or by Bochs'
+//! debugger (`debugger.rs`).
 
 use crate::emulator::Emulator;
 use crate::machine::MachineError;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use ws_lab::recipe::Recipe;
 
 /// The versions of QEMU's plugin interface that there is a plugin for, the likeliest first.
 const VERSIONS: [u32; 3] = [3, 7, 1];
+
+/// The version of Bochs whose debugger's words are known and whose clock counts each instruction.
+const DEBUGGER: &str = "2.7";
 
 /// Where plugins are, and where a machine's trace goes.
 #[derive(Clone, Debug)]
@@ -20,12 +25,46 @@ pub struct Recording {
     pub counts_only: bool,
 }
 
+/// What records a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// QEMU's plugin: these arguments of the emulator.
+    Plugin(Vec<String>),
+    /// Bochs' debugger: what it says goes to this file.
+    Debugger(PathBuf),
+}
+
 impl Recording {
-    /// The emulator's arguments.
+    /// What records a recipe's machine on its emulator.
+    ///
+    /// # Errors
+    /// It can't be recorded so, with what to do instead.
+    pub fn recorder(&self, recipe: &Recipe, emulator: &Emulator) -> Result<Recorder, MachineError> {
+        let version = &emulator.version;
+        match emulator.name {
+            "bochs" if self.counts_only => Err(MachineError::Other(
+                "Bochs' debugger says each instruction, which is too much for whole workloads: choose a lab machine of QEMU's".into(),
+            )),
+            "bochs" if recipe.emulator.cpus > 1 => Err(MachineError::Other(
+                "Bochs' clock counts no instructions on several CPUs: choose a lab machine with one".into(),
+            )),
+            "bochs" if version != DEBUGGER => Err(MachineError::Other(format!(
+                "Bochs {version} can't be recorded, as its clock is not exact: choose the machine without +bochs=, which is of Bochs {DEBUGGER}"
+            ))),
+            "bochs" if is_nested_paging(recipe) => Err(MachineError::Other(format!(
+                "Bochs' debugger does not find the memory of a guest behind SVM's nested page tables: choose shadow page tables (+npt=0 of lab:{}), or lab:kvm",
+                recipe.name
+            ))),
+            "bochs" => Ok(Recorder::Debugger(self.file.clone())),
+            _ => self.arguments(emulator).map(Recorder::Plugin),
+        }
+    }
+
+    /// QEMU's arguments.
     ///
     /// # Errors
     /// It takes none of the plugins.
-    pub fn arguments(&self, emulator: &Emulator) -> Result<Vec<String>, MachineError> {
+    fn arguments(&self, emulator: &Emulator) -> Result<Vec<String>, MachineError> {
         let mut said = String::new();
         for version in VERSIONS {
             let plugin = self.plugins.join(format!("api-{version}.so"));
@@ -40,6 +79,15 @@ impl Recording {
             self.plugins.display(),
         )))
     }
+}
+
+/// Whether KVM uses SVM's nested paging, as it does unless it is told not to.
+fn is_nested_paging(recipe: &Recipe) -> bool {
+    let mut modules = recipe.kernel.iter().flat_map(|kernel| &kernel.modules);
+    modules.any(|module| {
+        let is_off = module.options.split(' ').any(|option| option == "npt=0");
+        module.name.replace('_', "-") == "kvm-amd" && !is_off
+    })
 }
 
 fn words(plugin: &Path, file: &Path, counts_only: bool) -> Vec<String> {
@@ -99,6 +147,47 @@ mod tests {
         assert_eq!(counts[1], "file=/a,out=/b,counts=on");
     }
 
+    #[test]
+    fn bochs_is_recorded_by_its_debugger_if_its_clock_is_exact() {
+        let bochs = |version: &str| Emulator {
+            name: "bochs",
+            program: "bochs-bin".into(),
+            leading: Vec::new(),
+            version: version.into(),
+            build: String::new(),
+        };
+        let recording = |counts_only| Recording {
+            plugins: "/plugins".into(),
+            file: "/out".into(),
+            counts_only,
+        };
+        let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+        let lab = ws_lab::lab::Lab::open(&[lab.into()]).unwrap();
+        let recipe = lab.recipe("kvm-intel", None).unwrap();
+        let recorder =
+            |version, counts_only| recording(counts_only).recorder(&recipe, &bochs(version));
+        let debugger = Recorder::Debugger("/out".into());
+        assert_eq!(recorder("2.7", false).unwrap(), debugger);
+        let newer = recorder("3.0", false).unwrap_err().to_string();
+        assert!(newer.contains("Bochs 3.0 can't be recorded"), "{newer}");
+        let several = lab.recipe("kvm-intel-smp", None).unwrap();
+        let several = recording(false).recorder(&several, &bochs("3.0"));
+        let several = several.unwrap_err().to_string();
+        assert!(several.contains("several CPUs"), "{several}");
+        let counts = recorder("2.7", true).unwrap_err().to_string();
+        assert!(counts.contains("of QEMU's"), "{counts}");
+    }
+
+    #[test]
+    fn a_guest_behind_svm_s_nested_paging_is_not_recorded_on_bochs() {
+        let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+        let lab = ws_lab::lab::Lab::open(&[lab.into()]).unwrap();
+        let hidden = |name| is_nested_paging(&lab.recipe(name, None).unwrap());
+        assert!(hidden("kvm-amd") && !hidden("kvm-intel"));
+        let shadow = lab.recipe("kvm-amd", None).unwrap();
+        assert!(!is_nested_paging(&shadow.with_option("npt", "0").unwrap()));
+    }
+
     /// A stand-in for an emulator that takes the plugin whose name has `taken` in it.
     fn emulator(folder: &Path, taken: &str) -> Emulator {
         use std::os::unix::fs::PermissionsExt;
@@ -109,6 +198,7 @@ mod tests {
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         Emulator {
+            name: "qemu",
             program,
             leading: Vec::new(),
             version: "9.9".into(),

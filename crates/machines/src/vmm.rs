@@ -289,7 +289,7 @@ impl Machine for Vmm {
         let mut command = Command::new(program);
         command.args(&arguments);
         let limit = CONSOLE_LIMIT_BYTES + (2 << 20);
-        self.running = Some(Child::start(command, request.timed, limit, None)?);
+        self.running = Some(Child::start(command, request.timed, limit, Vec::new())?);
         Ok(())
     }
 

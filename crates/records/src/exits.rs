@@ -21,6 +21,10 @@ pub struct Exits {
     /// kernel has none.
     #[serde(default)]
     pub kvm: Option<BTreeMap<String, u64>>,
+    /// A nested machine: the counters of the KVM that runs the guest's hypervisor, whose `exits` are the
+    /// traps to the host. Not in the record: a second monitor counts them.
+    #[serde(skip)]
+    pub below: Option<BTreeMap<String, u64>>,
     /// Exits by reason, where the kernel's trace counted them: in a run of their own, as counting them
     /// costs instructions.
     #[serde(default)]

@@ -1,7 +1,8 @@
 //! Which libraries a set's programs need: those that their ELF files name (DT_NEEDED), and those
-//! that these name in turn. Libraries that QEMU loads itself at run time, for sound and graphics,
-//! are left out.
+//! that these name in turn. Libraries that a program loads itself at run time, as QEMU those for sound
+//! and graphics, are left out unless the set asks for them (`keep`).
 
+use super::unpack::matches;
 use crate::files::{self, Files};
 use crate::manifest::Entry;
 use crate::program;
@@ -37,6 +38,12 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
         .map(|name| (format!("usr/bin/{name}"), "the set".to_owned()))
         .collect();
     ahead.push((place.loader.to_owned(), "every program".to_owned()));
+    // Libraries that a program loads itself, which the set names.
+    let is_asked = |path: &str| set.patterns().any(|pattern| matches(pattern, path));
+    let loaded = files
+        .keys()
+        .filter(|path| path.contains(".so") && is_asked(path));
+    ahead.extend(loaded.map(|path| (path.clone(), "the set".to_owned())));
     while let Some((path, by)) = ahead.pop() {
         if !needed.insert(path.clone()) {
             continue;

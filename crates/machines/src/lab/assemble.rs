@@ -2,6 +2,7 @@
 
 mod whole;
 
+use super::bochs::{self, Bochs};
 use super::described::Described;
 use super::machine::Settings;
 use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
@@ -18,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
 use ws_lab::manifest;
-use ws_lab::recipe::{Hypervisor, Module, Monitor, Neve, Recipe, Source, Word};
+use ws_lab::recipe::{EmulatorKind, Hypervisor, Module, Monitor, Neve, Recipe, Source, Word};
 use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
@@ -27,7 +28,7 @@ use ws_lab::store::Unpacked;
 pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     let store = resources.store()?;
     for set in recipe.sets() {
-        if set != recipe.emulator.package || resources.qemu.is_none() {
+        if set != recipe.emulator.package || !has_own_qemu(recipe, resources) {
             store.find(set).map_err(|e| said(&e))?;
         }
     }
@@ -49,6 +50,11 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
         }
     }
     guest(recipe, resources).map(|_| ())
+}
+
+/// Whether the user named the QEMU that emulates the machine.
+fn has_own_qemu(recipe: &Recipe, resources: &Resources) -> bool {
+    recipe.emulator.kind == EmulatorKind::Qemu && resources.qemu.is_some()
 }
 
 /// Under Xen on x86 the project's own tool stack starts the guest; on ARM Xen itself does.
@@ -74,18 +80,33 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
         return Ok(kernel.clone());
     }
     let named = resources.guest_for(recipe.architecture)?;
-    if recipe.architecture == Architecture::X86_64 || !image::is_elf(&named) {
+    if !image::is_elf(&named) {
         return Ok(named);
     }
-    let path = named.with_extension("img");
+    let booted = match recipe.architecture {
+        // From a CD by multiboot.
+        Architecture::X86_64 if is_bare(recipe) => "mb",
+        Architecture::X86_64 => return Ok(named),
+        Architecture::Aarch64 => "img",
+    };
+    let path = named.with_extension(booted);
     match path.is_file() {
         true => Ok(path),
         false => Err(MachineError::Other(format!(
-            "there is no {}, the image of {} that is booted: make -C guest ARCH=aarch64 makes both",
+            "there is no {}, the image of {} that is booted: make -C guest ARCH={} makes both",
             path.display(),
-            named.display()
+            named.display(),
+            match recipe.architecture {
+                Architecture::X86_64 => "x86_64",
+                Architecture::Aarch64 => "aarch64",
+            }
         ))),
     }
+}
+
+/// Whether Bochs boots the guest itself.
+fn is_bare(recipe: &Recipe) -> bool {
+    recipe.emulator.kind == EmulatorKind::Bochs && recipe.hypervisor == Hypervisor::None
 }
 
 /// Finds all parts of a machine.
@@ -136,17 +157,17 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             }
         }
     };
-    let recording = match &resources.recording {
-        Some(recording) => recording.arguments(&emulator)?,
-        None => Vec::new(),
-    };
+    let bochs = bochs_of(&recipe, resources, &mut described)?;
+    let recorder = resources.recording.as_ref();
+    let recorder = recorder.map(|recording| recording.recorder(&recipe, &emulator));
     Ok(Settings {
-        recording,
+        recorder: recorder.transpose()?,
         memory_mib: recipe.emulator.memory_mib,
         digest: described.digest(),
         parts: described.parts(),
         recipe,
         emulator,
+        bochs,
         payload,
         guest,
         is_own: resources.kernel.is_none(),
@@ -160,7 +181,7 @@ fn describe_emulator(
     emulator: &Emulator,
     described: &mut Described,
 ) -> Result<(), MachineError> {
-    if resources.qemu.is_none() {
+    if !has_own_qemu(recipe, resources) {
         let set = found(resources, &recipe.emulator.package)?;
         described.set(&set);
         let cured = &set.manifest().cured;
@@ -172,6 +193,21 @@ fn describe_emulator(
         described.part("emulator_from", json!("--qemu"));
     }
     Ok(())
+}
+
+/// Bochs, and what makes its CDs, if it is the emulator.
+fn bochs_of(
+    recipe: &Recipe,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<Option<Bochs>, MachineError> {
+    let Some(disc) = &recipe.emulator.disc else {
+        return Ok(None);
+    };
+    let set = found(resources, &recipe.emulator.package)?;
+    let discs = found(resources, disc)?;
+    described.set(&discs);
+    Bochs::of(&set, &discs).map(Some)
 }
 
 /// neve, and the hypervisors of its guests.
@@ -271,6 +307,10 @@ fn linux(
                 kernel: read(&found.image)?,
                 parameters,
                 files: files.clone(),
+                // Their options are the host's.
+                lines: (kernel.modules.iter())
+                    .map(|module| format!("module=/{}.ko", module.name))
+                    .collect(),
                 memory_beside_mib: inner.memory_beside_mib,
             })
         }
@@ -408,10 +448,13 @@ pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says
 
 /// The emulator that the user named, or the lab's own.
 fn emulator(recipe: &Recipe, resources: &Resources) -> Result<Emulator, MachineError> {
-    let emulator = if resources.qemu.is_some() {
+    let emulator = if has_own_qemu(recipe, resources) {
         resources.emulator()?
     } else {
         let set = found(resources, &recipe.emulator.package)?;
+        if recipe.emulator.kind == EmulatorKind::Bochs {
+            return bochs::emulator(&set, &recipe.emulator.program);
+        }
         let words = set.program(&recipe.emulator.program);
         Emulator::started_by(&words.map_err(|e| said(&e))?)?
     };

@@ -1,10 +1,10 @@
-//! The command line of a lab machine's emulator: the only file that knows which emulator it is.
+//! The command line of a lab machine's QEMU: the only file that knows it.
 
 use super::io::{IoVm, Placed};
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use std::path::{Path, PathBuf};
-use ws_lab::recipe::{DeviceKind, EmulatorKind, Hypervisor, Neve, Recipe, Served};
+use ws_lab::recipe::{DeviceKind, Hypervisor, Neve, Recipe, Served};
 
 /// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
 /// a reset: with `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset
@@ -190,17 +190,10 @@ fn nvdimm(path: &str, bytes: u64) -> String {
     format!("memory-backend-file,id=root,mem-path={path},share=off,readonly=on,size={bytes}")
 }
 
-/// The emulator's arguments. Its console is its standard output.
-pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
-    match recipe.emulator.kind {
-        EmulatorKind::Qemu => qemu(recipe, payload, launch),
-    }
-}
-
 /// QEMU's arguments. The console goes to standard output by file name, not by `-serial stdio`,
 /// which would read standard input and change the terminal. The output of the serial port of the
 /// guest's Print is dropped.
-fn qemu(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
+pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
     let emulator = &recipe.emulator;
     let mut arguments: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));

@@ -40,6 +40,7 @@ impl Described {
         // file lists them.
         let main = set.packages().iter().filter(|package| {
             [
+                "bochs",
                 "linux-image",
                 "xen-hypervisor",
                 "qemu-system-x86",

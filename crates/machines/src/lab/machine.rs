@@ -1,16 +1,21 @@
 //! The machine of a lab platform.
 
+use super::bochs::{self, Bochs};
 use super::command::{self, Inner, Launch};
+use super::disc::Boot;
 use super::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use super::tree::{self, Domain};
 use super::whole::Launched;
 use crate::child::{Child, Look};
+use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
 use crate::inherited::Inherited;
+use crate::kernel_file::{self, Kind};
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
 };
+use crate::recording::Recorder;
 use crate::vmm::{DOORBELL, DOORBELL_ARM};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,6 +39,9 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
+/// Why rows of several CPUs are skipped on Bochs.
+const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
+
 /// A trace is written within this time, and is not larger.
 const RECORDING_LIMIT: Duration = Duration::from_secs(60);
 const TRACE_LIMIT_BYTES: u64 = 2 << 30;
@@ -43,6 +51,8 @@ const TRACE_LIMIT_BYTES: u64 = 2 << 30;
 pub struct Settings {
     pub recipe: Recipe,
     pub emulator: Emulator,
+    /// The emulator is Bochs.
+    pub bochs: Option<Bochs>,
     pub payload: Payload,
     pub guest: PathBuf,
     /// The guest is the project's own, which reports how it ended; a user's kernel does not.
@@ -53,8 +63,8 @@ pub struct Settings {
     pub memory_mib: u64,
     /// SHA-256, in hexadecimal, of everything that the machine is made of.
     pub digest: String,
-    /// Arguments of the emulator that record what is executed; they change nothing else.
-    pub recording: Vec<String>,
+    /// What records what is executed, if anything does; it changes nothing else.
+    pub recorder: Option<Recorder>,
     /// The parts, for the identity: kernel, packages and so on.
     pub parts: Vec<(String, serde_json::Value)>,
 }
@@ -76,6 +86,8 @@ impl Settings {
 pub struct LabMachine {
     settings: Settings,
     running: Option<Child>,
+    /// Behind the child, as it reads what that says until the end.
+    keeper: Option<Keeper>,
 }
 
 impl LabMachine {
@@ -84,20 +96,102 @@ impl LabMachine {
         Self {
             settings,
             running: None,
+            keeper: None,
         }
     }
 
-    /// Starts the machine with the file that was made for the launch.
+    /// Starts the machine with the file that was made for the launch: an initramfs or a device tree.
     ///
     /// # Errors
     /// The emulator can't be started.
     pub(super) fn start(
         &mut self,
         request: &LaunchRequest,
-        made: Option<Inherited>,
+        made: Option<&[u8]>,
     ) -> Result<(), MachineError> {
+        // The runner stops a flood at the limit when it next reads; this leaves room until then.
+        let limit = match &self.settings.recorder {
+            Some(Recorder::Plugin(_)) => TRACE_LIMIT_BYTES,
+            _ => CONSOLE_LIMIT_BYTES + (1 << 20),
+        };
+        let (child, keeper) = match &self.settings.bochs {
+            Some(bochs) => self.start_bochs(bochs, request, made, limit)?,
+            None => (self.start_qemu(request, made, limit)?, None),
+        };
+        (self.running, self.keeper) = (Some(child), keeper);
+        Ok(())
+    }
+
+    fn start_bochs(
+        &self,
+        bochs: &Bochs,
+        request: &LaunchRequest,
+        initramfs: Option<&[u8]>,
+        limit: u64,
+    ) -> Result<(Child, Option<Keeper>), MachineError> {
+        let settings = &self.settings;
+        let kept = match &settings.recorder {
+            Some(Recorder::Debugger(file)) => Some(Keeper::start(file)?),
+            _ => None,
+        };
+        let (keeper, words) = kept.unzip();
+        let is_recorded = words.is_some();
+        let disc = self.disc(bochs, request, initramfs)?;
+        let memory_mib = settings.machine_memory_mib(request);
+        let child = Child::start_with_file(limit, words, |console| {
+            let launch = bochs::Launch {
+                memory_mib,
+                disc: &disc,
+                console,
+                is_recorded,
+            };
+            bochs.command(&settings.emulator, &settings.recipe, &launch)
+        });
+        Ok((child?, keeper))
+    }
+
+    /// The CD of a launch. The guest alone is a multiboot kernel; a user's may also be a Linux.
+    fn disc(
+        &self,
+        bochs: &Bochs,
+        request: &LaunchRequest,
+        initramfs: Option<&[u8]>,
+    ) -> Result<Vec<u8>, MachineError> {
+        let settings = &self.settings;
+        let (kernel, command_line) = (&*settings.guest, &*request.command_line);
+        if let Payload::Linux(linux) = &settings.payload {
+            return bochs.discs.image(Boot::Linux {
+                kernel: &linux.kernel,
+                initramfs,
+                command_line: &linux.parameters,
+            });
+        }
+        if settings.is_own || kernel_file::kind(kernel)? != Kind::BzImage {
+            return bochs.discs.image(Boot::Multiboot {
+                kernel,
+                command_line,
+            });
+        }
+        let initrd = settings.initrd.as_deref().map(|path| {
+            std::fs::read(path).map_err(|e| MachineError::io("read the initramfs", path, e))
+        });
+        bochs.discs.image(Boot::Linux {
+            kernel,
+            initramfs: initrd.transpose()?.as_deref(),
+            command_line,
+        })
+    }
+
+    fn start_qemu(
+        &self,
+        request: &LaunchRequest,
+        made: Option<&[u8]>,
+        limit: u64,
+    ) -> Result<Child, MachineError> {
         let settings = &self.settings;
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
+        let made = made.map(|bytes| Inherited::of("the machine's files", bytes));
+        let made = made.transpose()?;
         let launch = Launch {
             vcpus: request.vcpus,
             host_cpus: request.host_cpus,
@@ -112,36 +206,29 @@ impl LabMachine {
         if let Some(Witness::Complaint(_)) = self.witness() {
             arguments.extend(command::WITNESSED.map(str::to_owned));
         }
-        arguments.extend_from_slice(&settings.recording);
+        if let Some(Recorder::Plugin(words)) = &settings.recorder {
+            arguments.extend_from_slice(words);
+        }
         let arguments = settings.emulator.with_leading(arguments);
         let mut command = Command::new(&settings.emulator.program);
         command.args(&arguments);
-        // The runner stops a flood at the limit when it next reads; this leaves room until then.
-        let limit = match settings.recording.is_empty() {
-            true => CONSOLE_LIMIT_BYTES + (1 << 20),
-            false => TRACE_LIMIT_BYTES,
-        };
-        let inherited = made.map(Inherited::into_file);
-        self.running = Some(Child::start(command, request.timed, limit, inherited)?);
-        Ok(())
+        let inherited = made.map(Inherited::into_file).into_iter().collect();
+        Child::start(command, request.timed, limit, inherited)
     }
 
     /// The file that is made anew for a launch: an initramfs or a device tree.
-    fn made(&self, request: &LaunchRequest) -> Result<Option<Inherited>, MachineError> {
+    fn made(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
         match &self.settings.payload {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
-            Payload::Linux(linux) => {
-                let bytes = self.initramfs(linux, request)?;
-                Inherited::of("an initramfs", &bytes).map(Some)
-            }
+            Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
             Payload::Whole(whole) => {
-                let bytes = whole.initramfs(Launched {
+                let launched = Launched {
                     words: &request.command_line,
                     vm: &request.vm,
                     vcpus: request.vcpus,
                     memory_mib: self.settings.guest_memory_mib(request),
-                })?;
-                Inherited::of("an initramfs", &bytes).map(Some)
+                };
+                whole.initramfs(launched).map(Some)
             }
             Payload::Dom0less { parameters, .. } => {
                 let guest = &self.settings.guest;
@@ -154,10 +241,26 @@ impl LabMachine {
                     command_line: &request.command_line,
                     parameters,
                 });
-                let tree = tree
-                    .map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))?;
-                Inherited::of("a device tree", &tree).map(Some)
+                let failed = |e| MachineError::Other(format!("can't make a device tree: {e}"));
+                tree.map(Some).map_err(failed)
             }
+        }
+    }
+
+    /// The words on a nested Linux's command line by which the host's monitor counts what the guest's
+    /// rings, passed on, enclose: the launch's own. None if the guest does not ring, or where rings can't
+    /// be passed on.
+    fn outer_words(&self, request: &LaunchRequest) -> String {
+        let words = request.command_line.split(' ');
+        let mut taken = words.filter(|word| {
+            ["nonce=", "unit=", "doorbell="]
+                .iter()
+                .any(|key| word.starts_with(key))
+        });
+        let has_bell = request.command_line.contains("doorbell=");
+        match self.architecture() == Architecture::X86_64 && has_bell {
+            true => taken.by_ref().collect::<Vec<_>>().join(" "),
+            false => String::new(),
         }
     }
 
@@ -198,7 +301,11 @@ impl LabMachine {
             None => linux.initramfs(&lines),
             Some(inner) => {
                 let memory_mib = memory_mib + inner.memory_beside_mib;
-                linux.nested_initramfs(inner, &lines, request.vcpus, memory_mib)
+                let words = self.outer_words(request);
+                if !words.is_empty() {
+                    lines.push(format!("below={DOORBELL:#x}"));
+                }
+                linux.nested_initramfs(inner, &lines, &words, request.vcpus, memory_mib)
             }
         }
     }
@@ -211,6 +318,10 @@ impl Machine for LabMachine {
 
     fn unit(&self) -> Option<&'static str> {
         Some("insns")
+    }
+
+    fn counts_only_exits(&self) -> bool {
+        self.settings.recipe.emulator.cpus > 1
     }
 
     fn engine(&self) -> Engine {
@@ -239,6 +350,14 @@ impl Machine for LabMachine {
             Payload::Whole(whole) => Some(whole.rows()),
             _ => None,
         }
+    }
+
+    fn lacks(&self, row: &BenchmarkRow) -> Option<String> {
+        let recipe = &self.settings.recipe;
+        let skip = recipe.skips.iter().find(|skip| skip.benchmark == row.name);
+        let too_many = self.settings.bochs.is_some() && row.cpus > recipe.emulator.cpus;
+        skip.map(|skip| skip.why.clone())
+            .or_else(|| too_many.then(|| ONE_CPU.to_owned()))
     }
 
     fn doorbell(&self) -> Option<u64> {
@@ -275,19 +394,20 @@ impl Machine for LabMachine {
     }
 
     fn kill(&mut self) {
-        let is_recorded = !self.settings.recording.is_empty();
+        let is_recorded = self.settings.recorder.is_some();
         match &mut self.running {
             // The trace is written when the emulator ends by itself.
             Some(running) if is_recorded => running.end(RECORDING_LIMIT),
             Some(running) => running.kill(),
             None => {}
         }
+        self.keeper = None;
     }
 
     /// A recorded machine has none: the recording is one file.
     fn twin(&self) -> Option<Box<dyn Machine>> {
         let twin = || Box::new(Self::new(self.settings.clone())) as Box<dyn Machine>;
-        self.settings.recording.is_empty().then(twin)
+        self.settings.recorder.is_none().then(twin)
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {
@@ -297,7 +417,7 @@ impl Machine for LabMachine {
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
         let made = self.made(request)?;
-        self.start(request, made)
+        self.start(request, made.as_deref())
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
@@ -307,6 +427,9 @@ impl Machine for LabMachine {
         Ok(match running.look(buffer)? {
             Look::Data => Console::Data,
             Look::Nothing => Console::Quiet,
+            Look::Over(_) if self.settings.bochs.is_some() => {
+                Console::Ended(bochs::how(&running.stderr()))
+            }
             Look::Over(status) => Console::Ended(emulator::how(status)),
         })
     }
@@ -316,6 +439,9 @@ impl Machine for LabMachine {
             return None;
         }
         Some(match &self.settings.payload {
+            Payload::Guest if self.settings.bochs.is_some() => {
+                Witness::Complaint(bochs::POWERED_OFF)
+            }
             Payload::Guest | Payload::Whole(_) | Payload::Dom0less { .. } => {
                 Witness::Complaint(command::POWERED_OFF)
             }
@@ -356,13 +482,11 @@ impl Machine for LabMachine {
         let mut condition = |key: &str, value: serde_json::Value| {
             identity.conditions.insert(key.into(), value);
         };
-        condition("emulator", format!("qemu {}", emulator.version).into());
+        let version = format!("{} {}", emulator.name, emulator.version);
+        condition("emulator", version.into());
         // Its properties are left out: they depend on the hypervisor (EL2 or none).
-        condition("emulator_machine", settings.recipe.emulator.model().into());
-        condition(
-            "emulator_cpu",
-            settings.recipe.emulator.cpu.to_argument().into(),
-        );
+        condition("emulator_machine", recipe.model().into());
+        condition("emulator_cpu", recipe.cpu.to_argument().into());
         condition("memory_mib", settings.memory_mib.into());
         // Nothing is timed, so it does not matter where threads run.
         condition("pinning", "none".into());

@@ -3,11 +3,14 @@
 //! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
 //! runs it; `whole` is a machine whose guest is a whole Linux, and `io` the devices of its VM whose requests
 //! are measured. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
-//! other programs. Only `command` knows which emulator it is.
+//! other programs. Only `command` (QEMU) and `bochs` know an emulator's
+//! options; `disc` makes the CD that Bochs boots.
 
 mod assemble;
+mod bochs;
 mod command;
 mod described;
+mod disc;
 mod io;
 mod machine;
 mod payload;

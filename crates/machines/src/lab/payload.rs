@@ -67,6 +67,8 @@ pub struct Nested {
     pub parameters: String,
     /// The files of its own initramfs: `/init` and the guest.
     pub files: Vec<Entry>,
+    /// The lines of its monitor's configuration that load the modules.
+    pub lines: Vec<String>,
     /// Its memory besides the guest's.
     pub memory_beside_mib: u64,
 }
@@ -101,7 +103,8 @@ impl Linux {
     }
 
     /// The same with another Linux between this one and the guest. `lines` are for its monitor;
-    /// `cpus` and `memory_mib` are its own.
+    /// `cpus` and `memory_mib` are its own. With `words`, which end its command line, the outer monitor
+    /// counts too.
     ///
     /// # Errors
     /// A file is too large for one.
@@ -109,21 +112,26 @@ impl Linux {
         &self,
         inner: &Nested,
         lines: &[String],
+        words: &str,
         cpus: u32,
         memory_mib: u64,
     ) -> Result<Vec<u8>, MachineError> {
         let config = self.monitor.config();
-        let initrd = with_config(&inner.files, config, &[], lines)?;
+        let initrd = with_config(&inner.files, config, &inner.lines, lines)?;
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*inner.kernel));
         files.push(Entry::file(INITRD, initrd));
-        let outer = [
+        let parameters = [&inner.parameters, words].join(" ");
+        let mut outer = vec![
             format!("kernel=/{KERNEL}"),
             format!("initrd=/{INITRD}"),
-            format!("append={}", inner.parameters),
+            format!("append={}", parameters.trim_end()),
             format!("memory={memory_mib}"),
             format!("cpus={cpus}"),
         ];
+        if !words.is_empty() {
+            outer.push("source=l0".into());
+        }
         with_config(&files, config, &self.lines, &outer)
     }
 }

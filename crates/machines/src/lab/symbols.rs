@@ -13,7 +13,6 @@ use super::described::Described;
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use super::xen_symbols::{self, XenSymbol, XenSymbolsError};
-use crate::inherited::Inherited;
 use crate::initramfs::Entry;
 use crate::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
@@ -288,8 +287,7 @@ fn printed(
         timed: false,
     };
     let mut machine = LabMachine::new(settings);
-    let made = Inherited::of("an initramfs", initramfs)?;
-    machine.start(&request, Some(made))?;
+    machine.start(&request, Some(initramfs))?;
     let mut console = Vec::new();
     let how = follow(&mut machine, &mut console, stop)?;
     match block(&console) {

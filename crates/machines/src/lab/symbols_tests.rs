@@ -154,14 +154,16 @@ fn fake(folder: &Path, kernel: &[u8], script: &str) -> Settings {
     let image = folder.join("vmlinuz");
     fs::write(&image, kernel).unwrap();
     Settings {
-        recording: Vec::new(),
+        recorder: None,
         recipe: recipe.unwrap(),
         emulator: Emulator {
+            name: "qemu",
             program: "/bin/sh".into(),
             leading: vec!["-c".into(), script.into()],
             version: "10.0".into(),
             build: "QEMU emulator version 10.0".into(),
         },
+        bochs: None,
         payload: Payload::Linux(Linux {
             kernel: image,
             parameters: "quiet nokaslr".into(),

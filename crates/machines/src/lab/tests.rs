@@ -34,15 +34,17 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
 fn settings(name: &str, payload: Payload) -> Settings {
     let recipe = recipe(name);
     Settings {
-        recording: Vec::new(),
+        recorder: None,
         memory_mib: recipe.emulator.memory_mib,
         recipe,
         emulator: Emulator {
+            name: "qemu",
             program: "ld.so".into(),
             leading: vec!["qemu".into()],
             version: "10.0".into(),
             build: "QEMU emulator version 10.0".into(),
         },
+        bochs: None,
         payload,
         guest: "/g/guest.elf".into(),
         is_own: true,
@@ -144,12 +146,13 @@ fn an_inner_linux_gets_the_guest_and_its_words() {
         kernel: b"inner kernel".to_vec(),
         parameters: "console=ttyAMA0".into(),
         files: vec![payload::init(b"monitor".to_vec())],
+        lines: vec!["module=/kvm.ko".into()],
         memory_beside_mib: 256,
     };
     let Payload::Linux(linux) = linux() else {
         panic!("no Linux");
     };
-    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], 2, 768);
+    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], "", 2, 768);
     let bytes = bytes.unwrap();
     let text = String::from_utf8_lossy(&bytes);
     for part in [

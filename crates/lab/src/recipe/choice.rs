@@ -1,0 +1,151 @@
+//! Options of a machine's name whose effect its recipe says, as `+apicv=0`.
+
+use super::{ApplyError, Module, Recipe, Word};
+use serde::{Deserialize, Serialize};
+
+/// One value of an option, and what it changes. Without the option nothing changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The option's name, as `apicv`.
+    pub option: String,
+    /// Its value, as `0`.
+    pub value: String,
+    /// What it is for.
+    pub why: String,
+    /// Another set of packages with the emulator.
+    #[serde(default)]
+    pub package: Option<String>,
+    /// Another model of CPU.
+    #[serde(default)]
+    pub cpu: Option<String>,
+    /// Kernel parameters, which replace those of the same key.
+    #[serde(default)]
+    pub parameter: Vec<String>,
+    /// Options of modules that the recipe loads, which replace those of the same key.
+    #[serde(default)]
+    pub module: Vec<ModuleOptions>,
+}
+
+/// Options of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModuleOptions {
+    /// The module's name.
+    pub name: String,
+    /// As `enable_apicv=0 pml=0`.
+    pub options: String,
+}
+
+impl Recipe {
+    /// The names of all options, each once.
+    pub fn option_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.options.iter().map(|option| option.name()).collect();
+        for choice in &self.choices {
+            if !names.contains(&&*choice.option) {
+                names.push(&choice.option);
+            }
+        }
+        names
+    }
+
+    /// Applies an option that the recipe itself defines.
+    pub(super) fn with_choice(mut self, option: &str, value: &str) -> Result<Self, ApplyError> {
+        let of_option = || self.choices.iter().filter(|choice| choice.option == option);
+        let Some(choice) = of_option().find(|choice| choice.value == value).cloned() else {
+            let known: Vec<&str> = of_option().map(|choice| &*choice.value).collect();
+            return Err(ApplyError::NoChoice {
+                known: known.join(" or "),
+                recipe: self.name,
+                option: option.to_owned(),
+                value: value.to_owned(),
+            });
+        };
+        if let Some(package) = choice.package {
+            self.emulator.package = package;
+        }
+        if let Some(cpu) = choice.cpu {
+            self.emulator.cpu.model = cpu;
+        }
+        if let Some(kernel) = &mut self.kernel {
+            for word in choice.parameter {
+                let why = choice.why.clone();
+                replace(&mut kernel.parameters, Word { word, why }, |word| {
+                    &word.word
+                });
+            }
+            for change in choice.module {
+                for module in kernel.modules.iter_mut().filter(|m| m.name == change.name) {
+                    module.set_options(&change.options);
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// What is wrong with a choice, in words for the recipe's author.
+    pub(crate) fn wrong_choice(&self) -> Option<String> {
+        let modules = self.kernel.iter().flat_map(|kernel| &kernel.modules);
+        let modules: Vec<&str> = modules.map(|module| &*module.name).collect();
+        for choice in &self.choices {
+            let name = format!("choice {}={}", choice.option, choice.value);
+            let has_kernel_part = !(choice.parameter.is_empty() && choice.module.is_empty());
+            if self.options.iter().any(|o| o.name() == choice.option) {
+                return Some(format!("{name}: there is an option of this name already"));
+            }
+            if choice.why.trim().is_empty() {
+                return Some(format!("{name} gives no reason (why)"));
+            }
+            if has_kernel_part && self.kernel.is_none() {
+                return Some(format!("{name} needs a [kernel]"));
+            }
+            let unknown = |of: &&ModuleOptions| !modules.contains(&&*of.name);
+            if let Some(of) = choice.module.iter().find(unknown) {
+                return Some(format!("{name}: the module \"{}\" is not loaded", of.name));
+            }
+        }
+        None
+    }
+}
+
+impl Module {
+    /// Sets options, as `ept=0 pml=0`: one of the same key is replaced, others are added.
+    fn set_options(&mut self, options: &str) {
+        let mut words: Vec<String> = self.options.split(' ').map(str::to_owned).collect();
+        words.retain(|word| !word.is_empty());
+        for word in options.split(' ').filter(|word| !word.is_empty()) {
+            replace(&mut words, word.to_owned(), |word| word);
+        }
+        self.options = words.join(" ");
+    }
+}
+
+/// Puts a word into the place of that with the same key (all up to '='), or at the end.
+fn replace<T>(words: &mut Vec<T>, word: T, text: impl Fn(&T) -> &str) {
+    let key = |word: &T| text(word).split('=').next().map(str::to_owned);
+    match words.iter_mut().find(|other| key(other) == key(&word)) {
+        Some(other) => *other = word,
+        None => words.push(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_module_are_replaced_by_key_and_else_added() {
+        let mut module = Module {
+            name: "kvm-intel".into(),
+            options: "ept=1".into(),
+            why: "x".into(),
+        };
+        module.set_options("ept=0 enable_apicv=0");
+        assert_eq!(module.options, "ept=0 enable_apicv=0");
+        module.set_options("enable_apicv=1");
+        assert_eq!(module.options, "ept=0 enable_apicv=1");
+        module.options.clear();
+        module.set_options("nested=1");
+        assert_eq!(module.options, "nested=1");
+    }
+}

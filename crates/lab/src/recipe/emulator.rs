@@ -1,0 +1,123 @@
+//! The emulator of a machine.
+
+use super::Word;
+use serde::{Deserialize, Serialize};
+
+/// What executes the machine's instructions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Emulator {
+    pub kind: EmulatorKind,
+    /// The set of packages that contains it.
+    pub package: String,
+    /// The program's name in that set, as `qemu-system-x86_64`.
+    pub program: String,
+    /// The set of packages that makes the CD from which the machine boots; none if the emulator loads
+    /// kernels itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disc: Option<String>,
+    /// The oldest version that can run the machine, if not every version can.
+    pub since: Option<Since>,
+    /// Faults ([`crate::quirks`]) that would change what the machine measures, and why. Tables show
+    /// a warning if the emulator is not known to be cured of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub free_of: Vec<Word>,
+    /// The machine model, as `pc`, and its properties.
+    pub machine: String,
+    pub cpu: Cpu,
+    /// How many CPUs it has. With more than one, on which threads run side by side, its clock does not
+    /// count instructions: such a machine only counts exits.
+    #[serde(skip_serializing_if = "is_one")]
+    pub cpus: u32,
+    /// The guest's memory.
+    pub memory_mib: u64,
+    /// The machine's memory besides the guest's, for whatever runs the guest.
+    pub memory_beside_mib: u64,
+    /// Words of its command line, in this order. The machine layer adds what differs from launch to
+    /// launch (vCPUs, memory, console, images).
+    pub flags: Vec<Flag>,
+}
+
+// serde's skip_serializing_if passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(cpus: &u32) -> bool {
+    *cpus == 1
+}
+
+impl Emulator {
+    /// The machine model without its properties: `virt` of `virt,gic-version=3`.
+    pub fn model(&self) -> &str {
+        self.machine.split(',').next().unwrap_or_default()
+    }
+}
+
+/// Which emulator it is; only the machine layer uses this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EmulatorKind {
+    Qemu,
+    Bochs,
+}
+
+impl EmulatorKind {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Qemu => "qemu",
+            Self::Bochs => "bochs",
+        }
+    }
+}
+
+/// The CPU that the emulator emulates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// The model, as `max` or `EPYC`.
+    pub model: String,
+    /// Features added to the model or removed from it, as `-rdrand`; kept if `+cpu=` names another
+    /// model.
+    pub properties: Vec<Word>,
+}
+
+impl Cpu {
+    /// The argument of QEMU's `-cpu`: `max,-rdrand,-rdseed`.
+    pub fn to_argument(&self) -> String {
+        let properties = self.properties.iter().map(|property| &*property.word);
+        let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
+        words.join(",")
+    }
+}
+
+/// Words of a command line that belong together, as `-icount shift=0,sleep=off`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flag {
+    pub words: Vec<String>,
+    /// Why the machine needs it.
+    pub why: String,
+}
+
+/// The first version of the emulator that can run the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    /// As `9.0`.
+    pub version: String,
+    /// What older versions lack.
+    pub why: String,
+}
+
+impl Since {
+    /// Whether `version`, as `7.2.22`, is this version or newer; false if it can't be parsed.
+    pub fn is_met_by(&self, version: &str) -> bool {
+        let parts = |text: &str| -> Option<Vec<u32>> {
+            text.split('.').map(|part| part.parse().ok()).collect()
+        };
+        // A suffix, as in `9.0.50-rc1`, is ignored.
+        let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let version = version.get(..end.unwrap_or(version.len()));
+        match (version.and_then(parts), parts(&self.version)) {
+            (Some(version), Some(since)) => version >= since,
+            _ => false,
+        }
+    }
+}
