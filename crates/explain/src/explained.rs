@@ -146,9 +146,12 @@ pub struct Explained {
     pub returns: u64,
     /// Why the guest and guest hypervisors were left.
     pub traps: Vec<Trap>,
-    /// x86: whether accesses to MSRs by number and to the fields of VMCBs were recorded.
+    /// x86: whether accesses to MSRs and fields of a VMCS by their numbers were recorded.
     #[serde(default)]
     pub has_accesses: bool,
+    /// x86: whether those to the fields of VMCBs were.
+    #[serde(default = "yes")]
+    pub has_fields: bool,
     /// What the emulator adds.
     pub added: Vec<Added>,
     /// What of it the tree, phases, registers and traps leave out.
@@ -159,6 +162,10 @@ pub struct Explained {
     /// In cycles, if prices were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reckoning: Option<Reckoning>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Explained {
@@ -229,6 +236,7 @@ impl Explained {
             accessing: view.counted.accessing,
             returns: view.counted.returns,
             has_accesses: trace.has_accesses,
+            has_fields: trace.has_fields(),
             added: added(trace.architecture, &functions, path, control),
             left_out: view.left_out,
             functions,

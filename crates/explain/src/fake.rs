@@ -304,6 +304,7 @@ pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
     let mut script = Script::default();
     let mut trace = Trace {
         architecture: Architecture::X86_64,
+        recorder: crate::trace::Recorder::Plugin,
         has_accesses: true,
         insns: Vec::new(),
         paths: Vec::new(),

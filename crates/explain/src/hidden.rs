@@ -1,17 +1,31 @@
-//! Names of what x86 code accesses that its bytes do not say: MSRs, extended control registers, fields of a VMCB.
+//! Names of what x86 code accesses that its bytes do not say: MSRs, extended control registers, fields of a VMCB or VMCS.
 
 use crate::registers::Class;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The register of this number, for an instruction that accesses registers of this class: an MSR by its name, or in
-/// hexadecimal if it is in no table of ours.
-pub fn register(class: Class, number: u32) -> String {
-    if class == Class::Control {
-        return format!("XCR{number}");
+/// The register of this number, for an instruction that accesses registers of this class, and its own class: an MSR or a
+/// field of a VMCS by its name, or in hexadecimal if it is in no table of ours.
+pub fn register(class: Class, number: u32) -> (Class, String) {
+    let of = |table: &HashMap<u32, &'static str>| table.get(&number).map(|name| (*name).to_owned());
+    match class {
+        Class::Control => (class, format!("XCR{number}")),
+        Class::Virtualization => {
+            let name = of(&VMCS_FIELDS);
+            // Intel SDM vol. 3, 25.11.2.
+            let class = match number >> 10 & 3 {
+                0 => Class::VmcsControl,
+                1 => Class::VmcsExit,
+                2 => Class::VmcsGuest,
+                _ => Class::VmcsHost,
+            };
+            (class, name.unwrap_or_else(|| format!("{number:#06x}")))
+        }
+        _ => {
+            let name = of(&MSRS);
+            (class, name.unwrap_or_else(|| format!("{number:#010x}")))
+        }
     }
-    let known = MSRS.get(&number).map(|name| (*name).to_owned());
-    known.unwrap_or_else(|| format!("{number:#010x}"))
 }
 
 /// The field of a VMCB that has this offset, and its class. Between fields it is reserved.
@@ -33,7 +47,12 @@ struct Field {
 
 static MSRS: LazyLock<HashMap<u32, &'static str>> = LazyLock::new(|| {
     let lines = include_str!("msrs.txt").lines();
-    lines.filter_map(msr).collect()
+    lines.filter_map(numbered).collect()
+});
+
+static VMCS_FIELDS: LazyLock<HashMap<u32, &'static str>> = LazyLock::new(|| {
+    let lines = include_str!("vmcs.txt").lines();
+    lines.filter_map(numbered).collect()
 });
 
 static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
@@ -41,7 +60,7 @@ static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
     lines.filter_map(vmcb).collect()
 });
 
-fn msr(line: &'static str) -> Option<(u32, &'static str)> {
+fn numbered(line: &'static str) -> Option<(u32, &'static str)> {
     let (number, name) = line.split_once(' ')?;
     Some((u32::from_str_radix(number, 16).ok()?, name))
 }
@@ -70,12 +89,28 @@ mod tests {
 
     #[test]
     fn known_registers_have_names_and_others_numbers() {
-        assert_eq!(register(Class::Msr, 0xc000_0080), "EFER");
-        assert_eq!(register(Class::Msr, 0xc001_0201), "PERF_CTR0");
-        assert_eq!(register(Class::Msr, 0x48), "SPEC_CTRL");
-        assert_eq!(register(Class::Msr, 0xc001_1030), "0xc0011030");
-        assert_eq!(register(Class::Msr, 0x99), "0x00000099");
-        assert_eq!(register(Class::Control, 0), "XCR0");
+        let name = |class, number| register(class, number).1;
+        assert_eq!(name(Class::Msr, 0xc000_0080), "EFER");
+        assert_eq!(name(Class::Msr, 0xc001_0201), "PERF_CTR0");
+        assert_eq!(name(Class::Msr, 0x48), "SPEC_CTRL");
+        assert_eq!(name(Class::Msr, 0xc001_1030), "0xc0011030");
+        assert_eq!(name(Class::Msr, 0x99), "0x00000099");
+        assert_eq!(name(Class::Control, 0), "XCR0");
+    }
+
+    #[test]
+    fn fields_of_a_vmcs_have_the_class_that_their_encoding_says() {
+        let of = |number, class, name: &str| {
+            assert_eq!(
+                register(Class::Virtualization, number),
+                (class, name.to_owned())
+            );
+        };
+        of(0x4002, Class::VmcsControl, "PRIMARY_CONTROLS");
+        of(0x4402, Class::VmcsExit, "EXIT_REASON");
+        of(0x681e, Class::VmcsGuest, "RIP");
+        of(0x6c16, Class::VmcsHost, "RIP");
+        of(0x2011, Class::VmcsControl, "0x2011");
     }
 
     #[test]
@@ -102,11 +137,15 @@ mod tests {
     #[test]
     fn all_lines_of_the_tables_are_read_and_in_order() {
         let lines = |text: &'static str| text.lines().filter(|line| !line.starts_with('#'));
-        let msrs: Vec<u32> = lines(include_str!("msrs.txt"))
-            .map(|line| msr(line).unwrap().0)
-            .collect();
-        assert!(msrs.is_sorted_by(|a, b| a < b));
-        assert_eq!(msrs.len(), MSRS.len());
+        let tables = [
+            (include_str!("msrs.txt"), &MSRS),
+            (include_str!("vmcs.txt"), &VMCS_FIELDS),
+        ];
+        for (text, table) in tables {
+            let numbers: Vec<u32> = lines(text).map(|line| numbered(line).unwrap().0).collect();
+            assert!(numbers.is_sorted_by(|a, b| a < b));
+            assert_eq!(numbers.len(), table.len());
+        }
         let mut end = 0;
         for line in lines(include_str!("vmcb.txt")) {
             let field = vmcb(line).unwrap();

@@ -9,6 +9,7 @@
 
 pub mod a64;
 pub mod adds;
+pub mod bochs;
 pub mod counts;
 pub mod debug;
 pub mod diff;
@@ -19,6 +20,7 @@ mod flow;
 mod hidden;
 pub mod left_out;
 pub mod load;
+pub mod modules;
 mod per_function;
 pub mod phases;
 pub mod place;

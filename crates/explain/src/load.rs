@@ -129,6 +129,7 @@ mod tests {
         };
         let mut trace = Trace {
             architecture: Architecture::X86_64,
+            recorder: crate::trace::Recorder::Plugin,
             has_accesses: true,
             insns: [run_at(0x5555_0000_0000), run_at(0x7000)].concat(),
             paths: vec![],

@@ -31,6 +31,7 @@ fn machine(hypervisors: u8) -> Machine {
 fn trace(insns: &[(u64, u64)]) -> Trace {
     Trace {
         architecture: Architecture::X86_64,
+        recorder: crate::trace::Recorder::Plugin,
         has_accesses: true,
         insns: insns
             .iter()

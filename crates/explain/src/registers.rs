@@ -63,6 +63,14 @@ pub enum Class {
     VmcbDebug,
     /// The VMCB's MSRs: of system calls, shadow stacks, PAT.
     VmcbMsr,
+    /// The VMCS' controls of execution, exits and entries.
+    VmcsControl,
+    /// What the VMCS says of an exit.
+    VmcsExit,
+    /// The guest's state in the VMCS.
+    VmcsGuest,
+    /// The host's state in the VMCS.
+    VmcsHost,
 }
 
 impl fmt::Display for Class {
@@ -89,6 +97,10 @@ impl fmt::Display for Class {
             Self::VmcbRegister => "VMCB control reg.",
             Self::VmcbDebug => "VMCB debug",
             Self::VmcbMsr => "VMCB MSR",
+            Self::VmcsControl => "VMCS controls",
+            Self::VmcsExit => "VMCS exit",
+            Self::VmcsGuest => "VMCS guest",
+            Self::VmcsHost => "VMCS host",
         })
     }
 }
@@ -304,9 +316,13 @@ fn on_x86(insn: &Insn, accessed: &[Accessed]) -> Vec<Access> {
             What::Number(number) => Some(number),
             What::Vmcb { .. } => None,
         });
+        let (class, name) = match number {
+            Some(number) => hidden::register(class, number),
+            None => (class, name.to_owned()),
+        };
         Access {
             class,
-            name: number.map_or_else(|| name.to_owned(), |number| hidden::register(class, number)),
+            name,
             count: one(is_write, 1),
         }
     });

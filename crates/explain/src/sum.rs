@@ -6,10 +6,13 @@
 //! back what it leaves undone, the instruction that raised it among them, which the plugin has seen. A call of a higher
 //! privilege level, as SVC, HVC, SYSCALL, completes, and so does for the clock a system register's access that traps;
 //! there even the rest of the block stays charged, though nobody executes it.
+//!
+//! Bochs charges each instruction that begins, whatever becomes of it, and the debugger's trace says the time at each:
+//! what is charged and not executed is known, and nothing is executed and not charged.
 
 use crate::a64;
 use crate::place::{Function, Kind, Place};
-use crate::trace::{Architecture, Insn, Path, Trace};
+use crate::trace::{Architecture, Insn, Path, Recorder, Trace};
 use crate::tree::{Walk, arm_vector, is_x86_vector};
 use crate::x86;
 use schemars::JsonSchema;
@@ -145,6 +148,29 @@ pub fn count(
     let function = |at: usize| &functions[places[at].function as usize];
     let guest = (0..path.insns.len()).filter(|at| function(*at).kind == Kind::Guest);
     let guest = guest.count() as i64;
+    let uncharged = match trace.recorder {
+        Recorder::Plugin => uncharged(trace, path, places, functions, walk),
+        Recorder::Debugger => Uncharged {
+            certain: -path.cuts.iter().map(|cut| cut.rest as i64).sum::<i64>(),
+            possible: 0,
+        },
+    };
+    Count {
+        attributed: path.insns.len() as i64 - guest,
+        guest,
+        uncharged,
+    }
+}
+
+/// What QEMU's clock did not charge.
+fn uncharged(
+    trace: &Trace,
+    path: &Path,
+    places: &[Place],
+    functions: &[Function],
+    walk: &Walk,
+) -> Uncharged {
+    let function = |at: usize| &functions[places[at].function as usize];
     let mut uncharged = Uncharged::default();
     for interruption in &walk.interruptions {
         let insn = |at: usize| &trace.insns[path.insns[at] as usize];
@@ -163,11 +189,7 @@ pub fn count(
             Charge::Unknown => uncharged.possible += 1,
         }
     }
-    Count {
-        attributed: path.insns.len() as i64 - guest,
-        guest,
-        uncharged,
-    }
+    uncharged
 }
 
 /// Whether the clock charged the instruction before an interruption.

@@ -2,6 +2,7 @@
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// How far a function reaches for which no table says its size and after which no other one begins: code that
@@ -25,6 +26,12 @@ pub enum SymbolsError {
     /// Nothing is in it.
     #[error("there are no symbols of functions: it was stripped; give the file as it was linked")]
     None,
+    /// A kernel's module is elsewhere.
+    #[error(
+        "the module {0} is not where it was when the machine printed its symbols, and calls do not tell where it is: \
+         please report it"
+    )]
+    Module(String),
 }
 
 /// A function, as its file or kernel calls it.
@@ -180,6 +187,17 @@ impl Symbols {
     /// The function of an index that `find` returned.
     pub fn get(&self, index: usize) -> Option<&Symbol> {
         self.sorted.get(index)
+    }
+
+    /// Moves the functions of modules by so many bytes.
+    pub(crate) fn shift(&mut self, distances: &BTreeMap<String, i64>) {
+        for symbol in &mut self.sorted {
+            let module = symbol.module.as_ref();
+            if let Some(distance) = module.and_then(|module| distances.get(module)) {
+                symbol.address = symbol.address.wrapping_add_signed(*distance);
+            }
+        }
+        self.sorted.sort_by_key(|symbol| symbol.address);
     }
 
     /// All of them, by address.

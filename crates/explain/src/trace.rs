@@ -1,6 +1,7 @@
 //! Reads what the plugin recorded (plugin/file.h): the instructions that a machine executed between the marks of
 //! its guest, as paths. The file is untrusted: a damaged one is refused with the reason, and nothing is guessed.
 
+use crate::x86;
 use std::ops::Range;
 
 const MAGIC: &str = "worldswitch-trace ";
@@ -40,6 +41,9 @@ pub enum TraceError {
         "the recording is not whole: {0} timed calls of the guest began and never ended, as an exception ended them"
     )]
     Dropped(u64),
+    /// The file can't be read.
+    #[error("the trace can't be read: {0}")]
+    Unread(String),
     /// It ends too early.
     #[error(
         "the trace ends in {0}: the emulator was stopped as it wrote it, or the disk is full; record again"
@@ -69,8 +73,18 @@ impl Architecture {
     }
 }
 
-/// An instruction as it was executed: code that was patched in place is another instruction.
+/// What recorded a trace, and so what is known of the emulator's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// The project's plugin, in QEMU: its clock charges translated blocks, and takes back what was not executed.
+    Plugin,
+    /// Bochs' debugger, which says the time at each instruction: its clock charges each one that begins, also if it is
+    /// intercepted or faults.
+    Debugger,
+}
+
+/// An instruction as it was executed: code that was patched in place is another instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Insn {
     /// Virtual.
     pub address: u64,
@@ -105,13 +119,14 @@ impl Insn {
     }
 }
 
-/// A translated block that was left in its middle, by an exception: the emulator's clock may have been charged for all
-/// of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where the emulator's clock was charged for what nobody executed. Of the plugin: a translated block that was left in
+/// its middle, by an exception; it may have been charged for all of it. Of the debugger: an interrupt that left a
+/// guest, a fetch of an instruction that did or that faulted, or a processor that slept; it was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cut {
-    /// Its last instruction that was executed, as the index in the path.
+    /// The last instruction that was executed, as the index in the path.
     pub at: usize,
-    /// Instructions of the block behind that one.
+    /// Instructions of the block behind that one, or ticks.
     pub rest: u64,
 }
 
@@ -127,7 +142,7 @@ pub struct Accessed {
 /// See [`Accessed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// The register of this number: an MSR, an extended control register.
+    /// The register of this number: an MSR, an extended control register, a field of the current VMCS.
     Number(u32),
     /// The hypervisor's VMCB at this offset, in bytes.
     Vmcb {
@@ -139,7 +154,7 @@ pub enum What {
 }
 
 /// What was executed in a window.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path {
     /// Its instructions in their order, as indices of [`Trace::insns`].
     pub insns: Vec<u32>,
@@ -163,7 +178,9 @@ impl Path {
 pub struct Trace {
     /// The emulated processor.
     pub architecture: Architecture,
-    /// Whether paths have their accesses.
+    /// Who recorded it.
+    pub recorder: Recorder,
+    /// Whether paths have their accesses; those to a VMCB, see [`Trace::has_fields`].
     pub has_accesses: bool,
     /// All different instructions.
     pub insns: Vec<Insn>,
@@ -188,11 +205,18 @@ impl Trace {
         reader.end()?;
         Ok(Self {
             architecture,
+            recorder: Recorder::Plugin,
             has_accesses,
             insns,
             paths,
             windows,
         })
+    }
+
+    /// Whether accesses to a VMCB, if there is one, are known: the debugger is asked for no memory.
+    pub fn has_fields(&self) -> bool {
+        let is_svm = || self.insns.iter().any(x86::is_vmrun);
+        self.has_accesses && (self.recorder == Recorder::Plugin || !is_svm())
     }
 
     /// The instructions of a path.

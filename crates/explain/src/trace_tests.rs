@@ -5,6 +5,7 @@ use proptest::prelude::*;
 fn sample() -> Trace {
     Trace {
         architecture: Architecture::X86_64,
+        recorder: crate::trace::Recorder::Plugin,
         has_accesses: true,
         insns: vec![
             Insn::new(0x10_0000, 0x7000_0000, &[0x66, 0x87, 0xdb]),

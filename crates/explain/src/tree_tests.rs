@@ -8,6 +8,7 @@ use proptest::prelude::*;
 fn follow(script: &Script) -> (Vec<String>, Walk) {
     let trace = Trace {
         architecture: Architecture::X86_64,
+        recorder: crate::trace::Recorder::Plugin,
         has_accesses: true,
         insns: script.insns.clone(),
         paths: vec![TracePath {

@@ -148,6 +148,33 @@ pub fn trap_name(insn: &Insn) -> &'static str {
     }
 }
 
+/// The general register, as instructions number them (RAX, RCX, RDX, RBX, ...), that says what an instruction accesses:
+/// an MSR, an extended control register, a field of the VMCS.
+pub fn operand(insn: &Insn) -> Option<usize> {
+    let parts = parts(insn.bytes())?;
+    match (parts.opcode, parts.modrm) {
+        (0x0f30 | 0x0f32, _) | (0x0f01, 0xd0 | 0xd1) => Some(1),
+        // With these prefixes they are SSE4a's.
+        (0x0f78 | 0x0f79, _) if parts.prefix == 0 => {
+            let before = insn.bytes().len() - parts.rest.len() - 2;
+            let rex = before.checked_sub(1).map_or(0, |at| insn.bytes()[at]);
+            let is_upper = rex & 0xf4 == 0x44;
+            Some(usize::from(parts.reg()) + 8 * usize::from(is_upper))
+        }
+        _ => None,
+    }
+}
+
+/// The no-operation around what the guest measures: `xchg %bx,%bx`.
+pub fn is_mark(insn: &Insn) -> bool {
+    insn.bytes() == [0x66, 0x87, 0xdb]
+}
+
+/// VMRUN.
+pub fn is_vmrun(insn: &Insn) -> bool {
+    insn.bytes() == [0x0f, 0x01, 0xd8]
+}
+
 /// RDTSC.
 pub fn is_clock(insn: &Insn) -> bool {
     parts(insn.bytes()).is_some_and(|parts| parts.opcode == 0x0f31)

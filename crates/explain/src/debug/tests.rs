@@ -160,6 +160,7 @@ fn own() -> (Vec<u8>, Trace, Machine) {
     let trace = Trace {
         architecture: crate::trace::Architecture::X86_64,
         insns: insns.collect(),
+        recorder: crate::trace::Recorder::Plugin,
         has_accesses: true,
         paths: vec![],
         windows: vec![],

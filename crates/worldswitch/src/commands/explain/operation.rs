@@ -6,14 +6,19 @@ use crate::commands::run::{Measured, measure};
 use crate::commands::{Usage, benchmarks, parts};
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use ws_explain::bochs;
 use ws_explain::debug::Sites;
 use ws_explain::explained::Explained;
+use ws_explain::modules;
 use ws_explain::place::{Image, Machine, Role};
 use ws_explain::sum::Measured as Samples;
 use ws_explain::symbols::Symbols;
-use ws_explain::trace::Trace;
+use ws_explain::trace::{Trace, TraceError};
+use ws_lab::recipe::EmulatorKind;
+use ws_machines::debugger;
 use ws_machines::image::GuestImage;
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
@@ -21,7 +26,7 @@ use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::{Metric, ResultFile, Row, Status};
 
-/// Room for a trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
+/// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
 const ROOM_BYTES: u64 = 64 << 20;
 
 /// Explains a benchmark on machines.
@@ -49,10 +54,19 @@ impl Explainer<'_> {
                 "{name} can't be recorded: choose a lab machine (worldswitch lab list)"
             )));
         }
-        let folder = temporary_folder()?;
-        let file = folder.path().join("trace");
         let resources = parts::resources(self.parts, Vec::new());
-        self.check_benchmark(name, &resources)?;
+        let emulator = self.check_benchmark(name, &resources)?;
+        let folder = temporary_folder(match emulator {
+            EmulatorKind::Qemu => ROOM_BYTES,
+            EmulatorKind::Bochs => ROOM_BYTES + debugger::KEPT_BYTES_MAX,
+        })?;
+        let file = folder.path().join("trace");
+        // What can't be recorded is told before anything boots.
+        let recorded = Resources {
+            recording: Some(parts::recording(&file, false)?),
+            ..resources.clone()
+        };
+        platforms::open(name, &recorded).with_context(|| name.to_string())?;
         let Some(symbols) = symbols(name, &resources, self.stop, self.colours)? else {
             return Ok(None);
         };
@@ -67,9 +81,9 @@ impl Explainer<'_> {
             bail!("{name}: nothing was recorded");
         }
         let samples = samples(&measured, self.benchmark)?;
-        let bytes = fs::read(&file)
+        let trace = read(&file, emulator)
             .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
-        let trace = Trace::read(&bytes).with_context(|| name.to_string())?;
+        let trace = trace.with_context(|| name.to_string())?;
         let software = platforms::software(name, &resources)?;
         let (machine, programs) = machine(name, symbols.as_deref(), &software, &trace)?;
         let mut sites = Sites::of(&trace, &machine);
@@ -91,8 +105,12 @@ impl Explainer<'_> {
     }
 
     /// Checks that there are such a machine and such a benchmark, before any is booted. Machines that run a whole
-    /// Linux have their workloads instead of an image's benchmarks.
-    fn check_benchmark(&self, name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
+    /// Linux have their workloads instead of an image's benchmarks. Returns the machine's emulator.
+    fn check_benchmark(
+        &self,
+        name: &PlatformName,
+        resources: &Resources,
+    ) -> anyhow::Result<EmulatorKind> {
         let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
         let recipe = resources.lab()?.recipe(&name.name, None)?;
         if recipe.root.is_none() {
@@ -100,7 +118,7 @@ impl Explainer<'_> {
             let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
             benchmarks::check(self.benchmark, &names)?;
         }
-        Ok(())
+        Ok(recipe.emulator.kind)
     }
 
     /// Boots the machine once with only this benchmark, and records it into `file`.
@@ -125,9 +143,20 @@ impl Explainer<'_> {
     }
 }
 
+/// What was recorded on an emulator, or why it can't be explained.
+///
+/// # Errors
+/// There is no file.
+fn read(file: &Path, emulator: EmulatorKind) -> io::Result<Result<Trace, TraceError>> {
+    Ok(match emulator {
+        EmulatorKind::Qemu => Trace::read(&fs::read(file)?),
+        EmulatorKind::Bochs => bochs::read(BufReader::new(File::open(file)?)),
+    })
+}
+
 /// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
 /// an end.
-fn temporary_folder() -> anyhow::Result<tempfile::TempDir> {
+fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
     let place = std::env::temp_dir();
     let folder = tempfile::tempdir().with_context(|| {
         format!(
@@ -137,12 +166,12 @@ fn temporary_folder() -> anyhow::Result<tempfile::TempDir> {
     })?;
     if let Ok(disk) = rustix::fs::statvfs(folder.path()) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        if free < ROOM_BYTES {
+        if free < room {
             bail!(
                 "{} has only {} MiB free, and a recording may need {} MiB: free some space, or name another place in TMPDIR",
                 place.display(),
                 free >> 20,
-                ROOM_BYTES >> 20
+                room >> 20
             );
         }
     }
@@ -228,7 +257,8 @@ fn machine(
     let mut images = Vec::new();
     let mut files = Vec::new();
     if let Some(text) = symbols {
-        let symbols = Symbols::of_kernel(text)?;
+        let mut symbols = Symbols::of_kernel(text)?;
+        modules::settle(&mut symbols, trace)?;
         images.push(match software.is_xen {
             true => Image::xen(symbols),
             false => Image::linux(symbols),

@@ -1,0 +1,72 @@
+# worldswitch explain on machines of Bochs, which its debugger records: two to four boots of 30 s for each.
+# `make test-long` runs it.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load ../e2e/common
+
+setup() {
+    common_setup
+    export LIMIT=600
+}
+
+# The sum of an explanation in JSON: attributed, the guest's own, measured, not charged.
+sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "$1"; }
+
+# How often a register or field is read and written, in all phases: 1/0.
+accesses() {
+    jq -r --arg class "$2" --arg name "$3" '[.registers[] | select(.class == $class and .register == $name)]
+        | "\([.[].reads] | add // 0)/\([.[].writes] | add // 0)"' "$1"
+}
+
+@test "Bochs, VMX: the sum is what was measured, twice the same, and fields of the VMCS are named" {
+    fetch_packages kvm-intel
+    ws run --on lab:kvm-intel --bench '^hypercall$' --boots 1 --perturb 0 -o measured
+    ws explain hypercall --on lab:kvm-intel --json >first.json
+    ws explain hypercall --on lab:kvm-intel --json >second.json
+    cmp first.json second.json
+    read -r attributed guest measured intercepted < <(sum first.json)
+    [ "$measured" -eq "$(insns measured/lab-kvm-intel hypercall)" ]
+    [ $((attributed + guest)) -eq "$measured" ]
+    # The clock charges each instruction that begins, also the one that exits.
+    [ "$intercepted" -eq 0 ]
+    [ "$(jq '[.phases[].instructions] | add' first.json)" -eq "$attributed" ]
+    [ "$(jq -c '[.phases[].phase]' first.json)" = '["exit","handling","entry"]' ]
+    [ "$(accesses first.json virtualization VMRESUME)" = 0/1 ]
+    # Linux 6.1, arch/x86/kvm/vmx/vmx.c: vmx_vcpu_run(); skip_emulated_instruction().
+    [ "$(accesses first.json vmcs-exit EXIT_REASON)" = 1/0 ]
+    [ "$(accesses first.json vmcs-exit EXIT_INSTRUCTION_LENGTH)" = 1/0 ]
+    [ "$(accesses first.json vmcs-guest RIP)" = 1/1 ]
+    [ "$(jq '.has_accesses and .has_fields' first.json)" = true ]
+}
+
+@test "Bochs, SVM: the sum is what was measured, MSRs are named, and it says that fields of the VMCB are not" {
+    fetch_packages kvm-amd
+    ws explain in --on lab:kvm-amd+npt=0 --json >svm.json
+    read -r attributed guest measured intercepted < <(sum svm.json)
+    [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+    [ "$(accesses svm.json virtualization VMRUN)" = 0/1 ]
+    [ "$(jq '.has_accesses and (.has_fields | not)' svm.json)" = true ]
+    [ "$(jq '[.registers[] | select(.class == "msr" and (.register | test("MSR$")))] == []' svm.json)" = true ]
+    [ "$(jq '[.phases[] | select(.phase == "user-space").instructions] | add > 100' svm.json)" = true ]
+}
+
+@test "Bochs: what can't be recorded is refused before it boots" {
+    fetch_packages kvm-intel kvm-amd bochs-3.0
+    run ws explain hypercall --on lab:kvm-intel+bochs=3.0
+    [ "$status" -eq 1 ]
+    [[ $output == *"Bochs 3.0 can't be recorded"*'without +bochs='* ]]
+    [[ $output != *booting* ]]
+    run ws explain hypercall --on lab:kvm-amd
+    [ "$status" -eq 1 ]
+    [[ $output == *'nested page tables'*'+npt=0 of lab:kvm-amd'* ]]
+    [[ $output != *booting* ]]
+}
+
+@test "Bochs: with mitigations, modules are found where they are" {
+    fetch_packages kvm-intel
+    ws explain hypercall --on lab:kvm-intel+mitigations=auto --json >auto.json
+    jq -e '[.functions[].name] | index("vmx_vmexit") and index("vmx_l1d_flush")' auto.json
+    [ "$(jq -c '[.phases[].phase]' auto.json)" = '["exit","handling","entry"]' ]
+}
